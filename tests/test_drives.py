@@ -305,7 +305,6 @@ def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
         (lambda: rb.Signal.sines(1.0, 1.0, [np.inf]), ["phase", "inf"]),
         (lambda: rb.Signal.sines(1.0, 1.0, offset=np.nan), ["offset", "nan"]),
         (lambda: rb.Signal.constant("x"), ["value", "'x'"]),
-        (lambda: rb.Signal.constant([]), ["value", "(0,)"]),
     ],
 )
 def test_an_invalid_signal_is_refused_with_its_argument(make, parts):

@@ -1,0 +1,94 @@
+"""The cases: each pair of values of two factors occurs in a case, unless rbchain refuses all cases with this pair."""
+
+from functools import cache
+from itertools import combinations, product
+from typing import NamedTuple
+
+import numpy as np
+
+from .actions import DRIVES, FORCES
+from .mechanisms import MECHANISMS
+
+METHODS = ("rk45", "rosenbrock", "radau", "rk4", "implicit", "moreau")
+FIXED_STEPS = ("rk4", "implicit", "moreau")
+PRECISIONS = ("float64", "float32")
+WAYS = (
+    *("single state", "varied batch", "empty batch", "study in chunks", "resumed study", "saved and loaded"),
+    *("pickled", "of_sample", "sensitivities", "plain Python"),
+)
+STUDIES = ("study in chunks", "resumed study")
+CONTACTS = ("DryFriction", "HardStops", "SphereContact", "SphereSphereContact")
+PRESCRIBED = ("PrescribedAcceleration", "PrescribedVelocity", "PrescribedPosition")
+MODEL_BASED = ("ComputedTorque", "PID with gravity compensation")
+LOOPS = ("closed", "geared")
+SAMPLED = ("Sampled", "Encoder", "Actuator")
+
+
+class Case(NamedTuple):
+    mechanism: str
+    drive: str
+    force: str
+    method: str
+    precision: str
+    way: str
+
+    def __str__(self):
+        return ", ".join(self)
+
+
+FACTORS = (tuple(MECHANISMS), DRIVES, FORCES, METHODS, PRECISIONS, WAYS)
+
+
+def documented_refusals(case):
+    """The statements of the page on limits that let `simulate` refuse a case, each with a word of the message."""
+    events = case.force in CONTACTS and case.method in ("rk45", "rosenbrock")
+    loops = case.mechanism in LOOPS
+    found = {
+        "does not support": case.force in CONTACTS and case.method in ("rk4", "implicit", "radau"),
+        "float64": events and case.precision == "float32",
+        "closed chains": (events and loops) or (loops and case.drive in MODEL_BASED),
+        "prescribe": events and case.drive in PRESCRIBED,
+        "water": case.force == "Current" and case.mechanism != "water",
+        "float32": case.precision == "float32" and case.way in STUDIES,
+    }
+    if case.way == "sensitivities":
+        found |= {
+            "does not compute sensitivities": case.method not in ("rk45", "rk4"),
+            "sensitivities do not support DryFriction": case.force in CONTACTS,
+            "sensitivities do not support Sampled": case.drive in SAMPLED,
+            "models in water": case.mechanism == "water",
+        }
+    return [word for word, applies in found.items() if applies]
+
+
+def pairs_of(values):
+    """The pairs of a case: (two factors, their two values)."""
+    return [(i, j, values[i], values[j]) for i, j in combinations(range(len(values)), 2)]
+
+
+@cache
+def all_cases():
+    """The combinations that rbchain accepts, and those that it refuses for one reason."""
+    combined = [Case(*values) for values in product(*FACTORS)]
+    accepted = [case for case in combined if not documented_refusals(case)]
+    return accepted, [case for case in combined if len(documented_refusals(case)) == 1]
+
+
+@cache
+def covering_cases():
+    """Choose accepted cases that contain each pair, and refused cases for the pairs that no accepted case contains.
+
+    The greedy algorithm takes the case with the most new pairs (Cohen et al. 1997, "The AETG system").
+    """
+    covered, chosen = set(), []
+    for cases in all_cases():
+        number = {pair: i for i, pair in enumerate({pair: None for case in cases for pair in pairs_of(case)})}
+        ids = np.array([[number[pair] for pair in pairs_of(case)] for case in cases])
+        is_new = np.array([pair not in covered for pair in number])
+        chosen.append([])
+        while is_new.any():
+            best = int(is_new[ids].sum(axis=1).argmax())
+            chosen[-1].append(cases[best])
+            is_new[ids[best]] = False
+        covered |= set(number)
+    return chosen
