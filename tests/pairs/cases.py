@@ -16,6 +16,7 @@ WAYS = (
     *("single state", "varied batch", "empty batch", "study in chunks", "resumed study", "saved and loaded"),
     *("pickled", "of_sample", "sensitivities", "plain Python"),
 )
+PART = 8  # every eighth accepted case runs with the test command, all others in `pytest -m slow`
 STUDIES = ("study in chunks", "resumed study")
 CONTACTS = ("DryFriction", "HardStops", "SphereContact", "SphereSphereContact")
 PRESCRIBED = ("PrescribedAcceleration", "PrescribedVelocity", "PrescribedPosition")

@@ -1,4 +1,4 @@
-"""The mechanisms of the pairs. Each has a revolute joint "driven", a joint "other" near its limit, and a body "tool"."""
+"""Mechanisms of the pairs: each has a revolute joint "driven", a joint "other" near its limit, and a body "tool"."""
 
 import numpy as np
 

@@ -1,5 +1,6 @@
 """Run a case in a world, and in the ways to run it."""
 
+import contextlib
 import pickle
 
 import numpy as np
@@ -129,10 +130,8 @@ def run_resumed_study(setup, folder):
             raise Interruption
 
     study = setup.study()
-    try:
+    with contextlib.suppress(Interruption):
         study.run(folder / "study", chunk=1, progress=interrupt)
-    except Interruption:
-        pass
     return of_study(setup, setup.study().run(folder / "study", chunk=1))
 
 

@@ -6,12 +6,11 @@ import pytest
 import rbchain as rb
 
 from ..mechanisms import random_rotation
-from .cases import CONTACTS, FIXED_STEPS, LOOPS, MODEL_BASED, PRESCRIBED, covering_cases, documented_refusals
+from .cases import CONTACTS, FIXED_STEPS, LOOPS, PART, PRESCRIBED, covering_cases, documented_refusals
 from .running import STEPS, WAYS_TO_RUN, Setup
 from .worlds import World
 
 ACCEPTED, REFUSED = covering_cases()
-PART = 8  # of the accepted cases, every eighth runs with the test command, all others in `pytest -m slow`
 WORLDS = {
     "turned": lambda: World(rotation=random_rotation(np.random.default_rng(3))),
     "in millimetres": lambda: World(length=1e3),
@@ -26,7 +25,8 @@ pytestmark = pytest.mark.plain_python
 def marked(cases):
     """Leave most cases to the slow tests."""
     return [
-        pytest.param(case, id=str(case), marks=[] if i % PART == 0 else pytest.mark.slow) for i, case in enumerate(cases)
+        pytest.param(case, id=str(case), marks=[] if i % PART == 0 else pytest.mark.slow)
+        for i, case in enumerate(cases)
     ]
 
 

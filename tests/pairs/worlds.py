@@ -55,7 +55,9 @@ class World:
         if self.divided:
             R = HALF.rotation
             half = rb.Inertia(mass, R.T @ (cg - HALF.translation), R.T @ tensor @ R)
-            builder.add_body(self.name(name + "_half"), parent=self.name(name), joint=rb.Fixed(), placement=HALF, inertia=half)
+            builder.add_body(
+                self.name(name + "_half"), parent=self.name(name), joint=rb.Fixed(), placement=HALF, inertia=half
+            )
 
     def units_of_state(self, model):
         """The units of the entries of q and of qd."""
