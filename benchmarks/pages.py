@@ -151,11 +151,12 @@ def matrix(records, tasks):
 def spread(records):
     """Describe the spread of the times and the largest difference between the results."""
     wide = [(r["to"] - r["from"]) / r["seconds"] for r in records if "to" in r]
-    differences = [(r["difference"], r["who"]) for r in records if "difference" in r and "float32" not in r["who"]]
-    largest, who = max(differences, default=(0.0, "none"))
+    compared = [r for r in records if "difference" in r and "float32" not in r["who"]]
+    worst = max(compared, key=lambda r: r["difference"])
     return (
         f"The interquartile range of a time is {np.median(wide):.0%} of its median. "
-        f"The largest relative difference of a result from rbchain is {largest:.0e} ({who})."
+        f"The largest relative difference of a result from rbchain is {worst['difference']:.0e} "
+        f"({worst['who']}: {worst['task']}, {worst['problem']})."
     )
 
 

@@ -50,6 +50,7 @@ class Inertia(SuggestsAttributes):
         Centre of mass in body axes.
     inertia : (3,), (6,) or (3, 3) array, kg m^2
         Inertia tensor about the centre of mass in body axes: its diagonal, ``xx xy xz yy yz zz``, or the full tensor.
+        Studies list the components of the parameter "inertia" as ``xx yy zz xy xz yz``.
 
     Raises
     ------
