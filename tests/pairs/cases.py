@@ -8,6 +8,7 @@ import numpy as np
 
 from .actions import DRIVES, FORCES
 from .mechanisms import MECHANISMS
+from .worlds import WORLDS
 
 METHODS = ("rk45", "rosenbrock", "radau", "rk4", "implicit", "moreau")
 FIXED_STEPS = ("rk4", "implicit", "moreau")
@@ -32,12 +33,13 @@ class Case(NamedTuple):
     method: str
     precision: str
     way: str
+    world: str
 
     def __str__(self):
         return ", ".join(self)
 
 
-FACTORS = (tuple(MECHANISMS), DRIVES, FORCES, METHODS, PRECISIONS, WAYS)
+FACTORS = (tuple(MECHANISMS), DRIVES, FORCES, METHODS, PRECISIONS, WAYS, tuple(WORLDS))
 
 
 def documented_refusals(case):

@@ -6,6 +6,14 @@ import numpy as np
 
 import rbchain as rb
 
+#: Places, names and units that do not change a motion, as arguments of `World`.
+WORLDS = {
+    "turned": {"rotation": np.array([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])},
+    "in millimetres": {"length": 1e3},
+    "in grams": {"mass": 1e3},
+    "renamed": {"prefix": "robot/"},
+    "divided": {"divided": True},
+}
 HALF = rb.Pose((0.1, -0.2, 0.05), (0.5, 0.5, 0.5, 0.5))
 
 
