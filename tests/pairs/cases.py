@@ -59,7 +59,6 @@ def documented_refusals(case):
             "does not compute sensitivities": case.method not in ("rk45", "rk4"),
             "sensitivities do not support DryFriction": case.force in CONTACTS,
             "sensitivities do not support Sampled": case.drive in SAMPLED,
-            "models in water": case.mechanism == "water",
         }
     return [word for word, applies in found.items() if applies]
 

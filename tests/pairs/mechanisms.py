@@ -139,5 +139,5 @@ MECHANISMS = {
         0.05,
         fluid_density=1000.0,
     ),
-    "long": lambda world: Mechanism(world, long_chain, {"driven": (0.3, 1.0), "other": (0.2, 1.0)}, 0.005),
+    "long": lambda world: Mechanism(world, long_chain, {"driven": (0.3, 1.0), "other": (0.2, 1.0)}, 0.001),
 }

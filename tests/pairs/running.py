@@ -62,7 +62,7 @@ class Setup:
         factor = {"kind": "discrete", "values": list(SAMPLES), "probabilities": [0.4, 0.3, 0.3]}
         return rb.Study(
             model=self.model,
-            samples=4,
+            samples=3,
             seed=5,
             drives=self.drives,
             forces=self.forces,
@@ -117,7 +117,7 @@ def of_study(setup, results):
 
 
 def run_study(setup, folder):
-    return of_study(setup, setup.study().run(chunk=3))
+    return of_study(setup, setup.study().run(chunk=2))
 
 
 class Interruption(Exception):
