@@ -257,13 +257,13 @@ def zero(t, q, qd, parameters):
         ([rb.Sampled(rb.PID("link1", 0, 1), joints=["link1"])], {}, "only user functions have joints"),
         ([rb.Sampled(zero, period=-1.0)], {}, "period is -1.0"),
         ([rb.Sampled(rb.UserForces(zero, np.zeros((3, 1))))], {}, r"parameters has shape \(3, 1\)"),
-        ([rb.Sampled(lambda t, q: q)], {}, "Give it these five parameters"),
+        ([rb.Sampled(lambda t, q: q)], {}, r"expected function\(t, q, qd, parameters\) in plain Python"),
         ([rb.Sampled(control_of_batch)], {}, "'control_of_batch' is called states, but there are no states"),
         ([rb.Sampled(lambda t, q, qd, p, out: None, states=[0.0])], {}, "Give it these six parameters"),
         (
             [rb.Sampled(lambda t, q, qd, p: q, states=[0.0])],
             {},
-            r"Give it these six parameters, or \(t, q, qd, parameters, states\) for a function in plain Python",
+            r"expected function\(t, q, qd, parameters, states\) in plain Python",
         ),
     ],
 )

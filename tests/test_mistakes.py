@@ -86,7 +86,8 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
         ),
         "longest step of rk4": (
             lambda: simulate(max_step=0.1),
-            'max_step is 0.1, but method "rk4" has steps of fixed length and controls no error; expected None. Set step',
+            'max_step is 0.1, but method "rk4" has steps of fixed length and controls no error; '
+            "expected None. Set step",
         ),
         "longest step of zero": (lambda: simulate(method="rk45", step=None, max_step=0.0), "max_step is 0.0; expected"),
         "gains for a single state": (

@@ -154,7 +154,7 @@ class SignalTables:
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the codes (SIGNAL_ROWS, signals), all tables one after the other, and the classes of their knots."""
         codes = np.array(self.codes, np.int64).reshape(-1, signals.SIGNAL_ROWS).T.copy()
-        samples = max((len(classes) for classes in self.knots), default=1)
-        knots = [np.broadcast_to(classes, (samples, classes.shape[1])) for classes in self.knots]
-        knots = np.concatenate([np.zeros((samples, 0), np.uint8), *knots], 1)
+        samples = max((len(given) for given in self.knots), default=1)
+        classes = [np.broadcast_to(given, (samples, given.shape[1])) for given in self.knots]
+        knots = np.concatenate([np.zeros((samples, 0), np.uint8), *classes], 1)
         return codes, np.concatenate([np.zeros(0), *self.tables]), knots

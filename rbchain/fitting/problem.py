@@ -78,7 +78,7 @@ class Problem:
         drives: tuple[Drive, ...],
         forces: tuple[Force, ...],
         tau: np.ndarray,
-        settings: Mapping[str, float | None],
+        settings: Mapping[str, Any],
     ) -> None:
         self.model, self.data, self.names, self.drives, self.forces = model, data, names, drives, forces
         self.tau, self.settings = tau, settings

@@ -44,8 +44,8 @@ def survivors(status: np.ndarray, parameters: Any, names: np.ndarray) -> str:
     held = f"The numbers hold for the {succeeded.size:,} of {run:,} samples that succeeded."
     if succeeded.size == 0 or not len(names):
         return f"{held} {reasons}"
-    groups = [_evenly_spaced(failed), _evenly_spaced(succeeded)]
-    return f"{held} {reasons} {_dependence(*(_values(parameters, group) for group in groups), names)}"
+    of_failed, of_succeeded = (_values(parameters, _evenly_spaced(group)) for group in (failed, succeeded))
+    return f"{held} {reasons} {_dependence(of_failed, of_succeeded, names)}"
 
 
 def _evenly_spaced(numbers: np.ndarray) -> np.ndarray:

@@ -29,8 +29,8 @@ def hold_derivatives(t, q, qd, parameters, out):
     out[1, j, j] -= 0.1 * parameters[2]
 
 
-def drives(kind, mechanism):
-    """A drive of the joint "driven"; torques are in N m of its world."""
+def drives(kind, mechanism, sample=None):
+    """A drive of the joint "driven"; torques are in N m of its world. `sample` numbers the noise of a single sample."""
     world, model, name = mechanism.world, mechanism.model, mechanism.world.name("driven")
     torque = float(world.scaled(1.0, 1, 2))
     at = model.joint_names.index(name)
@@ -52,7 +52,9 @@ def drives(kind, mechanism):
         "UserForces": lambda: [rb.UserForces(hold, parameters=(i, j, 20.0 * torque), derivatives=hold_derivatives)],
         "Sampled": lambda: [rb.Sampled(sampled, period=4e-3, delay=1e-3)],
         "Encoder": lambda: [
-            rb.Sampled(sampled, period=4e-3, sensors=[rb.Encoder(name, resolution=1e-3, noise=1e-3, seed=3)])
+            rb.Sampled(
+                sampled, period=4e-3, sensors=[rb.Encoder(name, resolution=1e-3, noise=1e-3, seed=3, samples=sample)]
+            )
         ],
         "Actuator": lambda: [
             rb.Sampled(sampled, period=4e-3),

@@ -13,7 +13,8 @@ from .mechanisms import MECHANISMS
 from .worlds import World
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
-STEPS = 20  # of fixed length in a motion
+STEPS = 50  # of fixed length in a motion; the periods and delays of controllers are multiples of the steps
+TIMES = 6
 SAMPLES = np.array([1.0, 1.1, 0.9])  # factors of the masses
 
 
@@ -27,10 +28,14 @@ class Setup:
         self.drives, self.forces = drives(case.drive, self.mechanism), forces(case.force, self.mechanism)
         self.dtype = np.dtype(case.precision)
 
+    def drives_of(self, sample):
+        """The drives of one sample of a batch, whose sensors have the noise of this sample."""
+        return drives(self.case.drive, self.mechanism, sample)
+
     def settings(self, method=None, refinement=1):
         """Settings of a method; `refinement` divides the step or the tolerances."""
         method = method or self.case.method
-        actions = {"drives": self.drives, "forces": self.forces, "method": method, "save_at": 5}
+        actions = {"drives": self.drives, "forces": self.forces, "method": method, "save_at": TIMES}
         if method in FIXED_STEPS:
             return actions | {"step": self.mechanism.duration / (STEPS * refinement)}
         tolerance = TOLERANCE[self.case.precision] / refinement
@@ -94,15 +99,15 @@ def run_varied(setup, folder):
     many = setup.varied()
     motion = setup.simulate(many, (3,))
     for k in range(3):
-        alone = setup.simulate(setup.varied(SAMPLES[k : k + 1]), (1,))
+        alone = setup.simulate(setup.varied(SAMPLES[k : k + 1]), (1,), drives=setup.drives_of(k))
         check_bits(alone.of_sample(0), motion.of_sample(k))
     return motion.of_sample(0)
 
 
 def run_empty(setup, folder):
     motion = setup.simulate(setup.varied([]), (0,))
-    assert motion.q.shape == (0, 5, setup.model.nq)
-    assert motion.tau.shape == motion.qd.shape == (0, 5, setup.model.nv)
+    assert motion.q.shape == (0, TIMES, setup.model.nq)
+    assert motion.tau.shape == motion.qd.shape == (0, TIMES, setup.model.nv)
     assert motion.success
     return setup.simulate()
 
@@ -154,7 +159,7 @@ def run_pickled(setup, folder):
 def run_of_sample(setup, folder):
     many = setup.varied()
     motion = setup.simulate(many, (3,))
-    alone = setup.simulate(many.of_sample(1), (1,))
+    alone = setup.simulate(many.of_sample(1), (1,), drives=setup.drives_of(1))
     check_bits(alone.of_sample(0), motion.of_sample(1))
     return motion.of_sample(0)
 
