@@ -156,20 +156,22 @@ def _states(motion: Trajectory, selection: Selection) -> Figure:
 
 
 def _energy(motion: Trajectory) -> Figure:
-    """Draw kinetic, potential and total energy, and the change of the total energy.
+    """Draw kinetic, potential and total energy, and the error of the energy or, if it is not known, its change.
 
-    The potential energy is that of gravity, and of springs and bushings between bodies.
+    The potential energy includes the elastic energy.
     """
     kinetic, gravity = motion.model.energy(motion.q, motion.qd)
     kinetic, potential = (_flat(motion, x) for x in (kinetic, gravity + motion.elastic_energy))
     total = kinetic + potential
     figure, panels = _grid(2, 2)
-    drift = total - total[:, :1]
+    last = ("change of total energy", total - total[:, :1])
+    if motion.has_energy_error:
+        last = ("error of total energy", _flat(motion, motion.energy_error))
     named = (
         ("kinetic energy", kinetic),
         ("potential energy", potential),
         ("total energy", total),
-        ("change of total energy", drift),
+        last,
     )
     for axes, (name, values) in zip(panels.ravel(), named, strict=True):
         _over_time(axes, motion.t, values)

@@ -30,6 +30,7 @@ from .model.topology import PASSIVE_CODES
 from .real_arrays import finite_number, float32_array, real_array
 from .simulation_of_batch_functions import run_driver
 from .simulation_of_contacts import with_modes
+from .simulation_of_energy import energy_error_of, new_work, refuse_without_inertia
 from .simulation_of_loops import (
     close_saved_states,
     closed_initial_states,
@@ -93,6 +94,7 @@ def simulate(
     sensitivities: Sequence[str] = (),
     control_sensitivity_errors: bool = True,
     dense_output: int = 0,
+    energy_error: bool = False,
     on_failure: str = "status",
     boundscheck: bool = False,
 ) -> Trajectory:
@@ -166,6 +168,10 @@ def simulate(
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
         extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and
         qd. It is 0 by default. A sample may take more steps, but measures are then refused.
+    energy_error : bool
+        Whether to integrate the work of all forces with the motion, so that `Trajectory.energy_error` shows the energy
+        that the method loses or gains. The motion does not change. Each step needs five more evaluations of the
+        dynamics ("radau": six), which `Trajectory.evaluations` does not count.
     on_failure : "status" or "raise"
         "status": if a sample fails, set its status in the trajectory; other samples are unaffected, bit for bit.
         "raise": raise a SimulationError with the trajectory's message; its attribute `trajectory` is the trajectory.
@@ -206,7 +212,12 @@ def simulate(
     """
     duration = finite_number("duration", duration, StateError, above=0.0)
     times, asked = times_to_save(duration, save_at)
-    _check_options(on_failure, boundscheck=boundscheck, control_sensitivity_errors=control_sensitivity_errors)
+    _check_options(
+        on_failure,
+        boundscheck=boundscheck,
+        control_sensitivity_errors=control_sensitivity_errors,
+        energy_error=energy_error,
+    )
     names = checked_names(sensitivities)
     q0, qd0, tau = (
         real_array(name, x, StateError, keep_float32=True) for name, x in (("q0", q0), ("qd0", qd0), ("tau", tau))
@@ -223,11 +234,10 @@ def simulate(
         *(model, batch, duration, dtype, drives, forces, events, method in IMPLICIT_METHODS, bool(boundscheck)),
         always=bool(names),
     )
-    refuse_events(events, method)
-    _refuse_forces(model, actions, states[2], forces, method)
+    _refuse_actions(model, actions, states[2], forces, events, method)
     actions = with_modes(model, actions, method, dtype)
     actions = with_sensitivities(model, actions, drives, names, method, bool(control_sensitivity_errors))
-    kernel_model = _with_inertia(model, actions, method)
+    kernel_model = _with_inertia(model, actions, method, bool(energy_error))
     integrals = 0 if actions is None else actions.integrals
     more_rows = integrals + sensitivity_rows(model, actions)
     q, qd, more = (np.empty((samples, times.size, m), dtype) for m in (model.nq, model.nv, more_rows))
@@ -250,6 +260,7 @@ def simulate(
         more.reshape(-1),
         new_contact_forces(actions, samples, times.size, dtype),
         new_outputs(actions, samples, times.size, dtype),
+        new_work(bool(energy_error), samples, times.size),
     )
     if samples:
         width = LANE_WIDTHS[dtype.name] if batch else 1
@@ -265,7 +276,7 @@ def simulate(
             outcome,
         )
         sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions, width
-        new_memory = partial(MEMORY.get(driver, trajectory_memory), *sizes, dtype)
+        new_memory = partial(MEMORY.get(driver, trajectory_memory), *sizes, dtype, bool(energy_error))
         run_driver(
             driver,
             new_memory,
@@ -280,6 +291,7 @@ def simulate(
     if kernel_model.constraint_tables is not None:
         is_open = close_saved_states(model, actions, (q, qd), outcome.end_states)
         outcome.tally[not_assembled | is_open, 0] = Status.NOT_ASSEMBLED
+    errors = energy_error_of(model, forces, q, qd, saved.work, batch)
     asked_states = [x[:, asked] for x in (q, qd, more[:, :, :integrals], outputs_of_samples(saved.outputs, q))]
     q, qd, _, _, found = (
         x.reshape(*batch, times[asked].size, x.shape[-1]) for x in (*asked_states, more[:, asked, integrals:])
@@ -305,6 +317,7 @@ def simulate(
         contact_tolerance=getattr(settings, "tolerance", math.inf),
         exceptions=exceptions_of(model, actions, calls, batch),
         sensitivities=sensitivities_of(model, actions, names, found),
+        _energy_error=None if errors is None else errors[..., asked],
         _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, start.tau, times[asked], asked_states, batch),
     )
     motion = with_dense_output(motion, kernel_model, actions, drives, start.tau, times, saved, outcome)
@@ -328,10 +341,16 @@ def _evaluations(settings: Any, calls: UserCalls, duration: float, times: np.nda
     return duration / settings.step + times.size
 
 
-def _refuse_forces(
-    model: Model, actions: Actions | None, tau: np.ndarray, forces: Sequence[Force], method: str
+def _refuse_actions(
+    model: Model,
+    actions: Actions | None,
+    tau: np.ndarray,
+    forces: Sequence[Force],
+    events: Sequence[Event],
+    method: str,
 ) -> None:
-    """Refuse contacts and sampled controllers that the method does not support, and a tau of joints with a drive."""
+    """Refuse events, contacts and controllers that the method does not support, and a tau of joints with a drive."""
+    refuse_events(events, method)
     refuse_contacts(forces, method)
     refuse_samplers(model, actions, method)
     if actions is None:
@@ -358,7 +377,7 @@ def _refuse_forces(
         )
 
 
-def _with_inertia(model: Model, actions: Actions | None, method: str) -> KernelModel:
+def _with_inertia(model: Model, actions: Actions | None, method: str, energy_error: bool) -> KernelModel:
     """Return the kernel model in which samples without inertia fail, unless a drive prescribes the motion.
 
     In an implicit step, springs and dampers resist motion as inertia does.
@@ -369,6 +388,8 @@ def _with_inertia(model: Model, actions: Actions | None, method: str) -> KernelM
     held = np.isin(kinds, drive_codes.PRESCRIBED_KINDS)
     if method not in IMPLICIT_METHODS:
         return model.kernel_model.for_dynamics("simulate", held)
+    if energy_error:
+        refuse_without_inertia(model, method)
     springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
     resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.KIND_PID)
     return model.kernel_model.for_dynamics("simulate", held, resisted.reshape(-1, model.nv))

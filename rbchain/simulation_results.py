@@ -113,7 +113,7 @@ def tau_and_qdd(
     actions = actions._replace(modes=None, sensitivities=None)  # the forces of contacts are not computed again
     found = np.empty((samples * m, 2 * n), dtype)
     rows = [np.ascontiguousarray(x.reshape(samples * m, x.shape[-1])) for x in (q, qd, integrals, outputs)]
-    flat = Saved(rows[0], rows[1], rows[2], None, None if actions.shared.samplers is None else rows[3])
+    flat = Saved(rows[0], rows[1], rows[2], None, None if actions.shared.samplers is None else rows[3], None)
     tau = np.ascontiguousarray(tau.reshape(samples, n))
     size = q.shape[-1] + n + integrals.shape[-1]
     times = np.ascontiguousarray(np.broadcast_to(times, (*batch, m)).reshape(samples, m))
@@ -191,7 +191,8 @@ def motion_at(
         close_states(model, actions, q, qd)
     found = [x.reshape(*batch, m, x.shape[-1]) for x in (q, qd)]
     compute = partial(tau_and_qdd, kernel_model, actions, tau, t, (q, qd, sums, outputs), batch)
-    return replace(motion, t=t, q=found[0], qd=found[1], dense_output=None, _compute_tau_and_qdd=compute)
+    removed = {"dense_output": None, "_energy_error": None}
+    return replace(motion, t=t, q=found[0], qd=found[1], **removed, _compute_tau_and_qdd=compute)
 
 
 def event_records(

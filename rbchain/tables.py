@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,10 +19,12 @@ def dataset_of(motion: Trajectory) -> xarray.Dataset:
 
     model, batch = motion.model, tuple(f"sample_{i}" for i in range(motion.status.ndim))
     batch = ("sample",) if len(batch) == 1 else batch
-    states = {
+    states: dict[str, tuple[Any, ...]] = {
         "q": ((*batch, "time", "position"), motion.q),
         "qd": ((*batch, "time", "velocity"), motion.qd),
     }
+    if motion.has_energy_error:
+        states["energy_error"] = ((*batch, "time"), motion.energy_error, {"units": "J"})
     counts = {name: (batch, getattr(motion, name)) for name in ("status", "steps", "rejections", "evaluations")}
     labels = {
         "time": ("time", motion.t, {"units": "s"}),

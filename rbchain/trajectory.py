@@ -108,6 +108,7 @@ class Trajectory(SuggestsAttributes):
     contact_tolerance: float = math.inf
     sensitivities: dict[str, np.ndarray] = field(default_factory=dict)
     dense_output: DenseOutput | None = None
+    _energy_error: np.ndarray | None = None
     _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
@@ -192,11 +193,54 @@ class Trajectory(SuggestsAttributes):
 
     @cached_property
     def elastic_energy(self) -> np.ndarray:
-        """Elastic energy of springs and bushings between bodies at the saved times, (..., times), J; 0 without them.
+        """Elastic energy at the saved times, (..., times), J.
 
+        It is that of joint springs and elastic stops (`PassiveForces`), and of springs and bushings between bodies.
         `Model.energy` computes the kinetic energy, and the potential energy of gravity.
         """
         return elastic_energy(self.model, self.forces, self.q, self.qd)
+
+    @property
+    def has_energy_error(self) -> bool:
+        """Whether `energy_error` was requested."""
+        return self._energy_error is not None
+
+    @property
+    def energy_error(self) -> np.ndarray:
+        """Energy that the method has gained since the start, at the saved times, (..., times), J; negative for a loss.
+
+        The change of the kinetic, potential and elastic energy since the start, minus the work of all other forces:
+        drives, passive damping and friction, wrenches, dampers, water, contacts, impacts and constraints. It is zero
+        for an exact motion. NaN after the end of a sample that ended early.
+
+        Only `simulate(..., energy_error=True)` integrates the work with the motion. Without it, raises StateError.
+
+        Notes
+        -----
+        The work of a step is the quadrature of the power along the dense output of the method, so the error has the
+        order of the method. Projections onto constraints and corrections of positions are errors. Impulses work with
+        the mean of the velocities before and after them, which is the energy that an impact really loses.
+
+        Examples
+        --------
+        A pendulum with damping swings for 5 s. The implicit method loses energy that damping does not explain:
+
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder(gravity=(0, -10, 0))
+        >>> builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, cg=(1, 0, 0)),
+        ...                  passive=rb.PassiveForces(damping=0.1))
+        >>> pendulum = builder.build()
+        >>> exact = pendulum.simulate([0.0], [0.0], 5.0, energy_error=True)
+        >>> coarse = pendulum.simulate([0.0], [0.0], 5.0, method="implicit", step=2e-3, energy_error=True)
+        >>> bool(abs(exact.energy_error[-1]) < 1e-6), round(float(coarse.energy_error[-1]), 1)
+        (True, 0.0)
+        """
+        if self._energy_error is None:
+            raise StateError(
+                "energy_error is not known, because the simulation did not integrate the work of forces; expected a "
+                "motion from simulate(..., energy_error=True)"
+            )
+        return self._energy_error
 
     def __getstate__(self) -> dict[str, Any]:
         """Return a state for pickle, with forces and accelerations instead of the function that computes them.
@@ -265,6 +309,7 @@ class Trajectory(SuggestsAttributes):
             self.contact_tolerance,
             {name: x[i] for name, x in self.sensitivities.items()},
             self._steps_of_sample(index),
+            None if self._energy_error is None else self._energy_error[i],
             compute,
         )
 
@@ -281,6 +326,7 @@ class Trajectory(SuggestsAttributes):
             qd=self.qd[..., chosen, :],
             contact_forces=self.contact_forces[..., chosen, :, :],
             sensitivities={name: np.take(x, chosen, self.status.ndim) for name, x in self.sensitivities.items()},
+            _energy_error=None if self._energy_error is None else self._energy_error[..., chosen],
             _compute_tau_and_qdd=compute,
         )
 
@@ -298,8 +344,8 @@ class Trajectory(SuggestsAttributes):
         ----------
         what : str
             * "states": positions and velocities over time
-            * "energy": kinetic, potential and total energy, and the change of the total. The potential energy is that
-              of gravity, and of springs and bushings between bodies.
+            * "energy": kinetic, potential and total energy, and the change of the total, or `energy_error` if the
+              motion has it. The potential energy includes the elastic energy.
             * "phase": velocities against positions
             * "steps": histograms of accepted steps, mean step size and rejected steps
 

@@ -73,7 +73,7 @@ def test_simulate_prints_a_table_of_results(run):
     assert number(output, "rejections") >= 0
     assert number(output, "evaluations") > 6 * 7
     assert number(output, "evaluations per second") > 0
-    assert 0 < number(output, "worst energy drift") < 1e-5
+    assert 0 < number(output, "worst energy error") < 1e-5
     assert 0 < number(output, "worst force-balance residual") < 1e-9
     assert number(output, "failures") == 0
 
@@ -224,13 +224,13 @@ def test_no_number_of_a_table_is_cut_off_in_80_columns(capsys):
     assert "…" not in capsys.readouterr().out
 
 
-def test_the_energy_drift_of_a_mechanism_at_rest_is_zero(run, arm):
+def test_the_energy_error_of_a_mechanism_at_rest_is_zero(run, arm):
     """A slide perpendicular to gravity stays at rest, so there is no kinetic energy to divide by."""
     code, output, errors = run("simulate", arm(kind="prismatic", axis="1 0 0"), "--batch", 2, "--spread", 0)
     assert code == DONE
     assert "nan" not in output
     assert "Warning" not in errors
-    assert number(output, "worst energy drift") == 0
+    assert number(output, "worst energy error") == 0
 
 
 SINGULAR = ARM.replace("</robot>", '<link name="tip"/><joint name="wrist" type="revolute">')

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..drivers import between_bodies
 from .flatten_between_bodies import compute_between_bodies, is_between_bodies
 from .signals import three_signals
@@ -52,11 +53,28 @@ def wrenches_on_bodies(
 
 
 def elastic_energy(model: Model, forces: Sequence[Force], q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """Compute the elastic energy of springs and bushings at positions q (..., times, nq), as (..., times), J."""
+    """Compute the elastic energy at positions q (..., times, nq), as (..., times), J.
+
+    It is that of joint springs and elastic stops, and of springs and bushings between bodies.
+    """
+    energy = elastic_energy_of_joints(model, q)
     if not any(is_between_bodies(force) for force in forces):
-        return np.zeros(q.shape[:-1], q.dtype)
+        return energy
     driver, repeats = between_bodies.elastic_energy, states_of_sample(model, q)
-    return compute_between_bodies(model, forces, q.shape[:-2], driver, (1,), q, qd, repeats=repeats)[..., 0]
+    return energy + compute_between_bodies(model, forces, q.shape[:-2], driver, (1,), q, qd, repeats=repeats)[..., 0]
+
+
+def elastic_energy_of_joints(model: Model, q: np.ndarray) -> np.ndarray:
+    """Compute the elastic energy of joint springs and stops at positions q (..., times, nq), as (..., times), J.
+
+    The forces are those of `core.forces.passive`.
+    """
+    fields = ("stiffness", "cubic_stiffness", "rest_position", "limit_stiffness", "lower_limit", "upper_limit")
+    k, k3, rest, k_stop, lower, upper = (getattr(model, name)[..., None, :].astype(q.dtype) for name in fields)
+    position = q[..., model.kernel_model.topology[TOPOLOGY_COORDINATE]]
+    squared = (position - rest) ** 2
+    depth = np.maximum(lower - position, 0.0) + np.maximum(position - upper, 0.0)
+    return (0.5 * k * squared + 0.25 * k3 * squared**2 + 0.5 * k_stop * depth**2).sum(-1)
 
 
 def states_of_sample(model: Model, q: np.ndarray) -> int:

@@ -35,12 +35,13 @@ def new_progress(tables, blocks, width, dtype):
 
 # The memory of block b in arrays (blocks, ...), or None.
 _part = choose(lambda memory, b: is_given(memory), lambda memory, b: memory[b], lambda memory, b: None)
+_work = choose(lambda work, b: is_given(work), lambda work, b: (work[0][b], work[1][b]), lambda work, b: None)
 
 
 @kernel
 def memory_of_block(memory, b):
     """Return the memory of block b as `trajectory_memory` does, from that of all blocks."""
-    numbers, stepper, clock, tally, actions = memory
+    numbers, stepper, clock, tally, actions, work = memory
     of_actions, event_values, call_arguments, integers, failed_calls, modes, _, samplers = actions
     return (
         numbers[b],
@@ -57,6 +58,7 @@ def memory_of_block(memory, b):
             None,
             (samplers[0][b], samplers[1][b], samplers[2][b]),
         ),
+        _work(work, b),
     )
 
 

@@ -13,12 +13,12 @@ from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, window
 from .trajectories import linearised_rate_in, linearised_rate_memory, memory_for, records_for, trajectory_memory
 
 
-def radau_memory(topology, tables, state_size, stages, actions, width, dtype):
+def radau_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False):
     """Allocate the memory for one call of `radau_steps`: that of the other drivers, and of a RadauStep."""
     n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
     rows = PAIRS * 4 * n * n + 6 * n + 2 * state_size + (1 + 3 * STAGES) * state_size + ITERATION_ROWS
     return (
-        trajectory_memory(topology, tables, state_size, stages, actions, width, dtype),
+        trajectory_memory(topology, tables, state_size, stages, actions, width, dtype, has_work),
         linearised_rate_memory(n, tables, integrals, state_size, width, dtype),
         np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((PAIRS, 2 * n, width), np.int64),
@@ -83,9 +83,9 @@ def without_tree(linear):
 def radau_memory_for(memory, topology, tables, parameters, q, actions, shape):
     """Create the block and the Stepper of a Radau method, as `memory_for` does."""
     block, stepper = memory_for(memory[0], topology, tables, parameters, q, actions, shape)
-    y, y_new, change, rates, control, clock, tally, _, spare = stepper
+    y, y_new, change, rates, control, clock, tally, _, spare, work = stepper
     step = radau_step_in(memory, tables, block.q.shape[0], shape[0])
-    return block, Stepper(y, y_new, change, rates, control, clock, tally, step, spare)
+    return block, Stepper(y, y_new, change, rates, control, clock, tally, step, spare, work)
 
 
 @driver

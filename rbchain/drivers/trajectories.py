@@ -29,6 +29,7 @@ from ..core.integration.rollout import (
     Stepper,
 )
 from ..core.integration.sensitivities import Sensitivities
+from ..core.integration.work_memory import work_in, work_memory
 from ..core.simd.jit import choose, driver, is_given, kernel
 from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.simd.lanes import constant_like
@@ -75,8 +76,11 @@ class Actions(NamedTuple):
     sensitivities: object
 
 
-def trajectory_memory(topology, tables, state_size, stages, actions, width, dtype):
-    """Allocate the memory for one call of a driver in this module: of the block, the integrator and the actions."""
+def trajectory_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False):
+    """Allocate the memory for one call of a driver in this module: of the block, the integrator, the actions, the work.
+
+    `has_work` says whether the work of forces is computed.
+    """
     rows, constraints = (0, 0) if tables is None else (int(tables.sizes[MEMORY_SIZE]), tables.table.shape[1])
     return (
         np.empty(memory_size(topology, rows, width, dtype.itemsize, constraints), dtype),
@@ -86,14 +90,15 @@ def trajectory_memory(topology, tables, state_size, stages, actions, width, dtyp
         np.zeros((CLOCK_ROWS, width)),
         np.zeros((TALLY_ROWS, width), np.int64),
         None if actions is None else actions_memory(topology, tables, state_size, actions, width, dtype),
+        work_memory(topology.shape[1], state_size, width, dtype) if has_work else None,
     )
 
 
-def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtype):
+def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False):
     """Allocate the memory for one call of `rosenbrock_steps`: that of the other drivers, and of a LinearisedRate."""
     n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
     return (
-        trajectory_memory(topology, tables, state_size, stages, actions, width, dtype),
+        trajectory_memory(topology, tables, state_size, stages, actions, width, dtype, has_work),
         *linearised_rate_memory(n, tables, integrals, state_size, width, dtype),
     )
 
@@ -143,8 +148,11 @@ def sampler_memory(samplers, n, state_size, width, dtype):
 
 
 @kernel
-def stepper_for(numbers, clock, tally, size, stages):
-    """Create the Stepper of one block in the memory of the integrator; `size` is the number of rows of the state."""
+def stepper_for(numbers, clock, tally, work, size, stages):
+    """Create the Stepper of one block in the memory of the integrator; `size` is the number of rows of the state.
+
+    `work` is a WorkMemory or None.
+    """
     width, start = clock.shape[1], aligned_start(numbers)
     state = size * width
     return Stepper(
@@ -157,6 +165,7 @@ def stepper_for(numbers, clock, tally, size, stages):
         tally,
         None,
         window(numbers, start + (3 + stages) * state, (SPARE_COUNT, size, width)),
+        work,
     )
 
 
@@ -315,12 +324,13 @@ def memory_for(memory, topology, tables, parameters, q, actions, shape):
 
     `shape` is (rows of the state, stages of the method).
     """
-    numbers, stepper_numbers, clock, counts, action_numbers = memory
+    numbers, stepper_numbers, clock, counts, action_numbers, work_numbers = memory
     block = block_for(numbers, topology, parameters, None, rows_of_constraints(tables), q)
     loads = Loads(block.loads.tau, block.loads.wrenches, actions_in_block(action_numbers, actions, topology, tables))
     constraints = constraints_in_block(tables, block.rows, topology.shape[1])
     block_with_actions = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows, constraints)
-    return block_with_actions, stepper_for(stepper_numbers, clock, counts, shape[0], shape[1])
+    work = work_in(work_numbers, topology.shape[1], shape[0])
+    return block_with_actions, stepper_for(stepper_numbers, clock, counts, work, shape[0], shape[1])
 
 
 @driver
@@ -380,9 +390,9 @@ def rosenbrock_memory_for(memory, topology, tables, parameters, q, actions, shap
     """Create the block and the Stepper of a Rosenbrock method, as `memory_for` does."""
     common, numbers, pivots = memory
     block, stepper = memory_for(common, topology, tables, parameters, q, actions, shape)
-    y, y_new, change, rates, control, clock, tally, _, spare = stepper
+    y, y_new, change, rates, control, clock, tally, _, spare, work = stepper
     linear = linearised_rate_in(numbers, pivots, tables, block.q.shape[0], shape[0])
-    return block, Stepper(y, y_new, change, rates, control, clock, tally, linear, spare)
+    return block, Stepper(y, y_new, change, rates, control, clock, tally, linear, spare, work)
 
 
 @driver
@@ -420,7 +430,7 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
     the accelerations. `first` and `last` count rows of these arrays, in which the times of one sample follow each
     other.
     """
-    q, qd, integrals, _, outputs = states
+    q, qd, integrals, _, outputs, _ = states
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[1], lane_width(q)
     block, stepper = memory_for(memory, topology, tables, parameters, q, actions, (nq + n + integrals.shape[1], 1))
     y, rate, joints = stepper.y, stepper.rates[0], block.loads.actions.joints

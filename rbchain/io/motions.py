@@ -246,6 +246,8 @@ def _check_numbers(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
         raise ValueError(f"contact_tolerance is {excerpt(motion.contact_tolerance)}; expected a number")
     if tau_and_qdd is not None:
         _check_array("tau_and_qdd", tau_and_qdd, "f", (*saved, 2 * nv))
+    if motion.has_energy_error:
+        _check_array("energy_error", motion.energy_error, "f", saved)
     for name, derivatives in motion.sensitivities.items():
         of_field = np.shape(derivatives)[len(saved) + 1 :]
         _check_array(f"sensitivities[{name!r}]", derivatives, "f", (*saved, 2 * nv, *of_field))

@@ -44,7 +44,7 @@ def check_settings(nominal: Nominal) -> None:
             )
         call_at("simulate.assemble", model.assemble, np.zeros((0, model.nq)), simulate.assembly.fixed)
     no_states = np.zeros((0, model.nq)), np.zeros((0, model.nv))
-    settings = simulate.settings() | {"save_at": nominal.times}
+    settings = simulate.settings() | {"save_at": nominal.times, "energy_error": nominal.energy_error}
     call_at("simulate", model.simulate, *no_states, simulate.duration, **settings)
 
 

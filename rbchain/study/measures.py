@@ -45,6 +45,8 @@ EXTREMES = {
 }
 #: Words for a measure that depends on the saved times.
 AT_SAVED_TIMES = "at the saved times"
+#: Quantities that are known at the saved times only.
+AT_TIMES = ("function", "energy_error")
 #: Quantities of which the final value is computed from the last states only.
 OF_FRAMES = ("distance", "coordinate", "speed")
 #: Reductions that need the reference of a step.
@@ -79,14 +81,15 @@ class Measure(Described):
         * "tracking_error": position of the degree of freedom minus the reference of its `PID` or `ComputedTorque`
         * "power" of the actuator of the degree of freedom, in W; of all actuators if `joint` is not given
         * "reaction_force", "reaction_moment": magnitude of the force or moment that `joint` transmits, in N or N m
-        * "kinetic_energy", "potential_energy" (of gravity, and of springs and bushings between bodies), and their sum
-          "energy", in J
+        * "kinetic_energy", "potential_energy" (of gravity, and elastic energy), and their sum "energy", in J
         * "energy_drift": the energy minus its initial value, in J
+        * "energy_error": the energy that the integration has gained, `Trajectory.energy_error`, in J. A study with
+          this measure integrates the work of all forces, which takes more time
         * "function": the result of `function`
     over : str
         Reduction over the whole motion. It does not depend on the saved times (`Simulation.samples`), except for a
-        "function". If an event stops a sample, its state counts as constant afterwards; integrals and durations end
-        there.
+        "function" and an "energy_error". If an event stops a sample, its state counts as constant afterwards; integrals
+        and durations end there.
 
         * "final" value (default), "max", "min", "mean", "rms" (root mean square), "peak" (largest magnitude),
           "peak_to_peak" (largest minus smallest value)
@@ -171,6 +174,7 @@ class Measure(Described):
         "potential_energy",
         "energy",
         "energy_drift",
+        "energy_error",
         "function",
     ]
     over: Literal[
@@ -379,14 +383,14 @@ class Measure(Described):
     def is_in_steps(self) -> bool:
         """Whether the steps of a motion determine the measure, so that it does not depend on the saved times.
 
-        Functions of users receive the saved times only.
+        Functions of users receive the saved times only, and an "energy_error" is known at these times only.
         """
-        return self.over != "final" and self.quantity != "function"
+        return self.over != "final" and self.quantity not in AT_TIMES
 
     @property
     def evaluated(self) -> str:
         """Words for the times that the measure depends on; none if it does not depend on the saved times."""
-        return AT_SAVED_TIMES if self.quantity == "function" else ""
+        return AT_SAVED_TIMES if self.quantity in AT_TIMES else ""
 
     def reduced(self, steps: in_steps.Steps, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
         """Return the measure (...) of each sample from its quantity in the steps of a motion, as `values` does."""
@@ -543,6 +547,9 @@ class Measure(Described):
     def _energy_drift(self, model: Model, motion: Trajectory) -> np.ndarray:
         energy = self._energy(model, motion)
         return energy - energy[..., :1]
+
+    def _energy_error(self, model: Model, motion: Trajectory) -> np.ndarray:
+        return motion.energy_error
 
     def _function(self, model: Model, motion: Trajectory) -> Any:
         return self.function(model, motion)

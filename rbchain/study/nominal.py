@@ -29,6 +29,7 @@ class Nominal:
     forces: tuple[Any, ...]
     events: tuple[Any, ...]
     seed: int
+    energy_error: bool  # whether a measure needs the error of the energy
 
     def actions(self, numbers: np.ndarray) -> tuple[list[Any], list[Any]]:
         """Return drives and forces with the random signals of the samples with these numbers (count,)."""
@@ -52,7 +53,8 @@ def nominal_of(description: Description, folder: Path) -> Nominal:
         )
     state = _initial_state(description.simulate, model)
     actions = description.drives, description.forces, description.events
-    return Nominal(model, description.simulate, *state, *actions, description.seed)
+    energy_error = any(measure.quantity == "energy_error" for measure in description.measures)
+    return Nominal(model, description.simulate, *state, *actions, description.seed, energy_error)
 
 
 def _initial_state(simulate: Simulation, model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -163,6 +163,7 @@ class Plan:
             forces=samples.forces,
             events=self.nominal.events,
             save_at=self.nominal.times if save_at is None else save_at,
+            energy_error=self.nominal.energy_error,
             **simulate.settings(),
         )
         if not self.needs_steps:

@@ -136,6 +136,18 @@ def bushing_energy(s, model, bushings, numbers, work, k):
 
 
 @kernel
+def bushing_power(s, model, bushings, numbers, work, k):
+    """Compute the rate of the elastic energy of bushing s: x^T K dx/dt, W."""
+    bushing = bushing_state(s, model, bushings, numbers, work, k)
+    v_a = load_motion(work.dof, bushings[BUSHING_DOF_A, s], ROW_V, k)
+    v_b = load_motion(work.dof, bushings[BUSHING_DOF_B, s], ROW_V, k)
+    velocity = subtract3(motion_at_tip(v_b, bushing.arm_b).lin, motion_at_tip(v_a, bushing.arm_a).lin)
+    force, moment = matrix6_times(numbers, bushing.at + BUSHING_STIFFNESS, bushing.p, bushing.r.phi, k)
+    rate = rotation_vector_rate(bushing.r, bushing.spin)
+    return dot(force, rotate_back(bushing.axes, velocity)) + dot(moment, rate)
+
+
+@kernel
 def bushing_response(bushing, S, numbers, k):
     """Compute the derivative of the wrench on body b along the displacement S of body b, while body a does not move.
 

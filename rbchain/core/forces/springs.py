@@ -96,16 +96,34 @@ def spring_force(spring):
 
 
 @kernel
-def spring_energy(s, model, springs, numbers, work, k):
-    """Compute the elastic energy of spring s: stiffness (L - rest_length)^2 / 2, or zero if it is slack."""
-    spring, at = spring_state(s, model, springs, numbers, work, k), springs[SPRING_NUMBERS, s]
+def elastic_stretch(s, spring, model, springs, numbers, work, k):
+    """Return L - rest_length of spring s, or zero if it is slack, m (reads POSITION)."""
     a, b = springs[SPRING_DOF_A, s], springs[SPRING_DOF_B, s]
     point_a = add3(origin_about_first_joint(a, model, work, k), spring.arm_a)
     d = subtract3(add3(origin_about_first_joint(b, model, work, k), spring.arm_b), point_a)
-    stretch, zero = math.sqrt(dot(d, d)) - numbers[at + SPRING_REST_LENGTH, k], constant_like(work.dof, 0.0)
+    rest_length = numbers[springs[SPRING_NUMBERS, s] + SPRING_REST_LENGTH, k]
+    stretch, zero = math.sqrt(dot(d, d)) - rest_length, constant_like(work.dof, 0.0)
     if springs[SPRING_TENSION_ONLY, s] == 1:
         stretch = max(stretch, zero)
-    return constant_like(work.dof, 0.5) * numbers[at + SPRING_STIFFNESS, k] * stretch * stretch
+    return stretch
+
+
+@kernel
+def spring_energy(s, model, springs, numbers, work, k):
+    """Compute the elastic energy of spring s: stiffness (L - rest_length)^2 / 2, or zero if it is slack."""
+    spring = spring_state(s, model, springs, numbers, work, k)
+    stretch = elastic_stretch(s, spring, model, springs, numbers, work, k)
+    stiffness = numbers[springs[SPRING_NUMBERS, s] + SPRING_STIFFNESS, k]
+    return constant_like(work.dof, 0.5) * stiffness * stretch * stretch
+
+
+@kernel
+def spring_power(s, model, springs, numbers, work, k):
+    """Compute the rate of the elastic energy of spring s: stiffness (L - rest_length) dL/dt, or zero if it is slack."""
+    spring = spring_state(s, model, springs, numbers, work, k)
+    stretch = elastic_stretch(s, spring, model, springs, numbers, work, k)
+    stiffness = numbers[springs[SPRING_NUMBERS, s] + SPRING_STIFFNESS, k]
+    return stiffness * stretch * dot(spring.direction, spring.velocity)
 
 
 @kernel

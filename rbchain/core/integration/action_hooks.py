@@ -259,6 +259,11 @@ def set_calls(block, allowed, lane):
 # lanes, because the state in its lane then belongs to no step.
 allow_calls = choose(_has_actions, set_calls, lambda block, allowed, lane: None)
 
+# Whether user functions are called for a lane.
+allows_calls = choose(
+    _has_actions, lambda block, lane: block.loads.actions.failures[lane] == CALLS_ALLOWED, lambda block, lane: False
+)
+
 
 # --- events and stiffness in a step -----------------------------------------------------------------------------------
 

@@ -88,6 +88,7 @@ from .status import (
 )
 from .step_lengths import longest_first_step, pass_breaks_of_lane, recall_step, set_step
 from .step_records import store_step
+from .work import integrate_work, keep_step_for_work
 
 # Steps are shorter than the round-off of time below this fraction of it. At the start, the time counts as at least the
 # fraction START of the end time.
@@ -118,6 +119,7 @@ def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k
         for lane in range(stepper.y.shape[1]):
             if stepper.tally[TALLY_STATUS, lane] == RUNNING:
                 accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
+        integrate_work(block, stepper, tableau, batch, k)
         accept_steps(block, stepper, tableau, batch, tolerances, k)
         restart_after_breaks(block, stepper, tableau, k)
         run_controllers_at_stops(block, stepper, batch, tolerances, k)
@@ -312,6 +314,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         save_interpolated_states(block, stepper, tableau, batch, t_new, lane)
         store_step(block, stepper, tableau, batch, t_new, lane)
         save_held_outputs(block, stepper, batch, slot, lane)
+        keep_step_for_work(stepper, slot, lane)
         if theta < NO_EVENT:
             interpolate_state(block, stepper, tableau, theta, h, lane)
         clock[CLOCK_START, lane], clock[CLOCK_TAKEN, lane], clock[CLOCK_T, lane] = clock[CLOCK_T, lane], h, t_new

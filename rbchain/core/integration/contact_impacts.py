@@ -53,6 +53,7 @@ from ..tree.contact_layout import (
 )
 from .contact_records import record_impact, record_interval, store_forces
 from .rollout import TALLY_SAMPLE
+from .work_memory import add_work_of_impact
 
 # Energy that impulses may add because of round-off, relative to the sum of the absolute values of all terms.
 ENERGY_ROUND_OFF = 1e-12
@@ -163,6 +164,7 @@ def apply_impulses(block, stepper, batch, y, tolerances, factor, lane):
         if factor == 0.0 or not adds_energy(contacts, lane):
             break
         factor = 0.5 * factor if reduction < MAX_REDUCTIONS - 1 else 0.0
+    add_work_of_impact(block, stepper, y, lane)
     add_responses(contacts.responses, rows, CONTACT_IMPULSE, y[nq : nq + n], lane)
     for e in range(table.shape[1]):
         if table[ELEMENT_KIND, e] != FRICTION:

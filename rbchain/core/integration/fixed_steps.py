@@ -51,6 +51,7 @@ from .sampler_clocks import limit_to_stops
 from .sensitivities import evaluate_with_sensitivities, has_sensitivities
 from .status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 from .step_records import store_step
+from .work import integrate_work, keep_step_for_work
 
 
 @routine
@@ -119,6 +120,7 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
                 is_saved_time = index == steps - 1 and end == times[slot]
                 end_step(block, stepper, tableau, batch, is_saved_time, lane)
                 running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+        integrate_work(block, stepper, tableau, batch, k)
         accept_step(block, stepper, tableau, k)
     return end, running
 
@@ -271,6 +273,7 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
             save_lane(block, y_new, batch, tally[TALLY_SAMPLE, lane], tally[TALLY_SAVED, lane], lane)
             tally[TALLY_SAVED, lane] += 1
     save_held_outputs(block, stepper, batch, slot, lane)
+    keep_step_for_work(stepper, slot, lane)
 
 
 @kernel

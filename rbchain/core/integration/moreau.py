@@ -88,6 +88,8 @@ from .rollout import (
 )
 from .sampler_clocks import limit_to_stops
 from .status import INITIAL_PENETRATION, RUNNING
+from .work import integrate_work
+from .work_memory import store_work_of_impulses
 
 # An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
 IMPACT_SPEED = 2.0
@@ -135,6 +137,7 @@ def integrate_moreau_steps(block, stepper, settings, batch, span, k):
                         end_step(block, stepper, tableau, batch, is_saved_time, lane)
                         record_contacts(block, stepper, batch, slot_of_step, lane)
                         running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+                integrate_work(block, stepper, tableau, batch, k)
                 for j in range(stepper.y.shape[0]):
                     stepper.y[j, k] = stepper.y_new[j, k]
             start = end
@@ -297,6 +300,7 @@ def solve_all_impulses(block, stepper, settings, h, k):
         if not release_joints(contacts, numbers, h, k):
             break
     rows[0, CONTACT_RESIDUAL, k] = residual
+    store_work_of_impulses(block, stepper, acts, k)
     if acts:
         add_responses(contacts.responses, rows, CONTACT_IMPULSE, y_new[nq : nq + n], k)
     update_sticking(contacts, settings.tolerance, y_new[nq : nq + n], k)

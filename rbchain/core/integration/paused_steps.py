@@ -36,6 +36,7 @@ from .sampled_controllers import is_due, measure_lanes
 from .sampler_clocks import is_measurement_due, is_reached
 from .saved_states import accept_steps
 from .status import DONE, IDLE, RUNNING, WAITING
+from .work import integrate_work
 
 # Stages of a block: not started; waits before the first step; waits later; all its samples have ended.
 NEW, WAITS_AT_START, WAITS, ENDED = 0, 1, 2, 3
@@ -119,6 +120,7 @@ def continue_adaptive_steps(block, stepper, tableau, batch, tolerances, span, st
         for lane in range(width):
             if stepper.tally[TALLY_STATUS, lane] == RUNNING:
                 accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
+        integrate_work(block, stepper, tableau, batch, k)
         accept_steps(block, stepper, tableau, batch, tolerances, k)
         restart_after_breaks(block, stepper, tableau, k)
         wait_for_outputs(block, stepper, batch, span, k)

@@ -28,6 +28,7 @@ from .sampler_clocks import begin_targets
 from .sensitivities import evaluate_with_sensitivities, start_sensitivities
 from .status import STOPPED
 from .tableaus import RosenbrockTableau, Tableau
+from .work_memory import begin_work
 
 # Rows of `Stepper.control`, in the precision of the states.
 CONTROL_H = 0  # length of the step, s
@@ -112,6 +113,7 @@ class Saved(NamedTuple):
 
     `forces` (samples, times, forces, 3) are those of dry friction, stops and contacts, or None without them. `outputs`
     are the outputs of sampled controllers that act, a flat array of (samples, times, channels), or None without them.
+    `work` (samples, times) is the work since the start (`work`), J, or None if it is not computed.
     """
 
     q: np.ndarray
@@ -119,6 +121,7 @@ class Saved(NamedTuple):
     integrals: np.ndarray
     forces: np.ndarray | None
     outputs: np.ndarray | None
+    work: np.ndarray | None
 
 
 class StepRecord(NamedTuple):
@@ -214,7 +217,7 @@ class Stepper(NamedTuple):
     `y`, `y_new` and `change` (rows, lanes) are states: q, qd, integrals of errors and sensitivities. `rates` is
     (stages, rows, lanes). The rows of `control`, `clock` and `tally` (rows, lanes) are defined above. `linear` is a
     LinearisedRate for Rosenbrock methods, a RadauStep for Radau methods, else None. `spare` (SPARE_COUNT, rows, lanes)
-    is memory for states at saved times.
+    is memory for states at saved times. `work` is a WorkMemory, or None.
     """
 
     y: np.ndarray
@@ -226,6 +229,7 @@ class Stepper(NamedTuple):
     tally: np.ndarray
     linear: object
     spare: np.ndarray
+    work: object
 
 
 @kernel
@@ -344,6 +348,7 @@ def start_sample(block, stepper, batch, sample, lane):
     set_sample_forces(block, batch.start.tau, batch.times[0], sample, lane)
     begin_targets(block, stepper.y, lane)
     start_sensitivities(block, stepper.y, lane)
+    begin_work(stepper, batch, sample, lane)
     stepper.tally[TALLY_STEPS, lane] = 0
     stepper.tally[TALLY_REJECTIONS, lane] = 0
     stepper.tally[TALLY_EVALUATIONS, lane] = 0

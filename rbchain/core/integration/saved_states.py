@@ -158,7 +158,7 @@ def interpolate_saved_state(block, stepper, tableau, batch, state, lane):
 @routine
 def accept_steps_of_radau(block, stepper, tableau, batch, tolerances, k):
     """Move the lanes to the ends of their accepted steps, and compute the states at the saved times in these steps."""
-    y, y_new, change, rates, control, clock, tally, linear, spare = stepper
+    y, y_new, change, rates, control, clock, tally, linear, spare, work = stepper
     count = choose_lanes(block, stepper, batch)
     for j in range(y.shape[0] if count > 0 else 0):
         spare[SPARE_START, j, k] = y[j, k]
@@ -171,7 +171,7 @@ def accept_steps_of_radau(block, stepper, tableau, batch, tolerances, k):
     control[CONTROL_NEXT_H, k] = control[CONTROL_H, k]
     for lane in range(y.shape[1]):
         return_to_start(stepper, lane)
-    shorter = Stepper(spare[SPARE_STATE], y_new, change, rates, control, clock, tally, linear, spare)
+    shorter = Stepper(spare[SPARE_STATE], y_new, change, rates, control, clock, tally, linear, spare, work)
     while choose_lanes(block, stepper, batch) > 0:
         for lane in range(y.shape[1]):
             set_shorter_step(block, stepper, batch, lane)

@@ -1,0 +1,71 @@
+"""Elastic power: the rate of the elastic energy of joints, and of springs and bushings between bodies.
+
+With the position q and the velocity v of a dof, and the penetration x of an elastic stop:
+
+    spring of a joint   E = k y^2 / 2 + k3 y^4 / 4,  dE/dt = (k y + k3 y^3) v,  y = q - rest
+    stop of a joint     E = k x^2 / 2,               dE/dt = k x dx/dt
+
+`springs` and `bushings` describe the energies between bodies. Damping is not elastic.
+"""
+
+from ..simd.jit import choose, is_given, kernel
+from ..tree.kinematics import place_about_first_joint
+from ..tree.layout import (
+    PARAM_CUBIC_STIFFNESS,
+    PARAM_LIMIT_STIFFNESS,
+    PARAM_REST,
+    PARAM_STIFFNESS,
+    PASSIVE_SPRING,
+    PASSIVE_STOPS,
+    parameter,
+)
+from .bushings import bushing_power
+from .passive import stop_penetration
+from .springs import spring_power
+
+
+@kernel
+def elastic_power_of_joint(i, model, q, qd, k):
+    """Compute the rate of the elastic energy of dof i, W."""
+    kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
+    total = v - v
+    if kinds & PASSIVE_SPRING:
+        x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
+        cubic = parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k)
+        total = total + x * (parameter(parameters, i, PARAM_STIFFNESS, k) + cubic * (x * x)) * v
+    if kinds & PASSIVE_STOPS:
+        x, sign = stop_penetration(i, parameters, q[model.coordinate[i], k], k)
+        total = total - sign * parameter(parameters, i, PARAM_LIMIT_STIFFNESS, k) * x * v
+    return total
+
+
+@kernel
+def power_of_springs_and_bushings(block, k):
+    """Compute the rate of the elastic energy between bodies, W (reads R, LEVER and V; writes POSITION)."""
+    actions, model, work = block.loads.actions, block.model, block.work
+    springs, bushings, numbers = actions.shared.springs, actions.shared.bushings, actions.numbers
+    for i in range(model.parent.shape[0]):
+        place_about_first_joint(i, model, work, k)
+    total = numbers[0, k] - numbers[0, k]
+    for s in range(springs.shape[1]):
+        total = total + spring_power(s, model, springs, numbers, work, k)
+    for s in range(bushings.shape[1]):
+        total = total + bushing_power(s, model, bushings, numbers, work, k)
+    return total
+
+
+# The rate of the elastic energy between bodies, W; zero without springs and bushings.
+elastic_power_between_bodies = choose(
+    lambda block, k: is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "between_bodies"),
+    power_of_springs_and_bushings,
+    lambda block, k: block.work.dof[0, 0, k] - block.work.dof[0, 0, k],
+)
+
+
+@kernel
+def elastic_power(block, q, qd, k):
+    """Compute the rate of the elastic energy of a block, W (reads R, LEVER and V; writes POSITION)."""
+    total = elastic_power_between_bodies(block, k)
+    for i in range(block.model.parent.shape[0]):
+        total = total + elastic_power_of_joint(i, block.model, q, qd, k)
+    return total
