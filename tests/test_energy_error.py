@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 import rbchain as rb
+from rbchain.cli import main
 
 from .mechanisms import random_tree
 
@@ -360,6 +361,40 @@ def test_samples_of_a_varied_model_have_their_own_errors():
     for k in range(2):
         alone = many.of_sample(k).simulate([[1.0]], [[0.0]], 0.5, **settings)
         np.testing.assert_allclose(motion.energy_error[k], alone.energy_error[0], rtol=1e-12)
+
+
+@PLAIN
+def test_a_study_measures_and_reports_the_error(tmp_path):
+    """Backward Euler divides the energy of a linear oscillator by 1 + h^2 k / m, for the stiffness of each sample."""
+    rb.save(slider(stiffness=40.0), tmp_path / "slider.toml")
+    file = tmp_path / "study.toml"
+    file.write_text(
+        """
+        model = "slider.toml"
+        samples = 8
+        simulate = { duration = 0.5, method = "implicit", step = 0.01, samples = 26, q = 0.3 }
+        [[vary]]
+        parameter = "stiffness"
+        distribution = { kind = "uniform", low = 10.0, high = 90.0 }
+        [[measures]]
+        name = "loss"
+        quantity = "energy_error"
+        [[measures]]
+        name = "peak loss"
+        quantity = "energy_error"
+        over = "peak"
+        """
+    )
+    study = rb.Study.read(file)
+    results = study.run(tmp_path / "results")
+    k = results.parameters.values[:, 0]
+    expected = 0.5 * k * 0.3**2 * ((1 + 1e-4 * k / MASS) ** -50.0 - 1)
+    assert results.loss.attrs["units"] == "J"
+    np.testing.assert_allclose(results.loss, expected, rtol=1e-10)
+    np.testing.assert_allclose(results["peak loss"], -expected, rtol=1e-10)
+    np.testing.assert_allclose(study.motions(3).energy_error[:, -1], expected[:3], rtol=1e-10)
+    assert main(["study", "report", str(tmp_path / "results")]) == 0
+    assert "peak loss" in (tmp_path / "results" / "report.html").read_text()
 
 
 def test_lanes_have_the_bits_of_their_samples():
