@@ -170,8 +170,8 @@ def simulate(
         qd. It is 0 by default. A sample may take more steps, but measures are then refused.
     energy_error : bool
         Whether to integrate the work of all forces with the motion, so that `Trajectory.energy_error` shows the energy
-        that the method loses or gains. The motion does not change. Each step needs five more evaluations of the
-        dynamics ("radau": six), which `Trajectory.evaluations` does not count.
+        that the method loses or gains. The motion does not change. Each step needs at least six more evaluations of
+        the dynamics, in closed chains eleven. `Trajectory.evaluations` does not count them.
     on_failure : "status" or "raise"
         "status": if a sample fails, set its status in the trajectory; other samples are unaffected, bit for bit.
         "raise": raise a SimulationError with the trajectory's message; its attribute `trajectory` is the trajectory.

@@ -133,3 +133,5 @@ def _simulate(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
         for drives in ((), (rb.PID("link1", reference=0.0, kp=1.0),)):
             motion = model.simulate(q, qd, 0.1, drives=drives, **method)
             _ = motion.tau
+        if q.ndim > 1 and q.dtype == np.float64 and not model.batch_shape:  # as `rbchain simulate` does
+            model.simulate(q, qd, 0.1, energy_error=True, **method)

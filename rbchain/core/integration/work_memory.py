@@ -35,7 +35,7 @@ class WorkMemory(NamedTuple):
     * `powers` (NODES, lanes) are the powers at the nodes of a part of the step, W.
     * `impulses` (1, lanes) is the work of the impulses of a step of time stepping, J.
     * `step` (1, lanes) is the length of the accepted step, s. `start` and `length` (1, lanes) are the start and the
-      length of the current part, as fractions of the step; a length of zero is no part.
+      length of the current part, as fractions of the step; the length is zero without one.
     * `needed` (1, lanes) is the resolution that the part needs, `scale` (1, lanes) the scale of the energy, J.
     * `role` (1, lanes) tells lanes with a step from those whose calls of user functions wait for them.
     * `energies` (2, lanes) are the kinetic and the potential energy at a node, J.
@@ -158,8 +158,8 @@ def compute_work_of_impulses(block, stepper, acts, k):
 
         (M + implicit terms) dv . (v + v') / 2 + sum of p (c - 1/2) d
 
-    The second sum refers the mean of both velocities to the time c h of an impact; c is 1/2 for all other impulses.
-    d is the change of the velocity of a row without impulses. `acts` says whether there may be impulses.
+    The second sum refers the mean of both velocities to the time c h of an impact; c is 1/2 for other impulses. d is
+    the change of the velocity of a row without impulses. `acts` says whether there may be impulses.
     """
     work, y, y_new, contacts = stepper.work, stepper.y, stepper.y_new, block.loads.actions.contacts
     rows, table, joints, nq = contacts.rows, contacts.table, block.loads.actions.joints, block.q.shape[0]
