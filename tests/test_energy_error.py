@@ -223,6 +223,24 @@ def driven_linkage():
     return model, qd, {"drives": [turn], "q": q}
 
 
+def gear_train():
+    """Two pendulums on gears with a light idler gear between them."""
+    builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
+    for i, (name, cg, mass) in enumerate((("left", 0.3, 1.0), ("idler", 0.0, 1e-6), ("right", 0.2, 1.0))):
+        builder.add_body(
+            name,
+            joint=rb.Revolute((0, 0, 1)),
+            placement=rb.Pose((i, 0, 0)),
+            inertia=rb.Inertia(mass, cg=(cg, 0, 0), inertia=(0.1 * mass,) * 3),
+            passive=rb.PassiveForces(damping=0.3) if name == "right" else None,
+        )
+    builder.add_constraint(rb.CouplerConstraint("first", "left", "idler", -2.0))
+    builder.add_constraint(rb.CouplerConstraint("second", "idler", "right", -1.5))
+    model = builder.build()
+    q = model.assemble([[0.2, 0.0, 0.0]], fixed=("left",))
+    return model, model.assemble_velocities(q, [[1.0, 0.0, 0.0]], fixed=("left",)), {"q": q}
+
+
 def controlled_chain():
     model = rb.Model.serial_chain(2)
     drives = [
@@ -244,6 +262,7 @@ SYSTEMS = {
     "body in water": body_in_water,
     "springs": chain_with_springs,
     "linkage": driven_linkage,
+    "gears": gear_train,
     "controllers": controlled_chain,
     "tree": tumbling_tree,
 }

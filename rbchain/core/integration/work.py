@@ -23,18 +23,16 @@ import math
 import numpy as np
 
 from ..algorithms.energy import ENERGY_KINETIC, energy
-from ..algorithms.rnea import inverse_dynamics
 from ..forces.elastic import elastic_power
 from ..simd.jit import choose, kernel, routine
 from ..simd.lanes import any_lane, constant_like, select
 from ..tree.kinematics import normalize_positions
-from ..tree.layout import Loads
 from .action_hooks import allow_calls, allows_calls, evaluate, has_failed_call, set_step_length
 from .constraint_hooks import has_constraints, project_end_of_step
 from .dense_output import interpolate
 from .radau_tableau import STAGES, is_radau, radau_tableau
 from .rollout import CLOCK_STEP, CLOCK_T, CONTROL_H, CONTROL_TIME, TALLY_SAMPLE, TALLY_SAVED
-from .work_memory import NODES, SUM_SLOT, SUM_STEP, SUM_TIME, SUM_WORK, has_work
+from .work_memory import NODES, SUM_SLOT, SUM_STEP, SUM_TIME, SUM_WORK, has_work, inverse_dynamics_of_mechanism
 
 
 def _tables(nodes):
@@ -71,7 +69,7 @@ def power_of_forces(block, work, k):
     """
     nq, n = block.q.shape[0], block.qd.shape[0]
     q, qd, qdd = work.state[:nq], work.state[nq : nq + n], work.rate[nq : nq + n]
-    inverse_dynamics(block.model, q, qd, qdd, Loads(work.torques, block.loads.wrenches, None), block.work, k)
+    inverse_dynamics_of_mechanism(block, q, qd, qdd, work.torques, k)
     total = elastic_power(block, q, qd, k)
     for i in range(n):
         total = total + qd[i, k] * work.torques[i, k]

@@ -9,6 +9,7 @@ from ..algorithms.rnea import inverse_dynamics
 from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lane_memory import CACHE_LINE, aligned_start, window
 from ..simd.lanes import constant_like, select
+from ..tree.constraint_layout import ADDED_INERTIA, PARAM_ADDED_INERTIA, TABLE_DOF_B, TABLE_KIND, TABLE_PARAMETERS
 from ..tree.contact_layout import (
     CONTACT_FREE_VELOCITY,
     CONTACT_IMPACT,
@@ -18,7 +19,8 @@ from ..tree.contact_layout import (
     ELEMENT_ROW,
     rows_of_element,
 )
-from ..tree.layout import JOINT_IMPLICIT_INERTIA, Loads, apply_gravity, remove_gravity
+from ..tree.layout import JOINT_IMPLICIT_INERTIA, Loads, apply_gravity, parameter, remove_gravity
+from .constraint_hooks import has_constraints
 
 NODES = 5  # of the quadrature over a part of a step
 # Rows of `WorkMemory.sums`.
@@ -113,6 +115,28 @@ begin_work = choose(has_work, reset_work, lambda stepper, batch, sample, lane: N
 
 
 @kernel
+def subtract_added_inertias(block, qdd, torques, k):
+    """Subtract the forces on added inertias, which the dynamics of closed chains take away again."""
+    table = block.constraints.tables.table
+    for c in range(table.shape[1]):
+        if table[TABLE_KIND, c] == ADDED_INERTIA:
+            i, at = table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
+            added = parameter(block.model.parameters, at, PARAM_ADDED_INERTIA, k)
+            torques[i, k] = torques[i, k] - added * qdd[i, k]
+
+
+_without_added_inertias = choose(has_constraints, subtract_added_inertias, lambda block, qdd, torques, k: None)
+
+
+@kernel
+def inverse_dynamics_of_mechanism(block, q, qd, qdd, torques, k):
+    """Compute the joint forces M qdd + h without external forces; h has the bias forces and gravity."""
+    loads = Loads(torques, block.loads.wrenches, None)
+    inverse_dynamics(block.model, q, qd, qdd, loads, block.work, k)
+    _without_added_inertias(block, qdd, torques, k)
+
+
+@kernel
 def compute_joint_impulses(block, work, q, k):
     """Compute the changes of the velocities by the impulses of all rows, `rate`, and the joint impulses M times these.
 
@@ -126,7 +150,7 @@ def compute_joint_impulses(block, work, q, k):
     rest, change = work.state[:n], work.rate[:n]
     add_responses(contacts.responses, contacts.rows, CONTACT_IMPULSE, change, k)
     remove_gravity(block.model, block.work, k)
-    inverse_dynamics(block.model, q, rest, change, Loads(work.torques, block.loads.wrenches, None), block.work, k)
+    inverse_dynamics_of_mechanism(block, q, rest, change, work.torques, k)
     apply_gravity(block.model, block.work, k)
 
 
