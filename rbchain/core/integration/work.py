@@ -31,7 +31,7 @@ from .action_hooks import allow_calls, allows_calls, evaluate, has_failed_call, 
 from .constraint_hooks import has_constraints, project_end_of_step
 from .dense_output import interpolate
 from .radau_tableau import STAGES, is_radau, radau_tableau
-from .rollout import CLOCK_STEP, CLOCK_T, CONTROL_H, CONTROL_TIME, TALLY_SAMPLE, TALLY_SAVED
+from .rollout import CLOCK_STEP, CLOCK_T, CONTROL_H, CONTROL_TIME, TALLY_SAMPLE
 from .work_memory import NODES, SUM_SLOT, SUM_STEP, SUM_TIME, SUM_WORK, has_work, inverse_dynamics_of_mechanism
 
 
@@ -55,6 +55,7 @@ RESOLUTION = 1e-6
 LEAST_DISPLACEMENT = 1e-6
 SHORTEST_PART = 1.0 / 64.0  # of a step
 SMALLEST_SCALE = 1e-30  # J
+ROUND_OFF = 1e-6  # of a saved time at the end of a step, as a fraction of the step
 WAITS, HAS_STEP = 1.0, 2.0  # values of `WorkMemory.role`
 
 
@@ -150,14 +151,24 @@ def work_within_part(work, tableau, x, lane):
 
 
 @kernel
+def end_of_saved_times(work, batch, lane):
+    """Return the number of the first saved time behind the accepted step. Round-off counts as part of the step."""
+    slot, times = int(work.sums[SUM_SLOT, lane]), batch.times
+    last = (1.0 + ROUND_OFF) * work.sums[SUM_STEP, lane]
+    while slot < times.shape[0] and times[slot] - work.sums[SUM_TIME, lane] <= last:
+        slot += 1
+    return slot
+
+
+@kernel
 def end_part(stepper, tableau, batch, lane):
     """Add the work of the current part of a lane's step and save it at the times in it, or halve the part."""
-    work, sample, saved = stepper.work, stepper.tally[TALLY_SAMPLE, lane], stepper.tally[TALLY_SAVED, lane]
+    work, sample = stepper.work, stepper.tally[TALLY_SAMPLE, lane]
     start, length = float(work.start[0, lane]), float(work.length[0, lane])
     if work.needed[0, lane] > RESOLUTION and length > SHORTEST_PART:
         work.length[0, lane] = constant_like(work.length, 0.5 * length)
         return
-    for slot in range(int(work.sums[SUM_SLOT, lane]), saved):
+    for slot in range(int(work.sums[SUM_SLOT, lane]), end_of_saved_times(work, batch, lane)):
         x = ((batch.times[slot] - work.sums[SUM_TIME, lane]) / work.sums[SUM_STEP, lane] - start) / length
         if x > 0.0:  # a later part writes the times behind this one again
             within = work_within_part(work, tableau, min(x, 1.0), lane)
@@ -172,11 +183,10 @@ def end_part(stepper, tableau, batch, lane):
 def end_work_of_step(block, stepper, batch, lane):
     """Add the work of the impulses of a step, and save NaN if a user function has failed at a node."""
     work, sample = stepper.work, stepper.tally[TALLY_SAMPLE, lane]
-    slot, saved = int(work.sums[SUM_SLOT, lane]), stepper.tally[TALLY_SAVED, lane]
     impulses = math.nan if has_failed_call(block, lane) else float(work.impulses[0, lane])
     work.sums[SUM_WORK, lane] += impulses
-    for passed in range(slot, saved):
-        batch.saved.work[sample, passed] += impulses
+    for slot in range(int(work.sums[SUM_SLOT, lane]), end_of_saved_times(work, batch, lane)):
+        batch.saved.work[sample, slot] += impulses
 
 
 @routine
