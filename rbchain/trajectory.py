@@ -242,6 +242,10 @@ class Trajectory(SuggestsAttributes):
             )
         return self._energy_error
 
+    def without_energy_error(self) -> Trajectory:
+        """Return the motion without `energy_error`, which is known at the saved times only."""
+        return replace(self, _energy_error=None)
+
     def __getstate__(self) -> dict[str, Any]:
         """Return a state for pickle, with forces and accelerations instead of the function that computes them.
 
