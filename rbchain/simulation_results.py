@@ -191,8 +191,8 @@ def motion_at(
         close_states(model, actions, q, qd)
     found = [x.reshape(*batch, m, x.shape[-1]) for x in (q, qd)]
     compute = partial(tau_and_qdd, kernel_model, actions, tau, t, (q, qd, sums, outputs), batch)
-    states = replace(motion, t=t, q=found[0], qd=found[1], dense_output=None, _compute_tau_and_qdd=compute)
-    return states.without_energy_error()
+    within = replace(motion, t=t, q=found[0], qd=found[1], dense_output=None, _compute_tau_and_qdd=compute)
+    return within.without_energy_error()
 
 
 def event_records(
