@@ -370,7 +370,7 @@ def test_dry_friction_of_the_motor_sticks():
 
 def test_a_held_transmission_moves_as_armature():
     arm = rb.Model.serial_chain(2)
-    rigid = arm.vary(rotor_inertia=[1e-5, 0.0], gear_ratio=[50.0, 1.0])
+    rigid = arm.replace(rotor_inertia=[1e-5, 0.0], gear_ratio=[50.0, 1.0])
     elastic = rigid.with_motor("link1", stiffness=1e5)
     assert elastic.joint_names == ("link1", "link1_deflection", "link2")
     assert elastic.body_names == ("link1_motor", "link1", "link2")

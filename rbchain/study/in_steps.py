@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from ..dense_output import DenseOutput, lagrange
 from ..errors import StudyError
+from ..lock_free import cached_property
 from ..trajectory import Trajectory
 
 Quantity = Callable[[Trajectory], np.ndarray]

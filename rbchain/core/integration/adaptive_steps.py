@@ -93,8 +93,8 @@ from .work import integrate_work, keep_step_for_work
 # Steps are shorter than the round-off of time below this fraction of it. At the start, the time counts as at least the
 # fraction START of the end time.
 SHORTEST_STEP, START = 1e-15, 1e-10
-# If the motion lasts longer, s, and its steps are shorter than the round-off of the end time after the first ones, it
-# cannot reach its end.
+# A motion whose steps are shorter than the round-off of the end time after the first ones cannot reach its end. If it
+# lasts longer than LONG_MOTION, s, its duration is the reason.
 LONG_MOTION, FIRST_STEPS = 1e9, 1000
 
 
@@ -438,7 +438,7 @@ def check_end_of_motion(block, stepper, batch, tolerances, step, lane):
         tally[TALLY_STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
         if has_open_loops(block, lane):
             tally[TALLY_STATUS, lane] = NOT_ASSEMBLED
-    elif end > LONG_MOTION and tally[TALLY_STEPS, lane] >= FIRST_STEPS and step < SHORTEST_STEP * end:
-        tally[TALLY_STATUS, lane] = TIME_NOT_RESOLVED
+    elif tally[TALLY_STEPS, lane] >= FIRST_STEPS and step < SHORTEST_STEP * end:
+        tally[TALLY_STATUS, lane] = TIME_NOT_RESOLVED if end > LONG_MOTION else STEP_UNDERFLOW
     elif tally[TALLY_STEPS, lane] + tally[TALLY_REJECTIONS, lane] >= tolerances.max_steps:
         tally[TALLY_STATUS, lane] = TOO_MANY_STEPS
