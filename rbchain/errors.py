@@ -89,6 +89,7 @@ class Status(IntEnum):
     INITIAL_PENETRATION = status.INITIAL_PENETRATION
     NO_CONTACT_MODES = status.NO_CONTACT_MODES
     TIME_NOT_RESOLVED = status.TIME_NOT_RESOLVED
+    STEP_TOO_LONG = status.STEP_TOO_LONG
 
     @property
     def sentence(self) -> str:
@@ -133,5 +134,8 @@ _SENTENCES = {
     ),
     Status.TIME_NOT_RESOLVED: (
         "The duration is so long that float64 cannot resolve the steps near its end. Reduce the duration."
+    ),
+    Status.STEP_TOO_LONG: (
+        "Bodies turn too far in one step, by about 1 rad or more, so its end cannot be computed. Reduce the step."
     ),
 }

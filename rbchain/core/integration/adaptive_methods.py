@@ -2,7 +2,6 @@
 
 from ..simd.jit import choose, kernel
 from ..simd.lanes import constant_like, select
-from ..tree.kinematics import normalize_positions
 from .radau import (
     compute_radau_step,
     evaluations_of_radau_step,
@@ -31,7 +30,6 @@ def error_or_failure(stepper, tableau, error, k):
 def compute_runge_kutta_step(block, stepper, tableau, tolerances, k):
     """Compute the stages of a step, its end y_new, and the difference from the embedded method, `change`."""
     compute_stages(block, stepper, tableau, k)
-    normalize_positions(block.model, stepper.y_new, k)
     h = stepper.control[CONTROL_H, k]
     for j in range(stepper.y.shape[0]):
         stepper.change[j, k] = h * combine(tableau.error, tableau.error.shape[0], stepper.rates, j, k)

@@ -1,8 +1,8 @@
 """Impacts and new modes of dry friction, stops and contacts, in one lane at the end of a step or at the start.
 
-An impact changes the velocities in an instant, by impulses that `contact_solver` computes: Newton's law of restitution
-for normal directions and Coulomb's law for tangents. Friction of joints has no impulse. An impact has no restitution if
-the flight after it would not be higher than `atol`, with the largest acceleration of the closed gaps. A bouncing ball
+An impact changes the velocities in an instant, by the impulses of `impact_law`: Newton's law of restitution for normal
+directions and Coulomb's law for tangents, without a gain of energy. Friction of joints has no impulse. An impact has no
+restitution if the flight after it would not be higher than `atol`, with the largest acceleration of the closed gaps. A bouncing ball
 therefore comes to rest after a finite number of impacts. A contact that another impact opens stays closed under the
 same condition, so that a rod that rocks comes to rest, too.
 
@@ -30,7 +30,7 @@ from ..algorithms.contact_modes import (
     is_held_by_other_rows,
 )
 from ..algorithms.contact_rows import add_responses, update_row_velocities
-from ..algorithms.contact_solver import solve_contacts
+from ..algorithms.impact_law import solve_impacts
 from ..simd.jit import kernel, routine
 from ..tree.contact_layout import (
     CONTACT_BOUND,
@@ -54,10 +54,6 @@ from ..tree.contact_layout import (
 from .contact_records import record_impact, record_interval, store_forces
 from .rollout import TALLY_SAMPLE
 from .work_memory import add_work_of_impact
-
-# Energy that impulses may add because of round-off, relative to the sum of the absolute values of all terms.
-ENERGY_ROUND_OFF = 1e-12
-MAX_REDUCTIONS = 8
 
 
 @kernel
@@ -146,24 +142,19 @@ def has_sliding_velocity(row, modes, lane):
 def apply_impulses(block, stepper, batch, y, tolerances, factor, lane):
     """Solve for the impulses of the closed gaps from the velocities in START_VELOCITY, apply and record them.
 
-    `factor` reduces all coefficients of restitution. It is halved while the impulses add energy.
+    `factor` multiplies all coefficients of restitution.
     """
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     table, rows, fastest = contacts.table, contacts.rows, 0.0
     nq, n = block.q.shape[0], block.qd.shape[0]
     for row in range(rows.shape[0]):
         fastest = max(fastest, abs(rows[row, CONTACT_START_VELOCITY, lane]))
-    for reduction in range(MAX_REDUCTIONS + 1):
-        for e in range(table.shape[1]):
-            set_bounds_of_impact(e, factor, block, tolerances, lane)
-        residual = solve_contacts(contacts, 1e-14 * fastest, lane)
-        records = batch.records.contacts
-        sample = stepper.tally[TALLY_SAMPLE, lane]
-        if not residual <= records.residuals[sample]:
-            records.residuals[sample] = residual
-        if factor == 0.0 or not adds_energy(contacts, lane):
-            break
-        factor = 0.5 * factor if reduction < MAX_REDUCTIONS - 1 else 0.0
+    for e in range(table.shape[1]):
+        set_bounds_of_impact(e, factor, block, tolerances, lane)
+    residual = solve_impacts(contacts, 1e-14 * fastest, lane)
+    records, sample = batch.records.contacts, stepper.tally[TALLY_SAMPLE, lane]
+    if not residual <= records.residuals[sample]:
+        records.residuals[sample] = residual
     add_work_of_impact(block, stepper, y, lane)
     add_responses(contacts.responses, rows, CONTACT_IMPULSE, y[nq : nq + n], lane)
     for e in range(table.shape[1]):
@@ -206,17 +197,6 @@ def largest_acceleration(contacts, modes, lane):
         ):
             largest = max(largest, abs(modes.rows[row, MODE_ACCELERATION, lane]))
     return largest
-
-
-@kernel
-def adds_energy(contacts, lane):
-    """Whether the impulses add energy: the sum of p (u + u') / 2 is positive. This is possible with friction."""
-    rows, total, size = contacts.rows, 0.0, 0.0
-    for row in range(rows.shape[0]):
-        u, v = rows[row, CONTACT_START_VELOCITY, lane], rows[row, CONTACT_VELOCITY, lane]
-        total += rows[row, CONTACT_IMPULSE, lane] * (u + v)
-        size += rows[row, CONTACT_IMPULSE, lane] * (abs(u) + abs(v))
-    return total > ENERGY_ROUND_OFF * abs(size)
 
 
 @kernel

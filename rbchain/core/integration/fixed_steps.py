@@ -112,7 +112,6 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
         start_step(block, stepper, tableau, batch, start + index * (length / steps), length / steps)
         choose_end(block, tableau, batch, index == steps - 1)
         compute_stages_of_step(block, stepper, tableau, k)
-        normalize_positions(block.model, stepper.y_new, k)
         close_end_of_step(block, stepper, tableau, k)
         running = 0
         for lane in range(samples):
@@ -148,10 +147,13 @@ def compute_stages_with_omission(block, stepper, tableau, k):
     omits_end = block.loads.actions.sampled.flags[FLAG_OMITS_END, 0] > constant_like(y, 0.0)
     for stage in range(1, stages - 1 if omits_end else stages):
         advance(tableau.A[stage], stage, y, h, stepper.rates, y_new, k)
+        if stage == stages - 1:
+            normalize_positions(block.model, y_new, k)
         t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
         evaluate_with_sensitivities(block, y_new, t, stepper.rates[stage], k)
     if omits_end:
         advance(tableau.A[stages - 1], stages - 1, y, h, stepper.rates, y_new, k)
+        normalize_positions(block.model, y_new, k)
         for lane in range(y.shape[1]):
             stepper.tally[TALLY_EVALUATIONS, lane] -= stepper.tally[TALLY_STATUS, lane] == RUNNING
 
@@ -278,10 +280,7 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
 
 @kernel
 def accept_step(block, stepper, tableau, k):
-    """Move all lanes to the end of the step, whose last rate becomes the first of the next step.
-
-    Normalising the quaternions changes their rates slightly. The difference is as small as the error of the step.
-    """
+    """Move all lanes to the end of the step, whose last rate becomes the first of the next step."""
     y, y_new, rates, final = stepper.y, stepper.y_new, stepper.rates, tableau.c.shape[0] - 1
     for j in range(y.shape[0]):
         y[j, k] = y_new[j, k]

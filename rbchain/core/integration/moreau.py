@@ -5,17 +5,20 @@ A step from (q, v) to (q', v') of length h evaluates the dynamics in the middle 
     q_m = q + h/2 v,   v_m = v + h/2 qdd(q_m, v) + w/2,   v_free = v + h qdd(q_m, v_m)
     v' = v_free + M^-1 J^T p,   q' = q + h ((1 - s) v + s v')
 
-w is the change of the velocity by the impulses of the previous step, without those of impacts. s is 1/2 in steps
-without impacts. The impulses p of all rows are solved together: see `contact_solver`. J is that of the middle.
-The velocities of the rows are u = J v - h/2 b at the start and u' = J v' + h/2 b at the end, with b = dJ/dt v_m.
-For a row with the gap g, u' is at least
+w is a prediction of M^-1 J^T p, which follows from qdd(q_m, v) in the same way as p from qdd(q_m, v_m). It is zero in
+steps with an impact. A step depends on the state at its start only, so a motion in pieces is the motion in one call.
+s is 1/2 in steps without impacts. The impulses p of all rows are solved together: see `contact_solver`. J is that of
+the middle. The velocities of the rows are u = J v - h/2 b at the start and u' = J v' + h/2 b at the end, with
+b = dJ/dt v_m. A row with the gap g closes at the time c h, 0 = g + h (c u + c^2 d / 2), with d = u_free - u. This is an
+impact if the speed is more than 2 |d| and more than the tolerance of the solver. Slower contacts have no restitution,
+so a bouncing ball comes to rest. In a step without an impact, u' >= min(-g / h, -2 g / h - u). The gap of such a step
+is not negative at its end, because s is chosen that way.
 
-    an impact at the time c h           - e (u + c d) + (1 - c) d,   d = u_free - u,   0 = g + h (c u + c^2 d / 2)
-    a gap that closes in other steps    min(-g / h, -2 g / h - u)
-
-The gap of such a step is not negative at its end, because s is chosen that way. An impact needs a speed of more than
-2 |d| and more than the tolerance of the solver. Slower contacts have no restitution, so a bouncing ball comes to rest.
-For constant forces, flights and impacts of a single contact are exact.
+All impulses of impacts in a step act at the time c h of the first one, after which the finite forces change the
+velocity by (1 - c) h qdd. The law of `impact_law` holds for the velocities J v at this time, with J of the middle.
+The impulses therefore add no kinetic energy, whatever their sizes and directions are. If the rebound would end within
+the step, or without restitution, the law holds for u' at the end of the step. For constant forces, flights and impacts
+of a single contact are exact.
 
 The dynamics are linearly implicit in the springs, damping and gains of joints, as in `fixed_steps`.
 
@@ -35,6 +38,7 @@ from ..algorithms.contact_rows import (
     update_row_velocities,
 )
 from ..algorithms.contact_solver import solve_contacts
+from ..algorithms.impact_law import limit_energy
 from ..simd.jit import choose, is_given, kernel, routine
 from ..simd.lanes import any_lane, constant_like, select
 from ..tree.contact_layout import (
@@ -50,6 +54,7 @@ from ..tree.contact_layout import (
     CONTACT_LOWER,
     CONTACT_RESIDUAL,
     CONTACT_RESPONDS,
+    CONTACT_SHIFT,
     CONTACT_START_VELOCITY,
     CONTACT_STICKS,
     CONTACT_STORED,
@@ -69,9 +74,11 @@ from ..tree.contact_layout import (
     rows_of_element,
 )
 from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
+from ..tree.layout import ROW_DINV
 from .action_hooks import allow_calls, begin_events, evaluate, integral_row, moves_freely, set_prescribed_states
 from .contact_records import record_contacts
 from .fixed_steps import end_block, end_sample, end_step, run_controllers_of_block, start_interval
+from .middle_of_step import keep_first_change, settle_middle
 from .rollout import (
     CLOCK_STEP,
     CLOCK_T,
@@ -87,7 +94,7 @@ from .rollout import (
     start_sample,
 )
 from .sampler_clocks import limit_to_stops
-from .status import INITIAL_PENETRATION, RUNNING
+from .status import INITIAL_PENETRATION, RUNNING, STEP_TOO_LONG
 from .work import integrate_work
 from .work_memory import store_work_of_impulses
 
@@ -111,7 +118,6 @@ def integrate_moreau_steps(block, stepper, settings, batch, span, k):
         start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
         stepper.tally[TALLY_STATUS, lane] = RUNNING
         allow_calls(block, lane < samples, lane)
-    start_contacts(block, k)
     running = samples
     for slot in range(1, times.shape[0]):
         start = times[slot - 1]
@@ -127,11 +133,13 @@ def integrate_moreau_steps(block, stepper, settings, batch, span, k):
                 if running == 0 or batch.outcome.interrupt[0] != 0:
                     break
                 t, h = start + index * (length / steps), length / steps
-                compute_midpoint(block, stepper, t, h, k)
+                compute_midpoint(block, stepper, settings, t, h, k)
                 finish_step(block, stepper, settings, h, k)
                 running = 0
                 for lane in range(samples):
-                    if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                    if is_too_fast(stepper, lane):
+                        end_sample(block, stepper, batch, STEP_TOO_LONG, t, stepper.y, lane)
+                    elif stepper.tally[TALLY_STATUS, lane] == RUNNING:
                         slot_of_step = stepper.tally[TALLY_SAVED, lane]
                         is_saved_time = index == steps - 1 and end == times[slot]
                         end_step(block, stepper, tableau, batch, is_saved_time, lane)
@@ -144,6 +152,12 @@ def integrate_moreau_steps(block, stepper, settings, batch, span, k):
     if running > 0 and batch.outcome.interrupt[0] == 0:
         run_controllers_of_block(block, stepper, batch, times[times.shape[0] - 1], k)
     end_block(block, stepper, batch, samples)
+
+
+@kernel
+def is_too_fast(stepper, lane):
+    """Whether the middle of the step of a running lane could not be computed."""
+    return stepper.tally[TALLY_STATUS, lane] == RUNNING and float(stepper.control[CONTROL_ERROR, lane]) == math.inf
 
 
 @routine
@@ -161,8 +175,11 @@ def start_motion(block, stepper, settings, batch, samples, k):
 
 
 @kernel
-def compute_midpoint(block, stepper, t, h, k):
-    """Set the clocks for a step from t to t + h, and compute the state in its middle, as y_new, and the rate there."""
+def compute_midpoint(block, stepper, settings, t, h, k):
+    """Set the clocks for a step from t to t + h, and compute the state in its middle, as y_new, and the rate there.
+
+    Depends on the state at t only, and on nothing that earlier steps have computed.
+    """
     y, y_new, rate, model = stepper.y, stepper.y_new, stepper.rates[0], block.model
     nq, n, half = block.q.shape[0], block.qd.shape[0], constant_like(y, 0.5 * h)
     for lane in range(y.shape[1]):
@@ -173,21 +190,37 @@ def compute_midpoint(block, stepper, t, h, k):
         stepper.control[CONTROL_ERROR, lane] = constant_like(y, 0.0)  # every step is accepted
         if stepper.tally[TALLY_STATUS, lane] == RUNNING:
             stepper.tally[TALLY_EVALUATIONS, lane] += 2
-    for j in range(nq + n, y.shape[0]):
-        y_new[j, k] = y[j, k] + half * rate[j, k]
     position_rates(model, y[:nq], y[nq : nq + n], rate[:nq], k)
     for j in range(nq):
         y_new[j, k] = y[j, k] + half * rate[j, k]
-    for i in range(n):
-        y_new[nq + i, k] = y[nq + i, k]
+    for j in range(nq, y.shape[0]):
+        y_new[j, k] = y[j, k]
     normalize_positions(model, y_new, k)
     evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rate, k)
+    add_smooth_changes(block, stepper, constant_like(y, h), k)
+    predict_impulses(block, stepper, settings, constant_like(y, h), k)
     for i in range(n):
         if moves_freely(block, i):
             y_new[nq + i, k] = y_new[nq + i, k] + half * rate[nq + i, k]
-    predict_impulses(block, y_new[nq : nq + n], k)
+    add_half_of_prediction(block, y_new[nq : nq + n], k)
+    keep_first_change(block, stepper, k)
+    for j in range(nq + n, y.shape[0]):
+        y_new[j, k] = y[j, k] + half * rate[j, k]
     evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rate, k)
+    settle_middle(block, stepper, k)
     compute_biases(block, y_new[nq : nq + n], k)
+
+
+@kernel
+def add_smooth_changes(block, stepper, h, k):
+    """Compute the velocities at the end of the step without impulses, in rows of `change`, from the rate in its middle.
+
+    The middle has the prescribed velocity of a dof, if there is one.
+    """
+    y, y_new, nq, half = stepper.y, stepper.y_new, block.q.shape[0], constant_like(stepper.y, 0.5)
+    for i in range(block.qd.shape[0]):
+        at, length = (y[nq + i, k], h) if moves_freely(block, i) else (y_new[nq + i, k], half * h)
+        stepper.change[nq + i, k] = at + length * stepper.rates[0, nq + i, k]
 
 
 @routine
@@ -196,9 +229,9 @@ def finish_step(block, stepper, settings, h, k):
     y, y_new, change, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
     nq, n, model, length = block.q.shape[0], block.qd.shape[0], block.model, constant_like(stepper.y, h)
     half, one = constant_like(y, 0.5), constant_like(y, 1.0)
-    for i in range(n):  # the middle has the prescribed velocity of a dof, if there is one
-        at, share = (y[nq + i, k], one) if moves_freely(block, i) else (y_new[nq + i, k], half)
-        y_new[nq + i, k] = at + (share * length) * rates[0, nq + i, k]
+    add_smooth_changes(block, stepper, length, k)
+    for i in range(n):
+        y_new[nq + i, k] = change[nq + i, k]
         change[nq + i, k] = y_new[nq + i, k] - y[nq + i, k]
     for i in range(n):
         row = integral_row(block, i)
@@ -233,23 +266,48 @@ def finish_step(block, stepper, settings, h, k):
 # --- contacts ---------------------------------------------------------------------------------------------------------
 
 
+@routine
+def predict_impulses_of_rows(block, stepper, settings, h, k):
+    """Compute the impulses of the step from the rate without them, and store the velocities that they cause.
+
+    They are also those from which the solver starts at the end of the step. A step with an impact has no prediction.
+    """
+    contacts, nq, n = block.loads.actions.contacts, block.q.shape[0], block.qd.shape[0]
+    rows, work, changes = contacts.rows, block.work, contacts.changes
+    compute_biases(block, stepper.y_new[nq : nq + n], k)
+    update_gaps(block.model, contacts, stepper.y_new, block.loads.actions.numbers, work, k)
+    update_jacobian(block.model, contacts, block.loads.actions.numbers, work, k)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_IMPULSE, k] = constant_like(rows, 0.0)
+    rows[0, CONTACT_RESPONDS, 0] = constant_like(rows, 0.0)
+    set_rows(block, stepper, stepper.change[nq : nq + n], settings, h, k)
+    if rows[0, CONTACT_RESPONDS, 0] > constant_like(rows, 0.0):
+        solve_rows(block, settings, False, h, k)
+    nothing = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
+    for i in range(n):
+        changes[0, i, k] = nothing
+        changes[1, i, k] = work.dof[i, ROW_DINV, k]
+    if rows[0, CONTACT_RESPONDS, 0] > constant_like(rows, 0.0):
+        add_responses(contacts.responses, rows, CONTACT_IMPULSE, changes[0], k)
+    collides = has_collision(contacts, k) > nothing
+    for i in range(n):
+        changes[0, i, k] = select(collides, nothing, changes[0, i, k])
+
+
+# Predict the impulses of a step.
+predict_impulses = choose(_has_contacts, predict_impulses_of_rows, lambda block, stepper, settings, h, k: None)
+
+
 @kernel
-def add_half_of_last_impulses(block, v, k):
-    """Add half the change that the impulses of the last step would cause again to v, without those of impacts."""
-    contacts, half = block.loads.actions.contacts, constant_like(v, 0.5)
-    table, rows = contacts.table, contacts.rows
-    for e in range(table.shape[1]):
-        row = table[ELEMENT_ROW, e]
-        collides = rows[row, CONTACT_IMPACT, k] > constant_like(rows, 0.0)
-        for r in range(row, row + rows_of_element(e, table)):
-            p = rows[r, CONTACT_IMPULSE, k]
-            acts = ~collides & (p != p - p)
-            for i in range(v.shape[0]):
-                v[i, k] = v[i, k] + select(acts, half * (contacts.responses[r, i, k] * p), p - p)
+def add_half_of_changes(block, v, k):
+    """Add half the change of the velocity by the predicted impulses to v."""
+    contacts = block.loads.actions.contacts
+    for i in range(v.shape[0]):
+        v[i, k] = v[i, k] + constant_like(v, 0.5) * contacts.changes[0, i, k]
 
 
-# Predict the change of the velocity by impulses up to the middle of a step.
-predict_impulses = choose(_has_contacts, add_half_of_last_impulses, lambda block, v, k: None)
+# Add half the change of the velocity by the predicted impulses.
+add_half_of_prediction = choose(_has_contacts, add_half_of_changes, lambda block, v, k: None)
 
 
 @kernel
@@ -270,12 +328,48 @@ def solve_all_impulses(block, stepper, settings, h, k):
     Returns the weight 1 - s of the velocity at the start, and the factor of the smooth change of the velocity, with
     which the step moves the positions.
     """
-    contacts, model, y, y_new = block.loads.actions.contacts, block.model, stepper.y, stepper.y_new
+    contacts, y_new, nq, n = block.loads.actions.contacts, stepper.y_new, block.q.shape[0], block.qd.shape[0]
+    rows, responds = contacts.rows, constant_like(contacts.rows, 0.0)
+    if rows[0, CONTACT_RESPONDS, 0] > responds and has_new_factors(block, k):
+        rows[0, CONTACT_RESPONDS, 0] = responds
+    update_gaps(block.model, contacts, y_new, block.loads.actions.numbers, block.work, k)
+    set_rows(block, stepper, y_new[nq : nq + n], settings, h, k)
+    residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    acts = rows[0, CONTACT_RESPONDS, 0] > responds
+    if acts:
+        residual = solve_rows(block, settings, True, h, k)
+    store_work_of_impulses(block, stepper, acts, k)
+    if acts:
+        add_responses(contacts.responses, rows, CONTACT_IMPULSE, y_new[nq : nq + n], k)
+    rows[0, CONTACT_RESIDUAL, k] = residual
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k] + rows[row, CONTACT_SHIFT, k]
+    update_sticking(contacts, settings.tolerance, y_new[nq : nq + n], k)
+    return weights_of_step(contacts, settings, h, k)
+
+
+@kernel
+def has_new_factors(block, k):
+    """Whether the factors of the dynamics differ from those with which the responses were computed, in any lane.
+
+    Only damping that depends on the velocity changes them.
+    """
+    changes, dof, differs = block.loads.actions.contacts.changes, block.work.dof, False
+    for i in range(block.qd.shape[0]):
+        differs = differs or any_lane(changes[1, i, k] != dof[i, ROW_DINV, k])
+    return differs
+
+
+@routine
+def set_rows(block, stepper, v_free, settings, h, k):
+    """Set the velocities, bounds and limits of all rows for a step to the velocities v_free without impulses.
+
+    Reads the gaps and J of the middle. Computes the responses, and sets CONTACT_RESPONDS, if a row may act.
+    """
+    contacts, model, y = block.loads.actions.contacts, block.model, stepper.y
     nq, n, rows, numbers = block.q.shape[0], block.qd.shape[0], contacts.rows, block.loads.actions.numbers
-    update_gaps(model, contacts, y_new, numbers, block.work, k)
-    update_jacobian(model, contacts, numbers, block.work, k)
     update_row_velocities(model, contacts, y[nq : nq + n], CONTACT_START_VELOCITY, k)
-    update_row_velocities(model, contacts, y_new[nq : nq + n], CONTACT_FREE_VELOCITY, k)
+    update_row_velocities(model, contacts, v_free, CONTACT_FREE_VELOCITY, k)
     half = constant_like(rows, 0.5) * h
     for row in range(rows.shape[0]):
         turn = half * rows[row, CONTACT_BIAS, k]
@@ -283,28 +377,36 @@ def solve_all_impulses(block, stepper, settings, h, k):
         rows[row, CONTACT_FREE_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] + turn
     for e in range(contacts.table.shape[1]):
         if contacts.table[ELEMENT_KIND, e] == FRICTION:
+            stick_at_rest(e, contacts, numbers, settings.tolerance, y[nq : nq + n], k)
             set_friction_limits(e, contacts, numbers, h, k)
         else:
             set_bound(e, contacts, settings, numbers, h, k)
+    set_shifts(contacts, numbers, h, k)
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k]
-    residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
-    acts = may_act(contacts, settings, h, k)
-    rows[0, CONTACT_RESPONDS, 0] = constant_like(rows, 1.0 if acts else 0.0)
-    if acts:
+        rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] - rows[row, CONTACT_SHIFT, k]
+    if rows[0, CONTACT_RESPONDS, 0] <= constant_like(rows, 0.0) and may_act(contacts, settings, h, k):
         update_responses(model, contacts, block.constraints, numbers, block.work, k)
-    for _ in range(MAX_SLIPS if acts else 0):
+        rows[0, CONTACT_RESPONDS, 0] = constant_like(rows, 1.0)
+
+
+@routine
+def solve_rows(block, settings, is_limited, h, k):
+    """Solve for the impulses of all rows, from those in IMPULSE, and return the largest residual.
+
+    `is_limited` says whether they must not add energy.
+    """
+    contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
+    rows = contacts.rows
+    residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    for _ in range(MAX_SLIPS):
         for row in range(rows.shape[0]):
-            rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k]
+            rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] - rows[row, CONTACT_SHIFT, k]
         residual = solve_contacts(contacts, settings.tolerance, k)
         if not release_joints(contacts, numbers, h, k):
             break
-    rows[0, CONTACT_RESIDUAL, k] = residual
-    store_work_of_impulses(block, stepper, acts, k)
-    if acts:
-        add_responses(contacts.responses, rows, CONTACT_IMPULSE, y_new[nq : nq + n], k)
-    update_sticking(contacts, settings.tolerance, y_new[nq : nq + n], k)
-    return weights_of_step(contacts, settings, h, k)
+    if is_limited:
+        residual = limit_energy(contacts, residual, settings.tolerance, k)
+    return residual
 
 
 # Add the impulses of contacts to a step; without contacts, both velocities of a step have the same weight.
@@ -322,10 +424,10 @@ solve_impulses = choose(
 def may_act(contacts, settings, h, k):
     """Whether a row may have an impulse in this step, in any lane.
 
-    A gap is far from closed if it is more than twice the way of the step. If all gaps are, and had no impulse in the
-    last step, all impulses are zero, and the responses are not needed. Dry friction always acts.
+    A gap is far from closed if it is more than twice the way of the step. If all gaps are, all impulses are zero, and
+    the responses are not needed. Dry friction always acts.
     """
-    table, rows, zero = contacts.table, contacts.rows, constant_like(contacts.rows, 0.0)
+    table, rows = contacts.table, contacts.rows
     least = constant_like(rows, FAR * settings.penetration)
     for e in range(table.shape[1]):
         if table[ELEMENT_KIND, e] == FRICTION:
@@ -333,9 +435,19 @@ def may_act(contacts, settings, h, k):
         row = table[ELEMENT_ROW, e]
         speed = max(abs(rows[row, CONTACT_START_VELOCITY, k]), abs(rows[row, CONTACT_FREE_VELOCITY, k]))
         is_far = rows[row, CONTACT_GAP, k] > (h + h) * speed + least
-        if any_lane(~is_far | (rows[row, CONTACT_IMPULSE, k] != zero)):
+        if any_lane(~is_far):
             return True
     return False
+
+
+@kernel
+def stick_at_rest(e, contacts, numbers, tolerance, v, k):
+    """Let a joint with friction stick that has no velocity at the start of the step, up to the tolerance."""
+    rows, row, at = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    u, zero, one = v[contacts.table[ELEMENT_DOF, e], k], constant_like(rows, 0.0), constant_like(rows, 1.0)
+    static = numbers[at + FRICTION_STATIC_FORWARD, k] + numbers[at + FRICTION_STATIC_BACKWARD, k]
+    sticks = (abs(u) <= constant_like(rows, tolerance)) & (static > zero)
+    rows[row, CONTACT_STICKS, k] = select(sticks, one + (u - u), u - u)
 
 
 @kernel
@@ -384,15 +496,73 @@ def set_bound(e, contacts, settings, numbers, h, k):
     is_impact = (-u > least) & (rate + half * (u + free) < zero)
     root = math.sqrt(max(u * u - (rate + rate) * d, zero + (u - u)))
     time = min((rate + rate) / select(is_impact, root - u, one), one + (u - u))
-    rebound = (one - time) * d - restitution * (u + time * d)
-    is_clipped = rebound <= zero
+    is_impact = is_impact & (velocity_at(time, row, contacts, h, k) < zero)
+    is_clipped = (one - time) * d - restitution * (u + time * d) <= zero
     closing = min(-rate, -rate - rate - u)
-    rows[row, CONTACT_BOUND, k] = select(is_impact, max(rebound, zero + (u - u)), closing)
+    rows[row, CONTACT_BOUND, k] = select(is_impact, u - u, closing)
     rows[row, CONTACT_IMPACT, k] = select(is_impact, one + (u - u), u - u)
     rows[row, CONTACT_IMPACT_TIME, k] = select(is_impact, time, u - u)
     rows[row, CONTACT_IS_CLIPPED, k] = select(is_clipped, one + (u - u), u - u)
     if has_tangents(kind):
         rows[row + 1, CONTACT_UPPER, k] = u - u
+
+
+@kernel
+def velocity_at(time, row, contacts, h, k):
+    """Return J v of a row after a fraction of the step without impulses, with J of the middle."""
+    rows = contacts.rows
+    turn = constant_like(rows, 0.5) * h * rows[row, CONTACT_BIAS, k]
+    u, free = rows[row, CONTACT_START_VELOCITY, k] + turn, rows[row, CONTACT_FREE_VELOCITY, k] - turn
+    return u + time * (free - u)
+
+
+@kernel
+def set_shifts(contacts, numbers, h, k):
+    """Set the velocities at which impulses act: at the time of the first impact for rows of impacts, else at the end.
+
+    Sets the least velocity after these impacts by Newton's law of restitution.
+    """
+    table, rows = contacts.table, contacts.rows
+    zero, time = constant_like(rows, 0.0), time_of_first_impact(contacts, k)
+    for e in range(table.shape[1]):
+        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
+        for r in range(row, row + rows_of_element(e, table)):
+            rows[r, CONTACT_SHIFT, k] = time - time
+        if kind == FRICTION:
+            continue
+        rebounds = (rows[row, CONTACT_IMPACT, k] > zero) & (rows[row, CONTACT_IS_CLIPPED, k] <= zero)
+        for r in range(row, row + rows_of_element(e, table)):
+            shift = rows[r, CONTACT_FREE_VELOCITY, k] - velocity_at(time, r, contacts, h, k)
+            rows[r, CONTACT_SHIFT, k] = select(rebounds, shift, rows[r, CONTACT_SHIFT, k])
+        restitution = numbers[table[ELEMENT_NUMBERS, e] + restitution_column(kind), k]
+        rebound = max(-restitution * velocity_at(time, row, contacts, h, k), time - time)
+        rows[row, CONTACT_BOUND, k] = select(rebounds, rebound, rows[row, CONTACT_BOUND, k])
+
+
+@kernel
+def time_of_first_impact(contacts, k):
+    """Return the time of the first possible impact as a fraction of the step, or 1."""
+    table, rows = contacts.table, contacts.rows
+    time = constant_like(rows, 1.0) + (rows[0, CONTACT_FREE_VELOCITY, k] - rows[0, CONTACT_FREE_VELOCITY, k])
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            row = table[ELEMENT_ROW, e]
+            is_impact = rows[row, CONTACT_IMPACT, k] > constant_like(rows, 0.0)
+            time = select(is_impact, min(time, rows[row, CONTACT_IMPACT_TIME, k]), time)
+    return time
+
+
+@kernel
+def has_collision(contacts, k):
+    """Return 1 in lanes in which a row has an impulse of an impact, else 0."""
+    table, rows = contacts.table, contacts.rows
+    found = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            row = table[ELEMENT_ROW, e]
+            collides = (rows[row, CONTACT_IMPACT, k] > found - found) & (rows[row, CONTACT_IMPULSE, k] > found - found)
+            found = select(collides, constant_like(rows, 1.0) + (found - found), found)
+    return found
 
 
 @kernel
@@ -426,23 +596,24 @@ def weights_of_step(contacts, settings, h, k):
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     depth = constant_like(rows, 0.1 * settings.penetration)
     nothing = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
-    time, weight, flies = one + nothing, half + nothing, one + nothing
+    weight, flies = half + nothing, one + nothing
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] == FRICTION:
-            continue
         row = table[ELEMENT_ROW, e]
+        if table[ELEMENT_KIND, e] == FRICTION:
+            flies = select(rows[row, CONTACT_IMPULSE, k] != zero, nothing, flies)
+            continue
         turn = half * h * rows[row, CONTACT_BIAS, k]  # the positions move with J v and J v' of the middle
         u, end = rows[row, CONTACT_START_VELOCITY, k] + turn, rows[row, CONTACT_VELOCITY, k] - turn
         pushes = rows[row, CONTACT_IMPULSE, k] > zero
         collides = pushes & (rows[row, CONTACT_IMPACT, k] > zero)
-        time = select(collides, min(time, rows[row, CONTACT_IMPACT_TIME, k]), time)
         rests = (rows[row, CONTACT_IMPACT, k] <= zero) | (rows[row, CONTACT_IS_CLIPPED, k] > zero)
         flies = select(pushes & rests, nothing, flies)
         accelerates = end > u
         reach = (rows[row, CONTACT_GAP, k] + depth) / h + end
         limit = max(reach / select(accelerates, end - u, one), nothing)
         weight = select(accelerates, select(collides, weight, min(weight, limit)), weight)
-    has_impact = time < one
+    time = time_of_first_impact(contacts, k)
+    has_impact = has_collision(contacts, k) > zero
     return select(has_impact, time, weight), select(has_impact & (flies > zero), time - half, nothing)
 
 
@@ -469,7 +640,7 @@ def correct_contact_positions(block, stepper, settings, k):
         for row in range(rows.shape[0]):
             rows[row, CONTACT_IMPULSE, k] = least - least
         for e in range(table.shape[1]):
-            set_correction(e, contacts, k)
+            set_correction(e, iteration == 0, contacts, k)
         solve_contacts(contacts, 0.1 * settings.penetration, k)
         for i in range(n):
             moves[0, i, k] = least - least
@@ -514,8 +685,11 @@ def least_gap(contacts, k):
 
 
 @kernel
-def set_correction(e, contacts, k):
-    """Set the rows of an element for a correction of positions: gaps become positive, sticking rows do not move."""
+def set_correction(e, holds, contacts, k):
+    """Set the rows of an element for a correction of positions: gaps become positive, sticking rows do not move.
+
+    Contacts that stick may move if `holds` is false, because they can make it impossible to open a gap.
+    """
     rows, row, zero = contacts.rows, contacts.table[ELEMENT_ROW, e], constant_like(contacts.rows, 0.0)
     nothing = rows[row, CONTACT_IMPULSE, k] - rows[row, CONTACT_IMPULSE, k]
     limit = select(rows[row, CONTACT_STICKS, k] > zero, constant_like(rows, math.inf) + nothing, nothing)
@@ -527,6 +701,7 @@ def set_correction(e, contacts, k):
     rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_GAP, k]
     rows[row, CONTACT_BOUND, k] = nothing
     if has_tangents(contacts.table[ELEMENT_KIND, e]):
+        limit = limit if holds else nothing
         rows[row, CONTACT_FRICTION, k] = nothing
         rows[row + 1, CONTACT_VELOCITY, k] = nothing
         rows[row + 2, CONTACT_VELOCITY, k] = nothing
@@ -538,14 +713,12 @@ def set_correction(e, contacts, k):
 
 @kernel
 def check_first_gaps(block, stepper, settings, k):
-    """Compute the gaps at the start; joints with friction that do not move stick."""
-    contacts, nq = block.loads.actions.contacts, block.q.shape[0]
-    rows, zero, one = contacts.rows, constant_like(contacts.rows, 0.0), constant_like(contacts.rows, 1.0)
+    """Compute the gaps at the start, and clear what the rows contain of other samples."""
+    contacts = block.loads.actions.contacts
+    for row in range(contacts.rows.shape[0]):
+        for column in range(contacts.rows.shape[1]):
+            contacts.rows[row, column, k] = constant_like(contacts.rows, 0.0)
     update_gaps(block.model, contacts, stepper.y, block.loads.actions.numbers, block.work, k)
-    for e in range(contacts.table.shape[1]):
-        if contacts.table[ELEMENT_KIND, e] == FRICTION:
-            v = stepper.y[nq + contacts.table[ELEMENT_DOF, e], k]
-            rows[contacts.table[ELEMENT_ROW, e], CONTACT_STICKS, k] = select(v == zero, one + (v - v), v - v)
 
 
 # Compute the gaps at the start of a motion.
@@ -559,16 +732,3 @@ starts_inside = choose(
     ),
     lambda block, settings, lane: False,
 )
-
-
-@kernel
-def clear_contacts(block, k):
-    """Set the impulses of all rows to zero, from which the first step starts."""
-    rows = block.loads.actions.contacts.rows
-    for row in range(rows.shape[0]):
-        for column in range(rows.shape[1]):
-            rows[row, column, k] = constant_like(rows, 0.0)
-
-
-# Clear the rows of contacts before a motion.
-start_contacts = choose(_has_contacts, clear_contacts, lambda block, k: None)

@@ -12,6 +12,7 @@ NOT_ASSEMBLED = 8
 INITIAL_PENETRATION = 9
 NO_CONTACT_MODES = 10
 TIME_NOT_RESOLVED = 11
+STEP_TOO_LONG = 12
 
 # Status of a lane whose sample has not ended yet, and of a lane without a sample.
 RUNNING = -1

@@ -85,7 +85,9 @@ CONTACT_GIVEN_DIAGONAL, CONTACT_GIVEN_INVERSE = 33, 34  # before the solver adds
 CONTACT_BEST_IMPULSE = 35  # p before it does so
 CONTACT_REACHED_IMPULSE = 36  # p of the last of these numbers with which it succeeded
 CONTACT_SWEEP_INVERSE = 37  # CONTACT_INVERSE before a Newton step multiplies it
-CONTACT_ROWS = 38
+CONTACT_RESTITUTION_IMPULSE = 38  # p with restitution, while the law of impacts limits the energy
+CONTACT_SHIFT = 39  # velocity at the end of a step minus the velocity at which the impulses of the row act
+CONTACT_ROWS = 40
 
 
 class Contacts(NamedTuple):

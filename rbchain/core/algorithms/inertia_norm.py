@@ -1,0 +1,44 @@
+"""The norm of velocities in the metric of the mass matrix, from the factors of the last dynamics."""
+
+from ..simd.jit import routine
+from ..simd.lanes import constant_like, select
+from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
+from ..spatial.vectors import motion_at_tip, power, z_axis
+from ..tree.joints import add_joint_motion
+from ..tree.layout import (
+    PARAM_ADVANCE,
+    ROW_A,
+    ROW_DINV,
+    ROW_LEVER,
+    ROW_R,
+    ROW_U,
+    apply_gravity,
+    parameter,
+    remove_gravity,
+)
+
+
+@routine
+def inertia_norm_squared(model, v, work, k):
+    """Compute v . M v of the open chain for v (n, lanes): twice its kinetic energy at these velocities.
+
+    With the articulated-body factors, M = L^T D L, and L v follows from an outward sweep:
+
+        (L v)_i = v_i + U_i . a_parent / D_i,   a_i = a_parent + S_i v_i
+
+    Prescribed dofs have 1 / D = 0, and do not count. Reads R, LEVER, U and DINV; writes A. Source: Featherstone (2008),
+    sections 6.5 and 7.3.
+    """
+    dof, total = work.dof, v[0, k] - v[0, k]
+    zero, one = constant_like(dof, 0.0), constant_like(dof, 1.0)
+    remove_gravity(model, work, k)
+    for i in range(model.parent.shape[0]):
+        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
+        Dinv = dof[i, ROW_DINV, k]
+        part = v[i, k] + Dinv * power(load_force(dof, i, ROW_U, k), a)
+        moves = Dinv > zero
+        total = total + select(moves, part * part / select(moves, Dinv, one), zero * part)
+        store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, v[i, k]))
+    apply_gravity(model, work, k)
+    return total
