@@ -61,7 +61,7 @@ def kinetic_energy(model, q, qd):
 
 
 def gain_of_moreau(model, q, qd, forces):
-    """Return the energy that the impulses of one step add, and the motion.
+    """Return the energy that the impulses of one step add, the velocities after them, and the motion.
 
     All gaps are closed at the start of the step, so the impulses act there, and the step adds the change of the
     velocity without impulses. The mass matrix of a step is that in its middle, q + qd h / 2.
@@ -72,13 +72,13 @@ def gain_of_moreau(model, q, qd, forces):
     smooth = model.simulate(q, qd, STEP, forces=far, **settings)
     middle = model.simulate(q, qd, STEP / 2, forces=far, **settings).q[:, -1]
     after = motion.qd[:, -1] - (smooth.qd[:, -1] - qd)
-    return kinetic_energy(model, middle, after) - kinetic_energy(model, middle, qd), motion
+    return kinetic_energy(model, middle, after) - kinetic_energy(model, middle, qd), after, motion
 
 
 def gain_of_rk45(model, q, qd, forces):
     motion = model.simulate(q, qd, STEP, forces=forces, rtol=1e-12, atol=1e-14)
     after = motion.qd[:, -1]
-    return kinetic_energy(model, motion.q[:, -1], after) - kinetic_energy(model, q, qd), motion
+    return kinetic_energy(model, motion.q[:, -1], after) - kinetic_energy(model, q, qd), after, motion
 
 
 def terms_of_energy(model, q, qd, forces, motion):
@@ -112,7 +112,7 @@ def check_random_impacts(mechanisms, samples, seed):
         model, q, qd, forces = random_impacts(rng, samples)
         error = 8 * model.nv * np.finfo(float).eps * np.linalg.cond(model.mass_matrix(q))
         for compute in (gain_of_moreau, gain_of_rk45):
-            gain, motion = compute(model, q, qd, forces)
+            gain, _, motion = compute(model, q, qd, forces)
             runs = motion.status == rb.Status.DONE
             impulses, terms = terms_of_energy(model, q, qd, forces, motion)
             allowed = error * (kinetic_energy(model, q, qd) + terms) + impulses * motion.contact_residual
