@@ -277,7 +277,7 @@ def simulated(system, duration, **settings):
 @PLAIN
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_error_of_an_accurate_motion_is_small(system):
-    """The work that rbchain integrates explains the change of the energy, whatever forces act."""
+    """The work that rbchain integrates explains the change of the energy, for all forces."""
     motion = simulated(system, 0.4, rtol=1e-9, atol=1e-11)
     assert_only_round_off(motion, 1e-7)
 
@@ -435,7 +435,7 @@ def test_lanes_have_the_bits_of_their_samples():
 @pytest.mark.parametrize("method", ["rk45", "rosenbrock", "radau", "rk4", "implicit", "moreau"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_compiled_methods_agree_with_plain_python(method, dtype):
-    """The error of a damped chain is at most its energy times the round-off or the error of the method."""
+    """The error of a damped mechanism is at most its energy times the round-off or the error of the method."""
     model = rb.Model.serial_chain(2).vary(damping=[0.02, 0.02])
     settings = {} if method in ("rk45", "rosenbrock", "radau") else {"step": 1e-3}
     states = np.linspace(-1, 1, 22, dtype=dtype).reshape(11, 2)

@@ -219,7 +219,7 @@ def test_a_straight_arm_that_hits_the_floor_gains_no_energy(short):
 
 @pytest.mark.plain_python
 def test_a_step_that_turns_bodies_too_far_ends_with_a_status():
-    """A chain whose motion cannot be computed with steps of 20 ms, beside one at rest that can."""
+    """An arm whose motion cannot be computed with steps of 20 ms, beside one at rest that can."""
     arm = rb.Model.serial_chain(7)
     q = np.array([[0.3] + [0.1] * 6, [-np.pi / 2] + [0.0] * 6])
     motion = arm.simulate(q, np.zeros((2, 7)), 2.0, method="moreau", step=0.02, save_at=101)

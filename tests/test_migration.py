@@ -445,7 +445,7 @@ def force_balance():
 
 
 def first_reaction():
-    """The world carries the whole chain at rest."""
+    """The world carries the whole mechanism at rest."""
     model, q, _, _ = chain()
     rest = np.zeros(3)
     reaction = model.joint_reactions(q, rest, rest)[0]

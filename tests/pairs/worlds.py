@@ -1,4 +1,4 @@
-"""Worlds in which the same motion looks different: turned axes, other units, other names, bodies in two halves."""
+"""Descriptions of the same motion that look different: turned axes, other units, other names, bodies in two halves."""
 
 from dataclasses import dataclass, field
 

@@ -224,7 +224,7 @@ def test_integrals_and_means_end_at_the_event_that_stops_a_sample():
 
 
 def test_peaks_before_and_after_an_impact():
-    """A ball falls 1 m, and jumps back at 0.6 of its speed: both speeds count, whatever is saved."""
+    """A ball falls 1 m, and jumps back at 0.6 of its speed: both speeds count for all saved times."""
     builder = rb.ModelBuilder(gravity=(0, 0, -GRAVITY))
     builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(1.0))
     model, height = builder.build(), np.array([[1.0], [0.5]])

@@ -1,4 +1,4 @@
-"""Samples that are simulated again have the states of the study, bit for bit, whatever times are saved."""
+"""Samples that are simulated again have the states of the study, bit for bit, for all saved times."""
 
 import numpy as np
 import pytest

@@ -15,9 +15,9 @@ satisfies them too. An impact that loses energy has exactly the coefficient e. T
 solver could not compute to its tolerance. If p_0 itself adds energy for this reason, it is multiplied by a number.
 Newton's law has no solution if friction holds a contact that has to rebound. The impulses are then p_0.
 
-Sources: Kane and Levinson (1985), *Dynamics: Theory and Applications*, section 5.8; Chatterjee and Ruina (1998), "A new
-algebraic rigid-body collision law based on impulse space considerations"; Glocker (2013), "Energetic consistency
-conditions for standard impacts, part I", for when Newton's law loses energy.
+Sources: Kane and Levinson (1985), *Dynamics: Theory and Applications*, section 5.8. Chatterjee and Ruina (1998), "A new
+algebraic rigid-body collision law based on impulse space considerations". Glocker (2013), "Energetic consistency
+conditions for standard impacts, part I", states when Newton's law loses energy.
 """
 
 import math

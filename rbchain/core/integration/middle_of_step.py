@@ -79,7 +79,7 @@ def energy_of_inertia(block, stepper, is_repeated, k):
     """Return d . M e where it is above GROWTH v . M v, else 0; also store it in the first row of `change`.
 
     4 d . M e is the difference of the squares of d + e and d - e. If repetitions have diverged, the result is infinite.
-    A first evaluation that is not finite is no reason to repeat it.
+    A first evaluation that is not finite is not repeated.
     """
     y, change, rates, h = stepper.y, stepper.change, stepper.rates, stepper.control[CONTROL_H, k]
     nq, n, zero = block.q.shape[0], block.qd.shape[0], constant_like(stepper.y, 0.0)

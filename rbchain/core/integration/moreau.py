@@ -16,9 +16,8 @@ is not negative at its end, because s is chosen that way.
 
 All impulses of impacts in a step act at the time c h of the first one, after which the finite forces change the
 velocity by (1 - c) h qdd. The law of `impact_law` holds for the velocities J v at this time, with J of the middle.
-The impulses therefore add no kinetic energy, whatever their sizes and directions are. If the rebound would end within
-the step, or without restitution, the law holds for u' at the end of the step. For constant forces, flights and impacts
-of a single contact are exact.
+The impulses therefore add no kinetic energy. If the rebound would end within the step, or without restitution, the law
+holds for u' at the end of the step. For constant forces, flights and impacts of a single contact are exact.
 
 The dynamics are linearly implicit in the springs, damping and gains of joints, as in `fixed_steps`.
 

@@ -64,8 +64,8 @@ def euler_step(size, rate):
 def first_step(euler_length, rate, change, order):
     """Return the first step length from an Euler step and the change of the rate over it (II.4, steps d to f).
 
-    It is at least a millionth of the Euler step: a state that is zero at the start allows errors of atol only, which
-    may be much smaller than those that the state at the end of the step allows.
+    It is at least a millionth of the Euler step. A state that is zero at the start allows errors of atol only. The
+    state at the end of the step may allow much larger ones.
     """
     largest = max(rate, change / euler_length)
     first = max(1e-6, 1e-3 * euler_length) if largest <= 1e-15 else (0.01 / largest) ** (1.0 / order)

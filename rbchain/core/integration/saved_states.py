@@ -51,10 +51,7 @@ SHORTEST_PART = 1e-6  # of a step of a Radau method, below which the stages of a
 
 @kernel
 def move_to_ends(stepper, tableau, k):
-    """Move the lanes with an accepted step to its end, whose last rate becomes the first of the next step.
-
-    Normalising the quaternions changes their rates slightly. The difference is as small as the error of the step.
-    """
+    """Move the lanes with an accepted step to its end, whose last rate becomes the first of the next step."""
     y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
     accepted = stepper.control[CONTROL_ACCEPTED, k] > constant_like(y, 0.0)
     final = tableau.c.shape[0] - 1
