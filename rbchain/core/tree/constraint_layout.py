@@ -7,8 +7,8 @@ the interface. The support of a constraint are the dofs whose motion its forces 
 Each constant has the prefix of its array: TABLE_ of `ConstraintTables.table`, CON_ of `Constraints.rows`, and PARAM_
 of the parameters of a constraint, which are a further row of the parameters, after that of gravity.
 
-An added inertia is not a constraint of the mechanism. Its row belongs to one dof, that of body b, and comes after the rows
-of all constraints (`algorithms.constraint_solver`).
+An added inertia is not a constraint of the mechanism. Its row belongs to one dof, the dof of body b, and comes after
+the rows of all constraints (`algorithms.constraint_solver`).
 """
 
 from typing import NamedTuple
