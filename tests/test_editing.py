@@ -268,6 +268,28 @@ def test_models_that_cannot_be_rerooted_are_refused():
     damped.reroot("body1")  # the spherical joint is not reversed
 
 
+def test_gravity_compensation_of_a_reversed_joint_is_refused():
+    """The gravity force of a reversed joint is that of the bodies on its other side. Other joints keep theirs."""
+    builder, inertia = rb.ModelBuilder(), rb.Inertia(1.0, (0.1, 0.2, 0.0), (0.1, 0.2, 0.25))
+    builder.add_body("base", joint=rb.Free(), inertia=inertia)
+    for name in ("left", "right"):
+        builder.add_body(name, parent="base", joint=rb.Revolute((0, 1, 0)), inertia=inertia)
+    without_drive = builder.build()
+    builder.add_drive(rb.PID("left", reference=0.3, kp=5.0, gravity_compensation=True))
+    model = builder.build()
+    q, qd = model.random_state(np.random.default_rng(7))
+    forces = {}
+    for root in ("base", "left", "right"):
+        turned = without_drive.reroot(root)
+        p, _ = without_drive.reroot_state(root, q, qd)
+        forces[root] = joint_parts(turned, turned.gravity_forces(p))["left"]
+    assert_close(forces["right"], forces["base"])
+    assert abs(forces["left"] - forces["base"]) > 0.1
+    model.reroot("right")
+    with pytest.raises(rb.ModelError, match="the drive of joint 'left' has gravity compensation"):
+        model.reroot("left")
+
+
 def test_varied_models_and_drives_with_models_are_refused():
     chain = rb.Model.serial_chain(2)
     many = chain.vary(mass=[[1.0, 2.0], [3.0, 4.0]])

@@ -304,7 +304,16 @@ def _check_old_root(root: Body, drives: Sequence[Any]) -> None:
 
 
 def _check_reversible(child: Body, drives: Sequence[Any]) -> None:
-    """Refuse numbers of a free or spherical joint that refer to the axes of its body, if these axes differ."""
+    """Refuse gravity compensation of a reversed joint, and numbers of a free or spherical joint in axes of its body.
+
+    The gravity force of a joint is that of all bodies beyond it. Beyond a reversed joint are other bodies.
+    """
+    if any(drive.joint == child.joint_name and getattr(drive, "gravity_compensation", False) for drive in drives):
+        raise ModelError(
+            f"reroot: the drive of joint {child.joint_name!r} has gravity compensation, which carries the bodies "
+            "beyond the joint; the joint is reversed, so the drive would carry the other bodies; expected a drive "
+            "without gravity compensation. Build the model without this drive"
+        )
     if child.joint.kind not in QUATERNION_JOINTS:
         return
     fields = _directional_fields(child)

@@ -222,7 +222,8 @@ class Editing(Attributes):
         ModelError
             If the model has no such body, its root is not on a free joint, a drive has its own model, or the samples of
             the model differ. If this free joint, or a reversed free or spherical joint, has passive forces, a rotor,
-            limits or a drive that refer to the axes of its body.
+            limits or a drive that refer to the axes of its body. If the drive of a reversed joint has gravity
+            compensation.
 
         Notes
         -----
