@@ -42,8 +42,9 @@ class Encoder(SuggestsAttributes):
 
     Notes
     -----
-    The noise depends only on the seed, the number of the sample, the quantity that is measured and the index of the
-    instant. So a sample sees the same noise alone, in any batch and with any method of integration.
+    The noise depends only on the seed, the number of the sample, the index of the measured coordinate in (q, qd)
+    and the index of the instant. So a sample sees the same noise alone, in any batch and with any method of
+    integration. `Model.lock` and `Model.reroot` change indices of coordinates, and so the noise.
 
     Examples
     --------

@@ -21,8 +21,11 @@ PART = 8  # every eighth accepted case runs with the test command, all others in
 STUDIES = ("study in chunks", "resumed study")
 CONTACTS = ("DryFriction", "HardStops", "SphereContact", "SphereSphereContact")
 PRESCRIBED = ("PrescribedAcceleration", "PrescribedVelocity", "PrescribedPosition")
+#: Gravity compensation carries the bodies beyond the joint, and noise depends on the index of a coordinate.
+OF_ROOT = ("PID with gravity compensation", "Encoder")
 MODEL_BASED = ("ComputedTorque", "PID with gravity compensation")
 LOOPS = ("closed", "geared")
+FLOATING = ("floating", "geared", "water")
 SAMPLED = ("Sampled", "Encoder", "Actuator")
 
 
@@ -52,6 +55,7 @@ def documented_refusals(case):
         "closed chains": (events and loops) or (loops and case.drive in MODEL_BASED),
         "prescribe": events and case.drive in PRESCRIBED,
         "water": case.force == "Current" and case.mechanism != "water",
+        "expected a free joint": case.world == "rerooted" and case.mechanism not in FLOATING,
     }
     if case.way == "sensitivities":
         found |= {
@@ -71,10 +75,11 @@ def pairs_of(values):
 def all_cases():
     """The combinations that rbchain accepts, and those that it refuses for one reason.
 
-    The initial states of studies are float64.
+    The initial states of studies are float64. Some drives depend on the root.
     """
     combined = [Case(*values) for values in product(*FACTORS)]
     combined = [case for case in combined if not (case.precision == "float32" and case.way in STUDIES)]
+    combined = [case for case in combined if not (case.world == "rerooted" and case.drive in OF_ROOT)]
     accepted = [case for case in combined if not documented_refusals(case)]
     return accepted, [case for case in combined if len(documented_refusals(case)) == 1]
 

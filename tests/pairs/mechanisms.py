@@ -42,6 +42,10 @@ class Mechanism:
             fixed = [world.name("driven")]
             self.q = self.model.assemble(self.q, fixed=fixed)
             self.qd = self.model.assemble_velocities(self.q, self.qd, fixed=fixed)
+        if world.root:
+            root = world.name(world.root)
+            self.q, self.qd = self.model.reroot_state(root, self.q, self.qd)
+            self.model = self.model.reroot(root)
 
 
 def passive(world, linear=False):
@@ -83,8 +87,10 @@ def closed_loop(world, builder):
 
 
 def geared(world, builder):
-    world.add_body(builder, "driven", None, rb.Revolute((0, 1, 0)), (0, 0, 1), BLOCK)
-    world.add_body(builder, "wheel", None, rb.Revolute((0, 1, 0)), (0.5, 0, 1), BLOCK)
+    """Two gears on a floating base, with an arm on one of them."""
+    world.add_body(builder, "base", None, rb.Free(), (0, 0, 1), BLOCK)
+    world.add_body(builder, "driven", "base", rb.Revolute((0, 1, 0)), (0, 0, 0.1), BLOCK)
+    world.add_body(builder, "wheel", "base", rb.Revolute((0, 1, 0)), (0.5, 0, 0.1), BLOCK)
     options = {"passive": passive(world), "limits": limits(world, 0.2)}
     world.add_body(builder, "other", "wheel", rb.Revolute((0, 0, 1)), (0.3, 0, 0), ROD, **options)
     world.add_body(builder, "tool", "other", rb.Revolute((0, 1, 0)), (0.3, 0, 0), ROD)
@@ -92,6 +98,8 @@ def geared(world, builder):
 
 
 def in_water(world, builder):
+    """A vehicle with an arm."""
+
     def immersed(**options):
         scaled = {
             "volume": float(world.scaled(VOLUME, length=3)),
@@ -101,7 +109,8 @@ def in_water(world, builder):
         }
         return {"immersion": rb.Immersion(**scaled), **options}
 
-    world.add_body(builder, "driven", None, rb.Revolute((0, 1, 0)), (0, 0, 1), ROD, **immersed())
+    world.add_body(builder, "base", None, rb.Free(), (0, 0, 1), BLOCK, **immersed())
+    world.add_body(builder, "driven", "base", rb.Revolute((0, 1, 0)), (0.1, 0, 0), ROD, **immersed())
     options = immersed(passive=passive(world), limits=limits(world, 0.2))
     world.add_body(builder, "other", "driven", rb.Revolute((0, 0, 1)), (0.3, 0, 0), ROD, **options)
     world.add_body(builder, "tool", "other", rb.Revolute((0, 1, 0)), (0.3, 0, 0), ROD, **immersed())

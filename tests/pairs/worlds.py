@@ -1,4 +1,4 @@
-"""Descriptions of the same motion that look different: turned axes, other units, other names, bodies in two halves."""
+"""Descriptions of the same motion that look different: other axes, units, names or roots, bodies in two halves."""
 
 from dataclasses import dataclass, field
 
@@ -13,13 +13,14 @@ WORLDS = {
     "in grams": {"mass": 1e3},
     "renamed": {"prefix": "robot/"},
     "divided": {"divided": True},
+    "rerooted": {"root": "tool"},
 }
 HALF = rb.Pose((0.1, -0.2, 0.05), (0.5, 0.5, 0.5, 0.5))
 
 
 @dataclass(frozen=True)
 class World:
-    """The rotation of the world axes, the size of the units, a prefix of all names, and whether bodies are divided.
+    """The rotation of the world axes, the size of the units, a prefix of all names, divided bodies and another root.
 
     `length` and `mass` are the numbers of units in a metre and in a kilogram. The unit of time is the second.
     """
@@ -29,6 +30,7 @@ class World:
     mass: float = 1.0
     prefix: str = ""
     divided: bool = False
+    root: str | None = None
 
     def name(self, name):
         return None if name is None else self.prefix + name
