@@ -22,12 +22,12 @@ from pathlib import Path
 
 from packaging.tags import sys_tags
 
-from rbchain.core.simd.levels import levels_of_architecture
-from rbchain.core.simd.machine_code import INSTALLED, PACKAGE
+from rbchain.common.progress import progress
+from rbchain.compiling.levels import levels_of_architecture
+from rbchain.compiling.machine_code import INSTALLED, PACKAGE
 from rbchain.precompile.calls import call_everything
 from rbchain.precompile.parallel import compile_signatures
 from rbchain.precompile.signatures import signatures_of
-from rbchain.progress import progress
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 LEVELS = ("x86-64-v3", "x86-64-v4")

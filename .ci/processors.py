@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from rbchain.core.simd.levels import LEVEL, supported_levels
+from rbchain.compiling.levels import LEVEL, supported_levels
 
 LEVELS = ("x86-64-v4", "x86-64-v3")
 COMPILED = ("dynamics", "derivatives", "simulation", "rosenbrock", "closed_motions", "contact")

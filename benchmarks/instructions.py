@@ -186,7 +186,7 @@ def main():
         import llvmlite
         import numba
 
-        from rbchain.core.simd.levels import LANE_WIDTHS
+        from rbchain.compiling.levels import LANE_WIDTHS
 
         lines = [
             f"per degree of freedom and sample, {LANE_WIDTHS['float64']} lanes of float64; Numba {numba.__version__}, "

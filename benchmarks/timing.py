@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rbchain.core.simd.levels import LANE_WIDTHS
+from rbchain.compiling.levels import LANE_WIDTHS
 
 ROUNDS = 9
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 #: The packages that a state passes from a method of `Model` to the kernels and back.
-PATH = ("chain", "quantities", "kernel_model", "drivers", "core.algorithms")
+PATH = ("facade", "model", "drivers", "core.algorithms")
 #: Small modules that most packages import; the picture leaves them out.
-COMMON = {"errors", "figure", "lock_free", "misspelt", "processes", "progress", "real_arrays"}
+COMMON = {"common", "compiling", "errors"}
 WIDTH, ROW, BOX, GAP = 760, 50, 26, 90
 
 

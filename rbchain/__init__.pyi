@@ -6,10 +6,10 @@ from . import io as io
 from . import model as model
 from . import reference as reference
 from . import study as study
-from .actions.actuators import Actuator
-from .actions.between_bodies import Bushing, SpringDamper
-from .actions.contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
-from .actions.drives import (
+from .acting.actuators import Actuator
+from .acting.between_bodies import Bushing, SpringDamper
+from .acting.contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
+from .acting.drives import (
     PID,
     ComputedTorque,
     PrescribedAcceleration,
@@ -18,12 +18,10 @@ from .actions.drives import (
     PrescribedVelocity,
     UserForces,
 )
-from .actions.events import Event
-from .actions.sampled import Encoder, Sampled, VelocitySensor
-from .actions.signals import Signal
-from .actions.wrenches import Current, Wrench
-from .builder import ModelBuilder
-from .chain import Model
+from .acting.events import Event
+from .acting.sampled import Encoder, Sampled, VelocitySensor
+from .acting.signals import Signal
+from .acting.wrenches import Current, Wrench
 from .drivers.threads import get_num_threads, set_num_threads
 from .errors import (
     AssemblyError,
@@ -35,6 +33,8 @@ from .errors import (
     Status,
     StudyError,
 )
+from .facade.builder import ModelBuilder
+from .facade.model import Model
 from .fitting.fit import Fit, fit
 from .io import load, save
 from .io.meshes import inertia_of_mesh
@@ -55,9 +55,9 @@ from .model.passive import PassiveForces
 from .model.pose import Pose
 from .model.units import Units
 from .model.visual import Visual
+from .simulate.trajectory import Trajectory
 from .study import Study as Study
 from .study import run_study as run_study
-from .trajectory import Trajectory
 
 __version__: str
 

@@ -69,6 +69,10 @@ from typing import TYPE_CHECKING, Never
 
 import numpy as np
 
+from .common.misspelt import no_attribute
+from .common.real_arrays import excerpt, real_array
+from .compiling.jit import driver
+from .compiling.levels import LANE_WIDTHS
 from .core.algorithms.aba import forward_dynamics
 from .core.algorithms.coriolis import CORIOLIS_ROWS, coriolis_matrix
 from .core.algorithms.crba import RIGID_ROWS, mass_matrix
@@ -79,11 +83,9 @@ from .core.algorithms.jacobians import Point, jacobian, jacobian_derivative
 from .core.algorithms.momentum import centroidal_momentum_matrix, momentum
 from .core.algorithms.regressors import inverse_dynamics_regressor
 from .core.algorithms.rnea import inverse_dynamics, joint_reactions
-from .core.simd.jit import driver
-from .core.simd.lane_memory import all_lanes
-from .core.simd.lanes import any_lane, constant_like, select
-from .core.simd.levels import LANE_WIDTHS
-from .core.simd.trig import sincos
+from .core.lanes.lane_memory import all_lanes
+from .core.lanes.lanes import any_lane, constant_like, select
+from .core.lanes.trig import sincos
 from .core.tree.kinematics import body_poses, body_velocities, normalize_positions, position_rates
 from .core.tree.layout import (
     CONTRIBUTION_ROWS,
@@ -98,8 +100,6 @@ from .core.tree.layout import (
     Work,
 )
 from .errors import StateError
-from .misspelt import no_attribute
-from .real_arrays import excerpt, real_array
 
 __all__ = [
     "CORIOLIS_ROWS",

@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import Any
 
-from .core.integration import status
+from .core.sample import status
 
 
 class RbchainError(Exception):

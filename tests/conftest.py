@@ -23,8 +23,8 @@ LONGEST = (
 )
 # Examples in docstrings run in plain Python, which takes less time than compiling them, except for these.
 COMPILED_EXAMPLES = {
-    *("rbchain.actions.drives.PID", "rbchain.simulation.simulate", "rbchain.study.study.Study"),
-    "rbchain.trajectory.Trajectory.plot",
+    *("rbchain.acting.drives.PID", "rbchain.simulate.simulation.simulate", "rbchain.study.study.Study"),
+    "rbchain.simulate.trajectory.Trajectory.plot",
 }
 # Collecting all files takes longer than the quick tests; `-m quick` collects only these.
 QUICK_FILES = {

@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 import rbchain as rb
-from rbchain.core.integration.actuators import decay
+from rbchain.core.control.actuators import decay
 from rbchain.errors import ModelError, StateError
 
 from .mechanisms import slide

@@ -10,9 +10,9 @@ import pytest
 
 import rbchain as rb
 from rbchain import Model
-from rbchain.core.simd.lane_memory import LARGE
-from rbchain.kernel_model import KernelModel
-from rbchain.trajectory import Trajectory
+from rbchain.core.lanes.lane_memory import LARGE
+from rbchain.model.kernel_model import KernelModel
+from rbchain.simulate.trajectory import Trajectory
 
 from .conftest import mechanism
 from .mechanisms import random_inertia, random_rotation, random_tree

@@ -503,7 +503,7 @@ def test_springs_act_on_closed_chains():
 
 
 def test_models_without_forces_between_bodies_compile_nothing_for_them():
-    from rbchain.actions.flatten import flatten_actions
+    from rbchain.acting.flatten import flatten_actions
 
     chain, settings = rb.Model.serial_chain(2), ((), 1.0, np.dtype(float))
     actions, _ = flatten_actions(chain, *settings, forces=[rb.Wrench("link1")])

@@ -5,7 +5,7 @@ import pytest
 
 import rbchain as rb
 from rbchain import compiled
-from rbchain.core.simd.captured import captured_memory
+from rbchain.compiling.captured import captured_memory
 
 ARM = rb.Model.serial_chain(1)
 BLOCK = compiled.block_of(ARM)

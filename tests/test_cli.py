@@ -14,8 +14,8 @@ from rich.console import Console
 import rbchain as rb
 from rbchain import cli
 from rbchain.cli.output import table_of_numbers
-from rbchain.core.simd.levels import LANE_WIDTHS
-from rbchain.simulation_settings import ADAPTIVE_STEP_METHODS, FIXED_STEP_METHODS
+from rbchain.compiling.levels import LANE_WIDTHS
+from rbchain.simulate.settings import ADAPTIVE_STEP_METHODS, FIXED_STEP_METHODS
 
 from .conftest import HANG_LIMIT
 

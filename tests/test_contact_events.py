@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import rbchain as rb
-from rbchain.core.integration import contact_events
+from rbchain.core.motion import contact_events
 
 pytestmark = pytest.mark.plain_python
 G = 10.0

@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from rbchain.core.algorithms.contact_choice import choose_modes, close_row
-from rbchain.core.algorithms.contact_modes import (
-    MODE_ACCELERATION,
-    MODE_CAN_CHANGE,
-    MODE_FORCE,
-    MODE_FRICTION,
-    modes_in,
-    modes_size,
-)
-from rbchain.core.tree.contact_layout import (
+from rbchain.core.contacts.contact_choice import choose_modes, close_row
+from rbchain.core.contacts.contact_layout import (
     CONTACT_FRICTION,
     CONTACT_INVERSE,
     ELEMENT_KIND,
@@ -23,6 +15,14 @@ from rbchain.core.tree.contact_layout import (
     SPHERE_FRICTION,
     contacts_in,
     contacts_size,
+)
+from rbchain.core.contacts.contact_modes import (
+    MODE_ACCELERATION,
+    MODE_CAN_CHANGE,
+    MODE_FORCE,
+    MODE_FRICTION,
+    modes_in,
+    modes_size,
 )
 
 pytestmark = pytest.mark.plain_python

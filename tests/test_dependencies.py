@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import pytest
 
-from rbchain.core.simd.dependencies import Dependencies, dependencies_of
+from rbchain.compiling.dependencies import Dependencies, dependencies_of
 
 SETTINGS = types.ModuleType("settings_of_tests")
 SETTINGS.nested = types.ModuleType("settings_of_tests.nested")

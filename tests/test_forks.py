@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import rbchain as rb
-from rbchain.lock_free import cached_property
+from rbchain.common.lock_free import cached_property
 
 from .conftest import HANG_LIMIT
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from rbchain.core.simd.jit import driver, kernel
-from rbchain.core.simd.lane_memory import all_lanes, lane_width, window
-from rbchain.core.simd.lanes import any_lane, constant_like, floor, select
-from rbchain.core.simd.levels import LANE_WIDTHS
-from rbchain.core.simd.trig import sincos
+from rbchain.compiling.jit import driver, kernel
+from rbchain.compiling.levels import LANE_WIDTHS
+from rbchain.core.lanes.lane_memory import all_lanes, lane_width, window
+from rbchain.core.lanes.lanes import any_lane, constant_like, floor, select
+from rbchain.core.lanes.trig import sincos
 
 DTYPES = [np.float64, np.float32]
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.core.integration import linearised_tree, tableaus
-from rbchain.core.integration.action_hooks import evaluate
-from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME, Tolerances
-from rbchain.core.integration.rosenbrock import compute_rosenbrock_step
+from rbchain.core.linear import linearised_tree
+from rbchain.core.methods import tableaus
+from rbchain.core.methods.rosenbrock import compute_rosenbrock_step
+from rbchain.core.sample.rate import evaluate
+from rbchain.core.sample.records import CONTROL_H, CONTROL_TIME, Tolerances
 
 from .test_one_source import check_alike, computed
 from .test_rosenbrock import block_with_state
@@ -113,7 +114,7 @@ LANES = """
 import json, sys
 import numpy as np
 import rbchain as rb
-from rbchain.core.integration import linearised_tree
+from rbchain.core.linear import linearised_tree
 out = {}
 n = linearised_tree.FEWEST_DOFS + 1
 for dtype, tolerance in ((np.float64, 1e-5), (np.float32, 1e-3)):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.core.simd import kernel_cache, levels, machine_code
-from rbchain.core.simd.dependencies import dependencies_of
+from rbchain.compiling import kernel_cache, levels, machine_code
+from rbchain.compiling.dependencies import dependencies_of
 from rbchain.precompile import parallel
 from rbchain.precompile.calls import call_everything
 from rbchain.precompile.parallel import MOST_PER_PROCESS, compile_signatures, groups
@@ -200,7 +200,7 @@ import warnings
 import numba.core.event as events
 import numpy as np
 import rbchain as rb
-from rbchain.core.simd.numba_internals import DriverDispatcher
+from rbchain.compiling.numba_internals import DriverDispatcher
 
 class Count(events.Listener):
     drivers = 0
@@ -302,7 +302,7 @@ def test_of_processes_that_need_the_same_code_one_compiles(installed, tmp_path):
 def test_numba_without_its_internals_computes_the_same(tmp_path):
     """RBCHAIN_PLAIN_NUMBA=1, for versions of Numba whose internals differ."""
     script = "import sys, rbchain as rb; print(float(rb.Model.serial_chain(1).energy([0.3], [1.0])[1]).hex())\n"
-    script += "assert 'rbchain.core.simd.numba_internals' not in sys.modules"
+    script += "assert 'rbchain.compiling.numba_internals' not in sys.modules"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "RBCHAIN_PLAIN_NUMBA": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
@@ -318,7 +318,7 @@ def test_a_level_that_cannot_be_used_is_refused_by_name(wanted, message):
     if wanted in levels.supported_levels():
         wanted = "x86-64-v4"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "RBCHAIN_MACHINE_CODE": wanted}
-    command = [sys.executable, "-c", "import rbchain.core.simd.levels"]
+    command = [sys.executable, "-c", "import rbchain.compiling.levels"]
     found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert message in found.stderr
 
@@ -330,7 +330,7 @@ def test_processes_that_only_compile_refuse_levels_of_another_architecture():
     assert levels.LEVEL in [*levels.levels_of_architecture(), levels.NATIVE]
     for level in others:
         environment = os.environ | {"PYTHONPATH": str(ROOT), "RBCHAIN_COMPILE_ONLY": "1", "RBCHAIN_MACHINE_CODE": level}
-        command = [sys.executable, "-c", "import rbchain.core.simd.levels"]
+        command = [sys.executable, "-c", "import rbchain.compiling.levels"]
         found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert f"RBCHAIN_MACHINE_CODE is {level!r}, a level that this processor does not support" in found.stderr
 

@@ -8,8 +8,8 @@ import pytest
 from scipy.interpolate import PPoly
 
 import rbchain as rb
-from rbchain.actions.signals import as_signal
-from rbchain.actions.tables import table_of_drive
+from rbchain.acting.signals import as_signal
+from rbchain.acting.tables import table_of_drive
 from tests.mechanisms import CHUNKS, ROBOTS, random_trees
 
 ARM = """

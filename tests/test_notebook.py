@@ -11,7 +11,7 @@ from lxml import etree
 from PIL import Image
 
 import rbchain as rb
-from rbchain.notebook import html_of, origins_at_rest, sketch_of
+from rbchain.view.notebook import html_of, origins_at_rest, sketch_of
 from tests.mechanisms import random_trees
 
 # the packages of Jupyter warn of each other
@@ -82,7 +82,7 @@ CELLS = {
 import os
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # nothing here needs speed
 import rbchain as rb
-from rbchain.progress import progress
+from rbchain.common.progress import progress
 arm = rb.Model.serial_chain(2)
 motion = arm.simulate([[0.0, 0.0]], [[0.0, 0.0]], 0.05, method="rk4", step=0.01, save_at=6)
 spread = {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}

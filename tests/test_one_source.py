@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+from rbchain.compiling.jit import driver
 from rbchain.core.algorithms import aba
-from rbchain.core.simd.jit import driver
 from rbchain.core.tree.layout import CONTRIBUTION_ROWS, DOF_ROWS, Loads, Work, flat_model, reset_base
 
 from .conftest import mechanism

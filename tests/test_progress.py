@@ -10,14 +10,14 @@ import time
 
 import pytest
 
-from rbchain import progress as module
-from rbchain.progress import is_quiet, log, progress
+from rbchain.common import progress as module
+from rbchain.common.progress import is_quiet, log, progress
 
 from .conftest import HANG_LIMIT
 
 WORK = """
 from rbchain import progress as module
-from rbchain.progress import progress
+from rbchain.common.progress import progress
 module.SECONDS_BETWEEN_LINES = 3600.0
 with progress("Counting [sheep]", total=3, after=0.0) as work:
     for _ in range(3):

@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.actions.flatten import flatten_actions
-from rbchain.core.integration.action_hooks import evaluate, set_sample_forces
-from rbchain.core.integration.complex_systems import factorize_complex_step, solve_complex_system
-from rbchain.core.integration.linearised_rate import differentiate_by_state
-from rbchain.core.integration.radau import compute_radau_step
-from rbchain.core.integration.radau_error import MARGIN
-from rbchain.core.integration.radau_tableau import STAGES, radau_tableau
-from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME, Tolerances
-from rbchain.core.simd.lane_memory import all_lanes
+from rbchain.acting.flatten import flatten_actions
+from rbchain.core.lanes.lane_memory import all_lanes
+from rbchain.core.linear.complex_systems import factorize_complex_step, solve_complex_system
+from rbchain.core.linear.linearised_rate import differentiate_by_state
+from rbchain.core.methods.radau import compute_radau_step
+from rbchain.core.methods.radau_error import MARGIN
+from rbchain.core.methods.radau_tableau import STAGES, radau_tableau
+from rbchain.core.sample.rate import evaluate, set_sample_forces
+from rbchain.core.sample.records import CONTROL_H, CONTROL_TIME, Tolerances
 from rbchain.drivers.radau_trajectories import radau_memory, radau_memory_for
 
 from .closed_chains import four_bar

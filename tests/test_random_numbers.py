@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rbchain.core.simd.jit import driver
-from rbchain.core.simd.random_numbers import (
+from rbchain.compiling.jit import driver
+from rbchain.core.lanes.random_numbers import (
     FIRST_SIGNAL_CHANNEL,
     minus_log,
     philox,

@@ -8,8 +8,8 @@ import pytest
 from scipy import integrate, linalg, signal
 
 import rbchain as rb
-from rbchain.actions.drives import ONE_JOINT
-from rbchain.actions.tables import action_of, table_of_drive
+from rbchain.acting.drives import ONE_JOINT
+from rbchain.acting.tables import action_of, table_of_drive
 
 from .mechanisms import slide
 

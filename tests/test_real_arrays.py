@@ -9,8 +9,8 @@ import pint
 import pytest
 import xarray as xr
 
+from rbchain.common.real_arrays import real_array
 from rbchain.errors import StateError
-from rbchain.real_arrays import real_array
 
 UNITS = pint.UnitRegistry()
 CYCLE: list = []

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.actions.flatten import flatten_actions
-from rbchain.core.integration import tableaus
-from rbchain.core.integration.action_hooks import evaluate, has_exact_derivatives, set_sample_forces
-from rbchain.core.integration.constraint_hooks import decide_rank
-from rbchain.core.integration.linearised_rate import (
+from rbchain.acting.flatten import flatten_actions
+from rbchain.core.lanes.lane_memory import all_lanes
+from rbchain.core.linear.linearised_rate import (
     difference_accelerations,
     differentiate_by_time,
     differentiate_exactly,
 )
-from rbchain.core.integration.rollout import CONTROL_H, CONTROL_TIME, Tolerances
-from rbchain.core.integration.rosenbrock import compute_rosenbrock_step
-from rbchain.core.simd.lane_memory import all_lanes
+from rbchain.core.loops.constraint_hooks import decide_rank
+from rbchain.core.methods import tableaus
+from rbchain.core.methods.rosenbrock import compute_rosenbrock_step
+from rbchain.core.sample.rate import evaluate, has_exact_derivatives, set_sample_forces
+from rbchain.core.sample.records import CONTROL_H, CONTROL_TIME, Tolerances
 from rbchain.drivers.trajectories import rosenbrock_memory, rosenbrock_memory_for
 
 from .closed_chains import CHAINS, closed_chain, closed_state, four_bar

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.core.simd.random_numbers import two_normals
+from rbchain.core.lanes.random_numbers import two_normals
 
 from .closed_chains import four_bar
 

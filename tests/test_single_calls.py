@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.core.simd.levels import PLAIN_NUMBA
+from rbchain.compiling.levels import PLAIN_NUMBA
 from rbchain.drivers import dynamics
 
 from .mechanisms import random_tree

@@ -19,7 +19,7 @@ from PIL import Image
 from scipy.spatial.transform import Rotation
 
 import rbchain as rb
-from rbchain.progress import progress
+from rbchain.common.progress import progress
 from rbchain.view import film as film_module
 from rbchain.view import meshes
 from rbchain.view.painting import Painting

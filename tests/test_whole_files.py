@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.whole_files import whole_file
+from rbchain.common.whole_files import whole_file
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.filterwarnings("ignore")]
 LIMIT = 64  # bytes

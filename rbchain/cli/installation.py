@@ -10,8 +10,8 @@ import llvmlite.binding
 import numba
 
 from .. import __version__
-from ..core.simd import machine_code
-from ..core.simd.levels import LANE_WIDTHS, NATIVE, PLAIN_NUMBA, supported_levels
+from ..compiling import machine_code
+from ..compiling.levels import LANE_WIDTHS, NATIVE, PLAIN_NUMBA, supported_levels
 from ..drivers import dynamics
 from ..drivers.threads import get_num_threads
 

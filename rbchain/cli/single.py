@@ -12,17 +12,17 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
+from ..common.progress import progress
+from ..common.whole_files import whole_file
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
-from ..progress import progress
-from ..whole_files import whole_file
 from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
 from .states import random_states
 from .view import add_view
 
 if TYPE_CHECKING:
-    from ..chain import Model
-    from ..trajectory import Trajectory
+    from ..facade.model import Model
+    from ..simulate.trajectory import Trajectory
 
 SAMPLES_PER_PIECE = 1000
 ADAPTIVE_STEPS, FIXED_STEPS = ("rk45", "rosenbrock", "radau"), ("rk4", "implicit", "moreau")
@@ -114,7 +114,7 @@ def _model(options: argparse.Namespace) -> Model:
 
 def _simulate(options: argparse.Namespace, model: Model, console: Console) -> int:
     """Simulate the batch in pieces, so that the progress bar advances, then save and report."""
-    from ..trajectory import Trajectory
+    from ..simulate.trajectory import Trajectory
 
     settings = _settings(options)
     # springs and dampers move bodies without inertia in implicit steps, where the error of the energy is not known

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..chain import Model
+    from ..facade.model import Model
 
 
 def random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarray, np.ndarray]:
@@ -16,7 +16,7 @@ def random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarray
 
     For a closed chain, return the nearest states that satisfy the constraints.
     """
-    from ..simulation_of_loops import assembled_states  # imports Numba
+    from ..simulate.loops import assembled_states  # imports Numba
 
     try:
         states = options.spread * np.random.default_rng(options.seed).standard_normal((2, options.batch, model.nv))

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..whole_files import whole_file
+from ..common.whole_files import whole_file
 from .output import EXIT_OK, EXIT_SOME_FAILED, help_texts, table_of_numbers, writable
 
 if TYPE_CHECKING:

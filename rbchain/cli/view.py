@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
-from ..progress import progress
+from ..common.progress import progress
 from .output import EXIT_OK, EXIT_SOME_FAILED, check_state_options, help_texts, writable
 from .states import random_states
 
 if TYPE_CHECKING:
-    from ..chain import Model
+    from ..facade.model import Model
     from ..view.viewer import Viewer
 
 

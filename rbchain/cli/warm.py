@@ -41,7 +41,7 @@ def add_warm(commands: Any) -> None:
 
 def _signatures(options: argparse.Namespace) -> Any:
     """Return the signatures of the drivers to compile."""
-    from ..core.simd.levels import levels_of_architecture
+    from ..compiling.levels import levels_of_architecture
 
     if options.processes is not None and options.processes < 1:
         raise ValueError(f"--processes is {options.processes}; expected a whole number of at least 1")
@@ -60,9 +60,9 @@ def _signatures(options: argparse.Namespace) -> Any:
 
 
 def _warm(options: argparse.Namespace, signatures: Any, console: Console) -> int:
-    from ..core.simd.levels import LEVEL
+    from ..common.progress import progress
+    from ..compiling.levels import LEVEL
     from ..precompile.parallel import compile_signatures
-    from ..progress import progress
 
     for level in options.levels or [LEVEL]:
         with progress(f"Compiling for {level}", total=len(signatures), after=0.0) as work:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..common.whole_files import whole_file
 from ..errors import ModelError
 from ..model.pose import vector3
-from ..whole_files import whole_file
 
 if TYPE_CHECKING:
-    from ..chain import Model
+    from ..facade.model import Model
 
 FUNCTIONS = ("mass_matrix", "coriolis_matrix", "gravity_forces", "jacobian", "forward_dynamics")
 LANGUAGES = ("c", "numpy", "matlab")

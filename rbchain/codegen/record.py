@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..core.algorithms import aba
 from ..core.algorithms.coriolis import CORIOLIS_ROWS
 from ..core.algorithms.crba import RIGID_ROWS
-from ..core.simd import trig
+from ..core.lanes import trig
 from ..core.tree import joints
 from ..drivers import dynamics, matrices, motion
 from ..drivers.blocks import memory_size
@@ -26,7 +26,7 @@ from .recording import Mathematics, variable
 from .writing import Function, write
 
 if TYPE_CHECKING:
-    from ..chain import Model
+    from ..facade.model import Model
 
 
 def record(model: Model, name: str, frame: str, point: npt.ArrayLike) -> Function:

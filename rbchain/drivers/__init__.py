@@ -1,6 +1,6 @@
 """Drivers, the compiled functions that Python calls: loops over blocks of lanes, shared among threads."""
 
-from ..core.simd import machine_code
+from ..compiling import machine_code
 from .second_process import second_process
 
 machine_code.while_compiling = second_process

@@ -5,11 +5,11 @@
 number of the block's rows behind the result.
 """
 
+from ..compiling.jit import driver, kernel
 from ..core.algorithms import derivatives_between_bodies as derivative_kernels
 from ..core.forces import between_bodies
-from ..core.simd.jit import driver, kernel
-from ..core.simd.lane_memory import all_lanes, lane_width
-from ..core.simd.lanes import constant_like
+from ..core.lanes.lane_memory import all_lanes, lane_width
+from ..core.lanes.lanes import constant_like
 from ..core.spatial.storage import load_force, store3
 from ..core.tree.kinematics import move_dof
 from ..core.tree.layout import set_sample_parameters

@@ -4,8 +4,8 @@ The numbers of a batch are arrays (samples, m), which drivers compute in lanes. 
 (m,), which drivers compute as scalars.
 """
 
-from ..core.simd.jit import choose, kernel, routine
-from ..core.simd.lane_memory import (
+from ..compiling.jit import choose, kernel, routine
+from ..core.lanes.lane_memory import (
     CACHE_LINE,
     aligned_start,
     all_lanes,
@@ -18,7 +18,7 @@ from ..core.simd.lane_memory import (
     stream_square,
     window,
 )
-from ..core.simd.lanes import constant_like
+from ..core.lanes.lanes import constant_like
 from ..core.tree.layout import (
     CONTRIBUTION_ROWS,
     DOF_ROWS,

@@ -4,20 +4,13 @@
 other arguments are those of `dynamics`.
 """
 
-from ..core.algorithms import (
-    aba,
-    constrained_derivatives,
-    constrained_dynamics,
-    constraint_minimum_norm,
-    constraint_rows,
-    derivatives,
-    minverse,
-)
-from ..core.algorithms import constraint_jacobian as constraint_jacobian_kernels
-from ..core.simd.jit import driver, kernel, plain_or_compiled
-from ..core.simd.lane_memory import all_lanes, lane_width
-from ..core.simd.lanes import constant_like, epsilon
-from ..core.tree.constraint_layout import (
+from ..compiling.jit import driver, kernel, plain_or_compiled
+from ..core.algorithms import aba, derivatives, minverse
+from ..core.lanes.lane_memory import all_lanes, lane_width
+from ..core.lanes.lanes import constant_like, epsilon
+from ..core.loops import constrained_derivatives, constrained_dynamics, constraint_minimum_norm, constraint_rows
+from ..core.loops import constraint_jacobian as constraint_jacobian_kernels
+from ..core.loops.constraint_layout import (
     ADDED_INERTIA,
     CON_MULTIPLIER,
     CON_RATE,

@@ -3,9 +3,9 @@
 "Scratch" in a docstring is the number of the block's rows behind the result.
 """
 
+from ..compiling.jit import driver
 from ..core.algorithms import aba, derivatives, minverse, regressors
-from ..core.simd.jit import driver
-from ..core.simd.lane_memory import all_lanes, lane_width
+from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.tree.layout import set_sample_parameters
 from .blocks import block_for, body_count, pack, unpack
 from .single_states import can_compute

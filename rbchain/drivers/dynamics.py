@@ -17,11 +17,11 @@ a wrong size or a quaternion that is not of norm 1 (`single_states`).
 The rows of a block are zero at first. Kernels write only those entries of a result that can differ from zero.
 """
 
+from ..compiling.jit import driver
 from ..core.algorithms import aba, hybrid, residual, rnea
 from ..core.forces import passive
 from ..core.forces.added_mass import add_drag
-from ..core.simd.jit import driver
-from ..core.simd.lane_memory import all_lanes, lane_width
+from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.tree.layout import set_sample_parameters
 from .blocks import block_for, body_count, pack, pack_wrenches, unpack
 from .single_states import can_compute

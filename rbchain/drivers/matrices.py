@@ -4,11 +4,11 @@ Each result is (n, n) for a sample unless its docstring gives another shape. The
 scratch for the kernel. "Scratch" in a docstring is the number of its rows.
 """
 
+from ..compiling.jit import driver
 from ..core.algorithms import aba, coriolis, crba, minverse
 from ..core.algorithms import momentum as momentum_kernels
-from ..core.simd.jit import driver
-from ..core.simd.lane_memory import all_lanes, lane_width
-from ..core.simd.lanes import constant_like
+from ..core.lanes.lane_memory import all_lanes, lane_width
+from ..core.lanes.lanes import constant_like
 from ..core.tree.layout import remove_gravity, set_sample_parameters
 from .blocks import block_for, pack, unpack
 from .single_states import can_compute

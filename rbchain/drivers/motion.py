@@ -1,10 +1,10 @@
 """Drivers of kinematics, momentum and energy, which copy states into lanes and results out, as in `dynamics`."""
 
+from ..compiling.jit import driver
 from ..core.algorithms import energy as energy_kernels
 from ..core.algorithms import jacobians, rnea
 from ..core.algorithms import momentum as momentum_kernels
-from ..core.simd.jit import driver
-from ..core.simd.lane_memory import all_lanes, lane_width
+from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.tree import kinematics
 from ..core.tree.layout import remove_gravity, set_sample_parameters
 from .blocks import block_for, body_count, pack, unpack

@@ -6,12 +6,12 @@ arrays of `memory_of_blocks`.
 
 import numpy as np
 
-from ..core.integration.action_hooks import set_controller_parameters
-from ..core.integration.paused_steps import ENDED, NEW, Progress, continue_adaptive_steps, continue_fixed_steps
-from ..core.integration.rollout import TALLY_SAMPLE, Batch
-from ..core.simd.jit import choose, driver, is_given, kernel
-from ..core.simd.lane_memory import all_lanes, lane_width
-from ..core.tree.constraint_layout import MEMORY_SIZE
+from ..compiling.jit import choose, driver, is_given, kernel
+from ..core.lanes.lane_memory import all_lanes, lane_width
+from ..core.loops.constraint_layout import MEMORY_SIZE
+from ..core.motion.paused_steps import ENDED, NEW, Progress, continue_adaptive_steps, continue_fixed_steps
+from ..core.sample.rate import set_controller_parameters
+from ..core.sample.records import TALLY_SAMPLE, Batch
 from ..core.tree.layout import set_sample_parameters
 from .trajectories import memory_for, records_for, rosenbrock_memory_for
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from ..core.integration.adaptive_steps import integrate_adaptive_steps
-from ..core.integration.complex_systems import ComplexSystems
-from ..core.integration.linearised_rate import LinearisedRate
-from ..core.integration.radau import ITERATION_ROWS, PAIRS, RadauStep
-from ..core.integration.radau_tableau import STAGES
-from ..core.integration.rollout import Batch, Stepper
-from ..core.simd.jit import driver, kernel
-from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, window
+from ..compiling.jit import driver, kernel
+from ..core.lanes.lane_memory import CACHE_LINE, aligned_start, all_lanes, window
+from ..core.linear.complex_systems import ComplexSystems
+from ..core.linear.linearised_rate import LinearisedRate
+from ..core.methods.radau import ITERATION_ROWS, PAIRS, RadauStep
+from ..core.methods.radau_tableau import STAGES
+from ..core.motion.adaptive_steps import integrate_adaptive_steps
+from ..core.sample.records import Batch, Stepper
 from .trajectories import linearised_rate_in, linearised_rate_memory, memory_for, records_for, trajectory_memory
 
 

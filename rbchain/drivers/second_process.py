@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ..processes import environment_of_process
+from ..common.processes import environment_of_process
 from .threads import get_num_threads
 
 

@@ -1,7 +1,7 @@
 """Checks of a single state in compiled code, for calls that pass the caller's arrays without checks in Python."""
 
-from ..core.simd.direct_calls import UNCHECKED
-from ..core.simd.jit import choose, kernel
+from ..compiling.direct_calls import UNCHECKED
+from ..compiling.jit import choose, kernel
 from ..core.tree.layout import (
     POSING_FREE,
     POSING_OWN,

@@ -9,7 +9,7 @@ import threading
 from itertools import pairwise
 from queue import SimpleQueue
 
-from ..real_arrays import whole_number
+from ..common.real_arrays import whole_number
 
 # Waking a thread takes as long as the dynamics of about this many degrees of freedom.
 DOFS_PER_THREAD = 4096

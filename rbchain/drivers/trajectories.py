@@ -5,20 +5,31 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.algorithms.contact_modes import modes_in, modes_size
+from ..compiling.jit import choose, driver, is_given, kernel
 from ..core.algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS
+from ..core.contacts.contact_layout import contacts_in, contacts_size
+from ..core.contacts.contact_modes import modes_in, modes_size
+from ..core.control.actuators import recall_lags
 from ..core.forces.signal_breaks import NODES
 from ..core.forces.signals import PIECE_COEFFICIENTS, WINDOW_ROWS
-from ..core.integration.action_hooks import allow_calls, evaluate, has_failed_call, set_sample_forces
-from ..core.integration.actuators import recall_lags
-from ..core.integration.adaptive_steps import integrate_adaptive_steps
-from ..core.integration.constraint_hooks import decide_rank
-from ..core.integration.event_values import event_rows
-from ..core.integration.fixed_steps import integrate_fixed_steps
-from ..core.integration.linearised_rate import LinearisedRate
-from ..core.integration.linearised_tree import TREE_ROWS
-from ..core.integration.moreau import integrate_moreau_steps
-from ..core.integration.rollout import (
+from ..core.lanes.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
+from ..core.lanes.lanes import constant_like
+from ..core.linear.linearised_rate import LinearisedRate
+from ..core.linear.linearised_tree import TREE_ROWS
+from ..core.linear.sensitivities import Sensitivities
+from ..core.loops.constraint_hooks import decide_rank
+from ..core.loops.constraint_layout import (
+    MEMORY_SIZE,
+    constraint_derivatives_in,
+    constraint_derivatives_size,
+    constraints_in,
+)
+from ..core.motion.adaptive_steps import integrate_adaptive_steps
+from ..core.motion.event_values import event_rows
+from ..core.motion.fixed_steps import integrate_fixed_steps
+from ..core.motion.moreau import integrate_moreau_steps
+from ..core.sample.rate import allow_calls, evaluate, has_failed_call, set_sample_forces
+from ..core.sample.records import (
     CLOCK_ROWS,
     CONTROL_ROWS,
     CONTROL_TIME,
@@ -28,18 +39,7 @@ from ..core.integration.rollout import (
     Records,
     Stepper,
 )
-from ..core.integration.sensitivities import Sensitivities
-from ..core.integration.work_memory import work_in, work_memory
-from ..core.simd.jit import choose, driver, is_given, kernel
-from ..core.simd.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
-from ..core.simd.lanes import constant_like
-from ..core.tree.constraint_layout import (
-    MEMORY_SIZE,
-    constraint_derivatives_in,
-    constraint_derivatives_size,
-    constraints_in,
-)
-from ..core.tree.contact_layout import contacts_in, contacts_size
+from ..core.sample.work_memory import work_in, work_memory
 from ..core.tree.layout import (
     JOINT_ACTUATOR_FORCE,
     JOINT_ROWS,

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..actions.random_signals import actions_of_samples
-from ..actions.sampled import Drive
-from ..actions.wrenches import Force
+from ..acting.random_signals import actions_of_samples
+from ..acting.sampled import Drive
+from ..acting.wrenches import Force
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import finite_number, real_array, whole_number
 from ..errors import ModelError, SimulationError, StateError
-from ..misspelt import SuggestsAttributes
-from ..quantities.states import generator_of
-from ..real_arrays import finite_number, real_array, whole_number
-from ..simulation_of_sensitivities import checked_names
-from ..trajectory import Trajectory
+from ..facade.states import generator_of
+from ..simulate.sensitivities import checked_names
+from ..simulate.trajectory import Trajectory
 from .problem import Measurements, Problem
 
 if TYPE_CHECKING:
-    from ..chain import Model
+    from ..facade.model import Model
 
 #: Share of the largest change from which a variable counts as at its limit.
 SHARE_OF_LIMIT = 0.999

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..actions.coordinates import dof_index
-from ..actions.drives import ONE_JOINT, PID
-from ..actions.sampled import Drive
-from ..actions.wrenches import Force
+from ..acting.coordinates import dof_index
+from ..acting.drives import ONE_JOINT, PID
+from ..acting.sampled import Drive
+from ..acting.wrenches import Force
+from ..common.real_arrays import real_array
 from ..errors import StateError
-from ..real_arrays import real_array
-from ..trajectory import Trajectory
+from ..simulate.trajectory import Trajectory
 from .variables import variables_of
 
 if TYPE_CHECKING:
-    from ..chain import Model
+    from ..facade.model import Model
 
 GAINS = ("kp", "ki", "kd")
 

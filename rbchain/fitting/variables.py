@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ModelError, StateError
 
 if TYPE_CHECKING:
-    from ..chain import Model
+    from ..facade.model import Model
 
 #: Parameters that may have any sign. All others are positive, and fitted as logarithms.
 SIGNED = ("rest_position", "cubic_stiffness", "gear_ratio", "tau")

@@ -8,13 +8,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..common.misspelt import no_attribute
+from ..common.real_arrays import excerpt
+from ..common.whole_files import whole_file
 from ..errors import FileFormatError, ModelError
-from ..misspelt import no_attribute
-from ..real_arrays import excerpt
-from ..whole_files import whole_file
 
 if TYPE_CHECKING:
-    from ..chain import Model
+    from ..facade.model import Model
     from ..model.joint import AnyJoint
     from . import dh, meshes, mjcf, motions, native, urdf  # noqa: F401
 
@@ -143,7 +143,7 @@ def save(model: Model, path: str | Path) -> None:
     >>> rb.load(file).n_bodies
     2
     """
-    from ..chain import Model as Saved
+    from ..facade.model import Model as Saved
 
     if not isinstance(model, Saved):
         raise ModelError(f"model is {excerpt(model)}; expected a Model. Call save(model, path)")

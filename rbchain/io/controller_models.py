@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..actions.controllers import NOMINAL, TRUE
+from ..acting.controllers import NOMINAL, TRUE
 from ..errors import FileFormatError
 from . import load
 from .native import load_toml

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..builder import ModelBuilder
-from ..chain import Model
+from ..common.misspelt import SuggestsAttributes
 from ..errors import ModelError
-from ..misspelt import SuggestsAttributes
+from ..facade.builder import ModelBuilder
+from ..facade.model import Model
 from ..model import validation
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..builder import ModelBuilder
-from ..chain import Model
 from ..errors import FileFormatError, ModelError
+from ..facade.builder import ModelBuilder
+from ..facade.model import Model
 from ..model.inertia import Inertia
 from ..model.joint import QUATERNION_JOINTS, AnyJoint, Composite, Fixed, Free, Prismatic, Revolute, Spherical
 from ..model.limits import JointLimits

@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ..actions.contacts import (
+from ..acting.contacts import (
     DryFriction,
     HardStops,
     ImpactRecord,
@@ -25,17 +25,17 @@ from ..actions.contacts import (
     SphereSphereContact,
     StickingRecord,
 )
-from ..actions.events import EventRecord
-from ..actions.flatten import flatten_actions
-from ..actions.signals import Signal, as_signal
-from ..actions.wrenches import Force
-from ..chain import Model
+from ..acting.events import EventRecord
+from ..acting.flatten import flatten_actions
+from ..acting.signals import Signal, as_signal
+from ..acting.wrenches import Force
+from ..common.real_arrays import FLOAT64, excerpt
+from ..common.whole_files import whole_file
 from ..errors import FileFormatError, RbchainError, StateError, Status
+from ..facade.model import Model
 from ..model.description import VARIABLE_FIELDS, Description
 from ..model.pose import Pose
-from ..real_arrays import FLOAT64, excerpt
-from ..trajectory import Trajectory
-from ..whole_files import whole_file
+from ..simulate.trajectory import Trajectory
 from .native import model_of_toml
 from .write_native import toml_of
 

@@ -51,11 +51,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..actions.tables import DRIVES, action_of
-from ..builder import ModelBuilder
-from ..chain import Model
+from ..acting.tables import DRIVES, action_of
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt
 from ..errors import FileFormatError, ModelError, StateError
-from ..misspelt import did_you_mean
+from ..facade.builder import ModelBuilder
+from ..facade.model import Model
 from ..model import constraints
 from ..model.constraints import Constraint
 from ..model.editing import unused_name
@@ -67,7 +68,6 @@ from ..model.passive import PassiveForces
 from ..model.pose import Pose
 from ..model.units import Units
 from ..model.visual import Visual
-from ..real_arrays import excerpt
 from .notes import Notes
 
 Part = TypeVar("Part")

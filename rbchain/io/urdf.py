@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from ..builder import ModelBuilder
-from ..chain import Model
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt
 from ..errors import FileFormatError, ModelError
-from ..misspelt import did_you_mean
+from ..facade.builder import ModelBuilder
+from ..facade.model import Model
 from ..model.constraints import CouplerConstraint
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Fixed
 from ..model.passive import PassiveForces
 from ..model.visual import Visual
-from ..real_arrays import excerpt
 from .notes import LEFT_OUT, Notes, listed
 from .urdf_checks import apply_version, check_elements, note_likely_mistakes
 from .urdf_elements import Joint, Link, Robot, robot_of

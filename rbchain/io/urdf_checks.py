@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..common.misspelt import did_you_mean
 from ..errors import FileFormatError
-from ..misspelt import did_you_mean
 from .notes import Notes, listed
 from .urdf_elements import DRAKE, JOINT_TAGS, kind_of
 from .urdf_xacro import has_expression, remedy

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..common.misspelt import did_you_mean
 from ..errors import FileFormatError
-from ..misspelt import did_you_mean
 from ..model.constraints import BallConstraint, Constraint, HingeConstraint, WeldConstraint
 from ..model.pose import Pose
 from .notes import LEFT_OUT, Notes

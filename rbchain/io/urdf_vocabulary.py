@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..misspelt import did_you_mean
+from ..common.misspelt import did_you_mean
 from .notes import LEFT_OUT, Notes
 from .xml_reading import attributes_of, label
 

@@ -13,8 +13,8 @@ import numpy as np
 from lxml import etree
 from scipy.spatial.transform import Rotation
 
-from ..chain import Model
 from ..errors import FileFormatError
+from ..facade.model import Model
 from ..model.constraint_fields import constraints_of
 from ..model.constraints import (
     BallConstraint,

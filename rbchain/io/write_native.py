@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from ..actions.tables import table_of_drive
-from ..chain import Model
+from ..acting.tables import table_of_drive
+from ..facade.model import Model
 from ..model.description import Description
 from ..model.joint import Composite, Planar, Prismatic, Revolute, Screw, Universal
 from ..model.limits import LIMITS, JointLimits

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
-from ..chain import Model
 from ..errors import FileFormatError
+from ..facade.model import Model
 from ..model.constraint_fields import constraints_of
 from ..model.constraints import CouplerConstraint
 from ..model.description import Description, Frame

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt
 from ..errors import ModelError
-from ..misspelt import did_you_mean
-from ..real_arrays import excerpt
 from .constraints import (
     KINDS,
     BallConstraint,

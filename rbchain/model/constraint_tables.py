@@ -1,11 +1,11 @@
-"""Conversion of the constraints of a Description to the tables and parameters of `core.tree.constraint_layout`."""
+"""Conversion of the constraints of a Description to the tables and parameters of `core.loops.constraint_layout`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..core.tree import constraint_layout as layout
-from ..core.tree.constraint_layout import ConstraintTables
+from ..core.loops import constraint_layout as layout
+from ..core.loops.constraint_layout import ConstraintTables
 from ..core.tree.layout import TOPOLOGY_PARENT
 from .description import Description
 from .joint import axes_along

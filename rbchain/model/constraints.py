@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import excerpt
 from ..errors import ModelError
-from ..misspelt import SuggestsAttributes
-from ..real_arrays import excerpt
 from .pose import Array, Pose, normalized, numbers, positive, vector3
 
 

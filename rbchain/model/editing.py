@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt
 from ..errors import ModelError
-from ..misspelt import did_you_mean
-from ..real_arrays import excerpt
 from .assembly import Body, Mechanism, assemble, fixed_body, mechanism_of
 from .constraint_fields import constraint_fields, violation
 from .constraints import Constraint, CouplerConstraint

@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from ..common.misspelt import SuggestsAttributes
 from ..errors import ModelError
-from ..misspelt import SuggestsAttributes
 from .joint import axes_along
 from .pose import Array, Pose, asymmetry, numbers, positive, unit_axis, vector3
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..common.misspelt import SuggestsAttributes
 from ..errors import ModelError
-from ..misspelt import SuggestsAttributes
 from .materials import density_of
 from .pose import LARGEST, Array, Pose, asymmetry, numbers, positive, rotation_matrix, unit_axis, vector3
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..common.misspelt import SuggestsAttributes
 from ..errors import ModelError
-from ..misspelt import SuggestsAttributes
 from .pose import Array, normalized, numbers, vector3
 
 X, Y, Z = np.eye(3)

@@ -1,6 +1,6 @@
 """Residuals and Jacobians of the constraints and Jacobians of the bodies of one sample, in NumPy.
 
-They are those of the kernels (`core.algorithms.constraint_rows`), for checks of a model before any kernel is compiled.
+They are those of the kernels (`core.loops.constraint_rows`), for checks of a model before any kernel is compiled.
 """
 
 from __future__ import annotations

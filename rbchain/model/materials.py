@@ -1,7 +1,7 @@
 """Densities of common materials."""
 
+from ..common.misspelt import did_you_mean
 from ..errors import ModelError
-from ..misspelt import did_you_mean
 from .pose import positive
 
 #: Densities in kg/m^3 at room temperature: rounded typical values of engineering handbooks, such as Shigley's

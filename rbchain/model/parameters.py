@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..core.simd.lane_memory import CACHE_LINE
-from ..core.simd.levels import LANE_WIDTHS
+from ..compiling.levels import LANE_WIDTHS
+from ..core.lanes.lane_memory import CACHE_LINE
+from ..core.loops.constraint_layout import CONSTRAINT_PARAMETERS
 from ..core.tree import layout
-from ..core.tree.constraint_layout import CONSTRAINT_PARAMETERS
 from .constraint_tables import constraint_parameters
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .joint import axes_along

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
+from ..common.misspelt import SuggestsAttributes
 from ..errors import ModelError
-from ..misspelt import SuggestsAttributes
 from .joint import AnyJoint
 from .pose import numbers
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ..common.lock_free import cached_property
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import real_array
 from ..errors import ModelError
-from ..lock_free import cached_property
-from ..misspelt import SuggestsAttributes
-from ..real_arrays import real_array
 
 #: Largest error of a given rotation matrix, as entries of R R^T - 1. The nearest rotation replaces the matrix.
 NEARLY_ORTHOGONAL = 1e-6

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..common.lock_free import cached_property
 from ..core.tree import layout
-from ..lock_free import cached_property
 from .description import Description, is_in_water
 from .joint import QUATERNION_JOINTS
 

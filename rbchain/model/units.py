@@ -5,8 +5,8 @@ import re
 from functools import cache
 from typing import Any
 
+from ..common.misspelt import SuggestsAttributes
 from ..errors import ModelError, missing_package
-from ..misspelt import SuggestsAttributes
 from .pose import numbers
 
 #: SI unit of each quantity; angles are in radians.

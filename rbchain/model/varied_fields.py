@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import real_array
 from ..errors import ModelError
-from ..misspelt import did_you_mean
-from ..real_arrays import real_array
 from . import validation
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .inertia import as_arrays

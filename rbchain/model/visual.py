@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..common.misspelt import SuggestsAttributes
 from ..errors import ModelError
-from ..misspelt import SuggestsAttributes
 from .pose import Made, Pose, numbers
 
 #: Numbers that define the size of each shape.

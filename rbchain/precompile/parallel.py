@@ -14,10 +14,10 @@ from typing import Any
 
 import numba
 
-from ..core.simd.levels import PLAIN_NUMBA
+from ..common.processes import environment_of_process
+from ..compiling.levels import PLAIN_NUMBA
 from ..drivers.threads import get_num_threads
 from ..errors import RbchainError
-from ..processes import environment_of_process
 from .signatures import Signature
 
 #: A process keeps everything that it compiles in memory, about 20 MB for each driver.

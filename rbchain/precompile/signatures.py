@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numba
 
-from ..core.simd import jit
+from ..common.processes import environment_of_process
+from ..compiling import jit
 from ..errors import RbchainError
-from ..processes import environment_of_process
 
 
 class Signature(NamedTuple):

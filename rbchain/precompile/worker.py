@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..core.simd import machine_code
+from ..compiling import machine_code
 from .signatures import Signature
 
 

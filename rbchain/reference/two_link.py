@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from ..real_arrays import finite_number, real_array
+from ..common.real_arrays import finite_number, real_array
 
 # SciPy's integrators replace a smaller rtol by one of their own.
 SMALLEST_RTOL = 1e-13

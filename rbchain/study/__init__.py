@@ -7,8 +7,8 @@ from typing import Any
 
 import lazy_loader
 
+from ..common.misspelt import no_attribute
 from ..errors import missing_package
-from ..misspelt import no_attribute
 
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..actions.actuators import Actuator
-from ..actions.coordinates import dof_index
-from ..actions.drives import ONE_JOINT
-from ..actions.flatten import flatten_actions
-from ..actions.random_signals import random_signals_of
-from ..actions.sampled import controller_of, has_noise, is_in_cascade
+from ..acting.actuators import Actuator
+from ..acting.coordinates import dof_index
+from ..acting.drives import ONE_JOINT
+from ..acting.flatten import flatten_actions
+from ..acting.random_signals import random_signals_of
+from ..acting.sampled import controller_of, has_noise, is_in_cascade
+from ..common.real_arrays import FLOAT64
 from ..errors import StudyError
-from ..real_arrays import FLOAT64
-from ..simulation_settings import IMPLICIT_METHODS, refuse_contacts, refuse_events
+from ..simulate.settings import IMPLICIT_METHODS, refuse_contacts, refuse_events
 from .nominal import Nominal
 from .places import call_at
 

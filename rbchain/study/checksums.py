@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..whole_files import whole_file
+from ..common.whole_files import whole_file
 
 CHECKSUM = "checksum"
 

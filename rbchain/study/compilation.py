@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..core.simd import machine_code
+from ..compiling import machine_code
 from ..drivers.threads import get_num_threads
 from ..errors import RbchainError
 from ..precompile.parallel import Workers, compile_signatures

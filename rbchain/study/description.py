@@ -11,19 +11,19 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, Field, StrictInt, ValidationError, model_validator
 
-from ..actions.between_bodies import Bushing, SpringDamper
-from ..actions.contacts import CONTACTS
-from ..actions.events import Event
-from ..actions.tables import action_of, drive_of
-from ..actions.wrenches import Current, Wrench
-from ..chain import Model
+from ..acting.between_bodies import Bushing, SpringDamper
+from ..acting.contacts import CONTACTS
+from ..acting.events import Event
+from ..acting.tables import action_of, drive_of
+from ..acting.wrenches import Current, Wrench
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt, real_array
 from ..errors import RbchainError, StudyError
+from ..facade.model import Model
 from ..io import load
 from ..io.controller_models import with_controller_model
-from ..misspelt import did_you_mean
 from ..model.joint import Free
-from ..real_arrays import excerpt, real_array
-from ..simulation_settings import DEFAULT_MAX_STEPS
+from ..simulate.settings import DEFAULT_MAX_STEPS
 from .designs import AnyDesign, Random, Table
 from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
 from .identity import function_as_json, is_own

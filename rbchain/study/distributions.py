@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from scipy import special
 
-from ..real_arrays import excerpt
+from ..common.real_arrays import excerpt
 from .numbers import Described, real_numbers, refuse_unreal
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..actions.flatten import flatten_actions
-from ..chain import Model
+from ..acting.flatten import flatten_actions
+from ..common.real_arrays import FLOAT64
 from ..errors import RbchainError, StudyError
+from ..facade.model import Model
 from ..model.parameters import COLUMNS, WATER_COLUMNS
-from ..real_arrays import FLOAT64
-from ..simulation_settings import IMPLICIT_METHODS
+from ..simulate.settings import IMPLICIT_METHODS
 from .description import Dispersion
 from .nominal import Nominal
 from .parameter_table import BUSHING, DRIVE, ENCODER, PARAMETERS, PREFIXES, SPRING, WRENCH

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.simd.dependencies import Dependencies, Described
-from ..core.simd.origins import name_of
+from ..compiling.dependencies import Dependencies, Described
+from ..compiling.origins import name_of
 from ..errors import StudyError
 
 MOST_PARTS = 40  # of a function or an object that a description names; a digest covers all

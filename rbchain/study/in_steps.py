@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..dense_output import DenseOutput, lagrange
+from ..common.lock_free import cached_property
 from ..errors import StudyError
-from ..lock_free import cached_property
-from ..trajectory import Trajectory
+from ..simulate.dense_output import DenseOutput, lagrange
+from ..simulate.trajectory import Trajectory
 
 Quantity = Callable[[Trajectory], np.ndarray]
 At = Callable[[np.ndarray, np.ndarray], np.ndarray]

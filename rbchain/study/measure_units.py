@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from ..common.real_arrays import excerpt
 from ..errors import ModelError, StudyError
 from ..model.units import MEASUREMENT, PRODUCT, converted
-from ..real_arrays import excerpt
 
 
 @cache

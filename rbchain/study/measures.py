@@ -9,16 +9,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from ..actions.actuators import Actuator
-from ..actions.coordinates import dof_index
-from ..actions.drives import PID, ComputedTorque, PrescribedForce
-from ..actions.sampled import Drive, Sampled
-from ..actions.signals import as_signal
-from ..actions.wrenches import Current, Force
-from ..chain import Model
+from ..acting.actuators import Actuator
+from ..acting.coordinates import dof_index
+from ..acting.drives import PID, ComputedTorque, PrescribedForce
+from ..acting.sampled import Drive, Sampled
+from ..acting.signals import as_signal
+from ..acting.wrenches import Current, Force
+from ..common.misspelt import did_you_mean
 from ..errors import StudyError
-from ..misspelt import did_you_mean
-from ..trajectory import Trajectory
+from ..facade.model import Model
+from ..simulate.trajectory import Trajectory
 from . import in_steps, measure_units, responses
 from .in_steps import along
 from .numbers import Described, real_numbers

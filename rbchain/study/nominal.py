@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..actions.random_signals import actions_of_samples
-from ..chain import Model
+from ..acting.random_signals import actions_of_samples
+from ..common.real_arrays import excerpt, real_array
 from ..errors import StudyError
-from ..real_arrays import excerpt, real_array
+from ..facade.model import Model
 from .description import Description, ModelSource, Simulation
 from .places import call_at
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from ..misspelt import did_you_mean
-from ..real_arrays import excerpt, real_array
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt, real_array
 
 
 class Described(BaseModel):

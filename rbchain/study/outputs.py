@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..actions.events import Event
-from ..actions.sampled import Drive
-from ..chain import Model
+from ..acting.events import Event
+from ..acting.sampled import Drive
 from ..errors import Status
-from ..trajectory import Trajectory
+from ..facade.model import Model
+from ..simulate.trajectory import Trajectory
 from .description import Outputs
 from .in_steps import in_steps, largest, smallest
 from .measures import Measure

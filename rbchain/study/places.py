@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from ..common.real_arrays import excerpt
 from ..errors import RbchainError, StudyError
-from ..real_arrays import excerpt
 
 Result = TypeVar("Result")
 

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..actions.drives import UserForces
-from ..actions.flatten import flatten_actions
-from ..actions.random_signals import RandomSignal, random_signals_of
-from ..actions.sampled import Sampled, controller_of, is_called_for_batch
-from ..chain import Model
+from ..acting.drives import UserForces
+from ..acting.flatten import flatten_actions
+from ..acting.random_signals import RandomSignal, random_signals_of
+from ..acting.sampled import Sampled, controller_of, is_called_for_batch
+from ..common.real_arrays import FLOAT64
 from ..errors import ModelError, StateError, StudyError
-from ..real_arrays import FLOAT64
-from ..simulation_settings import IMPLICIT_METHODS
-from ..trajectory import Trajectory
+from ..facade.model import Model
+from ..simulate.settings import IMPLICIT_METHODS
+from ..simulate.trajectory import Trajectory
 from .checks import check_actions, check_settings
 from .columns import Columns, columns_of
 from .description import Description, as_json

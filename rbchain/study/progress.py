@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ..progress import progress
+from ..common.progress import progress
 from .description import Description
 from .statistics import Statistics
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import StudyError
-from ..simulation_settings import times_to_save
-from ..trajectory import Trajectory
+from ..simulate.settings import times_to_save
+from ..simulate.trajectory import Trajectory
 from .plan import Plan
 
 #: Times that differ by less than this, relative to the duration, are the same: they are computed in different ways.

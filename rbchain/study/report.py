@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..whole_files import whole_file
+from ..common.whole_files import whole_file
 from .linear_report import LinearAnalysis
 from .opening import open_finished
 from .outcomes import NOT_RUN, has_failed, sentence
@@ -34,7 +34,7 @@ from .stored_results import StoredResults
 from .survivors import survivors_in
 
 if TYPE_CHECKING:
-    from ..figure import Figure
+    from ..view.figure import Figure
 
 FAILURES_SHOWN = 20
 DPI = 110

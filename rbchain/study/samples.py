@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..actions.contacts import DryFriction
-from ..actions.coordinates import dof_index
-from ..actions.sampled import OF_SAMPLED, Encoder, controller_of, with_encoders
-from ..actions.signals import Signal, SignalLike, ThreeSignals, as_signal
-from ..actions.wrenches import Current
-from ..chain import Model
+from ..acting.contacts import DryFriction
+from ..acting.coordinates import dof_index
+from ..acting.sampled import OF_SAMPLED, Encoder, controller_of, with_encoders
+from ..acting.signals import Signal, SignalLike, ThreeSignals, as_signal
+from ..acting.wrenches import Current
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StudyError
-from ..simulation_of_loops import assembled_states
+from ..facade.model import Model
+from ..simulate.loops import assembled_states
 from .description import Dispersion
 from .nominal import Nominal
 from .parameter_table import BUSHING, DRIVE, ENCODER, MODEL, PARAMETERS, PREFIXES, SPRING, STRAINS, WRENCH

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..common.real_arrays import whole_number
 from ..errors import StudyError, missing_package
-from ..real_arrays import whole_number
 from .capacity import total_memory, with_unit
 from .checks import refuse_noise
 from .designs import SMALLEST

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..chain import Model
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import finite_number, whole_number
 from ..errors import ModelError, StateError, StudyError
-from ..misspelt import SuggestsAttributes
-from ..real_arrays import finite_number, whole_number
-from ..trajectory import Trajectory
+from ..facade.model import Model
+from ..simulate.trajectory import Trajectory
 from . import executors
 from .compilation import compiled_in_parallel
 from .description import checked, read_description

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..actions.actuators import OF_ACTUATOR, Actuator
-from ..actions.between_bodies import Bushing, SpringDamper, label_of
-from ..actions.contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
-from ..actions.coordinates import dof_index
-from ..actions.drives import PID, ComputedTorque, PrescribedForce
-from ..actions.sampled import OF_SAMPLED, Sampled, controller_of, encoder_joints
-from ..actions.wrenches import Current, Wrench
-from ..chain import Model
+from ..acting.actuators import OF_ACTUATOR, Actuator
+from ..acting.between_bodies import Bushing, SpringDamper, label_of
+from ..acting.contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
+from ..acting.coordinates import dof_index
+from ..acting.drives import PID, ComputedTorque, PrescribedForce
+from ..acting.sampled import OF_SAMPLED, Sampled, controller_of, encoder_joints
+from ..acting.wrenches import Current, Wrench
 from ..errors import StudyError
+from ..facade.model import Model
 from .nominal import Nominal
 from .parameter_table import (
     BODY,

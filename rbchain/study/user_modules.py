@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..common.real_arrays import excerpt
 from ..errors import StudyError
-from ..real_arrays import excerpt
 
 
 def imported_function(place: str, given: Any, folder: Path) -> tuple[Callable[..., Any], str, str]:

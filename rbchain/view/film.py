@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..common.progress import Progress, progress
+from ..common.real_arrays import excerpt
+from ..common.whole_files import PARTIAL, whole_file
 from ..errors import StateError
-from ..progress import Progress, progress
-from ..real_arrays import excerpt
-from ..whole_files import PARTIAL, whole_file
 from .painting import DPI, Painting
 from .scene import Scene, checked_layers, known_layers, scene_at_rest, scene_of_motion
 from .stage import Stage
@@ -22,8 +22,8 @@ from .viewer import server_of, stop
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..chain import Model
-    from ..trajectory import Trajectory
+    from ..facade.model import Model
+    from ..simulate.trajectory import Trajectory
 
 MAX_FRAMES = 20_000
 ENDINGS = (".html", ".gif", ".mp4", ".png")

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..common.lock_free import cached_property
 from ..errors import StateError
-from ..lock_free import cached_property
-from ..plots import warn_of_few_times
 from .camera import Camera
+from .plots import warn_of_few_times
 from .shapes import Shape, Sizes, ends_of, sizes_of
 
 if TYPE_CHECKING:
-    from ..chain import Model
-    from ..trajectory import Trajectory
+    from ..facade.model import Model
+    from ..simulate.trajectory import Trajectory
 
 MAX_GHOSTS = 30
 MAX_STATES = 2_000_000  # of a motion; reactions are computed for all of its samples and times, or not at all

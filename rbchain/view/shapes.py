@@ -13,7 +13,7 @@ import numpy as np
 from .meshes import Mesh, ball, box, capsule, cylinder
 
 if TYPE_CHECKING:
-    from ..chain import Model
+    from ..facade.model import Model
     from ..model.pose import Pose
     from ..model.visual import Visual
 

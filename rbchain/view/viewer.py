@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import viser
 
+from ..common.progress import progress
+from ..common.real_arrays import whole_number
 from ..errors import StateError
-from ..progress import progress
-from ..real_arrays import whole_number
 from .scene import LAYERS, Scene, checked_layers, known_layers, number_of, scene_at_rest, scene_of_motion
 from .stage import Stage
 
 if TYPE_CHECKING:
-    from ..chain import Model
-    from ..trajectory import Trajectory
+    from ..facade.model import Model
+    from ..simulate.trajectory import Trajectory
 
 FRAMES_PER_SECOND = 30
 MIN_FRAMES, MAX_FRAMES = 90, 900  # of a motion

@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 from scipy.special import ellipj, ellipk
 
 import rbchain as rb
-from rbchain.dense_output import lagrange, lobatto
 from rbchain.errors import StudyError
+from rbchain.simulate.dense_output import lagrange, lobatto
 from rbchain.study import Measure, in_steps, plan
 from rbchain.study.report import write_report
 

@@ -9,8 +9,8 @@ from scipy import stats
 from scipy.spatial.transform import Rotation
 
 import rbchain as rb
-from rbchain.actions.actuators import OF_ACTUATOR
-from rbchain.actions.sampled import OF_SAMPLED, controller_of
+from rbchain.acting.actuators import OF_ACTUATOR
+from rbchain.acting.sampled import OF_SAMPLED, controller_of
 from rbchain.errors import StudyError
 from rbchain.model.passive import OF_POSITION
 from rbchain.study import Dispersion

@@ -6,11 +6,11 @@ origin of their dof. Passing them to the parent is therefore a translation witho
 
 import numpy as np
 
+from ...compiling.jit import kernel
 from ..forces.between_bodies import update_wrenches_between_bodies
 from ..forces.hydrodynamics import add_inertia_and_bias
 from ..forces.wrenches import subtract_action_wrenches
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like, epsilon, select
+from ..lanes.lanes import constant_like, epsilon, select
 from ..spatial.inertias import add_inertias, deflate, inertia_at_root, momentum
 from ..spatial.storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
 from ..spatial.vectors import (

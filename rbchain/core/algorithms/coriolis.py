@@ -13,9 +13,9 @@ point, keep P and add r x (. x P) to Q.
 
 from typing import NamedTuple
 
+from ...compiling.jit import kernel
 from ..forces.added_mass import ADDED_MASS_B_ROWS, add_coriolis_of_water
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
+from ..lanes.lanes import constant_like
 from ..spatial.inertias import Rigid, rigid_times
 from ..spatial.storage import load3, load9, load_motion, load_rigid, store3, store9, store_rigid, store_spatial
 from ..spatial.vectors import Force, add3, add_forces, cross, dot, power, rotate, rotate_back, scale3, z_axis

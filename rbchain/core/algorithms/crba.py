@@ -3,8 +3,8 @@
 Sources: Walker and Orin (1982); Featherstone (2008), section 6.2.
 """
 
+from ...compiling.jit import kernel
 from ..forces.added_mass import add_mass_of_water
-from ..simd.jit import kernel
 from ..spatial.inertias import Rigid, add_rigids, rigid_at_root
 from ..spatial.storage import load3, load9, load_rigid, store_rigid
 from ..spatial.vectors import z_axis

@@ -13,8 +13,8 @@ For free and spherical joints, derivatives with respect to q are taken on the ta
 All axes of such a joint move with its body, so S_i x* fc is omitted between two dofs of the same joint.
 """
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like
 from ..spatial.inertias import rigid_times
 from ..spatial.storage import load3, load9, load_force, load_motion, load_rigid, store_spatial
 from ..spatial.vectors import (

@@ -19,6 +19,7 @@ For k on the path to a, a displacement of a is one of all bodies, which turns W,
 joints, derivatives with respect to q are taken on the tangent space, along the velocities qd, as in `derivatives`.
 """
 
+from ...compiling.jit import choose, kernel
 from ..forces.bushings import (
     BUSHING_DOF_A,
     BUSHING_DOF_B,
@@ -36,8 +37,7 @@ from ..forces.springs import (
     spring_response,
     spring_state,
 )
-from ..simd.jit import choose, kernel
-from ..simd.lanes import constant_like
+from ..lanes.lanes import constant_like
 from ..spatial.storage import load_motion
 from ..spatial.vectors import (
     Force,

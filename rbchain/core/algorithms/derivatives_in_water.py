@@ -16,6 +16,7 @@ i. Let Fc be the sum of the forces that `rnea` does not include: drag and terms 
 acts on the displaced mass.
 """
 
+from ...compiling.jit import choose, kernel, routine
 from ..forces.added_mass import (
     general_coriolis_times,
     general_coriolis_transpose_times,
@@ -28,7 +29,6 @@ from ..forces.added_mass import (
 from ..forces.drag_derivatives import drag_along
 from ..forces.hydrodynamics import gravity_of_base, is_in_water, motion_of_water, subtract_drag
 from ..forces.signals import SIGNAL_RATE, SIGNAL_VALUE
-from ..simd.jit import choose, kernel, routine
 from ..spatial.inertias import Rigid, add_rigids, momentum, rigid_at_root, rigid_times
 from ..spatial.storage import (
     load3,

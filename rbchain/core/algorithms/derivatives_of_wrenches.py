@@ -7,8 +7,8 @@ moves with its point:
     dW = S x* W in body axes,   dW = (S_lin x force, 0) in world axes.
 """
 
+from ...compiling.jit import kernel
 from ..forces.wrenches import WRENCH_AXES, WRENCH_BODY_AXES, WRENCH_DOF, WRENCH_POINT, wrench_over_time
-from ..simd.jit import kernel
 from ..spatial.vectors import Force, add3, cross, cross_force, force_at_root, rotate
 from ..tree.kinematics import body_axes, origin_about_first_joint, place_about_first_joint
 from .derivatives_between_bodies import add_columns, motion_at

@@ -1,8 +1,8 @@
 """Energy: compute the kinetic and the potential energy of a state, including rotors and water."""
 
+from ...compiling.jit import kernel
 from ..forces.hydrodynamics import energy_of_water
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
+from ..lanes.lanes import constant_like
 from ..spatial.inertias import rigid_momentum
 from ..spatial.storage import load3, load_motion
 from ..spatial.vectors import add3, dot, power, scale3

@@ -4,10 +4,10 @@ Source: Featherstone (2008), section 9.2. A dof with a prescribed acceleration p
 the parent, and its acceleration becomes part of the bias force. The prescribed dofs may differ between samples.
 """
 
+from ...compiling.jit import kernel
 from ..forces.between_bodies import update_wrenches_between_bodies
 from ..forces.wrenches import add_implicit_inertia
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like, select
+from ..lanes.lanes import constant_like, select
 from ..spatial.inertias import deflate, momentum
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import add_forces, add_motions, motion_at_tip, power, scale_force, z_axis

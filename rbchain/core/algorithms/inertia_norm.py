@@ -1,7 +1,7 @@
 """The norm of velocities in the metric of the mass matrix, from the factors of the last dynamics."""
 
-from ..simd.jit import routine
-from ..simd.lanes import constant_like, select
+from ...compiling.jit import routine
+from ..lanes.lanes import constant_like, select
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, power, z_axis
 from ..tree.joints import add_joint_motion

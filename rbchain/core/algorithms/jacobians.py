@@ -8,8 +8,8 @@ and the columns of the observer's branch have the opposite sign. Source: Sicilia
 
 from typing import NamedTuple
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like
 from ..spatial.storage import load3, load9, load_motion
 from ..spatial.vectors import add3, cross, motion_at_tip, rotate, subtract3, z_axis
 from ..tree.joints import joint_motion

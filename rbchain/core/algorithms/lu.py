@@ -4,8 +4,8 @@ Source: Golub and Van Loan (2013), *Matrix Computations*, algorithms 3.4.1 and 3
 unless another entry of its column is PIVOT_RATIO times larger, because the lanes exchange rows one after the other.
 """
 
-from ..simd.jit import kernel, routine
-from ..simd.lanes import any_lane, constant_like
+from ...compiling.jit import kernel, routine
+from ..lanes.lanes import any_lane, constant_like
 
 PIVOT_RATIO = 10.0
 

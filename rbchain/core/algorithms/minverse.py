@@ -5,8 +5,8 @@ articulated-body algorithm (Featherstone 2008, section 7.3) for n right-hand sid
 inverse of the joint space inertia matrix", computes the same, but not column by column.
 """
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import add_forces, motion_at_tip, power, scale_force, z_axis
 from ..tree.joints import add_joint_motion, joint_force

@@ -4,8 +4,8 @@ A_G(q) qd is the linear and angular momentum. Source: Orin, Goswami and Lee (201
 robot".
 """
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like
 from ..spatial.inertias import Rigid, rigid_momentum
 from ..spatial.storage import load3, load9, load_motion, load_rigid, store_rigid
 from ..spatial.vectors import add3, cross, scale3, subtract3, z_axis

@@ -5,8 +5,8 @@ xz, yy, yz, zz), in body axes. Source: Atkeson, An and Hollerbach (1986), "Estim
 manipulator loads and links".
 """
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like
 from ..spatial.storage import load3, load9, load_motion
 from ..spatial.vectors import (
     Force,

@@ -9,7 +9,7 @@ where a_i is computed again from qdd. It is zero up to round-off. Without these 
 for wrong accelerations, if all sweeps contained the same error.
 """
 
-from ..simd.jit import kernel
+from ...compiling.jit import kernel
 from ..spatial.inertias import momentum
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import Force, add3, add_forces, force_at_root, scale3, subtract_forces, z_axis

@@ -4,8 +4,8 @@ Also computes accelerations of the bodies and reactions of the joints, which are
 Sources: Luh, Walker and Paul (1980); Featherstone (2008), section 5.3.
 """
 
+from ...compiling.jit import kernel
 from ..forces.hydrodynamics import add_water_force
-from ..simd.jit import kernel
 from ..spatial.inertias import rigid_momentum
 from ..spatial.storage import load3, load9, load_force, load_motion, store3, store_spatial
 from ..spatial.vectors import add3, add_forces, add_motions, cross, cross_force, motion_at_tip, rotate_back, z_axis

@@ -8,8 +8,8 @@ have the form of rigid bodies. The body-level matrix of Echeandia and Wensing (2
 It has a short form for rigid bodies only. These kernels store its product with each of the six unit motions.
 """
 
-from ..simd.jit import choose, kernel
-from ..simd.lanes import constant_like
+from ...compiling.jit import choose, kernel
+from ..lanes.lanes import constant_like
 from ..spatial.inertias import add_inertias, inertia_at_root, momentum
 from ..spatial.storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
 from ..spatial.vectors import (

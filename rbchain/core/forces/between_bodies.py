@@ -5,8 +5,8 @@
 wrench on the body of each dof about its joint origin, moment before force, in world axes; row n is that on the world.
 """
 
-from ..simd.jit import choose, is_given, kernel, routine
-from ..simd.lanes import constant_like
+from ...compiling.jit import choose, is_given, kernel, routine
+from ..lanes.lanes import constant_like
 from ..spatial.storage import load_force, store_spatial
 from ..spatial.vectors import Force, add_forces, force_at_root, subtract_forces
 from ..tree.kinematics import place_about_first_joint

@@ -14,8 +14,8 @@ axis is the same in all three. The rotation vector is singular only at the angle
 
 from typing import NamedTuple
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like
 from ..spatial.rotations import (
     RotationVector,
     moment_of_rotation_vector,

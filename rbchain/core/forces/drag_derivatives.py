@@ -2,8 +2,8 @@
 
 import math
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like, select
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like, select
 from ..spatial.storage import load9
 from ..spatial.vectors import (
     Force,

@@ -8,7 +8,7 @@ With the position q and the velocity v of a dof, and the penetration x of an ela
 `springs` and `bushings` describe the energies between bodies. Damping is not elastic.
 """
 
-from ..simd.jit import choose, is_given, kernel
+from ...compiling.jit import choose, is_given, kernel
 from ..tree.kinematics import place_about_first_joint
 from ..tree.layout import (
     PARAM_CUBIC_STIFFNESS,

@@ -14,8 +14,8 @@ Models in air therefore pay nothing for water.
 
 import math
 
-from ..simd.jit import choose, is_given, kernel
-from ..simd.lanes import constant_like
+from ...compiling.jit import choose, is_given, kernel
+from ..lanes.lanes import constant_like
 from ..spatial.inertias import Inertia, add_inertias, add_rigid, momentum, rigid_momentum
 from ..spatial.storage import load3, load9, load_motion
 from ..spatial.vectors import (

@@ -13,8 +13,8 @@ Sources: friction, Hess and Soom (1990), with v / sqrt(v^2 + v0^2) in place of t
 
 import math
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like, select
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like, select
 from ..tree.layout import (
     PARAM_BREAKAWAY,
     PARAM_CUBIC_STIFFNESS,

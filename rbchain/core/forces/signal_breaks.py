@@ -19,7 +19,7 @@ acceleration acts, the rate has to agree instead of the value.
 
 import math
 
-from ..simd.jit import kernel, routine
+from ...compiling.jit import kernel, routine
 from .signals import (
     SIGNAL_CHECKED_ORDER,
     SIGNAL_COEFFICIENT_COUNT,

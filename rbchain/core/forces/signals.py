@@ -6,9 +6,9 @@ share the kind of a signal. Coefficients may differ between samples, and each la
 
 import math
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
-from ..simd.trig import sincos
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like
+from ..lanes.trig import sincos
 
 # Rows of `SharedActions.signals`, one column for each signal. Indices of numbers are those of `BlockActions.numbers`.
 SIGNAL_KIND = 0  # SIGNAL_CONSTANT, SIGNAL_POLYNOMIAL or SIGNAL_TABLE

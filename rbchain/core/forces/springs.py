@@ -11,8 +11,8 @@ pull has the tension max(T, 0).
 import math
 from typing import NamedTuple
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like, select
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like, select
 from ..spatial.storage import load_motion
 from ..spatial.vectors import Force, add3, cross, dot, motion_at_tip, rotate, scale3, subtract3
 from ..tree.kinematics import body_axes, origin_about_first_joint

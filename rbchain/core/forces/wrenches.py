@@ -1,6 +1,6 @@
 """External forces over time, which sweeps subtract from the force on each body, and inertia of implicit steps."""
 
-from ..simd.jit import choose, is_given, kernel
+from ...compiling.jit import choose, is_given, kernel
 from ..spatial.vectors import Force, add3, cross, rotate, subtract_forces
 from ..tree.kinematics import body_axes
 from ..tree.layout import JOINT_IMPLICIT_INERTIA, SETTING_EXTERNAL_FORCES

@@ -6,8 +6,8 @@ axes, and refer to a point. Matrices (9) hold their rows.
 
 from typing import NamedTuple
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like
 from .storage import load3, load9, load_motion, store3, store9, store_spatial
 from .vectors import Force, Motion, add3, add_motions, cross, dot, rotate, rotate_back, scale3
 

@@ -6,7 +6,7 @@ yz, zz; general ones (9) their rows. Source: Featherstone (2008), chapters 2 and
 
 from typing import NamedTuple
 
-from ..simd.jit import kernel
+from ...compiling.jit import kernel
 from .vectors import Force, add3, cross, rotate, rotate_back, scale3, symmetric
 
 # --- rigid and composite bodies --------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ in the outer axes, its rate is (Bullo and Murray 1995; Chirikjian 2012, section 
 import math
 from typing import NamedTuple
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like, select
-from ..simd.trig import arctan2
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like, select
+from ..lanes.trig import arctan2
 from .vectors import add3, cross, dot, scale3, subtract3
 
 # Below this squared angle, series give beta and its derivative, because the closed forms lose digits.

@@ -3,7 +3,7 @@
 The numbers are in a[i, row, k], a[i, row + 1, k], ...; in most arrays, i is a degree of freedom.
 """
 
-from ..simd.jit import kernel
+from ...compiling.jit import kernel
 from .inertias import Inertia, Rigid
 from .vectors import Force, Motion
 

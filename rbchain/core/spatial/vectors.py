@@ -7,7 +7,7 @@ registers: 3-vectors of 3 numbers, matrices of 9, row by row, and symmetric matr
 
 from typing import NamedTuple
 
-from ..simd.jit import kernel
+from ...compiling.jit import kernel
 
 
 class Motion(NamedTuple):

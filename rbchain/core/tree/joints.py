@@ -15,9 +15,9 @@ the body, and all move with the body.
 
 import math
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
-from ..simd.trig import sincos
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like
+from ..lanes.trig import sincos
 from ..spatial.vectors import Force, Motion, add3, cross, dot, rotate, rotate_about_z, rotate_back, scale3, symmetric
 from .layout import PRISMATIC, REVOLUTE
 

@@ -1,7 +1,7 @@
 """Forward kinematics: the outward sweep that computes poses and velocities, with which every algorithm starts."""
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like, select
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like, select
 from ..spatial.storage import load3, load9, load_motion, store3, store9, store_spatial
 from ..spatial.vectors import (
     Motion,

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..simd.jit import kernel
-from ..simd.lanes import constant_like
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like
 from .sampler_layout import Samplers
 
 # --- parameters of a dof and of its body: first column, and the number of columns if there are several ---
@@ -163,11 +163,11 @@ class SharedActions(NamedTuple):
 
     `signals`, `drives`, `wrenches`, `springs`, `bushings` and `events` (rows, count) hold integers;
     `core.forces.signals`, `core.forces.wrenches`, `core.forces.springs`, `core.forces.bushings`,
-    `core.integration.drives` and `core.integration.events` describe their rows. `springs` and `bushings` are None if
+    `core.control.drives` and `core.motion.events` describe their rows. `springs` and `bushings` are None if
     there are no forces between bodies, so that compiled code contains nothing for them. `contacts` holds the elements
-    of `core.tree.contact_layout`, or is None without dry friction, stops and contacts. `samplers` is a
+    of `core.contacts.contact_layout`, or is None without dry friction, stops and contacts. `samplers` is a
     `core.tree.sampler_layout.Samplers`, or None without sampled controllers. `actuators` (rows, n) holds the integers
-    of `core.integration.actuators`, or is None without actuators. `tables` (m,) holds the tables of signals, `knots`
+    of `core.control.actuators`, or is None without actuators. `tables` (m,) holds the tables of signals, `knots`
     (samples or 1, m) the classes of their knots, `numbers` (samples or 1, m) all other numbers. `variation` is the
     Variation of the controllers' model, or None.
     """
@@ -197,7 +197,7 @@ class BlockActions(NamedTuple):
     * `values` (signals, 3, lanes) and `pieces` are described in `core.forces.signals`, `joints` below.
     * `windows` (WINDOW_ROWS, signals, lanes) and `differences` (nodes, lanes) are described in
       `core.forces.signals` and `core.forces.signal_breaks`.
-    * `event_values` (rows, lanes) are the values of the event functions in a step: `core.integration.event_values`.
+    * `event_values` (rows, lanes) are the values of the event functions in a step: `core.motion.event_values`.
     * `call_arguments` is memory for the arguments of a user function.
     * `failures` (lanes,) is CALLS_ALLOWED, CALLS_STOPPED or the code of the user function that failed.
     * `failed_calls` (1 + nq + nv, lanes) are the arguments t, q, qd of the call that failed.
@@ -205,7 +205,7 @@ class BlockActions(NamedTuple):
     * `between_bodies` (n + 1, 6, lanes) are the wrenches of all forces between bodies, or None without such forces.
     * `contacts` is a `contact_layout.Contacts`, or None without dry friction, stops and contacts. `modes` is an
       `algorithms.contact_modes.ContactModes`, or None if the method does not compute their forces from modes.
-    * `sensitivities` is a `core.integration.sensitivities.Sensitivities`, or None.
+    * `sensitivities` is a `core.linear.sensitivities.Sensitivities`, or None.
     * `sampled` is a `sampler_layout.SamplerMemory`, or None without sampled controllers.
     """
 

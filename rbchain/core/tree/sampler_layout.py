@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..simd.jit import is_given, kernel
-from ..simd.lane_memory import window
+from ...compiling.jit import is_given, kernel
+from ..lanes.lane_memory import window
 
 # Rows of `Samplers.clocks`, one column for each group, s.
 CLOCK_PERIOD, CLOCK_PHASE = 0, 1

@@ -1,0 +1,1 @@
+"""Drives, controllers, forces, contacts, events and signals, and their conversion to arrays."""

@@ -1,0 +1,129 @@
+"""Choose the model that controllers use: `PrescribedForce`, `PID` and `ComputedTorque`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..common.real_arrays import excerpt
+from ..core.tree import layout
+from ..core.tree.layout import Variation
+from ..drivers.trajectories import Actions
+from ..errors import StateError
+from .drives import PID, ComputedTorque, PrescribedForce
+from .sampled import Drive, Sampled
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+    from ..model.kernel_model import KernelModel
+
+NOMINAL, TRUE = "nominal", "true"
+# Rows of the topology that must be equal for the models; the others follow from them or are not used.
+SAME_TREE = (
+    layout.TOPOLOGY_PARENT,
+    layout.TOPOLOGY_JOINT,
+    layout.TOPOLOGY_POSING,
+    layout.TOPOLOGY_COORDINATE,
+    layout.TOPOLOGY_BODY,
+)
+
+
+def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, ...]) -> Model:
+    """Return the model that all controllers among the drives use; the simulated model if there are none.
+
+    Raises StateError if they use several models, or a model of a different mechanism.
+    """
+    found: Model | None = None
+    for given in drives:
+        drive = given.controller if isinstance(given, Sampled) else given
+        if not isinstance(drive, (PrescribedForce, PID, ComputedTorque)):
+            continue
+        what = f"{type(drive).__name__} of joint {drive.joint!r}"
+        if not _needs_model(drive):
+            if drive.model != NOMINAL:
+                raise StateError(
+                    f"{what}: it has a model but no gravity_compensation, so the model is not used; set "
+                    "gravity_compensation=True, or remove model"
+                )
+            continue
+        own = _model_of(model, what, drive.model, batch)
+        if found is not None and own is not found:
+            raise StateError(
+                f"{what}: its model is not that of the other drives; expected the same model for all drives"
+            )
+        found = own
+    return model if found is None else found
+
+
+def uses_simulated_model(model: Model, drives: Sequence[Drive]) -> bool:
+    """Return whether a controller computes with the parameters of the simulated model: `model` is "true" or that model.
+
+    The parameters of "nominal" stay the same if those of the simulated model change.
+    """
+    own = (drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque)))
+    return any(_needs_model(drive) and (drive.model is model or drive.model == TRUE) for drive in own)
+
+
+def _needs_model(drive: PrescribedForce | PID | ComputedTorque) -> bool:
+    return isinstance(drive, ComputedTorque) or bool(drive.gravity_compensation)
+
+
+def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...]) -> Model:
+    """Return the model that one drive uses: the nominal model, the simulated model, or another one."""
+    if isinstance(given, str) and given == NOMINAL:
+        given = model.nominal
+    if isinstance(given, str) and given == TRUE:
+        return model
+    if not isinstance(given, type(model)):
+        raise StateError(f'{what}: model is {given!r}; expected "nominal", "true" or a Model')
+    if given is model:
+        return model
+    _check_same_tree(model, what, given)
+    if given.batch_shape not in ((), batch):
+        raise StateError(
+            f"{what}: its model has batch shape {given.batch_shape}; expected () or that of the initial states, {batch}"
+        )
+    if given.in_water and not model.in_water:
+        raise StateError(
+            f"{what}: its model is in water, the simulated model is not; expected a model without fluid. Use "
+            "its replace(fluid_density=0.0)"
+        )
+    return given
+
+
+def _check_same_tree(model: Model, what: str, given: Model) -> None:
+    """Refuse a model with other joints, parents or joint types than the simulated model."""
+    own, other = model.kernel_model.topology, given.kernel_model.topology
+    if given.joint_names != model.joint_names or own.shape != other.shape:
+        raise StateError(
+            f"{what}: its model has the joints {excerpt([*given.joint_names])}; expected those of the simulated model, "
+            f"{excerpt([*model.joint_names])}"
+        )
+    if any((own[row] != other[row]).any() for row in SAME_TREE):
+        raise StateError(f"{what}: its model has other parents or joint types; expected those of the simulated model")
+
+
+def controller_arrays(model: Model, controller: Model, dtype: np.dtype) -> tuple[np.ndarray, Variation | None]:
+    """Return parameters and variation of the controllers' model, with as many axes as those of the simulated model."""
+    if controller is model:
+        _, parameters, variation = model.kernel_model.arrays(dtype)
+        return parameters, variation
+    parameters, variation = controller.kernel_model.parameters(dtype, model.in_water)
+    return _of_each_sample(parameters, dtype) if model.batch_shape and variation is None else (parameters, variation)
+
+
+def model_arrays(
+    model: KernelModel, actions: Actions | None, dtype: np.dtype
+) -> tuple[np.ndarray, np.ndarray, Variation | None]:
+    """Return topology, parameters and variation of the simulated model, with as many axes as the controllers'."""
+    topology, parameters, variation = model.arrays(dtype)
+    if actions is None or actions.shared.variation is None or variation is not None:
+        return topology, parameters, variation
+    return topology, *_of_each_sample(parameters, dtype)
+
+
+def _of_each_sample(parameters: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, Variation]:
+    """Return shared parameters in the form of varied ones, because compiled code needs one type for both models."""
+    return parameters[..., None], Variation(np.zeros((0, 2), np.int64), np.zeros((1, 0, 1), dtype))

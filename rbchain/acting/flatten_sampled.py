@@ -1,0 +1,327 @@
+"""Turn sampled controllers into arrays for the kernels: clocks, groups, channels and sensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..common.real_arrays import excerpt, finite_number, whole_number
+from ..core.control import drives as drive_codes
+from ..core.lanes.random_numbers import FIRST_SENSOR_CHANNEL
+from ..core.tree import sampler_layout as rows
+from ..core.tree.layout import TOPOLOGY_COORDINATE
+from ..errors import StateError
+from .batch_functions import BatchFunction
+from .coordinates import dof_index, refuse_quaternion
+from .drives import PID, ComputedTorque, UserForces
+from .packing import SampleNumbers, numbers_of_samples
+from .sampled import Encoder, Sampled, Sensor, VelocitySensor, is_in_cascade
+from .targets import FORCE, Targets, kinds_of_outputs
+from .user_code import UserCall
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+#: Largest number of outputs that wait for the end of their delay.
+MAX_PENDING = 1000
+LARGEST = np.finfo(float).max
+MAX_SEED, MAX_SAMPLE = (1 << 63) - 1, 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """The clock and the sensors of a group, as the drives give them, and the columns of its row in the kernels."""
+
+    drive: Sampled
+    codes: np.ndarray
+
+
+def flatten_samplers(
+    model: Model,
+    sampled: Sequence[tuple[Sampled, int | None]],
+    codes: np.ndarray,
+    numbers: SampleNumbers,
+    function_of: Callable[[Sampled, int], UserCall | BatchFunction],
+    first_code: int,
+) -> tuple[rows.Samplers | None, dict[int, UserCall | BatchFunction]]:
+    """Flatten sampled controllers, and replace them in the table of drives by outputs that are held.
+
+    Parameters
+    ----------
+    model : Model
+    sampled : list of pairs
+        Sampled drives, and the degrees of freedom that they drive, or None for user functions.
+    codes : (DRIVE_ROWS, nv) array of int
+        The table of drives, which contains the wrapped controllers. It changes in place.
+    numbers : SampleNumbers
+    function_of : function of a Sampled and its number of outputs
+        Returns its user function, compiled or for the whole batch.
+    first_code : int
+        Code of the first user function in `BlockActions.failures`.
+
+    Returns
+    -------
+    samplers : Samplers or None
+    calls : dict
+        The user functions by their codes.
+    """
+    if not sampled:
+        Targets(model).table(codes, numbers)
+        return None, {}
+    n, controllers = model.nv, codes.copy()
+    groups: list[_Group] = []
+    channels = np.full((rows.CHANNEL_ROWS, n), -1, np.int64)
+    channels[rows.CHANNEL_DOF] = range(n)
+    sensors: list[np.ndarray] = []
+    calls: dict[int, UserCall | BatchFunction] = {}
+    states, pending, most_outputs, batch_calls = 0, 1, 0, 0
+    targets, limits = Targets(model), [-1] * n
+    for drive, i in sampled:
+        what = _name(drive)
+        g = None if i is None else _group_to_join(groups, drive)
+        if g is None:
+            group, most = _new_group(model, drive, numbers, sensors)
+            pending = max(pending, most)
+            g = len(groups)
+            groups.append(group)
+        else:
+            group = groups[g]
+        own = np.array([[g], [numbers.add(f"{what}: rate_limit", drive.rate_limit, least=0.0)], [-1]])
+        numbers.add(f"{what}: resolution", drive.resolution, 0.0, LARGEST)
+        if i is None:
+            kinds, dofs = kinds_of_outputs(drive, what), _dofs_of_outputs(model, drive, what)
+            count = len(kinds) * len(dofs)
+            call, code = function_of(drive, count), first_code + len(calls)
+            calls[code] = call
+            batch_calls += isinstance(call, BatchFunction)
+            group.codes[[rows.GROUP_FUNCTION_CODE, rows.GROUP_CHANNEL]] = code, channels.shape[1]
+            group.codes[rows.GROUP_OUTPUT_COUNT] = count
+            states += _add_function(call, drive, what, group.codes, numbers, states, batch_calls)
+            most_outputs = max(most_outputs, count)
+            limits += [_add_limit(drive, what, numbers)] * count
+            _refuse_limits_of_two_kinds(drive, what, kinds)
+            targets.add(drive, what, kinds, dofs, channels.shape[1])
+            channels = np.concatenate([channels, np.repeat(own, count, axis=1)], axis=1)
+            channels[rows.CHANNEL_DOF, -count:] = dofs if kinds == (FORCE,) else -1
+            continue
+        _refuse_fields_of_functions(drive, what)
+        own[rows.CHANNEL_DOF] = i
+        channels[:, i : i + 1] = own
+        _refuse_sensors_of_other_joints(model, drive, what, i)
+        group.codes[rows.GROUP_COMPENSATES] |= codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i]
+        computes = codes[drive_codes.DRIVE_KIND, i] == drive_codes.KIND_COMPUTED_TORQUE
+        group.codes[rows.GROUP_COMPUTES] |= computes
+        codes[drive_codes.DRIVE_KIND, i] = drive_codes.KIND_HELD
+        codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i] = 0
+    _refuse_several_clocks(controllers, channels[rows.CHANNEL_GROUP, :n])
+    return rows.Samplers(
+        clocks=np.array([[group.drive.period, group.drive.phase] for group in groups], float).T.copy(),
+        groups=np.array([group.codes for group in groups]).T.copy(),
+        channels=channels,
+        sensors=np.array(sensors, np.int64).reshape(-1, rows.SENSOR_ROWS).T.copy(),
+        sizes=np.array([pending, states, most_outputs]),
+        drives=controllers,
+        batch_calls=_new_batch_calls(model, math.prod(numbers.batch), batch_calls, most_outputs),
+        targets=targets.table(controllers, numbers),
+        limits=None if max(limits) < 0 else np.array(limits),
+    ), calls
+
+
+def _add_limit(drive: Sampled, what: str, numbers: SampleNumbers) -> int:
+    """Add the limit of the outputs of a user function, and return its column; -1 without a limit."""
+    column = numbers.add(f"{what}: limit", drive.limit, least=0.0)
+    return -1 if np.isinf(numbers.columns[column]).all() else column
+
+
+def _new_batch_calls(model: Model, samples: int, functions: int, outputs: int) -> rows.BatchCalls | None:
+    """Allocate the arguments and outputs of functions that Python calls for the whole batch."""
+    if functions == 0:
+        return None
+    return rows.BatchCalls(
+        due=np.zeros((samples, functions), np.int64),
+        measured=np.zeros((functions, samples, model.nq + model.nv)),
+        outputs=np.zeros((functions, samples, outputs)),
+    )
+
+
+def _dofs_of_outputs(model: Model, drive: Sampled, what: str) -> list[int]:
+    """Return the degrees of freedom on which the outputs of a user function act."""
+    if drive.joints is None:
+        return list(range(model.nv))
+    if not isinstance(drive.joints, (list, tuple)) or not drive.joints:
+        raise StateError(f"{what}: joints is {excerpt(drive.joints)}; expected a list of names of joints")
+    found: list[int] = []
+    for joint in drive.joints:
+        first = dof_index(model, f"{what}: joints", joint, 0)
+        found.extend(range(first, first + int(model.kernel_model.dofs.counts[model.joint_names.index(joint)])))
+    if len(set(found)) < len(found):
+        raise StateError(f"{what}: joints is {excerpt([*drive.joints])}; expected each joint once")
+    return found
+
+
+def _add_function(
+    call: UserCall | BatchFunction,
+    drive: Sampled,
+    what: str,
+    codes: np.ndarray,
+    numbers: SampleNumbers,
+    states: int,
+    column: int,
+) -> int:
+    """Add a user function to the codes of its group, and return the number of its states in compiled code.
+
+    `states` is the number of states before it, and `column` is 1 + its column in BatchCalls.
+    """
+    if isinstance(call, BatchFunction):
+        codes[rows.GROUP_BATCH_CALL] = column
+        _refuse_several_latencies(numbers.columns[codes[rows.GROUP_DELAY] + 1], what)
+        return 0
+    first, count = numbers.add_row(f"{what}: states", drive.states)
+    codes[rows.GROUP_FUNCTION : rows.GROUP_FUNCTION_COUNT + 1] = call.function.address, call.first, call.count
+    codes[[rows.GROUP_STATE, rows.GROUP_STATE_COUNT, rows.GROUP_STATE_NUMBERS]] = states, count, first
+    return count
+
+
+def _refuse_limits_of_two_kinds(drive: Sampled, what: str, kinds: tuple[str, ...]) -> None:
+    """Refuse limits and a resolution of outputs of two kinds, because these have different units."""
+    if len(kinds) == 1:
+        return
+    for name, unused in (("limit", np.inf), ("rate_limit", np.inf), ("resolution", 0.0)):
+        given = getattr(drive, name)
+        if not np.all(np.asarray(given) == unused):
+            raise StateError(
+                f"{what}: {name} is {excerpt(given)}, but outputs is {excerpt(drive.outputs)}, which have different "
+                f"units; expected no {name}. Use one Sampled for each kind of outputs"
+            )
+
+
+def _refuse_fields_of_functions(drive: Sampled, what: str) -> None:
+    """Refuse fields that only user functions have."""
+    if np.size(drive.states):
+        raise StateError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove them")
+    if drive.joints is not None:
+        raise StateError(f"{what}: joints is {excerpt(drive.joints)}; only user functions have joints; remove them")
+    if drive.outputs != FORCE:
+        raise StateError(
+            f"{what}: outputs is {excerpt(drive.outputs)}; only user functions have outputs other than forces; "
+            "remove them"
+        )
+    if not np.all(np.asarray(drive.limit) == np.inf):
+        raise StateError(f"{what}: limit of Sampled is for user functions; set the limit of the controller instead")
+
+
+def _refuse_several_latencies(latency: np.ndarray, what: str) -> None:
+    """Refuse a latency that differs between samples, because Python calls the function for all samples at once."""
+    if (latency != latency[:1]).any():
+        raise StateError(
+            f"{what}: latency differs between samples, but Python calls the function for all samples at once; expected "
+            "one number. Or give the function the argument out, so that rbchain compiles it"
+        )
+
+
+def _name(drive: Sampled) -> str:
+    joint = f" of joint {drive.controller.joint!r}" if isinstance(drive.controller, (PID, ComputedTorque)) else ""
+    return f"Sampled {type(drive.controller).__name__}{joint}"
+
+
+def _group_to_join(groups: list[_Group], drive: Sampled) -> int | None:
+    """Return the group in which the controller of a joint computes, or None if it needs a new one.
+
+    A PID that follows targets computes after the functions that are listed before it, so it joins no earlier group.
+    """
+    first = 0
+    if is_in_cascade(drive):
+        functions = [g for g, group in enumerate(groups) if isinstance(group.drive.controller, UserForces)]
+        first = max(functions, default=-1) + 1
+    return next((g for g in range(first, len(groups)) if _share_a_clock(groups[g].drive, drive)), None)
+
+
+def _share_a_clock(a: Sampled, b: Sampled) -> bool:
+    """Whether two controllers compute at the same times with the same measurements."""
+    return (
+        not isinstance(a.controller, UserForces)
+        and (a.period, a.phase) == (b.period, b.phase)
+        and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("delay", "latency"))
+        and len(a.sensors) == len(b.sensors)
+        and all(map(_are_equal, a.sensors, b.sensors))
+    )
+
+
+def _are_equal(a: Sensor, b: Sensor) -> bool:
+    """Whether two sensors return the same measurements."""
+    names = [field.name for field in fields(a)]
+    return type(a) is type(b) and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
+
+
+def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: list[np.ndarray]) -> tuple[_Group, int]:
+    """Return the group of a drive, and the largest number of its outputs that are computed but do not act any more."""
+    what, codes = _name(drive), np.zeros(rows.GROUP_ROWS, np.int64)
+    period = finite_number(f"{what}: period", drive.period, StateError, above=0.0)
+    finite_number(f"{what}: phase", drive.phase, StateError, least=0.0)
+    codes[rows.GROUP_DELAY] = column = numbers.add(f"{what}: delay", drive.delay, 0.0, LARGEST)
+    numbers.add(f"{what}: latency", drive.latency, 0.0, LARGEST)
+    longest = numbers.columns[column].max(initial=0.0) + numbers.columns[column + 1].max(initial=0.0)
+    if longest > MAX_PENDING * period:
+        raise StateError(
+            f"{what}: delay + latency is {longest:g} s, which is more than {MAX_PENDING} periods of {period:g} s; "
+            "expected a shorter delay or a longer period"
+        )
+    codes[rows.GROUP_FIRST_SENSOR] = len(sensors)
+    if not isinstance(drive.sensors, (list, tuple)):
+        raise StateError(f"{what}: sensors is {excerpt(drive.sensors)}; expected a list, such as [rb.Encoder(...)]")
+    measured: set[int] = set()
+    for sensor in drive.sensors:
+        sensors.append(_sensor(model, what, sensor, numbers, measured))
+    codes[rows.GROUP_SENSOR_COUNT] = len(drive.sensors)
+    return _Group(drive, codes), int(longest / period) + 2
+
+
+def _sensor(model: Model, what: str, sensor: object, numbers: SampleNumbers, measured: set[int]) -> np.ndarray:
+    """Return the codes of a sensor, and add the rows of the state that it measures to `measured`."""
+    if not isinstance(sensor, (Encoder, VelocitySensor)):
+        raise StateError(f"{what}: sensors contains {excerpt(sensor)}; expected objects of Encoder or VelocitySensor")
+    what = f"{what}: {type(sensor).__name__} of joint {sensor.joint!r}"
+    i = dof_index(model, what, sensor.joint, sensor.dof)
+    row = velocity = model.nq + i
+    difference = -1
+    if isinstance(sensor, Encoder):
+        refuse_quaternion(model, what, i, "use VelocitySensor")
+        row = int(model.kernel_model.topology[TOPOLOGY_COORDINATE, i])
+        difference = velocity if sensor.measures_velocity else -1
+    own = {row} | ({difference} - {-1})
+    if own & measured:
+        raise StateError(f"{what}: another sensor measures the same quantity; expected one sensor for each")
+    measured |= own
+    first = numbers.add(f"{what}: resolution", sensor.resolution, 0.0, LARGEST)
+    numbers.add(f"{what}: bias", sensor.bias, -LARGEST, LARGEST)
+    numbers.add(f"{what}: noise", sensor.noise, 0.0, LARGEST)
+    samples = numbers_of_samples(0 if sensor.samples is None else sensor.samples)
+    numbers.add(f"{what}: samples", samples, 0.0, MAX_SAMPLE)
+    seed = 0 if sensor.seed is None else whole_number(f"{what}: seed", sensor.seed, StateError, least=0, most=MAX_SEED)
+    return np.array([row, first, difference, seed, FIRST_SENSOR_CHANNEL + row])
+
+
+def _refuse_sensors_of_other_joints(model: Model, drive: Sampled, what: str, i: int) -> None:
+    """Refuse a PID controller with sensors of which none measures its joint: it would use the exact state."""
+    sensors = list(drive.sensors)
+    measured = [dof_index(model, what, sensor.joint, sensor.dof) for sensor in sensors]
+    if isinstance(drive.controller, PID) and sensors and i not in measured:
+        joints = list(dict.fromkeys(sensor.joint for sensor in sensors))
+        raise StateError(
+            f"{what}: its sensors measure the joints {joints}, but not its own; expected an Encoder or "
+            f"a VelocitySensor of joint {drive.controller.joint!r}, dof {drive.controller.dof}, or no sensors"
+        )
+
+
+def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:
+    """Refuse computed torques that are computed at different times, because each needs the others."""
+    of_computed_torque = groups[controllers[drive_codes.DRIVE_KIND] == drive_codes.KIND_COMPUTED_TORQUE]
+    if np.unique(of_computed_torque).size > 1:
+        raise StateError(
+            "ComputedTorque drives have different clocks; expected the same period, delay, phase, latency and sensors "
+            "for all of them, because each torque depends on the accelerations of the other joints"
+        )

@@ -1,0 +1,160 @@
+"""Collect the numbers and signals of actions, shared or of each sample, in arrays for the kernels."""
+
+from __future__ import annotations
+
+import math
+from typing import SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.real_arrays import excerpt, real_array
+from ..core.forces import signals
+from ..errors import StateError
+from .knots import classes_of_knots
+from .signals import Signal, SignalLike, as_signal
+
+
+def or_one_each(batch: tuple[int, ...]) -> str:
+    """End of a message that expects one value for all samples, or an array with one for each sample."""
+    if not batch:
+        return ", because q0 and qd0 are a single state, of batch shape ()"
+    return f", or an array of shape {batch} with one for each sample"
+
+
+def value_of_sample(
+    value: npt.ArrayLike,
+    i: SupportsIndex | tuple[SupportsIndex, ...],
+    batch_shape: tuple[int, ...],
+    shape: tuple[int, ...] = (),
+) -> np.ndarray:
+    """Return the value of an action, an array of `shape`, for one sample of a batch."""
+    return np.broadcast_to(real_array("value", value, StateError), (*batch_shape, *shape))[i]
+
+
+def numbers_of_samples(samples: npt.ArrayLike) -> np.ndarray:
+    """Return the numbers of samples as integers. Raises StateError if they are not whole or below 0."""
+    found = real_array("samples", samples, StateError)
+    if not ((found >= 0) & (found < 2.0**53) & (found == np.floor(found))).all():
+        raise StateError(f"samples is {excerpt(found.tolist())}; expected whole numbers from 0 on")
+    return found.astype(np.int64)
+
+
+class SampleNumbers:
+    """Numbers of actions, one column after the other; each is shared by all samples or has a value for each."""
+
+    def __init__(self, batch: tuple[int, ...]) -> None:
+        self.batch = batch
+        self.columns: list[np.ndarray] = []
+
+    def add(self, name: str, value: npt.ArrayLike, least: float = -np.inf, most: float = np.inf) -> int:
+        """Add a number, or one for each sample, and return its column. Raises StateError if it does not fit."""
+        found = self.for_each_sample(name, value)
+        if np.isnan(found).any() or not ((found >= least) & (found <= most)).all():
+            expected = "numbers" if most == np.inf else "finite numbers"
+            bound = ", not NaN" if least == -np.inf else f" of at least {least:g}"
+            raise StateError(f"{name} is {excerpt(found.tolist())}; expected {expected}{bound}")
+        self.columns.append(found.reshape(-1))
+        return len(self.columns) - 1
+
+    def for_each_sample(self, name: str, value: npt.ArrayLike) -> np.ndarray:
+        """Return one number, or one for each sample in the batch shape. Raises StateError if it does not fit."""
+        if isinstance(value, Signal):
+            raise StateError(
+                f"{name} is a signal, {value!r}; expected one number, or one for each sample, which "
+                "cannot change with time"
+            )
+        found = real_array(name, value, StateError)
+        try:
+            return np.broadcast_to(found, self.batch if found.ndim else ())
+        except ValueError:
+            raise StateError(f"{name} has shape {found.shape}; expected one number{or_one_each(self.batch)}") from None
+
+    def add_row(self, name: str, values: npt.ArrayLike) -> tuple[int, int]:
+        """Add the numbers along the last axis of `values` (..., m), and return the first column and m."""
+        values = np.atleast_1d(real_array(name, values, StateError))
+        if values.shape[:-1] not in ((), self.batch):
+            try:
+                np.broadcast_to(values[..., 0], self.batch)
+            except ValueError:
+                raise StateError(
+                    f"{name} has shape {values.shape}; expected m numbers, or m for each sample in the batch shape "
+                    f"{self.batch}"
+                ) from None
+        first = len(self.columns)
+        for j in range(values.shape[-1]):
+            self.add(name, values[..., j])
+        return first, len(self.columns) - first
+
+    def rows(self) -> np.ndarray:
+        """Return all numbers: (samples, m), or (1, m) if the samples share them."""
+        samples = math.prod(self.batch) if any(column.size > 1 for column in self.columns) else 1
+        rows = np.zeros((max(samples, 1), max(len(self.columns), 1)))
+        for j, column in enumerate(self.columns):
+            if column.size:
+                rows[:, j] = column
+        return rows
+
+
+class SignalTables:
+    """Signals as columns of integer codes, whose numbers are in `SampleNumbers` or in tables of pieces."""
+
+    def __init__(self, numbers: SampleNumbers, duration: float) -> None:
+        self.numbers, self.duration = numbers, duration
+        self.codes: list[np.ndarray] = []
+        self.tables: list[np.ndarray] = []
+        self.knots: list[np.ndarray] = []
+        self.size = self.most_coefficients = self.pieces = 0
+
+    def add(self, name: str, value: SignalLike, derivatives: int) -> int:
+        """Add a signal and return its number. Raises StateError if it does not fit the batch or the duration.
+
+        `derivatives` is that of `classes_of_knots`.
+        """
+        signal, batch = as_signal(name, value), self.numbers.batch
+        if signal.batch_shape not in ((), batch):
+            raise StateError(
+                f"{name} contains signals of shape {signal.batch_shape}; expected one signal{or_one_each(batch)}"
+            )
+        if signal.end < self.duration or signal.breaks[0] > 0.0:
+            raise StateError(
+                f"{name} is defined from {signal.breaks[0]:g} to {signal.end:g} s; expected a signal for the whole "
+                f"simulation, from 0 to {self.duration:g} s"
+            )
+        codes = np.zeros(signals.SIGNAL_ROWS, np.int64)
+        codes[signals.SIGNAL_COEFFICIENT_COUNT] = signal.coefficients.shape[-1]
+        if signal.breaks.size == 1 and signal.breaks[0] == 0.0:
+            codes[signals.SIGNAL_KIND] = signals.SIGNAL_CONSTANT if signal.is_constant else signals.SIGNAL_POLYNOMIAL
+            codes[signals.SIGNAL_FIRST_COEFFICIENT], _ = self.numbers.add_row(name, signal.coefficients[..., 0, :])
+        else:
+            codes[signals.SIGNAL_KIND] = signals.SIGNAL_TABLE
+            self._add_table(signal, codes)
+            codes[signals.SIGNAL_KNOTS] = self.pieces
+            self.knots.append(classes_of_knots(signal, derivatives, self.duration))
+            self.pieces += signal.breaks.size
+        codes[signals.SIGNAL_CHECKED_ORDER] = max(derivatives - 1, min(derivatives, 0))
+        waves = signal.waves.reshape(*signal.waves.shape[:-2], math.prod(signal.waves.shape[-2:]))
+        codes[signals.SIGNAL_SINES], _ = self.numbers.add_row(name, waves)
+        codes[signals.SIGNAL_SINE_COUNT] = signal.waves.shape[-2]
+        self.codes.append(codes)
+        return len(self.codes) - 1
+
+    def _add_table(self, signal: Signal, codes: np.ndarray) -> None:
+        """Add the breaks and coefficients of a signal to the tables, and the place of the table to the codes."""
+        pieces, count = signal.coefficients.shape[-2:]
+        codes[signals.SIGNAL_PIECES], codes[signals.SIGNAL_TABLE_START] = pieces, self.size
+        flat = signal.coefficients.reshape(-1, pieces * count)
+        breaks = np.broadcast_to(signal.breaks, (flat.shape[0], pieces))
+        table = np.concatenate([breaks, flat], -1)
+        codes[signals.SIGNAL_TABLE_STRIDE] = table.shape[1] if flat.shape[0] > 1 else 0
+        self.tables.append(table.reshape(-1))
+        self.size += table.size
+        self.most_coefficients = max(self.most_coefficients, count)
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the codes (SIGNAL_ROWS, signals), all tables one after the other, and the classes of their knots."""
+        codes = np.array(self.codes, np.int64).reshape(-1, signals.SIGNAL_ROWS).T.copy()
+        samples = max((len(given) for given in self.knots), default=1)
+        classes = [np.broadcast_to(given, (samples, given.shape[1])) for given in self.knots]
+        knots = np.concatenate([np.zeros((samples, 0), np.uint8), *classes], 1)
+        return codes, np.concatenate([np.zeros(0), *self.tables]), knots

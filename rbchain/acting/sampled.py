@@ -1,0 +1,297 @@
+"""Sampled controllers: controllers that compute their outputs at instants and hold them in between, and sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.misspelt import SuggestsAttributes
+from .actuators import Actuator
+from .batch_functions import is_batch_function
+from .drives import PID, ComputedTorque, OneJointDrive, UserForces
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder(SuggestsAttributes):
+    """A sensor of the position of a joint, for `Sampled`.
+
+    The measurement is position + bias + noise, rounded to a multiple of the resolution.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint, which must not be free or spherical.
+    resolution : float or one for each sample, rad or m
+        Distance between two values of the measurement; 0 for no rounding.
+    bias : float or one for each sample, rad or m
+    noise : float or one for each sample, rad or m
+        Standard deviation of white noise, one normal number for each instant.
+    measures_velocity : bool
+        Whether the controller computes the velocity as the difference of two measurements, divided by the period. It is
+        zero at the first instant. Otherwise the velocity is exact, or that of a `VelocitySensor`.
+    dof : int
+        Degree of freedom of the joint, counted from 0.
+    seed : int, optional
+        Seed of the noise. The default is the seed of the study, or 0 in `Model.simulate`.
+    samples : int or one for each sample, optional
+        Numbers of the samples. The default are those of the study, or 0, 1, 2, ... in the order of the batch.
+
+    Notes
+    -----
+    The noise depends only on the seed, the number of the sample, the index of the measured coordinate in (q, qd)
+    and the index of the instant. So a sample sees the same noise alone, in any batch and with any method of
+    integration. `Model.lock` and `Model.reroot` change indices of coordinates, and so the noise.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> encoder = rb.Encoder("link1", resolution=2e-3)
+    >>> motor = rb.Sampled(rb.PID("link1", 0.5, kp=0.1, kd=0.01), period=0.01, sensors=[encoder])
+    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], [[0.0]], 5.0, drives=[motor])
+    >>> bool(abs(motion.q[0, -1, 0] - 0.5) < 2e-3)
+    True
+    """
+
+    joint: str
+    resolution: npt.ArrayLike = 0.0
+    bias: npt.ArrayLike = 0.0
+    noise: npt.ArrayLike = 0.0
+    measures_velocity: bool = False
+    dof: int = 0
+    seed: int | None = None
+    samples: npt.ArrayLike | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class VelocitySensor(SuggestsAttributes):
+    """A sensor of the velocity of a joint, for `Sampled`.
+
+    The measurement is velocity + bias + noise, rounded to a multiple of the resolution.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    resolution : float or one for each sample, rad/s or m/s
+        Distance between two values of the measurement; 0 for no rounding.
+    bias, noise : float or one for each sample, rad/s or m/s
+        As for `Encoder`.
+    dof : int
+        Degree of freedom of the joint, counted from 0.
+    seed : int, optional
+    samples : int or one for each sample, optional
+        As for `Encoder`.
+    """
+
+    joint: str
+    resolution: npt.ArrayLike = 0.0
+    bias: npt.ArrayLike = 0.0
+    noise: npt.ArrayLike = 0.0
+    dof: int = 0
+    seed: int | None = None
+    samples: npt.ArrayLike | None = None
+
+
+Sensor = Encoder | VelocitySensor
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled(SuggestsAttributes):
+    """A digital controller: it computes its output at instants, and holds it until the next output acts.
+
+    Instant i is at phase + i period. The controller measures the state one `latency` before, and its output acts from
+    one `delay` after the instant on (zero-order hold). The output is zero before the first one acts. Instants without a
+    measurement, because it would be before the start, are omitted. Integration steps end at these times.
+
+    Parameters
+    ----------
+    controller : PID, ComputedTorque, UserForces or function
+        The integral of the error is I_i = I_(i-1) + period e_i, and the output of instant i uses I_i. References and
+        the time of user functions are those of the instant. A function stands for `UserForces(function)`. It computes
+        the joint forces, which are held. There are two kinds:
+
+        * function(t, q, qd, parameters, out) is compiled by Numba, and called for each sample. It adds the forces (nv,)
+          to `out`.
+        * function(t, q, qd, parameters) is plain Python, and called once in each period for the whole batch. `q`, `qd`
+          and `parameters` are arrays (..., nq), (..., nv) and (..., m) in the batch shape. It returns the forces
+          (..., nv).
+    period : float, s
+        Time between two instants.
+    delay : float or one for each sample, s
+        Time of the computation. It may be longer than the period.
+    phase : float, s
+        Time of the first instant.
+    latency : float or one for each sample, s
+        Age of the measurement. It may be longer than the period.
+    sensors : list of Encoder and VelocitySensor
+        How the controller measures positions and velocities. Those without a sensor are exact. Drives with equal
+        clocks and equal sensors compute together.
+    rate_limit : float or one for each sample, N m/s or N/s, or units of the target per s
+        Largest rate of change between two outputs of the controller.
+    resolution : float or one for each sample, N m or N, or units of the target
+        Distance between two values of the output; 0 for no rounding.
+    states : (m,) or (..., m) array
+        Initial values of the discrete states of a user function. The function then has the argument `states` after
+        `parameters`, and changes it in place. It is (m,) for a compiled function, else (..., m).
+    joints : list of str, optional
+        Joints on which the outputs of a user function act, in this order; all joints by default. The outputs are those
+        of the degrees of freedom of these joints.
+    outputs : "force", "position", "velocity" or ("position", "velocity")
+        What a user function computes: joint forces, or targets of the `PID` drives with the reference "target". With
+        both targets, the positions of all joints come first, then the velocities. Without a target of the velocity,
+        that of the PID is zero. Targets are held. The PID is continuous, or in a `Sampled` of its own. Before the
+        first output acts, the target is the initial position. With both targets, `limit`, `rate_limit` and
+        `resolution` must have their default values, because positions and velocities have different units.
+    limit : float or one for each sample, N m or N, or units of the target
+        Largest absolute value of an output of a user function before it is rounded. Outputs are first clipped to it,
+        then to the rate limit, and rounded last. So a rounded output may exceed the limit by up to half the resolution.
+
+    Raises
+    ------
+    StateError
+        From `Model.simulate`, if a function in plain Python does not return numbers of the expected shape. Exceptions
+        of the function are raised unchanged, with a note about the time. If outputs of a sample are not finite, the
+        sample ends with status USER_FUNCTION_FAILED.
+
+    Notes
+    -----
+    Functions in plain Python need one latency for all samples, and another method than "moreau". The rows of samples
+    that have ended contain their last measurement. With them, a simulation keeps the memory of all samples, about 5 kB
+    for each joint and sample.
+
+    All `ComputedTorque` drives must have the same period, delay, phase, latency and sensors. Other controllers can have
+    their own. Methods with fixed steps need the same delay and latency in all samples.
+
+    If several controllers have an instant at the same time, they compute in the order of the drives. Controllers that
+    compute together do so at the place of the first one. A `PID` that follows targets always computes after the
+    functions that are listed before it. A `ComputedTorque` uses the forces of other actuators that act before this
+    instant.
+
+    References
+    ----------
+    Åström and Wittenmark (1997), *Computer-Controlled Systems*, chapters 2 and 8.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> arm = rb.Model.serial_chain(2)
+    >>> pid = [rb.PID(joint, 0.5, kp=0.4, kd=0.04, gravity_compensation=True) for joint in arm.joint_names]
+    >>> drives = [rb.Sampled(controller, period=1e-2, delay=2e-3) for controller in pid]
+    >>> motion = arm.simulate([[0, 0]], [[0, 0]], 8.0, drives=drives)
+    >>> motion.q[0, -1].round(3).tolist()
+    [0.5, 0.5]
+
+    A function with a discrete state, which counts its calls:
+
+    >>> def pulse(t, q, qd, parameters, states, out):
+    ...     states[0] += 1.0
+    ...     out[0] = 1.0 if states[0] % 2.0 == 1.0 else -1.0
+    >>> drive = rb.Sampled(rb.UserForces(pulse), period=0.1, states=[0.0])
+    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], [[0.0]], 0.25, save_at=6, drives=[drive])
+    >>> motion.tau[0, :, 0].tolist()
+    [1.0, 1.0, -1.0, -1.0, 1.0, 1.0]
+
+    A function in plain Python for the whole batch:
+
+    >>> def damper(t, q, qd, parameters):
+    ...     return -0.05 * qd
+    >>> drive = rb.Sampled(damper, period=0.1)
+    >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
+    >>> motion = rod.simulate([[0.0], [0.1]], [[1.0], [2.0]], 0.1, drives=[drive])
+    >>> motion.tau[:, 0, 0].tolist()
+    [-0.05, -0.1]
+
+    Cascaded control: a function computes the target of a continuous PID controller.
+
+    >>> def half_way(t, q, qd, parameters):
+    ...     return q + 0.5 * (0.4 - q)
+    >>> outer = rb.Sampled(half_way, period=0.5, outputs="position")
+    >>> inner = rb.PID("link1", "target", kp=2.0, kd=0.2)
+    >>> motion = rod.simulate([[0.0]], [[0.0]], 6.0, method="implicit", step=0.02, drives=[outer, inner])
+    >>> bool(abs(motion.q[0, -1, 0] - 0.4) < 1e-3)
+    True
+    """
+
+    controller: PID | ComputedTorque | UserForces | Callable[..., Any]
+    period: float = 1e-3
+    delay: npt.ArrayLike = 0.0
+    phase: float = 0.0
+    latency: npt.ArrayLike = 0.0
+    sensors: Sequence[Sensor] = ()
+    rate_limit: npt.ArrayLike = np.inf
+    resolution: npt.ArrayLike = 0.0
+    states: npt.ArrayLike = ()
+    joints: Sequence[str] | None = None
+    outputs: str | Sequence[str] = "force"
+    limit: npt.ArrayLike = np.inf
+
+    def __post_init__(self) -> None:
+        if callable(self.controller):
+            object.__setattr__(self, "controller", UserForces(self.controller))
+
+
+Drive = OneJointDrive | UserForces | Sampled | Actuator
+#: Fields of `Sampled` that can vary in a study.
+OF_SAMPLED = ("delay", "latency", "rate_limit")
+
+
+def controller_of(drive: Any) -> Any:
+    """Return the controller of a sampled drive, and other drives as they are."""
+    return drive.controller if isinstance(drive, Sampled) else drive
+
+
+def is_in_cascade(drive: Any) -> bool:
+    """Whether a drive computes or follows targets, so that it needs another drive."""
+    controller, outputs = controller_of(drive), drive.outputs if isinstance(drive, Sampled) else "force"
+    return outputs != "force" or (isinstance(controller, PID) and isinstance(controller.reference, str))
+
+
+def is_called_for_batch(drive: Any) -> bool:
+    """Whether Python calls the function of a drive for the whole batch."""
+    if not (isinstance(drive, Sampled) and isinstance(drive.controller, UserForces)):
+        return False
+    return is_batch_function(drive.controller.function, np.size(drive.states) > 0)
+
+
+def with_encoders(drive: Any, change: Callable[[Encoder], Encoder]) -> Any:
+    """Return a drive whose encoders a function has changed, and drives without encoders as they are."""
+    if not isinstance(drive, Sampled):
+        return drive
+    return replace(drive, sensors=[change(x) if isinstance(x, Encoder) else x for x in drive.sensors])
+
+
+def encoder_joints(drives: Sequence[Any]) -> list[tuple[str, int]]:
+    """Return the joints and the degrees of freedom that have an encoder, each once."""
+    sensors = [sensor for drive in drives if isinstance(drive, Sampled) for sensor in drive.sensors]
+    return [*dict.fromkeys((sensor.joint, sensor.dof) for sensor in sensors if isinstance(sensor, Encoder))]
+
+
+def has_noise(drives: Sequence[Any]) -> bool:
+    """Whether a sensor of the drives has noise."""
+    sensors = [sensor for drive in drives if isinstance(drive, Sampled) for sensor in drive.sensors]
+    return any(np.any(np.asarray(sensor.noise) != 0.0) for sensor in sensors)
+
+
+def with_samples(drives: Any, samples: np.ndarray, seed: int) -> Any:
+    """Return drives whose sensors have these numbers of samples, and this seed if they have none."""
+    if not isinstance(drives, (list, tuple)):
+        return drives
+    return [_sampled_with_samples(drive, samples, seed) if isinstance(drive, Sampled) else drive for drive in drives]
+
+
+def _sampled_with_samples(drive: Sampled, samples: np.ndarray, seed: int) -> Sampled:
+    if not isinstance(drive.sensors, (list, tuple)):
+        return drive  # refused later
+    sensors = []
+    for sensor in drive.sensors:
+        # also without noise, because a study may add it later
+        if isinstance(sensor, (Encoder, VelocitySensor)) and sensor.samples is None:
+            own = seed if sensor.seed is None else sensor.seed
+            sensors.append(replace(sensor, samples=samples, seed=own))
+        else:
+            sensors.append(sensor)
+    return replace(drive, sensors=sensors)

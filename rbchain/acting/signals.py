@@ -1,0 +1,555 @@
+"""Signals: numbers over time, for drives, wrenches and currents."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self, SupportsIndex, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import excerpt, real_array
+from ..errors import StateError
+
+if TYPE_CHECKING:
+    from scipy.interpolate import PPoly
+
+    from .random_signals import RandomSignal
+
+
+@dataclass(frozen=True, eq=False)
+class Signal(SuggestsAttributes):
+    """A function of time: a polynomial or a piecewise polynomial, plus sines.
+
+    `Signal.constant`, `Signal.polynomial`, `Signal.sines` and `Signal.table` make signals. Arguments that expect a
+    signal also accept a number, an array with one number for each sample, or a piecewise polynomial of SciPy
+    (`CubicSpline`, `PPoly`). Arrays of coefficients may have batch axes in front, for one signal per sample.
+    `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
+
+    Attributes
+    ----------
+    breaks : (pieces,) array, s
+        Start of each piece. The first piece also holds before its start, and the last one after its end.
+    coefficients : (..., pieces, m) array
+        Coefficients of 1, t, t^2, ..., where t is the time since the start of the piece.
+    waves : (..., sines, 3) array
+        Amplitude, angular frequency (rad/s) and phase (rad) of each sine.
+    end : float, s
+        End of the time range in which the signal is defined. `simulate` refuses to go beyond it.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> rb.Signal.polynomial([1.0, 0.0, 2.0])([0.0, 0.5]).tolist()
+    [1.0, 1.5]
+    >>> rb.Signal.table([0, 1, 3], [0, 1, 0], kind="linear")([0.5, 2.0]).tolist()
+    [0.5, 0.5]
+    """
+
+    coefficients: np.ndarray
+    breaks: np.ndarray = field(default_factory=lambda: np.zeros(1))
+    waves: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    end: float = np.inf
+
+    def __post_init__(self) -> None:
+        for name, axes in (("coefficients", 2), ("breaks", 1), ("waves", 2)):
+            found = np.array(real_array(f"{name} of a signal", getattr(self, name), StateError))
+            if found.ndim < axes or not np.isfinite(found).all():
+                raise StateError(
+                    f"{name} of a signal is {excerpt(found.tolist())}; expected finite numbers in an array of at least "
+                    f"{axes} axes"
+                )
+            object.__setattr__(self, name, found)
+        object.__setattr__(self, "end", float(real_array("end of a signal", self.end, StateError)))
+        pieces = self.coefficients.shape[-2]
+        if self.breaks.shape != (pieces,) or not (np.diff(self.breaks) > 0.0).all() or self.waves.shape[-1] != 3:
+            raise StateError(
+                f"a signal has breaks {excerpt(self.breaks.tolist())}, coefficients for {pieces} pieces, and waves of "
+                f"shape {self.waves.shape}; expected {pieces} increasing breaks, and waves of shape (..., sines, 3)"
+            )
+
+    def __repr__(self) -> str:
+        """Describe the signal in one line: a sampled signal has thousands of coefficients."""
+        if self.is_constant and not self.batch_shape:
+            return f"Signal.constant({self.coefficients.item()!r})"
+        (pieces, count), sines = self.coefficients.shape[-2:], self.waves.shape[-2]
+        numbers = f"pieces={pieces}, degree={count - 1}, sines={sines}"
+        return f"Signal({numbers}, batch_shape={self.batch_shape}, end={self.end:g})"
+
+    @classmethod
+    def constant(cls, value: npt.ArrayLike) -> Self:
+        """Make a constant signal.
+
+        Parameters
+        ----------
+        value : float or (...) array
+            The value, or one for each sample.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Signal.constant(2.0)([0.0, 1.0]).tolist()
+        [2.0, 2.0]
+        """
+        return cls(_numbers("value", value)[..., None, None])
+
+    @classmethod
+    def polynomial(cls, coefficients: npt.ArrayLike) -> Self:
+        """Make the polynomial c0 + c1 t + c2 t^2 + ...
+
+        Parameters
+        ----------
+        coefficients : (m,) or (..., m) array
+            The coefficients c0, c1, ..., with t in s.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Signal.polynomial([1.0, 0.0, 2.0])([0.0, 0.5]).tolist()
+        [1.0, 1.5]
+        """
+        found = _numbers("coefficients", coefficients, least_axes=1)
+        return cls(found[..., None, :])
+
+    @classmethod
+    def sines(
+        cls,
+        amplitude: npt.ArrayLike,
+        angular_frequency: npt.ArrayLike,
+        phase: npt.ArrayLike = 0.0,
+        offset: npt.ArrayLike = 0.0,
+    ) -> Self:
+        """Make the signal offset + sum of amplitude sin(angular_frequency t + phase).
+
+        Parameters
+        ----------
+        amplitude : float, (m,) or (..., m) array
+            Amplitudes of m sines.
+        angular_frequency, phase : float, (m,) or (..., m) arrays, rad/s and rad
+        offset : float or (...) array
+            A constant, or one for each sample.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Signal.sines(2.0, angular_frequency=3.0, offset=1.0)(0.0).tolist()
+        1.0
+        """
+        names = ("amplitude", "angular_frequency", "phase")
+        given = zip(names, (amplitude, angular_frequency, phase), strict=True)
+        sines = [_numbers(name, np.atleast_1d(real_array(name, x, StateError)), least_axes=1) for name, x in given]
+        try:
+            waves = np.broadcast_arrays(*sines)
+        except ValueError:
+            found = ", ".join(f"{name} {x.shape}" for name, x in zip(names, sines, strict=True))
+            raise StateError(f"the shapes of the sines differ: {found}; expected equal shapes, or numbers") from None
+        return cls(_numbers("offset", offset)[..., None, None], waves=np.stack(waves, -1))
+
+    @classmethod
+    def table(cls, times: npt.ArrayLike, values: npt.ArrayLike, kind: str = "cubic") -> Self:
+        """Make a signal that interpolates a table of values.
+
+        Parameters
+        ----------
+        times : (m,) array, s
+            Increasing times. In a simulation they have to cover the range from 0 to its duration.
+        values : (m,) or (..., m) array
+            The values at these times.
+        kind : "cubic" or "linear"
+            "cubic" is SciPy's `CubicSpline` with not-a-knot conditions.
+
+        Raises
+        ------
+        StateError
+            If shapes do not fit, times do not increase, or the spline cannot be computed accurately.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Signal.table([0, 1, 3], [0, 1, 0], kind="linear")([0.5, 2.0]).tolist()
+        [0.5, 0.5]
+        """
+        times, values = _numbers("times", times), _numbers("values", values, least_axes=1)
+        if times.ndim != 1 or times.size < 2 or values.shape[-1] != times.size:
+            raise StateError(
+                f"times has shape {times.shape} and values has shape {values.shape}; expected at least two "
+                "times (m,), and a value for each time, (m,) or (..., m)"
+            )
+        if not (np.diff(times) > 0.0).all():
+            raise StateError(f"times of the table are {excerpt(times.tolist())}; expected increasing times")
+        if kind not in ("linear", "cubic"):
+            raise StateError(f'kind is {kind!r}; expected "linear" or "cubic"')
+        if kind == "cubic":
+            return cls.pieces(_cubic_spline(times, values))
+        with np.errstate(over="ignore"):
+            slopes = np.diff(values) / np.diff(times)
+        if not np.isfinite(slopes).all():
+            raise StateError(
+                f"{_OF_TABLE} {excerpt(times.tolist())} have slopes beyond float64's range; expected larger intervals "
+                "between the times"
+            )
+        return cls(np.stack([values[..., :-1], slopes], -1), times[:-1], end=float(times[-1]))
+
+    @classmethod
+    def pieces(cls, piecewise: PPoly) -> Self:
+        """Make a signal from a piecewise polynomial of SciPy.
+
+        Parameters
+        ----------
+        piecewise : PPoly
+            Such as a `CubicSpline`, over time in s. Further axes are those of the batch.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> from scipy.interpolate import CubicSpline
+        >>> rb.Signal.pieces(CubicSpline([0, 1, 2, 3], [0, 1, 8, 27]))(1.5).round(9).tolist()
+        3.375
+        """
+        if not (hasattr(piecewise, "c") and hasattr(piecewise, "x")):
+            raise StateError(f"piecewise is {excerpt(piecewise)}; expected a PPoly of SciPy, such as a CubicSpline")
+        found = np.moveaxis(_numbers("the spline's coefficients", piecewise.c)[::-1], (0, 1), (-1, -2))
+        axis = getattr(piecewise, "axis", 0)
+        if axis and found.ndim - 2 != axis:
+            raise StateError(
+                f"the spline interpolates along axis {axis}; expected the first or the last axis. Use "
+                "CubicSpline(times, values, axis=-1)"
+            )
+        return cls(found, np.array(piecewise.x[:-1]), end=float(piecewise.x[-1]))
+
+    @staticmethod
+    def noise(
+        density: npt.ArrayLike | Callable[[np.ndarray], npt.ArrayLike],
+        frequencies: npt.ArrayLike,
+        *,
+        factor: npt.ArrayLike = 1.0,
+        offset: npt.ArrayLike = 0.0,
+        sines: int = 100,
+        amplitudes: str = "random",
+        seed: int | None = None,
+        channel: int | None = None,
+    ) -> RandomSignal:
+        """Make stationary band-limited noise with a given power spectral density, as a sum of sines.
+
+        Parameters
+        ----------
+        density : float, (m,) array, or function of frequencies in Hz
+            One-sided power spectral density, in the square of the signal's unit per Hz. It is interpolated linearly
+            between the frequencies. A number means white noise in the band.
+        frequencies : (m,) array, Hz
+            Frequencies of the densities. The first and the last one are the limits of the band.
+        factor, offset : float or (...) array
+            The signal is the offset plus the factor times the noise.
+        sines : int
+            Number of sines. Each has the same share of the variance, and a random frequency in its part of the band.
+        amplitudes : "random" or "deterministic"
+            "random": the signal is Gaussian at each time, and the variance of a realisation is random. "deterministic":
+            all realisations have the same variance, and the signal is Gaussian in the limit of many sines.
+        seed, channel : int, optional
+            As in `RandomSignal`.
+
+        Returns
+        -------
+        RandomSignal
+
+        Notes
+        -----
+        The expectation of the spectrum over the samples is the density, and the signal does not repeat itself. The
+        spectrum of one realisation consists of `sines` lines. If a system has a narrow resonance, use so many sines
+        that several of them are within its bandwidth. Each sine takes time in every evaluation of the dynamics.
+
+        References
+        ----------
+        Shinozuka and Deodatis (1991), "Simulation of stochastic processes by spectral representation".
+
+        Examples
+        --------
+        White noise of 0.5 N^2/Hz up to 10 Hz has the variance 5 N^2:
+
+        >>> import rbchain as rb
+        >>> noise = rb.Signal.noise(0.5, frequencies=(0.0, 10.0))
+        >>> values = noise.signal(duration=1.0, samples=range(2000))(0.3)
+        >>> bool(abs(values.var() - 5.0) < 0.8)
+        True
+        """
+        from . import random_signals
+
+        checked = random_signals.noise(density, frequencies, factor, offset, sines, amplitudes)
+        return random_signals.RandomSignal("noise", checked, seed, channel)
+
+    @staticmethod
+    def ornstein_uhlenbeck(
+        std: npt.ArrayLike,
+        correlation_time: npt.ArrayLike,
+        *,
+        interval: float | None = None,
+        offset: npt.ArrayLike = 0.0,
+        seed: int | None = None,
+        channel: int | None = None,
+    ) -> RandomSignal:
+        """Make a stationary Ornstein-Uhlenbeck process: noise whose autocorrelation decays exponentially.
+
+        Parameters
+        ----------
+        std : float or (...) array
+            Standard deviation.
+        correlation_time : float or (...) array, s
+            Time T of the autocovariance std^2 exp(-abs(t) / T).
+        interval : float, s, optional
+            Time between two points of the grid; a twentieth of the correlation time by default.
+        offset : float or (...) array
+            Mean.
+        seed, channel : int, optional
+            As in `RandomSignal`.
+
+        Returns
+        -------
+        RandomSignal
+
+        Notes
+        -----
+        The one-sided power spectral density of the process is 4 std^2 T / (1 + (2 pi f T)^2) per Hz. The values at the
+        points of the grid have exactly the distribution of the process. The signal is linear between them. The
+        variance is lowest in the middle between two points, std^2 (1 + a) / 2 with a = exp(-interval / T). Its mean
+        over time is std^2 (2 + a) / 3, which is 1.6 % below std^2 for the default interval. The linear interpolation
+        multiplies the spectrum of the sampled process by sinc(f interval)^4, with sinc(x) = sin(pi x) / (pi x).
+        The slope changes at each point, at which the steps of methods with error control end.
+
+        References
+        ----------
+        Gillespie (1996), "Exact numerical simulation of the Ornstein-Uhlenbeck process and its integral".
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> gust = rb.Signal.ornstein_uhlenbeck(std=3.0, correlation_time=0.5)
+        >>> at_grid_point = gust.signal(duration=1.0, samples=range(2000))(0.5)
+        >>> bool(abs(at_grid_point.std() - 3.0) < 0.25)
+        True
+        """
+        from . import random_signals
+
+        checked = random_signals.ornstein_uhlenbeck(std, correlation_time, interval, offset)
+        return random_signals.RandomSignal("ornstein_uhlenbeck", checked, seed, channel)
+
+    @staticmethod
+    def random_walk(
+        intensity: npt.ArrayLike,
+        interval: float,
+        *,
+        offset: npt.ArrayLike = 0.0,
+        seed: int | None = None,
+        channel: int | None = None,
+    ) -> RandomSignal:
+        """Make a random walk (Wiener process), such as the drift of a sensor's bias.
+
+        Parameters
+        ----------
+        intensity : float or (...) array, unit of the signal per square root of s
+            The standard deviation at time t is intensity sqrt(t).
+        interval : float, s
+            Time between two points of the grid. The values at the points have exactly the distribution of the process.
+            The signal is linear between them.
+        offset : float or (...) array
+            Value at time 0.
+        seed, channel : int, optional
+            As in `RandomSignal`.
+
+        Returns
+        -------
+        RandomSignal
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> drift = rb.Signal.random_walk(intensity=0.1, interval=0.5)
+        >>> bool(abs(drift.signal(duration=4.0, samples=range(2000))(4.0).std() - 0.2) < 0.02)
+        True
+        """
+        from . import random_signals
+
+        checked = random_signals.random_walk(intensity, interval, offset)
+        return random_signals.RandomSignal("random_walk", checked, seed, channel)
+
+    @staticmethod
+    def sea_state(
+        significant_wave_height: npt.ArrayLike,
+        peak_period: npt.ArrayLike,
+        *,
+        gamma: float = 3.3,
+        quantity: str = "elevation",
+        depth: float = 0.0,
+        factor: npt.ArrayLike = 1.0,
+        offset: npt.ArrayLike = 0.0,
+        sines: int = 100,
+        amplitudes: str = "deterministic",
+        seed: int | None = None,
+        channel: int | None = None,
+    ) -> RandomSignal:
+        """Make the elevation of an irregular sea, or the motion of its water, as a sum of linear waves in deep water.
+
+        Parameters
+        ----------
+        significant_wave_height : float or (...) array, m
+            Four times the standard deviation of the elevation.
+        peak_period : float or (...) array, s
+            Period of the peak of the spectrum.
+        gamma : float
+            Peak enhancement of the JONSWAP spectrum, at least 1. With 1 it is the spectrum of Pierson and Moskowitz.
+        quantity : str
+            "elevation" in m; "horizontal_velocity" (in the direction of the waves) or "vertical_velocity" (upwards) of
+            the water in m/s; "horizontal_acceleration" or "vertical_acceleration" in m/s^2.
+        depth : float, m
+            Depth of the water particle below the mean water level.
+        factor, offset : float or (...) array
+            The signal is the offset plus the factor times the quantity. For waves at an angle to an axis, use the
+            cosine of the angle as the factor; use the velocity of a steady current as the offset.
+        sines : int
+            Number of sines. Each has the same share of the variance of the elevation, and a random frequency in its
+            part of the spectrum.
+        amplitudes : "deterministic" or "random"
+            "deterministic": every realisation has this significant wave height. "random": only their mean square has
+            it, and the elevation is Gaussian.
+        seed, channel : int, optional
+            As in `RandomSignal`. All waves of a sample belong to the same sea, unless they have a channel: elevation,
+            velocities and accelerations fit together. Give a swell that is independent of the wind sea a channel.
+
+        Returns
+        -------
+        RandomSignal
+
+        Notes
+        -----
+        The frequencies are between 0.4 and 5 times that of the peak. The spectrum is scaled so that the significant
+        wave height is exact for any gamma. The motion of the water decreases with depth by exp(-w^2 depth / g), with
+        the angular frequency w and g = 9.80665 m/s^2. The equations hold if the sea is deeper than half of the longest
+        wave length, and for depths below the troughs. Velocities at depth 0 contain all waves up to the highest
+        frequency.
+
+        References
+        ----------
+        Hasselmann et al. (1973), "Measurements of wind-wave growth and swell decay during JONSWAP"; Pierson and
+        Moskowitz (1964); Faltinsen (1990), *Sea Loads on Ships and Offshore Structures*, chapter 2.
+
+        Examples
+        --------
+        The current of a sea state 10 m below the surface, with a steady current of 0.5 m/s:
+
+        >>> import rbchain as rb
+        >>> sea = {"significant_wave_height": 2.0, "peak_period": 8.0, "depth": 10.0}
+        >>> along = rb.Signal.sea_state(**sea, quantity="horizontal_velocity", offset=0.5)
+        >>> current = rb.Current((along, 0.0, rb.Signal.sea_state(**sea, quantity="vertical_velocity")))
+        """
+        from . import random_signals
+
+        checked = random_signals.sea_state(
+            significant_wave_height, peak_period, gamma, quantity, depth, factor, offset, sines, amplitudes
+        )
+        return random_signals.RandomSignal("sea_state", checked, seed, channel)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch; () if all samples share the signal."""
+        return np.broadcast_shapes(self.coefficients.shape[:-2], self.waves.shape[:-2])
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the signal does not change with time."""
+        return self.breaks.size == 1 and self.coefficients.shape[-1] == 1 and self.waves.shape[-2] == 0
+
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Signal:
+        """Return the signal of one sample of a batch, by its index."""
+        coefficients, waves = (
+            np.broadcast_to(x, (*batch_shape, *x.shape[-2:]))[i] for x in (self.coefficients, self.waves)
+        )
+        return Signal(coefficients, self.breaks, waves, self.end)
+
+    def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> np.ndarray:
+        """Compute the signal, or a derivative of it, at times t (m,): a (..., m) array; at one time: (...).
+
+        Times (..., m) are those of each sample.
+        """
+        t = real_array("t", t, StateError)
+        if t.ndim == 0:
+            return self(t[None], derivative)[..., 0]
+        piece = np.clip(np.searchsorted(self.breaks, t, "right") - 1, 0, None)
+        if t.ndim > 1:
+            every = np.broadcast_to(self.coefficients, (*t.shape[:-1], *self.coefficients.shape[-2:]))
+            powers = np.take_along_axis(every, piece[..., None], -2)
+        else:
+            powers = self.coefficients[..., piece, :]
+        for _ in range(derivative):
+            powers = powers[..., 1:] * np.arange(1, powers.shape[-1])
+        # the pieces of a table count the time from their break, a polynomial from zero
+        elapsed = (t - self.breaks[piece])[..., None] ** np.arange(powers.shape[-1])
+        amplitude, w, phase = np.moveaxis(self.waves[..., None, :, :], -1, 0)
+        waves = amplitude * w**derivative * np.sin(w * t[..., None] + phase + derivative * np.pi / 2)
+        return (powers * elapsed).sum(-1) + waves.sum(-1)
+
+
+_OF_TABLE = "values of the table at times"
+
+
+def _cubic_spline(times: np.ndarray, values: np.ndarray) -> PPoly:
+    """Return SciPy's cubic spline. Raises StateError if its linear equations have no accurate solution."""
+    from scipy.interpolate import CubicSpline
+    from scipy.linalg import LinAlgError, LinAlgWarning
+
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error", LinAlgWarning)
+            return CubicSpline(times, values, axis=-1)
+    except (ValueError, LinAlgError, LinAlgWarning) as reason:
+        raise StateError(
+            f"{_OF_TABLE} {excerpt(times.tolist())} have no accurate cubic spline: {reason}. Use times that are spaced "
+            'more evenly, or kind="linear"'
+        ) from None
+
+
+SignalLike: TypeAlias = "Signal | RandomSignal | npt.ArrayLike | PPoly"
+ThreeSignals: TypeAlias = Sequence[SignalLike] | np.ndarray
+
+
+def as_signal(name: str, value: SignalLike) -> Signal:
+    """Return a Signal, made of a number, an array or a PPoly if necessary. Raises StateError, with the name."""
+    if isinstance(value, Signal):
+        return value
+    if hasattr(value, "c") and hasattr(value, "x"):
+        from scipy.interpolate import PPoly
+
+        if not isinstance(value, PPoly):
+            raise StateError(f"{name} is a {type(value).__name__}; expected a PPoly, such as a CubicSpline")
+        return Signal.pieces(value)
+    if hasattr(value, "realised"):
+        raise StateError(
+            f"{name} is a random signal, which differs between samples; expected the signals of some samples. Use its "
+            "method signal(duration, samples)"
+        )
+    if callable(value):
+        raise StateError(f"{name} is {excerpt(value)}; expected a Signal or numbers. Use UserForces for a function")
+    return Signal(_numbers(name, value)[..., None, None])
+
+
+def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
+    """Return three signals, made of three signals or numbers, or of an array (..., 3). Raises StateError."""
+    if hasattr(components, "__array__"):
+        if not (isinstance(components, np.ndarray) and components.dtype.kind == "O"):
+            components = real_array(name, components, StateError)
+        components = np.moveaxis(components, -1, 0) if components.ndim else ()
+    nested = hasattr(components, "__len__") and any(isinstance(x, (list, tuple)) for x in components)
+    if nested or not hasattr(components, "__len__") or len(components) != 3:
+        raise StateError(f"{name} is {excerpt(components)}; expected three signals or numbers, or an array (..., 3)")
+    return [as_signal(name, component) for component in components]
+
+
+def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> np.ndarray:
+    """Return finite numbers, also of no samples. Axes besides those of the batch have at least one number."""
+    found = np.array(real_array(name, value, StateError))
+    if found.ndim < least_axes or 0 in found.shape[found.ndim - least_axes :]:
+        raise StateError(f"{name} has shape {found.shape}; expected (..., m) with at least one number")
+    if not np.isfinite(found).all():
+        raise StateError(f"{name} is {excerpt(found.tolist())}; expected finite numbers")
+    return found

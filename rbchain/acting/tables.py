@@ -1,0 +1,150 @@
+"""Drives, forces and events as tables of strings and numbers, as they are in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+import numpy as np
+
+from ..common.real_arrays import real_array
+from ..errors import RbchainError, StateError
+from ..model.pose import Pose
+from .actuators import Actuator
+from .drives import ONE_JOINT, UserForces
+from .random_signals import RandomSignal
+from .sampled import Encoder, Sampled, VelocitySensor
+from .signals import Signal, as_signal
+
+DRIVES: dict[str, type] = {kind.__name__: kind for kind in ONE_JOINT}
+SENSORS: dict[str, type] = {"Encoder": Encoder, "VelocitySensor": VelocitySensor}
+SIGNALS: dict[str, Callable[..., Signal | RandomSignal]] = {
+    "constant": Signal.constant,
+    "polynomial": Signal.polynomial,
+    "sines": Signal.sines,
+    "table": Signal.table,
+    "pieces": Signal,
+    "noise": Signal.noise,
+    "ornstein_uhlenbeck": Signal.ornstein_uhlenbeck,
+    "random_walk": Signal.random_walk,
+    "sea_state": Signal.sea_state,
+}
+#: Bodies of a force. A table without them means the world, because TOML has no None.
+BODIES = ("body_a", "body_b")
+#: Fields whose tables are poses.
+POSES = ("pose_a", "pose_b")
+#: Fields that were renamed: {kind: {old name: new name}}.
+RENAMED = {"Wrench": {"body": "frame"}, "Event": {"most": "max_records", "of": "quantity"}}
+
+
+def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
+    """Return the drive, force or event of a table such as {kind = "PID", joint = "link1", kp = 2.0}.
+
+    Raises StateError if its kind is unknown, or a key is not a field of this kind.
+    """
+    given = dict(table)
+    kind = given.pop("kind", None if len(kinds) > 1 else next(iter(kinds)))
+    if not isinstance(kind, str) or kind not in kinds:
+        names = {name.lower(): name for name in kinds}
+        hint = f"; did you mean {names[kind.lower()]}?" if isinstance(kind, str) and kind.lower() in names else ""
+        raise StateError(f"kind is {kind!r}; expected one of {', '.join(kinds)}{hint}")
+    known = {field.name for field in fields(kinds[kind])}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        now = [f"{name} is now called {new}; " for name, new in RENAMED.get(kind, {}).items() if name in unknown]
+        raise StateError(f"{kind} has no {', '.join(unknown)}; {''.join(now)}it has {', '.join(sorted(known))}")
+    given = {name: None for name in BODIES if name in known} | given
+    required = (x.name for x in fields(kinds[kind]) if x.default is MISSING and x.default_factory is MISSING)
+    missing = [name for name in required if name not in given]
+    if missing:
+        raise StateError(f"{kind}: required keys are missing: {', '.join(missing)}")
+    try:
+        return kinds[kind](**{name: _value_of(name, value) for name, value in given.items()})
+    except (TypeError, ValueError, RbchainError) as error:
+        raise StateError(f"{kind}: {error}") from None
+
+
+def drive_of(table: Mapping[str, Any]) -> Any:
+    """Return the drive of a table, which is a `Sampled` if it has a table `sampled` such as {period = 1e-3}.
+
+    A sensor without a joint is that of the joint of the drive. The function of `UserForces` may be a text such as
+    "module:name", which the caller imports. Raises StateError, as `action_of` does.
+    """
+    given = dict(table)
+    clock = given.pop("sampled", None)
+    drive = action_of(given, {**DRIVES, "UserForces": UserForces, "Actuator": Actuator})
+    if clock is None:
+        return drive
+    if not isinstance(clock, Mapping):
+        raise StateError(f"sampled is {clock!r}; expected a table, such as {{period = 1e-3, delay = 2e-4}}")
+    sensors = clock.get("sensors", [])
+    if not (isinstance(sensors, list) and all(isinstance(sensor, Mapping) for sensor in sensors)):
+        raise StateError(f'sensors is {sensors!r}; expected a list of tables, such as [{{kind = "Encoder"}}]')
+    joint = {} if isinstance(drive, UserForces) else {"joint": drive.joint}
+    own = [action_of(joint | sensor, SENSORS) for sensor in sensors]
+    return action_of({"controller": drive, **clock, "sensors": own}, {"Sampled": Sampled})
+
+
+def _value_of(name: str, value: Any) -> Any:
+    """Return the Pose of a table such as {translation = [0, 0, 1]} in a field for poses; else the signal of a table."""
+    return Pose(**value) if name in POSES and isinstance(value, dict) else _signal_of(value)
+
+
+def _signal_of(value: Any) -> Any:
+    """Return the Signal of a table such as {signal = "sines", amplitude = 1.0}, and other values as they are."""
+    if isinstance(value, list) and any(isinstance(x, dict) for x in value):
+        return tuple(_signal_of(x) for x in value)
+    if not isinstance(value, dict):
+        return value
+    given = dict(value)
+    kind = given.pop("signal", None)
+    if not isinstance(kind, str) or kind not in SIGNALS:
+        raise TypeError(f"signal is {kind!r}; expected one of {', '.join(SIGNALS)}")
+    return SIGNALS[kind](**given)
+
+
+def table_of_drive(drive: Any) -> dict[str, Any]:
+    """Return the table of a drive of one joint, without fields that have their default; numbers are exact."""
+    table = {"kind": type(drive).__name__}
+    for field in fields(drive):
+        value = getattr(drive, field.name)
+        if field.name == "model" and not isinstance(value, str):
+            raise StateError(
+                f"{table['kind']} of joint {drive.joint!r}: its model is a Model, which a table cannot hold; expected "
+                '"nominal" or "true". Pass this drive to simulate() instead of adding it to the model'
+            )
+        value = value.item() if isinstance(value, np.generic) else value
+        if isinstance(value, (str, bool, int)):
+            found: Any = value
+        elif field.name in ("signal", "reference"):
+            found = _table_of_signal(field.name, value)
+        else:
+            found = real_array(field.name, value, StateError).tolist()
+        if found != field.default:
+            table[field.name] = found
+    return table
+
+
+def _table_of_signal(name: str, value: Any) -> Any:
+    if isinstance(value, RandomSignal):
+        return _table_of_random_signal(name, value)
+    signal = as_signal(name, value)
+    if signal.is_constant and not np.isfinite(signal.end):
+        return signal.coefficients[..., 0, 0].tolist()
+    pieces = {"breaks": signal.breaks.tolist(), "coefficients": signal.coefficients.tolist()}
+    pieces |= {"waves": signal.waves.tolist()} if signal.waves.size else {}
+    return {"signal": "pieces", **pieces} | ({"end": signal.end} if np.isfinite(signal.end) else {})
+
+
+def _table_of_random_signal(name: str, value: RandomSignal) -> dict[str, Any]:
+    table = {"signal": value.kind}
+    for key, number in (*value.parameters.items(), ("seed", value.seed), ("channel", value.channel)):
+        if callable(number):
+            raise StateError(
+                f"{name} is noise whose {key} is a function, which a table cannot hold; expected numbers. Pass an "
+                "array of densities and their frequencies"
+            )
+        if number is not None:
+            table[key] = number.tolist() if isinstance(number, np.ndarray) else number
+    return table

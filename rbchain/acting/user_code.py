@@ -1,0 +1,258 @@
+"""Compile user functions, which compiled code calls by address, and describe their exceptions."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from ..compiling.captured import WRITES_ARE_LOST, captured_memory
+from ..compiling.dependencies import dependencies_of
+from ..core.control import callbacks
+from ..core.sample.records import Records
+from ..errors import StateError
+from .batch_functions import BatchFunction
+
+SIGNATURE = "function(t, q, qd, parameters, out)"
+NUMBER_WORDS = {5: "five", 6: "six"}
+ARGUMENTS = ("t", "q", "qd", "parameters", "out")
+#: Starts of the parts of Numba's messages that do not concern the user's function.
+NOISE = re.compile(r"\n\s*\n?\s*(There (are|is) \d+ candidate|During: |File \"|- Resolution failure)")
+
+
+OUTSIDE = (
+    "writes to an array that is defined outside of it{}. Compiled code contains such arrays as constants; expected an "
+    "array that the function creates. For working memory, such as a block of rbchain.compiled, write a driver, which "
+    "gets it as an argument"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class UserFunction:
+    """A compiled user function: its address, the function to call from Python, and the shape of its results."""
+
+    address: int
+    call: Callable[..., Any]
+    results: tuple[int, ...]
+
+    def exception(self, t: float, q: np.ndarray, qd: np.ndarray, parameters: np.ndarray) -> str:
+        """Return the exception that the function raises for these arguments, such as "ValueError: too fast"."""
+        try:
+            self.call(float(t), q.copy(), qd.copy(), parameters.copy(), np.zeros(self.results))
+        except Exception as error:  # a user function may raise any exception
+            return f"{type(error).__name__}: {error}"
+        return "an exception that did not occur again when the function was called with the same arguments"
+
+
+@dataclass(frozen=True, eq=False)
+class UserCall:
+    """A user function of a simulation, and the columns of its parameters among the numbers of the actions."""
+
+    what: str
+    function: UserFunction
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class UserCalls:
+    """The user functions of a simulation by the codes of `BlockActions.failures`, and the numbers of all samples.
+
+    `batch_functions` are those that Python calls for the whole batch.
+    """
+
+    functions: dict[int, UserCall]
+    given: np.ndarray
+    dtype: np.dtype
+    batch_functions: dict[int, BatchFunction]
+
+    def failure(self, records: Records, sample: int, nq: int) -> str:
+        """Describe the failed call of a sample: the function, its exception and the time."""
+        code = int(records.failures[sample])
+        if code in self.batch_functions:
+            return self.batch_functions[code].failures[sample]
+        call = self.functions[code]
+        t, *_ = arguments = records.failed_calls[sample]
+        parameters = self.given[min(sample, len(self.given) - 1), call.first : call.first + call.count]
+        rounded = parameters.astype(self.dtype).astype(np.float64)  # as the simulation passed them
+        exception = call.function.exception(t, arguments[1 : 1 + nq], arguments[1 + nq :], rounded)
+        return f"{call.what} raised {exception} at t = {t:.6g} s"
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function for messages."""
+    name = str(getattr(function, "__name__", function))
+    return "a lambda" if name == "<lambda>" else repr(name)
+
+
+def user_function(
+    what: str,
+    function: Callable[..., Any],
+    nq: int,
+    nv: int,
+    parameters: int,
+    results: tuple[int, ...],
+    boundscheck: bool,
+    states: int = 0,
+    in_python: bool = False,
+) -> UserFunction:
+    """Compile a user function for flat arrays of these lengths, once in each process; `out` has the shape `results`.
+
+    With discrete states, the function has a further argument before `out`, an array of this length. `in_python` tells
+    whether it could also be a function in plain Python without the argument `out`.
+
+    Raises StateError, with Numba's reason, if the function cannot be compiled.
+    """
+    arguments = (*ARGUMENTS[:-1], "states", "out") if states else ARGUMENTS
+    expected = f"function({', '.join(arguments)})"
+    if in_python and not hasattr(function, "py_func"):
+        _check_parameters_in_python(what, function, arguments)
+    if not (isinstance(function, FunctionType) or hasattr(function, "py_func")):
+        raise StateError(f"{what}: function is {function!r}; expected a {expected}")
+    plain = getattr(function, "py_func", function)
+    try:
+        inspect.signature(plain).bind(*arguments)
+    except TypeError as error:
+        found = f"{plain.__name__}{inspect.signature(plain)}"
+        or_in_python = f", or ({', '.join(arguments[:-1])}) for a function in plain Python" if in_python else ""
+        raise StateError(
+            f"{what}: {found} cannot be compiled as a {expected}: {error}. Give it these "
+            f"{NUMBER_WORDS[len(arguments)]} parameters{or_in_python}"
+        ) from None
+    if not states and [*inspect.signature(plain).parameters][-1] == "states":
+        raise StateError(
+            f"{what}: the last parameter of {name_of(plain)} is called states, but there are no states; expected a "
+            f"{expected}. Pass states=[...] to Sampled, or rename the parameter to out"
+        )
+    captured = captured_memory(function)
+    if captured is not None:
+        raise StateError(f"{what}: {name_of(plain)} {WRITES_ARE_LOST.format(captured)}")
+    # compiled code contains the values of globals and of closures
+    identity = None if numba.config.DISABLE_JIT else dependencies_of(function).digest
+    return _compiled(what, function, nq, nv, parameters, results, boundscheck, states, identity)
+
+
+def _check_parameters_in_python(what: str, function: Any, arguments: Sequence[str]) -> None:
+    """Raise a StateError if a function without `out` does not have the parameters of a function in plain Python."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # not callable, or without a signature
+        return
+    if "out" in signature.parameters or len(signature.parameters) >= len(arguments):
+        return
+    try:
+        signature.bind(*arguments[:-1])
+    except TypeError as error:
+        found, expected = getattr(function, "__name__", type(function).__name__), ", ".join(arguments[:-1])
+        raise StateError(
+            f"{what}: {found}{signature} cannot be called with ({expected}): {error}; expected function({expected}) in "
+            f"plain Python, or function({expected}, out), which is compiled. Give it these parameters"
+        ) from None
+
+
+@lru_cache(maxsize=256)
+def _compiled(
+    what: str,
+    function: Callable[..., Any],
+    nq: int,
+    nv: int,
+    parameters: int,
+    results: tuple[int, ...],
+    boundscheck: bool,
+    states: int,
+    identity: str | None,
+) -> UserFunction:
+    if states:
+        if not numba.config.DISABLE_JIT:
+            function = _dispatcher(function, boundscheck)
+        function = _with_states_after_results(function, results[0])
+        results = (results[0] + states,)
+    if numba.config.DISABLE_JIT:
+
+        def enter_plain(t: float, q: np.ndarray, qd: np.ndarray, own: np.ndarray, out: np.ndarray) -> None:
+            function(t, q, qd, own, out.reshape(results))
+
+        callbacks.plain_functions[id(enter_plain)] = enter_plain
+        return UserFunction(id(enter_plain), function, results)
+    compiled = _dispatcher(function, boundscheck)
+    number, numbers = types.CPointer(types.float64), types.Array(types.float64, 1, "C")
+
+    def enter(t: float, q: Any, qd: Any, own: Any, out: Any) -> int:
+        return callbacks.call_reports_failure(
+            compiled,
+            t,
+            numba.carray(q, (nq,)),
+            numba.carray(qd, (nv,)),
+            numba.carray(own, (parameters,)),
+            numba.carray(out, results),
+        )
+
+    given = (types.float64, numbers, numbers, numbers, types.Array(types.float64, len(results), "C"))
+    try:
+        compiled.compile(given)
+        entry = numba.cfunc(types.int64(types.float64, number, number, number, number))(enter)
+    except Exception as error:  # Numba's errors have no common base class
+        if "Cannot modify readonly array" in str(error):
+            raise StateError(f"{what}: {name_of(function)} {OUTSIDE.format(place_of(error))}") from error
+        raise StateError(
+            f"{what}: {name_of(function)} cannot be compiled as a {SIGNATURE}: {reason_of(error)}. "
+            "Use numbers, NumPy arrays and functions that numba.njit accepts"
+        ) from error
+    (overload,) = (found for found in compiled.overloads.values() if found.signature.args == given)
+    if overload.signature.return_type != types.none:
+        raise StateError(
+            f"{what}: {name_of(function)} returns a value of type {overload.signature.return_type}, which the "
+            "simulation does not use; expected no return value. Write the results to the last argument, such as "
+            "out[0] = ..."
+        )
+    _kept.append(entry)
+    return UserFunction(entry.address, compiled, results)
+
+
+def _with_states_after_results(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """Return a function without the argument `states`, which are after the results in its last argument."""
+
+    def call(t, q, qd, parameters, out):  # type: ignore[no-untyped-def]
+        function(t, q, qd, parameters, out[count:], out[:count])
+
+    call.__name__ = str(getattr(function, "__name__", function))  # for messages
+    return call
+
+
+def _dispatcher(function: Callable[..., Any], boundscheck: bool) -> Any:
+    """Return the function under `numba.njit`. One that is compiled already is kept, unless bounds are checked."""
+    if not hasattr(function, "py_func"):
+        return numba.njit(boundscheck=boundscheck or None)(function)
+    if not boundscheck:
+        return function
+    options = {**function.targetoptions, "boundscheck": True}  # type: ignore[attr-defined]
+    return numba.jit(**{"nopython": True, **options})(function.py_func)
+
+
+def reason_of(error: Exception) -> str:
+    """Return the part of Numba's message that concerns the user's function, with its line."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip()
+    text = re.sub(r"^Failed in \w+ mode pipeline \(step: [^)]*\)\s*", "", text)
+    text = re.sub(r"^- Resolution failure for [^\n]*\n", "", text)
+    reason = " ".join(NOISE.split(text)[0].split())
+    specific = re.search(r"raised a specific error:\s*\w+: ([^\n]+)", text)
+    parts, place = [reason.rstrip("."), *([specific[1].rstrip(".")] if specific else [])], place_of(error)
+    return "; ".join(parts) + (place if place[2:].partition(",")[0] not in reason else "")
+
+
+def place_of(error: Exception) -> str:
+    """Return the file and the line that Numba's message names, in parentheses."""
+    place = re.search(r"\bat (\S[^\n]*?) \((\d+)\)", str(error))
+    return f" ({place[1]}, line {place[2]})" if place else ""
+
+
+# Compiled code holds only the addresses, so the functions must be kept alive here.
+_kept: list[Any] = []

@@ -1,0 +1,1 @@
+"""What all packages share: conversions of numbers, names, files and processes."""

@@ -1,0 +1,1 @@
+"""Contacts, stops and dry friction: their rows, modes, forces and impacts."""

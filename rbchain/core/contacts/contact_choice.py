@@ -1,0 +1,548 @@
+"""The choice of the modes of dry friction, stops and contacts in one lane, from the accelerations.
+
+This is a complementarity problem: a closed gap has either a force or an acceleration. Friction is at its limit, against
+the acceleration, or the row has no acceleration. All rows that may change are held at first. The row that violates its
+conditions most then changes its mode, one after the other, with the forces that `contact_modes.solve_forces` computes.
+If this does not end, `contact_solver` gives another first choice. Its sweeps may diverge, and contacts that depend on
+each other have many solutions, of which `solve_forces` computes only one in the modes that it is given. The last choice
+therefore follows the solution for W with a diagonal that is reduced to the one that `solve_forces` adds. A ball that
+rolls in a groove has more rows at rest than degrees of freedom: see `find_forces_within_limits`. With sliding
+contacts there may be no solution (the paradox of Painleve), and then an impulse has to change the velocities.
+
+Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapters 5 and 8.
+"""
+
+import math
+
+from ...compiling.jit import kernel, routine
+from .contact_layout import (
+    CONTACT_BOUND,
+    CONTACT_FREE_VELOCITY,
+    CONTACT_IMPULSE,
+    CONTACT_LOWER,
+    CONTACT_RIGHT,
+    CONTACT_START_VELOCITY,
+    CONTACT_UPPER,
+    CONTACT_VELOCITY,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    FRICTION,
+    FRICTION_STATIC_BACKWARD,
+    FRICTION_STATIC_FORWARD,
+    has_tangents,
+    rows_of_element,
+)
+from .contact_modes import (
+    HELD,
+    MODE,
+    MODE_ACCELERATION,
+    MODE_CAN_CHANGE,
+    MODE_DIRECTION,
+    MODE_FORCE,
+    MODE_FRICTION,
+    MODE_HEADING,
+    MODE_REFERENCE,
+    MODE_RIGHT,
+    MODE_SCALE,
+    OPEN,
+    REGULARISATION,
+    SLIDING,
+    prepare_element,
+    solve_forces,
+)
+from .contact_solver import (
+    add_to_velocities,
+    apply_change,
+    eliminate_rows,
+    largest_missing_velocity,
+    largest_residual,
+    least_proximal,
+    linearise,
+    solve_contacts,
+)
+
+MAX_ALIGNMENTS, MAX_TURNS, TURN_TOLERANCE = 40, 50, 1e-9
+# After the last choice. Round-off changes the directions of contacts that depend on each other by up to this angle.
+LOOSE_TOLERANCE = 1e-6
+# Factors by which the diagonal is reduced, and steps of Newton's method for each of its values.
+LARGEST_REDUCTION, SMALLEST_REDUCTION, MAX_NEWTON_STEPS = 0.1, 0.97, 12
+# Relative tolerance of the signs of forces and accelerations.
+SIGN_TOLERANCE = 1e-10
+# A contact that starts to slide with a smaller fraction of the largest acceleration has none.
+IDLE = 1e-8
+IS_IDLE = 2.0  # MODE_CAN_CHANGE of such a contact, while all contacts are compared
+# Of the limits of friction, within which forces of rows that depend on each other are found.
+PARTS_OF_FRICTION = (0.25, 0.75, 0.95)
+MAX_PROJECTIONS = 40
+# Of the solver that gives another first choice, relative to the largest acceleration.
+SOLVER_TOLERANCE = 1e-13
+# The acceleration along the direction of contacts that slide, in this solver, as a multiple of the largest one.
+SLIDING_ACCELERATION = 1e10
+# The bound of the velocity, or acceleration, of a row without a contact.
+NO_BOUND = -1e30
+
+
+@kernel
+def motion_of_row(row, contacts, modes, lane):
+    """Return a + W p of a row."""
+    total = modes.rows[row, MODE_ACCELERATION, lane]
+    for column in range(modes.rows.shape[0]):
+        total = total + contacts.matrix[row, column, lane] * modes.rows[column, MODE_FORCE, lane]
+    return total
+
+
+@routine
+def choose_modes(contacts, modes, numbers, rest, lane):
+    """Choose the modes of the rows with MODE_CAN_CHANGE in one lane; return whether forces and accelerations fit them.
+
+    Starts from modes in which all of these rows are held. Velocities of tangents below `rest` count as zero.
+    """
+    if not choose_modes_that_fit(contacts, modes, numbers, rest, lane):
+        return False
+    if not hold_idle_contacts(contacts, modes, lane) or find_forces_within_limits(contacts, modes, numbers, rest, lane):
+        return True
+    for row in range(modes.rows.shape[0]):
+        modes.rows[row, MODE_REFERENCE, lane] = 0.0
+    hold_candidates(contacts, modes, rest, lane)
+    return choose_modes_that_fit(contacts, modes, numbers, rest, lane)
+
+
+@routine
+def choose_modes_that_fit(contacts, modes, numbers, rest, lane):
+    """Choose modes, with up to three first choices; return whether forces and accelerations fit them."""
+    if find_modes(contacts, modes, numbers, rest, TURN_TOLERANCE, lane):
+        return True
+    guess_modes(contacts, modes, numbers, rest, lane)
+    if find_modes(contacts, modes, numbers, rest, TURN_TOLERANCE, lane):
+        return True
+    follow_modes(contacts, modes, numbers, rest, lane)
+    return find_modes(contacts, modes, numbers, rest, LOOSE_TOLERANCE, lane)
+
+
+@kernel
+def hold_idle_contacts(contacts, modes, lane):
+    """Hold the contacts that start to slide without an acceleration; return whether there are any.
+
+    The other held rows hold their points. Their forces are at the limit of friction, and would leave it at once.
+    """
+    rows, largest, found = modes.rows, 0.0, False
+    for row in range(rows.shape[0]):
+        largest = max(largest, abs(rows[row, MODE_ACCELERATION, lane]))
+    for e in range(contacts.table.shape[1]):
+        row = contacts.table[ELEMENT_ROW, e]
+        if not has_tangents(contacts.table[ELEMENT_KIND, e]) or rows[row, MODE, lane] != HELD:
+            continue
+        if rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and rows[row + 1, MODE, lane] == SLIDING:
+            motion = abs(motion_of_row(row + 1, contacts, modes, lane))
+            if motion + abs(motion_of_row(row + 2, contacts, modes, lane)) <= IDLE * largest:
+                rows[row + 1, MODE_CAN_CHANGE, lane] = rows[row + 2, MODE_CAN_CHANGE, lane] = IS_IDLE
+                found = True
+    for row in range(rows.shape[0]):
+        if rows[row, MODE_CAN_CHANGE, lane] == IS_IDLE:
+            rows[row, MODE, lane], rows[row, MODE_CAN_CHANGE, lane] = HELD, 1.0
+    return found
+
+
+@routine
+def find_forces_within_limits(contacts, modes, numbers, rest, lane):
+    """Find a reference for the forces of held rows that depend on each other; return whether the modes fit it.
+
+    Of all forces that cause the same accelerations, it takes some that are within a part of the limits of friction, so
+    that the modes last. The forces are projected onto these limits, and the change that restores the accelerations is
+    added, in turns (von Neumann's method of alternating projections).
+    """
+    for part in PARTS_OF_FRICTION:
+        for _ in range(MAX_PROJECTIONS):
+            for e in range(contacts.table.shape[1]):
+                project_forces(e, part, contacts, modes, numbers, lane)
+            solve_forces(contacts, modes, numbers, lane)
+            if are_within_limits(0.5 * (1.0 + part), contacts, modes, lane):
+                return find_modes(contacts, modes, numbers, rest, TURN_TOLERANCE, lane)
+    return False
+
+
+@kernel
+def project_forces(e, part, contacts, modes, numbers, lane):
+    """Set the reference of the held rows of an element to the forces within a part of its limits next to its forces."""
+    rows, table, row, at = (
+        modes.rows,
+        contacts.table,
+        contacts.table[ELEMENT_ROW, e],
+        contacts.table[ELEMENT_NUMBERS, e],
+    )
+    p, kind = rows[row, MODE_FORCE, lane], table[ELEMENT_KIND, e]
+    if kind == FRICTION:
+        limit = part * friction_limit(p, at, numbers, lane)
+        rows[row, MODE_REFERENCE, lane] = min(max(p, -limit), limit)
+        return
+    rows[row, MODE_REFERENCE, lane] = max(p, 0.0)
+    if has_tangents(kind) and rows[row + 1, MODE, lane] == HELD:
+        slope, size = part * rows[row, MODE_FRICTION, lane], tangent_force(row, modes, lane)
+        if size > slope * p:
+            normal = max(p + slope * size, 0.0) / (1.0 + slope * slope)
+            rows[row, MODE_REFERENCE, lane] = normal
+            for tangent in range(row + 1, row + 3):
+                rows[tangent, MODE_REFERENCE, lane] = slope * normal / size * rows[tangent, MODE_FORCE, lane]
+        else:
+            for tangent in range(row + 1, row + 3):
+                rows[tangent, MODE_REFERENCE, lane] = rows[tangent, MODE_FORCE, lane]
+
+
+@kernel
+def are_within_limits(part, contacts, modes, lane):
+    """Whether the forces of all held contacts are within a part of their limits."""
+    rows, table = modes.rows, contacts.table
+    for e in range(table.shape[1]):
+        row, kind = table[ELEMENT_ROW, e], table[ELEMENT_KIND, e]
+        if kind != FRICTION and rows[row, MODE, lane] == HELD:
+            p = rows[row, MODE_FORCE, lane]
+            is_held = has_tangents(kind) and rows[row + 1, MODE, lane] == HELD
+            if p < 0.0 or (is_held and tangent_force(row, modes, lane) > part * rows[row, MODE_FRICTION, lane] * p):
+                return False
+    return True
+
+
+@routine
+def find_modes(contacts, modes, numbers, rest, tolerance, lane):
+    """Correct the modes and the directions of sliding alternately, and return whether the modes fit the forces."""
+    for _ in range(MAX_ALIGNMENTS):
+        if not correct_modes(contacts, modes, numbers, rest, lane):
+            return False
+        if align_directions(contacts, modes, numbers, tolerance, lane):
+            return True
+    return False
+
+
+@kernel
+def correct_modes(contacts, modes, numbers, rest, lane):
+    """Change the modes one after the other, until forces and accelerations fit them; return whether they do."""
+    for _ in range(4 * modes.rows.shape[0] + 4):
+        solve_forces(contacts, modes, numbers, lane)
+        if not change_worst_mode(contacts, modes, numbers, rest, lane):
+            return True
+    return False
+
+
+@kernel
+def align_directions(contacts, modes, numbers, tolerance, lane):
+    """Turn the directions of contacts that start to slide to those of their accelerations, which depend on them.
+
+    Returns whether the contacts had these directions before.
+    """
+    for turn in range(MAX_TURNS):
+        change = 0.0
+        for e in range(contacts.table.shape[1]):
+            row = contacts.table[ELEMENT_ROW, e]
+            has_friction_rows = has_tangents(contacts.table[ELEMENT_KIND, e])
+            if has_friction_rows and modes.rows[row + 1, MODE, lane] == SLIDING:
+                change = max(change, turn_direction(row, contacts, modes, lane))
+        if change <= tolerance:
+            return turn == 0
+        solve_forces(contacts, modes, numbers, lane)
+    return False
+
+
+@kernel
+def turn_direction(row, contacts, modes, lane):
+    """Turn the direction of a contact that starts to slide towards its acceleration, and return the change."""
+    rows, largest = modes.rows, largest_eigenvalue(row, contacts, lane)
+    size = rows[row, MODE_FRICTION, lane] * rows[row, MODE_FORCE, lane]
+    if not (rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and largest > 0.0 and size > 0.0):
+        return 0.0
+    a = size * rows[row + 1, MODE_DIRECTION, lane] + motion_of_row(row + 1, contacts, modes, lane) / largest
+    b = size * rows[row + 2, MODE_DIRECTION, lane] + motion_of_row(row + 2, contacts, modes, lane) / largest
+    norm = math.sqrt(a * a + b * b)
+    if not norm > 0.0:
+        return 0.0
+    change = abs(a / norm - rows[row + 1, MODE_DIRECTION, lane]) + abs(b / norm - rows[row + 2, MODE_DIRECTION, lane])
+    rows[row + 1, MODE_DIRECTION, lane] = a / norm
+    rows[row + 2, MODE_DIRECTION, lane] = b / norm
+    return change
+
+
+@kernel
+def largest_eigenvalue(row, contacts, lane):
+    """Return the largest eigenvalue of W of the tangents of a contact."""
+    W = contacts.matrix
+    a, b, c = W[row + 1, row + 1, lane], W[row + 2, row + 2, lane], W[row + 1, row + 2, lane]
+    return 0.5 * (a + b) + math.sqrt(0.25 * (a - b) * (a - b) + c * c)
+
+
+@routine
+def guess_modes(contacts, modes, numbers, rest, lane):
+    """Choose modes from the forces of `contact_solver`, with accelerations instead of velocities."""
+    rows = modes.rows
+    tolerance = prepare_guess(contacts, modes, numbers, rest, lane)
+    solve_contacts(contacts, tolerance, lane)
+    for row in range(rows.shape[0]):
+        rows[row, MODE_FORCE, lane] = contacts.rows[row, CONTACT_IMPULSE, lane]
+    choose_modes_of_forces(contacts, modes, numbers, lane)
+    restore_velocities(contacts, lane)
+
+
+@kernel
+def prepare_guess(contacts, modes, numbers, rest, lane):
+    """Set the rows for `contact_solver` and return its tolerance."""
+    rows, table, scale = modes.rows, contacts.table, 0.0
+    for row in range(rows.shape[0]):
+        scale = max(scale, abs(rows[row, MODE_ACCELERATION, lane]))
+        contacts.rows[row, CONTACT_START_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
+    hold_candidates(contacts, modes, rest, lane)
+    for e in range(table.shape[1]):
+        prepare_element(e, contacts, modes, numbers, lane)
+    for e in range(table.shape[1]):
+        set_solver_rows(e, contacts, modes, numbers, SLIDING_ACCELERATION * scale, lane)
+    return SOLVER_TOLERANCE * scale
+
+
+@kernel
+def hold_candidates(contacts, modes, rest, lane):
+    """Hold all rows whose modes follow from forces."""
+    rows, table = modes.rows, contacts.table
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        if table[ELEMENT_KIND, e] != FRICTION and rows[row, MODE_CAN_CHANGE, lane] > 0.0:
+            close_row(e, contacts, modes, rest, lane)
+        elif rows[row, MODE_CAN_CHANGE, lane] > 0.0:
+            rows[row, MODE, lane] = HELD
+
+
+@kernel
+def choose_modes_of_forces(contacts, modes, numbers, lane):
+    """Choose modes from MODE_FORCE, which satisfies the conditions of all rows."""
+    rows, table, largest = modes.rows, contacts.table, 0.0
+    for row in range(rows.shape[0]):
+        largest = max(largest, abs(rows[row, MODE_FORCE, lane]))
+    for e in range(table.shape[1]):
+        release_element(e, contacts, modes, numbers, SIGN_TOLERANCE * largest, lane)
+
+
+@kernel
+def restore_velocities(contacts, lane):
+    """Restore the velocities that `prepare_guess` has replaced by accelerations."""
+    for row in range(contacts.rows.shape[0]):
+        contacts.rows[row, CONTACT_IMPULSE, lane] = 0.0
+        contacts.rows[row, CONTACT_VELOCITY, lane] = contacts.rows[row, CONTACT_START_VELOCITY, lane]
+
+
+@routine
+def follow_modes(contacts, modes, numbers, rest, lane):
+    """Choose modes from forces with a diagonal added to W, which is reduced in steps from 1 to REGULARISATION.
+
+    With a large diagonal, the rows hardly depend on each other. Each solution starts from the one before it. A step
+    that fails is repeated with a smaller reduction. The last forces are almost those of `solve_forces` in their modes.
+    """
+    rows, table = modes.rows, contacts.table
+    tolerance = prepare_guess(contacts, modes, numbers, rest, lane)
+    for row in range(rows.shape[0]):
+        rows[row, MODE_RIGHT, lane] = contacts.matrix[row, row, lane]
+        contacts.rows[row, CONTACT_FREE_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
+    added, reduction = 1.0 / LARGEST_REDUCTION, LARGEST_REDUCTION
+    while added > REGULARISATION and reduction < SMALLEST_REDUCTION:
+        smaller = max(reduction * added, REGULARISATION)
+        if solve_with_diagonal(smaller, contacts, modes, tolerance, lane):
+            added, reduction = smaller, max(reduction * reduction, LARGEST_REDUCTION)
+        else:
+            reduction = math.sqrt(reduction)
+    choose_modes_of_forces(contacts, modes, numbers, lane)
+    if solve_with_diagonal(0.0, contacts, modes, tolerance, lane):
+        for e in range(table.shape[1]):
+            row = table[ELEMENT_ROW, e]
+            is_rough = has_tangents(table[ELEMENT_KIND, e])
+            if is_rough and rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and rows[row + 1, MODE, lane] == SLIDING:
+                start_sliding_of_contact(row, modes, lane)
+    restore_velocities(contacts, lane)
+
+
+@routine
+def solve_with_diagonal(added, contacts, modes, tolerance, lane):
+    """Solve for MODE_FORCE by Newton's method, with `added` times MODE_SCALE on the diagonal of W; return success.
+
+    Starts from MODE_FORCE, and does not change it without success. MODE_RIGHT is the diagonal of W.
+    """
+    rows, m = contacts.rows, contacts.rows.shape[0]
+    for row in range(m):
+        contacts.matrix[row, row, lane] = modes.rows[row, MODE_RIGHT, lane] + added * modes.rows[row, MODE_SCALE, lane]
+        rows[row, CONTACT_IMPULSE, lane] = modes.rows[row, MODE_FORCE, lane]
+        rows[row, CONTACT_VELOCITY, lane] = rows[row, CONTACT_FREE_VELOCITY, lane]
+    for row in range(m):
+        add_to_velocities(row, rows[row, CONTACT_IMPULSE, lane], contacts, lane)
+    for _ in range(MAX_NEWTON_STEPS):
+        if max(largest_residual(contacts, lane), largest_missing_velocity(contacts, lane)) <= tolerance:
+            for row in range(m):
+                modes.rows[row, MODE_FORCE, lane] = rows[row, CONTACT_IMPULSE, lane]
+            return True
+        eliminate_rows(contacts, linearise(contacts, least_proximal(rows), lane), lane)
+        for row in range(m):
+            apply_change(row, rows[row, CONTACT_RIGHT, lane], contacts, 1.0, lane)
+    return False
+
+
+@kernel
+def set_solver_rows(e, contacts, modes, numbers, sliding, lane):
+    """Set the accelerations, the bounds and the limits of the forces of an element for `contact_solver`.
+
+    An acceleration `sliding` along the direction of a contact that slides fixes the direction of its friction.
+    """
+    rows, table, row, at = (
+        modes.rows,
+        contacts.table,
+        contacts.table[ELEMENT_ROW, e],
+        contacts.table[ELEMENT_NUMBERS, e],
+    )
+    for r in range(row, row + rows_of_element(e, table)):
+        slides = r > row and rows[r, MODE, lane] == SLIDING
+        along = sliding * rows[r, MODE_HEADING, lane] if slides else 0.0
+        contacts.rows[r, CONTACT_VELOCITY, lane] = rows[r, MODE_ACCELERATION, lane] + along
+        for column in (CONTACT_IMPULSE, CONTACT_LOWER, CONTACT_UPPER):
+            contacts.rows[r, column, lane] = 0.0
+    contacts.rows[row, CONTACT_BOUND, lane] = NO_BOUND if rows[row, MODE, lane] == OPEN else 0.0
+    if table[ELEMENT_KIND, e] == FRICTION:
+        held, p = rows[row, MODE, lane] == HELD, rows[row, MODE_FORCE, lane]
+        contacts.rows[row, CONTACT_LOWER, lane] = -numbers[at + FRICTION_STATIC_FORWARD, lane] if held else p
+        contacts.rows[row, CONTACT_UPPER, lane] = numbers[at + FRICTION_STATIC_BACKWARD, lane] if held else p
+
+
+@kernel
+def release_element(e, contacts, modes, numbers, tolerance, lane):
+    """Open an element that is held without a force, and let it slide if its friction is at the limit."""
+    rows, table, row, at = (
+        modes.rows,
+        contacts.table,
+        contacts.table[ELEMENT_ROW, e],
+        contacts.table[ELEMENT_NUMBERS, e],
+    )
+    p, kind = rows[row, MODE_FORCE, lane], table[ELEMENT_KIND, e]
+    if rows[row, MODE, lane] != HELD:
+        return
+    if kind == FRICTION:
+        if abs(p) >= friction_limit(p, at, numbers, lane):
+            start_sliding(row, p, modes, lane)
+    elif not p > tolerance:
+        open_row(e, contacts, modes, lane)
+    elif has_tangents(kind) and rows[row + 1, MODE, lane] == HELD:
+        is_at_limit = tangent_force(row, modes, lane) >= rows[row, MODE_FRICTION, lane] * p - tolerance
+        if is_at_limit:
+            start_sliding_of_contact(row, modes, lane)
+
+
+@kernel
+def friction_limit(p, at, numbers, lane):
+    """Return the largest friction of a joint that sticks, on the side of the force p."""
+    return numbers[at + FRICTION_STATIC_BACKWARD, lane] if p > 0.0 else numbers[at + FRICTION_STATIC_FORWARD, lane]
+
+
+@kernel
+def tangent_force(row, modes, lane):
+    """Return the size of the friction of a contact."""
+    p, r = modes.rows[row + 1, MODE_FORCE, lane], modes.rows[row + 2, MODE_FORCE, lane]
+    return math.sqrt(p * p + r * r)
+
+
+@kernel
+def start_sliding(row, p, modes, lane):
+    """Let the friction of a joint slide against the force p."""
+    modes.rows[row, MODE, lane] = SLIDING
+    modes.rows[row, MODE_DIRECTION, lane] = -1.0 if p > 0.0 else 1.0
+
+
+@kernel
+def start_sliding_of_contact(row, modes, lane):
+    """Let a contact slide against its friction."""
+    rows, size = modes.rows, tangent_force(row, modes, lane)
+    for tangent in range(row + 1, row + 3):
+        rows[tangent, MODE, lane] = SLIDING if size > 0.0 else OPEN
+        if size > 0.0:
+            rows[tangent, MODE_DIRECTION, lane] = -rows[tangent, MODE_FORCE, lane] / size
+
+
+@kernel
+def open_row(e, contacts, modes, lane):
+    """Open a stop or a contact."""
+    row = contacts.table[ELEMENT_ROW, e]
+    for r in range(row, row + rows_of_element(e, contacts.table)):
+        modes.rows[r, MODE, lane] = OPEN
+
+
+@kernel
+def close_row(e, contacts, modes, rest, lane):
+    """Close a stop or a contact, whose friction sticks if its velocity is at most `rest`, and else slides."""
+    row, rows = contacts.table[ELEMENT_ROW, e], modes.rows
+    rows[row, MODE, lane] = HELD
+    if not has_tangents(contacts.table[ELEMENT_KIND, e]):
+        return
+    a, b = contacts.rows[row + 1, CONTACT_VELOCITY, lane], contacts.rows[row + 2, CONTACT_VELOCITY, lane]
+    speed, mode = math.sqrt(a * a + b * b), OPEN
+    if rows[row, MODE_FRICTION, lane] > 0.0:
+        mode = SLIDING if speed > rest else HELD
+    for tangent in range(row + 1, row + 3):
+        rows[tangent, MODE, lane] = mode
+        rows[tangent, MODE_CAN_CHANGE, lane] = 1.0 if mode == HELD else 0.0
+        if mode == SLIDING:
+            rows[tangent, MODE_DIRECTION, lane] = contacts.rows[tangent, CONTACT_VELOCITY, lane] / speed
+
+
+@kernel
+def change_worst_mode(contacts, modes, numbers, rest, lane):
+    """Change the mode of the row that violates its conditions most, and return whether there is such a row."""
+    rows, table = modes.rows, contacts.table
+    forces, accelerations = 0.0, 0.0
+    for row in range(rows.shape[0]):
+        forces = max(forces, abs(rows[row, MODE_FORCE, lane]))
+        accelerations = max(accelerations, abs(rows[row, MODE_ACCELERATION, lane]))
+    worst, element = SIGN_TOLERANCE, -1
+    for e in range(table.shape[1]):
+        violation = violation_of_element(e, contacts, modes, numbers, forces, accelerations, lane)
+        if violation > worst:
+            worst, element = violation, e
+    if element < 0:
+        return False
+    row, kind = table[ELEMENT_ROW, element], table[ELEMENT_KIND, element]
+    if kind == FRICTION:
+        if rows[row, MODE, lane] == HELD:
+            start_sliding(row, rows[row, MODE_FORCE, lane], modes, lane)
+        else:
+            rows[row, MODE, lane] = HELD
+    elif rows[row, MODE, lane] == OPEN:
+        close_row(element, contacts, modes, rest, lane)
+    elif rows[row, MODE_FORCE, lane] < -SIGN_TOLERANCE * forces:
+        open_row(element, contacts, modes, lane)
+    elif rows[row + 1, MODE, lane] == HELD:
+        start_sliding_of_contact(row, modes, lane)
+    else:
+        rows[row + 1, MODE, lane] = rows[row + 2, MODE, lane] = HELD
+    return True
+
+
+@kernel
+def violation_of_element(e, contacts, modes, numbers, forces, accelerations, lane):
+    """Return by how much an element violates the conditions of its mode, relative to the largest number of all rows."""
+    rows, table = modes.rows, contacts.table
+    row, at, kind = table[ELEMENT_ROW, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_KIND, e]
+    p, mode = rows[row, MODE_FORCE, lane], rows[row, MODE, lane]
+    can_change = rows[row, MODE_CAN_CHANGE, lane] > 0.0
+    motion = 0.0
+    if can_change and mode != HELD and accelerations > 0.0:
+        motion = motion_of_row(row, contacts, modes, lane) / accelerations
+    if kind == FRICTION:
+        if mode == HELD:
+            return (abs(p) - friction_limit(p, at, numbers, lane)) / forces if forces > 0.0 else 0.0
+        return -motion * rows[row, MODE_DIRECTION, lane] if can_change else 0.0
+    if mode == OPEN:
+        return -motion
+    if p < -SIGN_TOLERANCE * forces or not has_tangents(kind):
+        return -p / forces if forces > 0.0 else 0.0
+    if rows[row + 1, MODE, lane] == HELD:
+        return (tangent_force(row, modes, lane) - rows[row, MODE_FRICTION, lane] * p) / forces if forces > 0.0 else 0.0
+    starts = rows[row + 1, MODE, lane] == SLIDING and rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0
+    return (
+        -motion_along_direction(row, contacts, modes, lane) / accelerations if starts and accelerations > 0.0 else 0.0
+    )
+
+
+@kernel
+def motion_along_direction(row, contacts, modes, lane):
+    """Return the acceleration of a contact along its direction of sliding."""
+    total = motion_of_row(row + 1, contacts, modes, lane) * modes.rows[row + 1, MODE_DIRECTION, lane]
+    return total + motion_of_row(row + 2, contacts, modes, lane) * modes.rows[row + 2, MODE_DIRECTION, lane]

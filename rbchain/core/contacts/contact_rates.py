@@ -1,0 +1,97 @@
+"""Accelerations with the forces of dry friction, stops and contacts, for methods that locate changes of their modes."""
+
+from ...compiling.jit import choose, is_given, kernel, routine
+from ..lanes.lanes import constant_like, select
+from ..spatial.vectors import add3, dot
+from ..tree.layout import PARAM_GRAVITY, parameter3
+from .contact_layout import (
+    CONTACT_VELOCITY,
+    ELEMENT_DOF,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    ELEMENT_SIGN,
+    FRICTION,
+    ROUGH_PAIR,
+    SPHERE,
+    STOP,
+    is_pair,
+)
+from .contact_modes import HELD, MODE, MODE_ACCELERATION, MODE_FORCE, MODE_SIZE, solve_forces
+from .contact_rows import (
+    acceleration_between_centers,
+    acceleration_of_lowest_point,
+    add_responses,
+    direction_of_contact,
+    size_of_gap,
+    store_tangential_accelerations,
+    update_contact_rows,
+    update_gaps,
+    update_row_velocities,
+)
+
+
+def has_contact_modes(block, *_):
+    """Whether a block, or its Numba type, has modes of contacts."""
+    return is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "modes")
+
+
+@routine
+def add_forces_of_modes(block, y, rate, k):
+    """Add the accelerations due to the forces of all rows to the rate of the state y, which has none of them.
+
+    Reads the factors and the accelerations of the last dynamics; writes A. The acceleration of a joint that is held is
+    exactly zero.
+    """
+    actions, model, nq, n = block.loads.actions, block.model, block.q.shape[0], block.qd.shape[0]
+    contacts, modes, numbers = actions.contacts, actions.modes, actions.numbers
+    table, qdd = contacts.table, rate[nq : nq + n]
+    update_gaps(model, contacts, y[:nq], numbers, block.work, k)
+    for e in range(table.shape[1]):
+        store_acceleration(e, block, qdd, k)
+        if table[ELEMENT_KIND, e] != FRICTION:
+            size = size_of_gap(e, model, contacts, y[:nq], numbers, block.work, k)
+            modes.rows[table[ELEMENT_ROW, e], MODE_SIZE, k] = size
+    update_contact_rows(model, contacts, block.constraints, numbers, block.work, k)
+    update_row_velocities(model, contacts, y[nq : nq + n], CONTACT_VELOCITY, k)
+    solve_forces(contacts, modes, numbers, k)
+    add_responses(contacts.responses, modes.rows, MODE_FORCE, qdd, k)
+    stop_held_dofs(contacts, modes, qdd, k)
+
+
+# Add the accelerations due to dry friction, stops and contacts, if the method computes their forces from modes.
+add_contact_forces = choose(has_contact_modes, add_forces_of_modes, lambda block, y, rate, k: None)
+
+
+@kernel
+def store_acceleration(e, block, qdd, k):
+    """Store the acceleration of the rows of an element, from qdd and the accelerations of the frames in A."""
+    actions, model = block.loads.actions, block.model
+    table, rows, numbers = actions.contacts.table, actions.modes.rows, actions.numbers
+    i, at, row = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
+    if is_pair(table[ELEMENT_KIND, e]):  # gravity is the same for both centres
+        difference = acceleration_between_centers(e, model, actions.contacts, numbers, block.work, k)
+        rows[row, MODE_ACCELERATION, k] = difference
+        if table[ELEMENT_KIND, e] == ROUGH_PAIR:
+            store_tangential_accelerations(e, MODE_ACCELERATION, rows, model, actions.contacts, numbers, block.work, k)
+        return
+    if table[ELEMENT_KIND, e] != SPHERE:
+        rows[row, MODE_ACCELERATION, k] = qdd[i, k] if table[ELEMENT_SIGN, e] > 0 else -qdd[i, k]
+        return
+    acceleration = acceleration_of_lowest_point(e, model, actions.contacts, numbers, block.work, k)
+    # the accelerations in A are those minus gravity
+    acceleration = add3(acceleration, parameter3(model.parameters, model.parent.shape[0], PARAM_GRAVITY, k))
+    for direction in range(3):
+        d = direction_of_contact(at, direction, numbers, k)
+        rows[row + direction, MODE_ACCELERATION, k] = dot(d, acceleration)
+
+
+@kernel
+def stop_held_dofs(contacts, modes, v, k):
+    """Set the velocities or accelerations v (n, lanes) of joints that stick or touch a stop to exactly zero."""
+    table = contacts.table
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] == FRICTION or table[ELEMENT_KIND, e] == STOP:
+            i = table[ELEMENT_DOF, e]
+            held = modes.rows[table[ELEMENT_ROW, e], MODE, k] == constant_like(v, HELD)
+            v[i, k] = select(held, v[i, k] - v[i, k], v[i, k])

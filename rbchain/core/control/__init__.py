@@ -1,0 +1,1 @@
+"""Drives, actuators and the clocks of sampled controllers."""

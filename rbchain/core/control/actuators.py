@@ -1,0 +1,178 @@
+"""Actuators: a first-order lag of the outputs of sampled controllers, and limits that depend on the velocity.
+
+The input u of a lag is the sum of the outputs that are held, clipped to the limit of the drive. It is constant between
+two stops. So the force f with T df/dt = u - f is known in closed form, and the state of the integrator has no row for
+it. With the force f_0 at the time t_0 of the last stop,
+
+    f(t) = f_0 e + u (1 - e),   e = exp(-(t - t_0) / T).
+
+The largest force in positive direction at the velocity v is a piecewise linear function F(v). The force of the joint is
+clipped to [-F(-v), F(v)] in every evaluation.
+"""
+
+import math
+
+from ...compiling.jit import choose, is_given, kernel
+from ..lanes.lanes import constant_like, select
+from ..tree.sampler_layout import CHANNEL_DOF, actions_have_samplers
+
+# Rows of `SharedActions.actuators`, one column for each degree of freedom. Indices are those of `BlockActions.numbers`.
+ACTUATOR_TIME_CONSTANT = 0  # index of the time constant of the lag, or -1 without a lag
+ACTUATOR_LIMIT = 1  # index of the limit of the drive, or -1
+ACTUATOR_CURVE = 2  # index of F before its first point; then follow v_0, slope_0, v_1, slope_1, ..., v_(m-1)
+ACTUATOR_POINTS = 3  # number m of points of F, or 0 without limits that depend on the velocity
+ACTUATOR_ROWS = 4
+
+LOG_2 = math.log(2.0)
+# To reduce x to [0, log(2) / 2): if it is at least the first entry, subtract it and multiply exp(-x) by the second.
+REDUCTIONS = tuple((n * LOG_2, 2.0**-n) for n in (32.0, 16.0, 8.0, 4.0, 2.0, 1.0, 0.5))
+LONGEST = 44.0  # exp(-44) is less than round-off; the reductions reach 63.5 log(2) = 44.01
+SERIES = tuple(1.0 / n for n in range(13, 0, -1))  # exp(x) = 1 + x (1 + x / 2 (1 + x / 3 (...)))
+
+
+def has_actuators(block, *_):
+    """Whether a block, or its Numba type, has actuators."""
+    return is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "shared", "actuators")
+
+
+def actions_have_lags(actions, *_):
+    """Whether the actions of a block, or their Numba type, may have lags: these need sampled controllers."""
+    return actions_have_samplers(actions) and is_given(actions, "shared", "actuators")
+
+
+# --- lags -------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def decay(x):
+    """Return exp(-x) for x of at least -1, by a Taylor series after reduction to [0, log(2) / 2)."""
+    one = constant_like(x, 1.0)
+    x, scale = min(x, constant_like(x, LONGEST) + (x - x)), one + (x - x)
+    for length, factor in REDUCTIONS:
+        is_longer = x >= constant_like(x, length)
+        scale = select(is_longer, scale * constant_like(x, factor), scale)
+        x = select(is_longer, x - constant_like(x, length), x)
+    series = one + (x - x)
+    for inverse in SERIES:
+        series = one - x * constant_like(x, inverse) * series
+    return scale * series
+
+
+@kernel
+def sum_of_held_outputs(i, actions, k):
+    """Return the sum of the outputs of sampled controllers that act on dof i."""
+    held, channels = actions.sampled.held, actions.shared.samplers.channels
+    total = held[i, k]
+    for c in range(actions.shared.drives.shape[1], held.shape[0]):  # the outputs of user functions
+        if channels[CHANNEL_DOF, c] == i:
+            total = total + held[c, k]
+    return total
+
+
+@kernel
+def lagged_output(i, actions, t, k):
+    """Return the force of dof i that follows from the held outputs at time t, N m or N."""
+    actuators, numbers, total = actions.shared.actuators, actions.numbers, sum_of_held_outputs(i, actions, k)
+    at = actuators[ACTUATOR_TIME_CONSTANT, i]
+    if at < 0:
+        return total
+    if actuators[ACTUATOR_LIMIT, i] >= 0:
+        limit = numbers[actuators[ACTUATOR_LIMIT, i], k]
+        total = min(max(total, -limit), limit)
+    zero, one, length = total - total, constant_like(total, 1.0), numbers[at, k]
+    is_lagged = length > zero
+    # differences in time also evaluate the force a little before the stop
+    x = max((t - actions.sampled.lag_start[0, k]) / select(is_lagged, length, one), zero - one)
+    e = select(is_lagged, decay(x), zero)
+    return actions.sampled.lagged[i, k] * e + total * (one - e)
+
+
+@kernel
+def restart_lags_at(actions, t, lane):
+    """Let the lags of a lane start again at time t with the forces that they have reached."""
+    sampled = actions.sampled
+    time = constant_like(sampled.lagged, t)
+    for i in range(sampled.lagged.shape[0]):
+        sampled.lagged[i, lane] = lagged_output(i, actions, time, lane)
+    sampled.lag_start[0, lane] = time
+
+
+# Let the lags of a lane start again at time t, before the held outputs change.
+restart_lags = choose(actions_have_lags, restart_lags_at, lambda actions, t, lane: None)
+
+
+@kernel
+def clear_lags(actions, lane):
+    """Set the forces of the lags of a lane with a new sample to zero; its motion starts at `actions.time`."""
+    sampled = actions.sampled
+    for i in range(sampled.lagged.shape[0]):
+        sampled.lagged[i, lane] = constant_like(sampled.lagged, 0.0)
+    sampled.lag_start[0, lane] = actions.time[0, lane]
+
+
+# Reset the lags of a lane with a new sample.
+begin_lags = choose(actions_have_lags, clear_lags, lambda actions, lane: None)
+
+
+@kernel
+def output_behind_lag(actions, c, t, lane):
+    """Return the output to save for channel c: with a lag, the whole force of its dof is saved in the first channel."""
+    n, dof = actions.shared.drives.shape[1], actions.shared.samplers.channels[CHANNEL_DOF, c]
+    if dof < 0 or actions.shared.actuators[ACTUATOR_TIME_CONSTANT, dof] < 0:
+        return actions.sampled.held[c, lane]
+    if c >= n:
+        return constant_like(actions.sampled.held, 0.0)
+    return lagged_output(c, actions, constant_like(actions.sampled.held, t), lane)
+
+
+# The output of channel c that is saved for the time t.
+output_at = choose(actions_have_lags, output_behind_lag, lambda actions, c, t, lane: actions.sampled.held[c, lane])
+
+
+@kernel
+def copy_to_lags(actions, lane):
+    """Set the forces of the lags to the held outputs, which were saved behind the lags."""
+    for i in range(actions.sampled.lagged.shape[0]):
+        actions.sampled.lagged[i, lane] = actions.sampled.held[i, lane]
+
+
+# Restore the forces of the lags from saved outputs.
+recall_lags = choose(actions_have_lags, copy_to_lags, lambda actions, lane: None)
+
+
+# --- limits that depend on the velocity -------------------------------------------------------------------------------
+
+
+@kernel
+def force_on_curve(i, actions, v, k):
+    """Return the largest force F(v) of dof i in positive direction, N m or N, and dF/dv."""
+    numbers, at = actions.numbers, actions.shared.actuators[ACTUATOR_CURVE, i]
+    force, slope = numbers[at, k] + (v - v), v - v
+    for p in range(actions.shared.actuators[ACTUATOR_POINTS, i] - 1):
+        first, rate, last = numbers[at + 1 + 2 * p, k], numbers[at + 2 + 2 * p, k], numbers[at + 3 + 2 * p, k]
+        force = force + rate * (min(max(v, first), last) - first)
+        slope = select((v > first) & (v < last), rate, slope)
+    return force, slope
+
+
+@kernel
+def clip_to_curve(i, actions, force, v, k):
+    """Clip a force of dof i to the limits at the velocity v."""
+    if actions.shared.actuators[ACTUATOR_POINTS, i] == 0:
+        return force
+    upper, _ = force_on_curve(i, actions, v, k)
+    lower, _ = force_on_curve(i, actions, -v, k)
+    return min(max(force, -lower), upper)
+
+
+@kernel
+def place_on_curve(i, actions, force, v, k):
+    """Return 1 if a force of dof i is between its limits, else 0, and the derivative of the clipped force by v."""
+    one, zero = constant_like(v, 1.0), v - v
+    if actions.shared.actuators[ACTUATOR_POINTS, i] == 0:
+        return one + zero, zero
+    upper, rise = force_on_curve(i, actions, v, k)
+    lower, fall = force_on_curve(i, actions, -v, k)
+    is_above, is_below = force >= upper, force <= -lower
+    slope = select(is_above, rise, select(is_below, fall, zero))
+    return select(is_above | is_below, zero, one + zero), slope

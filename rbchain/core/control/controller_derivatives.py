@@ -1,0 +1,293 @@
+"""Derivatives of the forces that controllers compute with their model: gravity compensation and computed torque.
+
+With the inverse dynamics ID and the mass matrix M of the controllers' model, without wrenches, springs and drag, but
+with the added mass and the buoyancy of still water:
+
+    gravity compensation:  F = ID(q, 0, 0),     dF/dq = dID/dq
+    computed torque:       F = ID(q, qd, a),    dF/dq = dID/dq - M KP,  dF/dqd = dID/dqd - M KD,  dF/dz = M KI
+
+a is the acceleration of the reference plus the feedback, and z are the integrals of the control errors. The derivative
+of a force at its limit is zero.
+
+If only some dofs c have computed torque, a is an input for these dofs and for the dofs with a prescribed acceleration.
+The accelerations a_o of the other dofs o follow from the actuator forces f of these dofs, without passive forces
+(hybrid dynamics). The derivatives of a by a change x of q, qd or z then follow from
+
+    M_oo da_o + M_oa da_a = df/dx - dID_o/dx,    da_c/dx = - KP, - KD or KI of dof c,    dF_c/dx = dID_c/dx + M_c da/dx.
+
+Source: Spong (1994), "Partial feedback linearization of underactuated mechanical systems"; Featherstone (2008),
+section 9.2.
+"""
+
+from ...compiling.jit import choose, is_given, kernel, routine
+from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD, inverse_dynamics_derivatives
+from ..algorithms.derivatives_in_water import add_derivatives_of_water
+from ..algorithms.hybrid import hybrid_dynamics
+from ..algorithms.lu import factorize, solve
+from ..forces.signals import SIGNAL_ACCELERATION
+from ..lanes.lanes import constant_like
+from ..loops.constraint_hooks import has_constraints
+from ..tree.layout import (
+    JOINT_MODEL_ACCELERATION,
+    JOINT_PRESCRIBED,
+    JOINT_QD,
+    JOINT_QDD,
+    SETTING_COMPENSATES,
+    SETTING_COMPUTES,
+    SETTING_EXTERNAL_FORCES,
+    apply_gravity,
+    remove_gravity,
+)
+from .drives import (
+    DRIVE_COMPENSATES_GRAVITY,
+    DRIVE_GAINS,
+    DRIVE_INTEGRAL,
+    DRIVE_KIND,
+    DRIVE_SIGNAL,
+    GAIN_KD,
+    GAIN_KI,
+    GAIN_KP,
+    KIND_COMPUTED_TORQUE,
+    PRESCRIBED_KINDS,
+    derivatives_of_actuator_force,
+    feedback,
+    is_below_limit,
+)
+
+# An index of `change_of_input` beside BY_Q and BY_QD.
+BY_INTEGRAL = 2
+
+
+@kernel
+def computes_some_torques(block):
+    """Whether some dofs have computed torque, and others do not."""
+    actions = block.loads.actions
+    if actions.settings[SETTING_COMPUTES] == 1:
+        for i in range(block.qd.shape[0]):
+            if actions.shared.drives[DRIVE_KIND, i] != KIND_COMPUTED_TORQUE:
+                return True
+    return False
+
+
+@kernel
+def accelerates_with_input(actions, i):
+    """Whether the acceleration of dof i is an input of the controllers' model under computed torque."""
+    kind = actions.shared.drives[DRIVE_KIND, i]
+    return kind == KIND_COMPUTED_TORQUE or kind in PRESCRIBED_KINDS
+
+
+@routine
+def differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k):
+    """Set `linear.derivatives` to those of the inverse dynamics of a model: of the mechanism or of the controllers.
+
+    Overwrites loads.tau.
+    """
+    derivatives, n = linear.derivatives, block.qd.shape[0]
+    for by in range(3):
+        for i in range(n):
+            for j in range(n):
+                derivatives[by, i, j, k] = constant_like(q, 0.0) * q[0, k]
+    inverse_dynamics_derivatives(model, q, qd, qdd, block.loads, derivatives, linear.dofs, block.work, k)
+
+
+@kernel
+def differentiate_controllers_model(block, q, qd, qdd, linear, k):
+    """Set `linear.derivatives` to those of the inverse dynamics of the controllers' model, with still water."""
+    model = block.loads.actions.model
+    differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k)
+    add_derivatives_of_water(model, block.loads, linear.derivatives, linear.dofs, block.work, k)
+
+
+@kernel
+def add_gravity_compensation(block, linear, y, k):
+    """Add the derivatives of gravity compensation to those of all forces."""
+    nq, n, actions = block.q.shape[0], block.qd.shape[0], block.loads.actions
+    for i in range(n):
+        linear.direction[i, k] = constant_like(y, 0.0) * y[0, k]
+    differentiate_controllers_model(block, y[:nq], linear.direction, linear.direction, linear, k)
+    for i in range(n):
+        if actions.shared.drives[DRIVE_COMPENSATES_GRAVITY, i] == 1:
+            varies = is_below_limit(i, block, y, k)
+            for j in range(n):
+                change = varies * linear.derivatives[BY_Q, i, j, k]
+                linear.of_forces[BY_Q, i, j, k] = linear.of_forces[BY_Q, i, j, k] + change
+
+
+@kernel
+def add_computed_torque(block, linear, y, k):
+    """Add the derivatives of computed torque to those of all forces, and store those by integrals in C.
+
+    If only some dofs have computed torque, reads the accelerations of the last dynamics, which must be those of y.
+    """
+    nq, n, actions = block.q.shape[0], block.qd.shape[0], block.loads.actions
+    drives = actions.shared.drives
+    for i in range(n):
+        if drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
+            acceleration = actions.values[drives[DRIVE_SIGNAL, i], SIGNAL_ACCELERATION, k]
+            linear.direction[i, k] = acceleration + feedback(i, block, y, k)
+        else:
+            linear.direction[i, k] = actions.joints[JOINT_MODEL_ACCELERATION, i, k]
+    differentiate_controllers_model(block, y[:nq], y[nq : nq + n], linear.direction, linear, k)
+    if computes_some_torques(block):
+        add_some_computed_torques(block, linear, y, k)
+    else:
+        add_all_computed_torques(block, linear, y, k)
+
+
+@kernel
+def add_all_computed_torques(block, linear, y, k):
+    """Add dID/dq - M KP and dID/dqd - M KD to the derivatives of all forces, and store M KI in C."""
+    nq, n, actions, of_forces = block.q.shape[0], block.qd.shape[0], block.loads.actions, linear.of_forces
+    drives, derivatives = actions.shared.drives, linear.derivatives
+    for i in range(n):
+        varies = is_below_limit(i, block, y, k)
+        for j in range(n):
+            gains, row, M = drives[DRIVE_GAINS, j], drives[DRIVE_INTEGRAL, j], derivatives[BY_INPUT, i, j, k]
+            by_q = derivatives[BY_Q, i, j, k] - M * actions.numbers[gains + GAIN_KP, k]
+            by_qd = derivatives[BY_QD, i, j, k] - M * actions.numbers[gains + GAIN_KD, k]
+            of_forces[BY_Q, i, j, k] = of_forces[BY_Q, i, j, k] + varies * by_q
+            of_forces[BY_QD, i, j, k] = of_forces[BY_QD, i, j, k] + varies * by_qd
+            if row >= 0:
+                linear.by_integral[i, row - nq - n, k] = varies * M * actions.numbers[gains + GAIN_KI, k]
+
+
+@routine
+def add_some_computed_torques(block, linear, y, k):
+    """Add the derivatives of computed torque of some dofs to those of all forces, and store those by integrals in C.
+
+    Reads the derivatives of the actuator forces of the other dofs. Overwrites `linear.factors` and `linear.pivots`.
+    """
+    n, actions, M = block.qd.shape[0], block.loads.actions, linear.derivatives[BY_INPUT]
+    zero = constant_like(y, 0.0)
+    factorize_other_dofs(actions, linear, k)
+    for j in range(n):
+        for by in range(2):
+            for i in range(n):
+                change = change_of_input(i, block, y, by, k) if i == j else zero * M[i, j, k]
+                if not accelerates_with_input(actions, i):
+                    change = change + (linear.of_forces[by, i, j, k] - linear.derivatives[by, i, j, k])
+                linear.direction[i, k] = change
+            solve(linear.factors, linear.pivots, linear.direction, k)
+            for i in range(n):
+                if actions.shared.drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
+                    change = linear.derivatives[by, i, j, k] + product_with_direction(i, M, linear, k)
+                    change = is_below_limit(i, block, y, k) * change
+                    linear.of_forces[by, i, j, k] = linear.of_forces[by, i, j, k] + change
+    store_integrals_of_some_torques(block, linear, y, k)
+
+
+@kernel
+def factorize_other_dofs(actions, linear, k):
+    """Factorise M, with a row of the unit matrix for each dof whose acceleration is an input."""
+    n, M = linear.pivots.shape[0], linear.derivatives[BY_INPUT]
+    zero, one = constant_like(M, 0.0), constant_like(M, 1.0)
+    for i in range(n):
+        is_input = accelerates_with_input(actions, i)
+        for j in range(n):
+            linear.factors[i, j, k] = zero * M[i, j, k] + (one if i == j else zero) if is_input else M[i, j, k]
+    factorize(linear.factors, linear.pivots, k)
+
+
+@kernel
+def store_integrals_of_some_torques(block, linear, y, k):
+    """Store the derivatives of computed torque of some dofs by the integrals of all dofs in C."""
+    nq, n, actions, M = block.q.shape[0], block.qd.shape[0], block.loads.actions, linear.derivatives[BY_INPUT]
+    for j in range(n):
+        row = actions.shared.drives[DRIVE_INTEGRAL, j]
+        if row >= 0:
+            for i in range(n):
+                change = change_of_input(i, block, y, BY_INTEGRAL, k)
+                linear.direction[i, k] = change if i == j else change - change
+            solve(linear.factors, linear.pivots, linear.direction, k)
+            for i in range(n):
+                if actions.shared.drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
+                    change = is_below_limit(i, block, y, k) * product_with_direction(i, M, linear, k)
+                    linear.by_integral[i, row - nq - n, k] = change
+
+
+@kernel
+def change_of_input(i, block, y, by, k):
+    """Return the derivative of the input of dof i of the controllers' model by its own position, velocity or integral.
+
+    The input is the acceleration of a dof with computed torque, and the actuator force of the other dofs.
+    """
+    actions = block.loads.actions
+    by_q, by_qd, by_integral = derivatives_of_actuator_force(i, block, y, k)
+    if actions.shared.drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
+        gains = actions.shared.drives[DRIVE_GAINS, i]
+        by_q, by_qd = -actions.numbers[gains + GAIN_KP, k], -actions.numbers[gains + GAIN_KD, k]
+        by_integral = actions.numbers[gains + GAIN_KI, k]
+    if by == BY_Q:
+        return by_q
+    return by_qd if by == BY_QD else by_integral
+
+
+@kernel
+def product_with_direction(i, M, linear, k):
+    """Return the product of row i of M and `linear.direction`."""
+    total = M[i, 0, k] * linear.direction[0, k]
+    for j in range(1, linear.direction.shape[0]):
+        total = total + M[i, j, k] * linear.direction[j, k]
+    return total
+
+
+@routine
+def store_responses_of_controllers(block, linear, y, k):
+    """Store dF_c/df, the derivatives of computed torques by the actuator forces of the other dofs, in `of_forces[0]`.
+
+    (n, n, lanes), with a column of zeros for each dof whose acceleration is an input. Overwrites loads.tau, JOINT_QD,
+    JOINT_QDD, JOINT_PRESCRIBED, R, V and A. Reads the forces of the last dynamics, which must be those of y.
+    """
+    n, actions, loads, responses = block.qd.shape[0], block.loads.actions, block.loads, linear.of_forces[0]
+    one, zero, joints = constant_like(y, 1.0), constant_like(y, 0.0), block.loads.actions.joints
+    actions.settings[SETTING_EXTERNAL_FORCES] = 0
+    remove_gravity(actions.model, block.work, k)
+    for j in range(n):
+        for i in range(n):
+            nothing = zero * y[0, k]
+            joints[JOINT_QD, i, k], joints[JOINT_QDD, i, k] = nothing, nothing
+            joints[JOINT_PRESCRIBED, i, k] = nothing + one if accelerates_with_input(actions, i) else nothing
+            loads.tau[i, k] = nothing + one if i == j else nothing
+        q, qd, qdd, prescribed = y[: block.q.shape[0]], joints[JOINT_QD], joints[JOINT_QDD], joints[JOINT_PRESCRIBED]
+        hybrid_dynamics(actions.model, q, qd, loads, qdd, prescribed, block.work, k)
+        for i in range(n):
+            is_response = actions.shared.drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE
+            is_response = is_response and not accelerates_with_input(actions, j)
+            response = is_below_limit(i, block, y, k) * loads.tau[i, k]
+            responses[i, j, k] = response if is_response else zero * response
+    actions.settings[SETTING_EXTERNAL_FORCES] = 1
+    apply_gravity(block.model, block.work, k)
+
+
+@kernel
+def add_derivatives_of_both(block, linear, y, k):
+    """Add the derivatives of the forces of controllers to `linear.of_forces` and `linear.by_integral`.
+
+    Before, these are the derivatives of user forces, on which the accelerations of the controllers' model depend.
+    Overwrites `linear.derivatives`, `linear.direction` and loads.tau and, for computed torque of some dofs,
+    `linear.factors` and `linear.pivots`.
+    """
+    actions = block.loads.actions
+    if actions.settings[SETTING_COMPENSATES] == 0 and actions.settings[SETTING_COMPUTES] == 0:
+        return
+    actions.settings[SETTING_EXTERNAL_FORCES] = 0
+    apply_gravity(actions.model, block.work, k)
+    if actions.settings[SETTING_COMPENSATES] == 1:
+        add_gravity_compensation(block, linear, y, k)
+    if actions.settings[SETTING_COMPUTES] == 1:
+        add_computed_torque(block, linear, y, k)
+    actions.settings[SETTING_EXTERNAL_FORCES] = 1
+    apply_gravity(block.model, block.work, k)
+
+
+def _has_controllers_with_model(block, *_):
+    """Whether a controller may use its model: not in closed chains."""
+    return is_given(block, "loads", "actions") and not has_constraints(block)
+
+
+# Add the derivatives of the forces of controllers.
+add_derivatives_of_controllers = choose(
+    _has_controllers_with_model,
+    add_derivatives_of_both,
+    lambda block, linear, y, k: None,
+)

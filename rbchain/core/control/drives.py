@@ -1,0 +1,486 @@
+"""Drives: compute actuator forces, prescribed motions and the dynamics under them, to obtain the rate of a state.
+
+A drive sets the actuator force of a dof, or prescribes its motion. Hybrid dynamics computes the force that a prescribed
+motion requires. Gravity compensation and computed torque run additional sweeps with the model of the controllers,
+without passive joint forces, wrenches and drag.
+"""
+
+from ...compiling.jit import choose, kernel, routine
+from ..algorithms.hybrid import hybrid_dynamics
+from ..contacts.contact_rates import add_contact_forces
+from ..forces.passive import (
+    exact_passive_stiffness_and_damping,
+    passive_force,
+    passive_stiffness_and_damping,
+)
+from ..forces.signals import SIGNAL_ACCELERATION, SIGNAL_RATE, SIGNAL_VALUE, evaluate_signals
+from ..lanes.lanes import constant_like, select
+from ..loops.constraint_hooks import forward_dynamics_of_block, hybrid_dynamics_of_block
+from ..tree.kinematics import position_rates
+from ..tree.layout import (
+    CALLS_ALLOWED,
+    FAILED_USER_DERIVATIVES,
+    FAILED_USER_FORCES,
+    JOINT_ACTUATOR_FORCE,
+    JOINT_COMPUTED_TORQUE,
+    JOINT_CONSTANT_FORCE,
+    JOINT_DAMPING,
+    JOINT_GRAVITY_FORCE,
+    JOINT_IMPLICIT_INERTIA,
+    JOINT_MODEL_ACCELERATION,
+    JOINT_PASSIVE_FORCE,
+    JOINT_PRESCRIBED,
+    JOINT_QD,
+    JOINT_QDD,
+    JOINT_STEP_LENGTH,
+    JOINT_STIFFNESS,
+    JOINT_USER_FORCE,
+    SETTING_COMPENSATES,
+    SETTING_COMPUTES,
+    SETTING_DERIVATIVES,
+    SETTING_EXTERNAL_FORCES,
+    SETTING_FUNCTION,
+    SETTING_FUNCTION_COUNT,
+    SETTING_FUNCTION_NUMBERS,
+    SETTING_HYBRID,
+    SETTING_IMPLICIT,
+    SETTING_SAMPLED_GROUP,
+    apply_gravity,
+)
+from ..tree.sampler_layout import CHANNEL_GROUP, actions_have_samplers, actions_have_targets
+from .actuators import (
+    actions_have_lags,
+    clip_to_curve,
+    has_actuators,
+    lagged_output,
+    place_on_curve,
+    sum_of_held_outputs,
+)
+from .callbacks import call, store_failed_call
+
+# Rows of `SharedActions.drives`, one column for each degree of freedom.
+DRIVE_KIND = 0
+DRIVE_SIGNAL = 1  # column of the signal that is its force, or that it follows
+DRIVE_GAINS = 2  # index of its KP in `BlockActions.numbers`; KI, KD and LIMIT follow
+DRIVE_INTEGRAL = 3  # the row of the state that integrates the error, or -1
+DRIVE_COMPENSATES_GRAVITY = 4  # 1 if it adds the force that balances gravity
+DRIVE_FOLLOWS_TARGET = 5  # 1 if its reference is the target of a sampled controller
+DRIVE_ROWS = 6
+(
+    KIND_NONE,
+    KIND_FORCE,
+    KIND_PRESCRIBED_ACCELERATION,
+    KIND_PRESCRIBED_VELOCITY,
+    KIND_PRESCRIBED_POSITION,
+    KIND_PID,
+    KIND_COMPUTED_TORQUE,
+    KIND_HELD,  # the output of a sampled controller
+) = range(8)
+PRESCRIBED_KINDS = (KIND_PRESCRIBED_ACCELERATION, KIND_PRESCRIBED_VELOCITY, KIND_PRESCRIBED_POSITION)
+GAIN_KP, GAIN_KI, GAIN_KD, GAIN_LIMIT = 0, 1, 2, 3
+
+# The sweeps of an evaluation: gravity compensation, computed torque, and the motion itself.
+GRAVITY_SWEEP, COMPUTED_TORQUE_SWEEP, MOTION_SWEEP = 0, 1, 2
+
+
+@kernel
+def kind_of_controller(actions, i):
+    """Return the kind of the drive of dof i: that of a sampled controller while its group computes outputs."""
+    samplers = actions.shared.samplers
+    if actions.settings[SETTING_SAMPLED_GROUP] == samplers.channels[CHANNEL_GROUP, i] + 1:
+        return samplers.drives[DRIVE_KIND, i]
+    return actions.shared.drives[DRIVE_KIND, i]
+
+
+# The kind of the drive of dof i.
+drive_kind = choose(actions_have_samplers, kind_of_controller, lambda actions, i: actions.shared.drives[DRIVE_KIND, i])
+
+
+# The force of dof i that follows from the outputs of sampled controllers: their sum, or behind the lag of an actuator.
+force_of_outputs = choose(
+    lambda i, actions, k: actions_have_lags(actions),
+    lambda i, actions, k: lagged_output(i, actions, actions.time[0, k], k),
+    sum_of_held_outputs,
+)
+
+# Add the outputs of sampled controllers to the force of dof i.
+add_held_outputs = choose(
+    lambda i, force, actions, k: actions_have_samplers(actions),
+    lambda i, force, actions, k: force + force_of_outputs(i, actions, k),
+    lambda i, force, actions, k: force,
+)
+
+# Add KI times the integral of a sampled controller to its output.
+add_integral_of_samples = choose(
+    lambda i, total, gain, actions, k: actions_have_samplers(actions),
+    lambda i, total, gain, actions, k: total + gain * actions.sampled.integrals[i, k],
+    lambda i, total, gain, actions, k: total,
+)
+
+
+@routine
+def rate_under_actions(block, y, t, rate, k):
+    """Compute the rate of the state y = (q, qd, integrals of errors) at time t, in s, under drives and wrenches.
+
+    Overwrites the prescribed positions and velocities in y.
+    """
+    actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
+    q, qd = y[:nq], y[nq : nq + n]
+    actions.time[0, k] = t
+    evaluate_signals(actions, k)
+    for i in range(n):
+        set_prescribed_state(i, block.model, actions, q, qd, k)
+        actions.joints[JOINT_PASSIVE_FORCE, i, k] = passive_force(i, block.model, q, qd, k)
+    position_rates(block.model, q, qd, rate[:nq], k)
+    if actions.settings[SETTING_FUNCTION] != 0:
+        for lane in range(actions.time.shape[1]):
+            call_user_forces(actions, nq, n, y, lane)
+    for sweep in range(3):
+        if (
+            sweep == MOTION_SWEEP
+            or actions.settings[SETTING_COMPENSATES if sweep == GRAVITY_SWEEP else SETTING_COMPUTES] == 1
+        ):
+            sweep_under_actions(sweep, block, y, k)
+    for i in range(n):
+        rate[nq + i, k] = actions.joints[JOINT_QDD, i, k]
+        row = actions.shared.drives[DRIVE_INTEGRAL, i]
+        if row >= 0:
+            s = actions.shared.drives[DRIVE_SIGNAL, i]
+            rate[row, k] = reference(actions, s, SIGNAL_VALUE, i, k) - q[block.model.coordinate[i], k]
+    add_contact_forces(block, y, rate, k)
+
+
+@kernel
+def sweep_under_actions(sweep, block, y, k):
+    """Run one sweep: the motion with the model of the mechanism, the other sweeps with the model of the controllers."""
+    actions, joints, nq, n = block.loads.actions, block.loads.actions.joints, block.q.shape[0], block.qd.shape[0]
+    actions.settings[SETTING_EXTERNAL_FORCES] = 1 if sweep == MOTION_SWEEP else 0
+    model = block.model if sweep == MOTION_SWEEP else actions.model
+    if actions.settings[SETTING_COMPENSATES] == 1 or actions.settings[SETTING_COMPUTES] == 1:
+        apply_gravity(model, block.work, k)
+    for i in range(n):
+        set_joint_command(i, sweep, block, y, k)
+    if sweep == MOTION_SWEEP and actions.settings[SETTING_IMPLICIT] == 1:
+        store_stiffness_and_damping(block, y, k)
+        for i in range(n):
+            apply_implicit_terms(i, block, y[nq + i, k], k)
+    q, qdd = y[:nq], joints[JOINT_QDD]
+    if sweep == MOTION_SWEEP and actions.settings[SETTING_HYBRID] == 0:
+        forward_dynamics_of_block(block, q, y[nq : nq + n], qdd, k)
+        return
+    if sweep == MOTION_SWEEP:
+        hybrid_dynamics_of_block(block, q, joints[JOINT_QD], qdd, joints[JOINT_PRESCRIBED], k)
+    else:  # controllers do not know the constraints
+        hybrid_dynamics(model, q, joints[JOINT_QD], block.loads, qdd, joints[JOINT_PRESCRIBED], block.work, k)
+    for i in range(n):
+        store_sweep_result(i, sweep, block, k)
+
+
+@kernel
+def set_prescribed_state(i, model, actions, q, qd, k):
+    """Set the prescribed position and velocity of dof i in q and qd, if it has any."""
+    kind, s = actions.shared.drives[DRIVE_KIND, i], actions.shared.drives[DRIVE_SIGNAL, i]
+    if kind == KIND_PRESCRIBED_POSITION:
+        q[model.coordinate[i], k] = actions.values[s, SIGNAL_VALUE, k]
+        qd[i, k] = actions.values[s, SIGNAL_RATE, k]
+    elif kind == KIND_PRESCRIBED_VELOCITY:
+        qd[i, k] = actions.values[s, SIGNAL_VALUE, k]
+
+
+@kernel
+def store_stiffness_and_damping(block, y, k):
+    """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID force.
+
+    A PID force at its limit is constant and adds nothing. A force on the torque-speed curve of an actuator adds the
+    damping of the curve.
+    """
+    actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
+    q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
+    for i in range(block.qd.shape[0]):
+        stiffness, damping = passive_stiffness_and_damping(i, model, q, qd, k)
+        if actions.shared.drives[DRIVE_KIND, i] == KIND_PID:
+            gains, force = actions.shared.drives[DRIVE_GAINS, i], actions.joints[JOINT_ACTUATOR_FORCE, i, k]
+            varies = limit_to_curve(i, abs(force) < actions.numbers[gains + GAIN_LIMIT, k], block, y, k)
+            kp, kd = actions.numbers[gains + GAIN_KP, k], actions.numbers[gains + GAIN_KD, k]
+            stiffness = stiffness + select(varies, kp, kp - kp)
+            damping = damping + select(varies, kd, kd - kd)
+        actions.joints[JOINT_STIFFNESS, i, k] = stiffness
+        actions.joints[JOINT_DAMPING, i, k] = add_damping_of_curve(i, damping, block, y, k)
+
+
+@kernel
+def call_user_forces(actions, nq, n, y, lane):
+    """Call the user function for joint forces with the state of one lane, and store its results."""
+    for j in range(n):
+        actions.joints[JOINT_USER_FORCE, j, lane] = constant_like(actions.joints, 0.0)
+    if actions.failures[lane] != CALLS_ALLOWED:
+        return
+    out = nq + n + actions.settings[SETTING_FUNCTION_COUNT]
+    if call_user_function(actions, actions.settings[SETTING_FUNCTION], nq, n, n, y, lane) != 0:
+        store_failed_call(actions, FAILED_USER_FORCES, float(actions.time[0, lane]), y, lane)
+        return
+    for j in range(n):
+        actions.joints[JOINT_USER_FORCE, j, lane] = constant_like(actions.joints, actions.call_arguments[out + j])
+
+
+@kernel
+def call_user_function(actions, address, nq, n, results, y, lane):
+    """Call a function of UserForces with the state of one lane. It writes `results` numbers after its arguments.
+
+    Returns 0, or 1 if the function raised an exception.
+    """
+    memory, first, count = (
+        actions.call_arguments,
+        actions.settings[SETTING_FUNCTION_NUMBERS],
+        actions.settings[SETTING_FUNCTION_COUNT],
+    )
+    parameters = nq + n
+    out = parameters + count
+    for j in range(nq + n):
+        memory[j] = y[j, lane]
+    for j in range(count):
+        memory[parameters + j] = actions.numbers[first + j, lane]
+    for j in range(results):
+        memory[out + j] = 0.0
+    t, end = float(actions.time[0, lane]), out + results
+    return call(address, t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out:end])
+
+
+@kernel
+def call_user_derivatives(actions, nq, n, y, derivatives, lane):
+    """Call the user function for the derivatives of its joint forces, and add them to derivatives (2, n, n, lanes)."""
+    if actions.failures[lane] != CALLS_ALLOWED:
+        return
+    out = nq + n + actions.settings[SETTING_FUNCTION_COUNT]
+    if call_user_function(actions, actions.settings[SETTING_DERIVATIVES], nq, n, 2 * n * n, y, lane) != 0:
+        store_failed_call(actions, FAILED_USER_DERIVATIVES, float(actions.time[0, lane]), y, lane)
+        return
+    for by in range(2):
+        for i in range(n):
+            for j in range(n):
+                entry = constant_like(derivatives, actions.call_arguments[out + (by * n + i) * n + j])
+                derivatives[by, i, j, lane] = derivatives[by, i, j, lane] + entry
+
+
+@kernel
+def is_below_limit_of_drive(i, block, y, k):
+    """Return 1 if the force of dof i is below the limit of its drive, so that it varies with its input; else 0."""
+    actions = block.loads.actions
+    one = constant_like(y, 1.0) + constant_like(y, 0.0) * y[0, k]
+    if actions.shared.drives[DRIVE_KIND, i] == KIND_NONE:
+        return one
+    limit = actions.numbers[actions.shared.drives[DRIVE_GAINS, i] + GAIN_LIMIT, k]
+    return select(abs(force_of_drive(i, block, y, k)) < limit, one, one - one)
+
+
+@kernel
+def state_of_curve(i, block, y, k):
+    """Return 1 if the force of dof i is inside its torque-speed curve, else 0, and its derivative on the curve."""
+    return place_on_curve(i, block.loads.actions, force_of_drive(i, block, y, k), y[block.q.shape[0] + i, k], k)
+
+
+@kernel
+def is_inside_curve(i, varies, block, y, k):
+    """Whether a force that varies with its input is also inside the torque-speed curve of dof i."""
+    inside, _ = state_of_curve(i, block, y, k)
+    return varies & (inside > constant_like(y, 0.0))
+
+
+@kernel
+def add_damping_on_curve(i, damping, block, y, k):
+    """Add the damping of the torque-speed curve of dof i, if its force is on the curve; negative damping is omitted."""
+    _, slope = state_of_curve(i, block, y, k)
+    return damping + max(-slope, slope - slope)
+
+
+# Whether a force of dof i that varies with its input is also inside a torque-speed curve.
+limit_to_curve = choose(
+    lambda i, varies, block, y, k: has_actuators(block), is_inside_curve, lambda i, varies, block, y, k: varies
+)
+
+# Add the damping of a torque-speed curve to that of dof i.
+add_damping_of_curve = choose(
+    lambda i, damping, block, y, k: has_actuators(block),
+    add_damping_on_curve,
+    lambda i, damping, block, y, k: damping,
+)
+
+# Return 1 if the actuator force of dof i is below its limits, so that it varies with its input, else 0.
+is_below_limit = choose(
+    lambda i, block, y, k: has_actuators(block),
+    lambda i, block, y, k: is_below_limit_of_drive(i, block, y, k) * state_of_curve(i, block, y, k)[0],
+    is_below_limit_of_drive,
+)
+
+
+@kernel
+def set_joint_command(i, sweep, block, y, k):
+    """Set the inputs of dof i for a sweep: its velocity, and its force or its prescribed acceleration.
+
+    In the gravity sweep the mechanism is held at rest. In the computed-torque sweep the acceleration of a dof with
+    computed torque is that of its signal plus feedback.
+    """
+    actions, joints = block.loads.actions, block.loads.actions.joints
+    kind = drive_kind(actions, i)
+    zero, one, v = constant_like(joints, 0.0), constant_like(joints, 1.0), y[block.q.shape[0] + i, k]
+    if actions.settings[SETTING_IMPLICIT] == 1:
+        joints[JOINT_IMPLICIT_INERTIA, i, k] = zero
+    if sweep == GRAVITY_SWEEP:
+        joints[JOINT_QD, i, k] = zero
+        joints[JOINT_PRESCRIBED, i, k] = one
+        joints[JOINT_QDD, i, k] = zero
+        return
+    joints[JOINT_QD, i, k] = v
+    is_prescribed = kind in PRESCRIBED_KINDS
+    joints[JOINT_PRESCRIBED, i, k] = (
+        one if is_prescribed or (kind == KIND_COMPUTED_TORQUE and sweep == COMPUTED_TORQUE_SWEEP) else zero
+    )
+    if is_prescribed:
+        order = (
+            SIGNAL_VALUE
+            if kind == KIND_PRESCRIBED_ACCELERATION
+            else SIGNAL_RATE
+            if kind == KIND_PRESCRIBED_VELOCITY
+            else SIGNAL_ACCELERATION
+        )
+        joints[JOINT_QDD, i, k] = actions.values[actions.shared.drives[DRIVE_SIGNAL, i], order, k]
+    elif kind == KIND_COMPUTED_TORQUE and sweep == COMPUTED_TORQUE_SWEEP:
+        s = actions.shared.drives[DRIVE_SIGNAL, i]
+        joints[JOINT_QDD, i, k] = actions.values[s, SIGNAL_ACCELERATION, k] + feedback(i, block, y, k)
+    else:
+        force = actuator_force(i, block, y, k)
+        joints[JOINT_ACTUATOR_FORCE, i, k] = force
+        block.loads.tau[i, k] = force
+        if sweep == MOTION_SWEEP:
+            block.loads.tau[i, k] = force + joints[JOINT_PASSIVE_FORCE, i, k]
+
+
+@kernel
+def reference_or_target(actions, s, order, i, k):
+    """Return the reference of dof i or its rate: those of signal s, and the held target, for which the signal is 0."""
+    channel, value = actions.shared.samplers.targets[order, i], actions.values[s, order, k]
+    return value if channel < 0 else value + actions.sampled.held[channel, k]
+
+
+# The reference of dof i (order SIGNAL_VALUE) or its rate (SIGNAL_RATE).
+reference = choose(
+    actions_have_targets, reference_or_target, lambda actions, s, order, i, k: actions.values[s, order, k]
+)
+
+
+@kernel
+def feedback(i, block, y, k):
+    """Compute KP e + KI (integral of e) + KD de/dt for dof i, with the position error e = reference - q."""
+    actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
+    s, gains, row = (
+        actions.shared.drives[DRIVE_SIGNAL, i],
+        actions.shared.drives[DRIVE_GAINS, i],
+        actions.shared.drives[DRIVE_INTEGRAL, i],
+    )
+    error = reference(actions, s, SIGNAL_VALUE, i, k) - y[model.coordinate[i], k]
+    rate = reference(actions, s, SIGNAL_RATE, i, k) - y[nq + i, k]
+    total = actions.numbers[gains + GAIN_KP, k] * error + actions.numbers[gains + GAIN_KD, k] * rate
+    if row >= 0:
+        total = total + actions.numbers[gains + GAIN_KI, k] * y[row, k]
+    return add_integral_of_samples(i, total, actions.numbers[gains + GAIN_KI, k], actions, k)
+
+
+@kernel
+def force_of_drive(i, block, y, k):
+    """Compute the force of dof i, N m or N: constant, user, drive and gravity force, clipped to the limit of its drive.
+
+    It includes the outputs of sampled controllers. A dof without a drive has no limit.
+    """
+    actions, joints = block.loads.actions, block.loads.actions.joints
+    kind, gains = actions.shared.drives[DRIVE_KIND, i], actions.shared.drives[DRIVE_GAINS, i]
+    force = joints[JOINT_CONSTANT_FORCE, i, k]
+    if actions.settings[SETTING_FUNCTION] != 0:
+        force = force + joints[JOINT_USER_FORCE, i, k]
+    force = add_held_outputs(i, force, actions, k)
+    if kind == KIND_NONE:
+        return force
+    if kind == KIND_FORCE:
+        force = force + actions.values[actions.shared.drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, k]
+    elif kind == KIND_PID:
+        force = force + feedback(i, block, y, k)
+    elif kind == KIND_COMPUTED_TORQUE:
+        force = force + joints[JOINT_COMPUTED_TORQUE, i, k]
+    if actions.shared.drives[DRIVE_COMPENSATES_GRAVITY, i] == 1:
+        force = force + joints[JOINT_GRAVITY_FORCE, i, k]
+    limit = actions.numbers[gains + GAIN_LIMIT, k]
+    return min(max(force, -limit), limit)
+
+
+# The actuator force of dof i, N m or N: that of its drive, clipped to the torque-speed curve of an actuator.
+actuator_force = choose(
+    lambda i, block, y, k: has_actuators(block),
+    lambda i, block, y, k: clip_to_curve(
+        i, block.loads.actions, force_of_drive(i, block, y, k), y[block.q.shape[0] + i, k], k
+    ),
+    force_of_drive,
+)
+
+
+@kernel
+def derivatives_of_drive(i, block, y, k):
+    """Return the derivatives of the force of a PID drive; zero for all other drives, and for a force at its limit."""
+    actions = block.loads.actions
+    if actions.shared.drives[DRIVE_KIND, i] != KIND_PID:
+        zero = constant_like(y, 0.0) * y[0, k]
+        return zero, zero, zero
+    gains, factor = actions.shared.drives[DRIVE_GAINS, i], is_below_limit(i, block, y, k)
+    return (
+        -(factor * actions.numbers[gains + GAIN_KP, k]),
+        -(factor * actions.numbers[gains + GAIN_KD, k]),
+        factor * actions.numbers[gains + GAIN_KI, k],
+    )
+
+
+@kernel
+def derivatives_with_curve(i, block, y, k):
+    """Return the derivatives of the force of a drive, with that of the torque-speed curve if its force is on it."""
+    by_q, by_qd, by_integral = derivatives_of_drive(i, block, y, k)
+    _, slope = state_of_curve(i, block, y, k)
+    return by_q, by_qd + slope, by_integral
+
+
+# The derivatives of the actuator force of dof i with respect to its position, its velocity and its integral. They do
+# not include the forces that controllers compute with their model, and those of user functions.
+derivatives_of_actuator_force = choose(
+    lambda i, block, y, k: has_actuators(block), derivatives_with_curve, derivatives_of_drive
+)
+
+
+@kernel
+def derivatives_of_joint_force(i, block, y, k):
+    """Return the derivatives of the passive and the actuator force of dof i, as `derivatives_of_actuator_force`."""
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    stiffness, damping = exact_passive_stiffness_and_damping(i, block.model, y[:nq], y[nq : nq + n], k)
+    by_q, by_qd, by_integral = derivatives_of_actuator_force(i, block, y, k)
+    return by_q - stiffness, by_qd - damping, by_integral
+
+
+@kernel
+def apply_implicit_terms(i, block, v, k):
+    """Add the implicit terms of a step of length h for dof i: (M + h D + h^2 K) qdd = tau - h K qd.
+
+    K is the stiffness and D the damping of the dof, v its velocity.
+    """
+    joints = block.loads.actions.joints
+    h, stiffness = joints[JOINT_STEP_LENGTH, 0, k], joints[JOINT_STIFFNESS, i, k]
+    joints[JOINT_IMPLICIT_INERTIA, i, k] = h * (joints[JOINT_DAMPING, i, k] + h * stiffness)
+    block.loads.tau[i, k] = block.loads.tau[i, k] - h * stiffness * v
+
+
+@kernel
+def store_sweep_result(i, sweep, block, k):
+    """Store the force that a sweep has computed for dof i: gravity force, computed torque or prescribed motion."""
+    actions, force = block.loads.actions, block.loads.tau[i, k]
+    joints, kind = actions.joints, drive_kind(actions, i)
+    if sweep == GRAVITY_SWEEP:
+        joints[JOINT_GRAVITY_FORCE, i, k] = force
+    elif sweep == COMPUTED_TORQUE_SWEEP:
+        joints[JOINT_COMPUTED_TORQUE, i, k] = force
+        joints[JOINT_MODEL_ACCELERATION, i, k] = joints[JOINT_QDD, i, k]
+    elif kind in PRESCRIBED_KINDS:
+        joints[JOINT_ACTUATOR_FORCE, i, k] = force - joints[JOINT_PASSIVE_FORCE, i, k]

@@ -1,0 +1,146 @@
+"""Clocks of sampled controllers: the instants at which they compute outputs, and at which outputs begin to act.
+
+Instant i of a group is at phase + i period. The controllers use the state that was measured one latency before. Their
+outputs act from one delay after the instant on, and are held until the next outputs act. They are zero before that.
+"""
+
+import math
+
+from ...compiling.jit import choose, kernel
+from ..forces.signal_breaks import RELATIVE_ROUND_OFF, is_reached
+from ..lanes.lanes import constant_like
+from ..tree.sampler_layout import (
+    CHANNEL_GROUP,
+    CLOCK_PERIOD,
+    CLOCK_PHASE,
+    COUNT_ACTING,
+    COUNT_NEXT,
+    FLAG_HAS_CHANGED,
+    GROUP_DELAY,
+    GROUP_STATE,
+    GROUP_STATE_COUNT,
+    GROUP_STATE_NUMBERS,
+    SENSOR_NUMBERS,
+    TARGET_POSITION,
+    actions_have_samplers,
+    has_samplers,
+    has_targets,
+)
+from .actuators import begin_lags, restart_lags
+
+# A measurement that is due before the start by less than this fraction of the period is due at the start.
+START_TOLERANCE = 1e-9
+
+
+@kernel
+def delay_and_latency(actions, g, lane):
+    """Return the delay and the latency of a group for the sample in a lane, s."""
+    shared = actions.shared
+    row, column = min(actions.sample[lane], shared.numbers.shape[0] - 1), shared.samplers.groups[GROUP_DELAY, g]
+    return shared.numbers[row, column], shared.numbers[row, column + 1]
+
+
+@kernel
+def instant(actions, g, index):
+    """Return the time of an instant of a group, s."""
+    clocks = actions.shared.samplers.clocks
+    return clocks[CLOCK_PHASE, g] + index * clocks[CLOCK_PERIOD, g]
+
+
+@kernel
+def set_next_stop(actions, g, lane):
+    """Compute the next time at which a group measures, or at which an output begins to act."""
+    sampled, (delay, latency) = actions.sampled, delay_and_latency(actions, g, lane)
+    following, acting = sampled.counts[COUNT_NEXT, g, lane], sampled.counts[COUNT_ACTING, g, lane]
+    stop = instant(actions, g, following) - latency
+    if acting < following:
+        stop = min(stop, instant(actions, g, acting) + delay)
+    sampled.stops[g, lane] = stop
+
+
+@kernel
+def is_measurement_due(actions, g, t, lane):
+    """Whether a group measures at time t or before."""
+    _, latency = delay_and_latency(actions, g, lane)
+    return is_reached(instant(actions, g, actions.sampled.counts[COUNT_NEXT, g, lane]) - latency, t)
+
+
+@kernel
+def hold_due_outputs(actions, g, t, lane):
+    """Let the outputs of a group act that are due at time t or before."""
+    sampled, channels, (delay, _) = (
+        actions.sampled,
+        actions.shared.samplers.channels,
+        delay_and_latency(actions, g, lane),
+    )
+    while sampled.counts[COUNT_ACTING, g, lane] < sampled.counts[COUNT_NEXT, g, lane]:
+        acting = sampled.counts[COUNT_ACTING, g, lane]
+        if not is_reached(instant(actions, g, acting) + delay, t):
+            break
+        restart_lags(actions, t, lane)
+        for c in range(channels.shape[1]):
+            if channels[CHANNEL_GROUP, c] == g:
+                sampled.held[c, lane] = sampled.queue[acting % sampled.queue.shape[0], c, lane]
+        sampled.counts[COUNT_ACTING, g, lane] = acting + 1
+
+
+@kernel
+def begin_sample(actions, lane):
+    """Reset the sampled controllers of a lane with a new sample. Its first instants are those with a measurement."""
+    sampled, samplers = actions.sampled, actions.shared.samplers
+    for c in range(sampled.held.shape[0]):
+        sampled.held[c, lane] = constant_like(sampled.held, 0.0)
+        sampled.computed[c, lane] = constant_like(sampled.held, 0.0)
+    for i in range(sampled.integrals.shape[0]):
+        sampled.integrals[i, lane] = constant_like(sampled.integrals, 0.0)
+    row = min(actions.sample[lane], actions.shared.numbers.shape[0] - 1)
+    for s in range(sampled.positions.shape[0]):
+        sampled.positions[s, lane] = constant_like(sampled.positions, math.nan)
+        at = samplers.sensors[SENSOR_NUMBERS, s]
+        sampled.deviations[s, lane] = actions.shared.numbers[row, at + 2]
+        sampled.sample_numbers[s, lane] = actions.shared.numbers[row, at + 3]
+    begin_lags(actions, lane)
+    sampled.flags[FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 0.0)
+    for g in range(samplers.groups.shape[1]):
+        for j in range(samplers.groups[GROUP_STATE_COUNT, g]):
+            value = actions.numbers[samplers.groups[GROUP_STATE_NUMBERS, g] + j, lane]
+            sampled.states[samplers.groups[GROUP_STATE, g] + j, lane] = value
+        _, latency = delay_and_latency(actions, g, lane)
+        wait = (latency - samplers.clocks[CLOCK_PHASE, g]) / samplers.clocks[CLOCK_PERIOD, g]
+        first = max(0, int(math.ceil(wait - START_TOLERANCE)))  # noqa: RUF046 (Numba's is a float)
+        sampled.counts[COUNT_NEXT, g, lane] = first
+        sampled.counts[COUNT_ACTING, g, lane] = first
+        set_next_stop(actions, g, lane)
+
+
+@kernel
+def hold_initial_position(block, y, lane):
+    """Set the targets of positions to the initial positions in y, which are held until the first outputs act."""
+    sampled, targets = block.loads.actions.sampled, block.loads.actions.shared.samplers.targets
+    for i in range(targets.shape[1]):
+        channel = targets[TARGET_POSITION, i]
+        if channel >= 0:
+            sampled.held[channel, lane] = y[block.model.coordinate[i], lane]
+            sampled.computed[channel, lane] = y[block.model.coordinate[i], lane]
+
+
+# Set the targets of a lane with a new sample.
+begin_targets = choose(has_targets, hold_initial_position, lambda block, y, lane: None)
+
+
+# Reset the sampled controllers of a lane with a new sample.
+begin_samplers = choose(actions_have_samplers, begin_sample, lambda actions, lane: None)
+
+
+@kernel
+def earliest_stop(block, until, lane):
+    """Return the first stop of all groups, or `until` if that is earlier."""
+    stops, first = block.loads.actions.sampled.stops, until
+    for g in range(stops.shape[0]):
+        if stops[g, lane] < first * (1.0 - RELATIVE_ROUND_OFF):
+            first = stops[g, lane]
+    return first
+
+
+# The time at which a step that may last until another time has to end for sampled controllers.
+limit_to_stops = choose(has_samplers, earliest_stop, lambda block, until, lane: until)

@@ -1,0 +1,1 @@
+"""Values of SIMD lanes: arithmetic, memory, trigonometric functions, norms and random numbers."""

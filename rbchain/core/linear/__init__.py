@@ -1,0 +1,1 @@
+"""Linearised rates, Jacobians and sensitivities."""

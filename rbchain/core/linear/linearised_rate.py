@@ -1,0 +1,441 @@
+"""The derivatives of the rate of a state, and the matrix of a linearly implicit step.
+
+The state y consists of the positions q, the velocities qd and the integrals z of control errors. With N(q) of
+`position_rates`, its rate is
+
+    q' = N(q) qd,   qd' = qdd(t, q, qd, z),   z' = r(t) - q of the dof.
+
+A linearly implicit step of length h solves systems (a - J) (u, w, p) = (r, s, m) for the increments of q, qd and z. J
+is the Jacobian of the rate, and a = 1 / (gamma h). The first and the last row are solved for u and p. One equation for
+each dof remains,
+
+    (a M + D + K X + C E / a^2) w = M s - K T u_0 + C p_0,
+    u_0 = H r,   H = (a - dq'/dq)^-1,   p_0 = (m - u_0) / a,   X = T H N,
+
+with K = - M dqdd/dq, D = - M dqdd/dqd and C = M dqdd/dz. K is a derivative on the tangent space, in the directions of
+the velocities, and T of `tangents_of_rates` computes these directions from an increment of q. E selects the dof of each
+integral. X is diagonal, 1 / a, except for the blocks of spherical and free joints. For a quaternion, dq'/dq is a skew
+matrix G with G^2 = -|omega|^2 / 4, therefore H = (a + G) / (a^2 + |omega|^2 / 4).
+
+If the forces have known derivatives, M is the mass matrix. For open trees with the joint forces tau of
+`inverse_dynamics` at the accelerations qdd of the state, including those of water, and the sum F(q, qd) of all other
+joint forces,
+
+    K = dtau/dq - dF/dq,   D = dtau/dqd - dF/dqd.
+
+The passive force and the drive of a dof depend on its own state only, except for the forces that controllers compute
+with their model (`controller_derivatives`). For closed chains, the derivatives of the forces J^T lambda are subtracted
+from K. Let c be the accelerations of the rows, and X = (J M^-1 J^T)^-1 J. From M dqdd = J^T dlambda - K dq - D dqd +
+C dz and dc = 0 follow the derivatives of the constrained accelerations, with which the equations above hold without
+multipliers (`constrained_derivatives`):
+
+    K - X^T (J M^-1 K - dc/dq),   D - X^T (J M^-1 D - dc/dqd),   C - X^T J M^-1 C.
+
+They hold for all changes of the state, because stages of a step do not satisfy the constraints exactly. The equation
+of a dof with a prescribed acceleration has no forces: its row of M is that of the unit matrix, and its
+rows of K, D and C are zero. Its column of K is zero if its position is prescribed, and its column of D if its position
+or its velocity is.
+
+If the derivatives of a user function are not known, or contacts act, M is the unit matrix, and K, D and C are central
+differences of the accelerations.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...compiling.jit import choose, is_given, kernel, routine
+from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
+from ..algorithms.derivatives_between_bodies import derivatives_between_bodies
+from ..algorithms.derivatives_in_water import add_derivatives_of_water
+from ..algorithms.derivatives_of_wrenches import derivatives_of_wrenches
+from ..algorithms.lu import factorize
+from ..control.controller_derivatives import (
+    add_derivatives_of_controllers,
+    computes_some_torques,
+    differentiate_inverse_dynamics,
+)
+from ..control.drives import derivatives_of_joint_force
+from ..lanes.lanes import constant_like, epsilon
+from ..loops.constraint_hooks import (
+    begin_derivatives_of_constraints,
+    has_constraints,
+    project_linearised_rate,
+    subtract_derivatives_of_constraints,
+)
+from ..sample.rate import (
+    add_user_derivatives,
+    evaluate,
+    has_exact_derivatives,
+    hold_prescribed_dofs,
+    integral_row,
+    is_autonomous,
+    moves_freely,
+    set_time,
+)
+from ..spatial.vectors import add3, cross, rotate, scale3
+from ..tree.joints import quaternion_rate, quaternion_rotation
+from ..tree.kinematics import position_rates, store_quaternion, store_turn_of_rate, tangents_of_rates
+from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL
+from .linearised_tree import (
+    add_change_of_position,
+    eliminate_along_tree,
+    follows_tree,
+    linearise_tree,
+    start_unit_changes,
+)
+
+# A difference divides by the cube root of epsilon times the size of the number, which is at least this one (rad, m,
+# rad/s, m/s). Its error is then about epsilon^(2/3).
+SMALLEST_SIZE = 0.1
+
+
+class LinearisedRate(NamedTuple):
+    """Working memory of a linearly implicit step. All arrays end in lanes.
+
+    * `derivatives` (3, n, n) holds K, D and M, with the indices of `algorithms.derivatives`. M is not used if it is the
+      unit matrix. `by_integral` (n, integrals) is C, and `by_time` (rows,) is d rate / dt.
+    * `factors` (n, n) and `pivots` (n,) are the factorised matrix, as in `algorithms.lu`.
+    * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
+    * `of_forces` (2, n, n) and `dofs` (n, WATER_DERIVATIVE_ROWS) are scratch memory of the exact derivatives.
+    * `tree` (n, TREE_ROWS) is the memory of `linearised_tree`, for steps that use no matrix: they do not use the
+      derivatives above, `factors` and `pivots`. It is None for methods that always use a matrix.
+    * `of_constraints` is a ConstraintDerivatives, or None for an open chain.
+    """
+
+    derivatives: np.ndarray
+    by_integral: np.ndarray
+    by_time: np.ndarray
+    factors: np.ndarray
+    pivots: np.ndarray
+    direction: np.ndarray
+    tangent: np.ndarray
+    displacement: np.ndarray
+    state: np.ndarray
+    rates: np.ndarray
+    of_forces: np.ndarray
+    dofs: np.ndarray
+    tree: np.ndarray | None
+    of_constraints: object
+
+
+# --- derivatives ------------------------------------------------------------------------------------------------------
+
+
+@routine
+def differentiate_rate(block, linear, y, rate, t, h, k):
+    """Compute the derivatives of the rate at time t and state y, whose rate is `rate`; h is the length of the step."""
+    differentiate_by_time(block, linear, y, t, constant_like(y, relative_increment(y)) * h, k)
+    differentiate_by_state(block, linear, y, rate, t, h, k)
+
+
+@routine
+def differentiate_by_state(block, linear, y, rate, t, h, k):
+    """Compute K, D, C and M at time t and state y, whose rate is `rate`; h is the length of the step."""
+    if follows_tree(block, linear):
+        set_time(block, t, k)
+        linearise_tree(block, linear, y, rate, k)
+    elif has_exact_derivatives(block):
+        update_dynamics(block, linear, y, t, k)
+        differentiate_exactly(block, linear, y, rate, t, k)
+    else:
+        difference_accelerations(block, linear, y, rate, t, h, k)
+
+
+@routine
+def difference_accelerations(block, linear, y, rate, t, h, k):
+    """Compute K, D and C by central differences, with M = 1."""
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    minus = constant_like(y, -1.0)
+    for i in range(n):
+        linear.direction[i, k] = y[nq + i, k] - y[nq + i, k]
+    for i in range(n):
+        linear.direction[i, k] = linear.direction[i, k] + constant_like(y, 1.0)
+        position_rates(block.model, y[:nq], linear.direction, linear.displacement, k)
+        linear.direction[i, k] = linear.direction[i, k] - constant_like(y, 1.0)
+        step = increment(size_of_position(i, block, y, k) + abs(h * y[nq + i, k]))
+        differentiate_along(block, linear, y, t, step, nq, linear.displacement, k)
+        store_column(linear.derivatives[BY_Q], i, nq, linear.rates, minus * step, k)
+        step = increment(abs(y[nq + i, k]) + abs(h * rate[nq + i, k]))
+        differentiate_by_row(block, linear, y, t, step, nq + i, k)
+        store_column(linear.derivatives[BY_QD], i, nq, linear.rates, minus * step, k)
+    for i in range(y.shape[0] - nq - n):
+        row = nq + n + i
+        step = increment(abs(y[row, k]) + abs(h * rate[row, k]))
+        differentiate_by_row(block, linear, y, t, step, row, k)
+        store_column(linear.by_integral, i, nq, linear.rates, step, k)
+
+
+@kernel
+def relative_increment(y):
+    """Return the cube root of epsilon."""
+    return epsilon(y) ** (1.0 / 3.0)
+
+
+@kernel
+def increment(size):
+    """Return the increment of a number with this absolute value."""
+    least = constant_like(size, SMALLEST_SIZE) + (size - size)
+    return constant_like(size, relative_increment(size)) * max(size, least)
+
+
+@kernel
+def size_of_position(i, block, y, k):
+    """Return the absolute position of dof i, or 0 for the dofs of free and spherical joints."""
+    zero = constant_like(y, 0.0) * y[block.q.shape[0] + i, k]
+    if block.model.posing[i] == POSING_OWN:
+        return abs(y[block.model.coordinate[i], k])
+    return zero
+
+
+@kernel
+def differentiate_along(block, linear, y, t, step, count, displacement, k):
+    """Compute the rates at y plus and minus `step` times the displacement of its first `count` rows."""
+    for side in range(2):
+        signed = step if side == 0 else -step
+        for j in range(y.shape[0]):
+            linear.state[j, k] = y[j, k]
+        for j in range(count):
+            linear.state[j, k] = y[j, k] + signed * displacement[j, k]
+        evaluate(block, linear.state, t, linear.rates[side], k)
+
+
+@kernel
+def differentiate_by_row(block, linear, y, t, step, row, k):
+    """Compute the rates at y with `step` added to one row, and subtracted from it."""
+    for side in range(2):
+        for j in range(y.shape[0]):
+            linear.state[j, k] = y[j, k]
+        linear.state[row, k] = y[row, k] + (step if side == 0 else -step)
+        evaluate(block, linear.state, t, linear.rates[side], k)
+
+
+@kernel
+def store_column(derivative, column, nq, rates, step, k):
+    """Store a difference of accelerations as a column of a derivative."""
+    factor = constant_like(step, 0.5) / step
+    for i in range(derivative.shape[0]):
+        derivative[i, column, k] = factor * (rates[0, nq + i, k] - rates[1, nq + i, k])
+
+
+@kernel
+def differentiate_by_time(block, linear, y, t, step, k):
+    """Compute d rate / dt from the rates at t + step and t - step; zero if nothing depends on the time."""
+    if is_autonomous(block):
+        for j in range(y.shape[0]):
+            linear.by_time[j, k] = constant_like(y, 0.0) * t
+        return
+    # a step may be shorter than the distance of two numbers at t, such as before an impact at a saved time
+    step = max(step, constant_like(y, 4.0 * epsilon(y)) * abs(t))
+    later, earlier = t + step, t - step
+    for side in range(2):
+        for j in range(y.shape[0]):
+            linear.state[j, k] = y[j, k]
+        evaluate(block, linear.state, later if side == 0 else earlier, linear.rates[side], k)
+    for j in range(y.shape[0]):
+        linear.by_time[j, k] = (linear.rates[0, j, k] - linear.rates[1, j, k]) / (later - earlier)
+
+
+# --- exact derivatives ------------------------------------------------------------------------------------------------
+
+
+# Whether exact derivatives read results of the dynamics of the state: the rows and factors of a closed chain, or the
+# accelerations of the controllers' model under computed torque of some dofs.
+_reads_accelerations_of_controllers = choose(
+    lambda block: is_given(block, "loads", "actions"), computes_some_torques, lambda block: False
+)
+reads_dynamics = choose(has_constraints, lambda block: True, lambda block: _reads_accelerations_of_controllers(block))
+
+
+@kernel
+def update_dynamics(block, linear, y, t, k):
+    """Compute the dynamics at time t and state y, if the exact derivatives read its results."""
+    if reads_dynamics(block):
+        evaluate(block, y, t, linear.rates[0], k)
+
+
+@routine
+def differentiate_exactly(block, linear, y, rate, t, k):
+    """Compute K, D, C and M from the derivatives of the joint forces.
+
+    If `reads_dynamics`, the last dynamics of the block must be those of the state y.
+    """
+    nq, n, model, loads = block.q.shape[0], block.qd.shape[0], block.model, block.loads
+    q, qd = y[:nq], y[nq : nq + n]
+    zero = constant_like(y, 0.0) * t
+    set_time(block, t, k)
+    for i in range(n):
+        linear.tangent[i, k] = loads.tau[i, k]
+        for j in range(n):
+            linear.of_forces[BY_Q, i, j, k] = zero
+            linear.of_forces[BY_QD, i, j, k] = zero
+        for j in range(linear.by_integral.shape[1]):
+            linear.by_integral[i, j, k] = zero
+    add_user_derivatives(block, y, linear.of_forces, k)
+    add_derivatives_of_controllers(block, linear, y, k)
+    begin_derivatives_of_constraints(block, linear, q, k)
+    differentiate_inverse_dynamics(block, model, q, qd, rate[nq : nq + n], linear, k)
+    subtract_derivatives_of_constraints(block, linear, k)
+    for i in range(n):
+        loads.tau[i, k] = linear.tangent[i, k]
+    add_derivatives_of_water(model, loads, linear.derivatives, linear.dofs, block.work, k)
+    subtract_derivatives_of_forces(block, linear, y, k)
+    subtract_derivatives_of_joints(block, linear, y, k)
+    project_linearised_rate(block, linear, k)
+    hold_prescribed_dofs(block, linear, k)
+
+
+# Add the derivatives of springs and bushings to derivatives (2, n, n, lanes).
+add_derivatives_between_bodies = choose(
+    lambda block, *_: is_given(block, "loads", "actions", "between_bodies"),
+    lambda block, q, qd, derivatives, k: derivatives_between_bodies(
+        block.model,
+        q,
+        qd,
+        block.loads.actions.shared.springs,
+        block.loads.actions.shared.bushings,
+        block.loads.actions.numbers,
+        derivatives,
+        block.work,
+        k,
+    ),
+    lambda block, q, qd, derivatives, k: None,
+)
+
+
+@kernel
+def subtract_forces_over_time(block, linear, y, k):
+    """Add the derivatives of wrenches, springs and bushings to those of all forces, and subtract these from K and D."""
+    nq, n, of_forces = block.q.shape[0], block.qd.shape[0], linear.of_forces
+    q, qd = y[:nq], y[nq : nq + n]
+    if block.loads.actions.shared.wrenches.shape[1] > 0:
+        derivatives_of_wrenches(block.model, block.loads.actions, of_forces, block.work, k)
+    add_derivatives_between_bodies(block, q, qd, of_forces, k)
+    for i in range(n):
+        for j in range(n):
+            linear.derivatives[BY_Q, i, j, k] = linear.derivatives[BY_Q, i, j, k] - of_forces[BY_Q, i, j, k]
+            linear.derivatives[BY_QD, i, j, k] = linear.derivatives[BY_QD, i, j, k] - of_forces[BY_QD, i, j, k]
+
+
+# Subtract the derivatives of the forces of user functions and controllers, and of the forces on bodies, from K and D.
+subtract_derivatives_of_forces = choose(
+    lambda block, *_: is_given(block, "loads", "actions"),
+    subtract_forces_over_time,
+    lambda block, linear, y, k: None,
+)
+
+
+@kernel
+def subtract_forces_of_joints(block, linear, y, k):
+    """Subtract the derivatives of passive forces and drives from K and D, and store them in C."""
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    for i in range(n):
+        by_q, by_qd, by_integral = derivatives_of_joint_force(i, block, y, k)
+        # Passive forces and drives do not depend on the positions of spherical and free joints.
+        if block.model.posing[i] == POSING_OWN:
+            linear.derivatives[BY_Q, i, i, k] = linear.derivatives[BY_Q, i, i, k] - by_q
+        linear.derivatives[BY_QD, i, i, k] = linear.derivatives[BY_QD, i, i, k] - by_qd
+        row = integral_row(block, i)
+        if row >= 0:
+            linear.by_integral[i, row - nq - n, k] = linear.by_integral[i, row - nq - n, k] + by_integral
+
+
+# Subtract the derivatives of passive forces and drives from K and D, and store those by integrals in C.
+subtract_derivatives_of_joints = choose(
+    lambda block, *_: is_given(block, "loads", "actions"),
+    subtract_forces_of_joints,
+    lambda block, linear, y, k: None,
+)
+
+
+# --- the matrix of a step ---------------------------------------------------------------------------------------------
+
+
+@routine
+def factorize_step(block, linear, y, a, k):
+    """Compute and factorise the matrix of a step from y; a = 1 / (gamma h)."""
+    nq, n, model, along_tree = block.q.shape[0], block.qd.shape[0], block.model, follows_tree(block, linear)
+    one, zero = constant_like(y, 1.0), constant_like(y, 0.0)
+    if along_tree:
+        start_unit_changes(block, linear, a, k)
+    else:
+        start_matrix(block, linear, a, k)
+    for i in range(n):
+        linear.direction[i, k] = zero * a
+    for j in range(n):
+        if not moves_freely(block, j):
+            continue
+        first = model.first[j]
+        if model.posing[first] == POSING_OWN:
+            add_position(block, linear, j, j, one / a, along_tree, k)
+            continue
+        linear.direction[j, k] = linear.direction[j, k] + one
+        position_rates(model, y[:nq], linear.direction, linear.displacement, k)
+        linear.direction[j, k] = linear.direction[j, k] - one
+        divide_positions(block, linear, y, linear.displacement, a, k)
+        tangents_of_rates(model, y[:nq], linear.displacement, linear.tangent, k)
+        for i in range(first, first + (6 if model.posing[first] == POSING_FREE else 3)):
+            add_position(block, linear, j, i, linear.tangent[i, k], along_tree, k)
+    if along_tree:
+        eliminate_along_tree(block, linear, a, k)
+        return
+    for j in range(n):
+        row = integral_row(block, j)
+        if row >= 0 and moves_freely(block, j):
+            for i in range(n):
+                linear.factors[i, j, k] = linear.factors[i, j, k] + linear.by_integral[i, row - nq - n, k] / (a * a)
+    factorize(linear.factors, linear.pivots, k)
+
+
+@kernel
+def start_matrix(block, linear, a, k):
+    """Set the matrix to a M + D."""
+    n, is_exact = block.qd.shape[0], has_exact_derivatives(block)
+    for i in range(n):
+        for j in range(n):
+            linear.factors[i, j, k] = linear.derivatives[BY_QD, i, j, k]
+            if is_exact:
+                linear.factors[i, j, k] = linear.factors[i, j, k] + a * linear.derivatives[BY_INPUT, i, j, k]
+        if not is_exact:
+            linear.factors[i, i, k] = linear.factors[i, i, k] + a
+
+
+@kernel
+def add_position(block, linear, j, i, x, along_tree, k):
+    """Add x times column i of K to column j of the matrix."""
+    if along_tree:
+        add_change_of_position(block, linear, j, i, x, k)
+        return
+    for row in range(linear.factors.shape[0]):
+        linear.factors[row, j, k] = linear.factors[row, j, k] + linear.derivatives[BY_Q, row, i, k] * x
+
+
+@kernel
+def divide_positions(block, linear, y, r, a, k):
+    """Replace r (nq, lanes) by H r = (a - dq'/dq)^-1 r. Overwrites `linear.tangent`."""
+    model, nq = block.model, block.q.shape[0]
+    qd, inverse = y[nq : nq + block.qd.shape[0]], constant_like(a, 1.0) / a
+    for i in range(model.parent.shape[0]):
+        posing, at = model.posing[i], model.coordinate[i]
+        if posing == POSING_OWN:
+            r[at, k] = inverse * r[at, k]
+        elif posing == POSING_SPHERICAL:
+            divide_quaternion(r, at, (qd[i, k], qd[i + 1, k], qd[i + 2, k]), a, k)
+        elif posing == POSING_FREE:
+            divide_quaternion(r, at + 3, (qd[i + 3, k], qd[i + 4, k], qd[i + 5, k]), a, k)
+            store_turn_of_rate(i + 3, at + 3, y, r, linear.tangent, k)
+            turn = (linear.tangent[i + 3, k], linear.tangent[i + 4, k], linear.tangent[i + 5, k])
+            R = quaternion_rotation(y[at + 3, k], y[at + 4, k], y[at + 5, k], y[at + 6, k])
+            moved = rotate(R, cross(turn, (qd[i, k], qd[i + 1, k], qd[i + 2, k])))
+            moved = scale3(inverse, add3((r[at, k], r[at + 1, k], r[at + 2, k]), moved))
+            r[at, k], r[at + 1, k], r[at + 2, k] = moved
+
+
+@kernel
+def divide_quaternion(r, at, omega, a, k):
+    """Replace r[at : at + 4] by (a r + r (omega, 0) / 2) / (a^2 + |omega|^2 / 4)."""
+    x, y, z, w = r[at, k], r[at + 1, k], r[at + 2, k], r[at + 3, k]
+    b, c, d, e = quaternion_rate(x, y, z, w, omega)
+    square = omega[0] * omega[0] + omega[1] * omega[1] + omega[2] * omega[2]
+    s = constant_like(a, 1.0) / (a * a + constant_like(a, 0.25) * square)
+    store_quaternion(r, at, k, (s * (a * x + b), s * (a * y + c), s * (a * z + d), s * (a * w + e)))

@@ -1,0 +1,459 @@
+"""Sensitivities of a motion: the variational equations of the state for initial states and parameters.
+
+The rows of the state after the integrals of errors z are the sensitivities. Each parameter p has one column: n numbers
+u on the tangent space of the positions, n numbers w of the velocities, and one number s for each integral. Let M be the
+mass matrix. Let tau be the forces of inverse dynamics minus all joint forces, at the accelerations of the state. With
+K, D and C of `linearised_rate`,
+
+    M w' = - K u - D w + C s - dtau/dp,   s' = - u of the dof.
+
+For dofs outside of free and spherical joints, u' = w. The tangent space of a free or spherical joint turns with its
+body. With the rotational part r and the linear part l of u, and the angular velocity omega and the velocity v of the
+body in body axes,
+
+    r' = w_r + r x omega,   l' = w_l + r x v + l x omega.
+
+In a closed chain, K, D, C and dtau/dp are those that `algorithms.constrained_derivatives` projects. They contain the
+forces of the constraints, which do not depend on the parameters. When a state has been projected onto the constraints,
+at the start and after each step, the columns are projected onto their derivatives. The initial unit matrix becomes the
+derivative of the projection of the initial state. Between steps, the columns satisfy the derivatives of the constraints
+within the error of the integration, as states do.
+
+A parameter of an actuator force also changes the computed torques of other dofs, which depend on this force
+(`controller_derivatives`).
+
+For an inertial parameter, dtau/dp is the derivative of the Newton-Euler equations of one body, whose force acts on its
+dof and on the ancestors. A prescribed acceleration does not depend on parameters: its row of the equations is w' = 0.
+
+Source: Hairer, Norsett and Wanner (1993), *Solving Ordinary Differential Equations I*, section I.14; Dickinson and
+Gelinas (1976), "Sensitivity analysis of ordinary differential equation systems".
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ...compiling.jit import choose, is_given, kernel, routine
+from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
+from ..algorithms.lu import factorize, solve
+from ..algorithms.rnea import accelerate_with_joint
+from ..control.controller_derivatives import computes_some_torques, store_responses_of_controllers
+from ..control.drives import DRIVE_KIND, DRIVE_SIGNAL, KIND_PRESCRIBED_POSITION, PRESCRIBED_KINDS, is_below_limit
+from ..forces.passive import stribeck_share
+from ..forces.signals import SIGNAL_RATE, SIGNAL_VALUE
+from ..lanes.error_norm import norm
+from ..lanes.lanes import constant_like, select
+from ..loops.constrained_derivatives import project_change, project_force
+from ..loops.constraint_hooks import has_constraints
+from ..loops.constraint_layout import FLAG_DECIDES
+from ..sample.rate import evaluate, integral_row, moves_freely
+from ..spatial.storage import load9, load_motion
+from ..spatial.vectors import Force, add3, cross, rotate, scale3, z_axis
+from ..tree.joints import joint_force
+from ..tree.kinematics import body_axes, force_on_parent, move_dof
+from ..tree.layout import (
+    PARAM_ADVANCE,
+    PARAM_BREAKAWAY,
+    PARAM_CG,
+    PARAM_CUBIC_STIFFNESS,
+    PARAM_FRICTION_VELOCITY,
+    PARAM_MASS,
+    PARAM_REST,
+    PARAM_STIFFNESS,
+    POSING_CARRIED,
+    POSING_FREE,
+    POSING_OWN,
+    ROW_A,
+    ROW_R,
+    ROW_V,
+    parameter,
+    parameter3,
+)
+from .linearised_rate import LinearisedRate, differentiate_exactly
+
+# Rows of `SensitivitySettings.columns`, with one column for each parameter.
+COLUMN_KIND = 0  # one of BY_POSITION, ...
+COLUMN_DOF = 1  # the dof; for an inertial parameter, that of the body
+COLUMN_ENTRY = 2  # of the centre of mass (0 to 2), or of the tensor (0 to 5: xx, xy, xz, yy, yz, zz)
+COLUMN_ROWS = 3
+(
+    BY_POSITION,
+    BY_VELOCITY,
+    BY_FORCE,
+    BY_MASS,
+    BY_CG,
+    BY_INERTIA,
+    BY_ARMATURE,
+    BY_STIFFNESS,
+    BY_REST,
+    BY_CUBIC_STIFFNESS,
+    BY_DAMPING,
+    BY_FRICTION,
+    BY_STATIC_FRICTION,
+    BY_KP,
+    BY_KI,
+    BY_KD,
+) = range(16)
+INERTIAL = (BY_MASS, BY_CG, BY_INERTIA)
+OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD)
+
+
+class SensitivitySettings(NamedTuple):
+    """The parameters (COLUMN_ROWS, count), and 1 if the errors of the sensitivities control the steps, else 0."""
+
+    columns: np.ndarray
+    controls_steps: int
+
+
+class Sensitivities(NamedTuple):
+    """The settings, and the working memory of one block. `linear` holds the derivatives of the accelerations."""
+
+    settings: SensitivitySettings
+    linear: LinearisedRate
+
+
+def has_sensitivities(block, *_):
+    """Whether a block, or its Numba type, computes sensitivities."""
+    return is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "sensitivities")
+
+
+@kernel
+def rows_of_motion(block):
+    """Return the number of rows of the state before the sensitivities."""
+    linear = block.loads.actions.sensitivities.linear
+    return block.q.shape[0] + block.qd.shape[0] + linear.by_integral.shape[1]
+
+
+@kernel
+def rows_of_column(block):
+    """Return the number of rows of the state for one parameter."""
+    return 2 * block.qd.shape[0] + block.loads.actions.sensitivities.linear.by_integral.shape[1]
+
+
+# --- start ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def start_columns(block, y, lane):
+    """Set the sensitivities at the start of a sample: the unit matrix for the initial state, and zero for parameters.
+
+    Prescribed positions and velocities do not depend on the initial state.
+    """
+    n, columns = block.qd.shape[0], block.loads.actions.sensitivities.settings.columns
+    first, one = rows_of_motion(block), constant_like(y, 1.0)
+    for column in range(columns.shape[1]):
+        i = columns[COLUMN_DOF, column]
+        is_placed = block.loads.actions.shared.drives[DRIVE_KIND, i] == KIND_PRESCRIBED_POSITION
+        if columns[COLUMN_KIND, column] == BY_POSITION and not is_placed:
+            y[first + i, lane] = one
+        elif columns[COLUMN_KIND, column] == BY_VELOCITY and moves_freely(block, i):
+            y[first + n + i, lane] = one
+        first += rows_of_column(block)
+
+
+# Set the sensitivities at the start of a sample; its other rows after the velocities are zero.
+start_sensitivities = choose(has_sensitivities, start_columns, lambda block, y, lane: None)
+
+
+# --- rates ------------------------------------------------------------------------------------------------------------
+
+
+@routine
+def rates_with_sensitivities(block, y, t, rate, k):
+    """Compute the rate of the state y at time t with its sensitivities."""
+    evaluate(block, y, t, rate, k)
+    n, linear = block.qd.shape[0], block.loads.actions.sensitivities.linear
+    columns = block.loads.actions.sensitivities.settings.columns
+    differentiate_exactly(block, linear, y, rate, t, k)
+    factorize_mass_matrix(block, linear, k)
+    restore_dynamics(block, y, t, rate, k)
+    update_responses_of_controllers(block, columns, y, k)
+    close_columns(block, y, k)
+    update_motion(block, columns, y, rate, k)
+    first, size = rows_of_motion(block), rows_of_column(block)
+    for column in range(columns.shape[1]):
+        u, change = y[first : first + size], rate[first : first + size]
+        store_position_rates(block, y, u, change, k)
+        w = change[n : 2 * n]
+        for i in range(n):
+            w[i, k] = constant_like(y, 0.0) * y[0, k]
+        subtract_parameter_force(block, columns, column, y, rate, w, k)
+        remove_constrained_force(block, w, k)
+        subtract_state_force(block, linear, u, w, k)
+        solve(linear.factors, linear.pivots, w, k)
+        first += size
+
+
+@kernel
+def project_columns(block, y, k):
+    """Project all columns of the state y onto the derivatives of the constraints, in the lanes whose state is closed.
+
+    These are the lanes that decide which rows are independent.
+    """
+    n, constraints, linear = block.qd.shape[0], block.constraints, block.loads.actions.sensitivities.linear
+    is_closed = constraints.flags[FLAG_DECIDES, k] > constant_like(y, 0.0)
+    first = rows_of_motion(block)
+    for _ in range(block.loads.actions.sensitivities.settings.columns.shape[1]):
+        u, w = y[first : first + n], y[first + n : first + 2 * n]
+        project_change(constraints, linear.of_constraints, u, w, is_closed, block.work, k)
+        first += rows_of_column(block)
+
+
+# Project the columns of a closed chain onto the derivatives of its constraints.
+close_columns = choose(has_constraints, project_columns, lambda block, y, k: None)
+
+# Remove the part of the joint forces w (n, lanes) of one column that the constraints of a closed chain cancel.
+remove_constrained_force = choose(
+    has_constraints,
+    lambda block, w, k: project_force(block.constraints, block.loads.actions.sensitivities.linear.of_constraints, w, k),
+    lambda block, w, k: None,
+)
+
+# Compute the dynamics again in water, where the derivatives overwrite U and DINV, which projections read.
+restore_dynamics = choose(
+    lambda block, y, t, rate, k: has_constraints(block) and is_given(block, "model", "water"),
+    lambda block, y, t, rate, k: evaluate(block, y, t, rate, k),
+    lambda block, y, t, rate, k: None,
+)
+
+# Compute the rate of the state y at time t, with its sensitivities if there are any.
+evaluate_with_sensitivities = choose(
+    has_sensitivities, rates_with_sensitivities, lambda block, y, t, rate, k: evaluate(block, y, t, rate, k)
+)
+
+
+@kernel
+def accelerates_freely(block, i):
+    """Whether the acceleration of dof i follows from the forces."""
+    return block.loads.actions.shared.drives[DRIVE_KIND, i] not in PRESCRIBED_KINDS
+
+
+@kernel
+def factorize_mass_matrix(block, linear, k):
+    """Factorise the mass matrix, with a row of the unit matrix for each prescribed dof."""
+    n, M = block.qd.shape[0], linear.derivatives[BY_INPUT]
+    zero, one = constant_like(M, 0.0), constant_like(M, 1.0)
+    for i in range(n):
+        is_free = accelerates_freely(block, i)
+        for j in range(n):
+            linear.factors[i, j, k] = M[i, j, k] if is_free else zero * M[i, j, k] + (one if i == j else zero)
+    factorize(linear.factors, linear.pivots, k)
+
+
+@kernel
+def update_motion(block, columns, y, rate, k):
+    """Compute velocities and accelerations of all dofs (V and A), if the motion depends on an inertial parameter.
+
+    `differentiate_exactly` uses A as scratch memory if the model is in water.
+    """
+    nq, n, needed = block.q.shape[0], block.qd.shape[0], False
+    for column in range(columns.shape[1]):
+        needed = needed or columns[COLUMN_KIND, column] in INERTIAL
+    if needed:
+        q, qd, qdd = y[:nq], y[nq : nq + n], rate[nq : nq + n]
+        for i in range(n):
+            move_dof(i, block.model, q, qd, block.work, k)
+            accelerate_with_joint(i, block.model, qd, qdd, block.work, k)
+
+
+@kernel
+def store_needed_responses(block, columns, y, k):
+    """Store the derivatives of computed torques by other actuator forces, if the columns need them."""
+    needed = False
+    for column in range(columns.shape[1]):
+        needed = needed or columns[COLUMN_KIND, column] in OF_ACTUATORS
+    if needed and computes_some_torques(block):
+        store_responses_of_controllers(block, block.loads.actions.sensitivities.linear, y, k)
+
+
+# Store the derivatives of computed torques by other actuator forces. In closed chains, there are no such controllers.
+update_responses_of_controllers = choose(has_constraints, lambda block, columns, y, k: None, store_needed_responses)
+
+
+@kernel
+def store_position_rates(block, y, u, change, k):
+    """Store the rates of the positions and integrals of one column u in `change`."""
+    nq, n, model = block.q.shape[0], block.qd.shape[0], block.model
+    for i in range(n):
+        posing, v = model.posing[i], nq + i
+        if posing == POSING_OWN:
+            change[i, k] = u[n + i, k]
+        elif posing == POSING_FREE:
+            r, omega = (u[i + 3, k], u[i + 4, k], u[i + 5, k]), (y[v + 3, k], y[v + 4, k], y[v + 5, k])
+            turned = add3(
+                cross(r, (y[v, k], y[v + 1, k], y[v + 2, k])), cross((u[i, k], u[i + 1, k], u[i + 2, k]), omega)
+            )
+            store_sum(u, n + i, turned, change, i, k)
+            store_sum(u, n + i + 3, cross(r, omega), change, i + 3, k)
+        elif posing != POSING_CARRIED:
+            r, omega = (u[i, k], u[i + 1, k], u[i + 2, k]), (y[v, k], y[v + 1, k], y[v + 2, k])
+            store_sum(u, n + i, cross(r, omega), change, i, k)
+        row = integral_row(block, i)
+        if row >= 0:
+            change[n + row - nq, k] = -u[i, k]
+
+
+@kernel
+def store_sum(u, row, vector, result, at, k):
+    """Store the sum of three rows of u and a vector in three rows of `result`."""
+    result[at, k] = u[row, k] + vector[0]
+    result[at + 1, k] = u[row + 1, k] + vector[1]
+    result[at + 2, k] = u[row + 2, k] + vector[2]
+
+
+@kernel
+def subtract_state_force(block, linear, u, w, k):
+    """Subtract K u + D w - C s of a column u from w; zero for prescribed dofs."""
+    n = block.qd.shape[0]
+    for i in range(n):
+        total = w[i, k]
+        for j in range(n):
+            total = total - linear.derivatives[BY_Q, i, j, k] * u[j, k]
+            total = total - linear.derivatives[BY_QD, i, j, k] * u[n + j, k]
+        for j in range(linear.by_integral.shape[1]):
+            total = total + linear.by_integral[i, j, k] * u[2 * n + j, k]
+        w[i, k] = total if accelerates_freely(block, i) else constant_like(w, 0.0) * u[i, k]
+
+
+# --- parameters -------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def subtract_parameter_force(block, columns, column, y, rate, w, k):
+    """Subtract dtau/dp of a parameter from w (n, lanes)."""
+    kind, i = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column]
+    if kind in (BY_POSITION, BY_VELOCITY):
+        return
+    if kind in INERTIAL:
+        subtract_force_of_body(i, block, kind, columns[COLUMN_ENTRY, column], w, k)
+    elif kind == BY_ARMATURE:
+        w[i, k] = w[i, k] - rate[block.q.shape[0] + i, k]
+    elif kind in OF_ACTUATORS:
+        change = derivative_of_actuator_force(i, block, kind, y, k)
+        w[i, k] = w[i, k] + change
+        if computes_some_torques(block):
+            responses = block.loads.actions.sensitivities.linear.of_forces[0]
+            for j in range(w.shape[0]):
+                w[j, k] = w[j, k] + change * responses[j, i, k]
+    else:
+        w[i, k] = w[i, k] + derivative_of_passive_force(i, block, kind, y, k)
+
+
+@kernel
+def derivative_of_actuator_force(i, block, kind, y, k):
+    """Return the derivative of the actuator force of dof i by its constant force or by a gain of its PID drive."""
+    actions, nq, factor = block.loads.actions, block.q.shape[0], is_below_limit(i, block, y, k)
+    s = actions.shared.drives[DRIVE_SIGNAL, i]
+    if kind == BY_KP:
+        factor = factor * (actions.values[s, SIGNAL_VALUE, k] - y[block.model.coordinate[i], k])
+    elif kind == BY_KD:
+        factor = factor * (actions.values[s, SIGNAL_RATE, k] - y[nq + i, k])
+    elif kind == BY_KI:
+        factor = factor * y[integral_row(block, i), k]
+    return factor
+
+
+@kernel
+def derivative_of_passive_force(i, block, kind, y, k):
+    """Return the derivative of the passive force of dof i by one of its parameters."""
+    parameters, v = block.model.parameters, y[block.q.shape[0] + i, k]
+    if kind == BY_DAMPING:
+        return -v
+    if kind in (BY_FRICTION, BY_STATIC_FRICTION):
+        v0, zero, one = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k), v - v, constant_like(v, 1.0)
+        # without static friction above the sliding friction, the friction does not depend on the former
+        share = select(
+            parameter(parameters, i, PARAM_BREAKAWAY, k) + zero > zero, stribeck_share(i, parameters, v, k), zero
+        )
+        return -(share if kind == BY_STATIC_FRICTION else one - share) * v / math.sqrt(v * v + v0 * v0)
+    x = y[block.model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
+    if kind == BY_STIFFNESS:
+        return -x
+    if kind == BY_CUBIC_STIFFNESS:
+        return -(x * x * x)
+    cubic = constant_like(v, 3.0) * parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
+    return parameter(parameters, i, PARAM_STIFFNESS, k) + cubic
+
+
+@kernel
+def subtract_force_of_body(i, block, kind, entry, w, k):
+    """Subtract the joint forces due to a change of an inertial parameter of the body of dof i (reads R, V and A)."""
+    n, dof, model, f = block.qd.shape[0], block.work.dof, block.model, force_by_parameter(i, block, kind, entry, k)
+    j = i
+    while j < n:
+        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
+        w[j, k] = w[j, k] - joint_force(model.joint[j], axis, advance, f)
+        f = force_on_parent(j, f, model, block.work, k)
+        j = model.parent[j]
+
+
+@kernel
+def force_by_parameter(i, block, kind, entry, k):
+    """Return the derivative of the inertial force of the body of dof i, about its joint origin, in world axes.
+
+    The force is m b and the moment c x m b + I w' + w x I w. Here c is the centre of mass. I is the tensor about c, and
+    w the angular velocity. The acceleration of the centre of mass less gravity is b = a + w' x c + w x (w x c).
+    """
+    model, dof = block.model, block.work.dof
+    v, acceleration = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
+    w, wd, axes = v.ang, acceleration.ang, body_axes(i, model, block.work, k)
+    if kind == BY_INERTIA:
+        x = axis_of_body(axes, 0 if entry < 3 else 1 if entry < 5 else 2)
+        y = axis_of_body(axes, entry if entry < 3 else entry - 2 if entry < 5 else 2)
+        moment = moment_of_product(x, y, w, wd)
+        if entry not in (0, 3, 5):  # the tensor is symmetric
+            moment = add3(moment, moment_of_product(y, x, w, wd))
+        return Force(moment, scale3(constant_like(dof, 0.0), moment))
+    c = rotate(load9(dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_CG, k))
+    b = add3(add3(acceleration.lin, cross(w, v.lin)), acceleration_about_origin(c, w, wd))
+    if kind == BY_MASS:
+        return Force(cross(c, b), b)
+    m, e = parameter(model.parameters, i, PARAM_MASS, k), axis_of_body(axes, entry)
+    change = acceleration_about_origin(e, w, wd)
+    return Force(scale3(m, add3(cross(e, b), cross(c, change))), scale3(m, change))
+
+
+@kernel
+def axis_of_body(axes, j):
+    """Return column j of a rotation."""
+    if j == 0:
+        return (axes[0], axes[3], axes[6])
+    if j == 1:
+        return (axes[1], axes[4], axes[7])
+    return (axes[2], axes[5], axes[8])
+
+
+@kernel
+def acceleration_about_origin(c, w, wd):
+    """Return w' x c + w x (w x c)."""
+    return add3(cross(wd, c), cross(w, cross(w, c)))
+
+
+@kernel
+def moment_of_product(x, y, w, wd):
+    """Return I w' + w x I w for I = x y^T."""
+    rate = y[0] * wd[0] + y[1] * wd[1] + y[2] * wd[2]
+    spin = y[0] * w[0] + y[1] * w[1] + y[2] * w[2]
+    return add3(scale3(rate, x), cross(w, scale3(spin, x)))
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def norm_with_sensitivities(block, x, y, y_new, tolerances, k):
+    """Return the norm of the error x of the motion or, if it is larger and controls the steps, of the sensitivities."""
+    rows, atol, rtol = rows_of_motion(block), tolerances.atol, tolerances.rtol
+    error = norm(x[:rows], y[:rows], y_new[:rows], atol, rtol, k)
+    if block.loads.actions.sensitivities.settings.controls_steps == 0:
+        return error
+    return max(error, norm(x[rows:], y[rows:], y_new[rows:], atol, rtol, k))
+
+
+# Compute the norm of the error x of a step from y to y_new: at most 1 for an acceptable error.
+error_norm = choose(
+    has_sensitivities,
+    norm_with_sensitivities,
+    lambda block, x, y, y_new, tolerances, k: norm(x, y, y_new, tolerances.atol, tolerances.rtol, k),
+)

@@ -1,0 +1,1 @@
+"""Closed chains: constraints, their rows, and the dynamics with constraint forces."""

@@ -1,0 +1,200 @@
+"""Derivatives of the accelerations of closed chains with respect to q, qd and tau.
+
+Let K = dtau/dq - d(J^T lambda)/dq and D = dtau/dqd be the derivatives of inverse dynamics and of the forces of the
+constraints, at the accelerations and multipliers of the state. Let c = J qdd + dJ/dt qd be the accelerations of the
+rows. The derivatives of M qdd + h = tau + J^T lambda and of c = 0 are
+
+    M dqdd - J^T dlambda = - K dq - D dqd + dtau,   J dqdd = - dc/dq dq - dc/dqd dqd.
+
+With the responses Y = J M^-1 and the reactions X = (J M^-1 J^T)^-1 J,
+
+    M dqdd = - (K - X^T (Y K - dc/dq)) dq - (D - X^T (Y D - dc/dqd)) dqd + (1 - X^T Y) dtau.
+
+If the accelerations of some dofs are prescribed, only the other dofs f respond to forces (hybrid dynamics). Their rows
+of these equations hold with Y_f = J_f M_ff^-1, Y = 0 for the prescribed dofs, and X = (J_f M_ff^-1 J_f^T)^-1 J.
+
+`project_derivatives` replaces K and D by these brackets. The derivatives hold for all changes dq and dqd, also those
+that violate the constraints. The rows that count as dependent in the state remain so: their multipliers are zero.
+
+Sources: Carpentier and Mansard (2018), "Analytical derivatives of rigid body dynamics algorithms"; Carpentier,
+Budhiraja and Mansard (2021), "Proximal and sparse resolution of constrained dynamic equations"; Featherstone (2008),
+chapter 8.
+"""
+
+from ...compiling.jit import kernel, routine
+from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD, inverse_dynamics_derivatives, multiply_negative
+from ..algorithms.minverse import mass_matrix_inverse
+from ..lanes.lanes import constant_like, select
+from ..tree.layout import apply_gravity
+from .constrained_dynamics import constrained_forward_dynamics
+from .constraint_jacobian import constraint_jacobian
+from .constraint_layout import (
+    CON_MULTIPLIER,
+    CON_TARGET,
+    TABLE_RESPONSE,
+    TABLE_ROW,
+    TABLE_ROW_COUNT,
+    TABLE_SUPPORT,
+    TABLE_SUPPORT_COUNT,
+)
+from .constraint_solver import respond_to_multipliers, solve_multipliers
+from .derivatives_of_constraints import differentiate_constraints
+
+
+@kernel
+def constrained_forward_dynamics_derivatives(
+    model, constraints, q, qd, qdd, loads, derivatives, inverse_derivatives, scratch, columns, parts, work, k
+):
+    """Compute d qdd / dq, d qdd / dqd and d qdd / dtau of a closed chain, as derivatives (3, n, n, lanes). Writes qdd.
+
+    Scratch memory: that of `derivatives.forward_dynamics_derivatives`, and `parts`, a ConstraintDerivatives.
+    """
+    for by in range(2):
+        for i in range(qdd.shape[0]):
+            for j in range(qdd.shape[0]):
+                inverse_derivatives[by, i, j, k] = constant_like(qdd, 0.0)
+    constrained_forward_dynamics(model, constraints, q, qd, loads, qdd, work, k)
+    store_reactions(model, constraints, q, parts, work, k)
+    inverse_dynamics_derivatives(model, q, qd, qdd, loads, inverse_derivatives, scratch, work, k)
+    differentiate_constraints(model, constraints, parts, inverse_derivatives, scratch, work, k)
+    for by in range(2):
+        project_derivatives(inverse_derivatives[by], parts.by_q if by == BY_Q else parts.by_qd, parts, k)
+    mass_matrix_inverse(model, derivatives[BY_INPUT], columns, work, k)
+    multiply_negative(derivatives[BY_INPUT], inverse_derivatives[BY_Q], derivatives[BY_Q], k)
+    multiply_negative(derivatives[BY_INPUT], inverse_derivatives[BY_QD], derivatives[BY_QD], k)
+    subtract_constrained_part(derivatives[BY_INPUT], parts, k)
+
+
+@routine
+def store_reactions(model, constraints, q, parts, work, k):
+    """Store the multipliers of the state, the responses Y = J M^-1 and the reactions X = (J M^-1 J^T)^-1 J.
+
+    Reads the results of the last constrained dynamics: R, LEVER, U, DINV and the rows. Writes A and MULTIPLIER.
+    """
+    rows, X, Y = constraints.rows, parts.reactions, parts.responses
+    for row in range(rows.shape[0]):
+        parts.multipliers[row, k] = rows[row, CON_MULTIPLIER, k]
+        for i in range(X.shape[1]):
+            X[row, i, k] = constant_like(X, 0.0)
+    constraint_jacobian(model, constraints, q, X, TABLE_ROW, work, k)
+    store_responses(model, constraints, Y, work, k)
+    for i in range(X.shape[1]):
+        for row in range(rows.shape[0]):
+            rows[row, CON_TARGET, k] = X[row, i, k]
+        solve_multipliers(constraints, work, k)
+        for row in range(rows.shape[0]):
+            X[row, i, k] = rows[row, CON_MULTIPLIER, k]
+    apply_gravity(model, work, k)
+
+
+@kernel
+def store_responses(model, constraints, Y, work, k):
+    """Store Y = J M^-1: row r holds the accelerations under a unit multiplier of row r, without other forces."""
+    tables, sums = constraints.tables, constraints.joint_sums
+    table = tables.table
+    for c in range(table.shape[1]):
+        width, first = table[TABLE_SUPPORT_COUNT, c], table[TABLE_SUPPORT, c]
+        for r in range(table[TABLE_ROW_COUNT, c]):
+            for i in range(sums.shape[0]):
+                sums[i, k] = constant_like(sums, 0.0)
+            for slot in range(width):
+                i = tables.support[first + slot]
+                sums[i, k] = constraints.responses[table[TABLE_RESPONSE, c] + r * width + slot, k]
+            respond_to_multipliers(model, constraints, work, k)
+            for i in range(sums.shape[0]):
+                Y[table[TABLE_ROW, c] + r, i, k] = constraints.changes[i, k]
+
+
+@kernel
+def project_derivatives(matrix, of_rows, parts, k):
+    """Replace a matrix (n, columns, lanes) by matrix - X^T (Y matrix - of_rows), with `of_rows` (m, columns, lanes).
+
+    Overwrites `of_rows`.
+    """
+    X, Y = parts.reactions, parts.responses
+    m, n = X.shape[0], X.shape[1]
+    for row in range(m):
+        for column in range(matrix.shape[1]):
+            total = -of_rows[row, column, k]
+            for i in range(n):
+                total = total + Y[row, i, k] * matrix[i, column, k]
+            of_rows[row, column, k] = total
+    for i in range(n):
+        for column in range(matrix.shape[1]):
+            total = matrix[i, column, k]
+            for row in range(m):
+                total = total - X[row, i, k] * of_rows[row, column, k]
+            matrix[i, column, k] = total
+
+
+@kernel
+def project_force(constraints, parts, f, k):
+    """Replace joint forces f (n, lanes) by f - X^T Y f: the forces that accelerate the mechanism."""
+    X, Y, rows = parts.reactions, parts.responses, constraints.rows
+    for row in range(rows.shape[0]):
+        rows[row, CON_TARGET, k] = product_of_row(Y, row, f, k)
+    for i in range(f.shape[0]):
+        total = f[i, k]
+        for row in range(rows.shape[0]):
+            total = total - X[row, i, k] * rows[row, CON_TARGET, k]
+        f[i, k] = total
+
+
+@kernel
+def project_change(constraints, parts, u, w, is_closed, work, k):
+    """Move a change u of the positions and w of the velocities (n, lanes) to the nearest ones that keep loops closed.
+
+    In the metric of inertia, as `constrained_dynamics.project_state` does for states, and to first order:
+
+        u - Y^T X u,   w - Y^T (X w + (J M^-1 J^T)^-1 d(J qd)/dq u).
+
+    Lanes in which `is_closed` is false keep their changes. Overwrites TARGET and MULTIPLIER.
+    """
+    X, Y, rows = parts.reactions, parts.responses, constraints.rows
+    for row in range(rows.shape[0]):
+        rows[row, CON_MULTIPLIER, k] = product_of_row(X, row, u, k)
+    subtract_accelerations(Y, rows, u, is_closed, k)
+    for row in range(rows.shape[0]):
+        rows[row, CON_TARGET, k] = product_of_row(parts.rates, row, u, k)
+    solve_multipliers(constraints, work, k)
+    for row in range(rows.shape[0]):
+        rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + product_of_row(X, row, w, k)
+    subtract_accelerations(Y, rows, w, is_closed, k)
+
+
+@kernel
+def product_of_row(matrix, row, x, k):
+    """Return the product of one row of a matrix (m, n, lanes) and a vector x (n, lanes)."""
+    total = matrix[row, 0, k] * x[0, k]
+    for i in range(1, x.shape[0]):
+        total = total + matrix[row, i, k] * x[i, k]
+    return total
+
+
+@kernel
+def subtract_accelerations(Y, rows, x, is_closed, k):
+    """Subtract Y^T MULTIPLIER from x (n, lanes) in the lanes that are closed."""
+    for i in range(x.shape[0]):
+        total = x[i, k]
+        for row in range(rows.shape[0]):
+            total = total - Y[row, i, k] * rows[row, CON_MULTIPLIER, k]
+        x[i, k] = select(is_closed, total, x[i, k])
+
+
+@kernel
+def subtract_constrained_part(inverse, parts, k):
+    """Replace M^-1 (n, n, lanes) by M^-1 (1 - X^T Y). Overwrites `parts.by_q`."""
+    X, Y, XM = parts.reactions, parts.responses, parts.by_q  # XM = X M^-1
+    m, n = X.shape[0], X.shape[1]
+    for row in range(m):
+        for j in range(n):
+            total = X[row, 0, k] * inverse[0, j, k]
+            for i in range(1, n):
+                total = total + X[row, i, k] * inverse[i, j, k]
+            XM[row, j, k] = total
+    for i in range(n):
+        for j in range(n):
+            total = inverse[i, j, k]
+            for row in range(m):
+                total = total - XM[row, i, k] * Y[row, j, k]
+            inverse[i, j, k] = total

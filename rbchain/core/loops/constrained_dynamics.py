@@ -1,0 +1,242 @@
+"""Dynamics of closed chains: add the forces of the constraints to forward dynamics, and project states.
+
+    M qdd + h = tau + J^T lambda,  J qdd + dJ/dt qd = 0
+
+The multipliers follow from the accelerations without constraints. A second outward sweep then gives the accelerations,
+because the forces of the constraints change only u of the articulated-body algorithm. Source: Featherstone (2008),
+sections 8.1 and 8.4.
+"""
+
+import numpy as np
+
+from ...compiling.jit import kernel, routine
+from ..algorithms.aba import accelerate_dof, forward_dynamics
+from ..algorithms.hybrid import acceleration_or_force, hybrid_dynamics
+from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from ..spatial.storage import load3, load9, load_motion, store_spatial
+from ..spatial.vectors import motion_at_tip, z_axis
+from ..tree.joints import add_joint_motion
+from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
+from ..tree.layout import PARAM_ADVANCE, ROW_A, ROW_FORCE, ROW_LEVER, ROW_R, apply_gravity, parameter, remove_gravity
+from .constraint_layout import (
+    ADDED_INERTIA,
+    CON_BIAS,
+    CON_KEPT,
+    CON_RATE,
+    CON_RESIDUAL,
+    CON_SCALE,
+    CON_SPEED,
+    CON_TARGET,
+    COUPLER,
+    FLAG_CONDITION,
+    FLAG_ERROR,
+    FLAG_OPEN,
+    POINT_ROWS,
+    TABLE_KIND,
+    TABLE_ROW,
+    TABLE_ROW_COUNT,
+)
+from .constraint_rows import move_and_update_rows, row_of_motion, update_rows
+from .constraint_solver import factor_constraints, respond_to_multipliers, solve_multipliers
+
+MAX_PROJECTIONS = 12
+# Residuals up to this multiple of epsilon times their scale are round-off: an iteration is not needed.
+ROUND_OFF = 16.0
+# A residual up to this multiple of epsilon times its scale is accepted if iterations do not reduce it further.
+ACCEPTED_ROUND_OFF = 65536.0
+# Longest way of a projection, rad or m, relative to FLAG_CONDITION.
+LONGEST_WAY = 0.25
+# Sorts of rows with the same units.
+POINTS, DIRECTIONS, COUPLERS = 0, 1, 2
+
+
+@routine
+def constrained_forward_dynamics(model, constraints, q, qd, loads, qdd, work, k):
+    """Compute qdd (n, lanes) and the multipliers, as `aba.forward_dynamics` does without constraints."""
+    forward_dynamics(model, q, qd, loads, qdd, work, k)
+    update_rows(model, constraints, q, qd, work, k)
+    add_constraint_forces(model, constraints, qdd, work, k)
+    for i in range(model.parent.shape[0]):
+        accelerate_dof(i, model, qd, qdd, work, k)
+
+
+@routine
+def constrained_hybrid_dynamics(model, constraints, q, qd, loads, qdd, prescribed, work, k):
+    """Compute qdd, tau and the multipliers, as `hybrid.hybrid_dynamics` does without constraints."""
+    hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k)
+    update_rows(model, constraints, q, qd, work, k)
+    add_constraint_forces(model, constraints, qdd, work, k)
+    for i in range(model.parent.shape[0]):
+        acceleration_or_force(i, model, qd, loads, qdd, prescribed, work, k)
+
+
+@kernel
+def add_constraint_forces(model, constraints, qdd, work, k):
+    """Compute the multipliers from the accelerations without constraints, and add their forces to u (FORCE)."""
+    table = constraints.tables.table
+    factor_constraints(model, constraints, work, k)
+    for c in range(table.shape[1]):
+        for row in range(table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]):
+            acceleration = row_of_motion(c, row, constraints, qdd, work, k) + constraints.rows[row, CON_BIAS, k]
+            constraints.rows[row, CON_TARGET, k] = -acceleration
+    solve_multipliers(constraints, work, k)
+    for i in range(model.parent.shape[0]):
+        work.dof[i, ROW_FORCE, k] = work.dof[i, ROW_FORCE, k] + constraints.joint_sums[i, k]
+
+
+@routine
+def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
+    """Move the state (q, qd) to the nearest one that satisfies the constraints, in the metric of inertia.
+
+    Newton's method with the factors of the last dynamics, which belong to a state near by:
+
+        delta q = - M^-1 J^T (J M^-1 J^T)^-1 phi,  delta qd = - M^-1 J^T (J M^-1 J^T)^-1 J qd
+
+    Velocities change only if `moves_velocities` is true. Lanes in which `active` is not positive keep their states.
+    Sets FLAG_ERROR, and FLAG_OPEN in the lanes that remain open.
+
+    Source: Eich (1993), "Convergence results for a coordinate projection method".
+    """
+    flags = constraints.flags
+    zero, one = constant_like(q, 0.0), constant_like(q, 1.0)
+    nothing = zero * active
+    is_active = active > zero
+    # near singular positions, a residual changes the state by its quotient with this number
+    goal = constant_like(q, ROUND_OFF * epsilon(q)) * flags[FLAG_CONDITION, k]
+    is_moving, before, earlier = is_active, constant_like(q, np.inf) + nothing, constant_like(q, np.inf) + nothing
+    farthest, condition = nothing, flags[FLAG_CONDITION, k]
+    for _ in range(MAX_PROJECTIONS):
+        move_and_update_rows(model, constraints, q, qd, work, k)
+        error = largest_error(constraints, moves_velocities, constant_like(q, epsilon(q)), k)
+        flags[FLAG_ERROR, k] = select(is_moving, error, flags[FLAG_ERROR, k])
+        # Two iterations that do not halve the error have reached round-off. One may not halve it, because the change of
+        # the positions also changes the rates.
+        is_moving = is_moving & (error > goal) & (error + error < earlier)
+        earlier, before = before, error
+        if not any_lane(is_moving):
+            break
+        compute_correction(model, constraints, CON_RESIDUAL, work, k)
+        for i in range(qd.shape[0]):
+            farthest = select(is_moving, max(farthest, abs(constraints.changes[i, k])), farthest)
+        move_positions(model, constraints, q, is_moving, k)
+        if moves_velocities:
+            compute_correction(model, constraints, CON_RATE, work, k)
+            for i in range(qd.shape[0]):
+                qd[i, k] = qd[i, k] + select(is_moving, constraints.changes[i, k], nothing)
+    apply_gravity(model, work, k)
+    is_closed = flags[FLAG_ERROR, k] <= constant_like(q, ACCEPTED_ROUND_OFF * epsilon(q))
+    # near a singular position, a longer way could lead to another branch
+    is_closed = is_closed & (farthest <= constant_like(q, LONGEST_WAY) * condition)
+    flags[FLAG_OPEN, k] = select(is_active, select(is_closed, nothing, one + nothing), nothing)
+
+
+@routine
+def compute_correction(model, constraints, column, work, k):
+    """Compute the `changes` that remove the residuals or the rates, in `column` of the rows; writes A."""
+    rows = constraints.rows
+    for row in range(rows.shape[0]):
+        rows[row, CON_TARGET, k] = -rows[row, column, k]
+    solve_multipliers(constraints, work, k)
+    respond_to_multipliers(model, constraints, work, k)
+
+
+@routine
+def remove_normal_part(model, constraints, q, change_q, change_qd, work, k):
+    """Remove the part of a change of the state that the projection corrects: e - M^-1 J^T (J M^-1 J^T)^-1 J e.
+
+    `change_q` (nq, lanes) and `change_qd` (n, lanes) are changes of a state near that of the last dynamics. Reads the
+    forces of the rows; writes A.
+    """
+    n, changes, moves = change_qd.shape[0], constraints.changes, constraints.moves
+    tangents_of_rates(model, q, change_q, moves, k)
+    for part in range(2):
+        remove_gravity(model, work, k)
+        for i in range(n):
+            changes[i, k] = moves[i, k] if part == 0 else change_qd[i, k]
+            carry_change(i, model, changes, work, k)
+        store_targets_of_changes(constraints, work, k)
+        solve_multipliers(constraints, work, k)
+        respond_to_multipliers(model, constraints, work, k)
+        for i in range(n):
+            if part == 0:
+                changes[i, k] = moves[i, k] + changes[i, k]
+            else:
+                change_qd[i, k] = change_qd[i, k] + changes[i, k]
+        if part == 0:
+            position_rates(model, q, changes, change_q, k)
+    apply_gravity(model, work, k)
+
+
+@kernel
+def carry_change(i, model, changes, work, k):
+    """Compute the motion of frame i that changes of the positions cause, as A (reads R, LEVER and A of the parent)."""
+    dof = work.dof
+    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
+    store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, changes[i, k]))
+
+
+@kernel
+def store_targets_of_changes(constraints, work, k):
+    """Compute the TARGET - J e of all rows, for the changes e whose motions are in A."""
+    table, rows = constraints.tables.table, constraints.rows
+    for c in range(table.shape[1]):
+        for row in range(table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]):
+            rows[row, CON_TARGET, k] = -row_of_motion(c, row, constraints, constraints.changes, work, k)
+
+
+@kernel
+def largest_error(constraints, includes_rates, smallest, k):
+    """Return the largest residual or rate relative to the scale of its round-off; NaN if one is not finite.
+
+    A dependent row has the round-off of the rows that imply it. Its scale is the largest one among all points,
+    directions or couplers. `smallest` is added to all scales, in m, rad, m/s and rad/s: those of couplers at zero, and
+    those of the rates of parts at rest, are zero or round-off.
+    """
+    table, rows, zero = constraints.tables.table, constraints.rows, constant_like(constraints.rows, 0.0)
+    error = zero * rows[0, CON_RESIDUAL, k]
+    for sort in range(3):
+        size, speed = zero * error, zero * error
+        for c in range(table.shape[1]):
+            start, end = rows_of_sort(table, c, sort)
+            for row in range(start, end):
+                size, speed = max(size, rows[row, CON_SCALE, k]), max(speed, rows[row, CON_SPEED, k])
+        for c in range(table.shape[1]):
+            start, end = rows_of_sort(table, c, sort)
+            for row in range(start, end):
+                is_kept = rows[row, CON_KEPT, k] > zero
+                scale = smallest + select(is_kept, rows[row, CON_SCALE, k], size)
+                error = larger(error, abs(rows[row, CON_RESIDUAL, k]) / scale)
+                if includes_rates:
+                    scale = smallest + select(is_kept, rows[row, CON_SPEED, k], speed)
+                    error = larger(error, abs(rows[row, CON_RATE, k]) / scale)
+    return error
+
+
+@kernel
+def rows_of_sort(table, c, sort):
+    """Return the range of the rows of constraint c that are points (sort 0), directions (1) or couplers (2)."""
+    first, count, kind = table[TABLE_ROW, c], table[TABLE_ROW_COUNT, c], table[TABLE_KIND, c]
+    if kind in (COUPLER, ADDED_INERTIA):
+        return first, first + (count if sort == COUPLERS else 0)
+    if sort == POINTS:
+        return first, first + min(POINT_ROWS, count)
+    return min(first + POINT_ROWS, first + count), first + (count if sort == DIRECTIONS else 0)
+
+
+@kernel
+def larger(a, b):
+    """Return the larger number, or NaN if one of them is NaN."""
+    return select(a >= b, a, b + (a - a))
+
+
+@kernel
+def move_positions(model, constraints, q, is_moving, k):
+    """Move q along the tangent space by `changes`, in the lanes that move."""
+    moves = constraints.moves
+    position_rates(model, q, constraints.changes, moves, k)
+    for j in range(q.shape[0]):
+        moves[j, k] = q[j, k] + moves[j, k]
+    normalize_positions(model, moves, k)
+    for j in range(q.shape[0]):
+        q[j, k] = select(is_moving, moves[j, k], q[j, k])

@@ -1,0 +1,177 @@
+"""Factors of the symmetric matrix of the rows, and the selection of independent rows.
+
+The matrix A = J M^-1 J^T = L E L^T is factored in the order of the rows, within its envelope (Jennings 1977, *Matrix
+Computation for Engineers and Scientists*, section 5.8). A row whose pivot is round-off depends on the rows before it.
+
+In this order, a pivot may be small only because its row nearly depends on the rows before it, while a later row could
+replace it. A selection with such a pivot is not used. An elimination with the largest pivot first selects the rows
+anew, as in the pivoted Cholesky factorisation (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, section
+10.3). The selection is made at the end of each step, long before its rows depend on each other.
+
+The rows of added inertias (`constraint_solver`) follow those of the constraints, and their pivots are negative.
+"""
+
+import math
+
+import numpy as np
+
+from ...compiling.jit import kernel, routine
+from ..lanes.lanes import constant_like, epsilon, select
+from .constraint_layout import (
+    CON_COMPLIANCE,
+    CON_KEPT,
+    CON_PIVOT,
+    CON_PIVOT_SCALE,
+    CON_SOLUTION,
+    CONSTRAINT_ROWS,
+    ENVELOPE_FIRST,
+    ENVELOPE_OFFSET,
+    FLAG_CONDITION,
+    FLAG_DECIDES,
+    FLAG_UNCERTAIN,
+)
+
+# A pivot below this multiple of epsilon times its scale is round-off.
+DEPENDENT_ROW_FACTOR = 512.0
+# The rows are selected anew if the ratio of a pivot to its scale is below this number while other rows are dependent.
+# If all rows count as independent, round-off may have hidden a dependent row: the limit is then epsilon to this power.
+SMALL_PIVOT = 1e-3
+DOUBTFUL_POWER = 0.5
+
+
+@kernel
+def factor_matrix(constraints, may_decide, k):
+    """Factor the matrix in place, with 1 / E in PIVOT: 0 for a dependent row.
+
+    If `may_decide`, it decides in the lanes with FLAG_DECIDES which rows are independent, and sets FLAG_UNCERTAIN in
+    those lanes in which the rows have to be selected anew.
+    """
+    matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
+    flags, zero, one = constraints.flags, constant_like(matrix, 0.0), constant_like(matrix, 1.0)
+    round_off = constant_like(matrix, DEPENDENT_ROW_FACTOR * epsilon(matrix))
+    decides = flags[FLAG_DECIDES, k] > (zero if may_decide else constant_like(matrix, np.inf))
+    smallest = one + zero * flags[FLAG_DECIDES, k]
+    fewest = smallest
+    for row in range(constraints.tables.sizes[CONSTRAINT_ROWS]):
+        scale = rows[row, CON_PIVOT_SCALE, k]
+        pivot = eliminate(row, matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)
+        is_independent = pivot > round_off * scale
+        kept = select(decides, select(is_independent, one + (pivot - pivot), zero * pivot), rows[row, CON_KEPT, k])
+        rows[row, CON_KEPT, k] = kept
+        uses = (kept > zero) & (pivot > zero)
+        # NaN if the scale is NaN: such rows cannot be solved
+        rows[row, CON_PIVOT, k] = select(uses, one / select(uses, pivot, one), zero * pivot * scale)
+        smallest = select(uses, min(smallest, pivot / select(uses, scale, one)), smallest)
+        fewest = min(fewest, kept)
+    factor_added_inertias(constraints, k)
+    flags[FLAG_CONDITION, k] = math.sqrt(smallest)
+    doubtful = constant_like(matrix, epsilon(matrix) ** DOUBTFUL_POWER)
+    limit = select(fewest > zero, doubtful + zero * fewest, constant_like(matrix, SMALL_PIVOT) + zero * fewest)
+    flags[FLAG_UNCERTAIN, k] = select(decides & (smallest < limit), one + zero * smallest, zero * smallest)
+
+
+@kernel
+def factor_added_inertias(constraints, k):
+    """Factor the rows of added inertias; NaN if the own inertia along one of them is lost in round-off."""
+    matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
+    zero, one = constant_like(matrix, 0.0), constant_like(matrix, 1.0)
+    round_off = constant_like(matrix, epsilon(matrix) ** DOUBTFUL_POWER)
+    for row in range(constraints.tables.sizes[CONSTRAINT_ROWS], rows.shape[0]):
+        compliance = rows[row, CON_COMPLIANCE, k]
+        pivot = eliminate(row, matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)
+        is_added = compliance > zero
+        is_regular = -pivot > round_off * compliance
+        inverse = select(is_regular, one / select(is_regular, pivot, one), constant_like(matrix, np.nan))
+        rows[row, CON_PIVOT, k] = select(is_added, inverse, zero * compliance)
+        rows[row, CON_KEPT, k] = one + zero * compliance
+
+
+@routine
+def select_rows(constraints, lane):
+    """Decide for one lane which rows are independent: eliminate the row with the largest pivot first. Writes KEPT.
+
+    Reads the matrix before its factorisation. Pivots are compared relative to their scales.
+    """
+    rows, matrix, envelope, rest = (
+        constraints.rows,
+        constraints.matrix,
+        constraints.tables.envelope,
+        constraints.remaining,
+    )
+    m, zero, one = constraints.tables.sizes[CONSTRAINT_ROWS], constant_like(matrix, 0.0), constant_like(matrix, 1.0)
+    for row in range(m):
+        rows[row, CON_KEPT, lane] = zero
+        for column in range(row + 1):
+            is_inside = column >= envelope[ENVELOPE_FIRST, row]
+            rest[entry_of(row, column), lane] = (
+                matrix[envelope[ENVELOPE_OFFSET, row] + column, lane] if is_inside else zero
+            )
+    for _ in range(m):
+        best = largest_pivot(constraints, m, lane)
+        if best < 0:
+            break
+        rows[best, CON_KEPT, lane] = one
+        inverse = one / rest[entry_of(best, best), lane]
+        for row in range(m):
+            factor = inverse * rest[entry_of(max(row, best), min(row, best)), lane]
+            if rows[row, CON_KEPT, lane] == zero and factor != zero:
+                for column in range(row + 1):
+                    if rows[column, CON_KEPT, lane] == zero:
+                        x = rest[entry_of(max(column, best), min(column, best)), lane]
+                        rest[entry_of(row, column), lane] = rest[entry_of(row, column), lane] - factor * x
+
+
+@kernel
+def largest_pivot(constraints, m, lane):
+    """Return the row with the largest ratio of its pivot to its scale, among those left; -1 if all are round-off."""
+    rows, rest = constraints.rows, constraints.remaining
+    best, largest = -1, constant_like(rest, DEPENDENT_ROW_FACTOR * epsilon(rest))
+    for row in range(m):
+        pivot, scale = rest[entry_of(row, row), lane], rows[row, CON_PIVOT_SCALE, lane]
+        if rows[row, CON_KEPT, lane] == constant_like(rest, 0.0) and pivot > largest * scale:
+            best, largest = row, pivot / scale
+    return best
+
+
+@kernel
+def entry_of(row, column):
+    """Return the number of an entry of the lower triangle."""
+    return row * (row + 1) // 2 + column
+
+
+@kernel
+def eliminate(row, matrix, first, offset, rows, pivots, k):
+    """Compute one row of the factor L of a symmetric matrix in place, and return its pivot.
+
+    Entry (row, column) of the matrix is in matrix[offset[row] + column], for the columns from first[row] on. Column
+    `pivots` of `rows` has the inverse pivots of the rows before.
+    """
+    at = offset[row]
+    for column in range(first[row], row):
+        total, before = matrix[at + column, k], offset[column]
+        for j in range(max(first[row], first[column]), column):
+            total = total - matrix[at + j, k] * matrix[before + j, k]
+        matrix[at + column, k] = total
+    pivot = matrix[at + row, k]
+    for column in range(first[row], row):
+        product = matrix[at + column, k]
+        factor = product * rows[column, pivots, k]
+        pivot = pivot - product * factor
+        matrix[at + column, k] = factor
+    return pivot
+
+
+@kernel
+def substitute(matrix, first, offset, rows, pivots, m, k):
+    """Solve L E L^T x = x for the first m entries of the column SOLUTION of `rows`, in place."""
+    for row in range(m):
+        x = rows[row, CON_SOLUTION, k]
+        for column in range(first[row], row):
+            x = x - matrix[offset[row] + column, k] * rows[column, CON_SOLUTION, k]
+        rows[row, CON_SOLUTION, k] = x
+    for row in range(m):
+        rows[row, CON_SOLUTION, k] = rows[row, CON_SOLUTION, k] * rows[row, pivots, k]
+    for row in range(m - 1, -1, -1):
+        x = rows[row, CON_SOLUTION, k]
+        for column in range(first[row], row):
+            rows[column, CON_SOLUTION, k] = rows[column, CON_SOLUTION, k] - matrix[offset[row] + column, k] * x

@@ -1,0 +1,173 @@
+"""The constraints of a closed chain in the integrators: dynamics, and the projection at the end of each step.
+
+Each function has two forms, for closed and for open chains, of which `choose` selects one at compile time.
+"""
+
+from ...compiling.jit import choose, is_given, kernel
+from ..algorithms.aba import forward_dynamics
+from ..algorithms.derivatives import BY_Q, BY_QD
+from ..algorithms.hybrid import hybrid_dynamics
+from ..lanes.lanes import constant_like, epsilon
+from . import constrained_dynamics
+from .constrained_derivatives import project_derivatives, store_reactions
+from .constraint_layout import FLAG_AVOIDED, FLAG_CONDITION, FLAG_DECIDES, FLAG_OPEN, FLAG_START_CONDITION
+from .derivatives_of_constraints import differentiate_constraints
+
+
+def has_constraints(block, *_):
+    """Whether a block, or the Numba type of a block, has constraints."""
+    return is_given(block, "constraints")
+
+
+@kernel
+def forward_dynamics_of_closed_chain(block, q, qd, qdd, k):
+    """Compute qdd of a closed chain."""
+    constrained_dynamics.constrained_forward_dynamics(
+        block.model, block.constraints, q, qd, block.loads, qdd, block.work, k
+    )
+
+
+@kernel
+def forward_dynamics_of_open_chain(block, q, qd, qdd, k):
+    """Compute qdd of an open chain."""
+    forward_dynamics(block.model, q, qd, block.loads, qdd, block.work, k)
+
+
+# Compute the accelerations qdd in the state (q, qd) under the loads of the block.
+forward_dynamics_of_block = choose(has_constraints, forward_dynamics_of_closed_chain, forward_dynamics_of_open_chain)
+
+
+@kernel
+def hybrid_dynamics_of_closed_chain(block, q, qd, qdd, prescribed, k):
+    """Compute qdd and tau of a closed chain."""
+    constrained_dynamics.constrained_hybrid_dynamics(
+        block.model, block.constraints, q, qd, block.loads, qdd, prescribed, block.work, k
+    )
+
+
+@kernel
+def hybrid_dynamics_of_open_chain(block, q, qd, qdd, prescribed, k):
+    """Compute qdd and tau of an open chain."""
+    hybrid_dynamics(block.model, q, qd, block.loads, qdd, prescribed, block.work, k)
+
+
+# Compute the accelerations that are not prescribed, and the forces of the dofs whose acceleration is.
+hybrid_dynamics_of_block = choose(has_constraints, hybrid_dynamics_of_closed_chain, hybrid_dynamics_of_open_chain)
+
+
+@kernel
+def set_rank_decision(block, decides, k):
+    """Set in which lanes the next evaluations decide which rows are independent: those with a positive `decides`."""
+    block.constraints.flags[FLAG_DECIDES, k] = decides
+
+
+# Set in which lanes the next evaluations decide which rows of the constraints are independent. They decide in states
+# that satisfy the constraints. In the other stages of a step, dependent rows would contradict each other.
+decide_rank = choose(has_constraints, set_rank_decision, lambda block, decides, k: None)
+
+
+@kernel
+def project_end_of_step(block, y, active, k):
+    """Project the end y of a step in the lanes in which `active` is positive."""
+    nq = block.q.shape[0]
+    q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
+    constrained_dynamics.project_state(block.model, block.constraints, q, qd, block.work, active, True, k)
+
+
+@kernel
+def closed_lanes(block, accepted, k):
+    """Return a positive number for the lanes with an accepted step whose end satisfies the constraints."""
+    return accepted - block.constraints.flags[FLAG_OPEN, k]
+
+
+@kernel
+def remove_normal_error(block, y_new, change, k):
+    """Remove the part of the error of a step that the projection corrects."""
+    nq = block.q.shape[0]
+    end = nq + block.qd.shape[0]
+    constrained_dynamics.remove_normal_part(
+        block.model, block.constraints, y_new[:nq], change[:nq], change[nq:end], block.work, k
+    )
+
+
+# Reduce the error of a step to its part along the constraints, which no projection corrects. Near singular positions,
+# round-off dominates the other part.
+reduce_error = choose(has_constraints, remove_normal_error, lambda block, y_new, change, k: None)
+
+
+# A step whose end has a FLAG_CONDITION below epsilon to this power is shortened, if its start is further away from the
+# singular position, because round-off dominates accelerations near singular positions. The next step then passes it.
+AVOIDED_CONDITION = 0.2
+APPROACH, MAX_AVOIDED = 0.25, 3
+
+
+@kernel
+def is_end_near_singularity(block, lane):
+    """Whether the end of a step should not be near its singular position; else record the condition of the end."""
+    flags = block.constraints.flags
+    condition, start = float(flags[FLAG_CONDITION, lane]), float(flags[FLAG_START_CONDITION, lane])
+    avoided = float(flags[FLAG_AVOIDED, lane])
+    if condition < epsilon(block.q) ** AVOIDED_CONDITION and condition < APPROACH * start and avoided < MAX_AVOIDED:
+        flags[FLAG_AVOIDED, lane] = constant_like(flags, avoided + 1.0)
+        return True
+    flags[FLAG_AVOIDED, lane] = constant_like(flags, 0.0)
+    flags[FLAG_START_CONDITION, lane] = constant_like(flags, condition)
+    return False
+
+
+@kernel
+def forget_last_sample(block, lane):
+    """Reset what a lane knows of the steps of its last sample."""
+    block.constraints.flags[FLAG_AVOIDED, lane] = constant_like(block.q, 0.0)
+    block.constraints.flags[FLAG_START_CONDITION, lane] = constant_like(block.q, 0.0)
+
+
+# Reset what a lane knows of the steps of its last sample.
+reset_conditions = choose(has_constraints, forget_last_sample, lambda block, lane: None)
+
+
+# Whether the state of a lane could not be projected onto the constraints.
+has_open_loops = choose(
+    has_constraints,
+    lambda block, lane: block.constraints.flags[FLAG_OPEN, lane] > constant_like(block.q, 0.0),
+    lambda block, lane: False,
+)
+
+
+# --- derivatives ------------------------------------------------------------------------------------------------------
+
+
+# Store the multipliers of the last dynamics and the responses to the constraints, before their derivatives.
+begin_derivatives_of_constraints = choose(
+    has_constraints,
+    lambda block, linear, q, k: store_reactions(
+        block.model, block.constraints, q, linear.of_constraints, block.work, k
+    ),
+    lambda block, linear, q, k: None,
+)
+
+# Compute the derivatives of the rows, and subtract those of the forces of the constraints from K. Reads the results of
+# `inverse_dynamics_derivatives`.
+subtract_derivatives_of_constraints = choose(
+    has_constraints,
+    lambda block, linear, k: differentiate_constraints(
+        block.model, block.constraints, linear.of_constraints, linear.derivatives, linear.dofs, block.work, k
+    ),
+    lambda block, linear, k: None,
+)
+
+
+@kernel
+def project_all_derivatives(block, linear, k):
+    """Replace K, D and C by those of the closed chain (`constrained_derivatives`)."""
+    parts = linear.of_constraints
+    project_derivatives(linear.derivatives[BY_Q], parts.by_q, parts, k)
+    project_derivatives(linear.derivatives[BY_QD], parts.by_qd, parts, k)
+    for row in range(parts.by_q.shape[0]):
+        for column in range(linear.by_integral.shape[1]):
+            parts.by_q[row, column, k] = constant_like(parts.by_q, 0.0)
+    project_derivatives(linear.by_integral, parts.by_q, parts, k)
+
+
+# Replace the derivatives of the joint forces K, D and C by those of a closed chain.
+project_linearised_rate = choose(has_constraints, project_all_derivatives, lambda block, linear, k: None)

@@ -1,0 +1,72 @@
+"""Jacobian of the constraints, and their forces on bodies and joints, from the rows of `constraint_rows`."""
+
+from ...compiling.jit import kernel
+from ..spatial.storage import load9, load_force
+from ..spatial.vectors import z_axis
+from ..tree.joints import joint_force
+from ..tree.kinematics import force_on_parent
+from ..tree.layout import PARAM_ADVANCE, ROW_R, parameter
+from .constraint_layout import (
+    ADDED_INERTIA,
+    CON_FORCE_A,
+    CON_FORCE_B,
+    CON_MOTOR_A,
+    CON_MULTIPLIER,
+    COUPLER,
+    TABLE_DOF_A,
+    TABLE_KIND,
+    TABLE_PATH_A,
+    TABLE_PATH_END_A,
+    TABLE_ROW,
+    TABLE_ROW_COUNT,
+)
+
+
+@kernel
+def constraint_jacobian(model, constraints, q, J, order, work, k):
+    """Compute J (m, n, lanes), d phi = J dq along the tangent space, from the rows; J must start as zeros.
+
+    Its rows are in the order of the interface if `order` is TABLE_OUTPUT, and in that of the tables if it is TABLE_ROW.
+    Joints that carry both bodies turn a residual in world axes, so their columns are zero only where it is closed.
+    """
+    table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
+    for c in range(table.shape[1]):
+        for r in range(table[TABLE_ROW_COUNT, c]):
+            row, output = table[TABLE_ROW, c] + r, table[order, c] + r
+            for side in range(2):
+                f = load_force(constraints.rows, row, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
+                if table[TABLE_KIND, c] in (COUPLER, ADDED_INERTIA):  # the joint of one side may carry the other
+                    i = table[TABLE_DOF_A + side, c]
+                    if i == n:  # an added inertia has no other joint
+                        continue
+                    J[output, i, k] = J[output, i, k] + constraints.rows[row, CON_MOTOR_A + side, k]
+                    continue
+                for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
+                    i = paths[0, step]
+                    axis = z_axis(load9(work.dof, i, ROW_R, k))
+                    advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
+                    J[output, i, k] = J[output, i, k] + joint_force(model.joint[i], axis, advance, f)
+                    f = force_on_parent(i, f, model, work, k)
+
+
+@kernel
+def constraint_wrenches(model, constraints, wrenches, motors, k):
+    """Add the forces of all constraints: `wrenches` (n, 6, lanes) on dofs of bodies, `motors` (n, lanes) on joints.
+
+    The forces of added inertias are among the joint forces.
+
+    A wrench is a force, then a moment about the joint origin of its dof, in world axes, as in `Loads`.
+    """
+    table, rows, n = constraints.tables.table, constraints.rows, model.parent.shape[0]
+    for c in range(table.shape[1]):
+        for r in range(table[TABLE_ROW_COUNT, c]):
+            row = table[TABLE_ROW, c] + r
+            multiplier = rows[row, CON_MULTIPLIER, k]
+            for side in range(2):
+                i = table[TABLE_DOF_A + side, c]
+                if i < n:
+                    f = load_force(rows, row, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
+                    for axis in range(3):
+                        wrenches[i, axis, k] = wrenches[i, axis, k] + multiplier * f.lin[axis]
+                        wrenches[i, 3 + axis, k] = wrenches[i, 3 + axis, k] + multiplier * f.ang[axis]
+                    motors[i, k] = motors[i, k] + multiplier * rows[row, CON_MOTOR_A + side, k]

@@ -1,0 +1,228 @@
+"""Arrays that describe the constraints of a mechanism, and their working memory: tables, rows and memory of a block.
+
+A constraint acts between body a and body b, at the last dofs of these bodies; n stands for the world. It has 1 to 6
+rows, and each row is one equation phi(q) = 0. Rows are in the order of the factorisation, which differs from that of
+the interface. The support of a constraint are the dofs whose motion its forces change: the ancestors of both bodies.
+
+Each constant has the prefix of its array: TABLE_ of `ConstraintTables.table`, CON_ of `Constraints.rows`, and PARAM_
+of the parameters of a constraint, which are a further row of the parameters, after that of gravity.
+
+An added inertia is not a constraint of the mechanism. Its row belongs to one dof, the dof of body b, and comes after
+the rows of all constraints (`algorithms.constraint_solver`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...compiling.jit import kernel, plain_or_compiled
+from ..lanes.lane_memory import window
+
+# --- parameters of a constraint ---
+PARAM_POINT_A = 0  # 3: in the axes of frame a, m
+PARAM_POINT_B = 3  # 3: in the axes of frame b, m
+PARAM_AXES_A = 6  # 9: rotation from the axes of the constraint on body a to frame a
+PARAM_AXES_B = 15  # 9: the same for body b
+PARAM_LENGTH = 24  # of a distance constraint, m
+PARAM_RATIO = 25  # of a coupler
+PARAM_OFFSET = 26  # of a coupler, rad or m
+PARAM_ADDED_INERTIA = PARAM_LENGTH  # of an added inertia, kg or kg m^2
+CONSTRAINT_PARAMETERS = 27
+
+BALL, HINGE, WELD, DISTANCE, COUPLER, ADDED_INERTIA = 0, 1, 2, 3, 4, 5
+ROW_COUNTS = (3, 5, 6, 1, 1, 1)
+MAX_ROW_COUNT = 6
+# The first rows of a ball, a hinge or a weld are those of the point; those of the directions follow.
+POINT_ROWS = 3
+
+# --- rows of `ConstraintTables.table`, one column for each constraint ---
+TABLE_KIND = 0
+TABLE_DOF_A, TABLE_DOF_B = 1, 2
+TABLE_ROW = 3  # its first row
+TABLE_ROW_COUNT = 4
+TABLE_OUTPUT = 5  # its first row in the order of the interface
+TABLE_PARAMETERS = 6  # its row of the parameters
+TABLE_SUPPORT = 7  # its first entry of `support`
+TABLE_SUPPORT_COUNT = 8
+TABLE_RESPONSE = 9  # its first entry of `Constraints.responses`
+TABLE_PATH_A, TABLE_PATH_B = 10, 11  # the first entry of `paths` for each body
+TABLE_PATH_END_A, TABLE_PATH_END_B = 12, 13  # the end of the path to the root
+TABLE_OWN_END_A, TABLE_OWN_END_B = 14, 15  # the end of the path to the common ancestor of both bodies
+TABLE_ROWS = 16
+
+
+class ConstraintTables(NamedTuple):
+    """The constraints of a mechanism as integers, which all samples share; m is the number of rows.
+
+    * `table` (TABLE_ROWS, constraints) is described above.
+    * `support` (s,) are the dofs of all supports. Entry i of a support is its slot i.
+    * `paths` (2, p) are the dofs from each body to its root, and their slots.
+    * `pairs` (4, pairs) are constraints c and d, d not after c, whose supports overlap, with their range in `shared`.
+    * `shared` (3, t) are slots in c, slots in d, and the dofs.
+    * `envelope` (4, m) describes two lower triangular matrices, row by row: first column and offset of J M^-1 J^T and
+      of the matrix for minimum-norm solutions. Entry (row, column) of a matrix is number offset + column.
+    * `sizes` (SIZE_COUNT,) is described below.
+    """
+
+    table: np.ndarray
+    support: np.ndarray
+    paths: np.ndarray
+    pairs: np.ndarray
+    shared: np.ndarray
+    envelope: np.ndarray
+    sizes: np.ndarray
+
+
+ENVELOPE_FIRST, ENVELOPE_OFFSET = 0, 1
+GRAM_FIRST, GRAM_OFFSET = 2, 3
+
+# --- entries of `ConstraintTables.sizes`: numbers of rows of working memory ---
+RESPONSE_SIZE, MATRIX_SIZE, GRAM_SIZE = 0, 1, 2
+MEMORY_SIZE = 3  # of all constraints together
+CONSTRAINT_ROWS = 4  # rows of constraints, without added inertias
+SIZE_COUNT = 5
+
+# --- rows of `Constraints.rows` ---
+CON_RESIDUAL = 0  # phi, m or rad
+CON_RATE = 1  # d phi / dt
+CON_BIAS = 2  # the part of d^2 phi / dt^2 that does not depend on accelerations
+CON_SCALE = 3  # sum of the absolute values whose difference is the residual: the scale of its round-off
+CON_SPEED = 4  # the same of the rate
+CON_TARGET = 5  # right-hand side of the linear system
+CON_SOLUTION = 6
+CON_MULTIPLIER = 7
+CON_PIVOT = 8  # 1 / pivot of the factorisation; 0 for a dependent row
+CON_KEPT = 9  # 1 for an independent row, else 0
+CON_REST = 10  # multiplier before the refinement
+CON_FORCE_A = 11  # 6: force on body a for a unit multiplier (moment, force), at its joint origin, world axes
+CON_FORCE_B = 17  # 6: the same for body b
+CON_MOTOR_A, CON_MOTOR_B = 23, 24  # joint forces for a unit multiplier
+CON_GRAM_PIVOT = 25  # 1 / pivot of the matrix for minimum-norm solutions
+CON_PIVOT_SCALE = 26  # a pivot far below this one is round-off
+CON_ROOT = 27  # square root of the pivot
+CON_COMPLIANCE = 28  # 1 / e of an added inertia e; 0 if e is 0
+CON_ROWS = 29
+
+
+class Constraints(NamedTuple):
+    """The constraints of the samples in one block.
+
+    * `rows` (m, CON_ROWS, lanes) is described above.
+    * `responses` (w, lanes): what a unit multiplier of a row adds to u of each dof in its support (`aba`).
+    * `matrix` (entries, lanes) is J M^-1 J^T, later its factors; `gram` (entries, lanes) the other matrix.
+    * `remaining` (m (m + 1) / 2, lanes) is the lower triangle that is left during the selection of independent rows.
+    * `passing` (MAX_ROW_COUNT, 6, lanes) are forces on the way to the root.
+    * `joint_sums` (n, lanes) is the sum of multipliers times responses.
+    * `changes` (n, lanes) are changes of velocities or, along the tangent space, of positions; `moves` (2 n, lanes) is
+      memory for those of positions.
+    * `flags` (FLAG_ROWS, lanes) is described below.
+    """
+
+    tables: ConstraintTables
+    rows: np.ndarray
+    responses: np.ndarray
+    matrix: np.ndarray
+    gram: np.ndarray
+    passing: np.ndarray
+    joint_sums: np.ndarray
+    changes: np.ndarray
+    moves: np.ndarray
+    flags: np.ndarray
+    remaining: np.ndarray
+
+
+# --- rows of `Constraints.flags` ---
+FLAG_DECIDES = 0  # 1 if the next factorisation decides which rows are independent, 0 if it keeps the last decision
+FLAG_OPEN = 1  # 1 if the last projection could not satisfy the constraints
+FLAG_ERROR = 2  # largest residual or rate relative to the scale of its round-off
+FLAG_CONDITION = 3  # square root of the smallest ratio of a pivot to its scale: 1 far from singular positions
+FLAG_START_CONDITION = 4  # FLAG_CONDITION at the start of the step; 0 for the first step
+FLAG_AVOIDED = 5  # number of steps that were repeated to avoid a singular position
+FLAG_UNCERTAIN = 6  # 1 if the selection of independent rows is not a good one
+FLAG_ROWS = 7
+
+
+@plain_or_compiled
+def remaining_size(m):
+    """Return the number of entries of the lower triangle of a matrix with m rows."""
+    return m * (m + 1) // 2
+
+
+@kernel
+def constraints_in(memory, first, tables, n):
+    """Create the Constraints of a block in the rows of `memory` (rows, lanes) from `first` on."""
+    m, width = tables.envelope.shape[1], memory.shape[1]
+    flat = memory.reshape(memory.size)
+    responses = first + m * CON_ROWS
+    matrix = responses + tables.sizes[RESPONSE_SIZE]
+    gram = matrix + tables.sizes[MATRIX_SIZE]
+    passing = gram + tables.sizes[GRAM_SIZE]
+    joint_sums = passing + 6 * MAX_ROW_COUNT
+    flags = joint_sums + 4 * n
+    return Constraints(
+        tables,
+        window(flat, first * width, (m, CON_ROWS, width)),
+        window(flat, responses * width, (matrix - responses, width)),
+        window(flat, matrix * width, (gram - matrix, width)),
+        window(flat, gram * width, (passing - gram, width)),
+        window(flat, passing * width, (MAX_ROW_COUNT, 6, width)),
+        window(flat, joint_sums * width, (n, width)),
+        window(flat, (joint_sums + n) * width, (n, width)),
+        window(flat, (joint_sums + 2 * n) * width, (2 * n, width)),
+        window(flat, flags * width, (FLAG_ROWS, width)),
+        window(flat, (flags + FLAG_ROWS) * width, (remaining_size(m), width)),
+    )
+
+
+# --- memory of derivatives ---
+# Columns of `ConstraintDerivatives.vectors`: e'', e' and e.
+VECTOR_SECOND, VECTOR_FIRST, VECTOR, VECTOR_ROWS = 0, 3, 6, 9
+# Columns of `ConstraintDerivatives.force`: W, N, and the symmetric matrix sum of lambda (I - e e^T) / |d|.
+FORCE_WRENCH, FORCE_TURN, FORCE_STRETCH, FORCE_ROWS = 0, 6, 15, 21
+
+
+class ConstraintDerivatives(NamedTuple):
+    """Working memory of the derivatives of a closed chain with m rows. All arrays end in lanes.
+
+    * `multipliers` (m,) are those of the state.
+    * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows, `rates` (m, n) those of the rates
+      J qd with respect to q.
+    * `responses` (m, n) is J M^-1, and `reactions` (m, n) is (J M^-1 J^T)^-1 J (`algorithms.constrained_derivatives`).
+    * `vectors` (MAX_ROW_COUNT, VECTOR_ROWS) and `force` (1, FORCE_ROWS) belong to one constraint.
+    * `axes` (2 n, 6) are the S of all dofs on the paths to body a, then b, of one constraint, at the points of these.
+    """
+
+    multipliers: np.ndarray
+    by_q: np.ndarray
+    by_qd: np.ndarray
+    rates: np.ndarray
+    responses: np.ndarray
+    reactions: np.ndarray
+    vectors: np.ndarray
+    force: np.ndarray
+    axes: np.ndarray
+
+
+@plain_or_compiled
+def constraint_derivatives_size(m, n):
+    """Return how many numbers per lane `constraint_derivatives_in` needs."""
+    return m + 5 * m * n + MAX_ROW_COUNT * VECTOR_ROWS + FORCE_ROWS + 12 * n
+
+
+@kernel
+def constraint_derivatives_in(memory, start, m, n, width):
+    """Create the ConstraintDerivatives of a block in the flat array `memory`, from index `start` on."""
+    matrices, size = start + m * width, m * n * width
+    vectors = matrices + 5 * size
+    force = vectors + MAX_ROW_COUNT * VECTOR_ROWS * width
+    return ConstraintDerivatives(
+        window(memory, start, (m, width)),
+        window(memory, matrices, (m, n, width)),
+        window(memory, matrices + size, (m, n, width)),
+        window(memory, matrices + 2 * size, (m, n, width)),
+        window(memory, matrices + 3 * size, (m, n, width)),
+        window(memory, matrices + 4 * size, (m, n, width)),
+        window(memory, vectors, (MAX_ROW_COUNT, VECTOR_ROWS, width)),
+        window(memory, force, (1, FORCE_ROWS, width)),
+        window(memory, force + FORCE_ROWS * width, (2 * n, 6, width)),
+    )

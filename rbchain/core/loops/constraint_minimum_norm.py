@@ -1,0 +1,111 @@
+"""Multipliers of minimum norm, for constraints with rows that depend on each other.
+
+Let A = J M^-1 J^T = B B^T, where B has one column for each independent row. Multipliers that cause the same forces
+J^T lambda differ by a vector that J^T, and therefore B^T, maps to zero. The shortest of them is the projection onto the
+columns of B, B (B^T B)^-1 B^T lambda. Source: Courrieu (2005), "Fast computation of Moore-Penrose inverse matrices",
+for the factor B of full rank.
+"""
+
+import math
+
+from ...compiling.jit import kernel, routine
+from ..lanes.lanes import any_lane, constant_like, select
+from .constraint_factors import eliminate, substitute
+from .constraint_layout import (
+    CON_GRAM_PIVOT,
+    CON_KEPT,
+    CON_MULTIPLIER,
+    CON_PIVOT,
+    CON_REST,
+    CON_ROOT,
+    CON_SOLUTION,
+    CONSTRAINT_ROWS,
+    ENVELOPE_FIRST,
+    ENVELOPE_OFFSET,
+    GRAM_FIRST,
+    GRAM_OFFSET,
+)
+from .constraint_solver import sum_responses
+
+
+@routine
+def minimum_norm_multipliers(constraints, work, k):
+    """Replace MULTIPLIER by the solution of minimum norm, in the lanes with dependent rows; writes `joint_sums`."""
+    rows, envelope, gram = constraints.rows, constraints.tables.envelope, constraints.gram
+    m, zero, one = constraints.tables.sizes[CONSTRAINT_ROWS], constant_like(rows, 0.0), constant_like(rows, 1.0)
+    independent = rows[0, CON_KEPT, k]
+    for row in range(m):
+        independent = min(independent, rows[row, CON_KEPT, k])
+    if not any_lane(independent < one):
+        return
+    store_roots(constraints, k)
+    for row in range(m):
+        rows[row, CON_REST, k] = rows[row, CON_MULTIPLIER, k]
+        rows[row, CON_MULTIPLIER, k] = zero * independent
+        for column in range(envelope[GRAM_FIRST, row], row + 1):
+            gram[envelope[GRAM_OFFSET, row] + column, k] = product_of_columns(constraints, row, column, k)
+    for row in range(m):
+        pivot = eliminate(row, gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, k)
+        rows[row, CON_GRAM_PIVOT, k] = one / pivot
+    for _ in range(2):  # the second pass projects the difference, which removes the round-off of the first
+        for row in range(m):
+            rows[row, CON_SOLUTION, k] = rows[row, CON_REST, k] - rows[row, CON_MULTIPLIER, k]
+        multiply_by_factor(constraints, True, k)
+        substitute(gram, envelope[GRAM_FIRST], envelope[GRAM_OFFSET], rows, CON_GRAM_PIVOT, m, k)
+        multiply_by_factor(constraints, False, k)
+        for row in range(m):
+            rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + rows[row, CON_SOLUTION, k]
+    for row in range(m):
+        rows[row, CON_MULTIPLIER, k] = select(independent < one, rows[row, CON_MULTIPLIER, k], rows[row, CON_REST, k])
+    sum_responses(constraints, k)
+
+
+@kernel
+def store_roots(constraints, k):
+    """Compute the roots of the pivots, the diagonal of B; 0 for dependent rows."""
+    rows = constraints.rows
+    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+    for row in range(constraints.tables.sizes[CONSTRAINT_ROWS]):
+        inverse = rows[row, CON_PIVOT, k]
+        uses = inverse > zero
+        rows[row, CON_ROOT, k] = select(uses, one / math.sqrt(select(uses, inverse, one)), zero * inverse)
+
+
+@kernel
+def factor_entry(constraints, row, column, k):
+    """Return entry (row, column) of B = L sqrt(E)."""
+    root = constraints.rows[column, CON_ROOT, k]
+    if row == column:
+        return root
+    return root * constraints.matrix[constraints.tables.envelope[ENVELOPE_OFFSET, row] + column, k]
+
+
+@kernel
+def product_of_columns(constraints, i, j, k):
+    """Return entry (i, j) of B^T B; that of a dependent row is 1 on the diagonal."""
+    envelope, m = constraints.tables.envelope, constraints.tables.sizes[CONSTRAINT_ROWS]
+    zero, one = constant_like(constraints.rows, 0.0), constant_like(constraints.rows, 1.0)
+    total = zero * constraints.rows[i, CON_PIVOT, k]
+    for row in range(i, m):
+        if envelope[ENVELOPE_FIRST, row] <= j:
+            total = total + factor_entry(constraints, row, i, k) * factor_entry(constraints, row, j, k)
+    if i == j:
+        total = select(constraints.rows[i, CON_PIVOT, k] > zero, total, one + total)
+    return total
+
+
+@kernel
+def multiply_by_factor(constraints, transposed, k):
+    """Replace SOLUTION by B SOLUTION, or by B^T SOLUTION."""
+    rows, first = constraints.rows, constraints.tables.envelope[ENVELOPE_FIRST]
+    m = constraints.tables.sizes[CONSTRAINT_ROWS]
+    for step in range(m):
+        target = step if transposed else m - 1 - step
+        total = constant_like(rows, 0.0) * rows[0, CON_SOLUTION, k]
+        for other in range(target if transposed else first[target], m if transposed else target + 1):
+            if transposed:
+                if first[other] <= target:
+                    total = total + factor_entry(constraints, other, target, k) * rows[other, CON_SOLUTION, k]
+            else:
+                total = total + factor_entry(constraints, target, other, k) * rows[other, CON_SOLUTION, k]
+        rows[target, CON_SOLUTION, k] = total

@@ -1,0 +1,332 @@
+"""Rows of constraints: compute residuals, their rates and the forces of unit multipliers.
+
+With positions p of the two points, axes x of body a and y of body b, and multipliers lambda that act on body b:
+
+    ball      phi = p_b - p_a
+    distance  phi = |p_b - p_a| - length
+    hinge     ball, and x . z_b = 0, y . z_b = 0 for the axes x and y of body a that are normal to the hinge
+    weld      ball, and the antisymmetric part of the rotation between the axes of both bodies
+    coupler   phi = q_b - ratio q_a - offset
+
+Each row is the difference of two velocities, so the force on body a is that on body b with the opposite sign, at the
+same line of action. Source: Featherstone (2008), sections 8.1 and 8.2.
+"""
+
+import math
+
+from ...compiling.jit import kernel, routine
+from ..lanes.lanes import constant_like, select
+from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
+from ..spatial.vectors import (
+    Force,
+    add3,
+    compose,
+    cross,
+    dot,
+    power,
+    rotate,
+    scale3,
+    size,
+    subtract3,
+    z_axis,
+)
+from ..tree.kinematics import move_dof
+from ..tree.layout import (
+    PARAM_ADVANCE,
+    PRISMATIC,
+    REVOLUTE,
+    ROW_A,
+    ROW_LEVER,
+    ROW_R,
+    ROW_V,
+    parameter,
+    parameter3,
+    parameter9,
+)
+from .constraint_layout import (
+    ADDED_INERTIA,
+    BALL,
+    CON_BIAS,
+    CON_COMPLIANCE,
+    CON_FORCE_A,
+    CON_FORCE_B,
+    CON_MOTOR_A,
+    CON_MOTOR_B,
+    CON_RATE,
+    CON_RESIDUAL,
+    CON_SCALE,
+    CON_SPEED,
+    COUPLER,
+    DISTANCE,
+    HINGE,
+    PARAM_ADDED_INERTIA,
+    PARAM_AXES_A,
+    PARAM_AXES_B,
+    PARAM_LENGTH,
+    PARAM_OFFSET,
+    PARAM_POINT_A,
+    PARAM_POINT_B,
+    PARAM_RATIO,
+    POINT_ROWS,
+    TABLE_DOF_A,
+    TABLE_DOF_B,
+    TABLE_KIND,
+    TABLE_OWN_END_A,
+    TABLE_PARAMETERS,
+    TABLE_PATH_A,
+    TABLE_PATH_END_A,
+    TABLE_ROW,
+    TABLE_ROW_COUNT,
+)
+
+
+@routine
+def update_rows(model, constraints, q, qd, work, k):
+    """Compute all rows in the state (q, qd). Reads R, LEVER and V; writes the rows from RESIDUAL to MOTOR_B."""
+    for c in range(constraints.tables.table.shape[1]):
+        kind = constraints.tables.table[TABLE_KIND, c]
+        if kind == COUPLER:
+            couple(c, model, constraints, q, qd, k)
+        elif kind == ADDED_INERTIA:
+            store_compliance(c, model, constraints, qd, k)
+        else:
+            connect_points(c, model, constraints, work, k)
+            align_axes(c, model, constraints, work, k)
+
+
+@routine
+def move_and_update_rows(model, constraints, q, qd, work, k):
+    """Compute poses, velocities and all rows in the state (q, qd), with their speeds."""
+    for i in range(model.parent.shape[0]):
+        move_dof(i, model, q, qd, work, k)
+    update_rows(model, constraints, q, qd, work, k)
+    update_speeds(model, constraints, qd, work, k)
+
+
+@routine
+def update_speeds(model, constraints, qd, work, k):
+    """Compute the scales of the round-off of the rates, SPEED. Reads R, LEVER and the rows."""
+    table, rows = constraints.tables.table, constraints.rows
+    for c in range(table.shape[1]):
+        kind, row, i, j = table[TABLE_KIND, c], table[TABLE_ROW, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
+        if kind == COUPLER:
+            rows[row, CON_SPEED, k] = abs(qd[j, k]) + abs(rows[row, CON_MOTOR_A, k] * qd[i, k])
+        elif kind == ADDED_INERTIA:
+            rows[row, CON_SPEED, k] = constant_like(rows, 0.0)
+        else:
+            speed_a, turn_a = speeds_on_path(c, 0, model, constraints, qd, work, k)
+            speed_b, turn_b = speeds_on_path(c, 1, model, constraints, qd, work, k)
+            for r in range(table[TABLE_ROW_COUNT, c]):
+                rows[row + r, CON_SPEED, k] = speed_a + speed_b if r < POINT_ROWS else turn_a + turn_b
+
+
+@kernel
+def store_row(rows, row, k, residual, rate_bias, force_a, force_b):
+    """Store the residual, the bias and the forces of one row."""
+    rows[row, CON_RESIDUAL, k] = residual
+    rows[row, CON_BIAS, k] = rate_bias
+    store_spatial(rows, row, CON_FORCE_A, k, force_a)
+    store_spatial(rows, row, CON_FORCE_B, k, force_b)
+
+
+@kernel
+def store_scale(rows, row, k, rate, scale):
+    """Store the rate of one row and the scale of the round-off of its residual."""
+    rows[row, CON_RATE, k] = rate
+    rows[row, CON_SCALE, k] = scale
+    rows[row, CON_MOTOR_A, k] = rate - rate
+    rows[row, CON_MOTOR_B, k] = rate - rate
+
+
+@kernel
+def arm_of(c, side, r, model, constraints, work, k):
+    """Compute the vector from the common ancestor of both bodies to a point of one body, as a sum of two vectors.
+
+    r is the vector from the body's origin to the point. The first summand is the lever of the first joint after the
+    common ancestor. The first summands of both bodies may be large, but their difference is small if the joints are
+    close to each other.
+    """
+    table, paths = constraints.tables.table, constraints.tables.paths
+    first, end = table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]
+    zero = r[0] - r[0]
+    if first == end:  # the point is on the common ancestor
+        return r, (zero, zero, zero)
+    rest = r
+    for step in range(first, end - 1):
+        rest = add3(rest, load3(work.dof, paths[0, step], ROW_LEVER, k))
+    return load3(work.dof, paths[0, end - 1], ROW_LEVER, k), rest
+
+
+@kernel
+def speeds_on_path(c, side, model, constraints, qd, work, k):
+    """Return the sums of the speeds of a point, and of the angular speeds of its body, that all dofs on its path cause.
+
+    The velocity of the point is a sum of these terms, which may cancel: they set the scale of its round-off. The
+    largest entry of an arm stands for its length.
+    """
+    table, dof, zero = constraints.tables.table, work.dof, constant_like(work.dof, 0.0)
+    at, last = table[TABLE_PARAMETERS, c], table[TABLE_DOF_A + side, c]
+    point = parameter3(model.parameters, at, PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A), k)
+    arm = rotate(load9(dof, last, ROW_R, k), point)
+    speed, turn = zero * arm[0], zero * arm[0]
+    for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
+        i = constraints.tables.paths[0, step]
+        rate = abs(qd[i, k])
+        if model.joint[i] != PRISMATIC:
+            turn = turn + rate
+            sideways = max(abs(arm[0]), abs(arm[1]))
+            speed = speed + rate * max(sideways, abs(arm[2]))
+        if model.joint[i] != REVOLUTE:
+            speed = speed + rate * abs(parameter(model.parameters, i, PARAM_ADVANCE, k))
+        arm = add3(arm, load3(dof, i, ROW_LEVER, k))
+    return speed, turn
+
+
+@kernel
+def connect_points(c, model, constraints, work, k):
+    """Compute the rows of the two points: three in world axes, or one along the line between them."""
+    table, dof, rows = constraints.tables.table, work.dof, constraints.rows
+    i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
+    r_a = rotate(load9(dof, i, ROW_R, k), parameter3(model.parameters, at, PARAM_POINT_A, k))
+    r_b = rotate(load9(dof, j, ROW_R, k), parameter3(model.parameters, at, PARAM_POINT_B, k))
+    root_a, rest_a = arm_of(c, 0, r_a, model, constraints, work, k)
+    root_b, rest_b = arm_of(c, 1, r_b, model, constraints, work, k)
+    v_a, v_b = load_motion(dof, i, ROW_V, k), load_motion(dof, j, ROW_V, k)
+    point_v_a, point_v_b = add3(v_a.lin, cross(v_a.ang, r_a)), add3(v_b.lin, cross(v_b.ang, r_b))
+    between = subtract3(root_b, root_a)
+    d, rate = add3(between, subtract3(rest_b, rest_a)), subtract3(point_v_b, point_v_a)
+    bias = subtract3(cross(v_b.ang, point_v_b), cross(v_a.ang, point_v_a))
+    scale = size(between) + size(rest_a) + size(rest_b)
+    if table[TABLE_PATH_END_A, c] > table[TABLE_OWN_END_A, c]:  # the levers were rotated by a common ancestor
+        scale = scale + size(root_a) + size(root_b)
+    if table[TABLE_KIND, c] == DISTANCE:
+        zero, one = constant_like(dof, 0.0), constant_like(dof, 1.0)
+        square = dot(d, d)
+        is_apart = square > zero  # the direction of coinciding points is undefined
+        length = math.sqrt(square)
+        inverse = select(is_apart, one / select(is_apart, length, one), zero * length)
+        e = scale3(inverse, d)
+        along = dot(e, rate)
+        rate_bias = dot(e, bias) + inverse * (dot(rate, rate) - along * along)
+        residual = length - parameter(model.parameters, at, PARAM_LENGTH, k)
+        store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e)
+        store_scale(rows, row, k, along, scale)
+        return
+    for axis in range(3):
+        zero, one = d[0] - d[0], constant_like(dof, 1.0) + (d[0] - d[0])
+        e = (one if axis == 0 else zero, one if axis == 1 else zero, one if axis == 2 else zero)
+        store_pull(rows, row + axis, k, dot(e, d), dot(e, bias), r_a, r_b, e)
+        store_scale(rows, row + axis, k, dot(e, rate), scale)
+
+
+@kernel
+def store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e):
+    """Store a row whose unit multiplier is a force e on the point of body b, and -e on that of body a."""
+    opposite = (-e[0], -e[1], -e[2])
+    store_row(rows, row, k, residual, rate_bias, Force(cross(r_a, opposite), opposite), Force(cross(r_b, e), e))
+
+
+@kernel
+def align_axes(c, model, constraints, work, k):
+    """Compute the rows of the directions of a hinge or a weld, which follow those of its points."""
+    table, dof = constraints.tables.table, work.dof
+    kind, i, j, at = table[TABLE_KIND, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
+    if kind in (BALL, DISTANCE):
+        return
+    A = compose(load9(dof, i, ROW_R, k), parameter9(model.parameters, at, PARAM_AXES_A, k))
+    B = compose(load9(dof, j, ROW_R, k), parameter9(model.parameters, at, PARAM_AXES_B, k))
+    w_a, w_b = load3(dof, i, ROW_V, k), load3(dof, j, ROW_V, k)
+    one = constant_like(dof, 1.0)
+    row, rows = table[TABLE_ROW, c] + 3, constraints.rows
+    if kind == HINGE:
+        for axis in range(2):
+            residual, direction, bias = product_of_axes(column_of(A, axis), z_axis(B), w_a, w_b)
+            store_turn(rows, row + axis, k, residual, bias, direction, subtract3(w_b, w_a))
+        return
+    half = constant_like(dof, 0.5)
+    for axis in range(3):
+        y, z = (axis + 1) % 3, (axis + 2) % 3
+        residual, direction, bias = product_of_axes(column_of(A, z), column_of(B, y), w_a, w_b)
+        other, other_direction, other_bias = product_of_axes(column_of(A, y), column_of(B, z), w_a, w_b)
+        turn = scale3(half * one, subtract3(direction, other_direction))
+        both = half * (residual - other), half * (bias - other_bias)
+        store_turn(rows, row + axis, k, *both, turn, subtract3(w_b, w_a))
+
+
+@kernel
+def column_of(R, axis):
+    """Return one column of a rotation."""
+    if axis == 0:
+        return (R[0], R[3], R[6])
+    if axis == 1:
+        return (R[1], R[4], R[7])
+    return (R[2], R[5], R[8])
+
+
+@kernel
+def product_of_axes(x, y, w_a, w_b):
+    """Compute x . y for an axis x of body a and y of body b.
+
+    Its rate is (w_b - w_a) . (y x x). Returns x . y, y x x and the part of the second derivative without accelerations.
+    """
+    x_rate, y_rate = cross(w_a, x), cross(w_b, y)
+    both = dot(x_rate, y_rate)
+    bias = dot(cross(w_a, x_rate), y) + (both + both) + dot(x, cross(w_b, y_rate))
+    return dot(x, y), cross(y, x), bias
+
+
+@kernel
+def store_turn(rows, row, k, residual, rate_bias, e, w):
+    """Store a row whose unit multiplier is a moment e on body b, and -e on body a."""
+    zero = e[0] - e[0]
+    nothing = (zero, zero, zero)
+    opposite = (-e[0], -e[1], -e[2])
+    store_row(rows, row, k, residual, rate_bias, Force(opposite, nothing), Force(e, nothing))
+    store_scale(rows, row, k, dot(e, w), constant_like(rows, 1.0) + zero)
+
+
+@kernel
+def couple(c, model, constraints, q, qd, k):
+    """Compute the row of a coupler, whose unit multiplier is a force 1 of joint b and -ratio of joint a."""
+    table, rows = constraints.tables.table, constraints.rows
+    i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
+    ratio, offset = parameter(model.parameters, at, PARAM_RATIO, k), parameter(model.parameters, at, PARAM_OFFSET, k)
+    q_a, q_b = q[model.coordinate[i], k], q[model.coordinate[j], k]
+    zero = q_b - q_b
+    no_force = Force((zero, zero, zero), (zero, zero, zero))
+    store_row(rows, row, k, q_b - ratio * q_a - offset, zero, no_force, no_force)
+    scale = abs(q_b) + abs(ratio * q_a) + abs(offset)
+    store_scale(rows, row, k, qd[j, k] - ratio * qd[i, k], scale)
+    rows[row, CON_MOTOR_A, k] = zero - ratio
+    rows[row, CON_MOTOR_B, k] = zero + constant_like(rows, 1.0)
+
+
+@kernel
+def store_compliance(c, model, constraints, qd, k):
+    """Store the row of an added inertia: a joint force, and the compliance 1 / e."""
+    table, rows = constraints.tables.table, constraints.rows
+    row, e = table[TABLE_ROW, c], parameter(model.parameters, table[TABLE_PARAMETERS, c], PARAM_ADDED_INERTIA, k)
+    zero, one = qd[table[TABLE_DOF_B, c], k] - qd[table[TABLE_DOF_B, c], k], constant_like(rows, 1.0)
+    no_force = Force((zero, zero, zero), (zero, zero, zero))
+    store_row(rows, row, k, zero, zero, no_force, no_force)
+    store_scale(rows, row, k, zero, zero)
+    rows[row, CON_MOTOR_B, k] = zero + one
+    is_added = zero + e > zero
+    rows[row, CON_COMPLIANCE, k] = select(is_added, one / select(is_added, zero + e, one), zero)
+
+
+@kernel
+def row_of_motion(c, row, constraints, rates, work, k):
+    """Compute J rates for a row of constraint c, from the motions of the frames in A that the `rates` (n) cause.
+
+    For accelerations, the second derivative of the row is this number plus BIAS.
+    """
+    table, rows, dof = constraints.tables.table, constraints.rows, work.dof
+    i, j = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
+    if table[TABLE_KIND, c] == COUPLER:
+        return rows[row, CON_MOTOR_A, k] * rates[i, k] + rows[row, CON_MOTOR_B, k] * rates[j, k]
+    if table[TABLE_KIND, c] == ADDED_INERTIA:
+        return rates[j, k]
+    on_a = power(load_force(rows, row, CON_FORCE_A, k), load_motion(dof, i, ROW_A, k))
+    on_b = power(load_force(rows, row, CON_FORCE_B, k), load_motion(dof, j, ROW_A, k))
+    return on_a + on_b

@@ -1,0 +1,315 @@
+"""Multipliers of constraints: factor J M^-1 J^T, and solve for the forces that give the rows an acceleration.
+
+The articulated-body algorithm factors the mass matrix. Let w be what a unit multiplier of a row adds to u of each dof
+on the way from its bodies to the roots. Then
+
+    J M^-1 J^T = W D^-1 W^T,   M^-1 J^T lambda follows from u = W^T lambda by one outward sweep.
+
+Sources: Featherstone (2008), section 8.4; Rodriguez, Jain and Kreutz-Delgado (1991) for the factors of the inverse mass
+matrix. The rows are ordered so that constraints of neighbouring loops follow each other; the factorisation then fills
+only the envelope of the matrix (`constraint_factors`).
+
+Dependent rows get the multiplier zero, which does not change the accelerations. `constraint_minimum_norm` distributes
+the forces among dependent rows.
+
+A light or massless body between two constraints would make M^-1 so large that J M^-1 J^T loses the heavy bodies. The
+dofs of such bodies therefore get an added inertia e (`model.added_inertias`), as a rotor would be. A further row y for
+each of them takes its force e qdd away again. The solution does not depend on e. Let F have a column of the unit matrix
+for each added inertia, let C = 1 / e, and let M + F e F^T replace M. Then
+
+    (M + F e F^T) qdd + h = tau + J^T lambda + F y,   J qdd + dJ/dt qd = 0,   F^T qdd - C y = 0.
+
+The matrix [J; F^T] (M + F e F^T)^-1 [J^T, F] - [0, 0; 0, C] is quasi-definite. Its factors L E L^T exist in the order
+of the rows, with negative pivots for y (Vanderbei 1995, "Symmetric quasi-definite matrices").
+"""
+
+import numpy as np
+
+from ...compiling.jit import kernel, routine
+from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
+from ..spatial.vectors import motion_at_tip, power, rotate, scale_force, size, subtract_forces, z_axis
+from ..tree.joints import add_joint_motion, joint_force
+from ..tree.kinematics import force_on_parent
+from ..tree.layout import (
+    PARAM_ADVANCE,
+    PRISMATIC,
+    REVOLUTE,
+    ROW_A,
+    ROW_DINV,
+    ROW_LEVER,
+    ROW_R,
+    ROW_U,
+    parameter,
+    parameter3,
+    remove_gravity,
+)
+from .constraint_factors import DEPENDENT_ROW_FACTOR, factor_matrix, select_rows, substitute
+from .constraint_layout import (
+    ADDED_INERTIA,
+    CON_COMPLIANCE,
+    CON_FORCE_A,
+    CON_FORCE_B,
+    CON_MOTOR_A,
+    CON_MULTIPLIER,
+    CON_PIVOT,
+    CON_PIVOT_SCALE,
+    CON_SOLUTION,
+    CON_TARGET,
+    CONSTRAINT_ROWS,
+    COUPLER,
+    ENVELOPE_FIRST,
+    ENVELOPE_OFFSET,
+    FLAG_DECIDES,
+    FLAG_UNCERTAIN,
+    PARAM_POINT_A,
+    PARAM_POINT_B,
+    POINT_ROWS,
+    TABLE_DOF_A,
+    TABLE_KIND,
+    TABLE_OWN_END_A,
+    TABLE_PARAMETERS,
+    TABLE_PATH_A,
+    TABLE_PATH_END_A,
+    TABLE_RESPONSE,
+    TABLE_ROW,
+    TABLE_ROW_COUNT,
+    TABLE_SUPPORT,
+    TABLE_SUPPORT_COUNT,
+)
+
+# A response u below this multiple of epsilon times its largest possible value is round-off. Residuals up to the same
+# multiple are accepted, so positions are closed to this accuracy.
+RESPONSE_ROUND_OFF = 65536.0
+# Rows whose diagonal entries are below this multiple of epsilon times their noise cannot be solved.
+NOISE_LIMIT = 1e4
+
+
+@routine
+def factor_constraints(model, constraints, work, k):
+    """Compute the responses of all rows, and factor J M^-1 J^T = L E L^T. Reads R, LEVER, U and DINV.
+
+    FLAG_DECIDES says whether it decides anew which rows are independent.
+    """
+    for c in range(constraints.tables.table.shape[1]):
+        for side in range(2):
+            respond(c, side, model, constraints, work, k)
+    assemble_matrix(constraints, work, k)
+    store_scales_of_pivots(model, constraints, work, k)
+    factor_matrix(constraints, True, k)
+    flags = constraints.flags
+    if any_lane(flags[FLAG_UNCERTAIN, k] > constant_like(flags, 0.0)):
+        assemble_matrix(constraints, work, k)
+        for lane in range(flags.shape[1]):
+            if flags[FLAG_UNCERTAIN, lane] > constant_like(flags, 0.0):
+                select_rows(constraints, lane)
+        factor_matrix(constraints, False, k)
+
+
+@kernel
+def respond(c, side, model, constraints, work, k):
+    """Add the responses of constraint c to its force on one body (side 0: a, 1: b).
+
+    u = motor + S . f,  f_parent = f - U u / D
+    """
+    table, paths, rows, passing = (
+        constraints.tables.table,
+        constraints.tables.paths,
+        constraints.rows,
+        constraints.passing,
+    )
+    first, end, count, width = (
+        table[TABLE_PATH_A + side, c],
+        table[TABLE_PATH_END_A + side, c],
+        table[TABLE_ROW_COUNT, c],
+        table[TABLE_SUPPORT_COUNT, c],
+    )
+    responses, at, row = constraints.responses, table[TABLE_RESPONSE, c], table[TABLE_ROW, c]
+    if side == 0:
+        for entry in range(at, at + count * width):
+            responses[entry, k] = constant_like(responses, 0.0)
+    for r in range(count):
+        f = load_force(rows, row + r, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
+        store_spatial(passing, r, 0, k, f)
+    for step in range(first, end):
+        i, slot = paths[0, step], paths[1, step]
+        axis, advance = z_axis(load9(work.dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        U, Dinv = load_force(work.dof, i, ROW_U, k), work.dof[i, ROW_DINV, k]
+        for r in range(count):
+            f = load_force(passing, r, 0, k)
+            u = joint_force(model.joint[i], axis, advance, f)
+            if step == first:
+                u = u + rows[row + r, CON_MOTOR_A + side, k]
+            entry = at + r * width + slot
+            responses[entry, k] = responses[entry, k] + u
+            store_spatial(
+                passing, r, 0, k, force_on_parent(i, subtract_forces(f, scale_force(Dinv * u, U)), model, work, k)
+            )
+
+
+@kernel
+def assemble_matrix(constraints, work, k):
+    """Compute the lower triangle of J M^-1 J^T = W D^-1 W^T within its envelope, less the compliances."""
+    tables, matrix, responses = constraints.tables, constraints.matrix, constraints.responses
+    table, envelope, shared = tables.table, tables.envelope, tables.shared
+    for entry in range(matrix.shape[0]):
+        matrix[entry, k] = constant_like(matrix, 0.0)
+    for pair in range(tables.pairs.shape[1]):
+        c, d = tables.pairs[0, pair], tables.pairs[1, pair]
+        for i in range(table[TABLE_ROW_COUNT, c]):
+            row = table[TABLE_ROW, c] + i
+            at_c = table[TABLE_RESPONSE, c] + i * table[TABLE_SUPPORT_COUNT, c]
+            for j in range(i + 1 if c == d else table[TABLE_ROW_COUNT, d]):
+                at_d = table[TABLE_RESPONSE, d] + j * table[TABLE_SUPPORT_COUNT, d]
+                total = constant_like(matrix, 0.0) * matrix[0, k]
+                for s in range(tables.pairs[2, pair], tables.pairs[3, pair]):
+                    Dinv = work.dof[shared[2, s], ROW_DINV, k]
+                    total = total + responses[at_c + shared[0, s], k] * (Dinv * responses[at_d + shared[1, s], k])
+                matrix[envelope[ENVELOPE_OFFSET, row] + table[TABLE_ROW, d] + j, k] = total
+    for row in range(tables.sizes[CONSTRAINT_ROWS], constraints.rows.shape[0]):
+        at = envelope[ENVELOPE_OFFSET, row] + row
+        matrix[at, k] = matrix[at, k] - constraints.rows[row, CON_COMPLIANCE, k]
+
+
+@kernel
+def store_scales_of_pivots(model, constraints, work, k):
+    """Compute the scale of each pivot: the largest entry of the diagonal among the rows of a point or of directions.
+
+    Near a singular position, one of these rows may become small as a whole, while the others keep their size. All of
+    them may be round-off, such as the rows of the directions of a hinge in a planar mechanism. That is decided from the
+    geometry: the responses of all dofs are then round-off of the lengths that they are computed from. The scale becomes
+    so large that these rows count as dependent, for all inertias. Only lanes that decide need it.
+    """
+    tables, rows = constraints.tables, constraints.rows
+    table, zero = tables.table, constant_like(rows, 0.0)
+    decides = constraints.flags[FLAG_DECIDES, k] > zero
+    for c in range(table.shape[1]):
+        first, count = table[TABLE_ROW, c], table[TABLE_ROW_COUNT, c]
+        has_round_off = table[TABLE_KIND, c] not in (COUPLER, ADDED_INERTIA)
+        for start in range(0, count, POINT_ROWS):
+            end = min(start + POINT_ROWS, count)
+            largest = zero * constraints.matrix[0, k]
+            for row in range(first + start, first + end):
+                largest = max(largest, constraints.matrix[tables.envelope[ENVELOPE_OFFSET, row] + row, k])
+            if has_round_off and any_lane(decides):
+                scale = scale_of_geometry(c, start, end, largest, model, constraints, work, k)
+                largest = select(decides, scale, largest)
+            for row in range(first + start, first + end):
+                rows[row, CON_PIVOT_SCALE, k] = largest
+
+
+@kernel
+def scale_of_geometry(c, start, end, largest, model, constraints, work, k):
+    """Return the scale of the pivots of the rows of a point or of directions, whose largest diagonal entry is given.
+
+    NaN if round-off of the responses dominates the diagonal entries of rows that are not round-off themselves.
+    """
+    rows, one = constraints.rows, constant_like(constraints.rows, 1.0)
+    smallest = constant_like(rows, RESPONSE_ROUND_OFF * RESPONSE_ROUND_OFF / DEPENDENT_ROW_FACTOR * epsilon(rows))
+    square, noise = sizes_of_responses(c, start, end, model, constraints, work, k)
+    least = constant_like(rows, (RESPONSE_ROUND_OFF * epsilon(rows)) ** 2 / 2.0) + (square - square)
+    scale = largest * max(one + (square - square), smallest / max(square, least))
+    is_lost = scale < constant_like(rows, NOISE_LIMIT * epsilon(rows)) * noise
+    return select((least + least < square) & is_lost, constant_like(rows, np.nan) * noise, scale)
+
+
+@kernel
+def sizes_of_responses(c, start, end, model, constraints, work, k):
+    """Return the square of the largest relative response of the rows of a point or of directions, and their noise.
+
+    A response u is relative to its largest possible value: the distance from the joint to the point for the force of a
+    point, and 1 for the moment of a direction. The noise is the part of the diagonal entries that round-off of the
+    responses causes, epsilon times the sum of their squares divided by D. Only the dofs that move one body only count.
+    """
+    table, paths, dof = constraints.tables.table, constraints.tables.paths, work.dof
+    zero, one, responses = constant_like(dof, 0.0), constant_like(dof, 1.0), constraints.responses
+    at, width, is_direction = table[TABLE_PARAMETERS, c], table[TABLE_SUPPORT_COUNT, c], start > 0
+    found, noise = zero * dof[0, ROW_DINV, k], zero * dof[0, ROW_DINV, k]
+    for side in range(2):
+        point = PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A)
+        own = rotate(load9(dof, table[TABLE_DOF_A + side, c], ROW_R, k), parameter3(model.parameters, at, point, k))
+        distance = size(own)
+        for step in range(table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]):
+            i, slot = paths[0, step], paths[1, step]
+            bound = zero * distance
+            if model.joint[i] != PRISMATIC:
+                bound = bound + (one + zero * distance if is_direction else distance * distance)
+            if model.joint[i] != REVOLUTE and not is_direction:
+                advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
+                bound = bound + advance * advance
+            square = zero * distance
+            for r in range(start, end):
+                u = responses[table[TABLE_RESPONSE, c] + r * width + slot, k]
+                square = max(square, u * u)
+            found = max(found, select(bound > zero, square / select(bound > zero, bound, one), zero * bound))
+            noise = noise + constant_like(dof, epsilon(dof)) * (dof[i, ROW_DINV, k] * bound)
+            distance = distance + size(load3(dof, i, ROW_LEVER, k))
+    return found, noise
+
+
+@routine
+def solve_multipliers(constraints, work, k):
+    """Solve J M^-1 J^T lambda = TARGET for MULTIPLIER, with one step of iterative refinement; writes `joint_sums`."""
+    rows, envelope = constraints.rows, constraints.tables.envelope
+    first, offset = envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET]
+    for row in range(rows.shape[0]):
+        rows[row, CON_SOLUTION, k] = rows[row, CON_TARGET, k]
+        rows[row, CON_MULTIPLIER, k] = constant_like(rows, 0.0)
+    for refinement in range(2):
+        if refinement == 1:
+            store_rest(constraints, work, k)
+        substitute(constraints.matrix, first, offset, rows, CON_PIVOT, rows.shape[0], k)
+        for row in range(rows.shape[0]):
+            rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + rows[row, CON_SOLUTION, k]
+        sum_responses(constraints, k)
+
+
+@kernel
+def sum_responses(constraints, k):
+    """Compute joint_sums = W^T MULTIPLIER."""
+    tables, sums = constraints.tables, constraints.joint_sums
+    table = tables.table
+    for i in range(sums.shape[0]):
+        sums[i, k] = constant_like(sums, 0.0)
+    for c in range(table.shape[1]):
+        width, first = table[TABLE_SUPPORT_COUNT, c], table[TABLE_SUPPORT, c]
+        for r in range(table[TABLE_ROW_COUNT, c]):
+            multiplier, at = (
+                constraints.rows[table[TABLE_ROW, c] + r, CON_MULTIPLIER, k],
+                table[TABLE_RESPONSE, c] + r * width,
+            )
+            for slot in range(width):
+                i = tables.support[first + slot]
+                sums[i, k] = sums[i, k] + multiplier * constraints.responses[at + slot, k]
+
+
+@kernel
+def store_rest(constraints, work, k):
+    """Compute SOLUTION = TARGET - W D^-1 joint_sums + C MULTIPLIER, the right-hand side that is left."""
+    tables, sums, rows = constraints.tables, constraints.joint_sums, constraints.rows
+    table = tables.table
+    for c in range(table.shape[1]):
+        width, first = table[TABLE_SUPPORT_COUNT, c], table[TABLE_SUPPORT, c]
+        for r in range(table[TABLE_ROW_COUNT, c]):
+            row, at = table[TABLE_ROW, c] + r, table[TABLE_RESPONSE, c] + r * width
+            rest = rows[row, CON_TARGET, k]
+            for slot in range(width):
+                i = tables.support[first + slot]
+                rest = rest - constraints.responses[at + slot, k] * (work.dof[i, ROW_DINV, k] * sums[i, k])
+            rows[row, CON_SOLUTION, k] = rest
+    for row in range(tables.sizes[CONSTRAINT_ROWS], rows.shape[0]):
+        softened = rows[row, CON_COMPLIANCE, k] * rows[row, CON_MULTIPLIER, k]
+        rows[row, CON_SOLUTION, k] = rows[row, CON_SOLUTION, k] + softened
+
+
+@routine
+def respond_to_multipliers(model, constraints, work, k):
+    """Compute changes = M^-1 J^T lambda from joint_sums, by an outward sweep. Reads R, LEVER, U and DINV; writes A."""
+    dof, changes = work.dof, constraints.changes
+    remove_gravity(model, work, k)
+    for i in range(model.parent.shape[0]):
+        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
+        change = dof[i, ROW_DINV, k] * (constraints.joint_sums[i, k] - power(load_force(dof, i, ROW_U, k), a))
+        changes[i, k] = change
+        store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, change))

@@ -1,0 +1,34 @@
+"""The methods of integration with their tolerances, as the compiled drivers take them."""
+
+from typing import NamedTuple
+
+from ..sample.records import Tolerances
+from .radau_tableau import RadauTableau
+from .tableaus import RosenbrockTableau, Tableau
+
+
+class FixedStepSettings(NamedTuple):
+    """The method, and the maximum length of a step, s."""
+
+    tableau: Tableau
+    step: float
+
+
+class ContactStepSettings(NamedTuple):
+    """The maximum length of a step, s, and the tolerances of contact.
+
+    `tableau` is Euler's, for the interpolation of a step. `tolerance` is the largest residual of the velocities, m/s
+    and rad/s, `penetration` the largest depth that is not corrected, m and rad.
+    """
+
+    tableau: Tableau
+    step: float
+    tolerance: float
+    penetration: float
+
+
+class AdaptiveStepSettings(NamedTuple):
+    """The method and its tolerances."""
+
+    tableau: Tableau | RosenbrockTableau | RadauTableau
+    tolerances: Tolerances

@@ -1,0 +1,1 @@
+"""The motion of samples: steps, events, contacts, sampled controllers, and what is saved."""

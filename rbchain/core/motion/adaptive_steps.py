@@ -1,0 +1,440 @@
+"""Adaptive steps: integrate each sample with its own step lengths, which the error of each step controls.
+
+A lane whose sample has ended takes the next sample of the batch, so that slow samples do not hold up the others.
+"""
+
+import math
+
+from ...compiling.jit import choose, is_given, kernel, routine
+from ..contacts.contact_rates import has_contact_modes
+from ..forces.signal_breaks import KNOT_JUMP, KNOT_SAME, begin_breaks, use_pieces_between_breaks
+from ..lanes.lanes import constant_like, select
+from ..linear.sensitivities import error_norm, evaluate_with_sensitivities
+from ..loops.constraint_hooks import decide_rank, has_open_loops, reduce_error
+from ..methods.adaptive_methods import (
+    compute_step,
+    error_of_step,
+    evaluations_of_step,
+    forget_prediction,
+    growth_of_iteration,
+    update_stiffness,
+)
+from ..methods.runge_kutta import (
+    MIN_PREVIOUS_ERROR,
+    euler_step,
+    first_step,
+    growth_of_step,
+    shrinkage_of_step,
+    zero_if_finite,
+)
+from ..sample.rate import allow_calls, evaluate, has_failed_call, record_failed_call
+from ..sample.records import (
+    CLOCK_PREVIOUS_ERROR,
+    CLOCK_PROPOSED,
+    CLOCK_START,
+    CLOCK_STEP,
+    CLOCK_STOP,
+    CLOCK_T,
+    CLOCK_TAKEN,
+    CONTROL_ACCEPTED,
+    CONTROL_ERROR,
+    CONTROL_EULER_STEP,
+    CONTROL_H,
+    CONTROL_NEW,
+    CONTROL_RATE_NORM,
+    CONTROL_STATE_NORM,
+    CONTROL_TIME,
+    TALLY_AFTER_REJECTION,
+    TALLY_BREAK,
+    TALLY_EVALUATIONS,
+    TALLY_REJECTIONS,
+    TALLY_SAMPLE,
+    TALLY_SAVED,
+    TALLY_STATUS,
+    TALLY_STEPS,
+)
+from ..sample.status import (
+    DONE,
+    IDLE,
+    NOT_ASSEMBLED,
+    NOT_FINITE,
+    RUNNING,
+    STEP_UNDERFLOW,
+    STOPPED,
+    TIME_NOT_RESOLVED,
+    TOO_MANY_STEPS,
+    USER_FUNCTION_FAILED,
+)
+from ..tree.kinematics import reset_quaternions
+from ..tree.sampler_layout import FLAG_HAS_CHANGED, has_samplers
+from .contact_events import (
+    begin_contacts,
+    forget_bounds,
+    project_contacts,
+    repeats_step,
+    restart_after_jump,
+    restart_lane,
+    starts_again,
+)
+from .contact_search import find_contacts
+from .event_values import interpolate_state
+from .events import NO_EVENT, begin_events, check_events, is_event_not_finite
+from .rollout import close_end_of_step, record_sample, save_end, save_lane, start_sample
+from .sampled_controllers import has_changed, run_controllers, save_held_outputs
+from .saved_states import accept_steps, save_interpolated_states
+from .step_lengths import longest_first_step, pass_breaks_of_lane, recall_step, set_step
+from .step_records import store_step
+from .work import integrate_work, keep_step_for_work
+
+# Steps are shorter than the round-off of time below this fraction of it. At the start, the time counts as at least the
+# fraction START of the end time.
+SHORTEST_STEP, START = 1e-15, 1e-10
+# A motion whose steps are shorter than the round-off of the end time after the first ones cannot reach its end. If it
+# lasts longer than LONG_MOTION, s, its duration is the reason.
+LONG_MOTION, FIRST_STEPS = 1e9, 1000
+
+
+@routine
+def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k):
+    """Integrate the samples first to last - 1, span = (first, last)."""
+    next_sample, last = span
+    running = 0
+    for lane in range(stepper.y.shape[1]):
+        stepper.tally[TALLY_STATUS, lane] = IDLE
+        # a lane without a sample computes with a copy of the last one, because its own memory is not initialised
+        start_sample(block, stepper, batch, min(next_sample, last - 1), lane)
+        if next_sample < last:
+            stepper.tally[TALLY_STATUS, lane] = RUNNING
+            next_sample += 1
+            running += 1
+        else:
+            allow_calls(block, False, lane)
+    start_new_lanes(block, stepper, tableau, batch, tolerances, k)
+    while running > 0 and batch.outcome.interrupt[0] == 0:
+        compute_trial_step(block, stepper, tableau, tolerances, k)
+        for lane in range(stepper.y.shape[1]):
+            if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
+        integrate_work(block, stepper, tableau, batch, k)
+        accept_steps(block, stepper, tableau, batch, tolerances, k)
+        restart_after_breaks(block, stepper, tableau, k)
+        run_controllers_at_stops(block, stepper, batch, tolerances, k)
+        new_samples = 0
+        for lane in range(stepper.y.shape[1]):
+            if stepper.tally[TALLY_STATUS, lane] >= DONE:
+                end_lane(block, stepper, tableau, batch, lane)
+                stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+                running -= 1
+                stepper.tally[TALLY_STATUS, lane] = IDLE
+                if next_sample < last:
+                    start_sample(block, stepper, batch, next_sample, lane)
+                    stepper.tally[TALLY_STATUS, lane] = RUNNING
+                    next_sample += 1
+                    running += 1
+                    new_samples += 1
+                else:
+                    park_lane(block, stepper, lane)
+            elif stepper.tally[TALLY_STATUS, lane] == RUNNING and restart_lane(block, stepper, lane):
+                new_samples += 1
+        if new_samples > 0:
+            start_new_lanes(block, stepper, tableau, batch, tolerances, k)
+
+
+@routine
+def end_lane(block, stepper, tableau, batch, lane):
+    """Record the status and the last valid state of the sample in a lane."""
+    sample, t = stepper.tally[TALLY_SAMPLE, lane], stepper.clock[CLOCK_T, lane]
+    if stepper.tally[TALLY_STATUS, lane] == STOPPED:  # the state at the event is in `change`
+        save_end(stepper.change, batch, sample, t, lane)
+    else:
+        save_end(stepper.y, batch, sample, t, lane)
+    if stepper.tally[TALLY_STATUS, lane] == USER_FUNCTION_FAILED:
+        record_failed_call(block, batch.records, sample, lane)
+    record_sample(block, stepper, batch, lane)
+
+
+@kernel
+def park_lane(block, stepper, lane):
+    """Park an idle lane at the zero configuration, so that it does not slow down the other lanes."""
+    allow_calls(block, False, lane)
+    stepper.control[CONTROL_H, lane] = constant_like(stepper.y, 0.0)
+    for j in range(stepper.y.shape[0]):
+        stepper.y[j, lane] = constant_like(stepper.y, 0.0)
+    reset_quaternions(block.model, stepper.y, lane)
+
+
+@routine
+def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
+    """Compute the first rates and the first step length of the lanes with a new sample; other lanes are unchanged.
+
+    It follows from the rates at the start and after an Euler step: Hairer, Norsett and Wanner (1993), II.4, "starting
+    step size".
+    """
+    y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
+    is_new = control[CONTROL_NEW, k] > constant_like(y, 0.0)
+    for lane in range(y.shape[1]):
+        if control[CONTROL_NEW, lane] > constant_like(y, 0.0):
+            begin_breaks_of_lane(block, stepper.clock[CLOCK_T, lane], lane)
+    start_controllers(block, stepper, batch, k)
+    hold_running_lanes(block, stepper, True)  # the evaluations below belong to no step of these lanes
+    control[CONTROL_EULER_STEP, k] = constant_like(y, 0.0)
+    for j in range(y.shape[0]):
+        rates[1, j, k] = constant_like(y, 0.0)
+    for stage in range(1, 3):
+        for j in range(y.shape[0]):
+            y_new[j, k] = y[j, k] + control[CONTROL_EULER_STEP, k] * rates[1, j, k]
+        decide_rank(block, constant_like(y, 1.0 if stage == 1 else 0.0) * control[CONTROL_NEW, k], k)
+        t = control[CONTROL_TIME, k] + control[CONTROL_EULER_STEP, k]
+        evaluate_with_sensitivities(block, y_new, t, rates[stage], k)
+        if stage == 1:
+            begin_contacts(block, stepper, batch, tolerances, k)
+            for j in range(y.shape[0]):
+                y[j, k] = select(is_new, y_new[j, k], y[j, k])  # with the prescribed positions and velocities
+                rates[0, j, k] = select(is_new, rates[1, j, k], rates[0, j, k])
+            control[CONTROL_STATE_NORM, k] = error_norm(block, y, y, y, tolerances, k)
+            control[CONTROL_RATE_NORM, k] = error_norm(block, rates[1], y, y, tolerances, k)
+            for lane in range(y.shape[1]):
+                length = euler_step(float(control[CONTROL_STATE_NORM, lane]), float(control[CONTROL_RATE_NORM, lane]))
+                longest = longest_first_step(block, stepper, batch, tolerances, lane)
+                control[CONTROL_EULER_STEP, lane] = constant_like(y, min(length, longest))
+    for j in range(y.shape[0]):
+        change[j, k] = rates[2, j, k] - rates[1, j, k]
+    control[CONTROL_ERROR, k] = error_norm(block, change, y, y, tolerances, k)
+    hold_running_lanes(block, stepper, False)
+    for lane in range(y.shape[1]):
+        if control[CONTROL_NEW, lane] > constant_like(y, 0.0):
+            start_lane(block, stepper, tableau, batch, tolerances, lane)
+
+
+# Run the sampled controllers of new lanes that have an instant at the start.
+start_controllers = choose(
+    has_samplers,
+    lambda block, stepper, batch, k: run_controllers(block, stepper, batch, False, k),
+    lambda block, stepper, batch, k: None,
+)
+
+
+@kernel
+def hold_running_lanes(block, stepper, held):
+    """Stop or allow the calls of user functions for the lanes whose sample has started before."""
+    for lane in range(stepper.y.shape[1]):
+        is_new = stepper.control[CONTROL_NEW, lane] > constant_like(stepper.y, 0.0)
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING and not is_new:
+            allow_calls(block, not held, lane)
+
+
+@routine
+def start_lane(block, stepper, tableau, batch, tolerances, lane):
+    """Choose the first step length of a lane with a new sample, and save its initial state."""
+    control, tally, is_first = stepper.control, stepper.tally, not starts_again(block, stepper, lane)
+    control[CONTROL_NEW, lane] = constant_like(control, 0.0)
+    control[CONTROL_H, lane] = constant_like(control, 0.0)
+    forget_prediction(stepper, tableau, lane)
+    if tally[TALLY_STATUS, lane] == IDLE:
+        return
+    if is_first:
+        tally[TALLY_EVALUATIONS, lane] = 2
+        save_start(block, stepper, batch, lane)
+        begin_events(block, stepper.y, stepper.clock[CLOCK_T, lane], lane)
+    rate, euler_length, change = (
+        float(control[CONTROL_RATE_NORM, lane]),
+        float(control[CONTROL_EULER_STEP, lane]),
+        float(control[CONTROL_ERROR, lane]),
+    )
+    if has_failed_call(block, lane):
+        tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+    elif not rate < math.inf:
+        tally[TALLY_STATUS, lane] = NOT_FINITE
+    else:
+        step = first_step(euler_length, rate, change, tableau.order) if change < math.inf else euler_length
+        longest = longest_first_step(block, stepper, batch, tolerances, lane)
+        set_step(block, stepper, batch, tolerances, min(step, longest), lane)
+
+
+# Save the initial state of a lane; with modes of contacts, it has been saved before the impacts at the start.
+save_start = choose(
+    has_contact_modes,
+    lambda block, stepper, batch, lane: None,
+    lambda block, stepper, batch, lane: save_lane(block, stepper.y, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane),
+)
+
+
+@routine
+def compute_trial_step(block, stepper, tableau, tolerances, k):
+    """Compute the end and the error of a step in all lanes."""
+    y, y_new, change = stepper.y, stepper.y_new, stepper.change
+    for lane in range(y.shape[1]):
+        stepper.control[CONTROL_TIME, lane] = constant_like(y, stepper.clock[CLOCK_T, lane])
+    compute_step(block, stepper, tableau, tolerances, k)
+    reduce_error(block, y_new, change, k)
+    error = error_norm(block, change, y, y_new, tolerances, k)
+    stepper.control[CONTROL_ERROR, k] = error_of_step(stepper, tableau, error + zero_if_finite(y_new, k), k)
+    close_end_of_step(block, stepper, tableau, k)
+    project_contacts(block, stepper, tableau, k)
+    find_contacts(block, stepper, tableau, k)
+
+
+@routine
+def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
+    """Accept or reject the step of a lane, save the times in it, and choose the next step length.
+
+    A step that fails or ends the motion sets the status of its sample.
+    """
+    control, clock, tally = stepper.control, stepper.clock, stepper.tally
+    error, h = float(control[CONTROL_ERROR, lane]), clock[CLOCK_STEP, lane]
+    tally[TALLY_EVALUATIONS, lane] += evaluations_of_step(block, stepper, tableau, lane)
+    theta = NO_EVENT
+    if error <= 1.0 and not has_failed_call(block, lane):
+        if repeats_step(block, stepper, tolerances, clock[CLOCK_T, lane], h, lane):
+            return
+        theta = check_events(
+            block, stepper, tableau, batch.records, clock[CLOCK_T, lane], h, tally[TALLY_SAMPLE, lane], lane
+        )
+    if has_failed_call(block, lane):
+        control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
+        tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+        return
+    if is_event_not_finite(theta):
+        control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
+        tally[TALLY_STATUS, lane] = NOT_FINITE
+        return
+    if error <= 1.0:
+        control[CONTROL_ACCEPTED, lane] = constant_like(control, 1.0)
+        tally[TALLY_STEPS, lane] += 1
+        update_stiffness(stepper, tableau, lane)
+        stop, slot = clock[CLOCK_STOP, lane], tally[TALLY_SAVED, lane]
+        t_new = stop if stop - clock[CLOCK_T, lane] <= h else clock[CLOCK_T, lane] + h
+        if theta < NO_EVENT:
+            tally[TALLY_STATUS, lane] = STOPPED
+            t_new = clock[CLOCK_T, lane] + theta * h
+        save_interpolated_states(block, stepper, tableau, batch, t_new, lane)
+        store_step(block, stepper, tableau, batch, t_new, lane)
+        save_held_outputs(block, stepper, batch, slot, lane)
+        keep_step_for_work(stepper, slot, lane)
+        if theta < NO_EVENT:
+            interpolate_state(block, stepper, tableau, theta, h, lane)
+        clock[CLOCK_START, lane], clock[CLOCK_TAKEN, lane], clock[CLOCK_T, lane] = clock[CLOCK_T, lane], h, t_new
+        factor = growth_of_step(
+            error, clock[CLOCK_PREVIOUS_ERROR, lane], tableau.order, tally[TALLY_AFTER_REJECTION, lane] > 0
+        )
+        factor = growth_of_iteration(stepper, tableau, factor, lane)
+        clock[CLOCK_PREVIOUS_ERROR, lane] = max(error, MIN_PREVIOUS_ERROR)
+        tally[TALLY_AFTER_REJECTION, lane] = 0
+        step = recall_step(stepper, h * factor, lane)
+        pass_breaks_of_lane(block, tally, t_new, lane)
+    else:
+        control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
+        tally[TALLY_REJECTIONS, lane] += 1
+        tally[TALLY_AFTER_REJECTION, lane] = 1
+        step = h * shrinkage_of_step(error, tableau.order)
+        forget_bounds(block, lane)
+    set_step(block, stepper, batch, tolerances, step, lane)
+    if tally[TALLY_STATUS, lane] != STOPPED:
+        check_end_of_motion(block, stepper, batch, tolerances, step, lane)
+
+
+@routine
+def run_controllers_of_lanes(block, stepper, batch, tolerances, k):
+    """Run the sampled controllers of the lanes whose step has ended at a stop, and compute the rates with new outputs.
+
+    Lanes without a stop keep their rates.
+    """
+    y, y_new, rates, tally = stepper.y, stepper.y_new, stepper.rates, stepper.tally
+    if run_controllers(block, stepper, batch, False, k) == 0:
+        return
+    flags = block.loads.actions.sampled.flags
+    for lane in range(y.shape[1]):
+        if has_changed(block, lane):
+            tally[TALLY_EVALUATIONS, lane] += 1
+            if has_failed_call(block, lane):
+                tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+            elif tally[TALLY_STATUS, lane] == RUNNING:
+                set_step(block, stepper, batch, tolerances, stepper.clock[CLOCK_PROPOSED, lane], lane)
+                restart_after_jump(block, lane)
+        elif tally[TALLY_STATUS, lane] == RUNNING:
+            allow_calls(block, False, lane)
+    for j in range(y.shape[0]):
+        y_new[j, k] = y[j, k]
+    evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rates[1], k)
+    is_changed = flags[FLAG_HAS_CHANGED, k] > constant_like(y, 0.0)
+    for j in range(y.shape[0]):
+        rates[0, j, k] = select(is_changed, rates[1, j, k], rates[0, j, k])
+    for lane in range(y.shape[1]):
+        if tally[TALLY_STATUS, lane] == RUNNING and not has_changed(block, lane):
+            allow_calls(block, True, lane)
+
+
+# Run the sampled controllers of the lanes whose step has ended at a stop.
+run_controllers_at_stops = choose(
+    has_samplers, run_controllers_of_lanes, lambda block, stepper, batch, tolerances, k: None
+)
+
+
+@routine
+def evaluate_after_breaks(block, stepper, tableau, k):
+    """Let the lanes that have passed a break of a signal use the pieces after it, and compute their rates after a jump.
+
+    Other lanes keep their rates.
+    """
+    y, y_new, control, rates, tally = stepper.y, stepper.y_new, stepper.control, stepper.rates, stepper.tally
+    jumps = 0
+    for lane in range(y.shape[1]):
+        passed, tally[TALLY_BREAK, lane] = tally[TALLY_BREAK, lane], KNOT_SAME
+        control[CONTROL_NEW, lane] = constant_like(y, 0.0)
+        if passed == KNOT_SAME or tally[TALLY_STATUS, lane] != RUNNING:
+            continue
+        use_pieces_between_breaks(block.loads.actions, lane)
+        if passed == KNOT_JUMP:
+            forget_prediction(stepper, tableau, lane)
+            if not restart_after_jump(block, lane):
+                control[CONTROL_NEW, lane] = constant_like(y, 1.0)
+                tally[TALLY_EVALUATIONS, lane] += 1
+                jumps += 1
+    if jumps == 0:
+        return
+    hold_running_lanes(block, stepper, True)
+    for lane in range(y.shape[1]):
+        control[CONTROL_TIME, lane] = constant_like(y, stepper.clock[CLOCK_T, lane])
+    for j in range(y.shape[0]):
+        y_new[j, k] = y[j, k]
+    evaluate_with_sensitivities(block, y_new, control[CONTROL_TIME, k], rates[1], k)
+    has_jumped = control[CONTROL_NEW, k] > constant_like(y, 0.0)
+    for j in range(y.shape[0]):
+        rates[0, j, k] = select(has_jumped, rates[1, j, k], rates[0, j, k])
+    hold_running_lanes(block, stepper, False)
+    for lane in range(y.shape[1]):
+        control[CONTROL_NEW, lane] = constant_like(y, 0.0)
+        if tally[TALLY_STATUS, lane] == RUNNING and has_failed_call(block, lane):
+            tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+
+
+# Let the lanes that have passed a break of a signal use the pieces after it.
+restart_after_breaks = choose(
+    lambda block, *_: is_given(block, "loads", "actions"),
+    evaluate_after_breaks,
+    lambda block, stepper, tableau, k: None,
+)
+
+# Find the first breaks of all signals for a lane that starts at time t.
+begin_breaks_of_lane = choose(
+    lambda block, *_: is_given(block, "loads", "actions"),
+    lambda block, t, lane: begin_breaks(block.loads.actions, t, lane),
+    lambda block, t, lane: None,
+)
+
+
+@kernel
+def check_end_of_motion(block, stepper, batch, tolerances, step, lane):
+    """Set the status of a lane that has reached its end time, or whose next step is too short or one too many."""
+    clock, tally, end = stepper.clock, stepper.tally, batch.times[batch.times.shape[0] - 1]
+    error = float(stepper.control[CONTROL_ERROR, lane])
+    if clock[CLOCK_T, lane] >= end:
+        tally[TALLY_STATUS, lane] = DONE
+    elif not step >= SHORTEST_STEP * max(clock[CLOCK_T, lane], START * end):
+        tally[TALLY_STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
+        if has_open_loops(block, lane):
+            tally[TALLY_STATUS, lane] = NOT_ASSEMBLED
+    elif tally[TALLY_STEPS, lane] >= FIRST_STEPS and step < SHORTEST_STEP * end:
+        tally[TALLY_STATUS, lane] = TIME_NOT_RESOLVED if end > LONG_MOTION else STEP_UNDERFLOW
+    elif tally[TALLY_STEPS, lane] + tally[TALLY_REJECTIONS, lane] >= tolerances.max_steps:
+        tally[TALLY_STATUS, lane] = TOO_MANY_STEPS

@@ -1,0 +1,604 @@
+"""Dry friction, stops and contacts in adaptive steps: the modes of all rows are constant within a step.
+
+A number of each row is negative if its mode has to change (MODE_WATCH):
+
+    open              its gap
+    held gap          its force
+    held friction     its limit minus the absolute value of its force
+    sliding           its velocity along the direction of sliding
+
+If a trial step ends with a negative number, the lane repeats the step with other lengths, until the first change is at
+its end (regula falsi). The step then ends there. Impacts change the velocities, and the forces of the new state decide
+the new modes, with which the lane starts again as with a new sample. Positions and velocities of the held rows are
+projected at the ends of steps and at the saved times.
+"""
+
+import math
+
+from ...compiling.jit import choose, kernel, routine
+from ..contacts.contact_choice import choose_modes, friction_limit, tangent_force
+from ..contacts.contact_layout import (
+    CONTACT_GAP,
+    CONTACT_VELOCITY,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    FRICTION,
+    has_tangents,
+)
+from ..contacts.contact_modes import (
+    FLAG_CHOOSES,
+    FLAG_CONTACT,
+    FLAG_DWELLS,
+    FLAG_HIGH,
+    FLAG_ITERATIONS,
+    FLAG_LOCATES,
+    FLAG_LOW,
+    FLAG_PROJECTIONS,
+    FLAG_RESTARTS,
+    FLAG_ROWS,
+    FLAG_SIDE,
+    HELD,
+    MODE,
+    MODE_ACCELERATION,
+    MODE_DIRECTION,
+    MODE_FORCE,
+    MODE_FRICTION,
+    MODE_HEADING,
+    MODE_INVERSE,
+    MODE_ROWS,
+    MODE_SIZE,
+    MODE_START_VELOCITY,
+    MODE_VELOCITY_HIGH,
+    MODE_VELOCITY_LOW,
+    MODE_WATCH,
+    MODE_WATCH_HIGH,
+    MODE_WATCH_LOW,
+    MODE_WATCH_START,
+    OPEN,
+    ROUND_OFF,
+    SLIDING,
+    closed_gap,
+    correct_held_rows,
+    solve_forces,
+)
+from ..contacts.contact_rates import has_contact_modes, stop_held_dofs
+from ..contacts.contact_rows import update_row_velocities
+from ..lanes.lanes import any_lane, constant_like, select
+from ..sample.rate import evaluate
+from ..sample.records import (
+    CLOCK_PROPOSED,
+    CLOCK_STEP,
+    CLOCK_T,
+    CONTROL_ACCEPTED,
+    CONTROL_ERROR,
+    CONTROL_H,
+    CONTROL_NEW,
+    CONTROL_TIME,
+    SPARE_START,
+    TALLY_EVALUATIONS,
+    TALLY_REJECTIONS,
+    TALLY_SAMPLE,
+    TALLY_STATUS,
+    TALLY_STEPS,
+)
+from ..sample.status import INITIAL_PENETRATION, NO_CONTACT_MODES, RUNNING, STEP_UNDERFLOW, TOO_MANY_STEPS
+from ..tree.kinematics import normalize_positions, position_rates
+from .contact_impacts import (
+    is_short_flight,
+    record_sticking,
+    set_candidates,
+    speed_at_rest,
+    store_forces_of_modes,
+    strike,
+    strike_without_collision,
+)
+from .rollout import save_lane
+
+# CONTROL_NEW of a lane that starts again after a change of modes.
+STARTS_AGAIN = 2.0
+# The time of a change of modes is located to this accuracy, s, or to the round-off of the time.
+TIME_TOLERANCE = 1e-12
+MAX_ITERATIONS = 100
+ROOT_ITERATIONS = 12  # of Newton's method for a cubic polynomial
+# Bounds whose numbers have a smaller ratio are halved, instead of interpolated linearly.
+SMALLEST_RATIO = 1e-6
+# Forces count as negative, or as larger than a limit, beyond this fraction of the largest force.
+FORCE_TOLERANCE = 1e-9
+# Residuals of held rows up to this fraction of the largest closed gap are round-off: a projection is not needed.
+PROJECTED = 1e-3
+MAX_PROJECTIONS = 4
+# Multiples of the largest closed gap: gaps that open must not become smaller by more, and steps must not end deeper.
+PENETRATION, LARGEST_PENETRATION = 10.0, 100.0
+EVALUATIONS_OF_START = 4
+# The modes of a lane that starts are chosen so many times at most.
+MAX_CHOICES = 10
+# A sample ends if so many steps in succession end with a change of modes, within this multiple of the time's tolerance.
+MAX_DWELLS, DWELL = 50, 10.0
+
+
+# --- the start of a lane ----------------------------------------------------------------------------------------------
+
+
+@routine
+def begin_modes(block, stepper, batch, tolerances, k):
+    """Compute the impacts and choose the modes of all new lanes in their states `y_new`, and the rates there.
+
+    Reads the rate that has just been evaluated; writes rates[1].
+    """
+    flags, y, time = block.loads.actions.modes.flags, stepper.y_new, stepper.control[CONTROL_TIME, k]
+    for lane in range(y.shape[1]):
+        flags[FLAG_CHOOSES, lane] = constant_like(flags, 0.0)
+        if is_starting(stepper, lane):
+            if float(stepper.control[CONTROL_NEW, lane]) != STARTS_AGAIN:
+                begin_sample(block, stepper, batch, lane)
+            strike(block, stepper, batch, y, tolerances, lane)
+            flags[FLAG_CHOOSES, lane] = constant_like(flags, 1.0)
+    for remaining in range(MAX_CHOICES - 1, -1, -1):
+        evaluate(block, y, time, stepper.rates[1], k)
+        choosing = 0
+        for lane in range(y.shape[1]):
+            if flags[FLAG_CHOOSES, lane] > 0.0 and is_starting(stepper, lane):
+                choosing += choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane)
+        if choosing == 0:
+            break
+    evaluate(block, y, time, stepper.rates[1], k)
+    for lane in range(y.shape[1]):
+        if is_starting(stepper, lane):
+            sample = stepper.tally[TALLY_SAMPLE, lane]
+            record_sticking(block, batch, sample, stepper.clock[CLOCK_T, lane], lane)
+            update_watches(block, speed_at_rest(tolerances), lane)
+            keep_start(block, lane)
+            if float(stepper.control[CONTROL_NEW, lane]) != STARTS_AGAIN:
+                store_forces_of_modes(block, batch, sample, 0, lane)
+
+
+@routine
+def choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane):
+    """Choose the modes of a lane; return 1 if impulses change its velocities, so that it has to choose them again.
+
+    This is the case if no modes fit the forces, or if flights are too short to be computed. `remaining` is the number
+    of choices that may follow.
+    """
+    actions, y, nq, n = block.loads.actions, stepper.y_new, block.q.shape[0], block.qd.shape[0]
+    if not has_finite_accelerations(actions.modes, lane):  # `start_lane` ends the sample, in the state y
+        actions.modes.flags[FLAG_CHOOSES, lane] = constant_like(y, 0.0)
+        return 0
+    set_candidates(block, tolerances, lane)
+    stop_candidates(block, y, lane)
+    found = choose_modes(actions.contacts, actions.modes, actions.numbers, speed_at_rest(tolerances), lane)
+    if remaining > 0 and not found:
+        strike_without_collision(block, stepper, batch, y, tolerances, lane)
+        return 1
+    if remaining > 0 and stop_short_flights(block, y, tolerances, lane):
+        strike(block, stepper, batch, y, tolerances, lane)
+        return 1
+    actions.modes.flags[FLAG_CHOOSES, lane] = constant_like(y, 0.0)
+    stop_held_dofs(actions.contacts, actions.modes, y[nq : nq + n], lane)
+    if not found:
+        stepper.tally[TALLY_STATUS, lane] = NO_CONTACT_MODES
+    return 0
+
+
+@kernel
+def has_finite_accelerations(modes, lane):
+    """Whether the accelerations of all rows are finite. If not, an impulse may change the velocities to NaN."""
+    total = 0.0
+    for row in range(modes.rows.shape[0]):
+        total += abs(modes.rows[row, MODE_ACCELERATION, lane])
+    return total < math.inf
+
+
+@kernel
+def stop_short_flights(block, y, tolerances, lane):
+    """Stop the gaps that would open for a short flight only, without friction; return whether there are any.
+
+    The modes have to be chosen again then.
+    """
+    contacts, modes, found = block.loads.actions.contacts, block.loads.actions.modes, False
+    for e in range(contacts.table.shape[1]):
+        if is_short_flight(e, contacts, modes, tolerances, lane):
+            modes.rows[contacts.table[ELEMENT_ROW, e], MODE, lane] = HELD
+            found = True
+    if found:
+        for row in range(modes.rows.shape[0]):
+            if modes.rows[row, MODE, lane] == SLIDING:
+                modes.rows[row, MODE, lane] = OPEN
+        stop_candidates(block, y, lane)
+    return found
+
+
+@kernel
+def stop_candidates(block, y, lane):
+    """Change the velocities of the rows whose modes follow from forces to zero. They are small."""
+    actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
+    contacts, modes = actions.contacts, actions.modes
+    solve_forces(contacts, modes, actions.numbers, lane)
+    correct_held_rows(contacts, modes, CONTACT_VELOCITY, contacts.changes[1], lane)
+    for i in range(n):
+        y[nq + i, lane] = y[nq + i, lane] + contacts.changes[1, i, lane]
+    update_row_velocities(block.model, contacts, y[nq : nq + n], CONTACT_VELOCITY, lane)
+
+
+# Compute the impacts and choose the modes of all new lanes.
+begin_contacts = choose(has_contact_modes, begin_modes, lambda block, stepper, batch, tolerances, k: None)
+
+
+@kernel
+def is_starting(stepper, lane):
+    """Whether a lane has a sample that starts, or starts again."""
+    return stepper.control[CONTROL_NEW, lane] > 0.0 and stepper.tally[TALLY_STATUS, lane] == RUNNING
+
+
+@kernel
+def begin_sample(block, stepper, batch, lane):
+    """Reset the modes of a lane with a new sample, save its initial state and check its gaps."""
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    for row in range(modes.rows.shape[0]):
+        size = modes.rows[row, MODE_SIZE, lane]  # of the rate that has just been evaluated
+        for column in range(MODE_ROWS):
+            modes.rows[row, column, lane] = constant_like(modes.rows, 0.0)
+        modes.rows[row, MODE_SIZE, lane] = size
+    for flag in range(FLAG_ROWS):
+        modes.flags[flag, lane] = constant_like(modes.flags, 0.0)
+    save_lane(block, stepper.y_new, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane)
+    for e in range(contacts.table.shape[1]):
+        has_gap, row = contacts.table[ELEMENT_KIND, e] != FRICTION, contacts.table[ELEMENT_ROW, e]
+        if has_gap and contacts.rows[row, CONTACT_GAP, lane] < -PENETRATION * closed_gap(row, modes, lane):
+            stepper.tally[TALLY_STATUS, lane] = INITIAL_PENETRATION
+
+
+# Whether a lane starts again after a change of modes, so that its initial state has been saved before.
+starts_again = choose(
+    has_contact_modes,
+    lambda block, stepper, lane: stepper.control[CONTROL_NEW, lane] == STARTS_AGAIN,
+    lambda block, stepper, lane: False,
+)
+
+
+@kernel
+def start_lane_again(block, stepper, lane):
+    """Let a lane start again if its step has ended with a change of modes, and return whether it does."""
+    flags = block.loads.actions.modes.flags
+    if not flags[FLAG_RESTARTS, lane] > 0.0:
+        return False
+    flags[FLAG_RESTARTS, lane] = constant_like(flags, 0.0)
+    stepper.control[CONTROL_NEW, lane] = constant_like(flags, STARTS_AGAIN)
+    # the step has been taken, and the sample may end before the next one
+    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(flags, 0.0)
+    stepper.control[CONTROL_TIME, lane] = constant_like(flags, stepper.clock[CLOCK_T, lane])
+    stepper.tally[TALLY_EVALUATIONS, lane] += EVALUATIONS_OF_START
+    return True
+
+
+# Let a lane start again if its step has ended with a change of modes.
+restart_lane = choose(has_contact_modes, start_lane_again, lambda block, stepper, lane: False)
+
+
+# --- the end of a step ------------------------------------------------------------------------------------------------
+
+
+@routine
+def project_held_rows(block, stepper, tableau, k):
+    """Project the end of a step onto the held rows, and compute the rate there, in lanes with an accepted error."""
+    control, y, flags = stepper.control, stepper.y_new, block.loads.actions.modes.flags
+    h, error, rate = control[CONTROL_H, k], control[CONTROL_ERROR, k], stepper.rates[tableau.c.shape[0] - 1]
+    steps = (error <= constant_like(y, 1.0)) & (h > constant_like(y, 0.0))
+    project_onto_held_rows(block, stepper, y, rate, control[CONTROL_TIME, k] + h, steps, k)
+    for lane in range(y.shape[1]):
+        stepper.tally[TALLY_EVALUATIONS, lane] += int(flags[FLAG_PROJECTIONS, lane])
+
+
+@routine
+def project_onto_held_rows(block, stepper, y, rate, time, steps, k):
+    """Project the state y at a time onto the held rows, and compute its rate, in the lanes `steps`.
+
+    The last evaluation must be that of y. Writes the number of further evaluations to FLAG_PROJECTIONS.
+    """
+    actions, moved = block.loads.actions, stepper.spare[SPARE_START]
+    contacts, modes, model = actions.contacts, actions.modes, block.model
+    nq, n, zero, one = block.q.shape[0], block.qd.shape[0], constant_like(y, 0.0), constant_like(y, 1.0)
+    modes.flags[FLAG_PROJECTIONS, k] = time - time
+    for _ in range(MAX_PROJECTIONS):
+        moves = steps & (largest_residual_of_held_rows(contacts, modes, k) > one)
+        if not any_lane(moves):
+            break
+        modes.flags[FLAG_PROJECTIONS, k] = modes.flags[FLAG_PROJECTIONS, k] + select(
+            moves, one + zero * time, zero * time
+        )
+        correct_held_rows(contacts, modes, CONTACT_GAP, contacts.changes[0], k)
+        correct_held_rows(contacts, modes, CONTACT_VELOCITY, contacts.changes[1], k)
+        position_rates(model, y[:nq], contacts.changes[0], moved[:nq], k)
+        for j in range(nq):
+            moved[j, k] = y[j, k] + moved[j, k]
+        normalize_positions(model, moved, k)
+        for j in range(nq):
+            y[j, k] = select(moves, moved[j, k], y[j, k])
+        for i in range(n):
+            y[nq + i, k] = y[nq + i, k] + select(moves, contacts.changes[1, i, k], zero * time)
+        stop_held_dofs(contacts, modes, y[nq : nq + n], k)
+        evaluate(block, y, time, rate, k)
+
+
+# Project the end of a step onto the closed contacts and stops and the friction that sticks.
+project_contacts = choose(has_contact_modes, project_held_rows, lambda block, stepper, tableau, k: None)
+
+
+@kernel
+def largest_residual_of_held_rows(contacts, modes, k):
+    """Return the largest gap or velocity of all held rows, as a multiple of round-off. Rows without a gap have zero."""
+    rows, zero = modes.rows, constant_like(modes.rows, 0.0)
+    largest = zero * rows[0, MODE_INVERSE, k]
+    for row in range(rows.shape[0]):
+        residual = max(abs(contacts.rows[row, CONTACT_GAP, k]), abs(contacts.rows[row, CONTACT_VELOCITY, k]))
+        residual = residual / (constant_like(rows, PROJECTED) * closed_gap(row, modes, k))
+        largest = select(rows[row, MODE_INVERSE, k] != zero, max(largest, residual), largest)
+    return largest
+
+
+@kernel
+def update_watches(block, rest, lane):
+    """Compute MODE_WATCH of all rows from the last evaluation. Velocities below 1e-3 `rest` are round-off."""
+    actions = block.loads.actions
+    contacts, modes, numbers = actions.contacts, actions.modes, actions.numbers
+    rows, table, forces, reversal = modes.rows, contacts.table, 0.0, 1e-3 * rest
+    for row in range(rows.shape[0]):
+        forces = max(forces, abs(rows[row, MODE_FORCE, lane]))
+        rows[row, MODE_WATCH, lane] = 1.0
+    slack = FORCE_TOLERANCE * forces
+    for e in range(table.shape[1]):
+        row, at, kind = table[ELEMENT_ROW, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_KIND, e]
+        p, u, mode = rows[row, MODE_FORCE, lane], contacts.rows[row, CONTACT_VELOCITY, lane], rows[row, MODE, lane]
+        if kind == FRICTION:
+            limit = friction_limit(p, at, numbers, lane)
+            slides = mode == SLIDING
+            along = u * rows[row, MODE_DIRECTION, lane]
+            rows[row, MODE_WATCH, lane] = along + reversal if slides else limit + slack - abs(p)
+            continue
+        rows[row, MODE_WATCH, lane] = contacts.rows[row, CONTACT_GAP, lane] if mode == OPEN else p + slack
+        if has_tangents(kind) and rows[row + 1, MODE, lane] == HELD:
+            limit = rows[row, MODE_FRICTION, lane] * p
+            rows[row + 1, MODE_WATCH, lane] = limit + slack - tangent_force(row, modes, lane)
+        elif has_tangents(kind) and rows[row + 1, MODE, lane] == SLIDING:
+            along = contacts.rows[row + 1, CONTACT_VELOCITY, lane] * rows[row + 1, MODE_DIRECTION, lane]
+            across = contacts.rows[row + 2, CONTACT_VELOCITY, lane] * rows[row + 2, MODE_DIRECTION, lane]
+            rows[row + 1, MODE_WATCH, lane] = along + across + reversal
+
+
+@kernel
+def has_to_change(row, contacts, modes, rest, lane):
+    """Whether the mode of a row has to change: MODE_WATCH is negative, and gaps not only by round-off."""
+    watch = modes.rows[row, MODE_WATCH, lane]
+    if modes.rows[row, MODE, lane] == OPEN:
+        approaches = contacts.rows[row, CONTACT_VELOCITY, lane] < -1e-3 * rest
+        deepest = min(modes.rows[row, MODE_WATCH_START, lane], 0.0) - PENETRATION * closed_gap(row, modes, lane)
+        return (watch < 0.0 and approaches) or watch < deepest
+    return watch < 0.0
+
+
+@kernel
+def keep_start(block, lane):
+    """Keep the numbers of the end of a step as those of the start of the next one, and turn directions of sliding."""
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    for row in range(modes.rows.shape[0]):
+        modes.rows[row, MODE_WATCH_START, lane] = modes.rows[row, MODE_WATCH, lane]
+        modes.rows[row, MODE_START_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
+        if modes.rows[row, MODE, lane] == SLIDING:
+            modes.rows[row, MODE_DIRECTION, lane] = modes.rows[row, MODE_HEADING, lane]
+
+
+@routine
+def inspect_step(block, stepper, tolerances, t, h, lane):
+    """Compare the end of a step of a lane with its modes, and return whether the lane repeats it with another length.
+
+    Sets FLAG_RESTARTS if the step ends with a change of modes.
+    """
+    contacts, modes, rest = block.loads.actions.contacts, block.loads.actions.modes, speed_at_rest(tolerances)
+    flags, tolerance = modes.flags, max(TIME_TOLERANCE, 4.0 * 2.2e-16 * (t + h))
+    shorter = h * float(flags[FLAG_CONTACT, lane])
+    if shorter < h - tolerance:
+        clear_bounds(block, lane)
+        repeat_step(stepper, modes, tolerances, shorter, lane)
+        return True
+    update_watches(block, rest, lane)
+    changes = False
+    for row in range(modes.rows.shape[0]):
+        changes = changes or has_to_change(row, contacts, modes, rest, lane)
+    locates = flags[FLAG_LOCATES, lane] > 0.0
+    if not changes and not locates:
+        keep_start(block, lane)
+        return is_penetration(contacts, modes, stepper, tolerance, lane)
+    if not locates:
+        flags[FLAG_LOCATES, lane] = 1.0
+        flags[FLAG_LOW, lane] = 0.0
+        flags[FLAG_ITERATIONS, lane] = 0.0
+        flags[FLAG_SIDE, lane] = 0.0
+        for row in range(modes.rows.shape[0]):
+            modes.rows[row, MODE_WATCH_LOW, lane] = modes.rows[row, MODE_WATCH_START, lane]
+            modes.rows[row, MODE_VELOCITY_LOW, lane] = modes.rows[row, MODE_START_VELOCITY, lane]
+    flags[FLAG_ITERATIONS, lane] += 1.0
+    flags[FLAG_HIGH if changes else FLAG_LOW, lane] = h
+    for row in range(modes.rows.shape[0]):
+        watch = modes.rows[row, MODE_WATCH, lane]
+        u = contacts.rows[row, CONTACT_VELOCITY, lane]
+        modes.rows[row, MODE_VELOCITY_HIGH if changes else MODE_VELOCITY_LOW, lane] = u
+        if changes:
+            modes.rows[row, MODE_WATCH_HIGH, lane] = watch if has_to_change(row, contacts, modes, rest, lane) else 1.0
+        else:
+            modes.rows[row, MODE_WATCH_LOW, lane] = watch
+    length = next_length(contacts, modes, changes, tolerance, lane)
+    if changes and (length >= h or flags[FLAG_ITERATIONS, lane] > MAX_ITERATIONS):
+        flags[FLAG_LOCATES, lane] = 0.0
+        flags[FLAG_ITERATIONS, lane] = 0.0
+        flags[FLAG_RESTARTS, lane] = 1.0
+        return is_dwelling(modes, stepper, h <= DWELL * tolerance, lane) or is_penetration(
+            contacts, modes, stepper, tolerance, lane
+        )
+    repeat_step(stepper, modes, tolerances, length, lane)
+    return True
+
+
+# Whether a lane repeats a step with another length, because a mode changes in it.
+repeats_step = choose(has_contact_modes, inspect_step, lambda block, stepper, tolerances, t, h, lane: False)
+
+
+@kernel
+def is_dwelling(modes, stepper, is_short, lane):
+    """Whether too many successive steps have ended with a change of modes in almost no time; ends the sample then."""
+    modes.flags[FLAG_DWELLS, lane] = modes.flags[FLAG_DWELLS, lane] + 1.0 if is_short else 0.0
+    if modes.flags[FLAG_DWELLS, lane] <= MAX_DWELLS:
+        return False
+    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+    stepper.tally[TALLY_STATUS, lane] = NO_CONTACT_MODES
+    return True
+
+
+@kernel
+def is_penetration(contacts, modes, stepper, tolerance, lane):
+    """Whether a step ends in a penetration, because no step length was found that avoids it; ends the sample then."""
+    for e in range(contacts.table.shape[1]):
+        if contacts.table[ELEMENT_KIND, e] != FRICTION:
+            row = contacts.table[ELEMENT_ROW, e]
+            gap, way = (
+                float(contacts.rows[row, CONTACT_GAP, lane]),
+                abs(float(contacts.rows[row, CONTACT_VELOCITY, lane])),
+            )
+            if not gap >= -LARGEST_PENETRATION * closed_gap(row, modes, lane) - 2.0 * tolerance * way:
+                stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+                stepper.tally[TALLY_STATUS, lane] = STEP_UNDERFLOW
+                return True
+    return False
+
+
+@kernel
+def repeat_step(stepper, modes, tolerances, length, lane):
+    """Let a lane repeat its step with another length, unless that is one step too many."""
+    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+    stepper.clock[CLOCK_STEP, lane] = length
+    stepper.control[CONTROL_H, lane] = constant_like(stepper.control, length)
+    stepper.tally[TALLY_REJECTIONS, lane] += 1
+    if stepper.tally[TALLY_STEPS, lane] + stepper.tally[TALLY_REJECTIONS, lane] >= tolerances.max_steps:
+        stepper.tally[TALLY_STATUS, lane] = TOO_MANY_STEPS
+    stepper.clock[CLOCK_PROPOSED, lane] = 0.0
+
+
+@kernel
+def next_length(contacts, modes, changes, tolerance, lane):
+    """Return the next length of a step between the bounds, or the upper bound if the first change is close to it.
+
+    The change is interpolated between the bounds, and the length is a little beyond it. Numbers that are interpolated
+    linearly are halved at a bound that does not move (regula falsi, Illinois). Every eighth iteration is a bisection.
+    """
+    flags, side = modes.flags, 1.0 if changes else -1.0
+    first, low, high = first_change(modes, lane), float(flags[FLAG_LOW, lane]), float(flags[FLAG_HIGH, lane])
+    if changes and (high - first <= tolerance or high - low <= tolerance or has_round_off_only(modes, lane)):
+        return high
+    if flags[FLAG_SIDE, lane] == side:
+        other = MODE_WATCH_LOW if changes else MODE_WATCH_HIGH
+        for row in range(modes.rows.shape[0]):
+            if modes.rows[row, MODE, lane] != OPEN and modes.rows[row, MODE_WATCH_HIGH, lane] < 0.0:
+                modes.rows[row, other, lane] = 0.5 * modes.rows[row, other, lane]
+        first = first_change(modes, lane)
+    flags[FLAG_SIDE, lane] = side
+    length = first + 0.5 * max(tolerance, time_of_round_off(modes, lane))
+    if length >= high:  # the first change is at the upper bound, if there is none shortly before it
+        length = high - tolerance
+    if not low < length < high or flags[FLAG_ITERATIONS, lane] % 8.0 == 7.0:
+        return 0.5 * (low + high)
+    return length
+
+
+@kernel
+def has_round_off_only(modes, lane):
+    """Whether the numbers that are negative at the upper bound are gaps that are zero up to round-off."""
+    rows = modes.rows
+    for row in range(rows.shape[0]):
+        watch = rows[row, MODE_WATCH_HIGH, lane]
+        is_gap = rows[row, MODE, lane] == OPEN
+        if watch < 0.0 and not (is_gap and watch >= -ROUND_OFF * rows[row, MODE_SIZE, lane]):
+            return False
+    return True
+
+
+@kernel
+def time_of_round_off(modes, lane):
+    """Return the longest time in which a gap that is negative at the upper bound changes by round-off, s."""
+    rows, longest = modes.rows, 0.0
+    for row in range(rows.shape[0]):
+        if modes.rows[row, MODE, lane] == OPEN and rows[row, MODE_WATCH_HIGH, lane] < 0.0:
+            u = abs(float(rows[row, MODE_VELOCITY_HIGH, lane]))
+            if u > 0.0:
+                longest = max(longest, ROUND_OFF * rows[row, MODE_SIZE, lane] / u)
+    return longest
+
+
+@kernel
+def first_change(modes, lane):
+    """Return the length of a step at whose end the first mode changes, by interpolation between the bounds.
+
+    Gaps are interpolated by cubic polynomials, all other numbers linearly.
+    """
+    low, high = float(modes.flags[FLAG_LOW, lane]), float(modes.flags[FLAG_HIGH, lane])
+    first = high
+    for row in range(modes.rows.shape[0]):
+        a, b = float(modes.rows[row, MODE_WATCH_LOW, lane]), float(modes.rows[row, MODE_WATCH_HIGH, lane])
+        if b < 0.0:
+            fraction = a / (a - b) if a > SMALLEST_RATIO * -b else 0.5
+            if modes.rows[row, MODE, lane] == OPEN:
+                u = (high - low) * float(modes.rows[row, MODE_VELOCITY_LOW, lane])
+                v = (high - low) * float(modes.rows[row, MODE_VELOCITY_HIGH, lane])
+                fraction = root_of_gap(a, b, u, v, fraction)
+            first = min(first, low + (high - low) * fraction)
+    return first
+
+
+@kernel
+def root_of_gap(start, end, u, v, fraction):
+    """Return the fraction of a step after which its cubic polynomial is zero, by Newton's method between bounds.
+
+    `start` and `end` are the gaps at both ends, u and v their derivatives. A gap that is zero at first and opens is
+    divided by the fraction. Returns the given fraction if the gap is zero at first and neither opens nor closes.
+    """
+    quadratic, cubic = 3.0 * (end - start) - 2.0 * u - v, u + v - 2.0 * (end - start)
+    is_zero_at_start = start <= 0.0
+    if is_zero_at_start and u <= 0.0:
+        return 0.0 if u < 0.0 else fraction
+    low, high, s = 0.0, 1.0, 0.5
+    for _ in range(ROOT_ITERATIONS):
+        if is_zero_at_start:
+            f, slope = u + s * (quadratic + s * cubic), quadratic + 2.0 * s * cubic
+        else:
+            f = start + s * (u + s * (quadratic + s * cubic))
+            slope = u + s * (2.0 * quadratic + 3.0 * s * cubic)
+        if f > 0.0:
+            low = s
+        else:
+            high = s
+        s = s - f / slope if slope < 0.0 else low
+        if not low < s < high:
+            s = 0.5 * (low + high)
+    return s
+
+
+@kernel
+def clear_bounds(block, lane):
+    """Forget the bounds between which the length of a step is iterated."""
+    flags = block.loads.actions.modes.flags
+    for flag in (FLAG_LOCATES, FLAG_ITERATIONS):
+        flags[flag, lane] = constant_like(flags, 0.0)
+
+
+# Forget the bounds between which the length of a step is iterated, because its error was too large.
+forget_bounds = choose(has_contact_modes, clear_bounds, lambda block, lane: None)
+
+
+@kernel
+def restart_lane_with_modes(block, lane):
+    """Let a lane start again, because the forces have jumped and its modes may change; return that it does."""
+    flags = block.loads.actions.modes.flags
+    flags[FLAG_RESTARTS, lane] = constant_like(flags, 1.0)
+    return True
+
+
+# Let a lane start again after a jump of the forces, if it has modes. Return whether it does.
+restart_after_jump = choose(has_contact_modes, restart_lane_with_modes, lambda block, lane: False)

@@ -1,0 +1,273 @@
+"""Impacts and new modes of dry friction, stops and contacts, in one lane at the end of a step or at the start.
+
+An impact changes the velocities in an instant, by the impulses of `impact_law`: Newton's law of restitution for normal
+directions and Coulomb's law for tangents, without a gain of energy. Friction of joints has no impulse. An impact has no
+restitution if the flight after it would not be higher than `atol`, with the largest acceleration of the closed gaps. A
+bouncing ball therefore comes to rest after a finite number of impacts. A contact that another impact opens stays closed
+under the same condition, so that a rod that rocks comes to rest, too.
+
+Sources: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapter 8; Acary and Brogliato
+(2008), *Numerical Methods for Nonsmooth Dynamical Systems*, chapter 8.
+"""
+
+from ...compiling.jit import kernel, routine
+from ..contacts.contact_choice import NO_BOUND, close_row, motion_of_row, open_row
+from ..contacts.contact_layout import (
+    CONTACT_BOUND,
+    CONTACT_GAP,
+    CONTACT_IMPACT,
+    CONTACT_IMPACT_TIME,
+    CONTACT_IMPULSE,
+    CONTACT_LOWER,
+    CONTACT_START_VELOCITY,
+    CONTACT_UPPER,
+    CONTACT_VELOCITY,
+    ELEMENT_FORCE,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    FRICTION,
+    has_tangents,
+    restitution_column,
+    rows_of_element,
+)
+from ..contacts.contact_modes import (
+    CLOSED_ROUND_OFF,
+    HELD,
+    MODE,
+    MODE_ACCELERATION,
+    MODE_CAN_CHANGE,
+    MODE_DIRECTION,
+    MODE_FORCE,
+    MODE_FRICTION,
+    MODE_REFERENCE,
+    MODE_SIZE,
+    MODE_STUCK,
+    OPEN,
+    ROUND_OFF,
+    SLIDING,
+    closed_gap,
+    is_held_by_other_rows,
+)
+from ..contacts.contact_rows import add_responses, update_row_velocities
+from ..contacts.impact_law import solve_impacts
+from ..sample.records import TALLY_SAMPLE
+from ..sample.work_memory import add_work_of_impact
+from .contact_records import record_impact, record_interval, store_forces
+
+
+@kernel
+def speed_at_rest(tolerances):
+    """Return the largest speed of a row that counts as rest, m/s or rad/s."""
+    return 10.0 * tolerances.atol
+
+
+@kernel
+def is_closed(e, contacts, modes, lane):
+    """Whether the gap of an element is closed."""
+    if contacts.table[ELEMENT_KIND, e] == FRICTION:
+        return False
+    row = contacts.table[ELEMENT_ROW, e]
+    return contacts.rows[row, CONTACT_GAP, lane] <= closed_gap(row, modes, lane)
+
+
+@kernel
+def lowest_flight(row, modes, tolerances, lane):
+    """Return the height above which a flight after an impact is computed, m or rad: `atol` or round-off of the gap."""
+    return max(tolerances.atol, CLOSED_ROUND_OFF * ROUND_OFF * modes.rows[row, MODE_SIZE, lane])
+
+
+@kernel
+def restitution_of(e, block, lane):
+    """Return the coefficient of restitution of a stop or a contact."""
+    actions = block.loads.actions
+    table = actions.contacts.table
+    return actions.numbers[table[ELEMENT_NUMBERS, e] + restitution_column(table[ELEMENT_KIND, e]), lane]
+
+
+@routine
+def strike(block, stepper, batch, y, tolerances, lane):
+    """Change the velocities in the state y of a lane by the impacts of closed gaps, if there are any, and record them.
+
+    Reads the rows, their responses and their accelerations in this state.
+    """
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    table, rows, rest = contacts.table, contacts.rows, speed_at_rest(tolerances)
+    has_impact = False
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        rows[row, CONTACT_IMPACT, lane] = 0.0
+        rows[row, CONTACT_IMPACT_TIME, lane] = 0.0
+        if is_closed(e, contacts, modes, lane) and rows[row, CONTACT_VELOCITY, lane] < -rest:
+            rows[row, CONTACT_IMPACT, lane] = 1.0
+            has_impact = True
+    if not has_impact:
+        return
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_START_VELOCITY, lane] = rows[row, CONTACT_VELOCITY, lane]
+    apply_impulses(block, stepper, batch, y, tolerances, 1.0, lane)
+
+
+@routine
+def strike_without_collision(block, stepper, batch, y, tolerances, lane):
+    """Change the velocities of a lane in which no modes fit the forces, by impulses of its closed contacts.
+
+    The paradox of Painleve: the friction of a contact that slides presses it into its plane, and no finite force stops
+    it. The impulses are those of a step of time stepping whose length goes to zero (Moreau 1988), which always exist.
+    """
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    table, rows, rest, largest = contacts.table, contacts.rows, speed_at_rest(tolerances), 0.0
+    for row in range(rows.shape[0]):
+        largest = max(largest, abs(modes.rows[row, MODE_ACCELERATION, lane]))
+    length = rest / largest if largest > 0.0 else 0.0
+    for row in range(rows.shape[0]):
+        change = length * modes.rows[row, MODE_ACCELERATION, lane]
+        rows[row, CONTACT_START_VELOCITY, lane] = rows[row, CONTACT_VELOCITY, lane] + change
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        slides = has_tangents(table[ELEMENT_KIND, e]) and has_sliding_velocity(row, modes, lane)
+        rows[row, CONTACT_IMPACT, lane] = 1.0 if slides else 0.0
+        rows[row, CONTACT_IMPACT_TIME, lane] = 0.0
+    apply_impulses(block, stepper, batch, y, tolerances, 0.0, lane)
+
+
+@kernel
+def has_sliding_velocity(row, modes, lane):
+    """Whether a contact is closed, has friction and has a velocity of sliding. Does not depend on the chosen modes."""
+    touches, has_friction = modes.rows[row, MODE_CAN_CHANGE, lane] > 0.0, modes.rows[row, MODE_FRICTION, lane] > 0.0
+    return touches and has_friction and modes.rows[row + 1, MODE_CAN_CHANGE, lane] == 0.0
+
+
+@routine
+def apply_impulses(block, stepper, batch, y, tolerances, factor, lane):
+    """Solve for the impulses of the closed gaps from the velocities in START_VELOCITY, apply and record them.
+
+    `factor` multiplies all coefficients of restitution.
+    """
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    table, rows, fastest = contacts.table, contacts.rows, 0.0
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    for row in range(rows.shape[0]):
+        fastest = max(fastest, abs(rows[row, CONTACT_START_VELOCITY, lane]))
+    for e in range(table.shape[1]):
+        set_bounds_of_impact(e, factor, block, tolerances, lane)
+    residual = solve_impacts(contacts, 1e-14 * fastest, lane)
+    records, sample = batch.records.contacts, stepper.tally[TALLY_SAMPLE, lane]
+    if not residual <= records.residuals[sample]:
+        records.residuals[sample] = residual
+    add_work_of_impact(block, stepper, y, lane)
+    add_responses(contacts.responses, rows, CONTACT_IMPULSE, y[nq : nq + n], lane)
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            record_impact(e, block, stepper, records, sample, lane)
+    update_row_velocities(block.model, contacts, y[nq : nq + n], CONTACT_VELOCITY, lane)
+    for row in range(modes.rows.shape[0]):
+        rows[row, CONTACT_IMPULSE, lane] = 0.0
+
+
+@kernel
+def set_bounds_of_impact(e, factor, block, tolerances, lane):
+    """Set the velocity, the bounds and the start of the solver for an element; `factor` reduces all restitutions."""
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    table, rows, row = contacts.table, contacts.rows, contacts.table[ELEMENT_ROW, e]
+    for r in range(row, row + rows_of_element(e, table)):
+        rows[r, CONTACT_VELOCITY, lane] = rows[r, CONTACT_START_VELOCITY, lane]
+        for column in (CONTACT_IMPULSE, CONTACT_LOWER, CONTACT_UPPER):
+            rows[r, column, lane] = 0.0
+    if table[ELEMENT_KIND, e] == FRICTION:
+        return
+    u = rows[row, CONTACT_START_VELOCITY, lane]
+    if not is_closed(e, contacts, modes, lane):
+        rows[row, CONTACT_BOUND, lane] = NO_BOUND
+        return
+    rebound = -restitution_of(e, block, lane) * factor * min(u, 0.0)
+    pull = 2.0 * lowest_flight(row, modes, tolerances, lane) * largest_acceleration(contacts, modes, lane)
+    rests = rebound <= speed_at_rest(tolerances) or rebound * rebound <= pull
+    rows[row, CONTACT_BOUND, lane] = 0.0 if rests else rebound
+
+
+@kernel
+def largest_acceleration(contacts, modes, lane):
+    """Return the largest acceleration of a closed gap without contact forces."""
+    largest = 0.0
+    for e in range(contacts.table.shape[1]):
+        row = contacts.table[ELEMENT_ROW, e]
+        if contacts.table[ELEMENT_KIND, e] != FRICTION and contacts.rows[row, CONTACT_GAP, lane] <= closed_gap(
+            row, modes, lane
+        ):
+            largest = max(largest, abs(modes.rows[row, MODE_ACCELERATION, lane]))
+    return largest
+
+
+@kernel
+def set_candidates(block, tolerances, lane):
+    """Set the modes that follow from gaps and velocities, and mark the rows whose modes follow from forces."""
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    table, rows, rest = contacts.table, modes.rows, speed_at_rest(tolerances)
+    for row in range(rows.shape[0]):
+        rows[row, MODE_REFERENCE, lane] = 0.0
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        u = contacts.rows[row, CONTACT_VELOCITY, lane]
+        if table[ELEMENT_KIND, e] == FRICTION:
+            at_rest = abs(u) <= rest
+            rows[row, MODE, lane] = HELD if at_rest else SLIDING
+            rows[row, MODE_DIRECTION, lane] = 1.0 if u > 0.0 else -1.0
+            rows[row, MODE_CAN_CHANGE, lane] = 1.0 if at_rest else 0.0
+            continue
+        stays_closed = is_closed(e, contacts, modes, lane) and u <= rest
+        rows[row, MODE_CAN_CHANGE, lane] = 1.0 if stays_closed else 0.0
+        if stays_closed:
+            close_row(e, contacts, modes, rest, lane)
+        else:
+            open_row(e, contacts, modes, lane)
+
+
+@kernel
+def is_short_flight(e, contacts, modes, tolerances, lane):
+    """Whether a closed gap opens with a velocity, but its acceleration closes it again at once (`lowest_flight`)."""
+    row = contacts.table[ELEMENT_ROW, e]
+    u = contacts.rows[row, CONTACT_VELOCITY, lane]
+    if not is_closed(e, contacts, modes, lane) or modes.rows[row, MODE, lane] != OPEN or u <= speed_at_rest(tolerances):
+        return False
+    return u * u <= -2.0 * lowest_flight(row, modes, tolerances, lane) * motion_of_row(row, contacts, modes, lane)
+
+
+@kernel
+def record_sticking(block, batch, sample, t, lane):
+    """Record the elements that start or stop sticking at time t."""
+    contacts, modes, records = block.loads.actions.contacts, block.loads.actions.modes, batch.records.contacts
+    for e in range(contacts.table.shape[1]):
+        kind, row, f = contacts.table[ELEMENT_KIND, e], contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
+        if not (kind == FRICTION or has_tangents(kind)):
+            continue
+        sticks = is_at_rest(row, contacts, modes, lane)
+        if has_tangents(kind):
+            sticks = modes.rows[row, MODE, lane] == HELD and (
+                is_at_rest(row + 1, contacts, modes, lane) and is_at_rest(row + 2, contacts, modes, lane)
+            )
+        stuck = modes.rows[row, MODE_STUCK, lane] > 0.0
+        modes.rows[row, MODE_STUCK, lane] = 1.0 if sticks else 0.0
+        record_interval(sticks, stuck, t, records, sample, f)
+
+
+@kernel
+def is_at_rest(row, contacts, modes, lane):
+    """Whether friction sticks: its row is held, or its force is at the limit and the other held rows hold it at rest.
+
+    The modes and factors must be those of the last evaluation.
+    """
+    mode = modes.rows[row, MODE, lane]
+    may_stick = mode == SLIDING and modes.rows[row, MODE_CAN_CHANGE, lane] > 0.0
+    return mode == HELD or (may_stick and is_held_by_other_rows(row, contacts, modes, lane))
+
+
+@kernel
+def store_forces_of_modes(block, batch, sample, slot, lane):
+    """Store the forces of the last evaluation at a saved time."""
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    for row in range(modes.rows.shape[0]):
+        contacts.rows[row, CONTACT_IMPULSE, lane] = modes.rows[row, MODE_FORCE, lane]
+    store_forces(block, batch, sample, slot, 1.0, lane)
+    for row in range(modes.rows.shape[0]):
+        contacts.rows[row, CONTACT_IMPULSE, lane] = 0.0

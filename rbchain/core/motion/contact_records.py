@@ -1,0 +1,138 @@
+"""Record impacts, intervals of sticking, and the forces of dry friction, stops and contacts at the saved times."""
+
+import math
+
+from ...compiling.jit import choose, is_given, kernel, routine
+from ..contacts.contact_layout import (
+    CONTACT_IMPACT,
+    CONTACT_IMPACT_TIME,
+    CONTACT_IMPULSE,
+    CONTACT_NORMAL,
+    CONTACT_RESIDUAL,
+    CONTACT_STICKS,
+    CONTACT_STUCK,
+    ELEMENT_FORCE,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    ELEMENT_SIGN,
+    FRICTION,
+    SPHERE,
+    SPHERE_NORMAL,
+    SPHERE_TANGENT_A,
+    has_tangents,
+    is_pair,
+    rows_of_element,
+)
+from ..lanes.lanes import constant_like
+from ..sample.records import CLOCK_STEP, CLOCK_T, TALLY_SAMPLE, TALLY_SAVED, TALLY_STATUS, TALLY_STEPS
+from ..sample.status import RUNNING, STOPPED
+
+
+@routine
+def record_step(block, stepper, batch, slot, lane):
+    """Record the impulses of an accepted step of a lane; `slot` is the number of saved times before the step."""
+    tally, contacts = stepper.tally, block.loads.actions.contacts
+    if tally[TALLY_STATUS, lane] != RUNNING and tally[TALLY_STATUS, lane] != STOPPED:
+        return
+    sample, first = tally[TALLY_SAMPLE, lane], tally[TALLY_STEPS, lane] == 1
+    records = batch.records.contacts
+    residual = float(contacts.rows[0, CONTACT_RESIDUAL, lane])
+    if not residual <= records.residuals[sample]:
+        records.residuals[sample] = residual
+    if first:
+        store_forces(block, batch, sample, 0, stepper.clock[CLOCK_STEP, lane], lane)
+    for saved in range(slot, tally[TALLY_SAVED, lane]):
+        store_forces(block, batch, sample, saved, stepper.clock[CLOCK_STEP, lane], lane)
+    for e in range(contacts.table.shape[1]):
+        kind = contacts.table[ELEMENT_KIND, e]
+        if kind != FRICTION:
+            record_impact(e, block, stepper, records, sample, lane)
+        if kind == FRICTION or has_tangents(kind):
+            record_sticking(e, contacts, stepper, records, sample, lane)
+
+
+# Record the impulses of an accepted step of a lane.
+record_contacts = choose(
+    lambda block, *_: is_given(block, "loads", "actions", "contacts"),
+    record_step,
+    lambda block, stepper, batch, slot, lane: None,
+)
+
+
+@kernel
+def impulse_of_element(e, block, axis, lane):
+    """Return one component of the impulse of an element: on its body in world axes or, as component 0, on its joint."""
+    contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
+    row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    if is_pair(contacts.table[ELEMENT_KIND, e]):
+        total = 0.0
+        for r in range(row, row + rows_of_element(e, contacts.table)):
+            component = contacts.rows[r, CONTACT_NORMAL + axis, lane]
+            total += float(contacts.rows[r, CONTACT_IMPULSE, lane]) * float(component)
+        return total
+    if contacts.table[ELEMENT_KIND, e] != SPHERE:
+        total = float(contacts.rows[row, CONTACT_IMPULSE, lane]) * contacts.table[ELEMENT_SIGN, e]
+        return total if axis == 0 else 0.0
+    total = 0.0
+    for direction in range(3):
+        column = at + SPHERE_NORMAL + (SPHERE_TANGENT_A - SPHERE_NORMAL) * direction + axis
+        total += float(contacts.rows[row + direction, CONTACT_IMPULSE, lane]) * float(numbers[column, lane])
+    return total
+
+
+@kernel
+def store_forces(block, batch, sample, slot, h, lane):
+    """Store the forces of all elements at a saved time: their impulses in IMPULSE, divided by the time h."""
+    contacts, forces = block.loads.actions.contacts, batch.saved.forces
+    for f in range(forces.shape[2]):
+        for axis in range(3):
+            forces[sample, slot, f, axis] = constant_like(forces, 0.0)
+    for e in range(contacts.table.shape[1]):
+        f = contacts.table[ELEMENT_FORCE, e]
+        for axis in range(3):
+            force = impulse_of_element(e, block, axis, lane) / h
+            forces[sample, slot, f, axis] += constant_like(forces, force)
+
+
+@kernel
+def record_impact(e, block, stepper, records, sample, lane):
+    """Record an impact of an element, if it has one in the step."""
+    contacts = block.loads.actions.contacts
+    row, f = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
+    rows = contacts.rows
+    if not (rows[row, CONTACT_IMPACT, lane] > 0.0 and rows[row, CONTACT_IMPULSE, lane] > 0.0):
+        return
+    t = stepper.clock[CLOCK_T, lane] + float(rows[row, CONTACT_IMPACT_TIME, lane]) * stepper.clock[CLOCK_STEP, lane]
+    slot = records.impact_counts[sample, f]
+    records.impact_counts[sample, f] = slot + 1
+    if slot < records.limits[f]:
+        records.impact_times[sample, f, slot] = t
+        for axis in range(3):
+            records.impulses[sample, f, slot, axis] = impulse_of_element(e, block, axis, lane)
+
+
+@kernel
+def record_sticking(e, contacts, stepper, records, sample, lane):
+    """Record that an element has started or stopped sticking.
+
+    An element that sticks at the end of one step only has no interval: its velocity changes its sign.
+    """
+    rows, row, f = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
+    sticks, before = rows[row, CONTACT_STICKS, lane] > 0.0, rows[row, CONTACT_STUCK, lane]
+    holds = sticks and (before > 0.0 or stepper.tally[TALLY_STEPS, lane] == 1)
+    rows[row, CONTACT_STUCK, lane] = constant_like(rows, 2.0 if holds else 1.0 if sticks else 0.0)
+    record_interval(holds, before > 1.0, stepper.clock[CLOCK_T, lane], records, sample, f)
+
+
+@kernel
+def record_interval(sticks, stuck, t, records, sample, f):
+    """Record the time t at which force f starts or stops sticking, if it does so."""
+    slot = records.sticking_counts[sample, f]
+    if sticks and not stuck:
+        records.sticking_counts[sample, f] = slot + 1
+        if slot < records.limits[f]:
+            records.sticking_times[sample, f, slot, 0] = t
+            records.sticking_times[sample, f, slot, 1] = math.inf
+    elif stuck and not sticks and slot <= records.limits[f]:
+        records.sticking_times[sample, f, slot - 1, 1] = t

@@ -1,0 +1,254 @@
+"""The search for contacts within a step: no accepted step passes over a gap that closes and opens again.
+
+A gap g is a function of the positions, which are polynomials of the fraction of the step (`dense_output`). An interval
+of the step from a to b, of length s, is free if one of three lower bounds of g is not negative:
+
+    way        (g_a + g_b - V s) / 2                                      V, A: bounds of speed and acceleration
+    tangents   g_a + g_a' x - A x^2 / 2, and the same from the other end
+    cubic      the cubic polynomial with g and g' of both ends of each half, minus its error
+
+The error of the cubic is estimated from the middle of the interval, as 16 times the error that it has in the halves.
+The estimate is used only in intervals in which g has no extremes that the three points do not show. There, bodies turn
+by less than RESOLVED rad, and the centres of two spheres move less than a part of their distance. Intervals that are
+not free are halved, from the start of the step to its end, until all are free or a gap is found to be closed.
+"""
+
+import math
+
+from ...compiling.jit import choose, kernel, routine
+from ..contacts.contact_layout import (
+    CONTACT_GAP,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    FRICTION,
+    PAIR_RADII,
+    is_pair,
+)
+from ..contacts.contact_modes import (
+    FLAG_CONTACT,
+    FLAG_FREE,
+    FLAG_PLACE,
+    FLAG_TRIALS,
+    FLAG_WIDTH,
+    MODE,
+    MODE_BEND,
+    MODE_GAP_END,
+    MODE_GAP_MIDDLE,
+    MODE_GAP_START,
+    MODE_SPEED,
+    MODE_TURN,
+    MODE_WATCH_START,
+    OPEN,
+    closed_gap,
+)
+from ..contacts.contact_rates import has_contact_modes
+from ..contacts.contact_rows import gap_of_element, rate_of_gap
+from ..lanes.lanes import constant_like
+from ..methods.dense_output import polynomial_of_row
+from ..sample.records import CONTROL_ERROR, CONTROL_H, TALLY_STATUS
+from ..sample.status import RUNNING
+from ..tree.kinematics import move_dof, place_dof, tangents_of_rates
+from ..tree.layout import POSING_FREE, POSING_SPHERICAL
+from .motion_bounds import store_bounds_of_gap
+
+RESOLVED = 0.5  # rad; also the part of the distance of two centres
+# A closed gap ends the search when the interval is shorter than this fraction of the step.
+SHORT_INTERVAL = 1.0 / 64.0
+# After so many intervals, the step is shortened to half of the part that is free.
+MAX_INTERVALS = 400
+
+
+@routine
+def search_step(block, stepper, tableau, k):
+    """Set FLAG_CONTACT of each lane to a fraction of its step after which a gap is closed; 1 if there is none.
+
+    No gap closes in the part of the step that is at most SHORT_INTERVAL shorter. Overwrites R, LEVER, V and POSITION.
+    """
+    actions = block.loads.actions
+    table, modes = actions.contacts.table, actions.modes
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            store_bounds_of_gap(e, block, stepper, tableau, k)
+    searching = 0
+    for lane in range(stepper.y.shape[1]):
+        searching += start_search(block, stepper, lane)
+    if searching == 0:
+        return
+    evaluate_gaps(block, stepper, tableau, MODE_GAP_START, k)
+    while searching > 0:
+        place_lanes(modes, 0.5)
+        evaluate_gaps(block, stepper, tableau, MODE_GAP_MIDDLE, k)
+        place_lanes(modes, 1.0)
+        evaluate_gaps(block, stepper, tableau, MODE_GAP_END, k)
+        searching = 0
+        for lane in range(stepper.y.shape[1]):
+            if modes.flags[FLAG_WIDTH, lane] > 0.0:
+                judge_interval(actions, lane)
+            searching += int(modes.flags[FLAG_WIDTH, lane] > 0.0)
+
+
+# Find the first contact within the step of each lane.
+find_contacts = choose(has_contact_modes, search_step, lambda block, stepper, tableau, k: None)
+
+
+@kernel
+def start_search(block, stepper, lane):
+    """Prepare the search in a lane, and return 1 if a gap may close within the step."""
+    contacts, modes, control = block.loads.actions.contacts, block.loads.actions.modes, stepper.control
+    table, flags, is_needed = contacts.table, modes.flags, False
+    flags[FLAG_CONTACT, lane] = 1.0
+    flags[FLAG_FREE, lane] = flags[FLAG_PLACE, lane] = flags[FLAG_WIDTH, lane] = flags[FLAG_TRIALS, lane] = 0.0
+    if not (float(control[CONTROL_ERROR, lane]) <= 1.0 and float(control[CONTROL_H, lane]) > 0.0):
+        return 0
+    if stepper.tally[TALLY_STATUS, lane] != RUNNING:
+        return 0
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        if table[ELEMENT_KIND, e] != FRICTION and modes.rows[row, MODE, lane] == OPEN:
+            start, end = modes.rows[row, MODE_WATCH_START, lane], contacts.rows[row, CONTACT_GAP, lane]
+            lowest = 0.5 * (start + end - modes.rows[row, MODE_SPEED, lane])
+            is_needed = is_needed or not lowest >= min(start, 0.0) - closed_gap(row, modes, lane)
+    flags[FLAG_WIDTH, lane] = 1.0 if is_needed else 0.0
+    return 1 if is_needed else 0
+
+
+@kernel
+def place_lanes(modes, fraction):
+    """Set the place at which the gaps are evaluated to a fraction of the interval of each lane."""
+    flags = modes.flags
+    for lane in range(flags.shape[1]):
+        flags[FLAG_PLACE, lane] = flags[FLAG_FREE, lane] + fraction * flags[FLAG_WIDTH, lane]
+
+
+@routine
+def evaluate_gaps(block, stepper, tableau, column, k):
+    """Compute the gaps after the fraction FLAG_PLACE of the step, and their rates in the next column of the rows."""
+    actions, model, work, q, v = block.loads.actions, block.model, block.work, block.q, block.qd
+    table, rows, numbers, rate = actions.contacts.table, actions.modes.rows, actions.numbers, stepper.change
+    y, y_new, h, x = stepper.y, stepper.y_new, stepper.control[CONTROL_H, k], actions.modes.flags[FLAG_PLACE, k]
+    two = constant_like(y, 2.0)
+    three, four = two + constant_like(y, 1.0), two + two
+    for j in range(q.shape[0]):
+        a, b, c, d = polynomial_of_row(tableau, y, y_new, h, stepper.rates, j, k)
+        q[j, k] = y[j, k] + x * (a + x * (b + x * (c + x * d)))
+        rate[j, k] = a + x * (two * b + x * (three * c + x * (four * d)))
+    for i in range(model.parent.shape[0]):
+        if model.posing[i] == POSING_FREE:
+            scale_quaternion(model.coordinate[i] + 3, q, rate, k)
+        elif model.posing[i] == POSING_SPHERICAL:
+            scale_quaternion(model.coordinate[i], q, rate, k)
+    tangents_of_rates(model, q, rate, v, k)
+    for i in range(model.parent.shape[0]):
+        move_dof(i, model, q, v, work, k)
+        place_dof(i, model, work, k)
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            row = table[ELEMENT_ROW, e]
+            rows[row, column, k] = gap_of_element(e, model, actions.contacts, q, numbers, work, k)
+            rows[row, column + 1, k] = rate_of_gap(e, model, actions.contacts, v, numbers, work, k)
+
+
+@kernel
+def scale_quaternion(at, q, rate, k):
+    """Divide a quaternion and its rate by its length, so that its angular velocity follows from them."""
+    total = q[at, k] * q[at, k]
+    for j in range(at + 1, at + 4):
+        total = total + q[j, k] * q[j, k]
+    size = math.sqrt(total)
+    for j in range(at, at + 4):
+        q[j, k] = q[j, k] / size
+        rate[j, k] = rate[j, k] / size
+
+
+@kernel
+def judge_interval(actions, lane):
+    """Move a lane to its next interval: the one after this one if it is free, else the first half of this one.
+
+    FLAG_WIDTH is zero if the search has ended.
+    """
+    contacts, modes = actions.contacts, actions.modes
+    flags, table, rows = modes.flags, contacts.table, modes.rows
+    free, width, is_free, closed = float(flags[FLAG_FREE, lane]), float(flags[FLAG_WIDTH, lane]), True, 2.0
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        if table[ELEMENT_KIND, e] == FRICTION or rows[row, MODE, lane] != OPEN:
+            continue
+        slack = float(closed_gap(row, modes, lane))
+        lowest = min(float(rows[row, MODE_WATCH_START, lane]), 0.0) - slack
+        if rows[row, MODE_GAP_MIDDLE, lane] < lowest:
+            closed = min(closed, 0.5)
+        elif rows[row, MODE_GAP_END, lane] < lowest:
+            closed = min(closed, 1.0)
+        elif is_free:
+            smooth = is_resolved(e, actions, width, lane)
+            is_free = is_half_free(row, MODE_GAP_START, width, smooth, lowest - slack, modes, lane)
+            is_free = is_free and is_half_free(row, MODE_GAP_MIDDLE, width, smooth, lowest - slack, modes, lane)
+    flags[FLAG_TRIALS, lane] += 1.0
+    if closed > 1.0 and is_free:
+        free = 1.0 if free + width >= 1.0 - 1e-12 else free + width
+        for row in range(rows.shape[0]):
+            rows[row, MODE_GAP_START, lane] = rows[row, MODE_GAP_END, lane]
+            rows[row, MODE_GAP_START + 1, lane] = rows[row, MODE_GAP_END + 1, lane]
+        width = min(2.0 * width, 1.0 - free)
+    elif closed <= 1.0 and width <= SHORT_INTERVAL:
+        flags[FLAG_CONTACT, lane], width = free + closed * width, 0.0
+    elif flags[FLAG_TRIALS, lane] > MAX_INTERVALS:
+        flags[FLAG_CONTACT, lane], width = 0.5 * free if free > 0.0 else width, 0.0
+    else:
+        width = 0.5 * width
+    flags[FLAG_FREE, lane], flags[FLAG_WIDTH, lane] = free, width
+
+
+@kernel
+def is_resolved(e, actions, width, lane):
+    """Whether a gap is so smooth in an interval that values at three points describe it."""
+    contacts, rows = actions.contacts, actions.modes.rows
+    row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    if not width * rows[row, MODE_TURN, lane] <= RESOLVED:
+        return False
+    if not is_pair(contacts.table[ELEMENT_KIND, e]):
+        return True
+    distance = rows[row, MODE_GAP_START, lane] + actions.numbers[at + PAIR_RADII, lane]
+    return width * rows[row, MODE_SPEED, lane] <= RESOLVED * distance
+
+
+@kernel
+def is_half_free(row, first, width, is_smooth, lowest, modes, lane):
+    """Whether a gap is above `lowest` in one half of an interval; `first` is the column of the start of this half."""
+    rows, s = modes.rows, 0.5 * width
+    g, u = float(rows[row, first, lane]) - lowest, s * float(rows[row, first + 1, lane])
+    end, v = float(rows[row, first + 2, lane]) - lowest, s * float(rows[row, first + 3, lane])
+    speed, bend = s * float(rows[row, MODE_SPEED, lane]), 0.5 * s * s * float(rows[row, MODE_BEND, lane])
+    if g + end >= speed or min(g, g + u - bend) >= 0.0 or min(end, end - v - bend) >= 0.0:
+        return True
+    return is_smooth and least_of_cubic(g, end, u, v) >= error_of_cubic(row, width, modes, lane)
+
+
+@kernel
+def error_of_cubic(row, width, modes, lane):
+    """Estimate the error of the cubic polynomials in both halves of an interval, from that of the cubic of the whole.
+
+    The fourth derivative makes the error of the cubic of the whole in the middle 16 times larger, and the fifth one
+    that of its rate.
+    """
+    rows = modes.rows
+    g, end = float(rows[row, MODE_GAP_START, lane]), float(rows[row, MODE_GAP_END, lane])
+    u, v = width * float(rows[row, MODE_GAP_START + 1, lane]), width * float(rows[row, MODE_GAP_END + 1, lane])
+    middle, rate = float(rows[row, MODE_GAP_MIDDLE, lane]), width * float(rows[row, MODE_GAP_MIDDLE + 1, lane])
+    return abs(middle - 0.5 * (g + end) - 0.125 * (u - v)) + abs(rate - 1.5 * (end - g) + 0.25 * (u + v))
+
+
+@kernel
+def least_of_cubic(start, end, u, v):
+    """Return the least value in [0, 1] of the cubic polynomial with these values and derivatives at both ends."""
+    least, quadratic, cubic = min(start, end), 3.0 * (end - start) - 2.0 * u - v, u + v - 2.0 * (end - start)
+    square = quadratic * quadratic - 3.0 * u * cubic
+    if square > 0.0:
+        root = math.sqrt(square)
+        # the minimum, where the derivative u + 2 quadratic s + 3 cubic s^2 rises
+        divisor = quadratic + root
+        s = -u / divisor if divisor > 0.0 else (root - quadratic) / (3.0 * cubic) if cubic != 0.0 else 0.0
+        if 0.0 < s < 1.0:
+            least = min(least, start + s * (u + s * (quadratic + s * cubic)))
+    return least

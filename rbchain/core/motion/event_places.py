@@ -1,0 +1,195 @@
+"""Places of a step between which the value of an event has no extreme.
+
+A row of the state is a polynomial of the fraction x of a step (`dense_output`), whose extremes are known. A user
+function is called in INTERVALS + 1 places. An extreme is searched where the function is closer to zero than in both
+neighbouring places, and at an end of the step from which it slopes towards zero. The search ends if the function is on
+the other side of zero or cannot reach it. Two changes of the sign without such an extreme are not found.
+
+Source: Kiefer (1953), "Sequential minimax search for a maximum", for the golden section.
+"""
+
+import math
+
+from ...compiling.jit import choose, kernel, routine
+from ..contacts.contact_rates import has_contact_modes
+from ..lanes.lanes import constant_like
+from ..methods.dense_output import polynomial_of_row
+from .event_values import (
+    EVENT_NUMBERS,
+    EVENT_ROW,
+    MAX_PLACES,
+    event_value,
+    place_row,
+    value_within_step,
+)
+
+INTERVALS = 4
+SLOPE = 1e-3  # part of an interval over which the slope at the ends of a step is taken
+GOLDEN_PART = 0.381966011250105  # (3 - sqrt 5) / 2
+MAX_SEARCHES, MAX_BISECTIONS = 60, 100
+# The search for an extreme ends when the values beside it exceed it by this part of its distance from zero.
+FLAT = 0.1
+NARROW = 1e-12  # of the step
+
+# Whether the state may jump between two steps, at impacts.
+has_jumps = choose(has_contact_modes, lambda block: True, lambda block: False)
+
+
+@routine
+def list_places(e, block, stepper, tableau, t, h, lane):
+    """Store places of a step of a lane, in order, with the values of event e there; return their number.
+
+    The start of the step is the first place, and its end the last one. After an impact, the value at the start differs
+    from the value at the end of the last step.
+    """
+    actions = block.loads.actions
+    row = actions.shared.events[EVENT_ROW, e]
+    if row >= 0:
+        return list_places_of_row(row, actions.shared.events[EVENT_NUMBERS, e], block, stepper, tableau, h, lane)
+    start = event_value(e, block, stepper.y, t, lane) if has_jumps(block) else actions.event_values[e, lane]
+    count = add_place(0.0, start, 0, actions, lane)
+    for interval in range(1, INTERVALS):
+        theta = interval / INTERVALS
+        f = value_within_step(e, block, stepper, tableau, t, h, theta, lane)
+        if math.isfinite(f):
+            count = add_place(theta, f, count, actions, lane)
+    count = add_place(1.0, event_value(e, block, stepper.y_new, t + h, lane), count, actions, lane)
+    return add_dips(e, block, stepper, tableau, t, h, count, lane)
+
+
+@kernel
+def add_place(theta, f, count, actions, lane):
+    """Store a place after `count` others, and return the new number of places."""
+    row = place_row(count, actions.shared.events.shape[1])
+    actions.event_values[row, lane], actions.event_values[row + 1, lane] = theta, f
+    return count + 1
+
+
+# --- rows of the state ------------------------------------------------------------------------------------------------
+
+
+@kernel
+def list_places_of_row(row, at, block, stepper, tableau, h, lane):
+    """Store both ends of a step and the extremes of a row of the state in it; return the number of places."""
+    actions, y, y_new = block.loads.actions, stepper.y, stepper.y_new
+    start, end = float(y[row, lane]), float(y_new[row, lane])
+    level = float(actions.numbers[at, lane])
+    a, b, c, d = polynomial_of_row(tableau, y, y_new, constant_like(y, h), stepper.rates, row, lane)
+    a, b, c, d = float(a), float(b), float(c), float(d)
+    count, low = add_place(0.0, start - level, 0, actions, lane), 0.0
+    first, second = bends(b, 3.0 * c, 6.0 * d)
+    for high in (first, second, 1.0):  # the derivative a + 2 b x + 3 c x^2 + 4 d x^3 is monotone between them
+        extreme = zero_of_derivative(a, b, c, d, low, high)
+        if low < extreme < high:
+            f = start - level + extreme * (a + extreme * (b + extreme * (c + extreme * d)))
+            count = add_place(extreme, f, count, actions, lane)
+        low = high
+    return add_place(1.0, end - level, count, actions, lane)
+
+
+@kernel
+def bends(a, b, c):
+    """Return the zeros of a + b x + c x^2 between 0 and 1, in order; 0 and 1 instead of others."""
+    square = b * b - 4.0 * a * c
+    if not square > 0.0:
+        return 0.0, 1.0
+    q = -0.5 * (b + math.copysign(math.sqrt(square), b))
+    x = a / q if q != 0.0 else 0.0
+    z = q / c if c != 0.0 else 1.0
+    low, high = min(x, z), max(x, z)
+    return (low if 0.0 < low < 1.0 else 0.0), (high if 0.0 < high < 1.0 else 1.0)
+
+
+@kernel
+def zero_of_derivative(a, b, c, d, low, high):
+    """Return the zero of a + 2 b x + 3 c x^2 + 4 d x^3 between two places between which it is monotone, or -1."""
+    f_low = a + low * (2.0 * b + low * (3.0 * c + low * 4.0 * d))
+    f_high = a + high * (2.0 * b + high * (3.0 * c + high * 4.0 * d))
+    if not f_low * f_high < 0.0:
+        return -1.0
+    for _ in range(MAX_BISECTIONS):
+        x = 0.5 * (low + high)
+        if not low < x < high:
+            break
+        f = a + x * (2.0 * b + x * (3.0 * c + x * 4.0 * d))
+        if (f < 0.0) == (f_low < 0.0):
+            low = x
+        else:
+            high = x
+    return 0.5 * (low + high)
+
+
+# --- user functions ---------------------------------------------------------------------------------------------------
+
+
+@kernel
+def add_dips(e, block, stepper, tableau, t, h, count, lane):
+    """Insert the places at which a function that comes close to zero is on the other side; return the new number."""
+    actions = block.loads.actions
+    values, m = actions.event_values, actions.shared.events.shape[1]
+    last = count - 1
+    for number in range(last, -1, -1):
+        at, before, after = place_row(number, m), place_row(max(number - 1, 0), m), place_row(min(number + 1, last), m)
+        middle, left, right = values[at, lane], values[before, lane], values[after, lane]
+        f, f_left, f_right = values[at + 1, lane], values[before + 1, lane], values[after + 1, lane]
+        if not (is_closest(f, f_left) and is_closest(f, f_right)) or count == MAX_PLACES:
+            continue
+        if number in (0, last):  # the slope decides whether there is an extreme beside the end of the step
+            middle += SLOPE * (right - left) if number == 0 else -SLOPE * (right - left)
+            slope = value_within_step(e, block, stepper, tableau, t, h, middle, lane)
+            if is_closest(f, slope):
+                continue
+            f = slope
+        theta, f = search_dip(e, block, stepper, tableau, t, h, (left, middle, right), (f_left, f, f_right), lane)
+        if theta >= 0.0:
+            count = insert_place(number if theta < values[at, lane] else number + 1, theta, f, count, actions, lane)
+    return count
+
+
+@kernel
+def is_closest(f, other):
+    """Whether the value f is on the same side of zero as another one, and not farther away from it."""
+    return (f > 0.0 and other >= f) or (f < 0.0 and other <= f)
+
+
+@kernel
+def insert_place(number, theta, f, count, actions, lane):
+    """Store a place before others, and return the new number of places."""
+    values, m = actions.event_values, actions.shared.events.shape[1]
+    for moved in range(count - 1, number - 1, -1):
+        for row in range(2):
+            values[place_row(moved + 1, m) + row, lane] = values[place_row(moved, m) + row, lane]
+    add_place(theta, f, number, actions, lane)
+    return count + 1
+
+
+@routine
+def search_dip(e, block, stepper, tableau, t, h, places, values, lane):
+    """Search a place at which a function is on the other side of zero; return it and the value there, or -1 and 0.
+
+    The value in the middle of three places is closer to zero than the others. The next place is the extreme of the
+    parabola through them or, at every third time, a golden section of the longer interval.
+    """
+    left, middle, right = places
+    sign = 1.0 if values[0] > 0.0 else -1.0
+    f_left, f_middle, f_right = sign * values[0], sign * values[1], sign * values[2]
+    for trial in range(MAX_SEARCHES):
+        if f_middle <= 0.0:
+            return middle, sign * f_middle
+        if right - left <= NARROW or max(f_left, f_right) - f_middle <= FLAT * f_middle:
+            break
+        u, v = (middle - left) * (f_middle - f_right), (middle - right) * (f_middle - f_left)
+        step = 0.5 * ((middle - left) * u - (middle - right) * v) / (u - v) if u != v else 0.0
+        if trial % 3 == 2 or not (left < middle - step < right) or abs(step) < SLOPE * (right - left):
+            step = GOLDEN_PART * (middle - right if right - middle > middle - left else middle - left)
+        x = middle - step
+        f = sign * value_within_step(e, block, stepper, tableau, t, h, x, lane)
+        if f < f_middle:
+            left, right = (left, middle) if x < middle else (middle, right)
+            f_left, f_right = (f_left, f_middle) if x < middle else (f_middle, f_right)
+            middle, f_middle = x, f
+        elif x < middle:
+            left, f_left = x, f
+        else:
+            right, f_right = x, f
+    return -1.0, 0.0

@@ -1,0 +1,98 @@
+"""The values of events: the number whose sign an event observes, in a state and within a step."""
+
+import math
+
+from ...compiling.jit import kernel, routine
+from ..control.callbacks import call, store_failed_call
+from ..lanes.lanes import constant_like
+from ..methods.dense_output import interpolate
+from ..tree.kinematics import normalize_positions
+from ..tree.layout import CALLS_ALLOWED, FAILED_FIRST_EVENT
+
+# Rows of `SharedActions.events`, one column for each event.
+EVENT_ROW = 0  # the row of the state that passes a level, or -1 for a user function
+EVENT_NUMBERS = 1  # index of the level, or of the first parameter of the function, in `BlockActions.numbers`
+EVENT_NUMBER_COUNT = 2  # number of parameters of the function
+EVENT_ADDRESS = 3  # of the function
+EVENT_DIRECTION = 4  # 1: rising values only, -1: falling values only, 0: both
+EVENT_TERMINAL = 5  # 1 if it ends the motion
+EVENT_ROWS = 6
+
+# Rows of `BlockActions.event_values` (rows, lanes), for m events. First come the values at the start of a step (m), the
+# numbers of occurrences in it (m) and the values at its end (m). Then follow the fractions of the step at which events
+# occur (MAX_OCCURRENCES each), and the places of one event (fraction and value, MAX_PLACES).
+MAX_PLACES = 12
+MAX_OCCURRENCES = MAX_PLACES - 1
+
+
+def event_rows(count):
+    """Return the number of rows of `BlockActions.event_values` for `count` events. Called in Python."""
+    return count * (3 + MAX_OCCURRENCES) + 2 * MAX_PLACES if count > 0 else 0
+
+
+@kernel
+def count_row(e, count):
+    """Return the row of the number of occurrences of event e in a step."""
+    return count + e
+
+
+@kernel
+def end_row(e, count):
+    """Return the row of the value of event e at the end of a step."""
+    return 2 * count + e
+
+
+@kernel
+def occurrence_row(e, number, count):
+    """Return the row of the fraction of a step at which event e occurs for the time `number`, counted from 0."""
+    return 3 * count + MAX_OCCURRENCES * e + number
+
+
+@kernel
+def place_row(number, count):
+    """Return the row of the fraction of a step of a place; the value there is in the next row."""
+    return (3 + MAX_OCCURRENCES) * count + 2 * number
+
+
+@kernel
+def event_value(e, block, y, t, lane):
+    """Compute the value that changes sign at event e: state minus level, or the result of the user function.
+
+    NaN if a user function has failed or must not be called.
+    """
+    actions, events = block.loads.actions, block.loads.actions.shared.events
+    row, at = events[EVENT_ROW, e], events[EVENT_NUMBERS, e]
+    if row >= 0:
+        return float(y[row, lane]) - float(actions.numbers[at, lane])
+    if actions.failures[lane] != CALLS_ALLOWED:
+        return math.nan
+    nq, n, memory = block.q.shape[0], block.qd.shape[0], actions.call_arguments
+    out = nq + n + events[EVENT_NUMBER_COUNT, e]
+    for j in range(nq + n):
+        memory[j] = y[j, lane]
+    for j in range(events[EVENT_NUMBER_COUNT, e]):
+        memory[nq + n + j] = actions.numbers[at + j, lane]
+    memory[out] = 0.0
+    failed = call(
+        events[EVENT_ADDRESS, e], t, memory[:nq], memory[nq : nq + n], memory[nq + n : out], memory[out : out + 1]
+    )
+    if failed != 0:
+        store_failed_call(actions, FAILED_FIRST_EVENT + e, t, y, lane)
+        return math.nan
+    return memory[out]
+
+
+@kernel
+def interpolate_state(block, stepper, tableau, theta, h, lane):
+    """Compute the state after the fraction theta of the step by the continuous extension, as `stepper.change`."""
+    y, y_new, length, fraction = stepper.y, stepper.y_new, constant_like(stepper.y, h), constant_like(stepper.y, theta)
+    for j in range(y.shape[0]):
+        stepper.change[j, lane] = interpolate(tableau, y, y_new, length, stepper.rates, fraction, j, lane)
+    normalize_positions(block.model, stepper.change, lane)
+
+
+@routine
+def value_within_step(e, block, stepper, tableau, t, h, theta, lane):
+    """Compute the value of event e after the fraction theta of the step."""
+    interpolate_state(block, stepper, tableau, theta, h, lane)
+    return event_value(e, block, stepper.change, t + theta * h, lane)

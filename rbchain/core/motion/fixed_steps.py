@@ -1,0 +1,287 @@
+"""Fixed steps: integrate the samples of a block with the same step length in all lanes.
+
+With Euler's tableau, the step is linearly implicit in the springs, damping and friction of the joints, as MuJoCo's
+"implicitfast" is in damping. The dynamics solve (M + h D + h^2 K) qdd = tau - h K qd. This gives the velocity at the
+end of the step, which also moves the positions.
+"""
+
+import math
+
+from ...compiling.jit import choose, kernel, routine
+from ..control.drives import DRIVE_KIND, KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY
+from ..control.sampler_clocks import limit_to_stops
+from ..lanes.lanes import constant_like
+from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
+from ..loops.constraint_hooks import decide_rank, has_constraints, has_open_loops
+from ..methods.explicit_steps import compute_stages
+from ..methods.runge_kutta import advance, zero_if_finite
+from ..sample.rate import (
+    allow_calls,
+    has_failed_call,
+    is_too_stiff,
+    record_failed_call,
+    set_step_length,
+    update_stiffness_and_damping,
+)
+from ..sample.records import (
+    CLOCK_STEP,
+    CLOCK_T,
+    CONTROL_ERROR,
+    CONTROL_H,
+    CONTROL_TIME,
+    TALLY_EVALUATIONS,
+    TALLY_SAMPLE,
+    TALLY_SAVED,
+    TALLY_STATUS,
+    TALLY_STEPS,
+)
+from ..sample.status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
+from ..tree.kinematics import normalize_positions, position_rates
+from ..tree.layout import SETTING_FUNCTION
+from ..tree.sampler_layout import FLAG_OMITS_END, has_samplers
+from .event_values import interpolate_state
+from .events import NO_EVENT, begin_events, check_events, is_event_not_finite
+from .rollout import (
+    close_end_of_step,
+    record_sample,
+    save_end,
+    save_lane,
+    save_passed_times,
+    start_sample,
+)
+from .sampled_controllers import run_controllers, save_held_outputs
+from .step_records import store_step
+from .work import integrate_work, keep_step_for_work
+
+
+@routine
+def integrate_fixed_steps(block, stepper, tableau, batch, step, span, k):
+    """Integrate the samples first to last - 1 of one block, span = (first, last), in equal steps between saved times.
+
+    `step` is the maximum length of a step, s.
+    """
+    first, last = span
+    times, samples = batch.times, min(stepper.y.shape[1], last - first)
+    start_block(block, stepper, batch, span)
+    running = samples
+    for slot in range(1, times.shape[0]):
+        start = times[slot - 1]
+        while running > 0 and start < times[slot] and batch.outcome.interrupt[0] == 0:
+            place = first, samples, slot
+            start, running = integrate_to_stop(block, stepper, tableau, batch, step, place, start, running, k)
+    if running > 0 and batch.outcome.interrupt[0] == 0:
+        run_controllers_of_block(block, stepper, batch, times[times.shape[0] - 1], k)
+    end_block(block, stepper, batch, samples)
+
+
+@kernel
+def start_block(block, stepper, batch, span):
+    """Start the samples of a block. Lanes without a sample compute with a copy of the last one."""
+    first, last = span
+    for lane in range(stepper.y.shape[1]):
+        start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
+        stepper.tally[TALLY_STATUS, lane] = RUNNING
+        allow_calls(block, first + lane < last, lane)
+
+
+@kernel
+def integrate_to_stop(block, stepper, tableau, batch, step, place, start, running, k):
+    """Integrate from `start` to the next saved time or stop of controllers, in equal steps.
+
+    place = (first sample, number of samples, number of the next saved time). Returns the end, and the number of samples
+    that still run.
+    """
+    times, (first, samples, slot) = batch.times, place
+    has_jumped = run_controllers_of_block(block, stepper, batch, start, k)
+    end = limit_to_stops(block, times[slot], 0)
+    length = end - start
+    steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
+    h = constant_like(stepper.y, length / steps)
+    is_first = slot == 1 and start == times[0]
+    if is_first or has_jumped or tableau.order == 1:  # else the last rate of the previous step is used
+        start_interval(block, stepper, start, h, k)
+    if is_first:
+        for lane in range(samples):
+            begin_events(block, stepper.y, times[0], lane)
+            save_lane(block, stepper.y, batch, first + lane, 0, lane)
+    for index in range(steps):
+        if running == 0 or batch.outcome.interrupt[0] != 0:
+            break
+        if tableau.order > 1:
+            update_stiffness_and_damping(block, stepper.y, k)
+        start_step(block, stepper, tableau, batch, start + index * (length / steps), length / steps)
+        choose_end(block, tableau, batch, index == steps - 1)
+        compute_stages_of_step(block, stepper, tableau, k)
+        close_end_of_step(block, stepper, tableau, k)
+        running = 0
+        for lane in range(samples):
+            if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                is_saved_time = index == steps - 1 and end == times[slot]
+                end_step(block, stepper, tableau, batch, is_saved_time, lane)
+                running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+        integrate_work(block, stepper, tableau, batch, k)
+        accept_step(block, stepper, tableau, k)
+    return end, running
+
+
+@kernel
+def choose_omission(block, tableau, batch, is_last):
+    """Set FLAG_OMITS_END: whether nothing uses the evaluation at the end of the next step, the last one before a stop.
+
+    The rates of implicit steps are computed again there. But events and records of steps interpolate the step with the
+    rate at its end, user functions may fail there, and prescribed motions set the state there.
+    """
+    actions, flags = block.loads.actions, block.loads.actions.sampled.flags
+    is_free = actions.settings[SETTING_FUNCTION] == 0 and actions.shared.events.shape[1] == 0
+    is_free = is_free and batch.outcome.record.times.shape[1] == 0
+    kinds = actions.shared.drives[DRIVE_KIND]
+    for i in range(kinds.shape[0]):
+        is_free = is_free and kinds[i] != KIND_PRESCRIBED_POSITION and kinds[i] != KIND_PRESCRIBED_VELOCITY
+    flags[FLAG_OMITS_END, 0] = constant_like(flags, 1.0 if is_free and is_last and tableau.order == 1 else 0.0)
+
+
+@kernel
+def compute_stages_with_omission(block, stepper, tableau, k):
+    """Compute the stages of a step as `compute_stages` does, without the rate at its end if FLAG_OMITS_END is set."""
+    y, y_new, h, stages = stepper.y, stepper.y_new, stepper.control[CONTROL_H, k], tableau.c.shape[0]
+    omits_end = block.loads.actions.sampled.flags[FLAG_OMITS_END, 0] > constant_like(y, 0.0)
+    for stage in range(1, stages - 1 if omits_end else stages):
+        advance(tableau.A[stage], stage, y, h, stepper.rates, y_new, k)
+        if stage == stages - 1:
+            normalize_positions(block.model, y_new, k)
+        t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
+        evaluate_with_sensitivities(block, y_new, t, stepper.rates[stage], k)
+    if omits_end:
+        advance(tableau.A[stages - 1], stages - 1, y, h, stepper.rates, y_new, k)
+        normalize_positions(block.model, y_new, k)
+        for lane in range(y.shape[1]):
+            stepper.tally[TALLY_EVALUATIONS, lane] -= stepper.tally[TALLY_STATUS, lane] == RUNNING
+
+
+def may_omit_ends(block, *_):
+    """Whether many steps may end at stops, without projections and sensitivities that need the rates at their ends."""
+    return has_samplers(block) and not has_constraints(block) and not has_sensitivities(block)
+
+
+# Choose whether the next step omits the evaluation of the dynamics at its end.
+choose_end = choose(may_omit_ends, choose_omission, lambda block, tableau, batch, is_last: None)
+
+# Compute the stages of a step, with the rate at its end if that is used.
+compute_stages_of_step = choose(may_omit_ends, compute_stages_with_omission, compute_stages)
+
+
+@routine
+def run_controllers_at(block, stepper, batch, t, k):
+    """Run the sampled controllers with a stop at time t, which all lanes have at the same times.
+
+    Returns whether there was a stop. A user function that fails ends its sample.
+    """
+    for lane in range(stepper.y.shape[1]):
+        stepper.clock[CLOCK_T, lane] = t
+    if run_controllers(block, stepper, batch, True, k) == 0:
+        return False
+    for lane in range(stepper.y.shape[1]):
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING and has_failed_call(block, lane):
+            end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
+    return True
+
+
+# Run the sampled controllers with a stop at time t, and return whether there was one.
+run_controllers_of_block = choose(has_samplers, run_controllers_at, lambda block, stepper, batch, t, k: False)
+
+
+@kernel
+def end_block(block, stepper, batch, samples):
+    """End the samples that are still running, and record the results of all samples of the block."""
+    for lane in range(samples):
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+            end_sample(block, stepper, batch, DONE, batch.times[batch.times.shape[0] - 1], stepper.y, lane)
+        record_sample(block, stepper, batch, lane)
+
+
+@kernel
+def end_sample(block, stepper, batch, status, t, y, lane):
+    """Set the status of a lane's sample, and save y at time t as its last valid state."""
+    stepper.tally[TALLY_STATUS, lane] = status
+    save_end(y, batch, stepper.tally[TALLY_SAMPLE, lane], t, lane)
+    if status == USER_FUNCTION_FAILED:
+        record_failed_call(block, batch.records, stepper.tally[TALLY_SAMPLE, lane], lane)
+    allow_calls(block, False, lane)
+
+
+@kernel
+def start_interval(block, stepper, t, h, k):
+    """Compute the rates at time t for steps of length h."""
+    for lane in range(stepper.y.shape[1]):
+        stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, t)
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+            stepper.tally[TALLY_EVALUATIONS, lane] += 1
+    set_step_length(block, h, k)
+    time = stepper.control[CONTROL_TIME, k]
+    decide_rank(block, constant_like(h, 1.0) + (time - time), k)
+    evaluate_with_sensitivities(block, stepper.y, time, stepper.rates[0], k)
+    decide_rank(block, time - time, k)
+
+
+@kernel
+def start_step(block, stepper, tableau, batch, t, h):
+    """Set the clocks of all lanes for a step from t to t + h.
+
+    For an implicit step, compute the rates of the positions from the velocities at the end of the step. For an explicit
+    one, end the samples that are too stiff for it.
+    """
+    nq, n, y, rate = block.q.shape[0], block.qd.shape[0], stepper.y, stepper.rates[0]
+    for lane in range(y.shape[1]):
+        stepper.clock[CLOCK_T, lane] = t
+        stepper.clock[CLOCK_STEP, lane] = h
+        stepper.control[CONTROL_TIME, lane] = constant_like(y, t)
+        stepper.control[CONTROL_H, lane] = constant_like(y, h)
+        stepper.control[CONTROL_ERROR, lane] = constant_like(y, 0.0)  # every step is accepted
+        if tableau.order == 1:
+            for i in range(n):
+                stepper.y_new[nq + i, lane] = y[nq + i, lane] + constant_like(y, h) * rate[nq + i, lane]
+            position_rates(block.model, y[:nq], stepper.y_new[nq : nq + n], rate[:nq], lane)
+        elif stepper.tally[TALLY_STATUS, lane] == RUNNING and is_too_stiff(block, h, lane):
+            end_sample(block, stepper, batch, TOO_STIFF, t, y, lane)
+
+
+@routine
+def end_step(block, stepper, tableau, batch, is_saved_time, lane):
+    """Check the step of a lane for failures and events, count it, and save its end if that is a saved time."""
+    tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[CLOCK_T, lane], stepper.clock[CLOCK_STEP, lane]
+    theta, finite, slot = NO_EVENT, zero_if_finite(y_new, lane) == constant_like(y_new, 0.0), tally[TALLY_SAVED, lane]
+    if finite and not has_failed_call(block, lane):
+        theta = check_events(block, stepper, tableau, batch.records, t, h, tally[TALLY_SAMPLE, lane], lane)
+    if has_failed_call(block, lane):
+        end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
+        return
+    if not finite or is_event_not_finite(theta):
+        end_sample(block, stepper, batch, NOT_FINITE, t, stepper.y, lane)
+        return
+    if has_open_loops(block, lane):
+        end_sample(block, stepper, batch, NOT_ASSEMBLED, t, stepper.y, lane)
+        return
+    tally[TALLY_STEPS, lane] += 1
+    tally[TALLY_EVALUATIONS, lane] += tableau.c.shape[0] - 1
+    if theta < NO_EVENT:
+        tally[TALLY_STATUS, lane] = STOPPED
+        save_passed_times(block, stepper, tableau, batch, t + theta * h, lane)
+        store_step(block, stepper, tableau, batch, t + theta * h, lane)
+        interpolate_state(block, stepper, tableau, theta, h, lane)
+        end_sample(block, stepper, batch, STOPPED, t + theta * h, stepper.change, lane)
+    else:
+        store_step(block, stepper, tableau, batch, t + h, lane)
+        if is_saved_time:
+            save_lane(block, y_new, batch, tally[TALLY_SAMPLE, lane], tally[TALLY_SAVED, lane], lane)
+            tally[TALLY_SAVED, lane] += 1
+    save_held_outputs(block, stepper, batch, slot, lane)
+    keep_step_for_work(stepper, slot, lane)
+
+
+@kernel
+def accept_step(block, stepper, tableau, k):
+    """Move all lanes to the end of the step, whose last rate becomes the first of the next step."""
+    y, y_new, rates, final = stepper.y, stepper.y_new, stepper.rates, tableau.c.shape[0] - 1
+    for j in range(y.shape[0]):
+        y[j, k] = y_new[j, k]
+        rates[0, j, k] = rates[final, j, k]

@@ -1,0 +1,732 @@
+"""Time stepping for dry friction, joint stops and contacts: Moreau's midpoint scheme with fixed steps.
+
+A step from (q, v) to (q', v') of length h evaluates the dynamics in the middle of the step:
+
+    q_m = q + h/2 v,   v_m = v + h/2 qdd(q_m, v) + w/2,   v_free = v + h qdd(q_m, v_m)
+    v' = v_free + M^-1 J^T p,   q' = q + h ((1 - s) v + s v')
+
+w is a prediction of M^-1 J^T p, which follows from qdd(q_m, v) in the same way as p from qdd(q_m, v_m). It is zero in
+steps with an impact. A step depends on the state at its start only, so a motion in pieces is the motion in one call.
+s is 1/2 in steps without impacts. The impulses p of all rows are solved together: see `contact_solver`. J is that of
+the middle. The velocities of the rows are u = J v - h/2 b at the start and u' = J v' + h/2 b at the end, with
+b = dJ/dt v_m. A row with the gap g closes at the time c h, 0 = g + h (c u + c^2 d / 2), with d = u_free - u. This is an
+impact if the speed is more than 2 |d| and more than the tolerance of the solver. Slower contacts have no restitution,
+so a bouncing ball comes to rest. In a step without an impact, u' >= min(-g / h, -2 g / h - u). The gap of such a step
+is not negative at its end, because s is chosen that way.
+
+All impulses of impacts in a step act at the time c h of the first one, after which the finite forces change the
+velocity by (1 - c) h qdd. The law of `impact_law` holds for the velocities J v at this time, with J of the middle.
+The impulses therefore add no kinetic energy. If the rebound would end within the step, or without restitution, the law
+holds for u' at the end of the step. For constant forces, flights and impacts of a single contact are exact.
+
+The dynamics are linearly implicit in the springs, damping and gains of joints, as in `fixed_steps`.
+
+Sources: Moreau (1988), "Unilateral contact and dry friction in finite freedom dynamics"; Jean (1999), "The non-smooth
+contact dynamics method"; Acary and Brogliato (2008), *Numerical Methods for Nonsmooth Dynamical Systems*. The bound of
+a closing gap follows Stewart and Trinkle (1996).
+"""
+
+import math
+
+from ...compiling.jit import choose, is_given, kernel, routine
+from ..contacts.contact_layout import (
+    CONTACT_BIAS,
+    CONTACT_BOUND,
+    CONTACT_FREE_VELOCITY,
+    CONTACT_FRICTION,
+    CONTACT_GAP,
+    CONTACT_IMPACT,
+    CONTACT_IMPACT_TIME,
+    CONTACT_IMPULSE,
+    CONTACT_IS_CLIPPED,
+    CONTACT_LOWER,
+    CONTACT_RESIDUAL,
+    CONTACT_RESPONDS,
+    CONTACT_SHIFT,
+    CONTACT_START_VELOCITY,
+    CONTACT_STICKS,
+    CONTACT_STORED,
+    CONTACT_UPPER,
+    CONTACT_VELOCITY,
+    ELEMENT_DOF,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_ROW,
+    FRICTION,
+    FRICTION_KINETIC_BACKWARD,
+    FRICTION_KINETIC_FORWARD,
+    FRICTION_STATIC_BACKWARD,
+    FRICTION_STATIC_FORWARD,
+    has_tangents,
+    restitution_column,
+    rows_of_element,
+)
+from ..contacts.contact_rows import (
+    add_responses,
+    update_biases,
+    update_gaps,
+    update_jacobian,
+    update_responses,
+    update_row_velocities,
+)
+from ..contacts.contact_solver import solve_contacts
+from ..contacts.impact_law import limit_energy
+from ..control.sampler_clocks import limit_to_stops
+from ..lanes.lanes import any_lane, constant_like, select
+from ..sample.rate import allow_calls, evaluate, integral_row, moves_freely, set_prescribed_states
+from ..sample.records import (
+    CLOCK_STEP,
+    CLOCK_T,
+    CONTROL_ERROR,
+    CONTROL_H,
+    CONTROL_TIME,
+    TALLY_EVALUATIONS,
+    TALLY_SAMPLE,
+    TALLY_SAVED,
+    TALLY_STATUS,
+)
+from ..sample.status import INITIAL_PENETRATION, RUNNING, STEP_TOO_LONG
+from ..sample.work_memory import store_work_of_impulses
+from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
+from ..tree.layout import ROW_DINV
+from .contact_records import record_contacts
+from .events import begin_events
+from .fixed_steps import end_block, end_sample, end_step, run_controllers_of_block, start_interval
+from .middle_of_step import keep_first_change, settle_middle
+from .rollout import close_end_of_step, save_lane, start_sample
+from .work import integrate_work
+
+# An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
+IMPACT_SPEED = 2.0
+MAX_SLIPS = 4  # times that the limits of sticking joints are replaced by those of sliding joints in a step
+MAX_CORRECTIONS = 10
+FAR = 1000.0  # gaps that are far from closed are larger than this multiple of the depth that is not corrected
+
+
+def _has_contacts(block, *_):
+    return is_given(block, "loads", "actions", "contacts")
+
+
+@routine
+def integrate_moreau_steps(block, stepper, settings, batch, span, k):
+    """Integrate the samples first to last - 1 of one block, span = (first, last), in equal steps to the saved times."""
+    first, last = span
+    times, samples, tableau = batch.times, min(stepper.y.shape[1], last - first), settings.tableau
+    for lane in range(stepper.y.shape[1]):
+        start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
+        stepper.tally[TALLY_STATUS, lane] = RUNNING
+        allow_calls(block, lane < samples, lane)
+    running = samples
+    for slot in range(1, times.shape[0]):
+        start = times[slot - 1]
+        while running > 0 and start < times[slot] and batch.outcome.interrupt[0] == 0:
+            run_controllers_of_block(block, stepper, batch, start, k)
+            end = limit_to_stops(block, times[slot], 0)
+            length = end - start
+            steps = max(1, int(math.ceil(length / settings.step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
+            start_interval(block, stepper, start, constant_like(stepper.y, length / steps), k)
+            if slot == 1 and start == times[0]:
+                running = start_motion(block, stepper, settings, batch, samples, k)
+            for index in range(steps):
+                if running == 0 or batch.outcome.interrupt[0] != 0:
+                    break
+                t, h = start + index * (length / steps), length / steps
+                compute_midpoint(block, stepper, settings, t, h, k)
+                finish_step(block, stepper, settings, h, k)
+                running = 0
+                for lane in range(samples):
+                    if is_too_fast(stepper, lane):
+                        end_sample(block, stepper, batch, STEP_TOO_LONG, t, stepper.y, lane)
+                    elif stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                        slot_of_step = stepper.tally[TALLY_SAVED, lane]
+                        is_saved_time = index == steps - 1 and end == times[slot]
+                        end_step(block, stepper, tableau, batch, is_saved_time, lane)
+                        record_contacts(block, stepper, batch, slot_of_step, lane)
+                        running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+                integrate_work(block, stepper, tableau, batch, k)
+                for j in range(stepper.y.shape[0]):
+                    stepper.y[j, k] = stepper.y_new[j, k]
+            start = end
+    if running > 0 and batch.outcome.interrupt[0] == 0:
+        run_controllers_of_block(block, stepper, batch, times[times.shape[0] - 1], k)
+    end_block(block, stepper, batch, samples)
+
+
+@kernel
+def is_too_fast(stepper, lane):
+    """Whether the middle of the step of a running lane could not be computed."""
+    return stepper.tally[TALLY_STATUS, lane] == RUNNING and float(stepper.control[CONTROL_ERROR, lane]) == math.inf
+
+
+@routine
+def start_motion(block, stepper, settings, batch, samples, k):
+    """Save the initial states and end the samples that start in a penetration; return the number of the others."""
+    check_start(block, stepper, settings, k)
+    running = 0
+    for lane in range(samples):
+        begin_events(block, stepper.y, batch.times[0], lane)
+        save_lane(block, stepper.y, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane)
+        if starts_inside(block, settings, lane):
+            end_sample(block, stepper, batch, INITIAL_PENETRATION, batch.times[0], stepper.y, lane)
+        running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+    return running
+
+
+@kernel
+def compute_midpoint(block, stepper, settings, t, h, k):
+    """Set the clocks for a step from t to t + h, and compute the state in its middle, as y_new, and the rate there.
+
+    Depends on the state at t only, and on nothing that earlier steps have computed.
+    """
+    y, y_new, rate, model = stepper.y, stepper.y_new, stepper.rates[0], block.model
+    nq, n, half = block.q.shape[0], block.qd.shape[0], constant_like(y, 0.5 * h)
+    for lane in range(y.shape[1]):
+        stepper.clock[CLOCK_T, lane] = t
+        stepper.clock[CLOCK_STEP, lane] = h
+        stepper.control[CONTROL_TIME, lane] = constant_like(y, t + 0.5 * h)
+        stepper.control[CONTROL_H, lane] = constant_like(y, h)
+        stepper.control[CONTROL_ERROR, lane] = constant_like(y, 0.0)  # every step is accepted
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+            stepper.tally[TALLY_EVALUATIONS, lane] += 2
+    position_rates(model, y[:nq], y[nq : nq + n], rate[:nq], k)
+    for j in range(nq):
+        y_new[j, k] = y[j, k] + half * rate[j, k]
+    for j in range(nq, y.shape[0]):
+        y_new[j, k] = y[j, k]
+    normalize_positions(model, y_new, k)
+    evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rate, k)
+    add_smooth_changes(block, stepper, constant_like(y, h), k)
+    predict_impulses(block, stepper, settings, constant_like(y, h), k)
+    for i in range(n):
+        if moves_freely(block, i):
+            y_new[nq + i, k] = y_new[nq + i, k] + half * rate[nq + i, k]
+    add_half_of_prediction(block, y_new[nq : nq + n], k)
+    keep_first_change(block, stepper, k)
+    for j in range(nq + n, y.shape[0]):
+        y_new[j, k] = y[j, k] + half * rate[j, k]
+    evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rate, k)
+    settle_middle(block, stepper, k)
+    compute_biases(block, y_new[nq : nq + n], k)
+
+
+@kernel
+def add_smooth_changes(block, stepper, h, k):
+    """Compute the velocities at the end of the step without impulses, in rows of `change`, from the rate in its middle.
+
+    The middle has the prescribed velocity of a dof, if there is one.
+    """
+    y, y_new, nq, half = stepper.y, stepper.y_new, block.q.shape[0], constant_like(stepper.y, 0.5)
+    for i in range(block.qd.shape[0]):
+        at, length = (y[nq + i, k], h) if moves_freely(block, i) else (y_new[nq + i, k], half * h)
+        stepper.change[nq + i, k] = at + length * stepper.rates[0, nq + i, k]
+
+
+@routine
+def finish_step(block, stepper, settings, h, k):
+    """Compute the end of the step, y_new, from the state and the rate in its middle."""
+    y, y_new, change, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
+    nq, n, model, length = block.q.shape[0], block.qd.shape[0], block.model, constant_like(stepper.y, h)
+    half, one = constant_like(y, 0.5), constant_like(y, 1.0)
+    add_smooth_changes(block, stepper, length, k)
+    for i in range(n):
+        y_new[nq + i, k] = change[nq + i, k]
+        change[nq + i, k] = y_new[nq + i, k] - y[nq + i, k]
+    for i in range(n):
+        row = integral_row(block, i)
+        if row >= 0:
+            y_new[row, k] = y[row, k] + length * rates[0, row, k]
+            rates[1, row, k] = rates[0, row, k]
+    weight, extra = solve_impulses(block, stepper, settings, length, k)
+    end = one - weight  # weights of the velocities at the start and at the end of the step
+    for i in range(n):
+        smooth = change[nq + i, k]
+        change[nq + i, k] = weight * y[nq + i, k] + end * y_new[nq + i, k] + extra * smooth
+    position_rates(model, y_new[:nq], change[nq : nq + n], change[:nq], k)
+    for j in range(nq):
+        y_new[j, k] = y[j, k] + length * change[j, k]
+    normalize_positions(model, y_new, k)
+    stepper.control[CONTROL_TIME, k] = stepper.control[CONTROL_TIME, k] - half * length  # the start of the step
+    set_prescribed_states(block, y_new, stepper.control[CONTROL_TIME, k] + length, k)
+    close_end_of_step(block, stepper, settings.tableau, k)
+    correct_positions(block, stepper, settings, k)
+    is_smooth = weight == half
+    position_rates(model, y[:nq], y[nq : nq + n], rates[0, :nq], k)
+    position_rates(model, y_new[:nq], y_new[nq : nq + n], rates[1, :nq], k)
+    for j in range(nq):  # the interpolation is linear in a step with an impact
+        mean = (y_new[j, k] - y[j, k]) / length
+        rates[0, j, k] = select(is_smooth, rates[0, j, k], mean)
+        rates[1, j, k] = select(is_smooth, rates[1, j, k], mean)
+    for j in range(nq, nq + n):
+        rates[0, j, k] = (y_new[j, k] - y[j, k]) / length
+        rates[1, j, k] = rates[0, j, k]
+
+
+# --- contacts ---------------------------------------------------------------------------------------------------------
+
+
+@routine
+def predict_impulses_of_rows(block, stepper, settings, h, k):
+    """Compute the impulses of the step from the rate without them, and store the velocities that they cause.
+
+    They are also those from which the solver starts at the end of the step. A step with an impact has no prediction.
+    """
+    contacts, nq, n = block.loads.actions.contacts, block.q.shape[0], block.qd.shape[0]
+    rows, work, changes = contacts.rows, block.work, contacts.changes
+    compute_biases(block, stepper.y_new[nq : nq + n], k)
+    update_gaps(block.model, contacts, stepper.y_new, block.loads.actions.numbers, work, k)
+    update_jacobian(block.model, contacts, block.loads.actions.numbers, work, k)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_IMPULSE, k] = constant_like(rows, 0.0)
+    rows[0, CONTACT_RESPONDS, 0] = constant_like(rows, 0.0)
+    set_rows(block, stepper, stepper.change[nq : nq + n], settings, h, k)
+    if rows[0, CONTACT_RESPONDS, 0] > constant_like(rows, 0.0):
+        solve_rows(block, settings, False, h, k)
+    nothing = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
+    for i in range(n):
+        changes[0, i, k] = nothing
+        changes[1, i, k] = work.dof[i, ROW_DINV, k]
+    if rows[0, CONTACT_RESPONDS, 0] > constant_like(rows, 0.0):
+        add_responses(contacts.responses, rows, CONTACT_IMPULSE, changes[0], k)
+    collides = has_collision(contacts, k) > nothing
+    for i in range(n):
+        changes[0, i, k] = select(collides, nothing, changes[0, i, k])
+
+
+# Predict the impulses of a step.
+predict_impulses = choose(_has_contacts, predict_impulses_of_rows, lambda block, stepper, settings, h, k: None)
+
+
+@kernel
+def add_half_of_changes(block, v, k):
+    """Add half the change of the velocity by the predicted impulses to v."""
+    contacts = block.loads.actions.contacts
+    for i in range(v.shape[0]):
+        v[i, k] = v[i, k] + constant_like(v, 0.5) * contacts.changes[0, i, k]
+
+
+# Add half the change of the velocity by the predicted impulses.
+add_half_of_prediction = choose(_has_contacts, add_half_of_changes, lambda block, v, k: None)
+
+
+@kernel
+def compute_biases_of_rows(block, qd, k):
+    """Compute d u / dt of all rows without accelerations of the joints, in the middle of a step."""
+    actions = block.loads.actions
+    update_biases(block.model, actions.contacts, qd, actions.numbers, block.work, k)
+
+
+# Compute d u / dt of all rows without accelerations of the joints.
+compute_biases = choose(_has_contacts, compute_biases_of_rows, lambda block, qd, k: None)
+
+
+@routine
+def solve_all_impulses(block, stepper, settings, h, k):
+    """Add the impulses of all rows to the velocities at the end of a step.
+
+    Returns the weight 1 - s of the velocity at the start, and the factor of the smooth change of the velocity, with
+    which the step moves the positions.
+    """
+    contacts, y_new, nq, n = block.loads.actions.contacts, stepper.y_new, block.q.shape[0], block.qd.shape[0]
+    rows, responds = contacts.rows, constant_like(contacts.rows, 0.0)
+    if rows[0, CONTACT_RESPONDS, 0] > responds and has_new_factors(block, k):
+        rows[0, CONTACT_RESPONDS, 0] = responds
+    update_gaps(block.model, contacts, y_new, block.loads.actions.numbers, block.work, k)
+    set_rows(block, stepper, y_new[nq : nq + n], settings, h, k)
+    residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    acts = rows[0, CONTACT_RESPONDS, 0] > responds
+    if acts:
+        residual = solve_rows(block, settings, True, h, k)
+    store_work_of_impulses(block, stepper, acts, k)
+    if acts:
+        add_responses(contacts.responses, rows, CONTACT_IMPULSE, y_new[nq : nq + n], k)
+    rows[0, CONTACT_RESIDUAL, k] = residual
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k] + rows[row, CONTACT_SHIFT, k]
+    update_sticking(contacts, settings.tolerance, y_new[nq : nq + n], k)
+    return weights_of_step(contacts, settings, h, k)
+
+
+@kernel
+def has_new_factors(block, k):
+    """Whether the factors of the dynamics differ from those with which the responses were computed, in any lane.
+
+    Only damping that depends on the velocity changes them.
+    """
+    changes, dof, differs = block.loads.actions.contacts.changes, block.work.dof, False
+    for i in range(block.qd.shape[0]):
+        differs = differs or any_lane(changes[1, i, k] != dof[i, ROW_DINV, k])
+    return differs
+
+
+@routine
+def set_rows(block, stepper, v_free, settings, h, k):
+    """Set the velocities, bounds and limits of all rows for a step to the velocities v_free without impulses.
+
+    Reads the gaps and J of the middle. Computes the responses, and sets CONTACT_RESPONDS, if a row may act.
+    """
+    contacts, model, y = block.loads.actions.contacts, block.model, stepper.y
+    nq, n, rows, numbers = block.q.shape[0], block.qd.shape[0], contacts.rows, block.loads.actions.numbers
+    update_row_velocities(model, contacts, y[nq : nq + n], CONTACT_START_VELOCITY, k)
+    update_row_velocities(model, contacts, v_free, CONTACT_FREE_VELOCITY, k)
+    half = constant_like(rows, 0.5) * h
+    for row in range(rows.shape[0]):
+        turn = half * rows[row, CONTACT_BIAS, k]
+        rows[row, CONTACT_START_VELOCITY, k] = rows[row, CONTACT_START_VELOCITY, k] - turn
+        rows[row, CONTACT_FREE_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] + turn
+    for e in range(contacts.table.shape[1]):
+        if contacts.table[ELEMENT_KIND, e] == FRICTION:
+            stick_at_rest(e, contacts, numbers, settings.tolerance, y[nq : nq + n], k)
+            set_friction_limits(e, contacts, numbers, h, k)
+        else:
+            set_bound(e, contacts, settings, numbers, h, k)
+    set_shifts(contacts, numbers, h, k)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] - rows[row, CONTACT_SHIFT, k]
+    if rows[0, CONTACT_RESPONDS, 0] <= constant_like(rows, 0.0) and may_act(contacts, settings, h, k):
+        update_responses(model, contacts, block.constraints, numbers, block.work, k)
+        rows[0, CONTACT_RESPONDS, 0] = constant_like(rows, 1.0)
+
+
+@routine
+def solve_rows(block, settings, is_limited, h, k):
+    """Solve for the impulses of all rows, from those in IMPULSE, and return the largest residual.
+
+    `is_limited` says whether they must not add energy.
+    """
+    contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
+    rows = contacts.rows
+    residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    for _ in range(MAX_SLIPS):
+        for row in range(rows.shape[0]):
+            rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] - rows[row, CONTACT_SHIFT, k]
+        residual = solve_contacts(contacts, settings.tolerance, k)
+        if not release_joints(contacts, numbers, h, k):
+            break
+    if is_limited:
+        residual = limit_energy(contacts, residual, settings.tolerance, k)
+    return residual
+
+
+# Add the impulses of contacts to a step; without contacts, both velocities of a step have the same weight.
+solve_impulses = choose(
+    _has_contacts,
+    solve_all_impulses,
+    lambda block, stepper, settings, h, k: (
+        constant_like(h, 0.5) + (stepper.y[0, k] - stepper.y[0, k]),
+        stepper.y[0, k] - stepper.y[0, k],
+    ),
+)
+
+
+@kernel
+def may_act(contacts, settings, h, k):
+    """Whether a row may have an impulse in this step, in any lane.
+
+    A gap is far from closed if it is more than twice the way of the step. If all gaps are, all impulses are zero, and
+    the responses are not needed. Dry friction always acts.
+    """
+    table, rows = contacts.table, contacts.rows
+    least = constant_like(rows, FAR * settings.penetration)
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] == FRICTION:
+            return True
+        row = table[ELEMENT_ROW, e]
+        speed = max(abs(rows[row, CONTACT_START_VELOCITY, k]), abs(rows[row, CONTACT_FREE_VELOCITY, k]))
+        is_far = rows[row, CONTACT_GAP, k] > (h + h) * speed + least
+        if any_lane(~is_far):
+            return True
+    return False
+
+
+@kernel
+def stick_at_rest(e, contacts, numbers, tolerance, v, k):
+    """Let a joint with friction stick that has no velocity at the start of the step, up to the tolerance."""
+    rows, row, at = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    u, zero, one = v[contacts.table[ELEMENT_DOF, e], k], constant_like(rows, 0.0), constant_like(rows, 1.0)
+    static = numbers[at + FRICTION_STATIC_FORWARD, k] + numbers[at + FRICTION_STATIC_BACKWARD, k]
+    sticks = (abs(u) <= constant_like(rows, tolerance)) & (static > zero)
+    rows[row, CONTACT_STICKS, k] = select(sticks, one + (u - u), u - u)
+
+
+@kernel
+def set_friction_limits(e, contacts, numbers, h, k):
+    """Set the limits of the impulse of a dof's friction: static while it sticks, else kinetic."""
+    row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    rows = contacts.rows
+    sticks = rows[row, CONTACT_STICKS, k] > constant_like(rows, 0.0)
+    forward = select(sticks, numbers[at + FRICTION_STATIC_FORWARD, k], numbers[at + FRICTION_KINETIC_FORWARD, k])
+    backward = select(sticks, numbers[at + FRICTION_STATIC_BACKWARD, k], numbers[at + FRICTION_KINETIC_BACKWARD, k])
+    rows[row, CONTACT_LOWER, k] = -h * forward
+    rows[row, CONTACT_UPPER, k] = h * backward
+
+
+@kernel
+def release_joints(contacts, numbers, h, k):
+    """Give sticking joints at their limit that of kinetic friction, and return whether any lane has such a joint."""
+    rows, zero, any_slips = contacts.rows, constant_like(contacts.rows, 0.0), False
+    for e in range(contacts.table.shape[1]):
+        if contacts.table[ELEMENT_KIND, e] == FRICTION:
+            row = contacts.table[ELEMENT_ROW, e]
+            p, sticks = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_STICKS, k]
+            is_at_limit = (p <= rows[row, CONTACT_LOWER, k]) | (p >= rows[row, CONTACT_UPPER, k])
+            slips = (sticks > zero) & is_at_limit
+            rows[row, CONTACT_STICKS, k] = select(slips, sticks - sticks, sticks)
+            if any_lane(slips):
+                set_friction_limits(e, contacts, numbers, h, k)
+                any_slips = True
+    return any_slips
+
+
+@kernel
+def set_bound(e, contacts, settings, numbers, h, k):
+    """Set the least velocity of a stop or of the normal direction of a contact at the end of the step."""
+    rows, row, at = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    kind = contacts.table[ELEMENT_KIND, e]
+    restitution = numbers[at + restitution_column(kind), k]
+    zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
+    u, free = rows[row, CONTACT_START_VELOCITY, k], rows[row, CONTACT_FREE_VELOCITY, k]
+    d = free - u
+    # the gap was computed in the middle of the step
+    gap = max(rows[row, CONTACT_GAP, k] - half * h * u, zero + (u - u))
+    rows[row, CONTACT_GAP, k] = gap
+    rate = gap / h
+    least = constant_like(rows, IMPACT_SPEED) * abs(d) + constant_like(rows, settings.tolerance)
+    is_impact = (-u > least) & (rate + half * (u + free) < zero)
+    root = math.sqrt(max(u * u - (rate + rate) * d, zero + (u - u)))
+    time = min((rate + rate) / select(is_impact, root - u, one), one + (u - u))
+    is_impact = is_impact & (velocity_at(time, row, contacts, h, k) < zero)
+    is_clipped = (one - time) * d - restitution * (u + time * d) <= zero
+    closing = min(-rate, -rate - rate - u)
+    rows[row, CONTACT_BOUND, k] = select(is_impact, u - u, closing)
+    rows[row, CONTACT_IMPACT, k] = select(is_impact, one + (u - u), u - u)
+    rows[row, CONTACT_IMPACT_TIME, k] = select(is_impact, time, u - u)
+    rows[row, CONTACT_IS_CLIPPED, k] = select(is_clipped, one + (u - u), u - u)
+    if has_tangents(kind):
+        rows[row + 1, CONTACT_UPPER, k] = u - u
+
+
+@kernel
+def velocity_at(time, row, contacts, h, k):
+    """Return J v of a row after a fraction of the step without impulses, with J of the middle."""
+    rows = contacts.rows
+    turn = constant_like(rows, 0.5) * h * rows[row, CONTACT_BIAS, k]
+    u, free = rows[row, CONTACT_START_VELOCITY, k] + turn, rows[row, CONTACT_FREE_VELOCITY, k] - turn
+    return u + time * (free - u)
+
+
+@kernel
+def set_shifts(contacts, numbers, h, k):
+    """Set the velocities at which impulses act: at the time of the first impact for rows of impacts, else at the end.
+
+    Sets the least velocity after these impacts by Newton's law of restitution.
+    """
+    table, rows = contacts.table, contacts.rows
+    zero, time = constant_like(rows, 0.0), time_of_first_impact(contacts, k)
+    for e in range(table.shape[1]):
+        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
+        for r in range(row, row + rows_of_element(e, table)):
+            rows[r, CONTACT_SHIFT, k] = time - time
+        if kind == FRICTION:
+            continue
+        rebounds = (rows[row, CONTACT_IMPACT, k] > zero) & (rows[row, CONTACT_IS_CLIPPED, k] <= zero)
+        for r in range(row, row + rows_of_element(e, table)):
+            shift = rows[r, CONTACT_FREE_VELOCITY, k] - velocity_at(time, r, contacts, h, k)
+            rows[r, CONTACT_SHIFT, k] = select(rebounds, shift, rows[r, CONTACT_SHIFT, k])
+        restitution = numbers[table[ELEMENT_NUMBERS, e] + restitution_column(kind), k]
+        rebound = max(-restitution * velocity_at(time, row, contacts, h, k), time - time)
+        rows[row, CONTACT_BOUND, k] = select(rebounds, rebound, rows[row, CONTACT_BOUND, k])
+
+
+@kernel
+def time_of_first_impact(contacts, k):
+    """Return the time of the first possible impact as a fraction of the step, or 1."""
+    table, rows = contacts.table, contacts.rows
+    time = constant_like(rows, 1.0) + (rows[0, CONTACT_FREE_VELOCITY, k] - rows[0, CONTACT_FREE_VELOCITY, k])
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            row = table[ELEMENT_ROW, e]
+            is_impact = rows[row, CONTACT_IMPACT, k] > constant_like(rows, 0.0)
+            time = select(is_impact, min(time, rows[row, CONTACT_IMPACT_TIME, k]), time)
+    return time
+
+
+@kernel
+def has_collision(contacts, k):
+    """Return 1 in lanes in which a row has an impulse of an impact, else 0."""
+    table, rows = contacts.table, contacts.rows
+    found = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            row = table[ELEMENT_ROW, e]
+            collides = (rows[row, CONTACT_IMPACT, k] > found - found) & (rows[row, CONTACT_IMPULSE, k] > found - found)
+            found = select(collides, constant_like(rows, 1.0) + (found - found), found)
+    return found
+
+
+@kernel
+def update_sticking(contacts, tolerance, v, k):
+    """Decide which joints and contacts stick at the end of a step; the velocity of a sticking joint is exactly zero.
+
+    Joints and contacts stick if their speed is at most the tolerance, also with friction at its limit. At the limit,
+    the velocity of a joint is not changed, because the joint may have just started to slide.
+    """
+    table, rows = contacts.table, contacts.rows
+    for e in range(table.shape[1]):
+        kind, row, i = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e], table[ELEMENT_DOF, e]
+        zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+        slow = constant_like(rows, tolerance)
+        if kind == FRICTION:
+            p, lower, upper = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_LOWER, k], rows[row, CONTACT_UPPER, k]
+            sticks = (abs(rows[row, CONTACT_VELOCITY, k]) <= slow) & (lower < upper)
+            v[i, k] = select(sticks & (p > lower) & (p < upper), p - p, v[i, k])
+            rows[row, CONTACT_STICKS, k] = select(sticks, one + (p - p), p - p)
+        elif has_tangents(kind):
+            radius = rows[row, CONTACT_FRICTION, k] * rows[row, CONTACT_IMPULSE, k]
+            speed = max(abs(rows[row + 1, CONTACT_VELOCITY, k]), abs(rows[row + 2, CONTACT_VELOCITY, k]))
+            sticks = (speed <= slow) & (radius > zero)
+            rows[row, CONTACT_STICKS, k] = select(sticks, one + (radius - radius), radius - radius)
+
+
+@kernel
+def weights_of_step(contacts, settings, h, k):
+    """Compute the weight of the velocity at the start, and the factor of the smooth change of the velocity."""
+    table, rows = contacts.table, contacts.rows
+    zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
+    depth = constant_like(rows, 0.1 * settings.penetration)
+    nothing = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    weight, flies = half + nothing, one + nothing
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        if table[ELEMENT_KIND, e] == FRICTION:
+            flies = select(rows[row, CONTACT_IMPULSE, k] != zero, nothing, flies)
+            continue
+        turn = half * h * rows[row, CONTACT_BIAS, k]  # the positions move with J v and J v' of the middle
+        u, end = rows[row, CONTACT_START_VELOCITY, k] + turn, rows[row, CONTACT_VELOCITY, k] - turn
+        pushes = rows[row, CONTACT_IMPULSE, k] > zero
+        collides = pushes & (rows[row, CONTACT_IMPACT, k] > zero)
+        rests = (rows[row, CONTACT_IMPACT, k] <= zero) | (rows[row, CONTACT_IS_CLIPPED, k] > zero)
+        flies = select(pushes & rests, nothing, flies)
+        accelerates = end > u
+        reach = (rows[row, CONTACT_GAP, k] + depth) / h + end
+        limit = max(reach / select(accelerates, end - u, one), nothing)
+        weight = select(accelerates, select(collides, weight, min(weight, limit)), weight)
+    time = time_of_first_impact(contacts, k)
+    has_impact = has_collision(contacts, k) > zero
+    return select(has_impact, time, weight), select(has_impact & (flies > zero), time - half, nothing)
+
+
+@routine
+def correct_contact_positions(block, stepper, settings, k):
+    """Move the positions at the end of a step out of stops and planes, without a motion of joints that stick.
+
+    Reads the responses of the middle of the step. Keeps the impulses and velocities of the rows.
+    """
+    contacts, model, y_new = block.loads.actions.contacts, block.model, stepper.y_new
+    table, rows, numbers, moves = contacts.table, contacts.rows, block.loads.actions.numbers, contacts.changes
+    nq, n, depth = block.q.shape[0], block.qd.shape[0], constant_like(contacts.rows, settings.penetration)
+    zero = constant_like(rows, 0.0)
+    for iteration in range(MAX_CORRECTIONS):
+        for i in range(n):
+            rotate_dof(i, model, y_new, block.work, k)
+        update_gaps(model, contacts, y_new, numbers, block.work, k)
+        least = least_gap(contacts, k)
+        is_inside = least < -depth
+        if not any_lane(is_inside):
+            break
+        if iteration == 0:
+            begin_correction(block, k)
+        for row in range(rows.shape[0]):
+            rows[row, CONTACT_IMPULSE, k] = least - least
+        for e in range(table.shape[1]):
+            set_correction(e, iteration == 0, contacts, k)
+        solve_contacts(contacts, 0.1 * settings.penetration, k)
+        for i in range(n):
+            moves[0, i, k] = least - least
+        add_responses(contacts.responses, rows, CONTACT_IMPULSE, moves[0], k)
+        for e in range(table.shape[1]):
+            if table[ELEMENT_KIND, e] == FRICTION:
+                sticks = rows[table[ELEMENT_ROW, e], CONTACT_STICKS, k] > zero
+                i = table[ELEMENT_DOF, e]
+                moves[0, i, k] = select(sticks, least - least, moves[0, i, k])
+        position_rates(model, y_new[:nq], moves[0], stepper.change[:nq], k)
+        for j in range(nq):
+            y_new[j, k] = y_new[j, k] + select(is_inside, stepper.change[j, k], least - least)
+        normalize_positions(model, y_new, k)
+        for row in range(rows.shape[0]):
+            rows[row, CONTACT_IMPULSE, k] = rows[row, CONTACT_STORED, k]
+
+
+@kernel
+def begin_correction(block, k):
+    """Store the impulses before a correction, and compute the responses if the step has not done so."""
+    contacts = block.loads.actions.contacts
+    rows = contacts.rows
+    if not rows[0, CONTACT_RESPONDS, 0] > constant_like(rows, 0.0):
+        update_responses(block.model, contacts, block.constraints, block.loads.actions.numbers, block.work, k)
+    for row in range(rows.shape[0]):
+        rows[row, CONTACT_STORED, k] = rows[row, CONTACT_IMPULSE, k]
+
+
+# Move the positions at the end of a step out of stops and planes.
+correct_positions = choose(_has_contacts, correct_contact_positions, lambda block, stepper, settings, k: None)
+
+
+@kernel
+def least_gap(contacts, k):
+    """Return the smallest gap of all rows."""
+    rows, table = contacts.rows, contacts.table
+    least = constant_like(rows, math.inf) + (rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k])
+    for e in range(table.shape[1]):
+        if table[ELEMENT_KIND, e] != FRICTION:
+            least = min(least, rows[table[ELEMENT_ROW, e], CONTACT_GAP, k])
+    return least
+
+
+@kernel
+def set_correction(e, holds, contacts, k):
+    """Set the rows of an element for a correction of positions: gaps become positive, sticking rows do not move.
+
+    Contacts that stick may move if `holds` is false, because they can make it impossible to open a gap.
+    """
+    rows, row, zero = contacts.rows, contacts.table[ELEMENT_ROW, e], constant_like(contacts.rows, 0.0)
+    nothing = rows[row, CONTACT_IMPULSE, k] - rows[row, CONTACT_IMPULSE, k]
+    limit = select(rows[row, CONTACT_STICKS, k] > zero, constant_like(rows, math.inf) + nothing, nothing)
+    if contacts.table[ELEMENT_KIND, e] == FRICTION:
+        rows[row, CONTACT_VELOCITY, k] = nothing
+        rows[row, CONTACT_LOWER, k] = -limit
+        rows[row, CONTACT_UPPER, k] = limit
+        return
+    rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_GAP, k]
+    rows[row, CONTACT_BOUND, k] = nothing
+    if has_tangents(contacts.table[ELEMENT_KIND, e]):
+        limit = limit if holds else nothing
+        rows[row, CONTACT_FRICTION, k] = nothing
+        rows[row + 1, CONTACT_VELOCITY, k] = nothing
+        rows[row + 2, CONTACT_VELOCITY, k] = nothing
+        rows[row + 1, CONTACT_UPPER, k] = limit
+
+
+# --- the start of a motion --------------------------------------------------------------------------------------------
+
+
+@kernel
+def check_first_gaps(block, stepper, settings, k):
+    """Compute the gaps at the start, and clear what the rows contain of other samples."""
+    contacts = block.loads.actions.contacts
+    for row in range(contacts.rows.shape[0]):
+        for column in range(contacts.rows.shape[1]):
+            contacts.rows[row, column, k] = constant_like(contacts.rows, 0.0)
+    update_gaps(block.model, contacts, stepper.y, block.loads.actions.numbers, block.work, k)
+
+
+# Compute the gaps at the start of a motion.
+check_start = choose(_has_contacts, check_first_gaps, lambda block, stepper, settings, k: None)
+
+# Whether the initial position of a lane is inside of a stop or of a plane.
+starts_inside = choose(
+    _has_contacts,
+    lambda block, settings, lane: (
+        least_gap(block.loads.actions.contacts, lane) < constant_like(block.q, -settings.penetration)
+    ),
+    lambda block, settings, lane: False,
+)

@@ -1,0 +1,171 @@
+"""The common parts of fixed and adaptive steps: copy a sample to a lane, compute the stages of a step, save states.
+
+`fixed_steps` and `adaptive_steps` combine these kernels with those of `runge_kutta`.
+"""
+
+import numpy as np
+
+from ...compiling.jit import choose, kernel, routine
+from ..control.sampler_clocks import begin_targets
+from ..lanes.lanes import constant_like, select
+from ..linear.sensitivities import evaluate_with_sensitivities, start_sensitivities
+from ..loops.constraint_hooks import (
+    closed_lanes,
+    decide_rank,
+    has_constraints,
+    has_open_loops,
+    is_end_near_singularity,
+    project_end_of_step,
+    reset_conditions,
+)
+from ..methods.dense_output import interpolate
+from ..methods.runge_kutta import MIN_PREVIOUS_ERROR
+from ..sample.rate import set_sample_forces
+from ..sample.records import (
+    CLOCK_PREVIOUS_ERROR,
+    CLOCK_STEP,
+    CLOCK_T,
+    CONTROL_ACCEPTED,
+    CONTROL_ERROR,
+    CONTROL_H,
+    CONTROL_NEW,
+    CONTROL_TIME,
+    ERROR_TO_SHORTEN,
+    RECORDED_TALLIES,
+    TALLY_AFTER_REJECTION,
+    TALLY_BREAK,
+    TALLY_EVALUATIONS,
+    TALLY_IS_STIFF,
+    TALLY_REJECTIONS,
+    TALLY_SAMPLE,
+    TALLY_SAVED,
+    TALLY_SMOOTH_STEPS,
+    TALLY_STATUS,
+    TALLY_STEPS,
+    TALLY_STIFF_STEPS,
+)
+from ..sample.status import STOPPED
+from ..sample.work_memory import begin_work
+from ..tree.kinematics import normalize_positions
+from ..tree.layout import sample_entry, set_sample_parameters
+
+
+@routine
+def close_loops(block, stepper, tableau, k):
+    """Project the end of a step onto the constraints, and compute the rate there.
+
+    Reads CONTROL_ERROR: only steps whose error is accepted are projected. If the projection fails, the error is
+    infinite. If the end is close to a singular position, the error is a number that shortens the step.
+
+    Which rows are independent is decided only in lanes that are closed: those with a rejected step keep the decision
+    for its start.
+    """
+    control, y_new, final = stepper.control, stepper.y_new, tableau.c.shape[0] - 1
+    one, zero = constant_like(y_new, 1.0), constant_like(y_new, 0.0)
+    error, h = control[CONTROL_ERROR, k], control[CONTROL_H, k]
+    accepted = select(error <= one, one + zero * error, zero * error)
+    accepted = select(h > zero, accepted, zero * h)  # idle lanes have no step, and their states are not closed
+    project_end_of_step(block, y_new, accepted, k)
+    normalize_positions(block.model, y_new, k)
+    decide_rank(block, closed_lanes(block, accepted, k), k)
+    evaluate_with_sensitivities(block, y_new, control[CONTROL_TIME, k] + h, stepper.rates[final], k)
+    decide_rank(block, zero * h, k)
+    for lane in range(y_new.shape[1]):
+        if has_open_loops(block, lane):
+            control[CONTROL_ERROR, lane] = constant_like(control, np.inf)
+        elif float(control[CONTROL_ERROR, lane]) <= 1.0 and is_end_near_singularity(block, lane):
+            control[CONTROL_ERROR, lane] = constant_like(control, ERROR_TO_SHORTEN)
+
+
+# Project the end of a step onto the constraints of a closed chain.
+close_end_of_step = choose(has_constraints, close_loops, lambda block, stepper, tableau, k: None)
+
+
+@kernel
+def save_lane(block, y, batch, sample, slot, lane):
+    """Save the state y of a lane at the saved time number `slot`."""
+    nq, nv, m = block.q.shape[0], block.qd.shape[0], batch.times.shape[0]
+    integrals = y.shape[0] - nq - nv
+    for i in range(nq):
+        batch.saved.q[(sample * m + slot) * nq + i] = y[i, lane]
+    for i in range(nv):
+        batch.saved.qd[(sample * m + slot) * nv + i] = y[nq + i, lane]
+    for i in range(integrals):
+        batch.saved.integrals[(sample * m + slot) * integrals + i] = y[nq + nv + i, lane]
+
+
+@routine
+def save_passed_times(block, stepper, tableau, batch, t_new, lane):
+    """Save the states at the saved times up to t_new, by the continuous extension of the step of a lane."""
+    y, y_new, state, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
+    h, slot, sample = (
+        stepper.control[CONTROL_H, lane],
+        stepper.tally[TALLY_SAVED, lane],
+        stepper.tally[TALLY_SAMPLE, lane],
+    )
+    while slot < batch.times.shape[0] and batch.times[slot] <= t_new:
+        theta = constant_like(y, (batch.times[slot] - stepper.clock[CLOCK_T, lane]) / stepper.clock[CLOCK_STEP, lane])
+        at_end = batch.times[slot] == t_new and stepper.tally[TALLY_STATUS, lane] != STOPPED
+        for j in range(y.shape[0]):
+            state[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, h, rates, theta, j, lane)
+        normalize_positions(block.model, state, lane)
+        save_lane(block, state, batch, sample, slot, lane)
+        slot += 1
+    stepper.tally[TALLY_SAVED, lane] = slot
+
+
+@kernel
+def save_end(y, batch, sample, t, lane):
+    """Save y as the last valid state of a sample, at time t."""
+    batch.outcome.end_times[sample] = t
+    for j in range(y.shape[0]):
+        batch.outcome.end_states[sample, j] = y[j, lane]
+
+
+@routine
+def record_sample(block, stepper, batch, lane):
+    """Record the status and the counts of a lane's sample, and set its states at later saved times to NaN."""
+    nq, nv, m, sample = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[TALLY_SAMPLE, lane]
+    integrals, saved = stepper.y.shape[0] - nq - nv, stepper.tally[TALLY_SAVED, lane]
+    for row in range(RECORDED_TALLIES):
+        batch.outcome.tally[sample, row] = stepper.tally[row, lane]
+    for j in range((sample * m + saved) * nq, (sample + 1) * m * nq):
+        batch.saved.q[j] = constant_like(batch.saved.q, np.nan)
+    for j in range((sample * m + saved) * nv, (sample + 1) * m * nv):
+        batch.saved.qd[j] = constant_like(batch.saved.qd, np.nan)
+    for j in range((sample * m + saved) * integrals, (sample + 1) * m * integrals):
+        batch.saved.integrals[j] = constant_like(batch.saved.integrals, np.nan)
+
+
+@routine
+def start_sample(block, stepper, batch, sample, lane):
+    """Copy the initial state, the joint forces, the actions and the parameters of a sample to a lane."""
+    nq, nv = block.q.shape[0], block.qd.shape[0]
+    for i in range(nq):
+        stepper.y[i, lane] = sample_entry(batch.start.q, sample, i)
+    for i in range(nv):
+        stepper.y[nq + i, lane] = sample_entry(batch.start.qd, sample, i)
+    for i in range(nq + nv, stepper.y.shape[0]):
+        stepper.y[i, lane] = constant_like(stepper.y, 0.0)
+    normalize_positions(block.model, stepper.y, lane)
+    set_sample_parameters(block, block.model.parameters, batch.variation, sample, sample % stepper.y.shape[1], lane)
+    reset_conditions(block, lane)
+    set_sample_forces(block, batch.start.tau, batch.times[0], sample, lane)
+    begin_targets(block, stepper.y, lane)
+    start_sensitivities(block, stepper.y, lane)
+    begin_work(stepper, batch, sample, lane)
+    stepper.tally[TALLY_STEPS, lane] = 0
+    stepper.tally[TALLY_REJECTIONS, lane] = 0
+    stepper.tally[TALLY_EVALUATIONS, lane] = 0
+    stepper.tally[TALLY_IS_STIFF, lane] = 0
+    stepper.tally[TALLY_STIFF_STEPS, lane] = 0
+    stepper.tally[TALLY_SMOOTH_STEPS, lane] = 0
+    stepper.tally[TALLY_SAMPLE, lane] = sample
+    stepper.tally[TALLY_SAVED, lane] = 1
+    stepper.tally[TALLY_AFTER_REJECTION, lane] = 0
+    stepper.tally[TALLY_BREAK, lane] = 0
+    stepper.clock[CLOCK_T, lane] = batch.times[0]
+    stepper.clock[CLOCK_PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
+    stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, batch.times[0])
+    stepper.control[CONTROL_NEW, lane] = constant_like(stepper.y, 1.0)
+    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.y, 0.0)

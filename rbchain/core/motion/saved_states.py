@@ -1,0 +1,259 @@
+"""Accept steps, and save the states at the saved times within them. Saved times do not change the steps.
+
+Most methods interpolate these states when a step is accepted (`rollout.save_passed_times`). Two cases need evaluations,
+which all lanes with saved times in their last step compute together:
+
+* With dry friction, stops or contacts, the interpolated state is projected onto the held rows, and the forces follow
+  from the modes of the step.
+* The polynomial of a Radau method has a lower order than its step. The state at a saved time is therefore the end of
+  a shorter step from the same start, whose stages the polynomial predicts. If they do not converge, the shorter step is
+  divided.
+"""
+
+from ...compiling.jit import choose, kernel, routine
+from ..contacts.contact_rates import has_contact_modes, stop_held_dofs
+from ..lanes.lanes import constant_like, select
+from ..methods.adaptive_methods import keep_prediction
+from ..methods.dense_output import interpolate
+from ..methods.radau import ROW_OFFSET, compute_radau_step, has_radau_step
+from ..sample.rate import allow_calls, evaluate, has_failed_call
+from ..sample.records import (
+    CLOCK_PART,
+    CLOCK_REACHED,
+    CLOCK_START,
+    CLOCK_T,
+    CLOCK_TAKEN,
+    CONTROL_ACCEPTED,
+    CONTROL_FAILURE,
+    CONTROL_H,
+    CONTROL_NEXT_H,
+    CONTROL_SAVES,
+    CONTROL_TIME,
+    SPARE_NEXT_RATE,
+    SPARE_RATE,
+    SPARE_START,
+    SPARE_STATE,
+    TALLY_SAMPLE,
+    TALLY_SAVED,
+    TALLY_STATUS,
+    Stepper,
+)
+from ..sample.status import RUNNING, STEP_UNDERFLOW, STOPPED, USER_FUNCTION_FAILED
+from ..tree.kinematics import normalize_positions
+from .contact_events import project_onto_held_rows
+from .contact_impacts import store_forces_of_modes
+from .rollout import save_lane, save_passed_times
+from .sampled_controllers import save_held_outputs
+
+SHORTEST_PART = 1e-6  # of a step of a Radau method, below which the stages of a shorter step must converge
+
+
+@kernel
+def move_to_ends(stepper, tableau, k):
+    """Move the lanes with an accepted step to its end, whose last rate becomes the first of the next step."""
+    y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
+    accepted = stepper.control[CONTROL_ACCEPTED, k] > constant_like(y, 0.0)
+    final = tableau.c.shape[0] - 1
+    keep_prediction(stepper, tableau, accepted, k)
+    for j in range(y.shape[0]):
+        y[j, k] = select(accepted, y_new[j, k], y[j, k])
+        rates[0, j, k] = select(accepted, rates[final, j, k], rates[0, j, k])
+
+
+@kernel
+def has_saved_time(stepper, batch, lane):
+    """Whether the last step of a lane was accepted and contains a saved time that is not saved yet."""
+    slot, times, status = stepper.tally[TALLY_SAVED, lane], batch.times, stepper.tally[TALLY_STATUS, lane]
+    if status < RUNNING or status in (USER_FUNCTION_FAILED, STEP_UNDERFLOW) or slot >= times.shape[0]:
+        return False
+    is_accepted = stepper.control[CONTROL_ACCEPTED, lane] > constant_like(stepper.y, 0.0)
+    return is_accepted and times[slot] <= stepper.clock[CLOCK_T, lane]
+
+
+@kernel
+def choose_lanes(block, stepper, batch):
+    """Set CONTROL_SAVES in the lanes with a saved time, and return their number.
+
+    As long as there are any, only these lanes call user functions.
+    """
+    control, count = stepper.control, 0
+    for lane in range(stepper.y.shape[1]):
+        saves = has_saved_time(stepper, batch, lane)
+        control[CONTROL_SAVES, lane] = constant_like(control, 1.0 if saves else 0.0)
+        count += saves
+    for lane in range(stepper.y.shape[1]):
+        if stepper.tally[TALLY_STATUS, lane] >= RUNNING and not has_failed_call(block, lane):
+            allow_calls(block, count == 0 or saves_now(stepper, lane), lane)
+    return count
+
+
+@kernel
+def saves_now(stepper, lane):
+    """Whether a lane computes the state at a saved time."""
+    return stepper.control[CONTROL_SAVES, lane] > constant_like(stepper.control, 0.0)
+
+
+@kernel
+def save_state(block, stepper, batch, y, lane):
+    """Save the state y of a lane, and the outputs of sampled controllers, at its next saved time."""
+    slot = stepper.tally[TALLY_SAVED, lane]
+    save_lane(block, y, batch, stepper.tally[TALLY_SAMPLE, lane], slot, lane)
+    stepper.tally[TALLY_SAVED, lane] = slot + 1
+    save_held_outputs(block, stepper, batch, slot, lane)
+
+
+# --- dry friction, stops and contacts ---------------------------------------------------------------------------------
+
+
+@routine
+def accept_steps_with_modes(block, stepper, tableau, batch, tolerances, k):
+    """Save the states and forces at the saved times in the accepted steps, and move the lanes to the ends."""
+    contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
+    state, rate, nq, n = stepper.spare[SPARE_STATE], stepper.spare[SPARE_RATE], block.q.shape[0], block.qd.shape[0]
+    while choose_lanes(block, stepper, batch) > 0:
+        for lane in range(state.shape[1]):
+            interpolate_saved_state(block, stepper, tableau, batch, state, lane)
+        stop_held_dofs(contacts, modes, state[nq : nq + n], k)
+        time, saves = stepper.control[CONTROL_TIME, k], stepper.control[CONTROL_SAVES, k] > constant_like(state, 0.0)
+        evaluate(block, state, time, rate, k)
+        project_onto_held_rows(block, stepper, state, rate, time, saves, k)
+        for lane in range(state.shape[1]):
+            if saves_now(stepper, lane) and has_failed_call(block, lane):
+                stepper.tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+            elif saves_now(stepper, lane):
+                sample, slot = stepper.tally[TALLY_SAMPLE, lane], stepper.tally[TALLY_SAVED, lane]
+                store_forces_of_modes(block, batch, sample, slot, lane)
+                save_state(block, stepper, batch, state, lane)
+    move_to_ends(stepper, tableau, k)
+
+
+@kernel
+def interpolate_saved_state(block, stepper, tableau, batch, state, lane):
+    """Interpolate the state of a lane at its next saved time, and set CONTROL_TIME to this time.
+
+    A lane without one keeps the start of its step.
+    """
+    y, y_new, rates, clock = stepper.y, stepper.y_new, stepper.rates, stepper.clock
+    stepper.control[CONTROL_TIME, lane] = constant_like(y, clock[CLOCK_START, lane])
+    for j in range(y.shape[0]):
+        state[j, lane] = y[j, lane]
+    if not saves_now(stepper, lane):
+        return
+    time, h = batch.times[stepper.tally[TALLY_SAVED, lane]], clock[CLOCK_TAKEN, lane]
+    at_end = time == clock[CLOCK_T, lane] and stepper.tally[TALLY_STATUS, lane] != STOPPED
+    theta, length = constant_like(y, (time - clock[CLOCK_START, lane]) / h), constant_like(y, h)
+    stepper.control[CONTROL_TIME, lane] = constant_like(y, time)
+    for j in range(y.shape[0]):
+        state[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, length, rates, theta, j, lane)
+    normalize_positions(block.model, state, lane)
+
+
+# --- Radau methods ----------------------------------------------------------------------------------------------------
+
+
+@routine
+def accept_steps_of_radau(block, stepper, tableau, batch, tolerances, k):
+    """Move the lanes to the ends of their accepted steps, and compute the states at the saved times in these steps."""
+    y, y_new, change, rates, control, clock, tally, linear, spare, work = stepper
+    count = choose_lanes(block, stepper, batch)
+    for j in range(y.shape[0] if count > 0 else 0):
+        spare[SPARE_START, j, k] = y[j, k]
+        spare[SPARE_RATE, j, k] = rates[0, j, k]
+    move_to_ends(stepper, tableau, k)
+    if count == 0:
+        return
+    for j in range(y.shape[0]):
+        spare[SPARE_NEXT_RATE, j, k] = rates[0, j, k]
+    control[CONTROL_NEXT_H, k] = control[CONTROL_H, k]
+    for lane in range(y.shape[1]):
+        return_to_start(stepper, lane)
+    shorter = Stepper(spare[SPARE_STATE], y_new, change, rates, control, clock, tally, linear, spare, work)
+    while choose_lanes(block, stepper, batch) > 0:
+        for lane in range(y.shape[1]):
+            set_shorter_step(block, stepper, batch, lane)
+        compute_radau_step(block, shorter, tableau, tolerances, k)
+        for lane in range(y.shape[1]):
+            if saves_now(stepper, lane):
+                end_shorter_step(block, stepper, tableau, batch, lane)
+    for j in range(y.shape[0]):
+        rates[0, j, k] = spare[SPARE_NEXT_RATE, j, k]
+    control[CONTROL_H, k] = control[CONTROL_NEXT_H, k]
+    linear.iteration[ROW_OFFSET, k] = control[CONTROL_H, k] - control[CONTROL_H, k]
+
+
+@kernel
+def return_to_start(stepper, lane):
+    """Let the next shorter step of a lane begin at the start of its last step."""
+    clock, spare = stepper.clock, stepper.spare
+    clock[CLOCK_REACHED, lane] = clock[CLOCK_START, lane]
+    clock[CLOCK_PART, lane] = clock[CLOCK_TAKEN, lane]
+    for j in range(stepper.y.shape[0]):
+        spare[SPARE_STATE, j, lane] = spare[SPARE_START, j, lane]
+        stepper.rates[0, j, lane] = spare[SPARE_RATE, j, lane]
+
+
+@kernel
+def set_shorter_step(block, stepper, batch, lane):
+    """Set the length of the next shorter step of a lane, and where the polynomial of the last step predicts it.
+
+    Saves the end of the last step if that is the next saved time. A lane that saves no other state has no step.
+    """
+    clock, control = stepper.clock, stepper.control
+    if saves_now(stepper, lane) and batch.times[stepper.tally[TALLY_SAVED, lane]] == clock[CLOCK_T, lane]:
+        save_state(block, stepper, batch, stepper.y, lane)
+        control[CONTROL_SAVES, lane] = constant_like(control, 0.0)
+    length, offset = 0.0, 0.0
+    if saves_now(stepper, lane):
+        remaining = batch.times[stepper.tally[TALLY_SAVED, lane]] - clock[CLOCK_REACHED, lane]
+        length = min(clock[CLOCK_PART, lane], remaining)
+        offset = (clock[CLOCK_REACHED, lane] - clock[CLOCK_T, lane]) / clock[CLOCK_TAKEN, lane]
+    control[CONTROL_TIME, lane] = constant_like(control, clock[CLOCK_REACHED, lane])
+    control[CONTROL_H, lane] = constant_like(control, length)
+    stepper.linear.iteration[ROW_OFFSET, lane] = constant_like(control, offset)
+
+
+@kernel
+def end_shorter_step(block, stepper, tableau, batch, lane):
+    """Save the end of a shorter step of a lane at a saved time, or continue from it; halve it if it has failed."""
+    clock, tally, final = stepper.clock, stepper.tally, tableau.c.shape[0] - 1
+    time = batch.times[tally[TALLY_SAVED, lane]]
+    is_last = clock[CLOCK_PART, lane] >= time - clock[CLOCK_REACHED, lane]
+    if has_failed_call(block, lane):
+        tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+    elif stepper.control[CONTROL_FAILURE, lane] > constant_like(stepper.control, 0.0):
+        clock[CLOCK_PART, lane] = 0.5 * min(clock[CLOCK_PART, lane], time - clock[CLOCK_REACHED, lane])
+        if clock[CLOCK_PART, lane] < SHORTEST_PART * clock[CLOCK_TAKEN, lane]:
+            tally[TALLY_STATUS, lane] = STEP_UNDERFLOW
+    elif is_last:
+        save_state(block, stepper, batch, stepper.y_new, lane)
+        return_to_start(stepper, lane)
+    else:
+        clock[CLOCK_REACHED, lane] += clock[CLOCK_PART, lane]
+        for j in range(stepper.y.shape[0]):
+            stepper.spare[SPARE_STATE, j, lane] = stepper.y_new[j, lane]
+            stepper.rates[0, j, lane] = stepper.rates[final, j, lane]
+
+
+# --- the choice -------------------------------------------------------------------------------------------------------
+
+_accept_steps_without_modes = choose(
+    lambda block, stepper, *_: has_radau_step(stepper),
+    accept_steps_of_radau,
+    lambda block, stepper, tableau, batch, tolerances, k: move_to_ends(stepper, tableau, k),
+)
+
+# Move the lanes with an accepted step to its end. Save the states in it that were not interpolated before.
+accept_steps = choose(
+    lambda block, *_: has_contact_modes(block),
+    accept_steps_with_modes,
+    lambda block, stepper, tableau, batch, tolerances, k: _accept_steps_without_modes(
+        block, stepper, tableau, batch, tolerances, k
+    ),
+)
+
+# Save the states at the saved times up to t_new in an accepted step, if its method interpolates them.
+save_interpolated_states = choose(
+    lambda block, stepper, *_: has_contact_modes(block) or has_radau_step(stepper),
+    lambda block, stepper, tableau, batch, t_new, lane: None,
+    save_passed_times,
+)

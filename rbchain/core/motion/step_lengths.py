@@ -1,0 +1,127 @@
+"""The length of the next step of a lane: it ends at stops, and resolves the signals that act on the lane.
+
+Stops are the end of the motion, the breaks of signals, and the times at which sampled controllers measure or outputs
+begin to act. A step that a stop shortens says nothing about the steps after it. Therefore the length that its error
+would allow is kept for the step after the stop.
+"""
+
+import math
+
+from ...compiling.jit import choose, is_given, kernel
+from ..contacts.contact_rates import has_contact_modes
+from ..control.sampler_clocks import limit_to_stops
+from ..forces.signal_breaks import next_break, pass_breaks, resolved_length, shortest_period
+from ..lanes.lanes import constant_like
+from ..methods.radau import has_radau_step
+from ..sample.records import CLOCK_PROPOSED, CLOCK_STEP, CLOCK_STOP, CLOCK_T, CONTROL_H, TALLY_BREAK
+
+NEAR_STOP = 10.0  # the number of steps to a stop below which they have equal lengths
+# The first step is at most this part of the shortest period of the sines, so that its stages see them. Later steps
+# are at most ten times longer than the one before.
+FIRST_PART_OF_PERIOD = 0.25
+# With contacts and dry friction, all steps are at most this part of a period: a body that sticks has no error.
+PART_OF_PERIOD = 0.125
+
+
+def _has_actions(block, *_):
+    return is_given(block, "loads", "actions")
+
+
+# The time of the first break of a signal, if it is before another time.
+limit_to_breaks = choose(
+    _has_actions,
+    lambda block, until, lane: next_break(block.loads.actions, until, lane),
+    lambda block, until, lane: until,
+)
+
+
+@kernel
+def next_stop(block, batch, lane):
+    """Return the time at which the next step of a lane has to end at the latest, s."""
+    end = batch.times[batch.times.shape[0] - 1]
+    return limit_to_breaks(block, limit_to_stops(block, end, lane), lane)
+
+
+# Record which breaks of signals a lane has passed at the end of a step, for `restart_after_breaks`.
+pass_breaks_of_lane = choose(
+    _has_actions,
+    lambda block, tally, t, lane: record_breaks(block, tally, t, lane),
+    lambda block, tally, t, lane: None,
+)
+
+
+@kernel
+def record_breaks(block, tally, t, lane):
+    """Record the class of the breaks that a lane has passed at time t."""
+    tally[TALLY_BREAK, lane] = pass_breaks(block.loads.actions, t, lane)
+
+
+# The length of a step from t in which no signal has a pulse that the step may miss, s.
+length_for_signals = choose(
+    _has_actions,
+    lambda block, tolerances, t, length, lane: resolved_length(
+        block.loads.actions, t, length, tolerances.of_signals, lane
+    ),
+    lambda block, tolerances, t, length, lane: length,
+)
+
+# The shortest period of the sines that act on a lane, s.
+shortest_period_of_lane = choose(
+    _has_actions, lambda block, lane: shortest_period(block.loads.actions, lane), lambda block, lane: math.inf
+)
+
+# The length of the longest step of a lane, s.
+longest_step = choose(
+    has_contact_modes,
+    lambda block, tolerances, lane: min(
+        tolerances.max_step, PART_OF_PERIOD * shortest_period(block.loads.actions, lane)
+    ),
+    lambda block, tolerances, lane: tolerances.max_step,
+)
+
+
+@kernel
+def longest_first_step(block, stepper, batch, tolerances, lane):
+    """Return the length that the first step of a lane must not exceed, s."""
+    remaining = next_stop(block, batch, lane) - stepper.clock[CLOCK_T, lane]
+    return min(remaining, tolerances.max_step, FIRST_PART_OF_PERIOD * shortest_period_of_lane(block, lane))
+
+
+@kernel
+def equal_steps(stepper, step, remaining):
+    """Return the length of the next step, at most `step`, if all steps to a stop that is near are of equal length."""
+    return remaining / math.ceil(remaining / step) if remaining < NEAR_STOP * step else step
+
+
+# Return the length of a step that ends before a stop. The stages of a Radau method converge fastest if the last step
+# was as long.
+step_before_stop = choose(
+    lambda stepper, *_: has_radau_step(stepper), equal_steps, lambda stepper, step, remaining: step
+)
+
+
+@kernel
+def set_step(block, stepper, batch, tolerances, step, lane):
+    """Set the next step length, adjusted so that a step ends at the next stop, such as the end of the motion.
+
+    A step that would end less than 1 % of its length before that time is extended to it, but not beyond the longest
+    step.
+    """
+    clock, longest = stepper.clock, longest_step(block, tolerances, lane)
+    extension, step = (1.01, step) if step < longest else (1.0 + 1e-12, longest)
+    clock[CLOCK_STOP, lane] = next_stop(block, batch, lane)
+    remaining = clock[CLOCK_STOP, lane] - clock[CLOCK_T, lane]
+    length = length_for_signals(block, tolerances, clock[CLOCK_T, lane], min(step, remaining), lane)
+    is_last = extension * length >= remaining
+    length = remaining if is_last else step_before_stop(stepper, length, remaining)
+    clock[CLOCK_STEP, lane] = length
+    clock[CLOCK_PROPOSED, lane] = step if length < step else 0.0
+    stepper.control[CONTROL_H, lane] = constant_like(stepper.control, length)
+
+
+@kernel
+def recall_step(stepper, step, lane):
+    """Return the length of the next step; that before a stop shortened the last one, if it is longer."""
+    proposed = stepper.clock[CLOCK_PROPOSED, lane]
+    stepper.clock[CLOCK_PROPOSED, lane] = 0.0
+    return max(step, proposed)

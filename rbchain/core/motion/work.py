@@ -1,0 +1,243 @@
+"""Work of all forces that are neither gravity nor elastic, integrated with the motion.
+
+The mechanical energy E is the sum of the kinetic energy, the potential of gravity and the elastic energy. Its rate is
+the power P of all other forces: drives, passive damping and friction, wrenches, dampers, water, contacts, constraints.
+In a state with the accelerations qdd of the dynamics, it is
+
+    P = qd . (M qdd + h) + dU/dt,
+
+where h has the bias forces and gravity, and U is the elastic energy. So every force counts that the dynamics contain.
+The work of a step is the quadrature of P along the dense output of the method, by Gauss' formula with 5 nodes. Its
+nodes are the stages for a Radau method.
+
+* The state is linear in a step of Euler's method and of time stepping. In a closed chain, it is projected at each node.
+* In implicit steps, the powers are those of the actual forces, not of the linearised ones.
+* A step is divided into parts until the polynomial through the powers resolves them. Steps of prescribed motions may be
+  long, because they have no error. The integral of the polynomial is the work at the saved times in the step.
+
+Impulses add their own work (`work_memory`).
+"""
+
+import math
+
+import numpy as np
+
+from ...compiling.jit import choose, kernel, routine
+from ..algorithms.energy import ENERGY_KINETIC, energy
+from ..forces.elastic import elastic_power
+from ..lanes.lanes import any_lane, constant_like, select
+from ..loops.constraint_hooks import has_constraints, project_end_of_step
+from ..methods.dense_output import interpolate
+from ..methods.radau_tableau import STAGES, is_radau, radau_tableau
+from ..sample.rate import allow_calls, allows_calls, evaluate, has_failed_call, set_step_length
+from ..sample.records import CLOCK_STEP, CLOCK_T, CONTROL_H, CONTROL_TIME, TALLY_SAMPLE
+from ..sample.work_memory import NODES, SUM_SLOT, SUM_STEP, SUM_TIME, SUM_WORK, has_work, inverse_dynamics_of_mechanism
+from ..tree.kinematics import normalize_positions
+
+
+def _tables(nodes):
+    """Return the numbers with which the polynomial through the powers at `nodes` on [0, 1] is integrated and judged.
+
+    The integral from 0 to x is the sum over i and p of powers[i] integrals[p][i] x^(p + 1). The last Legendre
+    coefficient is the sum of last[i] powers[i].
+    """
+    p = np.arange(nodes.size)
+    integrals = np.linalg.inv(nodes[:, None] ** p) / (p[:, None] + 1)
+    last = np.linalg.inv(np.polynomial.legendre.legvander(2.0 * nodes - 1.0, nodes.size - 1))[-1]
+    return tuple(nodes.tolist()), tuple(tuple(row) for row in integrals.tolist()), tuple(last.tolist())
+
+
+GAUSS_NODES, GAUSS_INTEGRALS, GAUSS_LAST = _tables(0.5 * (1.0 + np.polynomial.legendre.leggauss(NODES)[0]))
+RADAU_NODES, RADAU_INTEGRALS, RADAU_LAST = _tables(radau_tableau(1.0, 0.0).c[1 : STAGES + 1])
+# The last coefficient times the length of a part may be this share of the scale of the energy.
+RESOLUTION = 1e-6
+# The scale is at least the work of the joint forces over this displacement, rad or m.
+LEAST_DISPLACEMENT = 1e-6
+SHORTEST_PART = 1.0 / 64.0  # of a step
+SMALLEST_SCALE = 1e-30  # J
+ROUND_OFF = 1e-6  # of a saved time at the end of a step, as a fraction of the step
+WAITS, HAS_STEP = 1.0, 2.0  # values of `WorkMemory.role`
+
+
+# --- the power in a state ---------------------------------------------------------------------------------------------
+
+
+@kernel
+def power_of_forces(block, work, k):
+    """Compute the power of all forces except gravity and elastic ones, in the state of a node, W.
+
+    Reads the rate of the state; writes R, LEVER, V, A, F and POSITION.
+    """
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    q, qd, qdd = work.state[:nq], work.state[nq : nq + n], work.rate[nq : nq + n]
+    inverse_dynamics_of_mechanism(block, q, qd, qdd, work.torques, k)
+    total = elastic_power(block, q, qd, k)
+    for i in range(n):
+        total = total + qd[i, k] * work.torques[i, k]
+    return total
+
+
+@kernel
+def project_and_evaluate(block, stepper, t, k):
+    """Project the state at a node onto the constraints, and compute its rate. Constraint forces then do no work."""
+    work = stepper.work
+    evaluate(block, work.state, t, work.rate, k)
+    project_end_of_step(block, work.state, work.length[0, k], k)
+    normalize_positions(block.model, work.state, k)
+    evaluate(block, work.state, t, work.rate, k)
+
+
+# Compute the rate of the state at a node, which satisfies the constraints of a closed chain.
+evaluate_node = choose(
+    has_constraints,
+    project_and_evaluate,
+    lambda block, stepper, t, k: evaluate(block, stepper.work.state, t, stepper.work.rate, k),
+)
+
+
+@kernel
+def state_within_step(stepper, tableau, theta, j, k):
+    """Compute row j of the dense output of a step, which is linear for methods of first order."""
+    y, y_new = stepper.y, stepper.y_new
+    if tableau.order == 1:
+        return y[j, k] + theta * (y_new[j, k] - y[j, k])
+    return interpolate(tableau, y, y_new, stepper.work.step[0, k], stepper.rates, theta, j, k)
+
+
+# The numbers of the quadrature: a node, and the numbers of `_tables`.
+node_of = choose(is_radau, lambda tableau, i: RADAU_NODES[i], lambda tableau, i: GAUSS_NODES[i])
+integral_of = choose(is_radau, lambda tableau, p, i: RADAU_INTEGRALS[p][i], lambda tableau, p, i: GAUSS_INTEGRALS[p][i])
+last_of = choose(is_radau, lambda tableau, i: RADAU_LAST[i], lambda tableau, i: GAUSS_LAST[i])
+
+
+# --- the work of a step -----------------------------------------------------------------------------------------------
+
+
+@routine
+def compute_powers_of_part(block, stepper, tableau, k):
+    """Compute the powers at the nodes of the current part of a step, and the resolution that they need.
+
+    This is the last Legendre coefficient of the work of the part, divided by the scale of the energy.
+    """
+    work, t, h, nq = stepper.work, stepper.control[CONTROL_TIME, k], stepper.work.step[0, k], block.q.shape[0]
+    last, forces = h - h, h - h
+    for node in range(NODES):
+        theta = work.start[0, k] + constant_like(h, node_of(tableau, node)) * work.length[0, k]
+        for j in range(work.state.shape[0]):
+            work.state[j, k] = state_within_step(stepper, tableau, theta, j, k)
+        normalize_positions(block.model, work.state, k)
+        evaluate_node(block, stepper, t + theta * h, k)
+        work.powers[node, k] = power_of_forces(block, work, k)
+        last = last + constant_like(h, last_of(tableau, node)) * work.powers[node, k]
+    for i in range(work.torques.shape[0]):
+        forces = forces + abs(work.torques[i, k])
+    energy(block.model, work.state[:nq], work.state[nq:], work.energies, block.work, k)
+    largest = max(work.scale[0, k], work.energies[ENERGY_KINETIC, k])
+    work.scale[0, k] = select(work.length[0, k] > h - h, largest, work.scale[0, k])
+    scale = work.scale[0, k] + constant_like(h, LEAST_DISPLACEMENT) * forces + constant_like(h, SMALLEST_SCALE)
+    work.needed[0, k] = abs(last) * work.length[0, k] * h / scale
+
+
+@kernel
+def work_within_part(work, tableau, x, lane):
+    """Compute the work of the fraction x of the current part of a step, J."""
+    total = 0.0
+    for i in range(NODES):
+        share = 0.0
+        for p in range(NODES - 1, -1, -1):
+            share = x * (share + integral_of(tableau, p, i))
+        total += share * float(work.powers[i, lane])
+    return work.sums[SUM_STEP, lane] * float(work.length[0, lane]) * total
+
+
+@kernel
+def end_of_saved_times(work, batch, lane):
+    """Return the number of the first saved time behind the accepted step. Round-off counts as part of the step."""
+    slot, times = int(work.sums[SUM_SLOT, lane]), batch.times
+    last = (1.0 + ROUND_OFF) * work.sums[SUM_STEP, lane]
+    while slot < times.shape[0] and times[slot] - work.sums[SUM_TIME, lane] <= last:
+        slot += 1
+    return slot
+
+
+@kernel
+def end_part(stepper, tableau, batch, lane):
+    """Add the work of the current part of a lane's step and save it at the times in it, or halve the part."""
+    work, sample = stepper.work, stepper.tally[TALLY_SAMPLE, lane]
+    start, length = float(work.start[0, lane]), float(work.length[0, lane])
+    if work.needed[0, lane] > RESOLUTION and length > SHORTEST_PART:
+        work.length[0, lane] = constant_like(work.length, 0.5 * length)
+        return
+    for slot in range(int(work.sums[SUM_SLOT, lane]), end_of_saved_times(work, batch, lane)):
+        x = ((batch.times[slot] - work.sums[SUM_TIME, lane]) / work.sums[SUM_STEP, lane] - start) / length
+        if x > 0.0:  # a later part writes the times behind this one again
+            within = work_within_part(work, tableau, min(x, 1.0), lane)
+            batch.saved.work[sample, slot] = work.sums[SUM_WORK, lane] + within
+    work.sums[SUM_WORK, lane] += work_within_part(work, tableau, 1.0, lane)
+    end = start + length
+    work.start[0, lane] = constant_like(work.start, end)
+    work.length[0, lane] = constant_like(work.length, min(2.0 * length, 1.0 - end))
+
+
+@kernel
+def end_work_of_step(block, stepper, batch, lane):
+    """Add the work of the impulses of a step, and save NaN if a user function has failed at a node."""
+    work, sample = stepper.work, stepper.tally[TALLY_SAMPLE, lane]
+    impulses = math.nan if has_failed_call(block, lane) else float(work.impulses[0, lane])
+    work.sums[SUM_WORK, lane] += impulses
+    for slot in range(int(work.sums[SUM_SLOT, lane]), end_of_saved_times(work, batch, lane)):
+        batch.saved.work[sample, slot] += impulses
+
+
+@routine
+def integrate_work_of_step(block, stepper, tableau, batch, k):
+    """Integrate the work of the steps that have been accepted, and save it at the times in them.
+
+    The last evaluation is that of the ends of the steps again.
+    """
+    work, t, h = stepper.work, stepper.control[CONTROL_TIME, k], stepper.work.step[0, k]
+    if not any_lane(work.length[0, k] > h - h):
+        return
+    for lane in range(stepper.y.shape[1]):
+        has_step = work.length[0, lane] > 0.0
+        waits = not has_step and allows_calls(block, lane)
+        work.role[0, lane] = constant_like(work.role, HAS_STEP if has_step else WAITS if waits else 0.0)
+        if waits:  # its state belongs to no step
+            allow_calls(block, False, lane)
+    set_step_length(block, h - h, k)  # an implicit step would change the accelerations
+    while any_lane(work.length[0, k] > h - h):
+        compute_powers_of_part(block, stepper, tableau, k)
+        for lane in range(stepper.y.shape[1]):
+            if work.length[0, lane] > 0.0:
+                end_part(stepper, tableau, batch, lane)
+    set_step_length(block, h, k)
+    evaluate(block, stepper.y_new, t + h, work.rate, k)
+    for lane in range(stepper.y.shape[1]):
+        if work.role[0, lane] == HAS_STEP:
+            end_work_of_step(block, stepper, batch, lane)
+        elif work.role[0, lane] == WAITS:
+            allow_calls(block, True, lane)
+
+
+# Integrate the work of the steps that have been accepted, and save it at the times in them.
+integrate_work = choose(
+    lambda block, stepper, *_: has_work(stepper),
+    integrate_work_of_step,
+    lambda block, stepper, tableau, batch, k: None,
+)
+
+
+@kernel
+def keep_accepted_step(stepper, slot, lane):
+    """Keep the time and the length of the accepted step of a lane; `slot` is the number of saved times before it."""
+    work = stepper.work
+    work.sums[SUM_TIME, lane] = stepper.clock[CLOCK_T, lane]
+    work.sums[SUM_STEP, lane] = stepper.clock[CLOCK_STEP, lane]
+    work.sums[SUM_SLOT, lane] = slot
+    work.step[0, lane] = stepper.control[CONTROL_H, lane]
+    work.start[0, lane] = constant_like(work.start, 0.0)
+    work.length[0, lane] = constant_like(work.length, 1.0)
+
+
+# Keep the time and the length of the accepted step of a lane, whose work is integrated afterwards.
+keep_step_for_work = choose(has_work, keep_accepted_step, lambda stepper, slot, lane: None)

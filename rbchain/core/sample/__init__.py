@@ -1,0 +1,1 @@
+"""Records of a sample in a lane, and the rate of its state."""

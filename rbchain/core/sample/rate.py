@@ -1,0 +1,303 @@
+"""The calls of the integrators into the model: the rate of a state, and drives, events and user functions in a step.
+
+Each function here has two forms: one for constant joint forces only, and one for drives, wrenches and events over time.
+`choose` selects the form at compile time from the type of `loads.actions`. Without actions, the compiled integrator
+contains no code for them.
+"""
+
+from ...compiling.jit import choose, is_given, kernel, routine
+from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
+from ..contacts.contact_rates import has_contact_modes
+from ..control.drives import (
+    DRIVE_INTEGRAL,
+    DRIVE_KIND,
+    KIND_PRESCRIBED_POSITION,
+    KIND_PRESCRIBED_VELOCITY,
+    PRESCRIBED_KINDS,
+    call_user_derivatives,
+    is_below_limit,
+    rate_under_actions,
+    set_prescribed_state,
+    store_stiffness_and_damping,
+)
+from ..control.sampler_clocks import begin_samplers
+from ..forces.signals import evaluate_signals, set_sample_signals
+from ..lanes.lanes import constant_like
+from ..loops.constraint_hooks import forward_dynamics_of_block
+from ..tree.kinematics import position_rates
+from ..tree.layout import (
+    CALLS_ALLOWED,
+    CALLS_STOPPED,
+    JOINT_CONSTANT_FORCE,
+    JOINT_DAMPING,
+    JOINT_IMPLICIT_INERTIA,
+    JOINT_STEP_LENGTH,
+    JOINT_STIFFNESS,
+    ROW_DINV,
+    SETTING_CONTROLLER_MODEL,
+    SETTING_DERIVATIVES,
+    SETTING_FUNCTION,
+    replace_parameters,
+    sample_entry,
+)
+
+# An explicit Runge-Kutta method of fourth order is unstable for |h lambda| above these limits, for real and imaginary
+# eigenvalues lambda: Hairer and Wanner (1996), Solving ODEs II, section IV.2.
+REAL_STABILITY_LIMIT, IMAGINARY_STABILITY_LIMIT = 2.7853, 2.8284
+
+
+def _has_actions(block, *_):
+    return is_given(block, "loads", "actions")
+
+
+# --- rates ------------------------------------------------------------------------------------------------------------
+
+
+@routine
+def rate_under_constant_forces(block, y, t, rate, k):
+    """Compute the rate of the state y = (q, qd) under constant joint forces. It does not depend on the time t."""
+    nq = block.q.shape[0]
+    q, qd = y[:nq], y[nq:]
+    position_rates(block.model, q, qd, rate[:nq], k)
+    forward_dynamics_of_block(block, q, qd, rate[nq:], k)
+
+
+# Compute the rate of the state y at time t.
+evaluate = choose(_has_actions, rate_under_actions, rate_under_constant_forces)
+
+
+@kernel
+def has_no_times(block):
+    """Whether there are no signals, user functions and sampled controllers, whose outputs may pass a lag.
+
+    All other actions depend on the state only.
+    """
+    actions = block.loads.actions
+    has_functions = actions.settings[SETTING_FUNCTION] != 0 or actions.shared.samplers is not None
+    return actions.shared.signals.shape[1] == 0 and not has_functions
+
+
+# Whether the rate does not depend on the time.
+is_autonomous = choose(_has_actions, has_no_times, lambda block: True)
+
+
+@kernel
+def has_free_velocity(block, i):
+    """Whether the velocity of dof i follows from the state."""
+    kind = block.loads.actions.shared.drives[DRIVE_KIND, i]
+    return kind not in (KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY)
+
+
+# Whether the velocity of dof i follows from the state. Else the evaluation replaces it by that of a signal.
+moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
+
+
+@kernel
+def has_known_derivatives(block):
+    """Whether the derivatives of the forces of user functions are known."""
+    settings = block.loads.actions.settings
+    return settings[SETTING_FUNCTION] == 0 or settings[SETTING_DERIVATIVES] != 0
+
+
+# Whether the derivatives of all forces are known, with and without actions.
+_has_derivatives_of_forces = choose(_has_actions, has_known_derivatives, lambda block: True)
+has_exact_derivatives = choose(
+    lambda block: has_contact_modes(block), lambda block: False, lambda block: _has_derivatives_of_forces(block)
+)
+
+
+@kernel
+def hold_dofs_with_drives(block, linear, k):
+    """Change K, D, C and M so that prescribed accelerations are constant, and no force depends on prescribed states.
+
+    The row of M of a prescribed dof becomes that of the unit matrix. The matrices of a closed chain must be projected
+    before, because the changes of the constraints by a prescribed state do not act either.
+    """
+    K, D, M, C = linear.derivatives[BY_Q], linear.derivatives[BY_QD], linear.derivatives[BY_INPUT], linear.by_integral
+    zero, one = constant_like(K, 0.0), constant_like(K, 1.0)
+    for p in range(block.qd.shape[0]):
+        kind = block.loads.actions.shared.drives[DRIVE_KIND, p]
+        for i in range(block.qd.shape[0]):
+            nothing = zero * M[i, i, k]
+            if kind in PRESCRIBED_KINDS:
+                K[p, i, k], D[p, i, k], M[p, i, k] = nothing, nothing, nothing + (one if i == p else zero)
+            if kind == KIND_PRESCRIBED_POSITION:
+                K[i, p, k] = nothing
+            if not has_free_velocity(block, p):
+                D[i, p, k] = nothing
+        if kind in PRESCRIBED_KINDS:
+            for j in range(C.shape[1]):
+                C[p, j, k] = zero * M[p, p, k]
+
+
+# Change the derivatives of the rate so that prescribed motions do not depend on the state.
+hold_prescribed_dofs = choose(_has_actions, hold_dofs_with_drives, lambda block, linear, k: None)
+
+
+@kernel
+def set_time_of_actions(block, t, k):
+    """Evaluate the signals at time t."""
+    block.loads.actions.time[0, k] = t
+    evaluate_signals(block.loads.actions, k)
+
+
+# Set the time of the actions.
+set_time = choose(_has_actions, set_time_of_actions, lambda block, t, k: None)
+
+# The row of the state that integrates the control error of dof i, or -1.
+integral_row = choose(
+    _has_actions, lambda block, i: block.loads.actions.shared.drives[DRIVE_INTEGRAL, i], lambda block, i: -1
+)
+
+
+@kernel
+def add_user_derivatives_of_lanes(block, y, derivatives, k):
+    """Add the derivatives of user forces below the limits of their drives to derivatives (2, n, n, lanes)."""
+    actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
+    if actions.settings[SETTING_DERIVATIVES] == 0:
+        return
+    for lane in range(actions.time.shape[1]):
+        call_user_derivatives(actions, nq, n, y, derivatives, lane)
+    for i in range(n):
+        factor = is_below_limit(i, block, y, k)
+        for j in range(n):
+            for by in range(2):
+                derivatives[by, i, j, k] = factor * derivatives[by, i, j, k]
+
+
+# Add the derivatives of user forces with respect to q and qd to derivatives (2, n, n, lanes), which are zero before.
+add_user_derivatives = choose(_has_actions, add_user_derivatives_of_lanes, lambda block, y, derivatives, k: None)
+
+
+@kernel
+def set_states_of_drives(block, y, t, k):
+    """Set the prescribed positions and velocities of the state y at time t."""
+    actions, nq, n, is_prescribed = block.loads.actions, block.q.shape[0], block.qd.shape[0], False
+    for i in range(n):
+        is_prescribed = is_prescribed or not has_free_velocity(block, i)
+    if is_prescribed:
+        set_time_of_actions(block, t, k)
+        for i in range(n):
+            set_prescribed_state(i, block.model, actions, y[:nq], y[nq : nq + n], k)
+
+
+# Set the prescribed positions and velocities of a state at time t.
+set_prescribed_states = choose(_has_actions, set_states_of_drives, lambda block, y, t, k: None)
+
+
+# --- a new sample in a lane -------------------------------------------------------------------------------------------
+
+
+@kernel
+def set_constant_forces(block, tau, t, sample, lane):
+    """Copy the joint forces of a sample to a lane."""
+    for i in range(block.qd.shape[0]):
+        block.loads.tau[i, lane] = sample_entry(tau, sample, i)
+
+
+@kernel
+def set_controller_parameters(block, sample, lane):
+    """Copy the parameters of the controllers' model of a sample to a lane."""
+    actions = block.loads.actions
+    if actions.settings[SETTING_CONTROLLER_MODEL] == 1:
+        replace_parameters(actions.model.parameters, actions.shared.variation, sample, sample % block.qd.shape[1], lane)
+
+
+@kernel
+def set_sample_actions(block, tau, t, sample, lane):
+    """Copy the joint forces and the numbers of the actions of a sample to a lane; its motion starts at time t, s."""
+    actions = block.loads.actions
+    for i in range(block.qd.shape[0]):
+        actions.joints[JOINT_CONSTANT_FORCE, i, lane] = sample_entry(tau, sample, i)
+    row = min(sample, actions.shared.numbers.shape[0] - 1)
+    for j in range(actions.numbers.shape[0]):
+        actions.numbers[j, lane] = constant_like(actions.numbers, actions.shared.numbers[row, j])
+    actions.sample[lane] = sample
+    actions.failures[lane] = CALLS_ALLOWED
+    set_controller_parameters(block, sample, lane)
+    for i in range(block.qd.shape[0]):
+        actions.joints[JOINT_IMPLICIT_INERTIA, i, lane] = constant_like(actions.joints, 0.0)
+    actions.time[0, lane] = constant_like(actions.time, t)
+    set_sample_signals(actions, lane)
+    begin_samplers(actions, lane)
+
+
+# Copy the joint forces tau of a sample to its lane, and its actions from time t on.
+set_sample_forces = choose(_has_actions, set_sample_actions, set_constant_forces)
+
+
+# --- user functions ---------------------------------------------------------------------------------------------------
+
+
+# Whether a user function has raised an exception for the sample in a lane.
+has_failed_call = choose(
+    _has_actions, lambda block, lane: block.loads.actions.failures[lane] > CALLS_ALLOWED, lambda block, lane: False
+)
+
+
+@kernel
+def copy_failed_call(block, records, sample, lane):
+    """Copy the code and the arguments of the failed call from a lane to the records of its sample."""
+    actions = block.loads.actions
+    records.failures[sample] = actions.failures[lane]
+    for j in range(actions.failed_calls.shape[0]):
+        records.failed_calls[sample, j] = actions.failed_calls[j, lane]
+
+
+# Record which user function failed for a sample, and the arguments of that call.
+record_failed_call = choose(_has_actions, copy_failed_call, lambda block, records, sample, lane: None)
+
+
+@kernel
+def set_calls(block, allowed, lane):
+    """Allow or stop the calls of user functions for a lane."""
+    block.loads.actions.failures[lane] = CALLS_ALLOWED if allowed else CALLS_STOPPED
+
+
+# Set whether user functions are called for a lane. They are not called for a sample that has ended or waits for other
+# lanes, because the state in its lane then belongs to no step.
+allow_calls = choose(_has_actions, set_calls, lambda block, allowed, lane: None)
+
+# Whether user functions are called for a lane.
+allows_calls = choose(
+    _has_actions, lambda block, lane: block.loads.actions.failures[lane] == CALLS_ALLOWED, lambda block, lane: False
+)
+
+
+# --- stiffness in a step ----------------------------------------------------------------------------------------------
+
+
+# Store the stiffness and damping of all joints, in a state whose rate has just been computed.
+update_stiffness_and_damping = choose(_has_actions, store_stiffness_and_damping, lambda block, y, k: None)
+
+
+@kernel
+def exceeds_stability_limit(block, h, lane):
+    """Whether h lambda of any dof exceeds the stability limit, with lambda from its stiffness, damping and 1 / D.
+
+    Each dof is checked alone, with its articulated inertia D. Coupling between dofs can increase |lambda|, so a step
+    that passes this check may still be unstable.
+    """
+    joints = block.loads.actions.joints
+    for i in range(block.qd.shape[0]):
+        h_over_D = h * block.work.dof[i, ROW_DINV, lane]
+        if (
+            h_over_D * joints[JOINT_DAMPING, i, lane] > REAL_STABILITY_LIMIT
+            or h * h_over_D * joints[JOINT_STIFFNESS, i, lane] > IMAGINARY_STABILITY_LIMIT**2
+        ):
+            return True
+    return False
+
+
+# Whether an explicit step of length h is unstable because of springs and damping.
+is_too_stiff = choose(_has_actions, exceeds_stability_limit, lambda block, h, lane: False)
+
+
+@kernel
+def store_step_length(block, h, k):
+    """Store the length of the step where `apply_implicit_terms` reads it."""
+    block.loads.actions.joints[JOINT_STEP_LENGTH, 0, k] = h
+
+
+# Set the length of an implicit step, which enters the dynamics.
+set_step_length = choose(_has_actions, store_step_length, lambda block, h, k: None)

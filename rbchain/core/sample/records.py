@@ -1,0 +1,179 @@
+"""The records of a batch and of the samples in the lanes of a block, and the numbers of their rows."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Rows of `Stepper.control`, in the precision of the states.
+CONTROL_H = 0  # length of the step, s
+CONTROL_ERROR = 1  # norm of the error of the step; for the first step, of the change of the rate
+CONTROL_ACCEPTED = 2  # 1 if the step is accepted, else 0
+CONTROL_NEW = 3  # 1 if the lane has just received its sample, else 0
+CONTROL_STATE_NORM = 4  # norm of the state, for the first step
+CONTROL_RATE_NORM = 5  # norm of the rate, for the first step
+CONTROL_EULER_STEP = 6  # length of the Euler step from which the first step is estimated, s
+CONTROL_TIME = 7  # time at the start of the step, s
+CONTROL_FAILURE = 8  # of an implicit step: 0, or the error that shortens it
+CONTROL_SAVES, CONTROL_NEXT_H = 9, 10  # 1 while a lane computes a saved state; meanwhile the length of its next step
+CONTROL_ROWS = 11
+# Rows of `Stepper.clock`, always float64, because the sum of float32 steps would drift.
+CLOCK_T, CLOCK_STEP, CLOCK_PREVIOUS_ERROR = 0, 1, 2
+CLOCK_STOP = 3  # time at which the step has to end at the latest, s
+CLOCK_PROPOSED = 4  # length of the step that a stop has shortened, s; else 0
+CLOCK_START, CLOCK_TAKEN = 5, 6  # start and length of the last accepted step, s
+CLOCK_REACHED, CLOCK_PART = 7, 8  # time that the shorter steps to a saved time have reached, and their length, s
+CLOCK_ROWS = 9
+# Numbers of the states in `Stepper.spare`, which `saved_states` uses.
+SPARE_STATE, SPARE_RATE = 0, 1  # the saved state, and the rate there or at the start of the step
+SPARE_START, SPARE_NEXT_RATE = 2, 3  # the start of the last step, and the first rate of the next one
+SPARE_COUNT = 4
+# Rows of `Stepper.tally`; the first RECORDED_TALLIES are also the columns of `Outcome.tally`.
+TALLY_STATUS, TALLY_STEPS, TALLY_REJECTIONS, TALLY_EVALUATIONS, TALLY_IS_STIFF = 0, 1, 2, 3, 4
+RECORDED_TALLIES = 5
+TALLY_SAMPLE, TALLY_SAVED, TALLY_AFTER_REJECTION = 5, 6, 7
+TALLY_STIFF_STEPS, TALLY_SMOOTH_STEPS = 8, 9  # see `stiffness`
+TALLY_BREAK = 10  # class of the breaks of signals at the end of the step (`forces.signal_breaks`)
+TALLY_ROWS = 11
+
+
+ERROR_TO_SHORTEN = 2.5  # an error for which the step control repeats the step with about 3/4 of its length
+
+
+class ContactRecords(NamedTuple):
+    """Recorded impacts and sticking of each DryFriction, HardStops and SphereContact, with m = max_records.
+
+    `impact_counts` (samples, forces), `impact_times` (samples, forces, m), s, and `impulses` (samples, forces, m, 3)
+    hold the impacts. `sticking_counts` (samples, forces) and `sticking_times` (samples, forces, m, 2) hold the
+    intervals of sticking. `limits` (forces,) are the numbers of records that each force keeps. `residuals` (samples,)
+    are the largest residuals of the solver, m/s or rad/s.
+    """
+
+    impact_counts: np.ndarray
+    impact_times: np.ndarray
+    impulses: np.ndarray
+    sticking_counts: np.ndarray
+    sticking_times: np.ndarray
+    limits: np.ndarray
+    residuals: np.ndarray
+
+
+class Records(NamedTuple):
+    """Recorded events and failed calls of user functions.
+
+    `counts` (samples, events), `times` (samples, events, m) and `states` (samples, events, m, rows of the state) hold
+    the events, with m = max_records. `failures` (samples,) is the code of the user function that failed, or 0;
+    `failed_calls` (samples, 1 + nq + nv) holds the arguments t, q, qd of that call. Both are empty if there is no user
+    function. `contacts` is a ContactRecords, or None without dry friction, stops and contacts.
+    """
+
+    counts: np.ndarray
+    times: np.ndarray
+    states: np.ndarray
+    failures: np.ndarray
+    failed_calls: np.ndarray
+    contacts: ContactRecords | None
+
+
+class Start(NamedTuple):
+    """Initial states and constant joint forces: (samples, ...), or (...,) for a single sample."""
+
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray
+
+
+class Saved(NamedTuple):
+    """States at the saved times, as flat arrays of (samples, times, nq), (..., nv) and (..., all other rows).
+
+    `forces` (samples, times, forces, 3) are those of dry friction, stops and contacts, or None without them. `outputs`
+    are the outputs of sampled controllers that act, a flat array of (samples, times, channels), or None without them.
+    `work` (samples, times) is the work since the start (`work`), J, or None if it is not computed.
+    """
+
+    q: np.ndarray
+    qd: np.ndarray
+    integrals: np.ndarray
+    forces: np.ndarray | None
+    outputs: np.ndarray | None
+    work: np.ndarray | None
+
+
+class StepRecord(NamedTuple):
+    """The continuous extensions of the first accepted steps of each sample, as states at the `nodes` of each step.
+
+    `nodes` (nodes,) are fractions of a step, from 0 to 1. `times` (samples, steps, 2) are the start and the end of each
+    step, s. `states` (samples, steps, nodes, rows of the state) and the outputs of sampled controllers, `outputs`
+    (samples, steps, nodes, channels), are those at the nodes. All are empty if no steps are recorded. The number of a
+    step is its count, so that the first one has the number 1.
+    """
+
+    nodes: np.ndarray
+    times: np.ndarray
+    states: np.ndarray
+    outputs: np.ndarray
+
+
+class Outcome(NamedTuple):
+    """The status, the last valid state and the steps of each sample, and the flag with which the caller stops lanes.
+
+    `tally` (samples, RECORDED_TALLIES) holds the status, the counts of steps, rejections and evaluations, and 1 if the
+    sample was stiff for an explicit method. `end_times` (samples,)
+    and `end_states` (samples, rows of the state) are the last valid state. The caller sets `interrupt` (1,) to a number
+    other than zero to stop. `record` is a StepRecord.
+    """
+
+    tally: np.ndarray
+    end_times: np.ndarray
+    end_states: np.ndarray
+    interrupt: np.ndarray
+    record: StepRecord
+
+
+class Batch(NamedTuple):
+    """The samples of a call: their initial states, the parameters in which they differ, and their results.
+
+    `times` (m,) are the times to save, s. `records` is a Records, or None without actions.
+    """
+
+    start: Start
+    variation: object
+    times: np.ndarray
+    saved: Saved
+    outcome: Outcome
+    records: object
+
+
+class Tolerances(NamedTuple):
+    """Tolerances and limits of the steps.
+
+    `rtol` and `atol` are the relative and the absolute tolerance, `max_steps` the largest number of accepted and
+    rejected steps of a sample, and `max_step` the length of the longest step, s. `of_signals` is the largest difference
+    of a signal in a step from a polynomial, relative to the signal (`forces.signal_breaks`).
+    """
+
+    rtol: float
+    atol: float
+    max_steps: int
+    max_step: float = np.inf
+    of_signals: float = 1e-6
+
+
+class Stepper(NamedTuple):
+    """The working memory of the integrator for one block.
+
+    `y`, `y_new` and `change` (rows, lanes) are states: q, qd, integrals of errors and sensitivities. `rates` is
+    (stages, rows, lanes). The rows of `control`, `clock` and `tally` (rows, lanes) are defined above. `linear` is a
+    LinearisedRate for Rosenbrock methods, a RadauStep for Radau methods, else None. `spare` (SPARE_COUNT, rows, lanes)
+    is memory for states at saved times. `work` is a WorkMemory, or None.
+    """
+
+    y: np.ndarray
+    y_new: np.ndarray
+    change: np.ndarray
+    rates: np.ndarray
+    control: np.ndarray
+    clock: np.ndarray
+    tally: np.ndarray
+    linear: object
+    spare: np.ndarray
+    work: object

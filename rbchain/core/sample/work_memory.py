@@ -1,0 +1,213 @@
+"""Memory for the work of forces, and the work of impulses. `work` integrates the power of forces over a step."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...compiling.jit import choose, is_given, kernel, routine
+from ..algorithms.rnea import inverse_dynamics
+from ..contacts.contact_layout import (
+    CONTACT_FREE_VELOCITY,
+    CONTACT_IMPACT,
+    CONTACT_IMPACT_TIME,
+    CONTACT_IMPULSE,
+    CONTACT_START_VELOCITY,
+    ELEMENT_ROW,
+    rows_of_element,
+)
+from ..contacts.contact_rows import add_responses
+from ..lanes.lane_memory import CACHE_LINE, aligned_start, window
+from ..lanes.lanes import constant_like, select
+from ..loops.constraint_hooks import has_constraints
+from ..loops.constraint_layout import ADDED_INERTIA, PARAM_ADDED_INERTIA, TABLE_DOF_B, TABLE_KIND, TABLE_PARAMETERS
+from ..tree.layout import JOINT_IMPLICIT_INERTIA, Loads, apply_gravity, parameter, remove_gravity
+
+NODES = 5  # of the quadrature over a part of a step
+# Rows of `WorkMemory.sums`.
+SUM_WORK = 0  # work since the start of the sample, J
+SUM_TIME, SUM_STEP = 1, 2  # time at the start of the accepted step, and its length, s
+SUM_SLOT = 3  # number of saved times before the step
+SUM_ROWS = 4
+
+
+class WorkMemory(NamedTuple):
+    """Working memory of one block for the work of forces that are neither gravity nor elastic.
+
+    * `sums` (SUM_ROWS, lanes) is defined above, always float64.
+    * `powers` (NODES, lanes) are the powers at the nodes of a part of the step, W.
+    * `impulses` (1, lanes) is the work of the impulses of a step of time stepping, J.
+    * `step` (1, lanes) is the length of the accepted step, s. `start` and `length` (1, lanes) are the start and the
+      length of the current part, as fractions of the step; the length is zero without one.
+    * `needed` (1, lanes) is the resolution that the part needs, `scale` (1, lanes) the scale of the energy, J.
+    * `role` (1, lanes) tells lanes with a step from those whose calls of user functions wait for them.
+    * `energies` (2, lanes) are the kinetic and the potential energy at a node, J.
+    * `state` and `rate` (rows, lanes) are the state at a node and its rate.
+    * `torques` (n, lanes) are the joint forces at a node.
+    """
+
+    sums: np.ndarray
+    powers: np.ndarray
+    impulses: np.ndarray
+    step: np.ndarray
+    start: np.ndarray
+    length: np.ndarray
+    needed: np.ndarray
+    scale: np.ndarray
+    role: np.ndarray
+    energies: np.ndarray
+    state: np.ndarray
+    rate: np.ndarray
+    torques: np.ndarray
+
+
+def work_memory(n, state_size, width, dtype):
+    """Allocate the memory that `work_in` divides among the fields of a WorkMemory, for n dofs."""
+    rows = NODES + 9 + 2 * state_size + n
+    return np.zeros((SUM_ROWS, width)), np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype)
+
+
+@kernel
+def divide_work_memory(memory, n, size):
+    """Create the WorkMemory of a block with n dofs and `size` rows of the state."""
+    sums, numbers = memory
+    width, start = sums.shape[1], aligned_start(numbers)
+    single = start + NODES * width
+    state = single + 9 * width
+    rate = state + size * width
+    return WorkMemory(
+        sums,
+        window(numbers, start, (NODES, width)),
+        window(numbers, single, (1, width)),
+        window(numbers, single + width, (1, width)),
+        window(numbers, single + 2 * width, (1, width)),
+        window(numbers, single + 3 * width, (1, width)),
+        window(numbers, single + 4 * width, (1, width)),
+        window(numbers, single + 5 * width, (1, width)),
+        window(numbers, single + 6 * width, (1, width)),
+        window(numbers, single + 7 * width, (2, width)),
+        window(numbers, state, (size, width)),
+        window(numbers, rate, (size, width)),
+        window(numbers, rate + size * width, (n, width)),
+    )
+
+
+# The WorkMemory of a block, or None if the work is not computed.
+work_in = choose(lambda memory, n, size: is_given(memory), divide_work_memory, lambda memory, n, size: None)
+
+
+def has_work(stepper, *_):
+    """Whether a Stepper, or its Numba type, computes the work of forces."""
+    return is_given(stepper, "work")
+
+
+@kernel
+def reset_work(stepper, batch, sample, lane):
+    """Set the work of a new sample in a lane to zero."""
+    work, zero = stepper.work, constant_like(stepper.y, 0.0)
+    work.sums[SUM_WORK, lane] = 0.0
+    work.impulses[0, lane], work.scale[0, lane] = zero, zero
+    work.step[0, lane], work.length[0, lane] = zero, zero
+    batch.saved.work[sample, 0] = 0.0
+
+
+# Set the work of a new sample in a lane to zero.
+begin_work = choose(has_work, reset_work, lambda stepper, batch, sample, lane: None)
+
+
+@kernel
+def subtract_added_inertias(block, qdd, torques, k):
+    """Subtract the forces on added inertias, which the dynamics of closed chains take away again."""
+    table = block.constraints.tables.table
+    for c in range(table.shape[1]):
+        if table[TABLE_KIND, c] == ADDED_INERTIA:
+            i, at = table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
+            added = parameter(block.model.parameters, at, PARAM_ADDED_INERTIA, k)
+            torques[i, k] = torques[i, k] - added * qdd[i, k]
+
+
+_without_added_inertias = choose(has_constraints, subtract_added_inertias, lambda block, qdd, torques, k: None)
+
+
+@kernel
+def inverse_dynamics_of_mechanism(block, q, qd, qdd, torques, k):
+    """Compute the joint forces M qdd + h without external forces; h has the bias forces and gravity."""
+    loads = Loads(torques, block.loads.wrenches, None)
+    inverse_dynamics(block.model, q, qd, qdd, loads, block.work, k)
+    _without_added_inertias(block, qdd, torques, k)
+
+
+@kernel
+def compute_joint_impulses(block, work, q, k):
+    """Compute the changes of the velocities by the impulses of all rows, `rate`, and the joint impulses M times these.
+
+    The joint impulses, `torques`, contain those of contacts, drives of prescribed motions and constraints. M is the
+    mass matrix at the positions q.
+    """
+    contacts, n = block.loads.actions.contacts, work.torques.shape[0]
+    for i in range(n):
+        work.state[i, k] = contacts.rows[0, CONTACT_IMPULSE, k] - contacts.rows[0, CONTACT_IMPULSE, k]
+        work.rate[i, k] = work.state[i, k]
+    rest, change = work.state[:n], work.rate[:n]
+    add_responses(contacts.responses, contacts.rows, CONTACT_IMPULSE, change, k)
+    remove_gravity(block.model, block.work, k)
+    inverse_dynamics_of_mechanism(block, q, rest, change, work.torques, k)
+    apply_gravity(block.model, block.work, k)
+
+
+@routine
+def add_work_of_collision(block, stepper, y, lane):
+    """Add the work of the impulses of an impact in the state y before it: v' M dv with the mean velocity v + dv / 2.
+
+    This is the change of the kinetic energy by the change dv of the velocities.
+    """
+    work, nq, total = stepper.work, block.q.shape[0], 0.0
+    compute_joint_impulses(block, work, y[:nq], lane)
+    for i in range(work.torques.shape[0]):
+        mean = float(y[nq + i, lane]) + 0.5 * float(work.rate[i, lane])
+        total += float(work.torques[i, lane]) * mean
+    work.sums[SUM_WORK, lane] += total
+
+
+# Add the work of the impulses of an impact in a lane, before they change the state y.
+add_work_of_impact = choose(
+    lambda block, stepper, *_: has_work(stepper), add_work_of_collision, lambda block, stepper, y, lane: None
+)
+
+
+@routine
+def compute_work_of_impulses(block, stepper, acts, k):
+    """Compute the work of all impulses of a step of time stepping before they change the velocities in y_new.
+
+    The velocities change from v to v', of which the impulses p contribute dv:
+
+        (M + implicit terms) dv . (v + v') / 2 + sum of p (c - 1/2) d
+
+    The second sum refers the mean of both velocities to the time c h of an impact; c is 1/2 for other impulses. d is
+    the change of the velocity of a row without impulses. `acts` says whether there may be impulses.
+    """
+    work, y, y_new, contacts = stepper.work, stepper.y, stepper.y_new, block.loads.actions.contacts
+    rows, table, joints, nq = contacts.rows, contacts.table, block.loads.actions.joints, block.q.shape[0]
+    half, zero = constant_like(rows, 0.5), constant_like(rows, 0.0)
+    total = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
+    work.impulses[0, k] = total
+    if not acts:
+        return
+    compute_joint_impulses(block, work, y_new[:nq], k)
+    for i in range(work.torques.shape[0]):
+        change = work.rate[i, k]
+        impulse = work.torques[i, k] + joints[JOINT_IMPLICIT_INERTIA, i, k] * change
+        total = total + half * (y[nq + i, k] + (y_new[nq + i, k] + change)) * impulse
+    for e in range(table.shape[1]):
+        row = table[ELEMENT_ROW, e]
+        collides = rows[row, CONTACT_IMPACT, k] > zero
+        lag = select(collides, rows[row, CONTACT_IMPACT_TIME, k] - half, total - total)
+        for r in range(row, row + rows_of_element(e, table)):
+            smooth = rows[r, CONTACT_FREE_VELOCITY, k] - rows[r, CONTACT_START_VELOCITY, k]
+            total = total + rows[r, CONTACT_IMPULSE, k] * (lag * smooth)
+    work.impulses[0, k] = total
+
+
+# Compute the work of all impulses of a step of time stepping, before they change the velocities at its end.
+store_work_of_impulses = choose(
+    lambda block, stepper, *_: has_work(stepper), compute_work_of_impulses, lambda block, stepper, acts, k: None
+)

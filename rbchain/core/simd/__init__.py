@@ -1,1 +1,0 @@
-"""Options of Numba, packs of lanes, their memory and trigonometry: the layer below the mechanics."""

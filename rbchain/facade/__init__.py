@@ -1,0 +1,1 @@
+"""The class Model and its methods by subject."""

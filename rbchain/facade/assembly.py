@@ -1,0 +1,270 @@
+"""Assembly: find positions and velocities that satisfy the constraints of a closed chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import AssemblyError, StateError
+from ..model.arguments import named_samples
+from .attributes import Attributes
+from .pseudo_inverses import damped_solution, product
+
+#: Positions are closed if their residuals are below this value, in rad or relative to the size of the mechanism.
+CLOSED = 1e-11
+#: Rates below this value are round-off, relative to the sum of the absolute values of their terms.
+RATE_ROUND_OFF = 1e-10
+ASSEMBLY_ITERATIONS, APPROACH_ITERATIONS, RETURN_ITERATIONS = 200, 60, 12
+LONGEST_STEP, SHORTEST = 0.5, 1e-6  # of a step, rad or m; of the factor that shortens it
+APPROACH_TOLERANCE = 1e-7
+
+
+class Assembly(Attributes):
+    """Methods of Model that find states that satisfy the constraints."""
+
+    def assemble(self, q_guess: npt.ArrayLike, fixed: Sequence[str] = (), on_failure: str = "raise") -> np.ndarray:
+        """Find the closed configuration nearest to a guess.
+
+        Parameters
+        ----------
+        q_guess : (..., nq) array, rad or m
+        fixed : sequence of str
+            Names of joints that keep their positions.
+        on_failure : "raise" or "nan"
+            "raise": raise an AssemblyError if a sample cannot be assembled. "nan": set its positions to NaN.
+
+        Returns
+        -------
+        (..., nq) array
+            Closed positions at a local minimum of the distance from the guess. Their residuals are below 1e-11 (1e-4 in
+            float32), in rad or relative to the distances of bodies and points from the origin of the world.
+
+        Raises
+        ------
+        AssemblyError
+            If a sample cannot be assembled. Its attributes are `q`, with NaN for these samples, and `failed`.
+        ModelError
+            If the model has no constraints, or a name in `fixed` is not that of a joint.
+        StateError
+            As for `forward_dynamics`.
+
+        Notes
+        -----
+        The distance is the square root of the sum of the squared joint displacements, in rad and m. The displacement of
+        a free joint consists of the displacement of its body's origin and the angle of the rotation.
+
+        The method is that of Levenberg and Marquardt, with the damping of Yamashita and Fukushima (2001), "On the rate
+        of convergence of the Levenberg-Marquardt method". It also converges for dependent rows. Steps along the
+        constraints then reduce the distance.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> rod = rb.Inertia.rod(1.0, mass=1.0)
+        >>> builder.add_body("left", joint=rb.Revolute(axis=(0, 1, 0)), inertia=rod)
+        >>> builder.add_body("right", joint=rb.Revolute(axis=(0, 1, 0)), placement=rb.Pose((1, 0, 0)), inertia=rod)
+        >>> tips = (0, 0, 1), (0, 0, 1)
+        >>> builder.add_constraint(rb.DistanceConstraint("rod", "left", "right", *tips, length=1.0))
+        >>> builder.build().assemble([0.5, 0.4], fixed=["left"]).round(6).tolist()
+        [0.5, 0.5]
+        """
+        model = self.kernel_model.closed_chain("assemble")
+        if on_failure not in ("raise", "nan"):
+            raise StateError(f'on_failure is {on_failure!r}; expected "raise" or "nan"')
+        free = self._free_dofs(fixed)
+        (given,), dtype, batch = model.state_arguments.check(("q_guess",), (q_guess,), of_samples=self.batch_shape)
+        guess = np.array(np.broadcast_to(given, (*batch, self.nq)), np.float64)
+        q = self._closed_positions(guess, free, ASSEMBLY_ITERATIONS)
+        sizes = self._sizes_of_rows(q)
+        q = self._nearer(q, guess, free, sizes)
+        with np.errstate(invalid="ignore"):
+            failed = ~self._is_closed(q, sizes) | self.is_turned_over(q)
+        q = np.where(failed[..., None], np.nan, q).astype(dtype)
+        if failed.any() and on_failure == "raise":
+            raise AssemblyError(self._failure(guess, free, failed), q, failed)
+        return q
+
+    def assemble_velocities(self, q: npt.ArrayLike, qd_guess: npt.ArrayLike, fixed: Sequence[str] = ()) -> np.ndarray:
+        """Find the velocities nearest to a guess that satisfy J qd = 0.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+            Closed positions.
+        qd_guess : (..., nv) array, rad/s or m/s
+        fixed : sequence of str
+            Names of joints that keep their velocities.
+
+        Returns
+        -------
+        (..., nv) array
+            The velocities that satisfy J qd = 0 with the smallest norm of the difference from the guess.
+
+        Raises
+        ------
+        AssemblyError
+            If the velocities of the fixed joints contradict the constraints, or a number is not finite. Its attributes
+            are `q`, the velocities with NaN for these samples, and `failed`.
+        ModelError, StateError
+            As for `assemble`.
+
+        Examples
+        --------
+        The crank of a parallelogram turns with 2 rad/s:
+
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> rod = rb.Inertia.rod(1.0, mass=1.0)
+        >>> builder.add_body("left", joint=rb.Revolute(axis=(0, 1, 0)), inertia=rod)
+        >>> builder.add_body("right", joint=rb.Revolute(axis=(0, 1, 0)), placement=rb.Pose((1, 0, 0)), inertia=rod)
+        >>> tips = (0, 0, 1), (0, 0, 1)
+        >>> builder.add_constraint(rb.DistanceConstraint("rod", "left", "right", *tips, length=1.0))
+        >>> builder.build().assemble_velocities([0.5, 0.5], [2.0, 0.0], fixed=["left"]).round(6).tolist()
+        [2.0, 2.0]
+        """
+        model = self.kernel_model.closed_chain("assemble_velocities")
+        free = self._free_dofs(fixed)
+        states = (q, qd_guess)
+        (q_given, qd), dtype, _ = model.state_arguments.check(("q", "qd_guess"), states, of_samples=self.batch_shape)
+        q_given, qd = q_given.astype(np.float64), np.array(qd, np.float64)
+        J = self.constraint_jacobian(q_given)
+        for _ in range(2):  # the second pass removes the round-off of the first
+            qd = qd - damped_solution(J * free, product(J, qd), 0.0)
+        rest = np.abs(product(J, qd)).max(-1)
+        failed = ~(rest <= RATE_ROUND_OFF * (1.0 + product(np.abs(J), np.abs(qd)).max(-1)))
+        if failed.any():
+            found = np.where(failed[..., None], np.nan, qd).astype(dtype)
+            if not np.isfinite(rest[failed]).any():
+                raise AssemblyError(
+                    f"assemble_velocities: {named_samples(failed)}q or qd_guess has numbers that are not finite; "
+                    "expected finite numbers",
+                    found,
+                    failed,
+                )
+            raise AssemblyError(
+                f"assemble_velocities: {named_samples(failed)}the velocities of the fixed joints {list(fixed)} "
+                f"contradict the constraints: their rates reach {np.nanmax(rest):.1e}. Fix fewer joints, or correct "
+                "qd_guess",
+                found,
+                failed,
+            )
+        return qd.astype(dtype)
+
+    def _free_dofs(self, fixed: Sequence[str]) -> np.ndarray:
+        """Return 0 for the dofs of fixed joints and 1 for the others, (nv,)."""
+        free = np.ones(self.nv)
+        free[self.kernel_model.dofs_of_joints("fixed", fixed)] = 0.0
+        return free
+
+    def _closed_positions(self, q: np.ndarray, free: np.ndarray, iterations: int) -> np.ndarray:
+        """Reduce the residuals by damped Newton steps of the joints that are not fixed, as far as possible."""
+        residual = self.constraint_residual(q)
+        error = np.linalg.norm(residual, axis=-1)
+        shorten = np.ones(error.shape)
+        for _ in range(iterations):
+            is_moving = (error > 0.0) & (shorten > SHORTEST)
+            if not is_moving.any():
+                break
+            step = -damped_solution(self.constraint_jacobian(q) * free, residual, error)
+            length = np.linalg.norm(step, axis=-1)
+            scale = shorten * np.minimum(1.0, LONGEST_STEP / np.maximum(length, 1e-300))
+            trial = self.integrate(q, scale[..., None] * step)
+            trial_residual = self.constraint_residual(trial)
+            trial_error = np.linalg.norm(trial_residual, axis=-1)
+            better = is_moving & (trial_error < error)  # so that a sample does not depend on the others
+            q = np.where(better[..., None], trial, q)
+            residual = np.where(better[..., None], trial_residual, residual)
+            error = np.where(better, trial_error, error)
+            shorten = np.where(better, np.minimum(1.0, 4.0 * shorten), 0.25 * shorten)
+        return q
+
+    def _sizes_of_rows(self, q: np.ndarray) -> np.ndarray:
+        """Return the size of the mechanism for rows in m, and 1 for rows in rad and those of couplers (..., m)."""
+        d = self.description
+        lengths = [np.linalg.norm(self.body_poses(q).translation, axis=-1).max(-1)]
+        lengths += [np.linalg.norm(points, axis=-1).max(-1) for points in (d.constraint_point_a, d.constraint_point_b)]
+        counts = {"ball": (3, 0), "hinge": (3, 2), "weld": (3, 3), "distance": (1, 0), "coupler": (0, 1)}
+        kinds = [counts[place.kind] for place in d.constraints]
+        is_length = np.concatenate([np.repeat([True, False], numbers) for numbers in kinds])
+        return np.where(is_length, np.maximum.reduce(np.broadcast_arrays(*lengths))[..., None], 1.0)
+
+    def _is_closed(self, q: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Whether the residuals of positions q are round-off (...)."""
+        return (np.abs(self.constraint_residual(q)) <= CLOSED * sizes).all(-1)
+
+    def _nearer(self, q: np.ndarray, guess: np.ndarray, free: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Move closed positions along the constraints until their distance from the guess is a minimum."""
+        distance, scale = np.linalg.norm(self._displacements(guess, q), axis=-1), np.ones(q.shape[:-1])
+        for _ in range(APPROACH_ITERATIONS):
+            back = self._displacements(q, guess) * free
+            J = self.constraint_jacobian(q) * free
+            step = back - damped_solution(J, product(J, back), 0.0)
+            is_moving = (np.linalg.norm(step, axis=-1) > APPROACH_TOLERANCE * (1.0 + distance)) & (scale > SHORTEST)
+            if not is_moving.any():
+                break
+            trial = self._closed_positions(self.integrate(q, scale[..., None] * step), free, RETURN_ITERATIONS)
+            trial_distance = np.linalg.norm(self._displacements(guess, trial), axis=-1)
+            better = is_moving & self._is_closed(trial, sizes) & (trial_distance < distance)
+            q = np.where(better[..., None], trial, q)
+            distance = np.where(better, trial_distance, distance)
+            scale = np.where(better | ~is_moving, scale, 0.25 * scale)
+        return q
+
+    def _displacements(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        """Return the displacements of all joints from q0 to q1, those of free joints in the axes of q0 (..., nv).
+
+        They are minus the gradient of half the square of their norm with respect to q0.
+        """
+        found = self.difference(q0, q1)
+        for joint, at, dof in zip(self.joint_types, self.position_index, self.velocity_index, strict=True):
+            if joint == "free":
+                moved = q1[..., at : at + 3] - q0[..., at : at + 3]
+                found[..., dof : dof + 3] = _in_body_axes(moved, q0[..., at + 3 : at + 7])
+        return found
+
+    def is_turned_over(self, q: np.ndarray) -> np.ndarray:
+        """Whether the axes of a hinge are opposite, or the frames of a weld are rotated by more than 90 degrees."""
+        d = self.description
+        rotations = np.asarray(self.body_poses(q).rotation)
+        world = np.broadcast_to(np.eye(3), (*rotations.shape[:-3], 1, 3, 3))
+        of_bodies = np.concatenate([rotations, world], -3)
+        found = np.zeros(q.shape[:-1], bool)
+        for c, place in enumerate(d.constraints):
+            if place.kind not in ("hinge", "weld"):
+                continue
+            A = of_bodies[..., place.body_a, :, :] @ d.constraint_axes_a[..., c, :, :]
+            B = of_bodies[..., place.body_b, :, :] @ d.constraint_axes_b[..., c, :, :]
+            cosines = (A * B).sum(-2)
+            found |= cosines[..., 2] < 0.0 if place.kind == "hinge" else cosines.sum(-1) < 1.0
+        return found
+
+    def _failure(self, guess: np.ndarray, free: np.ndarray, failed: np.ndarray) -> str:
+        """Return the message for samples that could not be assembled. It describes the first one."""
+        first = tuple(np.argwhere(failed)[0])
+        q = self._closed_positions(guess, free, ASSEMBLY_ITERATIONS)
+        residual, sizes = np.abs(self.constraint_residual(q)[first]), self._sizes_of_rows(q)[first]
+        if not np.isfinite(residual).all():
+            return f"assemble: {named_samples(failed)}q_guess has numbers that are not finite; expected finite numbers"
+        names = self.constraint_names_of_rows
+        worst = int((residual / sizes).argmax())
+        held = "" if free.all() else " with these fixed joints"
+        if (residual <= CLOSED * sizes).all():
+            return (
+                f"assemble: {named_samples(failed)}the axes of a hinge are opposite, or the frames of a weld are "
+                "rotated by 180 degrees. Use a guess nearer to the closed configuration"
+            )
+        return (
+            f"assemble: {named_samples(failed)}the constraints cannot be satisfied near the guess{held}; the largest "
+            f"remaining residual is {residual[worst]:.2e}, of constraint {names[worst]!r}. Use another guess, or "
+            "check the lengths"
+        )
+
+
+def _in_body_axes(vectors: np.ndarray, quaternions: np.ndarray) -> np.ndarray:
+    """Convert vectors (..., 3) to the axes of bodies with quaternions [x, y, z, w]."""
+    u, w = quaternions[..., :3], quaternions[..., 3:]
+    across = np.cross(u, vectors)
+    return vectors + 2.0 * (np.cross(u, across) - w * across)

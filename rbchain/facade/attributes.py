@@ -1,0 +1,210 @@
+"""The attributes of a Model: the fields of its description, and properties of its kernel model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
+
+import numpy as np
+
+from ..common.real_arrays import excerpt
+from ..errors import ModelError
+from ..model.constraint_tables import row_counts_of
+from ..model.description import VARIABLE_FIELDS, Description
+from ..model.kernel_model import KernelModel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from ..model.pose import Pose
+    from ..model.visual import Visual
+
+T = TypeVar("T")
+
+
+class DescriptionField(Generic[T]):
+    """A read-only attribute that returns the field of the model's description with the same name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, model: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(self, model: object, owner: Any = None) -> T: ...
+    def __get__(self, model: Any, owner: Any = None) -> Any:
+        return self if model is None else getattr(model.description, self.name)
+
+    def __set__(self, model: object, value: Never) -> None:
+        remedy = f"model.replace({self.name}=...)" if self.name in VARIABLE_FIELDS else "a ModelBuilder"
+        raise AttributeError(f"cannot set {self.name}, because models are immutable; make a new model with {remedy}")
+
+
+class Attributes:
+    """The attributes that the docstring of Model lists. All base classes of Model share them."""
+
+    if TYPE_CHECKING:  # methods that the base classes of Model use of each other
+
+        def random_state(
+            self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
+        ) -> tuple[np.ndarray, np.ndarray]: ...
+        def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
+        def forward_dynamics(
+            self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        ) -> np.ndarray: ...
+        def _inverse_dynamics_of_tree(
+            self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+        ) -> np.ndarray: ...
+        def _forces_of_actuated_joints(
+            self,
+            q: npt.ArrayLike,
+            qd: npt.ArrayLike,
+            qdd: npt.ArrayLike,
+            wrenches: npt.ArrayLike | None,
+            out: np.ndarray | None,
+            actuated: Sequence[str] | None,
+        ) -> np.ndarray: ...
+        def _constraint_wrenches(
+            self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
+        ) -> tuple[np.ndarray, np.ndarray]: ...
+        def constraint_residual(self, q: npt.ArrayLike) -> np.ndarray: ...
+        def constraint_jacobian(self, q: npt.ArrayLike) -> np.ndarray: ...
+        def body_poses(self, q: npt.ArrayLike) -> Pose: ...
+        def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray: ...
+        def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> np.ndarray: ...
+        def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray: ...
+
+    def __init__(self, description: Description) -> None:
+        if not isinstance(description, Description):
+            raise ModelError(
+                f"Model was called with {excerpt(description)}; expected a Description. Use rbchain.load for a file, "
+                "and rbchain.ModelBuilder for a new mechanism"
+            )
+        self.description = description
+        self.kernel_model = KernelModel(description)
+
+    name = DescriptionField[str]()
+    body_names = DescriptionField[tuple[str, ...]]()
+    joint_names = DescriptionField[tuple[str, ...]]()
+    joint_types = DescriptionField[tuple[str, ...]]()
+    dof_types = DescriptionField[tuple[str, ...]]()
+    parent = DescriptionField[np.ndarray]()
+    placement_rotation = DescriptionField[np.ndarray]()
+    placement_translation = DescriptionField[np.ndarray]()
+    axis = DescriptionField[np.ndarray]()
+    pitch = DescriptionField[np.ndarray]()
+    mass = DescriptionField[np.ndarray]()
+    cg = DescriptionField[np.ndarray]()
+    inertia = DescriptionField[np.ndarray]()
+    gravity = DescriptionField[np.ndarray]()
+    rotor_inertia = DescriptionField[np.ndarray]()
+    gear_ratio = DescriptionField[np.ndarray]()
+    stiffness = DescriptionField[np.ndarray]()
+    rest_position = DescriptionField[np.ndarray]()
+    cubic_stiffness = DescriptionField[np.ndarray]()
+    damping = DescriptionField[np.ndarray]()
+    friction = DescriptionField[np.ndarray]()
+    static_friction = DescriptionField[np.ndarray]()
+    stribeck_velocity = DescriptionField[np.ndarray]()
+    friction_velocity = DescriptionField[np.ndarray]()
+    lower_limit = DescriptionField[np.ndarray]()
+    upper_limit = DescriptionField[np.ndarray]()
+    limit_stiffness = DescriptionField[np.ndarray]()
+    limit_damping = DescriptionField[np.ndarray]()
+    friction_asymmetry = DescriptionField[np.ndarray]()
+    fluid_density = DescriptionField[np.ndarray]()
+    volume = DescriptionField[np.ndarray]()
+    buoyancy_center = DescriptionField[np.ndarray]()
+    added_mass = DescriptionField[np.ndarray]()
+    added_volume = DescriptionField[np.ndarray]()
+    linear_damping = DescriptionField[np.ndarray]()
+    quadratic_damping = DescriptionField[np.ndarray]()
+    strip_drag = DescriptionField[np.ndarray]()
+    drives = DescriptionField[tuple[Any, ...]]()
+    constraint_point_a = DescriptionField[np.ndarray]()
+    constraint_point_b = DescriptionField[np.ndarray]()
+    constraint_axes_a = DescriptionField[np.ndarray]()
+    constraint_axes_b = DescriptionField[np.ndarray]()
+    constraint_length = DescriptionField[np.ndarray]()
+    constraint_ratio = DescriptionField[np.ndarray]()
+    constraint_offset = DescriptionField[np.ndarray]()
+
+    @property
+    def constraint_names(self) -> tuple[str, ...]:
+        return tuple(place.name for place in self.description.constraints)
+
+    @property
+    def constraint_names_of_rows(self) -> tuple[str, ...]:
+        """The name of the constraint of each row of `constraint_residual`."""
+        counts = row_counts_of(self.description)
+        return tuple(name for name, count in zip(self.constraint_names, counts, strict=True) for _ in range(count))
+
+    @property
+    def nq(self) -> int:
+        return self.kernel_model.nq
+
+    @property
+    def nv(self) -> int:
+        return self.kernel_model.nv
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.kernel_model.batch_shape
+
+    @property
+    def in_water(self) -> bool:
+        """Whether a fluid acts on any body."""
+        return self.kernel_model.in_water
+
+    @property
+    def bodies_without_inertia(self) -> tuple[str, ...]:
+        return self.kernel_model.bodies_without_inertia
+
+    @property
+    def armature(self) -> np.ndarray:
+        return self.rotor_inertia * self.gear_ratio**2
+
+    @property
+    def position_limits(self) -> np.ndarray:
+        return self.description.limits[:, :2]
+
+    @property
+    def velocity_limit(self) -> np.ndarray:
+        return self.description.limits[:, 2]
+
+    @property
+    def effort_limit(self) -> np.ndarray:
+        return self.description.limits[:, 3]
+
+    @property
+    def acceleration_limit(self) -> np.ndarray:
+        return self.description.limits[:, 4]
+
+    @property
+    def deceleration_limit(self) -> np.ndarray:
+        return self.description.limits[:, 5]
+
+    @property
+    def jerk_limit(self) -> np.ndarray:
+        return self.description.limits[:, 6]
+
+    @property
+    def visuals(self) -> dict[str, tuple[Visual, ...]]:
+        return dict(self.description.visuals)
+
+    @property
+    def fixed_frames(self) -> dict[str, int]:
+        return {name: frame.body for name, frame in self.description.frames.items()}
+
+    @property
+    def position_index(self) -> np.ndarray:
+        return self.kernel_model.dofs.position_index
+
+    @property
+    def velocity_index(self) -> np.ndarray:
+        return self.kernel_model.dofs.velocity_index
+
+    @property
+    def n_bodies(self) -> int:
+        return len(self.description.body_names)

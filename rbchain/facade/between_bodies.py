@@ -1,0 +1,155 @@
+"""Forces between bodies in given states. Each method passes its states and one driver to the kernel model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.between_bodies import Bushing, SpringDamper
+from ..acting.flatten_between_bodies import compute_between_bodies, is_between_bodies
+from ..common.real_arrays import excerpt
+from ..drivers import between_bodies
+from ..errors import StateError
+from ..model.arguments import as_array, copied_to
+from .attributes import Attributes
+
+if TYPE_CHECKING:
+    from .model import Model
+
+
+class ForcesBetweenBodies(Attributes):
+    """Methods of Model that compute the forces of springs and bushings between bodies."""
+
+    def wrenches_between_bodies(
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        forces: Sequence[SpringDamper | Bushing],
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Compute the wrenches that springs and bushings exert on the bodies.
+
+        `forward_dynamics`, `power`, `joint_reactions` and the other functions that take `wrenches` accept the result.
+
+        Parameters
+        ----------
+        q, qd : (..., nq) and (..., nv) arrays
+        forces : sequence of SpringDamper and Bushing
+            Their arrays have the batch shape of the states or, after `vary`, that of the model.
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., n, 6) array, N and N m
+            Force, then moment about the origin of the body's frame, in world axes.
+
+        Raises
+        ------
+        StateError
+            If a body does not exist, both ends are fixed to the same body, numbers are invalid, or shapes do not fit.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(2, length=1.0)
+        >>> spring = rb.SpringDamper(None, "link2", (0, 0, 0), (1, 0, 0), stiffness=5.0)
+        >>> arm.wrenches_between_bodies([0, 0], [0, 0], [spring])[1].tolist()
+        [-10.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        """
+        rows = 6 * (self.nv + 1)
+        return self._between(between_bodies.wrenches_between_bodies, (self.n_bodies, 6), q, qd, forces, rows, out)
+
+    def elastic_energy(
+        self, q: npt.ArrayLike, forces: Sequence[SpringDamper | Bushing], out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Compute the elastic energy of springs and bushings.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        forces, out
+            As for `wrenches_between_bodies`.
+
+        Returns
+        -------
+        (...) array, J
+            The sum over all forces: stiffness (L - rest_length)^2 / 2 of a spring, x^T K x / 2 of a bushing.
+
+        Raises
+        ------
+        StateError
+            As for `wrenches_between_bodies`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(2, length=1.0)
+        >>> spring = rb.SpringDamper(None, "link2", (0, 0, 0), (1, 0, 0), stiffness=5.0)
+        >>> float(arm.elastic_energy([0, 0], [spring]))
+        10.0
+        """
+        energy = self._between(between_bodies.elastic_energy, (1,), q, self._none_like("q", q), forces, 0, None)
+        return copied_to(out, energy[..., 0], (q,))
+
+    def derivatives_between_bodies(
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        forces: Sequence[SpringDamper | Bushing],
+        out: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the derivatives of the joint forces of springs and bushings with respect to q and qd.
+
+        The joint forces are the generalised forces of `wrenches_between_bodies`: those that do the same work.
+
+        Parameters
+        ----------
+        q, qd, forces
+            As for `wrenches_between_bodies`.
+        out : (..., 2, nv, nv) array, optional
+            The array for both results, as for `forward_dynamics`.
+
+        Returns
+        -------
+        dtau_dq, dtau_dqd : (..., nv, nv) arrays
+            Row i belongs to tau[i]. Derivatives with respect to q are on the tangent space, as those of
+            `inverse_dynamics_derivatives`. At zero length, the derivatives of a spring are those for `rest_length` 0.
+
+        Raises
+        ------
+        StateError
+            As for `wrenches_between_bodies`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
+        >>> spring = rb.SpringDamper(None, "slide", (0, 0, 0), (1, 0, 0), stiffness=5.0, damping=2.0)
+        >>> dtau_dq, dtau_dqd = builder.build().derivatives_between_bodies([0.5], [0.0], [spring])
+        >>> dtau_dq.tolist(), dtau_dqd.tolist()
+        ([[-5.0]], [[-2.0]])
+        """
+        shape = (2, self.nv, self.nv)
+        found = self._between(between_bodies.derivatives_between_bodies, shape, q, qd, forces, 0, out)
+        return found[..., 0, :, :], found[..., 1, :, :]
+
+    def _between(
+        self,
+        driver: Callable[..., Any],
+        shape: tuple[int, ...],
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        forces: Sequence[SpringDamper | Bushing],
+        rows: int,
+        out: np.ndarray | None,
+    ) -> np.ndarray:
+        if not isinstance(forces, (list, tuple)) or not all(is_between_bodies(force) for force in forces):
+            raise StateError(f"forces is {excerpt(forces)}; expected a list of SpringDamper and Bushing objects")
+        q, qd = as_array("q", q), as_array("qd", qd)
+        batch = self.batch_shape or np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
+        return compute_between_bodies(cast("Model", self), forces, batch, driver, shape, q, qd, rows=rows, out=out)

@@ -1,0 +1,468 @@
+"""ModelBuilder: describe a mechanism body by body, and build a Model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.drives import ONE_JOINT, OneJointDrive
+from ..common.misspelt import SuggestsAttributes, did_you_mean
+from ..common.real_arrays import excerpt
+from ..errors import ModelError
+from ..model import validation
+from ..model.assembly import Body, Mechanism, assemble
+from ..model.constraint_fields import attached_constraint
+from ..model.constraints import CONSTRAINTS, Constraint
+from ..model.editing import editable
+from ..model.immersion import Immersion
+from ..model.inertia import Inertia
+from ..model.joint import JOINTS, AnyJoint, Fixed
+from ..model.limits import JointLimits
+from ..model.massless import remedies
+from ..model.passive import PassiveForces
+from ..model.pose import Pose, numbers, vector3
+from ..model.visual import Visual
+from .model import Model
+
+MASSLESS = Inertia(0.0)
+
+
+class ModelBuilder(SuggestsAttributes):
+    """Describe a mechanism body by body, parents before children, and build an immutable `Model`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model.
+    gravity : (3,) array, m/s^2
+        Gravitational acceleration in world axes; (0, 0, -9.81) by default.
+    nonphysical_inertia : "refuse" or "warn"
+        Whether an inertia tensor that violates the triangle inequality, or has a negative principal moment, raises a
+        ModelError or only causes a warning.
+    fluid_density : float, kg/m^3
+        Density of the fluid around all bodies that have an `Immersion`; 0 in air.
+
+    Raises
+    ------
+    ModelError
+        If an argument is invalid.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(name="crane")
+    >>> builder.add_body("boom", joint=rb.Revolute(axis=(0, 1, 0)), inertia=rb.Inertia.rod(4.0, mass=80, cg=(2, 0, 0)))
+    >>> builder.add_body("rope", parent="boom", joint=rb.Prismatic(axis=(0, 0, -1)), placement=rb.Pose((4, 0, 0)),
+    ...                  inertia=rb.Inertia(mass=200))
+    >>> crane = builder.build()
+    >>> crane.n_bodies, crane.inverse_dynamics([0, 1], [0, 0], [0, 0]).round(3).tolist()
+    (2, [-9417.6, -1962.0])
+    """
+
+    def __init__(
+        self,
+        name: str = "model",
+        gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
+        nonphysical_inertia: str = "refuse",
+        fluid_density: float = 0.0,
+    ) -> None:
+        if nonphysical_inertia not in ("refuse", "warn"):
+            raise ModelError(f'nonphysical_inertia is {nonphysical_inertia!r}; expected "refuse" or "warn"')
+        self.name = str(name)
+        self.gravity = vector3(gravity, "gravity")
+        self.nonphysical_inertia = nonphysical_inertia
+        self.fluid_density = float(numbers(fluid_density, "fluid_density", ()))
+        if self.fluid_density < 0.0:
+            raise ModelError(f"fluid_density is {self.fluid_density}; expected zero or more")
+        self._bodies: dict[str, Body] = {}
+        self._nonphysical: list[str] = []
+        self._negative_moments: list[str] = []
+        self._drives: list[OneJointDrive] = []
+        self._constraints: list[Constraint] = []
+
+    def add_body(
+        self,
+        name: str,
+        *,
+        parent: str | None = None,
+        joint: AnyJoint | None = None,
+        placement: Pose | None = None,
+        inertia: Inertia | None = None,
+        joint_name: str | None = None,
+        rotor_inertia: npt.ArrayLike = 0.0,
+        gear_ratio: npt.ArrayLike = 1.0,
+        passive: PassiveForces | None = None,
+        immersion: Immersion | None = None,
+        limits: JointLimits | None = None,
+        visuals: Sequence[Visual] = (),
+    ) -> None:
+        """Add a body and the joint that connects it to its parent.
+
+        Parameters
+        ----------
+        name : str
+            Name of the body, different from the names of all other bodies.
+        parent : str, optional
+            Name of the parent body. By default the body is connected to the world.
+        joint : Revolute, Prismatic, Screw, Fixed, Free, Spherical, Planar, Universal or Composite
+            Joint between the parent and the body.
+        placement : Pose, optional
+            Pose of the joint in the parent's frame, and so of the body at q = 0. By default the two frames coincide.
+        inertia : Inertia, optional
+            Mass, centre of mass and inertia tensor in the body's frame. By default the body is massless.
+        joint_name : str, optional
+            Name of the joint; by default that of the body.
+        rotor_inertia : float or (dofs,) array, kg m^2
+            Moment of inertia of the motor's rotor about its own axis.
+        gear_ratio : float or (dofs,) array
+            Rotations of the rotor per rotation of the joint; in rad/m for a prismatic joint. The rotor is modelled as
+            reflected inertia (armature), rotor_inertia * gear_ratio^2. Gyroscopic effects of the rotor are neglected.
+        passive : PassiveForces, optional
+            Springs, damping, friction and stops of the joint.
+        immersion : Immersion, optional
+            Buoyancy, added mass and drag of the body. Acts only if the model has a `fluid_density`.
+        limits : JointLimits, optional
+            Limits of position, velocity, effort, acceleration and jerk. They are stored but not enforced; see
+            `PassiveForces` for stops.
+        visuals : sequence of Visual
+            Shapes for pictures.
+
+        Raises
+        ------
+        ModelError
+            If an argument is invalid, the name is already used, or the inertia is not physically possible.
+        """
+        joint_name = name if joint_name is None else joint_name
+        self._check_names(name, parent, joint_name)
+        if not isinstance(joint, JOINTS):
+            kinds = ", ".join(kind.__name__ for kind in JOINTS)
+            raise ModelError(
+                f"body {name!r}: joint is {joint!r}; expected an instance of {kinds}, such as Revolute(axis=(0, 0, 1))"
+            )
+        placement = Pose() if placement is None else placement
+        inertia = MASSLESS if inertia is None else inertia
+        if not isinstance(placement, Pose) or placement.translation.shape != (3,):
+            raise ModelError(
+                f"body {name!r}: placement is {placement!r}; expected one Pose, such as Pose(translation=(0, 0, 1))"
+            )
+        self._expect(name, "inertia", inertia, Inertia)
+        validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
+        self._check_inertia(name, inertia)
+        rotor = self._of_dofs(name, joint, "rotor_inertia", rotor_inertia)
+        if (rotor < 0.0).any():
+            raise ModelError(f"body {name!r}: rotor_inertia is {rotor.tolist()}; expected zero or more")
+        gears = self._of_dofs(name, joint, "gear_ratio", gear_ratio)
+        if ((gears == 0.0) & (rotor > 0.0)).any():
+            raise ModelError(
+                f"body {name!r}: gear_ratio is {gears.tolist()}, but rotor_inertia is {rotor.tolist()}; expected a "
+                "ratio other than 0, because the reflected inertia is rotor_inertia * gear_ratio^2. Use 1 for a direct "
+                "drive, or set rotor_inertia to 0"
+            )
+        if isinstance(joint, Fixed) and np.any(rotor_inertia):
+            raise ModelError(
+                f"body {name!r}: rotor_inertia is {rotor_inertia!r}; expected 0, because a fixed joint does not move"
+            )
+        passive = PassiveForces() if passive is None else passive
+        self._expect(name, "passive", passive, PassiveForces)
+        forces = passive.of_dofs(name, joint)
+        has_stop = np.isfinite(passive.lower_limit).any() or np.isfinite(passive.upper_limit).any()
+        if np.any(passive.limit_stiffness) and not has_stop:
+            warnings.warn(
+                f"body {name!r}: passive has a limit_stiffness but no lower_limit and no upper_limit, so that the "
+                "joint has no stop. JointLimits are not enforced; set the limits of PassiveForces",
+                stacklevel=2,
+            )
+        if immersion is not None:
+            self._expect(name, "immersion", immersion, Immersion)
+        limits = JointLimits() if limits is None else limits
+        self._expect(name, "limits", limits, JointLimits)
+        ranges = limits.of_dofs(name, joint)
+        if not isinstance(visuals, (list, tuple)):
+            raise ModelError(f"body {name!r}: visuals is {excerpt(visuals)}; expected a list of Visual, even for one")
+        for visual in visuals:
+            self._expect(name, "an element of visuals", visual, Visual)
+        self._bodies[name] = Body(
+            parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, tuple(visuals), joint_name
+        )
+
+    def _check_names(self, name: str, parent: str | None, joint_name: str) -> None:
+        if not (isinstance(name, str) and name):
+            raise ModelError(f"body {name!r}: the name is {name!r}; expected a non-empty string")
+        if name in self._bodies:
+            raise ModelError(f"body {name!r}: the model already has a body of this name; expected a unique name")
+        if not (parent is None or isinstance(parent, str)):
+            raise ModelError(f"body {name!r}: parent is {parent!r}; expected the name of a body, or None for the world")
+        if not (isinstance(joint_name, str) and joint_name):
+            raise ModelError(f"body {name!r}: joint_name is {joint_name!r}; expected a non-empty string")
+        for other, body in self._bodies.items():
+            if body.joint_name == joint_name:
+                raise ModelError(
+                    f"body {name!r}: joint_name is {joint_name!r}, which is already the name of the joint of body "
+                    f"{other!r}; expected a unique name"
+                )
+
+    def _check_inertia(self, name: str, inertia: Inertia) -> None:
+        """Raise a ModelError for invalid mass properties; note non-physical tensors if they are accepted."""
+        validation.check_mass((name,), np.array([inertia.mass]))
+        validation.check_finite((name,), "cg", inertia.cg[None], 1)
+        try:
+            validation.check_inertia((name,), inertia.inertia[None])
+        except ModelError:
+            if self.nonphysical_inertia == "refuse" or not np.isfinite(inertia.inertia).all():
+                raise
+            self._nonphysical.append(name)
+        if self.nonphysical_inertia == "warn" and validation.has_negative_moment(inertia.mass, inertia.inertia):
+            self._negative_moments.append(name)
+
+    @staticmethod
+    def _expect(name: str, what: str, value: object, kind: type) -> None:
+        if not isinstance(value, kind):
+            article = "an" if kind.__name__[0] in "AEIOU" else "a"
+            raise ModelError(f"body {name!r}: {what} is {value!r}; expected {article} {kind.__name__}")
+
+    @staticmethod
+    def _of_dofs(name: str, joint: AnyJoint, what: str, value: npt.ArrayLike) -> np.ndarray:
+        """An array (dofs,) from one number for all degrees of freedom of a joint, or from one for each."""
+        found, count = numbers(value, f"body {name!r}: {what}"), len(joint.dofs)
+        if found.shape not in ((), (count,)):
+            raise ModelError(
+                f"body {name!r}: {what} has shape {found.shape}; expected a number, or an array of shape ({count},) "
+                f"for the degrees of freedom of the {joint.kind} joint"
+            )
+        return np.broadcast_to(found, count)
+
+    def add_drive(self, drive: OneJointDrive) -> None:
+        """Add a drive to the `drives` that the model stores; pass them to `simulate` to use them.
+
+        Parameters
+        ----------
+        drive : PrescribedForce, PrescribedAcceleration, PrescribedVelocity, PrescribedPosition, PID or ComputedTorque
+
+        Raises
+        ------
+        ModelError
+            If `drive` is not one of these, or the model does not have its joint or degree of freedom.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+        >>> builder.add_drive(rb.PID("arm", reference=0.5, kp=20.0, kd=4.0))
+        >>> arm = builder.build()
+        >>> motion = arm.simulate([[0.0]], [[0.0]], 3.0, method="rk4", step=0.01, drives=arm.drives)
+        >>> float(motion.q[0, -1, 0].round(2))
+        0.5
+        """
+        if not isinstance(drive, ONE_JOINT):
+            expected = ", ".join(kind.__name__ for kind in ONE_JOINT)
+            raise ModelError(f"drive is {drive!r}; expected one of {expected}")
+        joints = [body.joint_name for body in self._bodies.values() if not isinstance(body.joint, Fixed)]
+        if drive.joint not in joints:
+            known = f": one of {joints}{did_you_mean(drive.joint, joints)}" if joints else ". Call add_body first"
+            raise ModelError(f"drive: its joint is {drive.joint!r}; expected a joint that was added before{known}")
+        body = next(body for body in self._bodies.values() if body.joint_name == drive.joint)
+        if not (isinstance(drive.dof, (int, np.integer)) and 0 <= drive.dof < len(body.joint.dofs)):
+            count = len(body.joint.dofs)
+            expected = f"expected an integer from 0 to {count - 1}, as the joint has {count} degrees of freedom"
+            expected = "expected 0, as the joint has one degree of freedom" if count == 1 else expected
+            raise ModelError(f"drive of joint {drive.joint!r}: dof is {drive.dof!r}; {expected}")
+        self._drives.append(drive)
+
+    def add_model(
+        self, other: Model, *, parent: str | None = None, placement: Pose | None = None, prefix: str = ""
+    ) -> None:
+        """Add all bodies, frames, drives and constraints of another model, such as a hand for an arm.
+
+        Parameters
+        ----------
+        other : Model
+            It does not change. Its gravity is not used: that of this builder acts on all bodies.
+        parent : str, optional
+            Name of the body or frame to which the world of the other model is fixed. The default is the world.
+        placement : Pose, optional
+            Pose of the other model's world in the frame of `parent`. By default the two frames coincide.
+        prefix : str
+            Text to put in front of all names of bodies, joints, frames and constraints of the other model, such as
+            "left/".
+
+        Raises
+        ------
+        ModelError
+            If a name is already used, the parent does not exist, the samples of the other model differ, it is in
+            another fluid, the builder refuses an inertia, or a drive has its own model.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> finger = rb.Model.serial_chain(2, name="finger")
+        >>> builder = rb.ModelBuilder(name="hand")
+        >>> builder.add_body("palm", joint=rb.Free(), inertia=rb.Inertia.box((0.1, 0.1, 0.02), mass=0.5))
+        >>> for name, y in (("left", -0.04), ("right", 0.04)):
+        ...     builder.add_model(finger, parent="palm", placement=rb.Pose((0.05, y, 0)), prefix=f"{name}/")
+        >>> builder.build().joint_names
+        ('palm', 'left/link1', 'left/link2', 'right/link1', 'right/link2')
+        """
+        if not isinstance(other, Model):
+            raise ModelError(f"add_model: other is {excerpt(other)}; expected a Model")
+        placement = Pose() if placement is None else placement
+        if not isinstance(placement, Pose) or placement.translation.shape != (3,):
+            raise ModelError(f"add_model: placement is {excerpt(placement)}; expected one Pose")
+        if not isinstance(prefix, str):
+            raise ModelError(f'add_model: prefix is {excerpt(prefix)}; expected text, such as "left/"')
+        if parent is not None and parent not in self._bodies:
+            known = f"one of {[*self._bodies]}{did_you_mean(str(parent), self._bodies)}, or " if self._bodies else ""
+            raise ModelError(f"add_model: parent is {excerpt(parent)}; expected {known}None for the world")
+        added = editable(other.description, "add_model")
+        if other.in_water and added.fluid_density != self.fluid_density:
+            raise ModelError(
+                f"add_model: model {other.name!r} has the fluid_density {added.fluid_density:g} and this builder has "
+                f"{self.fluid_density:g} kg/m^3; expected equal densities. Use other.replace(fluid_density=...)"
+            )
+        self._check_joined_names(added, prefix)
+        for name, body in added.bodies.items():
+            self._check_inertia(prefix + name, body.inertia)
+        for name, body in added.bodies.items():
+            is_root = body.parent is None
+            self._bodies[prefix + name] = body._replace(
+                parent=parent if is_root else f"{prefix}{body.parent}",
+                placement=placement @ body.placement if is_root else body.placement,
+                joint_name=prefix + body.joint_name if body.joint_name else "",
+            )
+        self._drives += [replace(drive, joint=prefix + drive.joint) for drive in added.drives]
+        for constraint in added.constraints:
+            self.add_constraint(attached_constraint(constraint, prefix, parent, placement))
+
+    def _check_joined_names(self, added: Mechanism, prefix: str) -> None:
+        """Raise a ModelError if a name of an added model, with the prefix, is already used."""
+        joints = {body.joint_name for body in self._bodies.values()}
+        constraints = {constraint.name for constraint in self._constraints}
+        clashes: list[tuple[str, str]] = []
+        for name, body in added.bodies.items():
+            taken = [("body", name)] if prefix + name in self._bodies else []
+            taken += [("joint", body.joint_name)] if body.joint_name and prefix + body.joint_name in joints else []
+            clashes += taken
+        clashes += [("constraint", c.name) for c in added.constraints if prefix + c.name in constraints]
+        for what, found in clashes:
+            raise ModelError(
+                f"add_model: this model already has a {what} {prefix + found!r}; expected unique names. Choose "
+                'another prefix, such as prefix="left/"'
+            )
+
+    def add_constraint(self, constraint: Constraint) -> None:
+        """Add a constraint, which closes a loop of the mechanism or couples two joints.
+
+        Parameters
+        ----------
+        constraint : BallConstraint, HingeConstraint, WeldConstraint, DistanceConstraint or CouplerConstraint
+            You can add its bodies and joints later; `build` checks that they exist.
+
+        Raises
+        ------
+        ModelError
+            If `constraint` is not one of these, or the model already has a constraint of this name.
+        """
+        if not isinstance(constraint, CONSTRAINTS):
+            expected = ", ".join(kind.__name__ for kind in CONSTRAINTS)
+            raise ModelError(f"constraint is {excerpt(constraint)}; expected one of {expected}")
+        if any(other.name == constraint.name for other in self._constraints):
+            raise ModelError(
+                f"constraint {constraint.name!r}: the model already has a constraint of this name; expected a unique "
+                "name"
+            )
+        self._constraints.append(constraint)
+
+    def build(self) -> Model:
+        """Build the `Model`.
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        ModelError
+            If no body can move, or the bodies do not form a tree with parents before children.
+
+        Warns
+        -----
+        UserWarning
+            If the acceleration of a body is undetermined because no inertia resists its motion
+            (`Model.bodies_without_inertia`), or if an inertia is not physically possible.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder(name="pendulum")
+        >>> builder.add_body("rod", joint=rb.Revolute(axis=(0, 1, 0)), inertia=rb.Inertia.rod(1.0, mass=2.0))
+        >>> builder.build().body_names
+        ('rod',)
+        """
+        self._check_tree()
+        mechanism = Mechanism(
+            self.name,
+            self._bodies,
+            self.gravity,
+            self.fluid_density,
+            self.nonphysical_inertia,
+            self._drives,
+            self._constraints,
+        )
+        description = assemble(mechanism)
+        self._warn_of_nonphysical_inertia()
+        model = Model(description)
+        if model.bodies_without_inertia:
+            warnings.warn(remedies(self.name, model.bodies_without_inertia), stacklevel=2)
+        return model
+
+    def _warn_of_nonphysical_inertia(self) -> None:
+        if self._negative_moments:
+            warnings.warn(
+                f"model {self.name!r}: the inertia of {self._negative_moments} has a negative principal moment. It is "
+                "used unchanged, so that kinetic energies may be negative and accelerations wrong or NaN. Correct the "
+                "inertia",
+                stacklevel=3,
+            )
+        others = [name for name in self._nonphysical if name not in self._negative_moments]
+        if others:
+            warnings.warn(
+                f"model {self.name!r}: no body can have the inertia of {others}, because the largest principal moment "
+                "exceeds the sum of the other two (triangle inequality). It is used unchanged",
+                stacklevel=3,
+            )
+
+    def _check_tree(self) -> None:
+        if not self._bodies:
+            raise ModelError(f"model {self.name!r} is empty; expected at least one body")
+        seen = set()
+        for name, body in self._bodies.items():
+            parent = body.parent
+            if parent is not None and parent not in self._bodies:
+                others = [other for other in self._bodies if other != name]
+                known = f", or one of {others}{did_you_mean(parent, others)}" if others else ""
+                raise ModelError(
+                    f"body {name!r}: parent is {parent!r}, which is not a body of the model; expected None for the "
+                    f"world{known}"
+                )
+            if parent is not None and parent not in seen:
+                if self._is_in_cycle(name):
+                    raise ModelError(
+                        f"body {name!r}: its parents form a cycle; expected a tree whose root is connected to the world"
+                    )
+                raise ModelError(
+                    f"body {name!r}: its parent {parent!r} was added after it; expected parents before children. "
+                    f"Call add_body for {parent!r} first"
+                )
+            seen.add(name)
+
+    def _is_in_cycle(self, name: str | None) -> bool:
+        """Whether the parents of a body never lead to the world."""
+        visited = set()
+        while name is not None and name not in visited:
+            visited.add(name)
+            name = self._bodies[name].parent
+        return name is not None

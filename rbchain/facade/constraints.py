@@ -1,0 +1,196 @@
+"""Residuals, Jacobians and forces of the constraints of a closed chain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..drivers import closed_chains
+from ..errors import ModelError, StateError
+from ..model.arguments import copied_to, named_samples
+from .attributes import Attributes
+from .pseudo_inverses import product, pseudo_inverse
+
+#: Largest relative error of the accelerations that the forces of inverse dynamics cause.
+MOTION_TOLERANCE = {"float64": 1e-7, "float32": 1e-2}
+
+
+class Constraints(Attributes):
+    """Methods of Model that compute residuals, Jacobians and forces of constraints."""
+
+    def constraint_residual(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+        """Compute the residuals of all constraints, which are zero for a closed chain.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., m) array, m or rad
+            The rows of each constraint, in the order of `constraint_names`: 3 of a ball, 5 of a hinge, 6 of a weld, and
+            1 of a distance or a coupler.
+
+        Raises
+        ------
+        ModelError
+            If the model has no constraints.
+        StateError
+            As for `forward_dynamics`.
+
+        Examples
+        --------
+        The tips of two rods are connected by a third rod of 1 m, but are only 0.8 m apart:
+
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> for name, x in (("left", 0.0), ("right", 0.8)):
+        ...     joint, place = rb.Revolute(axis=(0, 1, 0)), rb.Pose((x, 0, 0))
+        ...     builder.add_body(name, joint=joint, placement=place, inertia=rb.Inertia.rod(1.0, mass=1.0))
+        >>> builder.add_constraint(rb.DistanceConstraint("rod", "left", "right", (0, 0, 1), (0, 0, 1), length=1.0))
+        >>> model = builder.build()
+        >>> model.constraint_residual([0.0, 0.0]).round(12).tolist()
+        [-0.2]
+        """
+        model = self.kernel_model.closed_chain("constraint_residual")
+        shape = (2, model.constraint_rows)
+        zeros = self._none_like("q", q)
+        found = model.compute(
+            closed_chains.constraint_residual, shape, ("q", "qd"), (q, zeros), given=(model.constraint_tables,)
+        )
+        return copied_to(out, found[..., 0, :], (q,))
+
+    def constraint_jacobian(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+        """Compute the Jacobian J of the residuals. J qd is the rate of change of the residuals.
+
+        Parameters
+        ----------
+        q, out
+            As for `constraint_residual`.
+
+        Returns
+        -------
+        (..., m, nv) array, m/rad, rad/m or 1
+            One row for each entry of `constraint_residual`. The columns of free and spherical joints refer to their
+            velocities, in body axes.
+
+        Raises
+        ------
+        ModelError, StateError
+            As for `constraint_residual`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder()
+        >>> for name in ("motor", "arm"):
+        ...     builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+        >>> builder.add_constraint(rb.CouplerConstraint("gear", "arm", "motor", ratio=0.5))
+        >>> builder.build().constraint_jacobian([0.0, 0.0]).tolist()
+        [[-0.5, 1.0]]
+        """
+        model = self.kernel_model.closed_chain("constraint_jacobian")
+        shape = (model.constraint_rows, model.nv)
+        return model.compute(
+            closed_chains.constraint_jacobian, shape, ("q",), (q,), given=(model.constraint_tables,), out=out
+        )
+
+    def constraint_forces(
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        tau: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None = None,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Compute the multipliers lambda of all constraints: M qdd + h = tau + J^T lambda.
+
+        Parameters
+        ----------
+        q, qd, tau, wrenches, out
+            As for `forward_dynamics`. The state must satisfy the constraints.
+
+        Returns
+        -------
+        (..., m) array, N and N m
+            The forces and moments on body b, in the order of `constraint_residual`. If rows depend on each other, as in
+            an overconstrained mechanism, only J^T lambda is unique. The result is then the solution of minimum norm.
+
+        Raises
+        ------
+        ModelError
+            If the model has no constraints; or as for `forward_dynamics`.
+        StateError
+            As for `forward_dynamics`.
+        """
+        self.kernel_model.closed_chain("constraint_forces")
+        model = self.kernel_model.for_dynamics("constraint_forces")
+        return model.compute(
+            closed_chains.constraint_forces,
+            (model.constraint_rows,),
+            ("q", "qd", "tau"),
+            (q, qd, tau),
+            wrenches,
+            given=(model.constraint_tables,),
+            out=out,
+        )
+
+    def _forces_of_actuated_joints(
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        qdd: npt.ArrayLike,
+        wrenches: npt.ArrayLike | None,
+        out: np.ndarray | None,
+        actuated: Sequence[str] | None,
+    ) -> np.ndarray:
+        """Compute the forces of actuated joints: `inverse_dynamics` of a closed chain.
+
+        The constraints do no work in motions P dq that satisfy them: P^T (H qdd + h - S^T tau) = 0.
+        """
+        if actuated is None:
+            raise ModelError(
+                f"inverse_dynamics: model {self.name!r} has constraints, so accelerations do not determine the forces "
+                'of all joints; expected the names of the joints with motors, such as actuated=["crank"]'
+            )
+        dofs = self.kernel_model.dofs_of_joints("actuated", actuated)
+        total = self._inverse_dynamics_of_tree(q, qd, qdd, wrenches)
+        J = np.broadcast_to(
+            self.constraint_jacobian(q), (*total.shape[:-1], self.kernel_model.constraint_rows, self.nv)
+        )
+        along = np.eye(self.nv) - pseudo_inverse(J) @ J
+        forces = product(pseudo_inverse(along[..., dofs]), product(along, total))
+        tau = np.zeros(total.shape)
+        tau[..., dofs] = forces
+        expected = self.forward_dynamics(q, qd, tau.astype(total.dtype), wrenches)
+        given = np.broadcast_to(np.asarray(qdd, np.float64), expected.shape)
+        tolerance = MOTION_TOLERANCE[total.dtype.name] * (1.0 + np.abs(given).max(-1) + np.abs(expected).max(-1))
+        failed = np.abs(expected - given).max(-1) > tolerance
+        if failed.any():
+            raise StateError(
+                f"inverse_dynamics: {named_samples(failed)}the joints {list(actuated)} cannot cause the accelerations "
+                f"qdd. The best forces leave an error of {np.nanmax(np.abs(expected - given)):.1e}; expected qdd "
+                "with J qdd + dJ/dt qd = 0, and a motor for each degree of freedom of the closed chain. Correct qdd, "
+                "or name more joints"
+            )
+        return copied_to(out, forces.astype(total.dtype), (q, qd, qdd, wrenches))
+
+    def _constraint_wrenches(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the forces of the constraints: wrenches (..., n, 6) on the bodies, and joint forces (..., nv)."""
+        model, n = self.kernel_model.for_dynamics("the forces of constraints"), self.n_bodies
+        found = model.compute(
+            closed_chains.constraint_wrenches,
+            (6 * n + self.nv,),
+            ("q", "qd", "tau"),
+            (q, qd, tau),
+            wrenches,
+            scratch=6 * self.nv,
+            given=(model.constraint_tables,),
+        )
+        return found[..., : 6 * n].reshape(*found.shape[:-1], n, 6), found[..., 6 * n :]

@@ -1,0 +1,123 @@
+"""Derivatives of the dynamics. Each method passes its states to one driver, whose result is three matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..core.algorithms.derivatives import DERIVATIVE_ROWS
+from ..core.algorithms.minverse import COLUMN_ROWS, COLUMNS_TOGETHER
+from ..drivers import closed_chains, derivatives
+from ..model.kernel_model import KernelModel
+from .attributes import Attributes
+
+
+class Derivatives(Attributes):
+    """Methods of Model that compute derivatives of the dynamics."""
+
+    def inverse_dynamics_derivatives(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Compute the derivatives of `inverse_dynamics` with respect to q, qd and qdd, without wrenches.
+
+        Parameters
+        ----------
+        q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
+        out : (..., 3, nv, nv) array, optional
+            The array for the three results, as for `forward_dynamics`.
+
+        Returns
+        -------
+        dtau_dq, dtau_dqd, dtau_dqdd : (..., nv, nv) arrays
+            Row i belongs to tau[i]. Derivatives with respect to q are on the tangent space, in the directions of the
+            velocities: column j is d tau / ds at `integrate(q, s e_j)`, as in Pinocchio. dtau_dqdd is the mass matrix.
+
+        Raises
+        ------
+        StateError
+            As for `inverse_dynamics`, or if the model is in water.
+
+        References
+        ----------
+        Carpentier and Mansard (2018), "Analytical derivatives of rigid body dynamics algorithms"; Singh, Russell and
+        Wensing (2022), "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra".
+
+        Examples
+        --------
+        The moment of a pendulum is m g l cos(q) / 2, so its derivative is zero in the horizontal position:
+
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
+        >>> dtau_dq, dtau_dqd, dtau_dqdd = rod.inverse_dynamics_derivatives([0.0], [0.0], [0.0])
+        >>> float(abs(dtau_dq[0, 0]).round(9)), float(dtau_dqdd[0, 0].round(9))
+        (0.0, 0.166666667)
+        """
+        scratch = DERIVATIVE_ROWS * self.nv
+        driver = derivatives.inverse_dynamics_derivatives
+        self.kernel_model.refuse_water("inverse_dynamics_derivatives")
+        self.kernel_model.refuse_constraints("inverse_dynamics_derivatives", "Use finite differences")
+        return _three_matrices(self.kernel_model, driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
+
+    def forward_dynamics_derivatives(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Compute the derivatives of `forward_dynamics` with respect to q, qd and tau, without wrenches.
+
+        Parameters
+        ----------
+        q, qd, tau : (..., nq), (..., nv) and (..., nv) arrays
+        out : (..., 3, nv, nv) array, optional
+            The array for the three results, as for `forward_dynamics`.
+
+        Returns
+        -------
+        dqdd_dq, dqdd_dqd, dqdd_dtau : (..., nv, nv) arrays
+            As for `inverse_dynamics_derivatives`. dqdd_dtau is the inverse of the mass matrix. NaN if the mechanism is
+            singular. For closed chains, the derivatives contain the forces of the constraints. They hold for all
+            changes of the state, also those that open the loops. The choice of independent rows is that of q.
+
+        Raises
+        ------
+        StateError, ModelError
+            As for `forward_dynamics`, or StateError if the model is in water.
+
+        References
+        ----------
+        Carpentier, Budhiraja and Mansard (2021), "Proximal and sparse resolution of constrained dynamic equations".
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
+        >>> dqdd_dq, dqdd_dqd, dqdd_dtau = rod.forward_dynamics_derivatives([0.0], [0.0], [0.0])
+        >>> float(dqdd_dtau[0, 0].round(9))
+        6.0
+        """
+        self.kernel_model.refuse_water("forward_dynamics_derivatives")
+        model = self.kernel_model.for_dynamics("forward_dynamics_derivatives")
+        if model.constraint_tables is not None:
+            tables = model.constraint_tables
+            scratch = closed_chains.scratch_of_derivatives(tables.envelope.shape[1], self.nv)
+            driver, given = closed_chains.forward_dynamics_derivatives, (tables,)
+            return _three_matrices(model, driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out, given)
+        columns = COLUMNS_TOGETHER * COLUMN_ROWS * (self.nv + 1)
+        scratch = 3 * self.nv * self.nv + DERIVATIVE_ROWS * self.nv + columns
+        driver = derivatives.forward_dynamics_derivatives
+        return _three_matrices(model, driver, ("q", "qd", "tau"), (q, qd, tau), scratch, out)
+
+
+def _three_matrices(
+    model: KernelModel,
+    driver: Callable[..., Any],
+    names: Sequence[str],
+    states: Sequence[npt.ArrayLike],
+    scratch: int,
+    out: np.ndarray | None,
+    given: tuple[Any, ...] = (),
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the result of a driver as three matrices (..., nv, nv)."""
+    found = model.compute(driver, (3, model.nv, model.nv), names, states, scratch=scratch, given=given, out=out)
+    return found[..., 0, :, :], found[..., 1, :, :], found[..., 2, :, :]

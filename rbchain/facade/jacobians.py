@@ -1,0 +1,108 @@
+"""Jacobians of points of bodies. Each method passes its states and one driver to the kernel model."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..drivers import motion
+from ..model.kernel_arrays import ORIGIN
+from .attributes import Attributes
+
+
+class Jacobians(Attributes):
+    """Methods of Model that compute Jacobians of points of bodies."""
+
+    def jacobian(
+        self,
+        q: npt.ArrayLike,
+        frame: str,
+        point: npt.ArrayLike = ORIGIN,
+        relative_to: str | None = None,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Compute the geometric Jacobian of a point of a body or frame, in world axes.
+
+        Parameters
+        ----------
+        q : (..., nq) array
+        frame : str
+            Name of a body, or of a frame on a fixed joint.
+        point : (3,) array, m
+            The point, in the axes of that body or frame, from its origin.
+        relative_to : str, optional
+            The body or frame relative to which the motion is measured; the default is the world. The result is then the
+            velocity relative to the point of this body that has the same position, in world axes. The columns of
+            joints that move both bodies are zero.
+        out : array, optional
+            As for `forward_dynamics`.
+
+        Returns
+        -------
+        (..., 6, nv) array
+            The Jacobian J: J qd is the velocity of the point, then the angular velocity.
+
+        Raises
+        ------
+        ModelError
+            If the model has no such body or frame, or the point is not three finite numbers.
+
+        Notes
+        -----
+        This is Pinocchio's Jacobian for LOCAL_WORLD_ALIGNED. MuJoCo's `mj_jac` has the same rows, but its velocities of
+        a free joint differ.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(2, length=0.5)
+        >>> arm.jacobian([0, 0], "link2", point=(0.5, 0, 0))[[1, 5]].tolist()
+        [[1.0, 0.5], [1.0, 1.0]]
+        >>> arm.jacobian([0, 0], "link2", point=(0.5, 0, 0), relative_to="link1")[1].tolist()
+        [0.0, 0.5]
+        """
+        model = self.kernel_model
+        observed = model.observed_point(frame, point, relative_to)
+        if out is None and (result := model.single_calls[motion.jacobian](observed, q)) is not None:
+            return result
+        return model.compute(motion.jacobian, (6, model.nv), ("q",), (q,), given=(observed,), out=out)
+
+    def jacobian_derivative(
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        frame: str,
+        point: npt.ArrayLike = ORIGIN,
+        relative_to: str | None = None,
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Compute the time derivative of the `jacobian` along the motion.
+
+        The acceleration of the point is J qdd + dJ/dt qd.
+
+        Parameters
+        ----------
+        q, qd : (..., nq) and (..., nv) arrays
+        frame, point, relative_to, out
+            As for `jacobian`.
+
+        Returns
+        -------
+        (..., 6, nv) array
+
+        Raises
+        ------
+        ModelError
+            As for `jacobian`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(1, length=0.5)
+        >>> arm.jacobian_derivative([0], [2], "link1", point=(0.5, 0, 0))[:, 0].tolist()
+        [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        """
+        given = (self.kernel_model.observed_point(frame, point, relative_to),)
+        return self.kernel_model.compute(
+            motion.jacobian_derivative, (6, self.nv), ("q", "qd"), (q, qd), given=given, out=out
+        )

@@ -1,0 +1,403 @@
+"""Model: the facade, where a state enters rbchain. Its methods are in `quantities` and `simulation`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self, SupportsIndex
+
+import numpy.typing as npt
+
+from ..codegen.generate import generate
+from ..common.lock_free import cached_property
+from ..common.misspelt import SuggestsAttributes
+from ..errors import ModelError
+from ..model.arguments import check_sample_index
+from ..model.description import VARIABLE_FIELDS, Description
+from ..model.inertia import Inertia
+from ..model.payload import description_with_payload
+from ..model.serial_chain import serial_chain_description
+from ..model.varied_fields import replaced_description, varied_description
+from ..simulate import simulation
+from .assembly import Assembly
+from .between_bodies import ForcesBetweenBodies
+from .constraints import Constraints
+from .derivatives import Derivatives
+from .dynamics import Dynamics
+from .editing import Editing
+from .identification import Identification
+from .jacobians import Jacobians
+from .matrices import Matrices
+from .motion import Motion
+from .reactions import Reactions
+from .states import States
+from .tangent_space import TangentSpace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..view.viewer import Viewer
+
+
+class Model(
+    States,
+    TangentSpace,
+    Dynamics,
+    Constraints,
+    Assembly,
+    Reactions,
+    ForcesBetweenBodies,
+    Motion,
+    Jacobians,
+    Matrices,
+    Derivatives,
+    Identification,
+    Editing,
+    SuggestsAttributes,
+):
+    """A serial chain, tree or closed chain of rigid bodies. Immutable; can be pickled.
+
+    `ModelBuilder.build`, `rbchain.load` and `Model.serial_chain` return models. Bodies are numbered in the order in
+    which they were added, parents first. A body on a fixed joint is merged into its parent body, and its name
+    becomes a frame.
+
+    States are positions `(nq,)` and velocities, accelerations or forces `(nv,)`, or batches of them, `(..., nq)` and
+    `(..., nv)`. They are float64, or float32: if all arguments are float32, so are the calculation and the results. nq
+    and nv differ only because of the quaternions of free and spherical joints. Results have the shape of the batch.
+
+    If a sample of a batch cannot be computed, its results are NaN, and other samples are unaffected. The cause can be
+    a singular position, a body without inertia, or a state that is not finite. All accelerations of the sample, and
+    all entries of inverse matrices, are then NaN. Of its other results, only the numbers that depend on the value that
+    is not finite are NaN.
+
+    Attributes
+    ----------
+    name, body_names, joint_names, joint_types
+        Names; joint types are "revolute", "prismatic", "screw", "free", "spherical", "planar", "universal" or
+        "composite".
+    nq, nv, n_bodies : int
+        Numbers of positions, velocities (degrees of freedom) and moving bodies. n stands for n_bodies in shapes.
+    position_index, velocity_index : (n,) arrays of int
+        First index of each body's joint in q and in qd.
+    dof_types : tuple
+        Type of each degree of freedom: "revolute", "prismatic" or "screw".
+    batch_shape : tuple
+        Shape of the batch of samples whose parameters differ; () if all samples share them (see `vary`).
+    parent : (n,) array
+        Index of each body's parent; -1 for the world.
+    placement_rotation, placement_translation : (n, 3, 3), (n, 3) arrays, m
+        Pose of each joint in the parent's frame at q = 0.
+    axis, pitch : (nv, 3), (nv,) arrays
+        Unit axis of each degree of freedom in the body's frame at q = 0; pitch of a screw in m/rad.
+    rotor_inertia, gear_ratio, armature : (nv,) arrays, kg m^2 (kg if prismatic), 1, kg m^2 (kg)
+        Actuator of each degree of freedom; armature = rotor_inertia gear_ratio^2 is the inertia reflected to the joint.
+    stiffness, damping, friction, lower_limit, ... : (nv,) arrays
+        The fields of `PassiveForces`, of each degree of freedom.
+    position_limits, velocity_limit, effort_limit : (nv, 2), (nv,), (nv,) arrays
+    acceleration_limit, deceleration_limit, jerk_limit : (nv,) arrays
+        The fields of `JointLimits`. rbchain stores these limits but does not enforce them.
+    fluid_density, volume, buoyancy_center, added_mass, added_volume, linear_damping, quadratic_damping, strip_drag
+        The density of the fluid, and the fields of `Immersion` of each body. Added masses refer to the origin of the
+        body's frame.
+    mass, cg, inertia : (n,), (n, 3), (n, 3, 3) arrays, kg, m, kg m^2
+        Of each body, in body axes; the tensor is about the cg.
+    gravity : (3,) array, m/s^2
+        In world axes.
+    fixed_frames : dict
+        Name of each frame on a fixed joint, with the index of the body that it is fixed to (-1: the world).
+    visuals : dict
+        Shapes (a tuple of `Visual`) of each body or frame that has any.
+    bodies_without_inertia : tuple
+        Names of the bodies whose motion is not resisted by any mass, inertia or rotor, in any position and in every
+        sample. Forces do not determine their accelerations. `forward_dynamics`, `simulate` and all methods that use the
+        inverse of the mass matrix refuse such a model. Kinematics and inverse dynamics work.
+    constraint_names : tuple
+        Names of the constraints; c is their number. An open tree has none.
+    constraint_point_a, constraint_point_b : (c, 3) arrays, m
+        Points of the constraints, in the frames of their moving bodies or of the world.
+    constraint_axes_a, constraint_axes_b : (c, 3, 3) arrays
+        Rotations from the axes of the constraints to the axes of these bodies. The z axis is the axis of a hinge.
+    constraint_length, constraint_ratio, constraint_offset : (c,) arrays, m; 1, m/rad or rad/m; rad or m
+        Length of a `DistanceConstraint`; ratio and offset of a `CouplerConstraint`. Other constraints do not use them.
+    drives : tuple
+        The drives in the model's file or from `ModelBuilder.add_drive`. Use them with
+        `model.simulate(..., drives=model.drives)`.
+
+    Arrays are read-only. A field given to `vary` has the batch axes in front.
+    """
+
+    @classmethod
+    def serial_chain(
+        cls,
+        n: int,
+        *,
+        length: float = 0.25,
+        mass: float = 0.1,
+        inertia: Inertia | None = None,
+        gravity: npt.ArrayLike = (0.0, -10.0, 0.0),
+        name: str = "chain",
+    ) -> Self:
+        """Make a serial chain of n equal links along x, each of which turns about z.
+
+        Parameters
+        ----------
+        n : int
+            Number of links.
+        length, mass : float, m, kg
+            Of each link, a thin rod with its cg in the middle.
+        inertia : Inertia, optional
+            Inertia of each link, instead of that of a thin rod.
+        gravity : (3,) array, m/s^2
+            In world axes. The default is along -y, so that the links swing about their z axes. The default of
+            `ModelBuilder` and of files, (0, 0, -9.81), would not move them.
+        name : str
+            Name of the model.
+
+        Returns
+        -------
+        Model
+
+        Raises
+        ------
+        ModelError
+            If a number is not possible, such as a length of zero or a negative mass.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> chain = rb.Model.serial_chain(6)
+        >>> float(chain.forward_dynamics([0.0] * 6, [0.0] * 6, [0.0] * 6)[0].round(6))
+        -50.717987
+        """
+        return cls(serial_chain_description(n, length, mass, inertia, gravity, name))
+
+    def vary(self, **fields: npt.ArrayLike) -> Model:
+        """Return a model with other parameters than its design, which may differ between the samples of a batch.
+
+        Controllers do not know the new values, whether they differ between samples or not: the `nominal` model of the
+        result is the nominal model of this model. Use `replace` to change the design.
+
+        Parameters
+        ----------
+        **fields
+            New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
+            `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density`, the fields of `PassiveForces` and
+            `Immersion`, and the parameters of constraints: `constraint_point_a`, `constraint_point_b`,
+            `constraint_axes_a`, `constraint_axes_b`, `constraint_length`, `constraint_ratio` and `constraint_offset`.
+            The fields of constraints have one entry per constraint. Entries that a constraint does not use, such as
+            the length of a ball, are ignored.
+
+            Each field has the shape of the attribute of that name, or the batch axes in front of it. All fields with
+            batch axes must have the same batch shape. The other fields keep their values: a new mass does not change
+            the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
+
+            `inertia` may also be (..., n, 6), in the order xx, xy, xz, yy, yz, zz, or `Inertia` objects in (nested)
+            lists (..., n), which also set `mass` and `cg`.
+
+        Returns
+        -------
+        Model
+            Its `batch_shape` is that of the fields. Its states are one state for all samples, or one for each sample.
+            Methods other than `simulate` also accept several states of each sample, along axes behind the batch axes.
+
+        Raises
+        ------
+        ModelError
+            If a field does not exist, has the wrong shape, or has an impossible value. The message names the field,
+            the body or joint, and the sample.
+
+        Examples
+        --------
+        1000 pendulums with different masses and centres of mass:
+
+        >>> import numpy as np, rbchain as rb
+        >>> pendulum = rb.Model.serial_chain(1)
+        >>> rng = np.random.default_rng(0)
+        >>> many = pendulum.vary(mass=rng.uniform(1, 2, (1000, 1)), cg=rng.uniform(0.1, 0.3, (1000, 1, 3)))
+        >>> many.forward_dynamics(np.zeros((1000, 1)), np.zeros((1000, 1)), np.zeros((1000, 1))).shape
+        (1000, 1)
+        """
+        return Model(varied_description(self.description, self.kernel_model.dofs, fields))
+
+    def replace(self, **fields: npt.ArrayLike) -> Model:
+        """Return a model with another design: with new parameters that controllers know.
+
+        Parameters
+        ----------
+        **fields
+            As for `vary`, one value for all samples.
+
+        Returns
+        -------
+        Model
+            Its `nominal` model has the new values too. If this model was varied, its samples keep their other
+            parameters.
+
+        Raises
+        ------
+        ModelError
+            As for `vary`, or if the values of the samples differ.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(1, mass=3.0)
+        >>> arm.replace(mass=[2.0]).nominal.mass.tolist(), arm.vary(mass=[2.0]).nominal.mass.tolist()
+        ([2.0], [3.0])
+        """
+        return Model(replaced_description(self.description, self.kernel_model.dofs, fields))
+
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Model:
+        """Return the model of one sample of the batch; this model if the samples do not differ.
+
+        Parameters
+        ----------
+        i : int or tuple of int
+            The index of the sample in the batch.
+
+        Raises
+        ------
+        StateError
+            If the batch has no such sample.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rb.Model.serial_chain(1).vary(mass=[[1.0], [2.0]]).of_sample(1).mass.tolist()
+        [2.0]
+        """
+        if not self.batch_shape:
+            return self
+        check_sample_index(i, self.batch_shape)
+        fields = {name: getattr(self, name) for name in VARIABLE_FIELDS}
+        own = {name: value[i] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
+        return Model(dataclasses.replace(self.description, **own))
+
+    @cached_property
+    def nominal(self) -> Model:
+        """The design: the model before `vary` and `with_payload` changed parameters; this model if they did not.
+
+        It is the default model of controllers (`PID`, `ComputedTorque`).
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(1, mass=3.0)
+        >>> arm.vary(mass=[[2.0], [4.0]]).nominal.mass.tolist()
+        [3.0]
+        """
+        return self if self.description.nominal is None else Model(self.description.nominal)
+
+    def with_payload(
+        self,
+        frame: str,
+        mass: npt.ArrayLike | None = None,
+        cg: npt.ArrayLike = (0.0, 0.0, 0.0),
+        inertia: Inertia | Sequence[Inertia] | npt.ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        known: bool = False,
+    ) -> Model:
+        """Return the model with a rigid payload fixed to a body.
+
+        Parameters
+        ----------
+        frame : str
+            Name of a body, or of a frame on fixed joints.
+        mass : float or (...) array, kg
+        cg : (3,) or (..., 3) array, m
+            Centre of mass of the payload, in the axes of `frame`, from its origin.
+        inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2; or Inertia, or (...) of them
+            Tensor of the payload about its cg, in the axes of `frame`; or an `Inertia` in that frame instead of `mass`
+            and `cg`.
+        known : bool
+            Whether controllers know the payload, so that the `nominal` model has it too. It must then be the same for
+            all samples.
+
+        Returns
+        -------
+        Model
+            As from `vary`; the batch axes of the payload are those of the samples.
+
+        Raises
+        ------
+        ModelError
+            If the model has no such frame, it is fixed to the world, or a number is not possible. If the payload is
+            known and differs between the samples.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
+        >>> loaded = rod.with_payload("link1", mass=np.array([0.0, 1.0]), cg=(0.5, 0, 0))
+        >>> loaded.gravity_forces(np.zeros((2, 1))).tolist()
+        [[5.0], [10.0]]
+        >>> loaded = rod.with_payload("link1", inertia=rb.Inertia.sphere(0.1, mass=1.0, cg=(0.5, 0, 0)))
+        >>> loaded.gravity_forces(np.zeros(1)).tolist()
+        [10.0]
+        """
+        placed = self.kernel_model.frame(frame)
+        if not isinstance(known, bool):
+            raise ModelError(f"known is {known!r}; expected True or False")
+        payload, dofs = (mass, cg, inertia), self.kernel_model.dofs
+        return Model(description_with_payload(self.description, dofs, frame, placed, payload, known))
+
+    simulate = simulation.simulate
+    generate = generate
+
+    def view(
+        self,
+        q: npt.ArrayLike | None = None,
+        *,
+        show: Sequence[str] = ("bodies",),
+        port: int = 8080,
+        host: str = "127.0.0.1",
+    ) -> Viewer:
+        """Show the mechanism in the browser, with sliders for its joints (extra `view`).
+
+        Parameters
+        ----------
+        q : (nq,) array, optional
+            Initial positions; the default is `neutral()`.
+        show, port, host
+            As for `Trajectory.view`. Reactions are those of the mechanism held at rest.
+
+        Returns
+        -------
+        Viewer
+            Its attribute `url` is the address of the page.
+        """
+        from ..view.viewer import Viewer
+
+        return Viewer(self.of_sample((0,) * len(self.batch_shape)), None, q, 0, show, host, port)
+
+    def picture(
+        self, q: npt.ArrayLike | None = None, *, show: Sequence[str] = ("bodies",), size: tuple[int, int] = (800, 600)
+    ) -> Figure:
+        """Draw the mechanism as a matplotlib Figure (extra `view`).
+
+        Parameters
+        ----------
+        q : (nq,) array, optional
+            Positions; the default is `neutral()`.
+        show, size
+            As for `Trajectory.film`.
+
+        Returns
+        -------
+        Figure
+        """
+        from ..view.film import picture
+
+        return picture(self.of_sample((0,) * len(self.batch_shape)), q, show, size)
+
+    def __reduce__(self) -> tuple[type[Model], tuple[Description]]:
+        return Model, (self.description,)
+
+    def _repr_html_(self) -> str:
+        from ..view.notebook import html_of
+
+        return html_of(self)
+
+    def __repr__(self) -> str:
+        batch = f", batch_shape={self.batch_shape}" if self.batch_shape else ""
+        return f"Model({self.name!r}, n_bodies={self.n_bodies}{batch})"

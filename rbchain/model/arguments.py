@@ -1,0 +1,211 @@
+"""Check the arguments of functions of a state. A state passes here before a driver runs, except on the fast path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.real_arrays import FLOAT32, FLOAT64, excerpt, real_array
+from ..drivers.single_states import QUATERNION_TOLERANCE
+from ..errors import StateError
+from .description import Description
+from .topology import Dofs
+
+POSITIONS = ("q", "q0", "q1", "q_guess")  # arguments with nq numbers; all others have nv
+#: Largest difference between the norm of a quaternion and 1.
+UNIT_LENGTH = {FLOAT64: QUATERNION_TOLERANCE, FLOAT32: 1e-5}
+
+
+class StateArguments:
+    """Check the states of one model: their shapes, their batch, and the norms of quaternions.
+
+    Parameters
+    ----------
+    description : Description
+    dofs : Dofs
+        The degrees of freedom of that description.
+    batch_shape : tuple
+        Shape of the batch of samples whose parameters differ; () if all samples share them.
+    """
+
+    def __init__(self, description: Description, dofs: Dofs, batch_shape: tuple[int, ...]) -> None:
+        self.body_names, self.dofs, self.batch_shape = description.body_names, dofs, batch_shape
+        self.nq, self.nv, self.n_bodies = int(dofs.position_counts.sum()), dofs.body.size, dofs.counts.size
+
+    def check(
+        self,
+        names: Sequence[str],
+        states: Sequence[npt.ArrayLike],
+        *wrenches: Any,
+        of_samples: tuple[int, ...] | None = None,
+    ) -> tuple[list[np.ndarray], np.dtype, tuple[int, ...]]:
+        """Return state arguments ready for a driver: C-contiguous, of one precision and one batch shape.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of the arguments, for messages; those in `POSITIONS` have nq numbers, others nv.
+        states : sequence of array_like
+        *wrenches : array_like or None
+            Wrenches on the bodies (..., n, 6), if the driver takes them; None for zero.
+        of_samples : tuple, optional
+            Broadcast the batch with this shape, instead of requiring the batch shape of the model's samples.
+
+        Returns
+        -------
+        arrays : list of arrays
+            The states in order, then the wrenches if the driver takes them, as (..., 6 nv), or (..., 0) for None.
+        dtype : numpy dtype
+        batch : tuple
+            Shape of the batch.
+
+        Raises
+        ------
+        StateError
+            If a shape or a batch shape does not fit, an argument is not real, or a quaternion is not of norm 1.
+        """
+        arrays = [as_array(name, x) for name, x in zip(names, states, strict=True)]
+        lengths = [("nq", self.nq) if name in POSITIONS else ("nv", self.nv) for name in names]
+        trailing: list[tuple[int, ...]] = [(length,) for _, length in lengths]
+        has_wrenches = len(wrenches) > 0 and wrenches[0] is not None
+        if has_wrenches:
+            names, arrays = (*names, "wrenches"), [*arrays, as_array("wrenches", wrenches[0])]
+            lengths, trailing = [*lengths, ("n_bodies", self.n_bodies)], [*trailing, (self.n_bodies, 6)]
+        for name, x, own, (symbol, length) in zip(names, arrays, trailing, lengths, strict=True):
+            if x.shape[max(0, x.ndim - len(own)) :] != own:
+                expected = ", ".join(["...", *map(str, own)])
+                raise StateError(
+                    f"{name} has shape {x.shape}; expected ({expected}), because the model has {symbol} = {length}"
+                )
+            if name in POSITIONS and self.dofs.quaternions:
+                self.check_quaternions(name, x)
+        dtype = precision_of(arrays)
+        batches = [x.shape[: x.ndim - len(own)] for x, own in zip(arrays, trailing, strict=True)]
+        batch = self.batch_shape if of_samples is None else of_samples
+        try:
+            if any(shape != batch for shape in batches):
+                batch = np.broadcast_shapes(batch, *batches)
+        except ValueError:
+            model = [f"the model {self.batch_shape}"] if self.batch_shape else []
+            found = ", ".join([*(f"{name} {shape}" for name, shape in zip(names, batches, strict=True)), *model])
+            raise StateError(f"the batch shapes do not fit together: {found}; expected equal lengths, or 1") from None
+        if self.batch_shape and of_samples is None and batch != self.batch_shape:
+            raise StateError(
+                f"the states have batch shape {batch}, but the samples of the model have {self.batch_shape}; expected "
+                "the same batch shape, or one state for all samples"
+            )
+        ready = []
+        for x, own in zip(arrays, trailing, strict=True):
+            # broadcast_to returns a read-only view, which np.require would copy even if the shape fits
+            whole = x if x.shape == batch + own else np.broadcast_to(x, batch + own)
+            is_ready = whole.dtype is dtype and whole.flags.carray
+            ready.append(whole if is_ready else np.require(whole, dtype, ("C", "A", "W")))
+        if has_wrenches:
+            ready[-1] = self._to_dofs(ready[-1]).reshape(*batch, 6 * self.nv)
+        elif wrenches:  # an empty array, because each driver would be compiled once more for None
+            ready.append(np.empty((*batch, 0), dtype))
+        return ready, dtype, batch
+
+    def check_quaternions(self, name: str, q: np.ndarray) -> None:
+        """Refuse quaternions that are not of norm 1. Those that are not finite are left to the sample's status."""
+        allowed = UNIT_LENGTH.get(q.dtype, UNIT_LENGTH[FLOAT64])
+        for at in self.dofs.quaternions:
+            found = q[..., at : at + 4]
+            square = np.einsum("...i,...i", found, found)
+            # the square of 1 + x differs from 1 by 2 x
+            bad = (abs(square - 1.0) > 2.0 * allowed) & np.isfinite(found).all(-1)
+            if bad.any():
+                sample = tuple(int(i) for i in np.argwhere(bad)[0])
+                where = f" of sample {sample[0] if len(sample) == 1 else sample}" if sample else ""
+                body = self.body_names[int(np.searchsorted(self.dofs.position_index, at, "right")) - 1]
+                raise StateError(
+                    f"{name}{where}: the quaternion of body {body!r}, {name}[{at}:{at + 4}], is "
+                    f"{found[sample].tolist()}; expected [x, y, z, w] with a norm of 1 to {allowed:g}. Divide it by "
+                    "its norm, or use [0, 0, 0, 1] as in model.neutral()"
+                )
+
+    def _to_dofs(self, of_bodies: np.ndarray) -> np.ndarray:
+        """Return values of bodies (..., n, m) as the kernels index them: (..., nv, m), in each body's last dof."""
+        if self.nv == self.n_bodies:
+            return of_bodies
+        of_dofs = np.zeros((*of_bodies.shape[:-2], self.nv, of_bodies.shape[-1]), of_bodies.dtype)
+        of_dofs[..., self.dofs.last, :] = of_bodies
+        return of_dofs
+
+
+def check_sample_index(index: Any, batch_shape: tuple[int, ...]) -> None:
+    """Refuse an index that selects nothing in a batch. It is an integer, or a tuple of integers for the first axes.
+
+    Arrays of integers are accepted as NumPy does, for several samples.
+    """
+    entries = [np.asarray(k) for k in (index if isinstance(index, tuple) else (index,))]
+    is_whole = all(k.dtype.kind in "iu" for k in entries) and len(entries) <= len(batch_shape)
+    if is_whole and all(((-size <= k) & (k < size)).all() for k, size in zip(entries, batch_shape, strict=False)):
+        return
+    if not batch_shape:
+        raise StateError(f"the sample index is {excerpt(index)}, but this is not a batch; use it without of_sample")
+    first, last = (0,) * len(batch_shape), tuple(size - 1 for size in batch_shape)
+    is_flat = len(batch_shape) == 1
+    expected = f"an integer from 0 to {last[0]}" if is_flat else f"a tuple of integers from {first} to {last}"
+    raise StateError(f"the sample index is {excerpt(index)}; expected {expected}, for a batch of shape {batch_shape}")
+
+
+def precision_of(arrays: Sequence[np.ndarray]) -> np.dtype:
+    """Return float32 if all arguments are float32, and float64 otherwise."""
+    return FLOAT32 if all(x.dtype == FLOAT32 for x in arrays) else FLOAT64
+
+
+def as_array(name: str, x: npt.ArrayLike) -> np.ndarray:
+    """Return an argument as an array of float32 or float64. Raises StateError, with its name, if it is not real."""
+    return real_array(name, x, StateError, keep_float32=True)
+
+
+def check_out(out: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, arguments: Sequence[Any]) -> None:
+    """Refuse an `out` of the wrong shape, type or layout, or that shares memory with an argument."""
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+        raise StateError(f"out is a {type(out).__name__}; expected a NumPy array of shape {shape} and type {dtype}")
+    if out.shape != shape or out.dtype != dtype or not out.flags.carray:
+        flaws = [
+            (not out.flags.writeable, ", read-only"),
+            (not out.flags.c_contiguous, ", not C-contiguous"),
+            (not out.flags.aligned, ", not aligned"),
+        ]
+        order = "".join(text for is_present, text in flaws if is_present)
+        raise StateError(
+            f"out has shape {out.shape}, type {out.dtype}{order}; expected {shape}, {dtype}, C-contiguous and "
+            f"writeable. Use out=np.empty({shape}, np.{dtype})"
+        )
+    check_overlap(out, arguments)
+
+
+def check_overlap(out: np.ndarray | None, arguments: Sequence[Any]) -> None:
+    """Refuse an `out` that shares memory with an argument."""
+    if out is None:
+        return
+    if any(isinstance(x, np.ndarray) and np.may_share_memory(out, x) for x in arguments):
+        raise StateError(
+            "out shares memory with an argument, which would be overwritten while it is read; expected an array of its "
+            "own. Use out=np.empty(shape)"
+        )
+
+
+def copied_to(out: np.ndarray | None, result: np.ndarray, arguments: Sequence[Any]) -> np.ndarray:
+    """Return the result, copied into `out` if that is given."""
+    if out is None:
+        return result
+    check_out(out, result.shape, result.dtype, arguments)
+    out[...] = result
+    return out
+
+
+def named_samples(failed: np.ndarray) -> str:
+    """Name the samples that failed, as the start of a sentence."""
+    if not failed.ndim:
+        return ""
+    first = tuple(int(i) for i in np.argwhere(failed)[0])
+    return (
+        f"in {int(failed.sum())} of {failed.size} samples, the first being {first[0] if len(first) == 1 else first}, "
+    )

@@ -1,0 +1,310 @@
+"""KernelArrays: the arrays of a mechanism that a driver needs besides a state, its frames, and its inertia."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.lock_free import cached_property
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt
+from ..core.loops.constraint_layout import ConstraintTables
+from ..core.tree.layout import TOPOLOGY_PASSIVE, Variation
+from ..errors import ModelError, StateError
+from .added_inertias import with_added_inertias
+from .constraint_tables import row_counts_of, tables_of
+from .description import VARIABLE_FIELDS, Description, Frame, is_in_water
+from .determined import undetermined_dofs
+from .editing import check_joints
+from .massless import bodies_of_dofs, dofs_without_inertia, remedies
+from .parameters import batch_shape_of
+from .pose import Pose, vector3
+from .precision import parameters_and_variation
+from .topology import dofs_of, topology_of
+
+#: The point of a frame in `Model.jacobian` if none is given, m.
+ORIGIN = (0.0, 0.0, 0.0)
+
+
+class KernelArrays:
+    """A mechanism as arrays for the kernels.
+
+    Attributes
+    ----------
+    description : Description
+        Names and numbers of the mechanism, from which everything else follows.
+    dofs : Dofs
+        The degrees of freedom of each body.
+    topology : array of int
+        The tree: one column per degree of freedom, rows as in `core.tree.layout`.
+    nq, nv, n_bodies : int
+        Numbers of positions, velocities and moving bodies.
+    batch_shape : tuple
+        Shape of the batch of samples whose parameters differ; () if all samples share them.
+    of_float32 : Description
+        The description with the numbers for float32; only added inertias depend on the precision.
+    constraint_rows : int
+        Number of equations of all constraints; 0 for an open chain.
+    """
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        self.dofs = dofs_of(description)
+        self.nv = len(description.dof_types)
+        self.nq = int(self.dofs.position_counts.sum())
+        self.n_bodies = len(description.body_names)
+        self.topology = topology_of(description)
+        self.batch_shape = batch_shape_of(description)
+        self.constraint_rows = int(row_counts_of(description).sum())
+        self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}
+        self._origins: dict[str, np.ndarray] = {}
+        self.of_float32 = description
+        for field in ("parent", "dof_counts", "limits", *VARIABLE_FIELDS):
+            getattr(description, field).flags.writeable = False
+
+    def arrays(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, Variation | None]:
+        """Topology, parameters and variation for the drivers, in one precision."""
+        if dtype.itemsize not in self._arrays:
+            self._arrays[dtype.itemsize] = (
+                self.topology,
+                *parameters_and_variation(self._numbers_in(dtype), dtype, self.in_water),
+            )
+        return self._arrays[dtype.itemsize]
+
+    def parameters(self, dtype: np.dtype, in_water: bool) -> tuple[np.ndarray, Variation | None]:
+        """Parameters and variation in one precision, with the columns of a model in water or without them."""
+        if in_water == self.in_water:
+            return self.arrays(dtype)[1:]
+        return parameters_and_variation(self._numbers_in(dtype), dtype, in_water)
+
+    def _numbers_in(self, dtype: np.dtype) -> Description:
+        """Return the description with the numbers for one precision: added inertias depend on it."""
+        return self.of_float32 if dtype == np.float32 else self.description
+
+    @cached_property
+    def constraint_tables(self) -> ConstraintTables | None:
+        """The tables of the constraints; None for an open chain."""
+        return tables_of(self.description) if self.description.constraints else None
+
+    @cached_property
+    def in_water(self) -> bool:
+        """Whether a fluid acts on any body."""
+        return is_in_water(self.description)
+
+    @cached_property
+    def has_passive_or_fluid_forces(self) -> bool:
+        """Whether passive joint forces or forces of a fluid act."""
+        return self.in_water or bool((self.topology[TOPOLOGY_PASSIVE] != 0).any())
+
+    @property
+    def has_drag(self) -> bool:
+        """Whether a fluid damps the motion of any body."""
+        fields = (self.description.linear_damping, self.description.quadratic_damping, self.description.strip_drag)
+        return self.in_water and any(field.any() for field in fields)
+
+    def refuse_water(self, what: str) -> None:
+        """Raise a StateError if the model is in water, which the function `what` does not support."""
+        if self.in_water:
+            raise StateError(
+                f"{what} does not support bodies in water; expected a model with fluid_density 0. "
+                "Use model.replace(fluid_density=0.0)"
+            )
+
+    def refuse_constraints(self, what: str, remedy: str) -> None:
+        """Raise a ModelError if the model has constraints, which the function `what` does not support."""
+        if self.constraint_rows:
+            names = excerpt([place.name for place in self.description.constraints])
+            raise ModelError(
+                f"{what} does not support closed chains, and model {self.description.name!r} has the constraints "
+                f"{names}; expected a model without constraints. {remedy}"
+            )
+
+    def closed_chain(self, what: str) -> Self:
+        """Return this model; raise a ModelError if it has no constraints."""
+        if not self.constraint_rows:
+            raise ModelError(
+                f"{what}: model {self.description.name!r} has no constraints; expected a closed chain. Add constraints "
+                "with ModelBuilder.add_constraint"
+            )
+        return self
+
+    def dofs_of_joints(self, what: str, joints: Sequence[str]) -> np.ndarray:
+        """Return the degrees of freedom of joints, in the order of their names; `what` names the argument."""
+        if isinstance(joints, str):
+            raise ModelError(f"{what} is {joints!r}; expected a list of names, such as {what}=[{joints!r}]")
+        known = self.description.joint_names
+        check_joints(what, joints, known)
+        dofs = [np.flatnonzero(self.dofs.body == known.index(joint)) for joint in joints]
+        return np.concatenate([np.zeros(0, int), *dofs])
+
+    @cached_property
+    def weightless(self) -> Self:
+        """The same model without gravity."""
+        return type(self)(dataclasses.replace(self.description, gravity=np.zeros_like(self.description.gravity)))
+
+    # --- frames -------------------------------------------------------------------------------------------------------
+
+    def frame(self, name: str) -> Frame:
+        """Return the frame of a moving body, or a frame on a fixed joint, by its name."""
+        bodies, fixed = self.description.body_names, self.description.frames
+        if not isinstance(name, str):
+            raise ModelError(
+                f"frame is {excerpt(name)}; expected the name of one body or frame, such as {bodies[-1]!r}"
+            )
+        if name in bodies:
+            return Frame(bodies.index(name), Pose())
+        if name not in fixed:
+            names = [*bodies, *fixed]
+            raise ModelError(
+                f"the model has no body or frame {name!r}; expected one of {excerpt(names)}{did_you_mean(name, names)}"
+            )
+        return fixed[name]
+
+    def observed_point(self, frame: str, point: npt.ArrayLike, relative_to: str | None) -> np.ndarray:
+        """Return a point of a frame as drivers of Jacobians take it: (5,), dof, dof of the observer, x, y, z.
+
+        The dof is the last one of the body that carries the frame, or nv for the world. The coordinates, in m, are in
+        the axes of that body.
+        """
+        if point is not ORIGIN or relative_to is not None or type(frame) is not str:
+            return self._observed_point(frame, point, relative_to)
+        observed = self._origins.get(frame)
+        if observed is None:
+            observed = self._origins[frame] = self._observed_point(frame, point, None)
+        return observed
+
+    def _observed_point(self, frame: str, point: npt.ArrayLike, relative_to: str | None) -> np.ndarray:
+        dof, place = self._dof_and_point(frame, vector3(point, "point"))
+        observer = self.nv if relative_to is None else self._dof_and_point(relative_to, np.zeros(3))[0]
+        return np.array([dof, observer, *place])
+
+    def _dof_and_point(self, name: str, point: np.ndarray) -> tuple[int, np.ndarray]:
+        frame = self.frame(name)
+        place = frame.pose.rotation @ point + frame.pose.translation
+        return self.nv if frame.body < 0 else int(self.dofs.last[frame.body]), place
+
+    # --- inertia ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _dofs_of_tree_without_inertia(self) -> np.ndarray:
+        return dofs_without_inertia(self.description)
+
+    @cached_property
+    def _dofs_without_inertia(self) -> np.ndarray:
+        return self._undetermined(None, None)
+
+    def _undetermined(self, held: np.ndarray | None, resisted: np.ndarray | None) -> np.ndarray:
+        """Return the degrees of freedom (samples, nv) whose accelerations inertia and constraints do not determine."""
+        free = self._dofs_of_tree_without_inertia
+        if (held is not None or resisted is not None) and free.any():
+            free = dofs_without_inertia(self.description, held, resisted)
+        if not (self.description.constraints and free.any()):
+            return free
+        nothing = np.zeros(self.nv, bool)
+        held, resisted = (nothing if given is None else given for given in (held, resisted))
+        return undetermined_dofs(self.description, free, held, resisted)
+
+    @cached_property
+    def has_inertia(self) -> bool:
+        """Whether inertia and constraints determine all accelerations, in every sample."""
+        return not self._dofs_without_inertia.any()
+
+    @cached_property
+    def bodies_without_inertia(self) -> tuple[str, ...]:
+        """Names of the bodies whose accelerations inertia and constraints do not determine, in every sample."""
+        free = self._dofs_without_inertia
+        return bodies_of_dofs(self.description, free[0]) if len(free) and free.any(-1).all() else ()
+
+    def samples_without_inertia(
+        self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Find the samples in which inertia and constraints do not determine all accelerations.
+
+        Parameters
+        ----------
+        what : str
+            The function that needs the accelerations, for the message.
+        held : (nv,) array of bool, optional
+            Degrees of freedom whose accelerations are prescribed.
+        resisted : (nv,) or (samples, nv) array of bool, optional
+            Degrees of freedom that a spring or damper resists as inertia does.
+
+        Returns
+        -------
+        (*batch_shape) array of bool
+
+        Raises
+        ------
+        ModelError
+            If the accelerations are determined in none of the samples.
+        """
+        free = self._dofs_without_inertia if held is None and resisted is None else self._undetermined(held, resisted)
+        _checked(free, what, self)
+        return _of_samples(free, self.batch_shape)
+
+    def with_inertia(self, what: str) -> Self:
+        """Return the model for a function that divides by the inertia of the tree.
+
+        Samples without inertia have rotors of NaN, which make them fail. Otherwise, round-off could be taken for their
+        inertia. Raises a ModelError if no sample has inertia.
+        """
+        _checked(self._dofs_of_tree_without_inertia, what, self)
+        return self._failing_in_tree
+
+    @cached_property
+    def _failing_in_tree(self) -> Self:
+        return self._failing_where(_of_samples(self._dofs_of_tree_without_inertia, self.batch_shape))
+
+    def for_dynamics(self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None) -> Self:
+        """Return the model for the dynamics, in which samples with undetermined accelerations fail.
+
+        In a closed chain, constraints may determine the accelerations of massless bodies, and the light degrees of
+        freedom have added inertias. Parameters and errors are those of `samples_without_inertia`.
+        """
+        if self.has_inertia:
+            return self.with_added_inertias
+        without = self.samples_without_inertia(what, held, resisted)
+        if held is None and resisted is None:
+            return self._failing_in_dynamics
+        return self._failing_where(without).with_added_inertias
+
+    @cached_property
+    def with_added_inertias(self) -> Self:
+        """The model with the added inertias of its closed loops; itself if there are none."""
+        if not self.description.constraints:
+            return self
+        changed, of_float32 = (with_added_inertias(self.description, name) for name in ("float64", "float32"))
+        if changed is None or of_float32 is None:
+            return self
+        model = type(self)(changed)
+        model.of_float32 = of_float32
+        return model
+
+    @cached_property
+    def _failing_in_dynamics(self) -> Self:
+        failing = self._failing_where(_of_samples(self._dofs_without_inertia, self.batch_shape))
+        return failing.with_added_inertias
+
+    def _failing_where(self, samples: np.ndarray) -> Self:
+        """Return the model in which these samples (*batch_shape) have rotors of NaN; itself if there are none."""
+        if not samples.any():
+            return self
+        rotors = np.where(samples[..., None], np.nan, self.description.rotor_inertia)
+        return type(self)(dataclasses.replace(self.description, rotor_inertia=rotors))
+
+
+def _of_samples(free: np.ndarray, batch_shape: tuple[int, ...]) -> np.ndarray:
+    """Return which samples (*batch_shape) have a degree of freedom `free`, (samples, nv); (1, nv) for equal samples."""
+    without = np.asarray(free.any(-1))
+    return np.broadcast_to(without[0], batch_shape) if len(without) == 1 else without.reshape(batch_shape)
+
+
+def _checked(free: np.ndarray, what: str, model: KernelArrays) -> None:
+    """Refuse a model all of whose samples have a degree of freedom `free` (samples, nv); `what` needs accelerations."""
+    if len(free) and free.any(-1).all():
+        found = remedies(model.description.name, bodies_of_dofs(model.description, free[0]))
+        raise ModelError(f"{what}: {found}. Kinematics and inverse dynamics work without inertia")

@@ -1,0 +1,251 @@
+"""KernelModel: call drivers with the arrays of a mechanism. A state passes here from a method of `Model` to a driver.
+
+It adds to the arrays what the calls for one model share: the checks of states, and working memory. Pinocchio divides
+the same between `Model` and `Data`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..common.lock_free import cached_property
+from ..compiling.jit import direct_call
+from ..compiling.levels import LANE_WIDTHS
+from ..core.loops.constraint_layout import MEMORY_SIZE
+from ..drivers import closed_chains, dynamics, threads
+from ..drivers.blocks import memory_size
+from ..errors import StateError
+from .arguments import FLOAT64, POSITIONS, StateArguments, as_array, check_out, copied_to, precision_of
+from .description import Description
+from .kernel_arrays import KernelArrays
+
+#: Rows of the result and of scratch up to which a single call takes at most about 1 ms. It keeps Python's global lock.
+MAX_ROWS_OF_SINGLE_CALLS = 10_000
+
+
+def _no_result(*states: Any) -> None:
+    """Leave all states to the checks in Python."""
+
+
+class SingleCalls(dict[Callable[..., Any], Callable[..., np.ndarray | None]]):
+    """For each driver a function that computes a single state of float64 without work in Python (`jit.direct_call`).
+
+    It takes the arguments of the driver between the variation and the wrenches. It returns None for states that must be
+    checked or converted in Python, and for drivers that have not been called for a single state.
+    """
+
+    def __missing__(self, driver: Callable[..., Any]) -> Callable[..., None]:
+        return _no_result
+
+
+class KernelModel(KernelArrays):
+    """A mechanism that drivers can be called for.
+
+    Attributes
+    ----------
+    state_arguments : StateArguments
+        The checks of the states of this model. Other attributes are those of `KernelArrays`.
+    single_calls : SingleCalls
+        The functions that compute single states.
+    """
+
+    def __init__(self, description: Description) -> None:
+        super().__init__(description)
+        self.state_arguments = StateArguments(description, self.dofs, self.batch_shape)
+        self._shared = self.batch_shape == ()
+        self._spare_memory: dict[tuple[int, int, int], list[np.ndarray]] = {}
+        self.single_calls = SingleCalls()
+
+    def compute(
+        self,
+        driver: Callable[..., Any],
+        shape: tuple[int, ...],
+        names: Sequence[str],
+        states: Sequence[Any],
+        *wrenches: Any,
+        scratch: int = 0,
+        given: tuple[Any, ...] = (),
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Check the arguments, call a driver, and return its result for each sample.
+
+        Parameters
+        ----------
+        driver : function
+            A driver of `rbchain.drivers`.
+        shape : tuple
+            Shape of the result of one sample.
+        names, states : sequences
+            Names and values of the states, positions first.
+        *wrenches : array_like or None
+            Wrenches on the bodies, if the driver takes them.
+        scratch : int
+            Number of rows of working memory that the driver needs besides its result.
+        given : tuple
+            Arguments of the driver that are the same for all samples.
+        out : array, optional
+            The array for the result; None for new memory.
+
+        Returns
+        -------
+        (..., *shape) array
+        """
+        if out is None and (not wrenches or wrenches[0] is None):
+            # Compiled code checks a single state, because checks in Python would take longer than the dynamics.
+            result = self.single_calls[driver](*given, *states)
+            if result is not None:
+                return result
+        return self._compute(driver, shape, names, states, *wrenches, scratch=scratch, given=given, out=out)
+
+    def _compute(
+        self,
+        driver: Callable[..., Any],
+        shape: tuple[int, ...],
+        names: Sequence[str],
+        states: Sequence[Any],
+        *wrenches: Any,
+        scratch: int,
+        given: tuple[Any, ...],
+        out: np.ndarray | None,
+    ) -> np.ndarray:
+        """Compute as `compute` does, with checks and conversions in Python."""
+        states = [as_array(name, x) for name, x in zip(names, states, strict=True)]
+        wrenches = tuple(None if x is None else as_array("wrenches", x) for x in wrenches)
+        axes = [x.ndim - 1 for x in states] + [x.ndim - 2 for x in wrenches if x is not None]
+        extra = max(axes) - len(self.batch_shape)
+        if not self._shared and extra > 0:
+            settings: dict[str, Any] = {"scratch": scratch, "given": given, "out": out}
+            return self._compute_several(extra, driver, shape, names, states, *wrenches, **settings)
+        arrays, dtype, batch = self.state_arguments.check(names, states, *wrenches)
+        numbers = math.prod(shape)
+        rows = numbers + scratch
+        if out is not None:
+            check_out(out, (*batch, *shape), dtype, [*states, *wrenches])
+        result: np.ndarray = np.empty((*batch, *shape), dtype) if out is None else out
+        written: np.ndarray = result.view(np.ndarray)  # drivers do not accept subclasses
+        samples, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
+        if samples == 0:
+            return result
+        found: np.ndarray
+        if batch:
+            *arrays, found = [x.reshape(samples, x.size // samples) for x in (*arrays, written)]
+        else:
+            found = written.reshape(-1)
+        spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
+        arguments = (*self.arrays(dtype), *given, *arrays, found)
+        max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
+        new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
+        threads.run(driver, spare, new_memory, arguments, samples, width, max_threads)
+        is_single = self._shared and not batch and dtype is FLOAT64 and out is None and all(x is None for x in wrenches)
+        if is_single and rows <= MAX_ROWS_OF_SINGLE_CALLS and driver not in self.single_calls:
+            call = direct_call(driver, (new_memory(), *arguments, 0, 1), shape)
+            self.single_calls[driver] = _no_result if call is None else call
+        return result
+
+    def _compute_several(
+        self,
+        extra: int,
+        driver: Callable[..., Any],
+        shape: tuple[int, ...],
+        names: Sequence[str],
+        states: Sequence[Any],
+        *wrenches: Any,
+        out: np.ndarray | None,
+        **settings: Any,
+    ) -> np.ndarray:
+        """Call `compute` for several states of each varied sample, along `extra` axes behind those of the batch."""
+        behind = len(self.batch_shape)
+        arguments, names_of_all = [*states, *wrenches], [*names, "wrenches"][: len(states) + len(wrenches)]
+        # an argument without axes of its own there is the same for all states of a sample
+        along = [x is not None and x.ndim - 1 - (i >= len(states)) == behind + extra for i, x in enumerate(arguments)]
+        pairs = list(zip(arguments, along, strict=True))
+        shapes = {
+            name: x.shape[behind : behind + extra] for name, (x, has) in zip(names_of_all, pairs, strict=True) if has
+        }
+        try:
+            axes = np.broadcast_shapes(*shapes.values())
+        except ValueError:
+            found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            raise StateError(
+                f"the axes behind the batch shape {self.batch_shape} of the model do not fit together: {found}; "
+                "expected equal lengths, or 1"
+            ) from None
+        if not all(axes):
+            dtype = precision_of([x for x in arguments if x is not None])
+            return copied_to(out, np.empty((*self.batch_shape, *axes, *shape), dtype), [*states, *wrenches])
+        for name, x in zip(names, states, strict=True):
+            if name in POSITIONS and self.dofs.quaternions:
+                self.state_arguments.check_quaternions(name, x)
+        arguments = [
+            np.moveaxis(
+                np.broadcast_to(x, (*x.shape[:behind], *axes, *x.shape[behind + extra :])),
+                range(behind, behind + extra),
+                range(extra),
+            )
+            if has
+            else x
+            for x, has in pairs
+        ]
+        first = [x[(0,) * extra] if has else x for x, has in zip(arguments, along, strict=True)]
+        self.state_arguments.check(names, first[: len(states)], *first[len(states) :])
+        ready, dtype, _ = self.state_arguments.check(
+            names, arguments[: len(states)], *arguments[len(states) :], of_samples=(*axes, *self.batch_shape)
+        )
+        columns = self._compute_columns(driver, shape, ready, dtype, math.prod(axes), **settings)
+        columns = columns.reshape(*axes, *self.batch_shape, *shape)
+        result = np.ascontiguousarray(np.moveaxis(columns, range(extra), range(behind, behind + extra)))
+        return copied_to(out, result, [*states, *wrenches])
+
+    def _compute_columns(
+        self,
+        driver: Callable[..., Any],
+        shape: tuple[int, ...],
+        arrays: Sequence[np.ndarray],
+        dtype: np.dtype,
+        columns: int,
+        scratch: int,
+        given: tuple[Any, ...],
+    ) -> np.ndarray:
+        """Call a driver for each of several states of all samples, arrays (columns * samples, ...) in this order."""
+        samples, numbers, width = math.prod(self.batch_shape), math.prod(shape), LANE_WIDTHS[dtype.name]
+        found = np.empty((columns, samples, numbers), dtype)
+        if samples == 0:
+            return found
+        flat = [x.reshape(columns, samples, x.size // (columns * samples)) for x in arrays]
+        rows = numbers + scratch
+        spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
+        of_model = (*self.arrays(dtype), *given)
+        max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
+        new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
+        for c in range(columns):
+            arguments = (*of_model, *(x[c] for x in flat), found[c])
+            threads.run(driver, spare, new_memory, arguments, samples, width, max_threads)
+        return found
+
+    def new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
+        """Allocate working memory for a block of `width` lanes, with these many rows for the driver.
+
+        The rows that constraints need are added.
+        """
+        tables, constraints = self.constraint_tables, len(self.description.constraints)  # with added inertias
+        rows += 0 if tables is None else int(tables.sizes[MEMORY_SIZE])
+        return np.empty(memory_size(self.topology, rows, width, dtype.itemsize, constraints), dtype)
+
+    @cached_property
+    def forward_dynamics_driver(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The driver of forward dynamics, for closed or open chains, and its argument `given` of `compute`."""
+        if self.constraint_tables is None:
+            return dynamics.forward_dynamics, ()
+        return closed_chains.forward_dynamics, (self.constraint_tables,)
+
+    @cached_property
+    def zeros(self) -> np.ndarray:
+        """Velocities of zero (nv,), to which nothing is written."""
+        return np.zeros(self.nv)
+
+    def __reduce__(self) -> tuple[type[KernelModel], tuple[Description]]:
+        return type(self), (self.description,)

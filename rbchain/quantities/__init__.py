@@ -1,1 +1,0 @@
-"""The methods of `rbchain.Model` by subject: each module is one of its base classes."""

@@ -1,0 +1,1 @@
+"""Simulations of a model: checks, the call of the compiled driver, and trajectories."""

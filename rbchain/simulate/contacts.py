@@ -1,0 +1,39 @@
+"""Dry friction, stops and contacts in simulations with adaptive steps, which locate changes of their modes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..acting.contacts import NAMES_OF_CONTACTS
+from ..core.contacts.contact_layout import ELEMENT_KIND, ROWS_OF_KIND
+from ..core.control import drives as drive_codes
+from ..errors import StateError
+from .settings import ADAPTIVE_STEP_METHODS
+
+if TYPE_CHECKING:
+    from ..drivers.trajectories import Actions
+    from ..facade.model import Model
+
+
+def with_modes(model: Model, actions: Actions | None, method: str, dtype: np.dtype) -> Actions | None:
+    """Return the actions, with modes if a method with adaptive steps computes the forces of contacts from them.
+
+    Raises
+    ------
+    StateError
+        If the method does not support the model, the precision or the drives together with contacts.
+    """
+    if actions is None or actions.shared.contacts is None or method not in ADAPTIVE_STEP_METHODS:
+        return actions
+    what = f'method "{method}" with {NAMES_OF_CONTACTS}'
+    if dtype != np.float64:
+        raise StateError(f'{what} needs float64, but q0 and qd0 are float32. Use float64, or method "moreau"')
+    if model.kernel_model.constraint_tables is not None:
+        raise StateError(f'{what} does not support closed chains. Use method "moreau"')
+    kinds = actions.shared.drives[drive_codes.DRIVE_KIND]
+    if np.isin(kinds, drive_codes.PRESCRIBED_KINDS).any():
+        raise StateError(f'{what} does not support drives that prescribe a motion. Use method "moreau"')
+    kinds_of_elements = np.asarray(actions.shared.contacts)[ELEMENT_KIND].tolist()
+    return actions._replace(modes=np.array([sum(ROWS_OF_KIND[kind] for kind in kinds_of_elements)]))

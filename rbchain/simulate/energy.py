@@ -1,0 +1,63 @@
+"""The error of the energy of motions: mechanical energy minus the work of all other forces since the start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..acting.saved_wrenches import elastic_energy
+from ..acting.wrenches import Force
+from ..errors import StateError
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+def new_work(is_requested: bool, samples: int, times: int) -> np.ndarray | None:
+    """Allocate the work (samples, times) of forces since the start; None if it is not requested."""
+    return np.full((samples, times), np.nan) if is_requested else None
+
+
+def refuse_without_inertia(model: Model, method: str) -> None:
+    """Refuse the error of the energy for bodies without inertia, which springs and dampers move in implicit steps."""
+    raise StateError(
+        f'energy_error is True, but model {model.name!r} has bodies without inertia, and method "{method}" moves them '
+        "by springs and dampers alone, which does not determine the powers of the forces; expected bodies with "
+        "inertia. Give them mass, or omit energy_error"
+    )
+
+
+def energy_error_of(
+    model: Model,
+    forces: Sequence[Force],
+    q: np.ndarray,
+    qd: np.ndarray,
+    work: np.ndarray | None,
+    batch: tuple[int, ...],
+) -> np.ndarray | None:
+    """Compute the error of the energy, J, in float64; None if it is not requested.
+
+    Parameters
+    ----------
+    model : Model
+    forces : sequence
+        The forces of the simulation, of which springs and bushings have elastic energy.
+    q, qd : (samples, times, nq) and (samples, times, nv) arrays
+        States from the start on.
+    work : (samples, times) array or None, J
+        Work of all forces that are neither gravity nor elastic.
+    batch : tuple
+        Shape of the batch.
+
+    Returns
+    -------
+    (*batch, times) array
+    """
+    if work is None:
+        return None
+    q, qd = (x.reshape(*batch, *x.shape[1:]).astype(np.float64) for x in (q, qd))
+    kinetic, potential = model.energy(q, qd)
+    energy = kinetic + potential + elastic_energy(model, forces, q, qd)
+    return energy - energy[..., :1] - work.reshape(energy.shape)

@@ -1,0 +1,182 @@
+"""Check the initial states of closed chains, and project saved states onto the constraints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.control import drives as drive_codes
+from ..core.tree import layout
+from ..drivers import closed_chains
+from ..drivers.trajectories import Actions
+from ..errors import AssemblyError, StateError
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+    from ..model.kernel_model import KernelModel
+
+#: Largest residual of an initial state, relative to the sum of the absolute values of its terms. For an
+#: initial state, about 1e-6 m, rad, m/s or rad/s (1e-3 in float32) are added to this sum. Smaller residuals of the
+#: positions and velocities of an initial state are removed without a message.
+LARGEST_RESIDUAL = {"float64": 1e-6, "float32": 1e-3}
+#: The same of a saved state, after its projection.
+LARGEST_SAVED_RESIDUAL = {"float64": 1e-9, "float32": 1e-3}
+
+
+def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
+    """Whether a drive prescribes the motion of each degree of freedom (nv,)."""
+    if actions is None:
+        return np.zeros(nv, bool)
+    return np.isin(actions.shared.drives[drive_codes.DRIVE_KIND], drive_codes.PRESCRIBED_KINDS)
+
+
+def refuse_controllers_of_closed_chains(actions: Actions | None) -> None:
+    """Refuse drives that compute the forces of an open tree."""
+    if actions is None:
+        return
+    for setting, drive in (
+        (layout.SETTING_COMPUTES, "ComputedTorque"),
+        (layout.SETTING_COMPENSATES, "gravity_compensation"),
+    ):
+        if actions.settings[setting] == 1:
+            raise StateError(
+                f"{drive} does not support closed chains, because it computes the forces of an open tree; expected "
+                "other drives. Use PID, or PrescribedForce with the forces of Model.inverse_dynamics"
+            )
+
+
+def assembled_states(
+    model: Model, q: np.ndarray, qd: np.ndarray, fixed: Sequence[str] = ()
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return states near q (..., nq) and qd (..., nv) that satisfy the constraints; NaN if none was found."""
+    q = model.assemble(q, fixed, on_failure="nan")
+    try:
+        return q, model.assemble_velocities(q, qd, fixed)
+    except AssemblyError as error:
+        return q, error.q
+
+
+def closed_initial_states(
+    model: Model, held: np.ndarray, states: list[np.ndarray]
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return initial states with residuals at the level of round-off.
+
+    Parameters
+    ----------
+    model : Model
+    held : (nv,) array of bool
+        Degrees of freedom whose motion is prescribed.
+    states : list of two arrays
+        q (..., nq) and qd (..., nv).
+
+    Returns
+    -------
+    states : list of two arrays
+    not_assembled : (samples,) array of bool
+        The samples that do not satisfy the constraints. Their states are NaN.
+
+    Raises
+    ------
+    StateError
+        If a single state does not satisfy the constraints.
+    """
+    q, qd = states
+    found = _projected(model.kernel_model.with_added_inertias, q, qd, np.broadcast_to(held, qd.shape).astype(q.dtype))
+    nq, nv = model.nq, model.nv
+    before, after = found[..., nq + nv], found[..., nq + nv + 1]
+    largest = LARGEST_RESIDUAL[q.dtype.name]
+    failed = ~((before <= largest) & (after <= largest)) | model.is_turned_over(q)
+    if not q.shape[:-1] and failed:
+        raise StateError(_message(model, q, qd))
+    closed = np.where(failed[..., None], np.nan, found).astype(q.dtype)
+    return [
+        np.ascontiguousarray(closed[..., :nq]),
+        np.ascontiguousarray(closed[..., nq : nq + nv]),
+    ], failed.reshape(-1)
+
+
+def _message(model: Model, q: np.ndarray, qd: np.ndarray) -> str:
+    """Return a message that names the constraint that an initial state violates most."""
+    if model.is_turned_over(q):
+        return (
+            "q0 does not satisfy the constraints: the axes of a hinge are opposite, or the frames of a weld are "
+            "rotated by 180 degrees; expected a closed configuration. Use model.assemble with another guess"
+        )
+    residual, rate = np.abs(model.constraint_residual(q)), np.abs(model.constraint_jacobian(q) @ qd)
+    names = model.constraint_names_of_rows
+    if residual.max() > 0.1 * rate.max():
+        row = int(np.argmax(residual))
+        return (
+            f"q0 does not satisfy the constraints: the residual of {names[row]!r} is {residual[row]:.2e}; expected 0 "
+            "up to round-off. Use model.assemble(q0)"
+        )
+    row = int(np.argmax(rate))
+    return (
+        f"qd0 does not satisfy the constraints: the residual of {names[row]!r} changes at a rate of {rate[row]:.2e}; "
+        "expected 0 up to round-off. Use model.assemble_velocities(q0, qd0)"
+    )
+
+
+def close_saved_states(
+    model: Model, actions: Actions | None, saved: tuple[np.ndarray, np.ndarray], end_states: np.ndarray
+) -> np.ndarray:
+    """Project saved states onto the constraints, in place, because states between steps are interpolated.
+
+    `saved` contains q (samples, times, nq) and qd (samples, times, nv); `end_states` (samples, rows) contains the last
+    states. A state that cannot be projected is NaN, and so are the later ones of its sample.
+
+    Returns (samples,) bool: whether the sample has such a state.
+    """
+    nq, nv = model.nq, model.nv
+    q, qd = saved
+    groups = [(q, qd), (end_states[:, None, :nq], end_states[:, None, nq : nq + nv])]
+    if actions is not None:
+        events = actions.records.states
+        flat = events.reshape(events.shape[0], math.prod(events.shape[1:-1]), events.shape[-1])
+        groups.append((flat[..., :nq], flat[..., nq : nq + nv]))
+    is_open = np.zeros(len(q), bool)
+    for positions, velocities in groups:
+        if positions.size:
+            open_states = close_states(model, actions, positions, velocities)
+            is_open |= open_states.any(-1)
+            if positions is q:
+                is_later = np.logical_or.accumulate(open_states, axis=1)
+                q[is_later], qd[is_later] = np.nan, np.nan
+    return is_open
+
+
+def close_states(model: Model, actions: Actions | None, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """Project states (samples, m, ...) onto the constraints, in place; NaN for those that cannot be projected.
+
+    Returns (samples, m) bool: which states could not be projected.
+    """
+    nq, nv = model.nq, model.nv
+    found = _of_each_sample(model, q, qd, held_dofs(actions, nv))
+    is_open: np.ndarray = found[..., nq + nv + 1] > LARGEST_SAVED_RESIDUAL[q.dtype.name]
+    found[is_open] = np.nan
+    q[...], qd[...] = found[..., :nq], found[..., nq : nq + nv]
+    return is_open
+
+
+def _of_each_sample(model: Model, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """Project several states (samples, m, ...) of each sample."""
+    shape = (*model.batch_shape, *q.shape[1:-1]) if model.batch_shape else q.shape[:-1]
+    q_of_samples, qd_of_samples = (np.ascontiguousarray(x).reshape(*shape, x.shape[-1]) for x in (q, qd))
+    held_of_samples = np.broadcast_to(held, qd_of_samples.shape).astype(q.dtype)
+    found = _projected(model.kernel_model.with_added_inertias, q_of_samples, qd_of_samples, held_of_samples)
+    return found.reshape(*q.shape[:-1], found.shape[-1])
+
+
+def _projected(model: KernelModel, q: np.ndarray, qd: np.ndarray, held: np.ndarray) -> np.ndarray:
+    """Project states: (..., nq + nv + 2), with the relative residuals before and after as the last entries."""
+    return model.compute(
+        closed_chains.closed_states,
+        (model.nq + model.nv + 2,),
+        ("q", "qd", "held"),
+        (q, qd, held),
+        scratch=model.nv,
+        given=(model.constraint_tables,),
+    )

@@ -1,0 +1,179 @@
+"""Check the settings of `simulate`, and choose the driver that integrates a state with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.contacts import is_contact, label_of_contact
+from ..common.real_arrays import finite_number, real_array, whole_number
+from ..core.methods import tableaus
+from ..core.methods.radau_tableau import RadauTableau, radau_tableau
+from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
+from ..core.sample.records import Tolerances
+from ..drivers.radau_trajectories import radau_steps
+from ..drivers.trajectories import adaptive_steps, fixed_steps, moreau_steps, rosenbrock_steps
+from ..errors import StateError
+
+#: Squares of errors divided by a smaller atol would overflow.
+SMALLEST_ATOL = {"float64": 1e-100, "float32": 1e-12}
+#: The methods with steps of a given length.
+FIXED_STEP_METHODS = {"rk4": tableaus.RK4, "implicit": tableaus.EULER, "moreau": tableaus.EULER}
+#: The methods that use the stiffness and damping of joints.
+IMPLICIT_METHODS = ("implicit", "moreau")
+#: The methods that support dry friction, hard stops and contacts.
+CONTACT_METHODS = ("moreau", "rk45", "rosenbrock")
+#: Largest residual of the velocities of contacts by default, m/s or rad/s, and largest depth that is not corrected.
+CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
+PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
+#: The methods that choose the length of their steps, with their drivers.
+ADAPTIVE_STEP_METHODS: dict[str, Callable[..., None]] = {
+    "rk45": adaptive_steps,
+    "rosenbrock": rosenbrock_steps,
+    "radau": radau_steps,
+}
+#: Limits of counters, far beyond any run time that a user would accept.
+MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
+#: Ten million adaptive steps take about 30 s, so only a sample that would hardly ever finish reaches this limit.
+DEFAULT_MAX_STEPS = 10_000_000
+DEFAULT_RTOL = {"float64": 1e-8, "float32": 1e-5}
+DEFAULT_ATOL = {"float64": 1e-10, "float32": 1e-7}
+#: Steps resolve signals to this multiple of rtol, within limits: a force changes the velocity by little in one step.
+TOLERANCE_OF_SIGNALS, TOLERANCES_OF_SIGNALS = 100.0, (1e-10, 1e-3)
+
+
+def times_to_save(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, slice]:
+    """Return all times that the driver saves, from 0 to the end, and the slice of those that the caller asked for.
+
+    Raises StateError if `save_at` is neither a number of times nor increasing times from 0 to the duration.
+    """
+    if save_at is None:
+        return np.array([0.0, duration]), slice(None)
+    if np.ndim(save_at) == 0:
+        try:
+            count = whole_number("save_at", save_at, StateError, least=2, most=MAX_TIMES)
+            return np.linspace(0.0, duration, count), slice(None)
+        except StateError:
+            expected = "a number of times, at least 2, or a list of times in s"
+            raise StateError(f"save_at is {save_at!r}; expected {expected}") from None
+    times = real_array("save_at", save_at, StateError)
+    if times.ndim != 1 or times.size == 0:
+        raise StateError(f"save_at has shape {times.shape}; expected a number of times, or a list of times in s")
+    if not (times[0] >= 0.0 and times[-1] <= duration):
+        raise StateError(
+            f"save_at has times from {times[0]:g} to {times[-1]:g} s; expected times from 0 to the duration, "
+            f"{duration:g} s"
+        )
+    if not (np.diff(times) > 0.0).all():
+        i = int(np.flatnonzero(~(np.diff(times) > 0.0))[0])
+        raise StateError(
+            f"save_at does not increase: entry {i} is {times[i]:g} s and entry {i + 1} is {times[i + 1]:g} s; expected "
+            "increasing times. Use np.unique(save_at)"
+        )
+    first, count = int(times[0] > 0.0), times.size
+    times = np.concatenate([[0.0] * first, times, [duration] * int(times[-1] < duration)])
+    return times, slice(first, first + count)
+
+
+def driver_and_settings(
+    method: str,
+    step: float | None,
+    rtol: float | None,
+    atol: float | None,
+    max_step: float | None,
+    max_steps: int,
+    times: np.ndarray,
+    dtype: np.dtype,
+) -> tuple[Callable[..., None], FixedStepSettings | ContactStepSettings | AdaptiveStepSettings]:
+    """Return the driver of a method of integration, and its settings. Raises StateError if they do not fit."""
+    if not isinstance(method, str) or method not in (*ADAPTIVE_STEP_METHODS, *FIXED_STEP_METHODS):
+        raise StateError(f'method is {method!r}; expected "rk45", "rosenbrock", "radau", "rk4", "implicit" or "moreau"')
+    if method in FIXED_STEP_METHODS:
+        if step is None:
+            raise StateError(f'step is None; method "{method}" needs the length of its steps in s, such as step=1e-3')
+        for name, setting in (("rtol", rtol), ("atol", atol), ("max_step", max_step)):
+            if setting is not None and (name, method) != ("atol", "moreau"):
+                raise StateError(
+                    f'{name} is {setting!r}, but method "{method}" has steps of fixed length and controls no error; '
+                    'expected None. Set step, or use method "rk45" or "rosenbrock"'
+                )
+        step = finite_number("step", step, StateError, above=0.0)
+        longest = (times[1:] - times[:-1]).max()
+        if longest > MAX_FIXED_STEPS * step:
+            raise StateError(
+                f"step is {step!r} s, which makes more than {MAX_FIXED_STEPS:.0e} steps between two saved times "
+                f"{longest:g} s apart; expected a longer step"
+            )
+        if method == "moreau":
+            default, smallest = CONTACT_TOLERANCE[dtype.name], float(np.finfo(dtype).eps)
+            tolerance = default if atol is None else finite_number("atol", atol, StateError, least=smallest)
+            return moreau_steps, ContactStepSettings(
+                FIXED_STEP_METHODS[method], step, tolerance, PENETRATION_TOLERANCE[dtype.name]
+            )
+        return fixed_steps, FixedStepSettings(FIXED_STEP_METHODS[method], step)
+    if step is not None:
+        raise StateError(
+            f'step is {step!r}, but method "{method}" chooses the length of its steps; expected None. Set rtol and '
+            'atol, or use method "rk4" or "implicit"'
+        )
+    max_steps = whole_number("max_steps", max_steps, StateError, least=1, most=MAX_ADAPTIVE_STEPS)
+    longest = math.inf if max_step is None else finite_number("max_step", max_step, StateError, above=0.0)
+    rtol, atol = _tolerances(rtol, atol, dtype)
+    smallest, largest = TOLERANCES_OF_SIGNALS
+    of_signals = min(largest, max(smallest, TOLERANCE_OF_SIGNALS * rtol))
+    tolerances = Tolerances(rtol, atol, max_steps, longest, of_signals)
+    return ADAPTIVE_STEP_METHODS[method], AdaptiveStepSettings(_tableau(method, tolerances, dtype), tolerances)
+
+
+def _tableau(
+    method: str, tolerances: Tolerances, dtype: np.dtype
+) -> tableaus.Tableau | tableaus.RosenbrockTableau | RadauTableau:
+    """Return the coefficients of an adaptive method."""
+    if method == "radau":
+        # with an absolute tolerance alone, it counts as the relative one of states of size 1
+        return radau_tableau(max(tolerances.rtol, min(tolerances.atol, 1.0)), float(np.finfo(dtype).eps))
+    return tableaus.DORMAND_PRINCE if method == "rk45" else tableaus.RODAS5P
+
+
+def refuse_contacts(forces: Sequence[Any], method: str) -> None:
+    """Refuse dry friction, hard stops and contacts if the method does not support them."""
+    for force in forces if isinstance(forces, (list, tuple)) else ():
+        if is_contact(force) and method not in CONTACT_METHODS:
+            supported = " or ".join(f'"{name}"' for name in CONTACT_METHODS)
+            raise StateError(
+                f'forces contains {label_of_contact(force)}, which method "{method}" does not support; expected method '
+                f"{supported}. PassiveForces has regularised friction and elastic stops for all methods"
+            )
+
+
+def refuse_events(events: Sequence[Any], method: str) -> None:
+    """Refuse events if the method does not locate them."""
+    if method == "radau" and len(events) > 0:
+        raise StateError(
+            'events is not empty, but method "radau" does not compute accurate states within its steps, which events '
+            'need; expected no events. Use method "rosenbrock"'
+        )
+
+
+def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tuple[float, float]:
+    """Return tolerances that the step control can keep in this precision."""
+    rtol = DEFAULT_RTOL[dtype.name] if rtol is None else finite_number("rtol", rtol, StateError, least=0.0)
+    atol = DEFAULT_ATOL[dtype.name] if atol is None else finite_number("atol", atol, StateError, above=0.0)
+    # where a component of the state passes zero, a relative tolerance alone allows no error at all
+    smallest = SMALLEST_ATOL[dtype.name]
+    if rtol >= 1.0 or atol < smallest:
+        raise StateError(
+            f"rtol is {rtol!r} and atol is {atol!r}; expected rtol below 1, and atol of at least {smallest:g} in "
+            f"{dtype.name}"
+        )
+    round_off = float(np.finfo(dtype).eps)
+    if 0.0 < rtol < round_off:
+        raise StateError(
+            f"rtol is {rtol!r}, below the round-off of {dtype.name}, which no step can reach; expected at least "
+            f"{round_off:.2g}, or 0 for an absolute tolerance"
+        )
+    return rtol, atol

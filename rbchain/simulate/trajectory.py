@@ -1,0 +1,551 @@
+"""Trajectory: the result of `simulate`, with the saved states and the status of each sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.contacts import NAMES_OF_CONTACTS, ImpactRecord, StickingRecord, is_contact
+from ..acting.events import EventRecord
+from ..acting.saved_wrenches import elastic_energy, wrenches_on_bodies
+from ..acting.wrenches import Current, Force
+from ..common.lock_free import cached_property
+from ..common.misspelt import SuggestsAttributes
+from ..common.whole_files import whole_file
+from ..errors import StateError, Status
+from ..model.arguments import check_sample_index
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pandas
+    import xarray
+    from matplotlib.figure import Figure
+
+    from ..facade.model import Model
+    from ..view.viewer import Viewer
+    from .dense_output import DenseOutput
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory(SuggestsAttributes):
+    """The motions of a batch of samples.
+
+    Attributes
+    ----------
+    t : (times,) array, s
+        Saved times.
+    q, qd : (..., times, nq), (..., times, nv) arrays
+        Positions and velocities at these times; NaN after the end of a sample that ended early.
+    status : (...) array of int
+        Status of each sample, as the integer of a `Status`. For example, `motion.status == rb.Status.DONE`.
+    end_time, end_q, end_qd : (...), (..., nq), (..., nv) arrays
+        Last valid time and state of each sample, also if the sample failed.
+    steps, rejections, evaluations : (...) arrays of int
+        Accepted steps, rejected ones, and evaluations of the dynamics.
+    events : tuple of EventRecord
+        Occurrences of each event.
+    model : Model
+        The simulated model.
+    forces : tuple
+        The wrenches, springs, bushings and current of the simulation.
+    exceptions : dict
+        For each sample whose user function raised an exception: the function, the exception and the time, as text. The
+        key is the index of the sample in the batch, a tuple. Contains at most the first thousand such samples.
+    is_stiff : (...) array of bool
+        Samples whose step size was limited by stability and not by the tolerances, as "rk45" detects it. The method
+        "rosenbrock" takes fewer steps for these.
+    contact_forces : (..., times, contacts, 3) array, N
+        Forces of the contacts on their bodies in world axes, in the order of the `SphereContact` and
+        `SphereSphereContact` objects in `forces`. Of two spheres: on `body_b`.
+        With the method "moreau", they are the mean over the step that ends at the time; at the first time, over the
+        step that starts there. An impact adds its impulse divided by the length of the step. With "rk45" and
+        "rosenbrock", they are the forces at the time, without the impulses of impacts.
+    impacts : tuple of ImpactRecord
+        Impacts of each `HardStops`, `SphereContact` and `SphereSphereContact`, in the order of `forces`.
+    sticking : tuple of StickingRecord
+        Intervals in which each `DryFriction`, `SphereContact` and `SphereSphereContact` with friction sticks, in the
+        order of `forces`.
+    contact_residual : (...) array, m/s or rad/s
+        Largest residual of the equations of dry friction, stops and contacts over the motion of each sample.
+    contact_tolerance : float, m/s or rad/s
+        Tolerance of these equations in the method "moreau"; infinite for other methods.
+    sensitivities : dict
+        Derivatives of the states at the saved times, {name: (..., times, 2 nv, ...) array}, for the names in the
+        argument `sensitivities` of `simulate`. The rows are the positions on the tangent space, in the directions of
+        the velocities as in `Model.difference`, then the velocities. The last axes are those of the field: (nv,) for
+        "q", "qd", "tau", joints and gains, (n_bodies,) for "mass", (n_bodies, 3) for "cg" and (n_bodies, 3, 3) for
+        "inertia". NaN after the end of a sample that ended early.
+    dense_output : DenseOutput, optional
+        The accepted steps, if `simulate` was asked to keep them. Measures of studies use them.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    status: np.ndarray
+    steps: np.ndarray
+    rejections: np.ndarray
+    evaluations: np.ndarray
+    events: tuple[EventRecord, ...] = ()
+    model: Model = None  # type: ignore[assignment]
+    forces: tuple[Force, ...] = ()
+    end_time: np.ndarray = None  # type: ignore[assignment]
+    end_q: np.ndarray = None  # type: ignore[assignment]
+    end_qd: np.ndarray = None  # type: ignore[assignment]
+    exceptions: dict[tuple[int, ...], str] = field(default_factory=dict)
+    is_stiff: np.ndarray = None  # type: ignore[assignment]
+    contact_forces: np.ndarray = None  # type: ignore[assignment]
+    impacts: tuple[ImpactRecord, ...] = ()
+    sticking: tuple[StickingRecord, ...] = ()
+    contact_residual: np.ndarray = None  # type: ignore[assignment]
+    contact_tolerance: float = math.inf
+    sensitivities: dict[str, np.ndarray] = field(default_factory=dict)
+    dense_output: DenseOutput | None = None
+    _energy_error: np.ndarray | None = None
+    _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        """Fill the end states with NaN if they are not given; by default, no sample is stiff."""
+        if self.is_stiff is None:
+            object.__setattr__(self, "is_stiff", np.zeros(self.status.shape, bool))
+        shape = self.status.shape
+        if self.contact_forces is None:
+            object.__setattr__(self, "contact_forces", np.zeros((*self.q.shape[:-1], 0, 3), self.q.dtype))
+        if self.contact_residual is None:
+            object.__setattr__(self, "contact_residual", np.zeros(shape))
+        for name, numbers in (("end_time", ()), ("end_q", self.q.shape[-1:]), ("end_qd", self.qd.shape[-1:])):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full((*shape, *numbers), np.nan))
+
+    @cached_property
+    def tau(self) -> np.ndarray:
+        """Actuator forces at the saved times, (..., times, nv), N m or N; also those that prescribed motions need.
+
+        The forces of prescribed motions are NaN if the simulation has dry friction, hard stops or contacts.
+        """
+        return self._tau_and_qdd[..., : self.qd.shape[-1]]
+
+    @cached_property
+    def qdd(self) -> np.ndarray:
+        """Accelerations at the saved times, (..., times, nv), rad/s^2 or m/s^2.
+
+        Raises StateError if the simulation has dry friction, hard stops or contacts, because accelerations jump in
+        impacts.
+        """
+        self._refuse_contacts("qdd")
+        return self._tau_and_qdd[..., self.qd.shape[-1] :]
+
+    @cached_property
+    def reactions(self) -> np.ndarray:
+        """Forces and moments that the joints transmit at the saved times, (..., times, n, 6), N and N m.
+
+        They are the results of `Model.joint_reactions`, with the wrenches, springs and bushings of the simulation.
+        Raises StateError if the simulation has drag, a current, dry friction, hard stops or contacts, because the
+        trajectory does not contain these forces.
+
+        Examples
+        --------
+        A bob of 1 kg starts from rest in the horizontal position. The force in its bearing is zero at first, and three
+        times the weight at the bottom:
+
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder(gravity=(0, -10, 0))
+        >>> builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, cg=(1, 0, 0)))
+        >>> bottom = rb.Event("bob", value=-3.14159265 / 2, stop=True)
+        >>> motion = builder.build().simulate([[0.0]], [[0.0]], 2.0, events=[bottom], save_at=201)
+        >>> force = motion.reactions[0, :, 0, 0]  # along the rod
+        >>> bool(abs(force[0]) < 1e-12), round(float(force[~(force != force)].min()), 1)
+        (True, -30.0)
+        """
+        model = self.model
+        self._refuse_contacts("reactions")
+        if any(isinstance(force, Current) for force in self.forces) or model.kernel_model.has_drag:
+            raise StateError(
+                "reactions are not available in water with drag or a current; expected a model without drag, and no "
+                "Current in forces"
+            )
+        wrenches = None
+        if self.forces:
+            wrenches = wrenches_on_bodies(model, self.forces, self.q, self.qd, self.t).astype(self.q.dtype)
+        return model.joint_reactions(self.q, self.qd, self.qdd, wrenches, tau=self.joint_forces)
+
+    def _refuse_contacts(self, what: str) -> None:
+        """Refuse a quantity that needs the forces of contacts at each time."""
+        if any(is_contact(force) for force in self.forces):
+            raise StateError(
+                f"{what} is not available with {NAMES_OF_CONTACTS}, because accelerations jump in "
+                "impacts; expected a simulation without them. Use qd and contact_forces"
+            )
+
+    @property
+    def joint_forces(self) -> np.ndarray | None:
+        """Actuator and passive forces that `Model.joint_reactions` needs; None for an open chain."""
+        if not self.model.constraint_names:
+            return None
+        return self.tau + self.model.passive_forces(self.q, self.qd)
+
+    @cached_property
+    def elastic_energy(self) -> np.ndarray:
+        """Elastic energy at the saved times, (..., times), J.
+
+        It is that of joint springs and elastic stops (`PassiveForces`), and of springs and bushings between bodies.
+        `Model.energy` computes the kinetic energy, and the potential energy of gravity.
+        """
+        return elastic_energy(self.model, self.forces, self.q, self.qd)
+
+    @property
+    def has_energy_error(self) -> bool:
+        """Whether `energy_error` was requested."""
+        return self._energy_error is not None
+
+    @property
+    def energy_error(self) -> np.ndarray:
+        """Energy that the method has gained since the start, at the saved times, (..., times), J; negative for a loss.
+
+        The change of the kinetic, potential and elastic energy since the start, minus the work of all other forces:
+        drives, passive damping and friction, wrenches, dampers, water, contacts, impacts and constraints. It is zero
+        for an exact motion. NaN after the end of a sample that ended early.
+
+        Only `simulate(..., energy_error=True)` integrates the work with the motion. Without it, raises StateError.
+
+        Notes
+        -----
+        The work of a step is the quadrature of the power along the dense output of the method, so the error has the
+        order of the method. Projections onto constraints and corrections of positions are errors. Impulses work with
+        the mean of the velocities before and after them, which is the energy that an impact really loses.
+
+        Examples
+        --------
+        A pendulum with damping swings for 5 s. The implicit method loses energy that damping does not explain:
+
+        >>> import rbchain as rb
+        >>> builder = rb.ModelBuilder(gravity=(0, -10, 0))
+        >>> builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, cg=(1, 0, 0)),
+        ...                  passive=rb.PassiveForces(damping=0.1))
+        >>> pendulum = builder.build()
+        >>> exact = pendulum.simulate([0.0], [0.0], 5.0, energy_error=True)
+        >>> coarse = pendulum.simulate([0.0], [0.0], 5.0, method="implicit", step=1e-2, energy_error=True)
+        >>> bool(abs(exact.energy_error[-1]) < 1e-6), round(float(coarse.energy_error[-1]), 4)
+        (True, -0.0433)
+        """
+        if self._energy_error is None:
+            raise StateError(
+                "energy_error is not known, because the simulation did not integrate the work of forces; expected a "
+                "motion from simulate(..., energy_error=True)"
+            )
+        return self._energy_error
+
+    def without_energy_error(self) -> Trajectory:
+        """Return the motion without `energy_error`, which is known at the saved times only."""
+        return replace(self, _energy_error=None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return a state for pickle, with forces and accelerations instead of the function that computes them.
+
+        That function holds addresses of compiled code, which another process does not have. So does the dense output.
+        """
+        state = {name: value for name, value in self.__dict__.items() if name not in ("tau", "qdd")}
+        return {
+            **state,
+            **({} if self._compute_tau_and_qdd is None else {"_tau_and_qdd": self._tau_and_qdd}),
+            "_compute_tau_and_qdd": None,
+            "dense_output": None,
+        }
+
+    @property
+    def _knows_tau_and_qdd(self) -> bool:
+        """Whether actuator forces and accelerations are known or can be computed."""
+        return self._compute_tau_and_qdd is not None or "_tau_and_qdd" in self.__dict__
+
+    @cached_property
+    def _tau_and_qdd(self) -> np.ndarray:
+        """Actuator forces and accelerations, (..., times, 2 nv), computed for all samples when first read."""
+        if self._compute_tau_and_qdd is None:
+            raise StateError("this trajectory does not record its drives; only trajectories returned by simulate() do")
+        return self._compute_tau_and_qdd()
+
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Trajectory:
+        """Return the motion of one sample, by its index in the batch: an int, or a tuple of int.
+
+        Raises StateError if the batch has no such sample.
+        """
+        check_sample_index(i, self.status.shape)
+        events = tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events)
+        status, steps, rejections, evaluations = (
+            x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
+        )
+        compute = (lambda: self._tau_and_qdd[i]) if self._knows_tau_and_qdd else None
+        forces = tuple(force.of_sample(i, self.status.shape) for force in self.forces)
+        of: dict[Any, Any] = dict(zip(self.forces, forces, strict=True))
+        index = tuple(
+            int(k) % size for k, size in zip(i if isinstance(i, tuple) else (i,), self.status.shape, strict=False)
+        )
+        exceptions = {
+            at[len(index) :]: exception for at, exception in self.exceptions.items() if at[: len(index)] == index
+        }
+        return Trajectory(
+            self.t if self.t.ndim == 1 else self.t[i],
+            self.q[i],
+            self.qd[i],
+            status,
+            steps,
+            rejections,
+            evaluations,
+            events,
+            self.model.of_sample(i),
+            forces,
+            self.end_time[i],
+            self.end_q[i],
+            self.end_qd[i],
+            exceptions,
+            self.is_stiff[i],
+            self.contact_forces[i],
+            tuple(ImpactRecord(of[e.force], e.count[i], e.t[i], e.impulse[i]) for e in self.impacts),
+            tuple(StickingRecord(of[e.force], e.count[i], e.start[i], e.end[i]) for e in self.sticking),
+            self.contact_residual[i],
+            self.contact_tolerance,
+            {name: x[i] for name, x in self.sensitivities.items()},
+            self._steps_of_sample(index),
+            None if self._energy_error is None else self._energy_error[i],
+            compute,
+        )
+
+    def at_times(self, indices: npt.ArrayLike) -> Trajectory:
+        """Return the motion at some of the saved times, by their indices (m,)."""
+        chosen = np.asarray(indices)
+        if np.array_equal(chosen, np.arange(self.t.size)):
+            return self
+        compute = (lambda: self._tau_and_qdd[..., chosen, :]) if self._knows_tau_and_qdd else None
+        return replace(
+            self,
+            t=self.t[chosen],
+            q=self.q[..., chosen, :],
+            qd=self.qd[..., chosen, :],
+            contact_forces=self.contact_forces[..., chosen, :, :],
+            sensitivities={name: np.take(x, chosen, self.status.ndim) for name, x in self.sensitivities.items()},
+            _energy_error=None if self._energy_error is None else self._energy_error[..., chosen],
+            _compute_tau_and_qdd=compute,
+        )
+
+    def _steps_of_sample(self, index: tuple[int, ...]) -> DenseOutput | None:
+        """Return the dense output of one sample; None without one, and for several samples."""
+        shape = self.status.shape
+        if self.dense_output is None or len(index) < len(shape):
+            return None
+        return self.dense_output.of_sample(int(np.ravel_multi_index(index, shape)), index)
+
+    def plot(self, what: str = "states", *, joints: Sequence[str] | None = None) -> Figure:
+        """Plot the motion as a matplotlib Figure (extra `plots`), which a notebook shows as the result of a cell.
+
+        Parameters
+        ----------
+        what : str
+            * "states": positions and velocities over time
+            * "energy": kinetic, potential and total energy, and the change of the total, or `energy_error` if the
+              motion has it. The potential energy includes the elastic energy.
+            * "phase": velocities against positions
+            * "steps": histograms of accepted steps, mean step size and rejected steps
+
+            More than 20 samples are drawn as their median and bands of quantiles; "phase" draws 20 of them.
+        joints : sequence of str, optional
+            Names of the joints that "states" and "phase" show. If not given, all joints are shown. If these have more
+            than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure says so.
+
+        Returns
+        -------
+        Figure
+
+        Raises
+        ------
+        StateError
+            If `what` is not one of these, or a name in `joints` is not that of a moving joint.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((50, 2)), np.zeros((50, 2)), 0.5, save_at=11)
+        >>> figure = motion.plot("energy")  # figure.savefig("energy.png") writes a file
+        >>> len(figure.axes)
+        4
+        >>> [axes.get_ylabel() for axes in motion.plot("states", joints=["link2"]).axes]
+        ['link2\\n(rad)', 'link2 rate\\n(rad/s)']
+        """
+        from ..view.plots import draw_motion
+
+        return draw_motion(self, what, joints)
+
+    def view(
+        self,
+        sample: int | tuple[int, ...] = 0,
+        *,
+        show: Sequence[str] = ("bodies", "ghosts", "trails"),
+        port: int = 8080,
+        host: str = "127.0.0.1",
+    ) -> Viewer:
+        """Play the motion in the browser (extra `view`).
+
+        Sliders move the joints by hand; the mouse moves the camera.
+
+        Parameters
+        ----------
+        sample : int or tuple
+            The sample to show in full; up to 30 others of the batch are drawn as ghosts.
+        show : sequence of str
+            Layers that are visible at first: "bodies", "ghosts", "trails" (of the outermost points), "frames",
+            "centers" (of mass), "ellipsoids" (of inertia) and "reactions" (forces in the joints). The page has a
+            checkbox for each layer.
+        port : int
+            The first port to try.
+        host : str
+            Address to listen on; "0.0.0.0" makes the page available to other machines.
+
+        Returns
+        -------
+        Viewer
+            Its attribute `url` is the address of the page, which exists until `close()`. In a script, `wait()` blocks
+            until Ctrl-C.
+        """
+        from ..view.viewer import Viewer
+
+        return Viewer(self.model, self, None, sample, show, host, port)
+
+    def film(
+        self,
+        path: str | Path,
+        sample: int | tuple[int, ...] = 0,
+        *,
+        show: Sequence[str] = ("bodies", "ghosts", "trails"),
+        fps: float = 30,
+        speed: float = 1.0,
+        size: tuple[int, int] = (800, 600),
+    ) -> list[Path]:
+        """Write the motion as a film (extra `view`).
+
+        Parameters
+        ----------
+        path : str or Path
+            The suffix selects the format: `.html` for a page that needs no server or network; `.gif` or `.mp4`; `.png`
+            for a picture of each frame, such as swing_0000.png for "swing.png".
+        sample, show
+            As for `view`.
+        fps, speed : float
+            Frames per second of the film, and seconds of the motion per second of the film.
+        size : (int, int)
+            Width and height in pixels; not used for `.html`.
+
+        Returns
+        -------
+        list of Path
+            The files written.
+
+        Warns
+        -----
+        UserWarning
+            If `show` contains "reactions" but they are not known, or if only the first and last states were saved.
+        """
+        from ..view.film import film
+
+        return film(self, path, sample, show, fps, speed, size)
+
+    def save(self, path: str | Path) -> None:
+        """Write the motion to a file that `rbchain.load_motion` reads.
+
+        The file contains the model, the forces, the records of events and contacts, and all other attributes of the
+        trajectory, bit for bit. It also contains `tau` and `qdd`, which are computed if they have not been read before.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends in `.npz`. An existing file is replaced. `numpy.load` can read the arrays of the file too.
+
+        Raises
+        ------
+        StateError
+            If the trajectory has no model.
+        FileFormatError
+            If the name does not end in `.npz`.
+
+        Notes
+        -----
+        The file does not contain the drives and events of the simulation, nor their functions. The actuator forces and
+        accelerations at the saved times, and the records of the events, replace them.
+        """
+        from ..io.motions import save_motion
+
+        save_motion(self, path, self._tau_and_qdd if self._knows_tau_and_qdd else None)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the motion as an xarray.Dataset, with names and units of the coordinates (extra `study`)."""
+        from .tables import dataset_of
+
+        return dataset_of(self)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the motion as a pandas.DataFrame with a row for each sample and time (extra `study`).
+
+        There is a column for each entry of q and of qd. The name of a velocity is "d " and the name of its coordinate.
+        """
+        from .tables import frame_of
+
+        return frame_of(self)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write `to_dataframe` to a Parquet file (extra `study`)."""
+        with whole_file(path) as partial:
+            self.to_dataframe().to_parquet(partial)
+
+    def __repr__(self) -> str:
+        return f"Trajectory({self.status.size} samples, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
+
+    @property
+    def success(self) -> bool:
+        """Whether every sample reached the end of the simulation, or an event that stops it."""
+        return bool(np.isin(self.status, [status for status in Status if status.success]).all())
+
+    @property
+    def message(self) -> str:
+        """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
+
+        Further lines say how many samples were stiff, and in how many the impulses of contacts missed their tolerance.
+        """
+        lines = []
+        for status in Status:
+            samples = np.flatnonzero(self.status.reshape(-1) == status)
+            if samples.size:
+                first = int(samples[0])
+                details = "" if status.success else self._where_it_failed(first, status)
+                lines.append(f"{samples.size} of {self.status.size}: {status.sentence}{details}")
+        stiff = np.count_nonzero(self.is_stiff)
+        if stiff:
+            lines.append(
+                f"{stiff} of {self.status.size}: The system is stiff: stability, and not the tolerances, limits the "
+                'step size. Use method="rosenbrock".'
+            )
+        missed = np.count_nonzero(self.contact_residual > self.contact_tolerance)
+        if missed:
+            lines.append(
+                f"{missed} of {self.status.size}: The impulses of friction and contacts missed their tolerance, "
+                f"{self.contact_tolerance:g}. The largest residual is {np.nanmax(self.contact_residual):.1e} m/s or "
+                "rad/s. Use a shorter step, or a larger atol if this residual is acceptable."
+            )
+        return "\n".join(lines)
+
+    def _where_it_failed(self, sample: int, status: Status) -> str:
+        """Return a sentence with the time that a failed sample reached, or the exception of its user function."""
+        index = sample_index(sample, self.status.shape)
+        who = "" if not index else f" Sample {index[0] if len(index) == 1 else index}"
+        if status is Status.USER_FUNCTION_FAILED and index in self.exceptions:
+            return f"{who}: {self.exceptions[index]}." if who else f" {self.exceptions[index]}."
+        return f"{who or ' It'} reached {float(self.end_time[index]):.6g} s."
+
+
+def sample_index(sample: int, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the index in the batch of the sample with this number."""
+    return tuple(int(k) for k in np.unravel_index(sample, batch)) if batch else ()

@@ -1,0 +1,216 @@
+"""Plots of motions, drawn by matplotlib."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..common.misspelt import did_you_mean
+from ..common.progress import progress
+from ..errors import StateError, Status
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+    from ..simulate.trajectory import Trajectory
+    from .figure import Figure
+
+MAX_LINES = 20  # samples drawn one by one; more are drawn as bands of quantiles
+MAX_ROWS = 20  # of plots of states, if the caller does not select joints
+MAX_PHASE_PLOTS = 12  # the same for phase plots
+BANDS = ((0.05, 0.95), (0.25, 0.75))
+COLOUR = "#1f5a99"
+OF_JOINTS = ("states", "phase")
+
+
+def draw_motion(motion: Trajectory, what: str, joints: Sequence[str] | None) -> Figure:
+    """Figure of a motion: see `Trajectory.plot`."""
+    drawings: dict[str, Any] = {"states": _states, "energy": _energy, "phase": _phase, "steps": _steps}
+    if what not in drawings:
+        raise StateError(f"what is {what!r}; expected one of {', '.join(drawings)}")
+    if joints is not None and what not in OF_JOINTS:
+        raise StateError(f"joints is {joints!r}, but {what!r} is not drawn by joint; expected None")
+    if what != "steps":
+        warn_of_few_times(motion)
+    with progress(f"Drawing the {what} of {motion.model.name}"):
+        if what in OF_JOINTS:
+            most = MAX_ROWS if what == "states" else MAX_PHASE_PLOTS
+            selection = selected_joints(motion.model, joints, most)
+            figure = drawings[what](motion, selection)
+            if selection.left_out:
+                figure.suptitle(f"{selection.note} motion.plot({what!r}, joints=[...])", fontsize=9)
+            return figure
+        return drawings[what](motion)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Entries of q and of qd of the joints that a plot shows."""
+
+    positions: list[int]
+    velocities: list[int]
+    shown: int
+    left_out: int
+
+    @property
+    def note(self) -> str:
+        """What the plot shows and how to change it."""
+        return f"{self.shown} of {self.shown + self.left_out} joints, evenly spaced. To select joints:"
+
+
+def selected_joints(model: Model, joints: Sequence[str] | None, most: int) -> Selection:
+    """Select the joints with these names.
+
+    If there are none, select all moving joints, or evenly spaced ones that have at most `most` degrees of freedom.
+    Raises StateError for names that are not those of moving joints.
+    """
+    first_q, first_v = [*model.position_index, model.nq], [*model.velocity_index, model.nv]
+    moving = [i for i in range(model.n_bodies) if first_v[i + 1] > first_v[i]]
+    if joints is None:
+        count = min(len(moving), most)
+        while True:
+            chosen = [moving[k] for k in np.unique(np.linspace(0, len(moving) - 1, count).round().astype(int))]
+            if count <= 1 or sum(first_v[i + 1] - first_v[i] for i in chosen) <= most:
+                break
+            count -= 1
+    else:
+        by_name = {model.joint_names[i]: i for i in moving}
+        unknown = [name for name in joints if name not in by_name]
+        if isinstance(joints, str) or unknown or not len(joints):
+            some = ", ".join(map(repr, list(by_name)[:6])) + (", ..." if len(by_name) > 6 else "")
+            suggestion = did_you_mean(unknown[0], by_name) if unknown and not isinstance(joints, str) else ""
+            raise StateError(f"joints is {joints!r}; expected a list of names of moving joints: {some}{suggestion}")
+        chosen = [by_name[name] for name in joints]
+    return Selection(
+        [k for i in chosen for k in range(first_q[i], first_q[i + 1])],
+        [k for i in chosen for k in range(first_v[i], first_v[i + 1])],
+        shown=len(chosen),
+        left_out=len(moving) - len(chosen) if joints is None else 0,
+    )
+
+
+def warn_of_few_times(motion: Trajectory) -> None:
+    """Warn if only the first and the last state of a motion were saved."""
+    if motion.t.size == 2 and motion.steps.max(initial=0) > 1:
+        problem = "the motion was saved at its beginning and end only, and is drawn as a straight line between them"
+        warnings.warn(f"{problem}: give simulate a save_at, such as save_at=101", stacklevel=4)
+
+
+def _grid(rows: int, columns: int, height: float = 2.2) -> tuple[Figure, np.ndarray]:
+    from .figure import Figure
+
+    figure = Figure(figsize=(min(4.2 * columns, 12.0), height * rows + 0.4), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False)
+    for axes in panels.ravel():
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, panels
+
+
+def _over_time(axes: Any, t: np.ndarray, values: np.ndarray) -> None:
+    """Draw values (samples, times): a line for each sample, or the median and bands of quantiles of many samples."""
+    if len(values) <= MAX_LINES:
+        axes.plot(t, values.T, color=COLOUR, linewidth=1.2, alpha=1.0 if len(values) == 1 else 0.6)
+        return
+    levels = sorted({0.5, *(level for band in BANDS for level in band)})
+    draw_quantile_bands(axes, t, levels, np.nanquantile(values, levels, axis=0))
+
+
+def draw_quantile_bands(axes: Any, t: np.ndarray, levels: Sequence[float], quantiles: np.ndarray) -> None:
+    """Draw the median and the bands between quantiles (levels, times)."""
+    of_level = dict(zip(levels, quantiles, strict=True))
+    for low, high in BANDS:
+        edges = of_level[low], of_level[high]
+        axes.fill_between(t, *edges, color=COLOUR, alpha=0.2, linewidth=0, label=f"{low:.0%} to {high:.0%}")
+    axes.plot(t, of_level[0.5], color=COLOUR, linewidth=1.5, label="median")
+
+
+def _flat(motion: Trajectory, values: np.ndarray) -> np.ndarray:
+    """Values (..., times, m) of a batch as (samples, times, m)."""
+    return values.reshape(motion.status.size, *values.shape[motion.status.ndim :])
+
+
+def _states(motion: Trajectory, selection: Selection) -> Figure:
+    """Draw positions on the left and velocities on the right."""
+    model, q, qd = motion.model, _flat(motion, motion.q), _flat(motion, motion.qd)
+    figure, panels = _grid(max(len(selection.positions), len(selection.velocities), 1), 2, height=1.6)
+    columns = (
+        (q, selection.positions, model.position_labels, model.position_units),
+        (qd, selection.velocities, model.velocity_labels, model.velocity_units),
+    )
+    for column, (values, entries, labels, units) in enumerate(columns):
+        for row, axes in enumerate(panels[:, column]):
+            if row >= len(entries):
+                axes.set_visible(False)
+                continue
+            entry = entries[row]
+            _over_time(axes, motion.t, values[:, :, entry])
+            rate = " rate" if column else ""
+            axes.set_ylabel(f"{labels[entry]}{rate}" + (f"\n({units[entry]})" if units[entry] != "1" else ""))
+        panels[min(len(entries), len(panels)) - 1, column].set_xlabel("t (s)")
+    if len(q) > MAX_LINES:
+        panels[0, 0].legend(frameon=False, fontsize=7)
+    return figure
+
+
+def _energy(motion: Trajectory) -> Figure:
+    """Draw kinetic, potential and total energy, and the error of the energy or, if it is not known, its change.
+
+    The potential energy includes the elastic energy.
+    """
+    kinetic, gravity = motion.model.energy(motion.q, motion.qd)
+    kinetic, potential = (_flat(motion, x) for x in (kinetic, gravity + motion.elastic_energy))
+    total = kinetic + potential
+    figure, panels = _grid(2, 2)
+    last = ("change of total energy", total - total[:, :1])
+    if motion.has_energy_error:
+        last = ("error of total energy", _flat(motion, motion.energy_error))
+    named = (
+        ("kinetic energy", kinetic),
+        ("potential energy", potential),
+        ("total energy", total),
+        last,
+    )
+    for axes, (name, values) in zip(panels.ravel(), named, strict=True):
+        _over_time(axes, motion.t, values)
+        axes.set(ylabel=f"{name} (J)", xlabel="t (s)")
+    if len(total) > MAX_LINES:
+        panels[0, 0].legend(frameon=False, fontsize=7)
+    return figure
+
+
+def _phase(motion: Trajectory, selection: Selection) -> Figure:
+    """Draw velocity against position, for all coordinates except those of quaternions."""
+    model, q, qd = motion.model, _flat(motion, motion.q), _flat(motion, motion.qd)
+    shown = set(selection.positions)
+    pairs = [pair for pair in model.coordinate_pairs if pair[0] in shown]
+    columns = min(3, max(1, len(pairs)))
+    figure, panels = _grid(max(1, -(-len(pairs) // columns)), columns, height=3.0)
+    for axes in panels.ravel()[len(pairs) :]:
+        axes.set_visible(False)
+    step = max(1, len(q) // MAX_LINES)
+    for axes, (i, j) in zip(panels.ravel(), pairs, strict=False):
+        axes.plot(q[::step, :, i].T, qd[::step, :, j].T, color=COLOUR, linewidth=0.9, alpha=0.6)
+        axes.plot(q[::step, 0, i], qd[::step, 0, j], ".", color=COLOUR)
+        axes.set(
+            xlabel=f"{model.position_labels[i]} ({model.position_units[i]})", ylabel=f"({model.velocity_units[j]})"
+        )
+    return figure
+
+
+def _steps(motion: Trajectory) -> Figure:
+    """Draw histograms of accepted steps, mean step size and rejected steps."""
+    duration = motion.t[-1] - motion.t[0]
+    numbers = {
+        "accepted steps": motion.steps.ravel(),
+        "mean step (s)": duration / np.maximum(motion.steps[motion.status == Status.DONE].ravel(), 1),
+        "rejected steps": motion.rejections.ravel(),
+    }
+    figure, panels = _grid(1, 3, height=3.0)
+    for axes, (name, values) in zip(panels[0], numbers.items(), strict=True):
+        whole = values.dtype.kind == "i" and values.size
+        axes.hist(values, bins=min(60, int(np.ptp(values)) + 1) if whole else 30, color=COLOUR)
+        axes.set(xlabel=name, ylabel="samples")
+    return figure
