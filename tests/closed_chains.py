@@ -159,6 +159,11 @@ def references():
     return json.loads((REFERENCES / "closed_loops.json").read_text(encoding="utf-8"))
 
 
+def as_batch(model, samples=1):
+    """The model as varied samples with equal numbers, so that tests without drives share a compiled simulation."""
+    return model.vary(mass=np.tile(model.mass, (samples, 1)))
+
+
 def benchmark(name):
     """A benchmark mechanism and its reference."""
     reference = references()[name]

@@ -86,6 +86,13 @@ def trees_with_states(chunk, count=TREES_PER_CHUNK):
 QUICK = (pytest.mark.plain_python, pytest.mark.quick)
 
 
+@pytest.fixture(
+    params=[pytest.param("plain", marks=pytest.mark.plain_python), pytest.param("compiled", marks=pytest.mark.slow)]
+)
+def plain_or_slow(request):
+    """Run a test in plain Python, and compiled with the slow tests, where it needs machine code that few tests need."""
+
+
 @pytest.fixture(params=[*MECHANISMS, pytest.param("every_joint_tree", marks=QUICK, id="quick")])
 def model(request):
     """Every mechanism in turn, and one with all types of joints in plain Python."""

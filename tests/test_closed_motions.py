@@ -6,7 +6,7 @@ import scipy.integrate
 
 import rbchain as rb
 
-from .closed_chains import benchmark, closed_chain, closed_state, four_bar
+from .closed_chains import as_batch, benchmark, closed_chain, closed_state, four_bar
 from .quantities import derivative
 from .test_constraints import andrews_spring, varied
 
@@ -19,11 +19,6 @@ def assert_closed(model, motion):
     assert np.abs(model.constraint_residual(motion.q)).max() < CLOSED
     rates = model.constraint_jacobian(motion.q) @ motion.qd[..., None]
     assert np.abs(rates).max() < CLOSED * (1 + np.abs(motion.qd).max())
-
-
-def as_batch(model):
-    """The model as one varied sample, so that tests without drives and forces share a compiled simulation."""
-    return model.vary(mass=model.mass[None])
 
 
 def total_energy(model, motion):

@@ -757,11 +757,12 @@ def test_impulses_of_redundant_contacts_reach_their_tolerance_and_do_not_depend_
     np.testing.assert_array_equal(motion.qd, backwards.qd[::-1])
 
 
-def test_impulses_of_contacts_that_slide_slowly_reach_their_tolerance():
+@pytest.mark.parametrize(("samples", "misses"), [(8, 1), pytest.param(32, 3, marks=pytest.mark.slow)])
+def test_impulses_of_contacts_that_slide_slowly_reach_their_tolerance(samples, misses):
     """The links slide at less than 1e-6 m/s before they come to rest. Rarely, a step does not reach the tolerance."""
     model, settings = links_on_a_floor()
-    q = np.random.default_rng(7).uniform(-0.05, 0.05, (32, 20))
+    q = np.random.default_rng(7).uniform(-0.05, 0.05, (samples, 20))
     q[:, 0] -= 0.1
-    residual = model.simulate(q, np.zeros((32, 20)), 1.0, **settings).contact_residual
-    assert np.sum(~(residual <= 1e-10)) <= 3
+    residual = model.simulate(q, np.zeros((samples, 20)), 1.0, **settings).contact_residual
+    assert np.sum(~(residual <= 1e-10)) <= misses
     assert residual.max() < 1e-4

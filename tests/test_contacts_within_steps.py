@@ -10,7 +10,8 @@ from scipy.optimize import brentq
 import rbchain as rb
 
 G = 9.81
-METHODS = ["rk45", "rosenbrock"]
+SLOW = pytest.mark.slow
+METHODS = ["rk45", pytest.param("rosenbrock", marks=SLOW)]  # which share the code that finds contacts
 
 
 def thrown_ball():
@@ -42,9 +43,12 @@ def first_zero(gap, duration, count):
     return brentq(gap, t[i - 1], t[i], xtol=1e-14)
 
 
-@pytest.mark.parametrize("method", ["rk45", pytest.param("rosenbrock", marks=pytest.mark.slow)])
-def test_ten_thousand_throws_hit_a_ball_at_the_time_of_the_closed_form(method):
-    rng, n = np.random.default_rng(1), 10000
+@pytest.mark.parametrize(
+    ("method", "n"),
+    [("rk45", 1_000), pytest.param("rk45", 10_000, marks=SLOW), pytest.param("rosenbrock", 10_000, marks=SLOW)],
+)
+def test_throws_hit_a_ball_at_the_time_of_the_closed_form(method, n):
+    rng = np.random.default_rng(1)
     duration, center = rng.uniform(0.2, 1.5, n), rng.normal(size=(n, 3))
     center *= (rng.uniform(1.0, 5.0, n) / np.linalg.norm(center, axis=1))[:, None]
     radius = rng.uniform(0.01, 0.3, n)
@@ -55,7 +59,7 @@ def test_ten_thousand_throws_hit_a_ball_at_the_time_of_the_closed_form(method):
     contact = rb.SphereSphereContact(None, "ball", center, (0, 0, 0), radius, 0.05, restitution=0.5)
     motion = thrown_ball().simulate(q0, qd0, 3.0, method=method, forces=[contact])
     exact = np.array([first_impact(center[i], radius[i] + 0.05, qd0[i, :3], 3.0) for i in range(n)])
-    assert motion.success and 8000 < np.isfinite(exact).sum() < n - 500
+    assert motion.success and 0.8 * n < np.isfinite(exact).sum() < 0.95 * n
     # times are located to 1e-12 s, and gaps to 1e-10 m: near a grazing throw, the time follows from its square root
     np.testing.assert_allclose(motion.impacts[0].t[:, 0], exact, rtol=0, atol=1e-7)
 
@@ -103,7 +107,7 @@ def test_a_pendulum_hits_a_ball_below_it_or_passes_above(method, clearance):
 
 
 @pytest.mark.plain_python
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_earliest_of_several_contacts_in_a_step_stops_the_ball(method, order):
     """Three thin obstacles in the path of a ball without gravity, at the times 1, 2 and 3 s."""

@@ -278,14 +278,14 @@ def simulated(system, duration, **settings):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_error_of_an_accurate_motion_is_small(system):
     """The work that rbchain integrates explains the change of the energy, for all forces."""
-    motion = simulated(system, 0.4, rtol=1e-9, atol=1e-11)
+    motion = simulated(system, 0.15, rtol=1e-9, atol=1e-11)
     assert_only_round_off(motion, 1e-7)
 
 
 @PLAIN
 @pytest.mark.parametrize("method", ["rosenbrock", "radau"])
 def test_stiff_methods_have_a_small_error(method):
-    assert_only_round_off(simulated("springs", 0.3, method=method), 1e-6)
+    assert_only_round_off(simulated("springs", 0.15, method=method), 1e-6)
 
 
 @PLAIN

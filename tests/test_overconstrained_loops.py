@@ -6,7 +6,7 @@ import scipy.integrate
 
 import rbchain as rb
 
-from .closed_chains import closed_chain
+from .closed_chains import as_batch, closed_chain
 
 plain = pytest.mark.plain_python
 HINGE = rb.Revolute((0, 0, 1))
@@ -57,11 +57,13 @@ def test_a_cardan_joint_turns_without_an_end():
     """The samples start with other speeds, so that they select their rows at other angles."""
     model, q, qd = cardan_joint()
     speeds = np.array([1.0, -1.0, 0.3, 2.0, 0.7])
-    motion = model.simulate(np.tile(q, (5, 1)), speeds[:, None] * qd, 1.0, save_at=21, rtol=1e-8, atol=1e-10)
+    motion = as_batch(model, 5).simulate(
+        np.tile(q, (5, 1)), speeds[:, None] * qd, 1.0, save_at=21, rtol=1e-8, atol=1e-10
+    )
     assert_closed(model, motion)
     assert_angles_of_a_cardan_joint(motion.q)
     assert energy_changes(model, motion) < 1e-6
-    alone = model.simulate(q[None], speeds[3] * qd[None], 1.0, save_at=21, rtol=1e-8, atol=1e-10)
+    alone = as_batch(model).simulate(q[None], speeds[3] * qd[None], 1.0, save_at=21, rtol=1e-8, atol=1e-10)
     np.testing.assert_array_equal(alone.q[0], motion.q[3])
 
 
@@ -144,7 +146,8 @@ def test_two_sliders_move_as_lagranges_equation():
     q, qd = scott_russell_state(0.3, 6.0)
     rate = lambda t, y: [y[1], scott_russell_acceleration(*y)]  # noqa: E731
     end = scipy.integrate.solve_ivp(rate, (0, 3), [0.3, 6.0], method="DOP853", rtol=1e-12, atol=1e-12).y[0, -1]
-    motion = model.simulate(np.tile(q, (2, 1)), np.tile(qd, (2, 1)), 3.0, save_at=31, rtol=1e-8, atol=1e-10)
+    start = np.tile(q, (2, 1)), np.tile(qd, (2, 1))
+    motion = as_batch(model, 2).simulate(*start, 3.0, save_at=31, rtol=1e-8, atol=1e-10)
     assert_closed(model, motion)
     np.testing.assert_allclose(motion.q[:, -1, 0], end, rtol=0, atol=1e-6)
 
@@ -184,7 +187,7 @@ def test_spinning_gates_are_valid_initial_states(place):
     for axis in AXES.values():
         model, q, n = gate(axis, place)
         states = np.tile(q, (5, 1)), np.concatenate([np.zeros((5, 3)), speeds[:, None] * n], -1)
-        motion = model.simulate(*states, 0.3, save_at=4, rtol=1e-8, atol=1e-10)
+        motion = as_batch(model, 5).simulate(*states, 0.3, save_at=4, rtol=1e-8, atol=1e-10)
         assert motion.success, motion.message
         turned = motion.q[..., 3:6] - (motion.q[..., 3:6] @ n)[..., None] * n
         np.testing.assert_allclose(turned, 0.0, atol=1e-9)

@@ -6,6 +6,8 @@ import pytest
 import rbchain as rb
 
 END = 2.0
+PLAIN = pytest.mark.plain_python
+EACH_WAY = pytest.mark.usefixtures("plain_or_slow")
 TIMES = {"none": None, "grid": 21, "uneven": np.array([1e-9, 0.1, 0.1 + 1e-12, 0.7, 1.3, 1.9999])}
 
 
@@ -37,7 +39,27 @@ def swinging(method: str, save_at: object) -> rb.Trajectory:
     return double_pendulum().simulate(q, np.zeros((3, 2)), END, method=method, save_at=save_at)
 
 
-CASES = [(swinging, "rk45"), (swinging, "radau"), (bouncing, "rk45"), (bouncing, "rosenbrock")]
+def vibrating(method: str, save_at: object) -> rb.Trajectory:
+    return oscillator(9.0).simulate([[1.0], [0.3]], [[0.0], [2.0]], END, method=method, save_at=save_at)
+
+
+def falling(method: str, save_at: object) -> rb.Trajectory:
+    """Balls fall on a floor along one axis."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(1.0))
+    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.9)
+    start = np.array([[0.6], [1.0]])
+    return builder.build().simulate(start, 0 * start, END, method=method, forces=[floor], save_at=save_at)
+
+
+CASES = [
+    (swinging, "rk45"),
+    (bouncing, "rk45"),
+    pytest.param(vibrating, "radau", marks=PLAIN),
+    pytest.param(falling, "rosenbrock", marks=PLAIN),
+    pytest.param(swinging, "radau", marks=pytest.mark.slow),
+    pytest.param(bouncing, "rosenbrock", marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize(("simulate", "method"), CASES, ids=lambda value: getattr(value, "__name__", value))
@@ -58,12 +80,14 @@ def test_saved_times_do_not_change_the_motion(simulate, method):
             assert grid.qd[:, i].tobytes() == uneven.qd[:, j].tobytes()
 
 
+@pytest.mark.slow
 def test_a_sample_is_saved_alike_alone_and_in_a_batch():
     together = swinging("radau", 21)
     alone = double_pendulum().simulate([[1.0, -0.5]], [[0.0, 0.0]], END, method="radau", save_at=21)
     assert alone.q[0].tobytes() == together.q[1].tobytes()
 
 
+@EACH_WAY
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-12])
 def test_saved_states_of_radau_are_as_accurate_as_the_steps(tolerance):
     """A vibration takes about 0.7 rad per step at 1e-12, where the polynomial of a step has errors of 1e-8."""
@@ -76,6 +100,7 @@ def test_saved_states_of_radau_are_as_accurate_as_the_steps(tolerance):
     assert error.max() < motion.steps[0] * tolerance
 
 
+@EACH_WAY
 def test_saved_states_of_radau_are_accurate_where_the_motion_is_stiff():
     """Overdamped: m q'' + c q' + k q = 0 from rest, with the eigenvalues -1 and -1e6."""
     slow, fast = -1.0, -1e6
@@ -84,6 +109,7 @@ def test_saved_states_of_radau_are_accurate_where_the_motion_is_stiff():
     np.testing.assert_allclose(motion.q[0, :, 0], exact, atol=1e-7)
 
 
+@EACH_WAY
 @pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
 def test_forces_and_rest_at_saved_times_are_those_of_the_state(method):
     """A block of 2 kg on a force 4 t N with friction: it holds until 12 N, then slides against 8 N."""
@@ -98,6 +124,7 @@ def test_forces_and_rest_at_saved_times_are_those_of_the_state(method):
     np.testing.assert_allclose(motion.qd[0, ~sticks, 0], (t[~sticks] ** 2 - 9.0) - 4.0 * (t[~sticks] - 3.0), atol=1e-7)
 
 
+@EACH_WAY
 @pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
 def test_contact_forces_at_saved_times_are_those_of_the_state(method):
     """A ball of 2 kg rests on a floor under a force of -4 t N, which jumps to 30 N upwards at 1.5 s."""

@@ -17,7 +17,6 @@ WAYS = (
     *("single state", "varied batch", "empty batch", "study in chunks", "resumed study", "saved and loaded"),
     *("pickled", "of_sample", "sensitivities", "plain Python"),
 )
-PART = 8  # every eighth accepted case runs with the test command, all others in `pytest -m slow`
 STUDIES = ("study in chunks", "resumed study")
 CONTACTS = ("DryFriction", "HardStops", "SphereContact", "SphereSphereContact")
 PRESCRIBED = ("PrescribedAcceleration", "PrescribedVelocity", "PrescribedPosition")
@@ -101,4 +100,17 @@ def covering_cases():
             chosen[-1].append(cases[best])
             is_new[ids[best]] = False
         covered |= set(number)
+    return chosen
+
+
+@cache
+def few_cases():
+    """Choose accepted cases that contain each value of each factor, by the same algorithm.
+
+    They run with the test command, all others in `pytest -m slow`.
+    """
+    missing, chosen = {(i, value) for i, values in enumerate(FACTORS) for value in values}, []
+    while missing:
+        chosen.append(max(covering_cases()[0], key=lambda case: len(missing & set(enumerate(case)))))
+        missing -= set(enumerate(chosen[-1]))
     return chosen

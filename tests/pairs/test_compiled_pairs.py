@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .cases import PART, covering_cases
+from .cases import few_cases
 from .running import SAMPLES, Setup
 from .test_pairs import bound_of_error
 
 ROOT = Path(__file__).parents[2]
-CASES = covering_cases()[0][::PART]
+CASES = few_cases()
 CHILD = """
 import sys
 import numpy as np

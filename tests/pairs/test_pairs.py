@@ -5,7 +5,7 @@ import pytest
 
 import rbchain as rb
 
-from .cases import CONTACTS, FIXED_STEPS, LOOPS, PART, PRESCRIBED, covering_cases, documented_refusals
+from .cases import CONTACTS, FIXED_STEPS, LOOPS, PRESCRIBED, covering_cases, documented_refusals, few_cases
 from .running import STEPS, WAYS_TO_RUN, Setup
 from .worlds import WORLDS, World
 
@@ -18,10 +18,8 @@ pytestmark = pytest.mark.plain_python
 
 def marked(cases):
     """Leave most cases to the slow tests."""
-    return [
-        pytest.param(case, id=str(case), marks=[] if i % PART == 0 else pytest.mark.slow)
-        for i, case in enumerate(cases)
-    ]
+    few = few_cases()
+    return [pytest.param(case, id=str(case), marks=[] if case in few else pytest.mark.slow) for case in cases]
 
 
 def other_method(case):
