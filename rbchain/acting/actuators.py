@@ -1,13 +1,32 @@
-"""Actuators: the lag and the torque-speed curve between the command of a joint's drives and its actuator force."""
+"""Actuators: the lag and the torque-speed curve between the command of a joint's drives and its actuator force.
+
+`flatten_actuators` turns them into arrays: time constants, and torque-speed curves as piecewise linear functions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import excerpt, real_array
+from ..core.control import actuators as rows
+from ..core.control import drives as drive_codes
+from ..core.tree.sampler_layout import CHANNEL_DOF, CHANNEL_GROUP, CHANNEL_ROWS, Samplers
+from ..errors import StateError
+from .coordinates import dof_index
+from .packing import SampleNumbers
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+LARGEST = np.finfo(float).max
+#: Kinds of drives whose force is constant between the instants of sampled controllers.
+HELD_KINDS = (drive_codes.KIND_NONE, drive_codes.KIND_HELD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,3 +96,140 @@ class Actuator(SuggestsAttributes):
 
 #: Fields of `Actuator` that can vary in a study.
 OF_ACTUATOR = ("time_constant", "stall_torque", "no_load_speed")
+
+
+def flatten_actuators(
+    model: Model,
+    actuators: Sequence[Actuator],
+    drives: np.ndarray,
+    samplers: Samplers | None,
+    has_user_forces: bool,
+    numbers: SampleNumbers,
+) -> np.ndarray | None:
+    """Flatten actuators, and add their numbers.
+
+    Parameters
+    ----------
+    model : Model
+    actuators : list of Actuator
+    drives : (DRIVE_ROWS, nv) array of int
+        The table of drives, in which sampled controllers are outputs that are held.
+    samplers : Samplers or None
+    has_user_forces : bool
+        Whether a user function adds joint forces continuously.
+    numbers : SampleNumbers
+
+    Returns
+    -------
+    codes : (ACTUATOR_ROWS, nv) array of int, or None
+        Rows as in `core.control.actuators`; None without actuators.
+    """
+    if not actuators:
+        return None
+    codes = np.full((rows.ACTUATOR_ROWS, model.nv), -1, np.int64)
+    codes[rows.ACTUATOR_POINTS] = 0
+    taken: set[int] = set()
+    for actuator in actuators:
+        what = f"Actuator of joint {actuator.joint!r}"
+        i = dof_index(model, what, actuator.joint, actuator.dof)
+        kind = drives[drive_codes.DRIVE_KIND, i]
+        if i in taken:
+            raise StateError(
+                f"{what}: degree of freedom {actuator.dof} of this joint already has an Actuator; expected at most one"
+            )
+        taken.add(i)
+        if kind in drive_codes.PRESCRIBED_KINDS:
+            raise StateError(
+                f"{what}: a drive prescribes the motion of this joint, so an Actuator cannot limit its torque; "
+                "expected a drive with a force. Use PID or PrescribedForce, or remove the Actuator"
+            )
+        if kind != drive_codes.KIND_NONE:
+            codes[rows.ACTUATOR_LIMIT, i] = drives[drive_codes.DRIVE_GAINS, i] + drive_codes.GAIN_LIMIT
+        column = numbers.add(f"{what}: time_constant", actuator.time_constant, 0.0, LARGEST)
+        if (numbers.columns[column] > 0.0).any():
+            _refuse_continuous_commands(what, i, kind, samplers, has_user_forces)
+            codes[rows.ACTUATOR_TIME_CONSTANT, i] = column
+        codes[[rows.ACTUATOR_CURVE, rows.ACTUATOR_POINTS], i] = _add_curve(what, actuator, numbers)
+    return codes
+
+
+def _refuse_continuous_commands(what: str, i: int, kind: int, samplers: Samplers | None, has_user_forces: bool) -> None:
+    """Refuse a lag of a command that is not constant between the instants of a sampled controller."""
+    channels = np.zeros((CHANNEL_ROWS, 0)) if samplers is None else samplers.channels
+    acts = (channels[CHANNEL_DOF] == i) & (channels[CHANNEL_GROUP] >= 0)
+    if kind not in HELD_KINDS or not acts.any():
+        raise StateError(
+            f"{what}: it has a time_constant, but no drive of this joint is a digital controller; expected a command "
+            "that is constant between instants. Put the drive into Sampled(..., period=1e-3), or remove time_constant"
+        )
+    if has_user_forces:
+        raise StateError(
+            f"{what}: it has a time_constant, but UserForces adds forces that change between instants; expected a "
+            "command that is constant between instants. Put UserForces into Sampled(..., period=1e-3)"
+        )
+
+
+def _add_curve(what: str, actuator: Actuator, numbers: SampleNumbers) -> tuple[int, int]:
+    """Add the numbers of a torque-speed curve. Return the first column, and the number of points; (-1, 0) without one.
+
+    The columns are F of the first point, its velocity, the slope after it, the velocity of the second point, and so on.
+    """
+    stall = numbers.for_each_sample(f"{what}: stall_torque", actuator.stall_torque)
+    speed = numbers.for_each_sample(f"{what}: no_load_speed", actuator.no_load_speed)
+    if actuator.torque_speed is not None:
+        if np.isfinite(stall).any() or np.isfinite(speed).any():
+            raise StateError(
+                f"{what}: it has a torque_speed curve and also a stall_torque or a no_load_speed; expected one of them"
+            )
+        points = _checked_points(what, actuator, numbers.batch)
+    else:
+        if not ((stall >= 0.0).all() and (speed > 0.0).all()):
+            raise StateError(
+                f"{what}: stall_torque is {excerpt(stall.tolist())} and no_load_speed is {excerpt(speed.tolist())}; "
+                "expected a torque of at least 0 and a speed above 0"
+            )
+        if (np.isinf(stall) & np.isfinite(speed)).any():
+            raise StateError(f"{what}: it has a no_load_speed, but no stall_torque; expected both")
+        if np.isinf(stall).all():
+            return -1, 0
+        start, end = np.minimum(stall, LARGEST), np.where(np.isinf(speed), np.minimum(stall, LARGEST), 0.0)
+        numbers_of_points = np.broadcast_arrays(0.0, start, np.minimum(speed, LARGEST), end)
+        points = np.stack(numbers_of_points, -1).reshape(*numbers_of_points[0].shape, 2, 2)
+    velocities, torques = points[..., 0], points[..., 1]
+    slopes = np.diff(torques) / np.diff(velocities)
+    first = numbers.add(f"{what}: torque_speed", torques[..., 0])
+    for p in range(points.shape[-2]):
+        numbers.add(f"{what}: torque_speed", velocities[..., p])
+        numbers.add(f"{what}: torque_speed", slopes[..., p] if p < slopes.shape[-1] else 0.0)
+    return first, points.shape[-2]
+
+
+def _checked_points(what: str, actuator: Actuator, batch: tuple[int, ...]) -> np.ndarray:
+    """Return the points (..., m, 2) of a torque-speed curve. Raises a StateError if they are invalid."""
+    points = real_array(f"{what}: torque_speed", actuator.torque_speed, StateError)
+    fits = points.ndim >= 2 and points.shape[-1] == 2 and points.shape[:-2] in ((), batch) and points.size > 0
+    if not fits:
+        of_samples = f" or {(*batch, 'm', 2)}".replace("'", "") if batch else ""
+        raise StateError(
+            f"{what}: torque_speed has shape {points.shape}; expected (m, 2){of_samples}, with a velocity and a torque "
+            "in each row"
+        )
+    if not np.isfinite(points).all():
+        raise StateError(f"{what}: torque_speed is {excerpt(points.tolist())}; expected finite numbers")
+    if (np.diff(points[..., 0]) <= 0.0).any():
+        raise StateError(
+            f"{what}: torque_speed has the velocities {excerpt(points[..., 0].tolist())}; expected increasing numbers"
+        )
+    has_negative = (points[..., 1] < 0.0).any(-1)
+    for curve in points[has_negative]:
+        v = np.concatenate([curve[:, 0], -curve[:, 0]])
+        least, largest = (np.interp(sign * v, *curve.T) for sign in (-1.0, 1.0))
+        crossed = largest + least < 0.0
+        if crossed.any():
+            at = v[np.argmax(crossed)]
+            raise StateError(
+                f"{what}: at the velocity {at:g}, torque_speed allows torques from {-least[np.argmax(crossed)]:g} to "
+                f"{largest[np.argmax(crossed)]:g}; expected a range that is not empty. Add points at negative "
+                "velocities, where the motor brakes"
+            )
+    return points

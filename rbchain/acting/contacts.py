@@ -1,128 +1,41 @@
-"""Dry friction, hard stops, contact with planes and between spheres, and their records.
+"""Contact with planes and between spheres, and the records of contacts, dry friction and hard stops.
 
-`flatten_contacts` turns them into arrays.
+`flatten_contacts` turns all of them into arrays.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import SupportsIndex, TypeGuard
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes
-from .packing import value_of_sample
+from ..common.real_arrays import excerpt, real_array
+from ..core.contacts import contact_layout as layout
+from ..core.sample.records import ContactRecords
+from ..errors import StateError
+from ..model.pose import normalized
+from .between_bodies import bodies_at_ends
+from .friction_and_stops import (
+    LARGEST,
+    DryFriction,
+    HardStops,
+    dof_of_force,
+    flatten_friction,
+    flatten_stops,
+    restitution_of,
+)
+from .packing import SampleNumbers, value_of_sample
 
+if TYPE_CHECKING:
+    from ..facade.model import Model
 
-@dataclass(frozen=True, eq=False)
-class DryFriction(SuggestsAttributes):
-    """Coulomb friction of a joint that sticks: below the static friction, the velocity is exactly zero.
-
-    While the joint slides, the friction force is `kinetic`, against the motion. While it sticks, the force balances the
-    other forces. The joint starts to slide if the balancing force would exceed `static`.
-
-    Parameters
-    ----------
-    joint : str
-        Name of the joint.
-    kinetic : float or (...) array, N m or N
-        Friction of the sliding joint, at least 0. An array has one value for each sample, here and in the other
-        parameters.
-    static : float or (...) array, N m or N
-        Largest friction of the sticking joint, at least `kinetic`, which is the default.
-    kinetic_backward, static_backward : float or (...) array, N m or N
-        Friction that resists motion in the negative direction. The defaults are `kinetic` and `static`.
-    dof : int
-        Degree of freedom of the joint, counted from 0. Required if the joint has several.
-    max_records : int
-        rbchain records the first `max_records` intervals in which the joint sticks, and counts the rest.
-
-    Notes
-    -----
-    A joint cannot also have the regularised friction of `PassiveForces`. Only some methods of `simulate` support dry
-    friction; see there.
-
-    Examples
-    --------
-    A block of 1 kg slides with 2 m/s against a friction of 4 N. It stops after 0.5 s and 0.5 m:
-
-    >>> import rbchain as rb
-    >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
-    >>> builder.add_body("block", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
-    >>> friction = rb.DryFriction("block", kinetic=4.0)
-    >>> motion = builder.build().simulate([[0.0]], [[2.0]], 1.0, method="moreau", step=0.01, forces=[friction])
-    >>> motion.q[0, -1].round(6).tolist(), motion.qd[0, -1].tolist()
-    ([0.5], [0.0])
-    """
-
-    joint: str
-    kinetic: npt.ArrayLike
-    static: npt.ArrayLike | None = None
-    kinetic_backward: npt.ArrayLike | None = None
-    static_backward: npt.ArrayLike | None = None
-    dof: int | None = None
-    max_records: int = 16
-
-    def with_defaults(self) -> DryFriction:
-        """Return the friction with all numbers that are not given."""
-        static = self.kinetic if self.static is None else self.static
-        backward = self.kinetic if self.kinetic_backward is None else self.kinetic_backward
-        static_backward = self.static_backward
-        if static_backward is None:
-            static_backward = static if self.kinetic_backward is None else self.kinetic_backward
-        return replace(self, static=static, kinetic_backward=backward, static_backward=static_backward)
-
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> DryFriction:
-        """Return the friction of one sample of a batch."""
-        static, kinetic_backward, static_backward = (
-            None if value is None else value_of_sample(value, i, batch_shape)
-            for value in (self.static, self.kinetic_backward, self.static_backward)
-        )
-        kinetic = value_of_sample(self.kinetic, i, batch_shape)
-        return DryFriction(self.joint, kinetic, static, kinetic_backward, static_backward, self.dof, self.max_records)
-
-
-@dataclass(frozen=True, eq=False)
-class HardStops(SuggestsAttributes):
-    """Rigid stops of a joint at its `Model.position_limits`.
-
-    Parameters
-    ----------
-    joint : str
-        Name of the joint. It needs a finite limit.
-    restitution : float or (...) array
-        Ratio of the speeds after and before an impact, from 0 to 1. An array has one value for each sample.
-    dof : int
-        Degree of freedom of the joint, counted from 0. Required if the joint has several.
-    max_records : int
-        rbchain records the first `max_records` impacts and counts the rest.
-
-    Notes
-    -----
-    A joint cannot also have the elastic stops of `PassiveForces`. Only some methods of `simulate` support hard stops;
-    see there.
-
-    Examples
-    --------
-    >>> import rbchain as rb
-    >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
-    >>> limits = rb.JointLimits(lower=-1.0, upper=1.0)
-    >>> builder.add_body("door", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)), limits=limits)
-    >>> stops = rb.HardStops("door", restitution=0.5)
-    >>> motion = builder.build().simulate([[0.0]], [[1.0]], 2.0, method="moreau", step=0.01, forces=[stops])
-    >>> motion.q[0, -1].round(6).tolist(), motion.qd[0, -1].round(6).tolist()
-    ([0.5], [-0.5])
-    """
-
-    joint: str
-    restitution: npt.ArrayLike = 0.0
-    dof: int | None = None
-    max_records: int = 16
-
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> HardStops:
-        """Return the stops of one sample of a batch."""
-        return replace(self, restitution=value_of_sample(self.restitution, i, batch_shape))
+MAX_RECORDS = 1_000_000
+#: The axis c of `contact_rows.directions_of_pair`. The normal of two spheres is rarely close to -c.
+TANGENT_AXIS = normalized(np.array([0.37, -0.53, 0.71]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,3 +249,151 @@ def label_of_contact(force: Contact) -> str:
     else:
         place = f"on {force.body!r}" if isinstance(force, SphereContact) else f"of joint {force.joint!r}"
     return f"{type(force).__name__} {place}"
+
+
+def flatten_contacts(
+    model: Model, forces: Sequence[Any], numbers: SampleNumbers, drive_kinds: np.ndarray
+) -> np.ndarray | None:
+    """Add the numbers of dry friction, hard stops and contacts to the arrays, and return the elements.
+
+    Parameters
+    ----------
+    model : Model
+    forces : sequence
+        Other forces are left out.
+    numbers : SampleNumbers
+    drive_kinds : (nv,) array of int
+        The kind of drive of each degree of freedom, as in `core.control.drives`.
+
+    Returns
+    -------
+    (ELEMENT_ROWS, elements) array of int, or None without such forces
+
+    Raises
+    ------
+    StateError, ModelError
+        If a joint or a body does not exist or does not fit, or numbers are invalid.
+    """
+    found = [force for force in forces if is_contact(force)]
+    if not found:
+        return None
+    elements: list[list[int]] = []
+    taken: dict[tuple[type, int], Contact] = {}
+    row = 0
+    for number, force in enumerate(found):
+        what, other = label_of_contact(force), model.nv
+        _check_max_records(what, force.max_records)
+        if isinstance(force, SphereContact):
+            columns = _flat_sphere(model, what, force, numbers)
+        elif isinstance(force, SphereSphereContact):
+            other, columns = _flat_pair(model, what, force, numbers)
+        else:
+            i = dof_of_force(model, what, force, drive_kinds)
+            if (type(force), i) in taken:
+                raise StateError(f"{what}: this degree of freedom already has a {type(force).__name__}; expected one")
+            taken[type(force), i] = force
+            if isinstance(force, DryFriction):
+                columns = flatten_friction(model, what, force, i, numbers)
+            else:
+                columns = flatten_stops(model, what, force, i, numbers)
+        for kind, dof, first, sign in columns:
+            elements.append([kind, dof, first, row, sign, number, other])
+            row += layout.ROWS_OF_KIND[kind]
+    return np.array(elements, np.int64).T.copy()
+
+
+def new_contact_records(elements: np.ndarray | None, forces: Sequence[Any], samples: int) -> ContactRecords | None:
+    """Allocate the records of impacts, of sticking and of forces; None without such forces."""
+    if elements is None:
+        return None
+    found = [force for force in forces if is_contact(force)]
+    most = max(force.max_records for force in found)
+    return ContactRecords(
+        np.zeros((samples, len(found)), np.int64),
+        np.full((samples, len(found), most), np.nan),
+        np.full((samples, len(found), most, 3), np.nan),
+        np.zeros((samples, len(found)), np.int64),
+        np.full((samples, len(found), most, 2), np.nan),
+        np.array([force.max_records for force in found]),
+        np.zeros(samples),
+    )
+
+
+def _check_max_records(what: str, most: Any) -> None:
+    whole = isinstance(most, (int, np.integer)) and not isinstance(most, bool)
+    if not whole or not 1 <= most <= MAX_RECORDS:
+        raise StateError(f"{what}: max_records is {most!r}; expected a whole number from 1 to {MAX_RECORDS}")
+
+
+def _flat_sphere(
+    model: Model, what: str, contact: SphereContact, numbers: SampleNumbers
+) -> list[tuple[int, int, int, int]]:
+    if not isinstance(contact.body, str):
+        raise StateError(f"{what}: body is {excerpt(contact.body)}; expected the name of a body")
+    frame = model.kernel_model.frame(contact.body)
+    if frame.body < 0:
+        raise StateError(f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one")
+    pose = frame.pose
+    point = _vectors(f"{what}: point", contact.point)
+    first, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
+    numbers.add(f"{what}: radius", contact.radius, 0.0, LARGEST)
+    numbers.add_row(f"{what}: plane_point", _vectors(f"{what}: plane_point", contact.plane_point))
+    normal = _vectors(f"{what}: plane_normal", contact.plane_normal)
+    if not np.any(normal, -1).all():
+        raise StateError(f"{what}: plane_normal is {excerpt(normal.tolist())}; expected vectors that are not zero")
+    normal = normalized(normal)
+    for direction in (normal, *_tangents(normal)):
+        numbers.add_row(f"{what}: plane_normal", direction)
+    numbers.add(f"{what}: friction", contact.friction, 0.0, LARGEST)
+    numbers.add(f"{what}: restitution", restitution_of(what, contact.restitution))
+    return [(layout.SPHERE, int(model.kernel_model.dofs.last[frame.body]), first, 1)]
+
+
+def _flat_pair(
+    model: Model, what: str, contact: SphereSphereContact, numbers: SampleNumbers
+) -> tuple[int, list[tuple[int, int, int, int]]]:
+    """Return the dof of body a, and the column of the element."""
+    (dof_a, pose_a), (dof_b, pose_b) = bodies_at_ends(model, what, contact)
+    first = len(numbers.columns)
+    for name, given, pose in (("point_b", contact.point_b, pose_b), ("point_a", contact.point_a, pose_a)):
+        point = _vectors(f"{what}: {name}", given)
+        numbers.add_row(f"{what}: {name}", point @ pose.rotation.T + pose.translation)
+    radii = []
+    for name, given in (("radius_a", contact.radius_a), ("radius_b", contact.radius_b)):
+        radius = real_array(f"{what}: {name}", given, StateError)
+        if not ((radius >= 0.0) & (radius <= LARGEST)).all():
+            raise StateError(f"{what}: {name} is {excerpt(radius.tolist())}; expected finite numbers of at least 0")
+        radii.append(numbers.for_each_sample(f"{what}: {name}", radius))
+    if not (radii[0] + radii[1] > 0.0).all():
+        raise StateError(f"{what}: radius_a and radius_b are both 0; expected at least one radius above 0")
+    numbers.add(f"{what}: radius_a + radius_b", radii[0] + radii[1])
+    if contact.is_rough:
+        for axis in (TANGENT_AXIS, *_tangents(TANGENT_AXIS)):
+            numbers.add_row(f"{what}: axes of the tangents", axis)
+    friction = numbers.for_each_sample(f"{what}: friction", contact.friction)
+    if not ((friction >= 0.0) & (friction <= LARGEST)).all():
+        raise StateError(f"{what}: friction is {excerpt(friction.tolist())}; expected finite numbers of at least 0")
+    if not contact.is_rough:
+        numbers.add(f"{what}: restitution", restitution_of(what, contact.restitution))
+        return dof_a, [(layout.PAIR, dof_b, first, 1)]
+    numbers.add(f"{what}: friction", friction)
+    numbers.add(f"{what}: restitution", restitution_of(what, contact.restitution))
+    numbers.add(f"{what}: radius_b", radii[1])
+    numbers.add(f"{what}: radius_a", radii[0])
+    return dof_a, [(layout.ROUGH_PAIR, dof_b, first, 1)]
+
+
+def _tangents(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return two unit vectors that form a right-handed frame with each normal (..., 3)."""
+    axis = np.eye(3)[np.argmin(np.abs(normal), -1)]
+    first = normalized(np.cross(axis, normal))
+    return first, np.cross(normal, first)
+
+
+def _vectors(what: str, value: npt.ArrayLike) -> np.ndarray:
+    found = real_array(what, value, StateError)
+    if found.shape[-1:] != (3,):
+        raise StateError(f"{what} has shape {found.shape}; expected (3,) or (..., 3)")
+    if not np.isfinite(found).all():
+        raise StateError(f"{what} is {excerpt(found.tolist())}; expected finite numbers")
+    return found

@@ -1,22 +1,28 @@
-"""Drives: laws for the force or the motion of a joint over time. `flatten_drives` turns them into arrays."""
+"""Drives: laws for the force or the motion of a joint over time. `flatten_drive` turns them into arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes
-from .derivative_check import compare_derivatives
-from .signals import SignalLike
+from ..common.real_arrays import excerpt
+from ..core.control import drives as drive_codes
+from ..core.tree import layout
+from ..errors import StateError
+from .coordinates import dof_index, refuse_quaternion
+from .packing import SampleNumbers, SignalTables
+from .signals import Signal, SignalLike, as_signal
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
 ControllerModel: TypeAlias = Union[str, "Model"]
+#: Reference of a PID that follows the outputs of a sampled controller.
+TARGET = "target"
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +132,6 @@ class PrescribedPosition(SuggestsAttributes):
     dof: int = 0
 
 
-#: Reference of a PID that follows the outputs of a sampled controller.
-TARGET = "target"
-
-
 @dataclass(frozen=True, eq=False)
 class PID(SuggestsAttributes):
     """A PID controller: tau = kp e + ki (integral of e) + kd de/dt, with the error e = reference - q.
@@ -224,89 +226,102 @@ class ComputedTorque(SuggestsAttributes):
     model: ControllerModel = "nominal"
 
 
-@dataclass(frozen=True, eq=False)
-class UserForces(SuggestsAttributes):
-    """Joint forces from a user function, added to those of the drives.
-
-    Parameters
-    ----------
-    function : function(t, q, qd, parameters, out)
-        Adds the joint forces (nv,) to `out`, which is zero at first. `t` is the time in s; the other arguments are flat
-        float64 arrays of one sample. Numba compiles the function once in each process; a function decorated with
-        `numba.njit` is used as it is. `Sampled` also accepts functions in plain Python for the whole batch.
-    parameters : (m,) or (..., m) array
-        Numbers for the functions, the same for all samples or different for each.
-    derivatives : function(t, q, qd, parameters, out), optional
-        Writes the derivatives of the joint forces with respect to q to out[0], and with respect to qd to out[1].
-        `out` (2, nv, nv) is zero at first; out[0, i, j] is the derivative of force i with respect to position j. For
-        free and spherical joints, derivatives with respect to q are taken along the velocities qd. The methods
-        "rosenbrock" and "radau" use the derivatives; without them they compute differences, which takes more time.
-
-    Notes
-    -----
-    If the function raises an exception, the sample ends with status USER_FUNCTION_FAILED. This also holds for trial
-    states that are not part of the motion. With `simulate(..., boundscheck=True)`, reading or writing beyond the end of
-    an array raises an IndexError.
-
-    Wrong derivatives reduce the order of the method "rosenbrock". The error estimate contains most of this error, so
-    the steps become shorter, but errors may exceed the tolerances. "radau" needs more iterations or shorter steps.
-    Compare the functions with `check_derivatives`.
-
-    Examples
-    --------
-    >>> import rbchain as rb
-    >>> def spring(t, q, qd, parameters, out):
-    ...     out[0] -= parameters[0] * q[0]
-    >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
-    >>> settings = {"method": "rk4", "step": 1e-3}
-    >>> motion = rod.simulate([[0.1]], [[0.0]], 1.0, drives=[rb.UserForces(spring, [0.3])], **settings)
-    >>> float(motion.q[0, -1, 0].round(6))
-    0.084385
-
-    A stiff spring, with its derivative:
-
-    >>> def stiffness(t, q, qd, parameters, out):
-    ...     out[0, 0, 0] = -parameters[0]
-    >>> stiff = rb.UserForces(spring, [1e6], derivatives=stiffness)
-    >>> stiff.check_derivatives(rod, [0.1], [0.0])
-    """
-
-    function: Callable[..., Any]
-    parameters: npt.ArrayLike = ()
-    derivatives: Callable[..., Any] | None = None
-
-    def check_derivatives(self, model: Model, q: npt.ArrayLike, qd: npt.ArrayLike, t: float = 0.0) -> None:
-        """Compare the derivatives with central differences of the function in one state.
-
-        Parameters
-        ----------
-        model : Model
-        q, qd : (nq,), (nv,) arrays, rad or m, and rad/s or m/s
-        t : float, s
-
-        Raises
-        ------
-        StateError
-            If an entry deviates by more than 1e-5 of the largest derivative with respect to q, or to qd. The message
-            names the entry. Also if there are no derivatives, or if parameters differ between samples.
-
-        Examples
-        --------
-        >>> import rbchain as rb
-        >>> def damper(t, q, qd, parameters, out):
-        ...     out[0] -= 2.0 * qd[0]
-        >>> def wrong(t, q, qd, parameters, out):
-        ...     out[1, 0, 0] = 2.0
-        >>> rod = rb.Model.serial_chain(1)
-        >>> rb.UserForces(damper, derivatives=wrong).check_derivatives(rod, [0.1], [0.0])
-        Traceback (most recent call last):
-        ...
-        rbchain.errors.StateError: derivatives of UserForces: d tau[0] / d qd[0] is 2; ...
-        """
-        compare_derivatives(self, model, q, qd, t)
-
-
 ONE_JOINT = (PrescribedForce, PrescribedAcceleration, PrescribedVelocity, PrescribedPosition, PID, ComputedTorque)
 OneJointDrive = (
     PrescribedForce | PrescribedAcceleration | PrescribedVelocity | PrescribedPosition | PID | ComputedTorque
 )
+KINDS = {
+    "PrescribedForce": drive_codes.KIND_FORCE,
+    "PrescribedAcceleration": drive_codes.KIND_PRESCRIBED_ACCELERATION,
+    "PrescribedVelocity": drive_codes.KIND_PRESCRIBED_VELOCITY,
+    "PrescribedPosition": drive_codes.KIND_PRESCRIBED_POSITION,
+    "PID": drive_codes.KIND_PID,
+    "ComputedTorque": drive_codes.KIND_COMPUTED_TORQUE,
+}
+#: Highest derivative of its signal that a drive reads.
+DERIVATIVES = {PrescribedVelocity: 1, PrescribedPosition: 2, PID: 1, ComputedTorque: 2}
+OF_POSITION = (PID, ComputedTorque, PrescribedPosition)
+
+
+def flatten_drive(
+    model: Model,
+    drive: OneJointDrive,
+    is_sampled: bool,
+    codes: np.ndarray,
+    signals: SignalTables,
+    numbers: SampleNumbers,
+) -> int:
+    """Add the signal and the numbers of a drive to the arrays, and return its degree of freedom.
+
+    Parameters
+    ----------
+    model : Model
+    drive : drive of one joint
+    is_sampled : bool
+        Whether the drive is the controller of a `Sampled`.
+    codes : (DRIVE_ROWS, nv) array of int
+        The table of drives, with rows as in `core.control.drives`. It changes in place.
+    signals : SignalTables
+    numbers : SampleNumbers
+    """
+    what = f"{type(drive).__name__} of joint {drive.joint!r}"
+    i = dof_index(model, what, drive.joint, drive.dof)
+    if codes[drive_codes.DRIVE_KIND, i] != drive_codes.KIND_NONE:
+        raise StateError(
+            f"{what}: degree of freedom {drive.dof} of this joint already has a drive; expected at most one. Use "
+            "UserForces to add forces to those of a drive"
+        )
+    codes[drive_codes.DRIVE_KIND, i] = KINDS[type(drive).__name__]
+    if isinstance(drive, OF_POSITION):
+        remedy = "use PrescribedForce, PrescribedAcceleration, PrescribedVelocity or UserForces"
+        refuse_quaternion(model, what, i, remedy)
+    name = "reference" if isinstance(drive, (PID, ComputedTorque)) else "signal"
+    follows = isinstance(drive, PID) and isinstance(drive.reference, str) and drive.reference == TARGET
+    codes[drive_codes.DRIVE_FOLLOWS_TARGET, i] = follows
+    if isinstance(drive, PID) and isinstance(drive.reference, str) and not follows:
+        raise StateError(
+            f"{what}: reference is {excerpt(drive.reference)}; expected a Signal, numbers, or {TARGET!r} to follow "
+            "the outputs of a user function"
+        )
+    signal = as_signal(f"{what}: {name}", 0.0 if follows else getattr(drive, name))
+    _refuse_jumps(f"{what}: {name}", drive, signal)
+    # between the instants of a sampled controller, its reference does not act
+    derivatives = -1 if is_sampled else DERIVATIVES.get(type(drive), 0)
+    codes[drive_codes.DRIVE_SIGNAL, i] = signals.add(f"{what}: {name}", signal, derivatives)
+    gains = [getattr(drive, gain, 0.0) for gain in ("kp", "ki", "kd")]
+    first, *_ = [
+        numbers.add(f"{what}: {gain}", value, 0.0, np.finfo(float).max)
+        for gain, value in zip(("kp", "ki", "kd"), gains, strict=True)
+    ]
+    codes[drive_codes.DRIVE_GAINS, i] = first
+    numbers.add(f"{what}: limit", getattr(drive, "limit", np.inf), least=0.0)
+    if not is_sampled and np.any(np.asarray(gains[1]) != 0.0):
+        codes[drive_codes.DRIVE_INTEGRAL, i] = model.nq + model.nv + (codes[drive_codes.DRIVE_INTEGRAL] >= 0).sum()
+    compensated = getattr(drive, "gravity_compensation", False)
+    if not isinstance(compensated, (bool, np.bool_)):
+        raise StateError(f"{what}: gravity_compensation is {compensated!r}; expected True or False")
+    codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i] = compensated
+    return i
+
+
+def settings_of_drives(codes: np.ndarray, settings: np.ndarray) -> None:
+    """Set the flags in `settings` that the table of drives needs."""
+    settings[layout.SETTING_HYBRID] |= np.isin(codes[drive_codes.DRIVE_KIND], drive_codes.PRESCRIBED_KINDS).any()
+    settings[layout.SETTING_COMPENSATES] = codes[drive_codes.DRIVE_COMPENSATES_GRAVITY].any()
+    settings[layout.SETTING_COMPUTES] = (codes[drive_codes.DRIVE_KIND] == drive_codes.KIND_COMPUTED_TORQUE).any()
+
+
+def _refuse_jumps(what: str, drive: OneJointDrive, signal: Signal) -> None:
+    """Refuse prescribed motions with jumps in position or velocity, which no finite force can cause."""
+    orders = {PrescribedPosition: 2, PrescribedVelocity: 1}.get(type(drive), 0)
+    times = signal.breaks[1:]
+    for order in range(orders if times.size else 0):
+        before, after = signal(np.nextafter(times, -np.inf), order), signal(times, order)
+        size = np.abs(signal(signal.breaks, order)).max() + np.abs(after) + 1.0
+        jumps = (np.abs(after - before) > 1e-9 * size).reshape(-1, times.size).any(0)
+        if jumps.any():
+            kind, at = ("position", "velocity")[order + (orders == 1)], times[np.argmax(jumps)]
+            raise StateError(
+                f"{what}: the {kind} jumps at {at:g} s, which takes an infinite force; expected a smoother signal, "
+                'such as Signal.table(times, values, kind="cubic")'
+            )

@@ -16,22 +16,18 @@ from ..core.tree import layout
 from ..core.tree.sampler_layout import GROUP_COMPENSATES, GROUP_COMPUTES
 from ..drivers.trajectories import Actions
 from ..errors import StateError
-from .actuators import Actuator
-from .batch_functions import BatchFunction, is_batch_function, rows_of_batch
+from .actuators import Actuator, flatten_actuators
+from .between_bodies import flatten_between_bodies, is_between_bodies
+from .contacts import flatten_contacts, new_contact_records
 from .controllers import controller_arrays, controllers_model
-from .drives import UserForces
-from .events import Event
-from .flatten_actuators import flatten_actuators
-from .flatten_between_bodies import flatten_between_bodies, is_between_bodies
-from .flatten_contacts import flatten_contacts, new_contact_records
-from .flatten_drives import flatten_drives, settings_of_drives
-from .flatten_events import flatten_event
-from .flatten_sampled import flatten_samplers
-from .flatten_wrenches import flatten_current, flatten_wrenches
+from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive, settings_of_drives
+from .events import Event, flatten_event
+from .flatten_sampled import flatten_samplers, sampled_function
 from .packing import SampleNumbers, SignalTables
 from .sampled import Drive, Sampled
-from .user_code import UserCall, UserCalls, name_of, user_function
-from .wrenches import Force
+from .user_code import BatchFunction, UserCall, UserCalls
+from .user_forces import UserForces, flatten_user_forces
+from .wrenches import Force, flatten_current, flatten_wrenches
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -97,13 +93,14 @@ def flatten_actions(
     settings[[layout.SETTING_IMPLICIT, layout.SETTING_HYBRID]] = implicit
     actuators = [drive for drive in drives if isinstance(drive, Actuator)]
     others = [drive for drive in drives if not isinstance(drive, Actuator)]
-    drive_codes, integrals, user, sampled = flatten_drives(model, others, signals, numbers)
+    drive_codes, user, sampled = _flatten_drives(model, others, signals, numbers)
+    integrals = int((drive_codes[drive_rows.DRIVE_INTEGRAL] >= 0).sum())
     samplers, sampled_calls = flatten_samplers(
         model,
         sampled,
         drive_codes,
         numbers,
-        lambda drive, outputs: _sampled_function(model, drive, outputs, numbers, dtype, boundscheck),
+        lambda drive, outputs: sampled_function(model, drive, outputs, numbers, dtype, boundscheck),
         layout.FAILED_FIRST_EVENT + len(events),
     )
     batch_functions = {code: call for code, call in sampled_calls.items() if isinstance(call, BatchFunction)}
@@ -116,7 +113,7 @@ def flatten_actions(
         or (samplers is not None and samplers.groups[[GROUP_COMPENSATES, GROUP_COMPUTES]].any())
     )
     if user is not None:
-        calls = _user_forces(model, user, numbers, boundscheck)
+        calls = flatten_user_forces(model, user, numbers, boundscheck)
         settings[layout.SETTING_FUNCTION_NUMBERS], settings[layout.SETTING_FUNCTION_COUNT] = (
             calls[0].first,
             calls[0].count,
@@ -166,46 +163,44 @@ def _check_list(name: str, items: Any) -> None:
         raise StateError(f"{name} is {excerpt(items)}; expected a list, such as {name}=[...]")
 
 
-def _user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, boundscheck: bool) -> list[UserCall]:
-    """Return the function of UserForces and, if it is given, that of the derivatives."""
-    first, count = numbers.add_row("parameters of UserForces", drive.parameters)
-    sizes = model.nq, model.nv, count
-    what = f"UserForces with function {name_of(drive.function)}"
-    if is_batch_function(drive.function, False):
-        raise StateError(
-            f"{what}: it has no argument out, so Python would call it for the whole batch, which only Sampled "
-            "supports; expected function(t, q, qd, parameters, out). Add out, or use rb.Sampled(function, period=...)"
-        )
-    calls = [
-        UserCall(what, user_function("UserForces", drive.function, *sizes, (model.nv,), boundscheck), first, count)
-    ]
-    if drive.derivatives is not None:
-        what, results = f"UserForces with derivatives {name_of(drive.derivatives)}", (2, model.nv, model.nv)
-        function = user_function("derivatives of UserForces", drive.derivatives, *sizes, results, boundscheck)
-        calls.append(UserCall(what, function, first, count))
-    return calls
+def _flatten_drives(
+    model: Model, drives: Sequence[Drive], signals: SignalTables, numbers: SampleNumbers
+) -> tuple[np.ndarray, UserForces | None, list[tuple[Sampled, int | None]]]:
+    """Add the signals and numbers of drives to the arrays.
 
-
-def _sampled_function(
-    model: Model, drive: Sampled, outputs: int, numbers: SampleNumbers, dtype: np.dtype, boundscheck: bool
-) -> UserCall | BatchFunction:
-    """Return the user function of a sampled drive, compiled or for the whole batch."""
-    assert isinstance(drive.controller, UserForces)
-    user, states = drive.controller, np.shape(drive.states)[-1] if np.ndim(drive.states) else 1
-    what = f"Sampled UserForces with function {name_of(user.function)}"
-    if is_batch_function(user.function, states > 0):
-        parameters, initial = (
-            rows_of_batch(f"{what}: {name}", values, numbers.batch).astype(dtype).astype(np.float64)
-            for name, values in (("parameters", user.parameters), ("states", drive.states))
-        )
-        clock = float(drive.period), float(drive.phase)
-        return BatchFunction(what, user.function, *clock, model.nq, parameters, initial, outputs, dtype)
-    first, count = numbers.add_row("parameters of Sampled UserForces", user.parameters)
-    sizes = model.nq, model.nv, count
-    function = user_function(
-        "Sampled UserForces", user.function, *sizes, (outputs,), boundscheck, states, in_python=True
-    )
-    return UserCall(what, function, first, count)
+    Returns
+    -------
+    codes : (DRIVE_ROWS, nv) array of int
+        Rows as in `core.control.drives`.
+    user : UserForces or None
+        The user function among the drives.
+    sampled : list of pairs
+        The sampled drives, and the degrees of freedom that they drive, or None for user functions.
+    """
+    codes = np.zeros((drive_rows.DRIVE_ROWS, model.nv), np.int64)
+    codes[drive_rows.DRIVE_INTEGRAL] = -1
+    user: UserForces | None = None
+    sampled: list[tuple[Sampled, int | None]] = []
+    for given in drives:
+        drive: object = given.controller if isinstance(given, Sampled) else given
+        if isinstance(given, Sampled) and not isinstance(drive, (PID, ComputedTorque, UserForces)):
+            raise StateError(f"Sampled: controller is {excerpt(drive)}; expected a PID, a ComputedTorque or UserForces")
+        if isinstance(given, Sampled) and isinstance(drive, UserForces):
+            sampled.append((given, None))
+        elif isinstance(drive, UserForces):
+            if user is not None:
+                raise StateError(
+                    "drives contains more than one UserForces; expected at most one. Add all forces in one function"
+                )
+            user = drive
+        elif isinstance(drive, ONE_JOINT):
+            i = flatten_drive(model, drive, isinstance(given, Sampled), codes, signals, numbers)
+            if isinstance(given, Sampled):
+                sampled.append((given, i))
+        else:
+            expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces, Sampled, Actuator))
+            raise StateError(f"drives contains {excerpt(drive)}; expected objects of {expected}")
+    return codes, user, sampled
 
 
 def _new_records(

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..common.real_arrays import excerpt, finite_number, whole_number
+from ..common.real_arrays import excerpt, finite_number
 from ..core.control import drives as drive_codes
-from ..core.lanes.random_numbers import FIRST_SENSOR_CHANNEL
 from ..core.tree import sampler_layout as rows
-from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StateError
-from .batch_functions import BatchFunction
-from .coordinates import dof_index, refuse_quaternion
-from .drives import PID, ComputedTorque, UserForces
-from .packing import SampleNumbers, numbers_of_samples
-from .sampled import Encoder, Sampled, Sensor, VelocitySensor, is_in_cascade
-from .targets import FORCE, Targets, kinds_of_outputs
-from .user_code import UserCall
+from .coordinates import dof_index
+from .drives import PID, ComputedTorque
+from .packing import SampleNumbers
+from .sampled import Sampled, is_in_cascade
+from .sensors import Sensor, flatten_sensor
+from .user_code import BatchFunction, UserCall, is_batch_function, name_of, rows_of_batch, user_function
+from .user_forces import UserForces
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -29,7 +27,9 @@ if TYPE_CHECKING:
 #: Largest number of outputs that wait for the end of their delay.
 MAX_PENDING = 1000
 LARGEST = np.finfo(float).max
-MAX_SEED, MAX_SAMPLE = (1 << 63) - 1, 2.0**53
+FORCE = "force"
+#: Rows of `Samplers.targets` by the names of outputs.
+TARGETS = {"position": rows.TARGET_POSITION, "velocity": rows.TARGET_VELOCITY}
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,34 +275,9 @@ def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: li
         raise StateError(f"{what}: sensors is {excerpt(drive.sensors)}; expected a list, such as [rb.Encoder(...)]")
     measured: set[int] = set()
     for sensor in drive.sensors:
-        sensors.append(_sensor(model, what, sensor, numbers, measured))
+        sensors.append(flatten_sensor(model, what, sensor, numbers, measured))
     codes[rows.GROUP_SENSOR_COUNT] = len(drive.sensors)
     return _Group(drive, codes), int(longest / period) + 2
-
-
-def _sensor(model: Model, what: str, sensor: object, numbers: SampleNumbers, measured: set[int]) -> np.ndarray:
-    """Return the codes of a sensor, and add the rows of the state that it measures to `measured`."""
-    if not isinstance(sensor, (Encoder, VelocitySensor)):
-        raise StateError(f"{what}: sensors contains {excerpt(sensor)}; expected objects of Encoder or VelocitySensor")
-    what = f"{what}: {type(sensor).__name__} of joint {sensor.joint!r}"
-    i = dof_index(model, what, sensor.joint, sensor.dof)
-    row = velocity = model.nq + i
-    difference = -1
-    if isinstance(sensor, Encoder):
-        refuse_quaternion(model, what, i, "use VelocitySensor")
-        row = int(model.kernel_model.topology[TOPOLOGY_COORDINATE, i])
-        difference = velocity if sensor.measures_velocity else -1
-    own = {row} | ({difference} - {-1})
-    if own & measured:
-        raise StateError(f"{what}: another sensor measures the same quantity; expected one sensor for each")
-    measured |= own
-    first = numbers.add(f"{what}: resolution", sensor.resolution, 0.0, LARGEST)
-    numbers.add(f"{what}: bias", sensor.bias, -LARGEST, LARGEST)
-    numbers.add(f"{what}: noise", sensor.noise, 0.0, LARGEST)
-    samples = numbers_of_samples(0 if sensor.samples is None else sensor.samples)
-    numbers.add(f"{what}: samples", samples, 0.0, MAX_SAMPLE)
-    seed = 0 if sensor.seed is None else whole_number(f"{what}: seed", sensor.seed, StateError, least=0, most=MAX_SEED)
-    return np.array([row, first, difference, seed, FIRST_SENSOR_CHANNEL + row])
 
 
 def _refuse_sensors_of_other_joints(model: Model, drive: Sampled, what: str, i: int) -> None:
@@ -325,3 +300,90 @@ def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:
             "ComputedTorque drives have different clocks; expected the same period, delay, phase, latency and sensors "
             "for all of them, because each torque depends on the accelerations of the other joints"
         )
+
+
+def sampled_function(
+    model: Model, drive: Sampled, outputs: int, numbers: SampleNumbers, dtype: np.dtype, boundscheck: bool
+) -> UserCall | BatchFunction:
+    """Return the user function of a sampled drive, compiled or for the whole batch."""
+    assert isinstance(drive.controller, UserForces)
+    user, states = drive.controller, np.shape(drive.states)[-1] if np.ndim(drive.states) else 1
+    what = f"Sampled UserForces with function {name_of(user.function)}"
+    if is_batch_function(user.function, states > 0):
+        parameters, initial = (
+            rows_of_batch(f"{what}: {name}", values, numbers.batch).astype(dtype).astype(np.float64)
+            for name, values in (("parameters", user.parameters), ("states", drive.states))
+        )
+        clock = float(drive.period), float(drive.phase)
+        return BatchFunction(what, user.function, *clock, model.nq, parameters, initial, outputs, dtype)
+    first, count = numbers.add_row("parameters of Sampled UserForces", user.parameters)
+    sizes = model.nq, model.nv, count
+    function = user_function(
+        "Sampled UserForces", user.function, *sizes, (outputs,), boundscheck, states, in_python=True
+    )
+    return UserCall(what, function, first, count)
+
+
+def kinds_of_outputs(drive: Sampled, what: str) -> tuple[str, ...]:
+    """Return the kinds of outputs of a user function. Raises a StateError if they are unknown."""
+    given = (drive.outputs,) if isinstance(drive.outputs, str) else drive.outputs
+    if isinstance(given, (list, tuple)) and tuple(given) in ((FORCE,), ("position",), ("velocity",), (*TARGETS,)):
+        return tuple(given)
+    raise StateError(
+        f"{what}: outputs is {excerpt(drive.outputs)}; expected 'force', 'position', 'velocity' or "
+        "('position', 'velocity')"
+    )
+
+
+class Targets:
+    """Channels of outputs that are the targets of degrees of freedom."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.channels = np.full((rows.TARGET_ROWS, model.nv), -1, np.int64)
+
+    def add(self, drive: Sampled, what: str, kinds: tuple[str, ...], dofs: list[int], first: int) -> None:
+        """Add the outputs of a function, which are the channels from `first` on."""
+        for kind in kinds:
+            if kind not in TARGETS:
+                continue
+            taken = self.channels[TARGETS[kind], dofs] >= 0
+            if taken.any():
+                joint = self._joint(dofs[int(np.argmax(taken))])
+                raise StateError(
+                    f"{what}: another function computes the {kind} target of joint {joint!r}; expected one"
+                )
+            self.channels[TARGETS[kind], dofs] = range(first, first + len(dofs))
+            first += len(dofs)
+
+    def table(self, drives: np.ndarray, numbers: SampleNumbers) -> np.ndarray | None:
+        """Return the channels (TARGET_ROWS, nv), or None without targets, for this table of drives (DRIVE_ROWS, nv).
+
+        Raises a StateError if a target has no controller, or a controller has no target.
+        """
+        follows, has_target = drives[drive_codes.DRIVE_FOLLOWS_TARGET] == 1, (self.channels >= 0).any(0)
+        for i in np.flatnonzero(has_target & ~follows).tolist():
+            raise StateError(
+                f"Sampled: outputs are targets of joint {self._joint(i)!r}, which has no PID that follows them; "
+                f'expected a drive PID({self._joint(i)!r}, "target", ...). Or name the joints of the outputs in joints'
+            )
+        for i in np.flatnonzero(follows).tolist():
+            self._check_target(i, drives[drive_codes.DRIVE_GAINS, i], numbers)
+        return self.channels if has_target.any() else None
+
+    def _check_target(self, i: int, gains: int, numbers: SampleNumbers) -> None:
+        what = f"PID of joint {self._joint(i)!r}"
+        if (self.channels[:, i] < 0).all():
+            raise StateError(
+                f"{what}: its reference is 'target', but no user function computes its target; expected a "
+                "Sampled(function, outputs='position') for this joint"
+            )
+        kp, ki = (numbers.columns[gains + j] for j in (drive_codes.GAIN_KP, drive_codes.GAIN_KI))
+        if self.channels[rows.TARGET_POSITION, i] < 0 and (kp.any() or ki.any()):
+            raise StateError(
+                f"{what}: it has kp or ki, but its target is only a velocity; expected kp=0 and ki=0. Compute the "
+                "position, too: outputs=('position', 'velocity')"
+            )
+
+    def _joint(self, i: int) -> str:
+        return self.model.joint_names[int(self.model.kernel_model.dofs.body[i])]

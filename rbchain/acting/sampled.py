@@ -1,4 +1,4 @@
-"""Sampled controllers: controllers that compute their outputs at instants and hold them in between, and sensors."""
+"""Sampled controllers, which compute their outputs at instants and hold them in between."""
 
 from __future__ import annotations
 
@@ -11,92 +11,10 @@ import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes
 from .actuators import Actuator
-from .batch_functions import is_batch_function
-from .drives import PID, ComputedTorque, OneJointDrive, UserForces
-
-
-@dataclass(frozen=True, eq=False)
-class Encoder(SuggestsAttributes):
-    """A sensor of the position of a joint, for `Sampled`.
-
-    The measurement is position + bias + noise, rounded to a multiple of the resolution.
-
-    Parameters
-    ----------
-    joint : str
-        Name of the joint, which must not be free or spherical.
-    resolution : float or one for each sample, rad or m
-        Distance between two values of the measurement; 0 for no rounding.
-    bias : float or one for each sample, rad or m
-    noise : float or one for each sample, rad or m
-        Standard deviation of white noise, one normal number for each instant.
-    measures_velocity : bool
-        Whether the controller computes the velocity as the difference of two measurements, divided by the period. It is
-        zero at the first instant. Otherwise the velocity is exact, or that of a `VelocitySensor`.
-    dof : int
-        Degree of freedom of the joint, counted from 0.
-    seed : int, optional
-        Seed of the noise. The default is the seed of the study, or 0 in `Model.simulate`.
-    samples : int or one for each sample, optional
-        Numbers of the samples. The default are those of the study, or 0, 1, 2, ... in the order of the batch.
-
-    Notes
-    -----
-    The noise depends only on the seed, the number of the sample, the index of the measured coordinate in (q, qd)
-    and the index of the instant. So a sample sees the same noise alone, in any batch and with any method of
-    integration. `Model.lock` and `Model.reroot` change indices of coordinates, and so the noise.
-
-    Examples
-    --------
-    >>> import rbchain as rb
-    >>> encoder = rb.Encoder("link1", resolution=2e-3)
-    >>> motor = rb.Sampled(rb.PID("link1", 0.5, kp=0.1, kd=0.01), period=0.01, sensors=[encoder])
-    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], [[0.0]], 5.0, drives=[motor])
-    >>> bool(abs(motion.q[0, -1, 0] - 0.5) < 2e-3)
-    True
-    """
-
-    joint: str
-    resolution: npt.ArrayLike = 0.0
-    bias: npt.ArrayLike = 0.0
-    noise: npt.ArrayLike = 0.0
-    measures_velocity: bool = False
-    dof: int = 0
-    seed: int | None = None
-    samples: npt.ArrayLike | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class VelocitySensor(SuggestsAttributes):
-    """A sensor of the velocity of a joint, for `Sampled`.
-
-    The measurement is velocity + bias + noise, rounded to a multiple of the resolution.
-
-    Parameters
-    ----------
-    joint : str
-        Name of the joint.
-    resolution : float or one for each sample, rad/s or m/s
-        Distance between two values of the measurement; 0 for no rounding.
-    bias, noise : float or one for each sample, rad/s or m/s
-        As for `Encoder`.
-    dof : int
-        Degree of freedom of the joint, counted from 0.
-    seed : int, optional
-    samples : int or one for each sample, optional
-        As for `Encoder`.
-    """
-
-    joint: str
-    resolution: npt.ArrayLike = 0.0
-    bias: npt.ArrayLike = 0.0
-    noise: npt.ArrayLike = 0.0
-    dof: int = 0
-    seed: int | None = None
-    samples: npt.ArrayLike | None = None
-
-
-Sensor = Encoder | VelocitySensor
+from .drives import PID, ComputedTorque, OneJointDrive
+from .sensors import Encoder, Sensor, VelocitySensor
+from .user_code import is_batch_function
+from .user_forces import UserForces
 
 
 @dataclass(frozen=True, eq=False)

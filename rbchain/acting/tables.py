@@ -12,10 +12,12 @@ from ..common.real_arrays import real_array
 from ..errors import RbchainError, StateError
 from ..model.pose import Pose
 from .actuators import Actuator
-from .drives import ONE_JOINT, UserForces
+from .drives import ONE_JOINT
 from .random_signals import RandomSignal
-from .sampled import Encoder, Sampled, VelocitySensor
+from .sampled import Sampled
+from .sensors import Encoder, VelocitySensor
 from .signals import Signal, as_signal
+from .user_forces import UserForces
 
 DRIVES: dict[str, type] = {kind.__name__: kind for kind in ONE_JOINT}
 SENSORS: dict[str, type] = {"Encoder": Encoder, "VelocitySensor": VelocitySensor}

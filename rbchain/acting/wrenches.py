@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes
-from ..common.real_arrays import real_array
+from ..common.real_arrays import excerpt, real_array
+from ..core.forces import wrenches
+from ..drivers import between_bodies as drivers
 from ..errors import StateError
-from .between_bodies import Bushing, SpringDamper
-from .contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
+from .between_bodies import (
+    BETWEEN_BODIES,
+    Bushing,
+    SpringDamper,
+    compute_between_bodies,
+    is_between_bodies,
+    states_of_sample,
+)
+from .contacts import CONTACTS, NAMES_OF_CONTACTS, SphereContact, SphereSphereContact
+from .friction_and_stops import DryFriction, HardStops
+from .packing import SampleNumbers, SignalTables
 from .signals import Signal, ThreeSignals, three_signals
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,3 +97,101 @@ def _signals_of_sample(
     components: ThreeSignals, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]
 ) -> tuple[Signal, ...]:
     return tuple(signal.of_sample(i, batch_shape) for signal in three_signals("components", components))
+
+
+def flatten_wrenches(
+    model: Model, forces: Sequence[Force], signals: SignalTables, numbers: SampleNumbers
+) -> np.ndarray:
+    """Add the signals and points of the wrenches to the arrays, and return their codes (WRENCH_ROWS, wrenches)."""
+    others = (Current, *BETWEEN_BODIES, *CONTACTS)
+    codes = [_flat_wrench(model, force, signals, numbers) for force in forces if not isinstance(force, others)]
+    return np.array(codes, np.int64).reshape(-1, wrenches.WRENCH_ROWS).T.copy()
+
+
+def flatten_current(model: Model, forces: Sequence[Force], signals: SignalTables) -> int:
+    """Add the three signals of the current, and return the number of the first; -1 if there is no current."""
+    currents = [force for force in forces if isinstance(force, Current)]
+    if not currents:
+        return -1
+    if len(currents) > 1:
+        raise StateError(f"forces contains {len(currents)} Currents; expected at most one. Add their velocities")
+    if not model.in_water:
+        raise StateError(
+            "forces contains a Current, but no body is in water; expected a model with a fluid_density above 0, and "
+            "bodies with an Immersion"
+        )
+    components = three_signals("Current: velocity", currents[0].velocity)
+    first, *_ = [signals.add("Current: velocity", component, derivatives=1) for component in components]
+    return first
+
+
+def _flat_wrench(
+    model: Model, wrench: Force, signals: SignalTables, numbers: SampleNumbers
+) -> tuple[int, int, int, int]:
+    if not isinstance(wrench, Wrench):
+        raise StateError(
+            f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing, Current, "
+            f"{NAMES_OF_CONTACTS}"
+        )
+    what = f"Wrench on {wrench.frame!r}"
+    frame = model.kernel_model.frame(wrench.frame)
+    if frame.body < 0:
+        raise StateError(f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one")
+    if wrench.axes not in ("world", "body"):
+        raise StateError(f'{what}: axes is {wrench.axes!r}; expected "world" or "body"')
+    pose = frame.pose
+    if wrench.axes == "body" and np.abs(pose.rotation - np.eye(3)).max() > 0.0:
+        body = model.body_names[frame.body]
+        raise StateError(
+            f'{what}: axes is "body", but this frame is rotated relative to its body {body!r}; use axes="world", or '
+            f"frame={body!r}"
+        )
+    components = [
+        (f"{what}: {name}", signal)
+        for name, given in (("force", wrench.force), ("moment", wrench.moment))
+        for signal in three_signals(f"{what}: {name}", given)
+    ]
+    first, *_ = [signals.add(name, signal, derivatives=0) for name, signal in components]
+    point = real_array(f"{what}: point", wrench.point, StateError)
+    if point.shape[-1:] != (3,):
+        raise StateError(f"{what}: point has shape {point.shape}; expected (3,) or (..., 3)")
+    if not np.isfinite(point).all():
+        raise StateError(f"{what}: point is {excerpt(point.tolist())}; expected finite numbers")
+    at, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
+    axes = wrenches.WRENCH_BODY_AXES if wrench.axes == "body" else wrenches.WRENCH_WORLD_AXES
+    return int(model.kernel_model.dofs.last[frame.body]), axes, first, at
+
+
+def wrenches_on_bodies(
+    model: Model, forces: Sequence[Force], q: np.ndarray, qd: np.ndarray, t: np.ndarray
+) -> np.ndarray:
+    """Compute the wrenches on bodies at positions q (..., times, nq), velocities qd and times t (times,).
+
+    Returns
+    -------
+    (..., times, n, 6) array, N and N m
+        Force, then moment about the origin of the body's frame, in world axes, as methods of `Model` take them.
+    """
+    found = np.zeros((*q.shape[:-1], model.n_bodies, 6))
+    origins = model.body_poses(q).translation
+    for wrench in forces:
+        if not isinstance(wrench, Wrench):
+            continue
+        i, pose = model.kernel_model.frame(wrench.frame).body, model.frame_poses(q, wrench.frame)
+        wrench_at = [
+            np.stack([np.broadcast_to(signal(t), q.shape[:-1]) for signal in three_signals(name, given)], -1)
+            for name, given in (("force", wrench.force), ("moment", wrench.moment))
+        ]
+        if wrench.axes == "body":
+            wrench_at = [np.einsum("...ij,...j->...i", pose.rotation, x) for x in wrench_at]
+        point = np.asarray(wrench.point, np.float64)
+        point = point[..., None, :] if point.ndim > 1 else point  # one for each sample, the same at all times
+        arm = np.einsum("...ij,...j->...i", pose.rotation, point) + pose.translation - origins[..., i, :]
+        found[..., i, :3] += wrench_at[0]
+        found[..., i, 3:] += wrench_at[1] + np.cross(arm, wrench_at[0])
+    if any(is_between_bodies(force) for force in forces):
+        shape, rows = (model.n_bodies, 6), 6 * (model.nv + 1)
+        driver = drivers.wrenches_between_bodies
+        repeats = states_of_sample(model, q)
+        found += compute_between_bodies(model, forces, q.shape[:-2], driver, shape, q, qd, rows=rows, repeats=repeats)
+    return found

@@ -17,16 +17,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ..acting.contacts import (
-    DryFriction,
-    HardStops,
-    ImpactRecord,
-    SphereContact,
-    SphereSphereContact,
-    StickingRecord,
-)
+from ..acting.contacts import ImpactRecord, SphereContact, SphereSphereContact, StickingRecord
 from ..acting.events import EventRecord
 from ..acting.flatten import flatten_actions
+from ..acting.friction_and_stops import DryFriction, HardStops
 from ..acting.signals import Signal, as_signal
 from ..acting.wrenches import Force
 from ..common.real_arrays import FLOAT64, excerpt

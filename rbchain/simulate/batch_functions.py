@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..acting.batch_functions import BatchFunction
+from ..acting.user_code import BatchFunction
 from ..drivers import threads
 from ..drivers.paused_trajectories import (
     memory_of_blocks,

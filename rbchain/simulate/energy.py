@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..acting.saved_wrenches import elastic_energy
+from ..acting.between_bodies import elastic_energy
 from ..acting.wrenches import Force
 from ..errors import StateError
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..acting.contacts import (
-    DryFriction,
-    HardStops,
     ImpactRecord,
     SphereContact,
     SphereSphereContact,
@@ -23,6 +21,7 @@ from ..acting.controllers import model_arrays
 from ..acting.coordinates import dof_index
 from ..acting.drives import PrescribedPosition, PrescribedVelocity
 from ..acting.events import Event, EventRecord
+from ..acting.friction_and_stops import DryFriction, HardStops
 from ..acting.sampled import Drive
 from ..acting.signals import as_signal
 from ..acting.user_code import UserCalls

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
+from ..acting.between_bodies import elastic_energy
 from ..acting.contacts import NAMES_OF_CONTACTS, ImpactRecord, StickingRecord, is_contact
 from ..acting.events import EventRecord
-from ..acting.saved_wrenches import elastic_energy, wrenches_on_bodies
-from ..acting.wrenches import Current, Force
+from ..acting.wrenches import Current, Force, wrenches_on_bodies
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.whole_files import whole_file

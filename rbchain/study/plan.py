@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..acting.drives import UserForces
 from ..acting.flatten import flatten_actions
 from ..acting.random_signals import RandomSignal, random_signals_of
 from ..acting.sampled import Sampled, controller_of, is_called_for_batch
+from ..acting.user_forces import UserForces
 from ..common.real_arrays import FLOAT64
 from ..errors import ModelError, StateError, StudyError
 from ..facade.model import Model

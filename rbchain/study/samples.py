@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..acting.contacts import DryFriction
 from ..acting.coordinates import dof_index
-from ..acting.sampled import OF_SAMPLED, Encoder, controller_of, with_encoders
+from ..acting.friction_and_stops import DryFriction
+from ..acting.sampled import OF_SAMPLED, controller_of, with_encoders
+from ..acting.sensors import Encoder
 from ..acting.signals import Signal, SignalLike, ThreeSignals, as_signal
 from ..acting.wrenches import Current
 from ..core.tree.layout import TOPOLOGY_COORDINATE

@@ -11,9 +11,10 @@ import numpy as np
 
 from ..acting.actuators import OF_ACTUATOR, Actuator
 from ..acting.between_bodies import Bushing, SpringDamper, label_of
-from ..acting.contacts import DryFriction, HardStops, SphereContact, SphereSphereContact
+from ..acting.contacts import SphereContact, SphereSphereContact
 from ..acting.coordinates import dof_index
 from ..acting.drives import PID, ComputedTorque, PrescribedForce
+from ..acting.friction_and_stops import DryFriction, HardStops
 from ..acting.sampled import OF_SAMPLED, Sampled, controller_of, encoder_joints
 from ..acting.wrenches import Current, Wrench
 from ..errors import StudyError

@@ -1,0 +1,204 @@
+"""Dry friction and hard stops of a joint. `flatten_friction` and `flatten_stops` turn them into arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import excerpt, real_array
+from ..core.contacts import contact_layout as layout
+from ..core.control import drives as drive_codes
+from ..errors import StateError
+from .coordinates import dof_index, refuse_quaternion
+from .packing import SampleNumbers, value_of_sample
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, eq=False)
+class DryFriction(SuggestsAttributes):
+    """Coulomb friction of a joint that sticks: below the static friction, the velocity is exactly zero.
+
+    While the joint slides, the friction force is `kinetic`, against the motion. While it sticks, the force balances the
+    other forces. The joint starts to slide if the balancing force would exceed `static`.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    kinetic : float or (...) array, N m or N
+        Friction of the sliding joint, at least 0. An array has one value for each sample, here and in the other
+        parameters.
+    static : float or (...) array, N m or N
+        Largest friction of the sticking joint, at least `kinetic`, which is the default.
+    kinetic_backward, static_backward : float or (...) array, N m or N
+        Friction that resists motion in the negative direction. The defaults are `kinetic` and `static`.
+    dof : int
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
+    max_records : int
+        rbchain records the first `max_records` intervals in which the joint sticks, and counts the rest.
+
+    Notes
+    -----
+    A joint cannot also have the regularised friction of `PassiveForces`. Only some methods of `simulate` support dry
+    friction; see there.
+
+    Examples
+    --------
+    A block of 1 kg slides with 2 m/s against a friction of 4 N. It stops after 0.5 s and 0.5 m:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    >>> builder.add_body("block", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
+    >>> friction = rb.DryFriction("block", kinetic=4.0)
+    >>> motion = builder.build().simulate([[0.0]], [[2.0]], 1.0, method="moreau", step=0.01, forces=[friction])
+    >>> motion.q[0, -1].round(6).tolist(), motion.qd[0, -1].tolist()
+    ([0.5], [0.0])
+    """
+
+    joint: str
+    kinetic: npt.ArrayLike
+    static: npt.ArrayLike | None = None
+    kinetic_backward: npt.ArrayLike | None = None
+    static_backward: npt.ArrayLike | None = None
+    dof: int | None = None
+    max_records: int = 16
+
+    def with_defaults(self) -> DryFriction:
+        """Return the friction with all numbers that are not given."""
+        static = self.kinetic if self.static is None else self.static
+        backward = self.kinetic if self.kinetic_backward is None else self.kinetic_backward
+        static_backward = self.static_backward
+        if static_backward is None:
+            static_backward = static if self.kinetic_backward is None else self.kinetic_backward
+        return replace(self, static=static, kinetic_backward=backward, static_backward=static_backward)
+
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> DryFriction:
+        """Return the friction of one sample of a batch."""
+        static, kinetic_backward, static_backward = (
+            None if value is None else value_of_sample(value, i, batch_shape)
+            for value in (self.static, self.kinetic_backward, self.static_backward)
+        )
+        kinetic = value_of_sample(self.kinetic, i, batch_shape)
+        return DryFriction(self.joint, kinetic, static, kinetic_backward, static_backward, self.dof, self.max_records)
+
+
+@dataclass(frozen=True, eq=False)
+class HardStops(SuggestsAttributes):
+    """Rigid stops of a joint at its `Model.position_limits`.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint. It needs a finite limit.
+    restitution : float or (...) array
+        Ratio of the speeds after and before an impact, from 0 to 1. An array has one value for each sample.
+    dof : int
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
+    max_records : int
+        rbchain records the first `max_records` impacts and counts the rest.
+
+    Notes
+    -----
+    A joint cannot also have the elastic stops of `PassiveForces`. Only some methods of `simulate` support hard stops;
+    see there.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    >>> limits = rb.JointLimits(lower=-1.0, upper=1.0)
+    >>> builder.add_body("door", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)), limits=limits)
+    >>> stops = rb.HardStops("door", restitution=0.5)
+    >>> motion = builder.build().simulate([[0.0]], [[1.0]], 2.0, method="moreau", step=0.01, forces=[stops])
+    >>> motion.q[0, -1].round(6).tolist(), motion.qd[0, -1].round(6).tolist()
+    ([0.5], [-0.5])
+    """
+
+    joint: str
+    restitution: npt.ArrayLike = 0.0
+    dof: int | None = None
+    max_records: int = 16
+
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> HardStops:
+        """Return the stops of one sample of a batch."""
+        return replace(self, restitution=value_of_sample(self.restitution, i, batch_shape))
+
+
+def dof_of_force(model: Model, what: str, force: DryFriction | HardStops, drive_kinds: np.ndarray) -> int:
+    dof = force.dof
+    if dof is None:
+        body = model.joint_names.index(force.joint) if force.joint in model.joint_names else -1
+        if body >= 0 and model.kernel_model.dofs.counts[body] > 1:
+            raise StateError(
+                f"{what}: this joint has {model.kernel_model.dofs.counts[body]} degrees of freedom; expected the "
+                "number of one of them as dof"
+            )
+        dof = 0
+    i = dof_index(model, what, force.joint, dof)
+    if drive_kinds[i] in drive_codes.PRESCRIBED_KINDS:
+        raise StateError(f"{what}: a drive prescribes the motion of this joint; expected a joint that moves freely")
+    return i
+
+
+def flatten_friction(
+    model: Model, what: str, force: DryFriction, i: int, numbers: SampleNumbers
+) -> list[tuple[int, int, int, int]]:
+    if np.any(model.friction[..., i] != 0.0) or np.any(model.static_friction[..., i] != 0.0):
+        raise StateError(
+            f"{what}: the joint also has the regularised friction of PassiveForces; expected one of them. Set its "
+            "friction to 0"
+        )
+    if force.static_backward is None and force.kinetic_backward is not None and force.static is not None:
+        raise StateError(f"{what}: kinetic_backward and static are given; expected static_backward, too")
+    full, first = force.with_defaults(), len(numbers.columns)
+    for direction in ("", "_backward"):
+        names = f"kinetic{direction}", f"static{direction}"
+        for name in names:
+            numbers.add(f"{what}: {name}", getattr(full, name), 0.0, LARGEST)
+        kinetic, static = (real_array(name, getattr(full, name), StateError) for name in names)
+        if np.any(static < kinetic):
+            raise StateError(
+                f"{what}: static{direction} is {excerpt(static.tolist())} and kinetic{direction} is "
+                f"{excerpt(kinetic.tolist())}; expected static{direction} >= kinetic{direction}"
+            )
+    return [(layout.FRICTION, i, first, 1)]
+
+
+def flatten_stops(
+    model: Model, what: str, force: HardStops, i: int, numbers: SampleNumbers
+) -> list[tuple[int, int, int, int]]:
+    refuse_quaternion(model, what, i, "use another joint")
+    lower, upper = model.position_limits[i].tolist()
+    if not (np.isfinite(lower) or np.isfinite(upper)):
+        raise StateError(
+            f"{what}: the joint has no position limits; expected at least one finite limit. Give its body "
+            "limits=rb.JointLimits(lower, upper)"
+        )
+    if np.any(model.limit_stiffness[..., i] != 0.0):
+        raise StateError(
+            f"{what}: the joint also has the elastic stops of PassiveForces; expected one of them. Remove their limits"
+        )
+    if lower == upper:
+        raise StateError(f"{what}: both position limits are {lower:g}; expected lower < upper. Use Model.lock")
+    columns = []
+    for position, sign in ((lower, 1), (upper, -1)):
+        if np.isfinite(position):
+            first = numbers.add(f"{what}: position", position)
+            numbers.add(f"{what}: restitution", restitution_of(what, force.restitution))
+            columns.append((layout.STOP, i, first, sign))
+    return columns
+
+
+def restitution_of(what: str, value: npt.ArrayLike) -> np.ndarray:
+    found = real_array(f"{what}: restitution", value, StateError)
+    if not ((found >= 0.0) & (found <= 1.0)).all():
+        raise StateError(f"{what}: restitution is {excerpt(found.tolist())}; expected numbers from 0 to 1")
+    return found

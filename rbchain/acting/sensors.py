@@ -1,0 +1,132 @@
+"""Sensors of sampled controllers: encoders and sensors of velocities. `flatten_sensor` turns them into codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import excerpt, whole_number
+from ..core.lanes.random_numbers import FIRST_SENSOR_CHANNEL
+from ..core.tree.layout import TOPOLOGY_COORDINATE
+from ..errors import StateError
+from .coordinates import dof_index, refuse_quaternion
+from .packing import SampleNumbers, numbers_of_samples
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+LARGEST = np.finfo(float).max
+MAX_SEED, MAX_SAMPLE = (1 << 63) - 1, 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder(SuggestsAttributes):
+    """A sensor of the position of a joint, for `Sampled`.
+
+    The measurement is position + bias + noise, rounded to a multiple of the resolution.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint, which must not be free or spherical.
+    resolution : float or one for each sample, rad or m
+        Distance between two values of the measurement; 0 for no rounding.
+    bias : float or one for each sample, rad or m
+    noise : float or one for each sample, rad or m
+        Standard deviation of white noise, one normal number for each instant.
+    measures_velocity : bool
+        Whether the controller computes the velocity as the difference of two measurements, divided by the period. It is
+        zero at the first instant. Otherwise the velocity is exact, or that of a `VelocitySensor`.
+    dof : int
+        Degree of freedom of the joint, counted from 0.
+    seed : int, optional
+        Seed of the noise. The default is the seed of the study, or 0 in `Model.simulate`.
+    samples : int or one for each sample, optional
+        Numbers of the samples. The default are those of the study, or 0, 1, 2, ... in the order of the batch.
+
+    Notes
+    -----
+    The noise depends only on the seed, the number of the sample, the index of the measured coordinate in (q, qd)
+    and the index of the instant. So a sample sees the same noise alone, in any batch and with any method of
+    integration. `Model.lock` and `Model.reroot` change indices of coordinates, and so the noise.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> encoder = rb.Encoder("link1", resolution=2e-3)
+    >>> motor = rb.Sampled(rb.PID("link1", 0.5, kp=0.1, kd=0.01), period=0.01, sensors=[encoder])
+    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], [[0.0]], 5.0, drives=[motor])
+    >>> bool(abs(motion.q[0, -1, 0] - 0.5) < 2e-3)
+    True
+    """
+
+    joint: str
+    resolution: npt.ArrayLike = 0.0
+    bias: npt.ArrayLike = 0.0
+    noise: npt.ArrayLike = 0.0
+    measures_velocity: bool = False
+    dof: int = 0
+    seed: int | None = None
+    samples: npt.ArrayLike | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class VelocitySensor(SuggestsAttributes):
+    """A sensor of the velocity of a joint, for `Sampled`.
+
+    The measurement is velocity + bias + noise, rounded to a multiple of the resolution.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    resolution : float or one for each sample, rad/s or m/s
+        Distance between two values of the measurement; 0 for no rounding.
+    bias, noise : float or one for each sample, rad/s or m/s
+        As for `Encoder`.
+    dof : int
+        Degree of freedom of the joint, counted from 0.
+    seed : int, optional
+    samples : int or one for each sample, optional
+        As for `Encoder`.
+    """
+
+    joint: str
+    resolution: npt.ArrayLike = 0.0
+    bias: npt.ArrayLike = 0.0
+    noise: npt.ArrayLike = 0.0
+    dof: int = 0
+    seed: int | None = None
+    samples: npt.ArrayLike | None = None
+
+
+Sensor = Encoder | VelocitySensor
+
+
+def flatten_sensor(model: Model, what: str, sensor: object, numbers: SampleNumbers, measured: set[int]) -> np.ndarray:
+    """Return the codes of a sensor, and add the rows of the state that it measures to `measured`."""
+    if not isinstance(sensor, (Encoder, VelocitySensor)):
+        raise StateError(f"{what}: sensors contains {excerpt(sensor)}; expected objects of Encoder or VelocitySensor")
+    what = f"{what}: {type(sensor).__name__} of joint {sensor.joint!r}"
+    i = dof_index(model, what, sensor.joint, sensor.dof)
+    row = velocity = model.nq + i
+    difference = -1
+    if isinstance(sensor, Encoder):
+        refuse_quaternion(model, what, i, "use VelocitySensor")
+        row = int(model.kernel_model.topology[TOPOLOGY_COORDINATE, i])
+        difference = velocity if sensor.measures_velocity else -1
+    own = {row} | ({difference} - {-1})
+    if own & measured:
+        raise StateError(f"{what}: another sensor measures the same quantity; expected one sensor for each")
+    measured |= own
+    first = numbers.add(f"{what}: resolution", sensor.resolution, 0.0, LARGEST)
+    numbers.add(f"{what}: bias", sensor.bias, -LARGEST, LARGEST)
+    numbers.add(f"{what}: noise", sensor.noise, 0.0, LARGEST)
+    samples = numbers_of_samples(0 if sensor.samples is None else sensor.samples)
+    numbers.add(f"{what}: samples", samples, 0.0, MAX_SAMPLE)
+    seed = 0 if sensor.seed is None else whole_number(f"{what}: seed", sensor.seed, StateError, least=0, most=MAX_SEED)
+    return np.array([row, first, difference, seed, FIRST_SENSOR_CHANNEL + row])

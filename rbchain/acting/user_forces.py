@@ -1,0 +1,167 @@
+"""Joint forces from a user function. `flatten_user_forces` compiles it and adds its parameters to the arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import finite_number, real_array
+from ..errors import StateError
+from .packing import SampleNumbers
+from .user_code import UserCall, is_batch_function, name_of, user_function
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+#: Allowed deviation, relative to the largest derivative, and the increments of positions and velocities.
+TOLERANCE, INCREMENT = 1e-5, 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class UserForces(SuggestsAttributes):
+    """Joint forces from a user function, added to those of the drives.
+
+    Parameters
+    ----------
+    function : function(t, q, qd, parameters, out)
+        Adds the joint forces (nv,) to `out`, which is zero at first. `t` is the time in s; the other arguments are flat
+        float64 arrays of one sample. Numba compiles the function once in each process; a function decorated with
+        `numba.njit` is used as it is. `Sampled` also accepts functions in plain Python for the whole batch.
+    parameters : (m,) or (..., m) array
+        Numbers for the functions, the same for all samples or different for each.
+    derivatives : function(t, q, qd, parameters, out), optional
+        Writes the derivatives of the joint forces with respect to q to out[0], and with respect to qd to out[1].
+        `out` (2, nv, nv) is zero at first; out[0, i, j] is the derivative of force i with respect to position j. For
+        free and spherical joints, derivatives with respect to q are taken along the velocities qd. The methods
+        "rosenbrock" and "radau" use the derivatives; without them they compute differences, which takes more time.
+
+    Notes
+    -----
+    If the function raises an exception, the sample ends with status USER_FUNCTION_FAILED. This also holds for trial
+    states that are not part of the motion. With `simulate(..., boundscheck=True)`, reading or writing beyond the end of
+    an array raises an IndexError.
+
+    Wrong derivatives reduce the order of the method "rosenbrock". The error estimate contains most of this error, so
+    the steps become shorter, but errors may exceed the tolerances. "radau" needs more iterations or shorter steps.
+    Compare the functions with `check_derivatives`.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> def spring(t, q, qd, parameters, out):
+    ...     out[0] -= parameters[0] * q[0]
+    >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
+    >>> settings = {"method": "rk4", "step": 1e-3}
+    >>> motion = rod.simulate([[0.1]], [[0.0]], 1.0, drives=[rb.UserForces(spring, [0.3])], **settings)
+    >>> float(motion.q[0, -1, 0].round(6))
+    0.084385
+
+    A stiff spring, with its derivative:
+
+    >>> def stiffness(t, q, qd, parameters, out):
+    ...     out[0, 0, 0] = -parameters[0]
+    >>> stiff = rb.UserForces(spring, [1e6], derivatives=stiffness)
+    >>> stiff.check_derivatives(rod, [0.1], [0.0])
+    """
+
+    function: Callable[..., Any]
+    parameters: npt.ArrayLike = ()
+    derivatives: Callable[..., Any] | None = None
+
+    def check_derivatives(self, model: Model, q: npt.ArrayLike, qd: npt.ArrayLike, t: float = 0.0) -> None:
+        """Compare the derivatives with central differences of the function in one state.
+
+        Parameters
+        ----------
+        model : Model
+        q, qd : (nq,), (nv,) arrays, rad or m, and rad/s or m/s
+        t : float, s
+
+        Raises
+        ------
+        StateError
+            If an entry deviates by more than 1e-5 of the largest derivative with respect to q, or to qd. The message
+            names the entry. Also if there are no derivatives, or if parameters differ between samples.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> def damper(t, q, qd, parameters, out):
+        ...     out[0] -= 2.0 * qd[0]
+        >>> def wrong(t, q, qd, parameters, out):
+        ...     out[1, 0, 0] = 2.0
+        >>> rod = rb.Model.serial_chain(1)
+        >>> rb.UserForces(damper, derivatives=wrong).check_derivatives(rod, [0.1], [0.0])
+        Traceback (most recent call last):
+        ...
+        rbchain.errors.StateError: derivatives of UserForces: d tau[0] / d qd[0] is 2; ...
+        """
+        _compare_derivatives(self, model, q, qd, t)
+
+
+def flatten_user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, boundscheck: bool) -> list[UserCall]:
+    """Return the function of UserForces and, if it is given, that of the derivatives."""
+    first, count = numbers.add_row("parameters of UserForces", drive.parameters)
+    sizes = model.nq, model.nv, count
+    what = f"UserForces with function {name_of(drive.function)}"
+    if is_batch_function(drive.function, False):
+        raise StateError(
+            f"{what}: it has no argument out, so Python would call it for the whole batch, which only Sampled "
+            "supports; expected function(t, q, qd, parameters, out). Add out, or use rb.Sampled(function, period=...)"
+        )
+    calls = [
+        UserCall(what, user_function("UserForces", drive.function, *sizes, (model.nv,), boundscheck), first, count)
+    ]
+    if drive.derivatives is not None:
+        what, results = f"UserForces with derivatives {name_of(drive.derivatives)}", (2, model.nv, model.nv)
+        function = user_function("derivatives of UserForces", drive.derivatives, *sizes, results, boundscheck)
+        calls.append(UserCall(what, function, first, count))
+    return calls
+
+
+def _compare_derivatives(
+    forces: UserForces, model: Model, q_given: npt.ArrayLike, qd_given: npt.ArrayLike, t_given: float
+) -> None:
+    """Implement `UserForces.check_derivatives`."""
+    if forces.derivatives is None:
+        raise StateError("UserForces has no derivatives; expected a function. Pass derivatives=...")
+    t = finite_number("t", t_given, StateError)
+    q, qd = real_array("q", q_given, StateError), real_array("qd", qd_given, StateError)
+    own, n = real_array("parameters of UserForces", forces.parameters, StateError), model.nv
+    for name, shape, expected in (("q", q.shape, (model.nq,)), ("qd", qd.shape, (n,))):
+        if shape != expected:
+            raise StateError(f"{name} has shape {shape}; expected {expected}, for one state")
+    if own.ndim > 1:
+        raise StateError(
+            f"parameters of UserForces have shape {own.shape}; expected (m,). Check the parameters of one sample"
+        )
+    function = user_function("UserForces", forces.function, model.nq, n, own.size, (n,), False)
+    derivatives = user_function(
+        "derivatives of UserForces", forces.derivatives, model.nq, n, own.size, (2, n, n), False
+    )
+    found = np.zeros((2, n, n))
+    derivatives.call(t, q.copy(), qd.copy(), own.copy(), found)
+
+    def joint_forces(by: int, change: np.ndarray) -> np.ndarray:
+        out = np.zeros(n)
+        state = (model.integrate(q, change), qd.copy()) if by == 0 else (q.copy(), qd + change)
+        function.call(t, *state, own.copy(), out)
+        return out
+
+    for by, name in enumerate(("q", "qd")):
+        differences = np.zeros((n, n))
+        for j, unit in enumerate(np.eye(n)):
+            h = INCREMENT * (1.0 + abs(qd[j]) if by else 1.0)
+            differences[:, j] = (joint_forces(by, h * unit) - joint_forces(by, -h * unit)) / (2 * h)
+        wrong = ~(np.abs(found[by] - differences) <= TOLERANCE * max(np.abs(differences).max(), 1e-3))
+        if wrong.any():
+            i, j = np.argwhere(wrong)[0]
+            raise StateError(
+                f"derivatives of UserForces: d tau[{i}] / d {name}[{j}] is {found[by, i, j]:.6g}; the difference "
+                f"of the function is {differences[i, j]:.6g}. Correct one of the two functions"
+            )
