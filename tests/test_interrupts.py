@@ -53,8 +53,8 @@ def output_of(script, folder, **environment):
 @pytest.mark.parametrize(
     ("settings", "batch", "threads"),
     [
-        ("rtol=1e-12", "(100,)", "2"),
-        ("rtol=1e-12", "(100,)", "1"),
+        ("rtol=1e-12, max_steps=10**9", "(100,)", "2"),
+        ("rtol=1e-12, max_steps=10**9", "(100,)", "1"),
         ("method='rk4', step=1e-6", "(100,)", "2"),
         ("method='rk4', step=1e-6", "()", "1"),
         ("method='rk4', step=1e-6, drives=[rb.PID('link1', 0, kp=1)]", "(100,)", "2"),
@@ -64,7 +64,7 @@ def test_ctrl_c_ends_a_simulation(settings, batch, threads, tmp_path):
     """The same function can be called again afterwards."""
     script = f"""
 zero = np.zeros(({batch} + (2,)))
-simulate = lambda duration: arm.simulate(zero, zero, duration, {settings}, max_steps=10**9)
+simulate = lambda duration: arm.simulate(zero, zero, duration, {settings})
 simulate(1e-5)
 interrupted(lambda: simulate(1e5))
 print(simulate(1e-5).success)

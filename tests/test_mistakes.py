@@ -89,6 +89,10 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
             'max_step is 0.1, but method "rk4" has steps of fixed length and controls no error; '
             "expected None. Set step",
         ),
+        "steps of rk4": (
+            lambda: simulate(max_steps=100),
+            'max_steps is 100, but method "rk4" has steps of fixed length',
+        ),
         "longest step of zero": (lambda: simulate(method="rk45", step=None, max_step=0.0), "max_step is 0.0; expected"),
         "gains for a single state": (
             lambda: simulate(drives=[rb.PID("link1", 0, kp=[1, 2])]),
@@ -101,6 +105,42 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
         "stop as text": (
             lambda: simulate(events=[rb.Event("link1", stop="no")]),
             "stop is 'no'; expected True or False",
+        ),
+        "value of a function": (
+            lambda: simulate(events=[rb.Event(function=np.copyto, value=0.5)]),
+            "event 0 has a function and value = 0.5, but only the event of a joint has a value; remove value",
+        ),
+        "quantity of a function": (
+            lambda: simulate(events=[rb.Event(function=np.copyto, quantity="velocity")]),
+            "event 0 has a function and quantity = 'velocity', but only the event of a joint",
+        ),
+        "dof of a function": (
+            lambda: simulate(events=[rb.Event(function=np.copyto, dof=1)]),
+            "event 0 has a function and dof = 1, but only the event of a joint",
+        ),
+        "parameters of the event of a joint": (
+            lambda: simulate(events=[rb.Event("link1", parameters=[0.5])]),
+            r"event of joint 'link1': parameters is \[0.5\], but only a function has parameters; remove them",
+        ),
+        "derivatives of a sampled function": (
+            lambda: simulate(drives=[rb.Sampled(rb.UserForces(np.copyto, derivatives=np.copyto))]),
+            "it has derivatives, which Sampled does not use",
+        ),
+        "errors of no sensitivities": (
+            lambda: simulate(method="rk45", step=None, control_sensitivity_errors=False),
+            'control_sensitivity_errors is False, but only "rk45" with sensitivities controls these errors',
+        ),
+        "errors of sensitivities of rk4": (
+            lambda: simulate(sensitivities=["mass"], control_sensitivity_errors=False),
+            'control_sensitivity_errors is False, but only "rk45" with sensitivities controls these errors',
+        ),
+        "more steps than memory": (
+            lambda: simulate(dense_output=10**15),
+            f"dense_output is {10**15} and there are 1 samples, which needs more memory than this machine has",
+        ),
+        "more steps than numbers": (
+            lambda: simulate(dense_output=10**30),
+            f"dense_output is {10**30} and there are 1 samples, which needs more memory than this machine has",
         ),
         "table of one time": (lambda: rb.Signal.table([0], [0]), "expected at least two times"),
         "sines of different lengths": (
@@ -163,12 +203,18 @@ def test_stops_without_limits_are_named():
         )
 
 
-@pytest.mark.parametrize("name", ["rtol", "max_step"])
+@pytest.mark.parametrize("name", ["rtol", "max_step", "max_steps"])
 def test_tolerances_of_a_study_need_a_method_that_uses_them(name):
-    settings = {"duration": 0.1, "method": "rk4", "step": 0.01, name: 1e-6}
-    message = rf"simulate.{name} is 1e-06, but method 'rk4' .*; remove {name}, or set method"
+    settings = {"duration": 0.1, "method": "rk4", "step": 0.01, name: 7}
+    message = rf"simulate.{name} is 7(.0)?, but method 'rk4' .*; remove {name}, or set method"
     with pytest.raises(rb.StudyError, match=message):
         rb.Study(model=ARM, samples=2, simulate=settings)
+
+
+def test_the_tolerance_of_contacts_can_be_set_in_a_study():
+    settings = {"duration": 0.1, "method": "moreau", "step": 0.01}
+    study = rb.Study(model=ARM, samples=2, simulate=settings | {"atol": 1e-6})
+    assert study.description.simulate.settings() == {"method": "moreau", "step": 0.01, "atol": 1e-6}
 
 
 @pytest.mark.parametrize(

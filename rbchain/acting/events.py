@@ -109,6 +109,7 @@ def flatten_event(
     codes = np.zeros(event_codes.EVENT_ROWS, np.int64)
     codes[event_codes.EVENT_DIRECTION], codes[event_codes.EVENT_TERMINAL] = event.direction, bool(event.stop)
     if event.function is not None:
+        _refuse_fields_of_joints(e, event)
         codes[event_codes.EVENT_ROW] = -1
         first, count = numbers.add_row(f"event {e}: parameters", event.parameters)
         codes[event_codes.EVENT_NUMBERS], codes[event_codes.EVENT_NUMBER_COUNT] = first, count
@@ -116,6 +117,10 @@ def flatten_event(
         codes[event_codes.EVENT_ADDRESS] = function.address
         return codes, UserCall(f"event {e} with function {name_of(event.function)}", function, first, count)
     what = f"event of joint {event.joint!r}"
+    if np.size(event.parameters):
+        raise StateError(
+            f"{what}: parameters is {excerpt(event.parameters)}, but only a function has parameters; remove them"
+        )
     i = dof_index(model, what, event.joint, event.dof)
     if event.quantity not in ("position", "velocity"):
         raise StateError(f'{what}: quantity is {event.quantity!r}; expected "position" or "velocity"')
@@ -126,6 +131,17 @@ def flatten_event(
         row = int(model.kernel_model.topology[TOPOLOGY_COORDINATE, i])
     codes[event_codes.EVENT_ROW], codes[event_codes.EVENT_NUMBERS] = row, numbers.add(f"{what}: value", event.value)
     return codes, None
+
+
+def _refuse_fields_of_joints(e: int, event: Event) -> None:
+    """Refuse fields of an event with a function that only the event of a joint has."""
+    for name in ("value", "quantity", "dof"):
+        given, unused = getattr(event, name), getattr(Event, name)
+        if not np.array_equal(given, unused):
+            raise StateError(
+                f"event {e} has a function and {name} = {excerpt(given)}, but only the event of a joint has a {name}; "
+                f"remove {name}. The event occurs where the function writes 0"
+            )
 
 
 def _check_event(e: int, event: Event) -> None:

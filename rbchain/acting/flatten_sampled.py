@@ -309,6 +309,11 @@ def sampled_function(
     assert isinstance(drive.controller, UserForces)
     user, states = drive.controller, np.shape(drive.states)[-1] if np.ndim(drive.states) else 1
     what = f"Sampled UserForces with function {name_of(user.function)}"
+    if user.derivatives is not None:
+        raise StateError(
+            f"{what}: it has derivatives, which Sampled does not use, because its outputs are constant between "
+            "instants; remove derivatives"
+        )
     if is_batch_function(user.function, states > 0):
         parameters, initial = (
             rows_of_batch(f"{what}: {name}", values, numbers.batch).astype(dtype).astype(np.float64)

@@ -225,12 +225,18 @@ def sea_state(
     if quantity not in WAVE_QUANTITIES:
         raise StateError(f"quantity is {quantity!r}; expected one of {', '.join(WAVE_QUANTITIES)}")
     gamma = finite_number("gamma", gamma, StateError, least=1.0)
+    depth = finite_number("depth", depth, StateError, least=0.0)
+    if quantity == "elevation" and depth > 0.0:
+        raise StateError(
+            f'depth is {depth:g}, but quantity is "elevation", which is that of the surface; expected a depth of 0. Or '
+            "choose a velocity or an acceleration of the water as quantity"
+        )
     return {
         "significant_wave_height": _positive("significant_wave_height", significant_wave_height, least=0.0),
         "peak_period": _positive("peak_period", peak_period),
         "gamma": gamma,
         "quantity": quantity,
-        "depth": finite_number("depth", depth, StateError, least=0.0),
+        "depth": depth,
     } | _of_sines(factor, offset, sines, amplitudes)
 
 

@@ -207,9 +207,10 @@ def _sampled_with_samples(drive: Sampled, samples: np.ndarray, seed: int) -> Sam
     sensors = []
     for sensor in drive.sensors:
         # also without noise, because a study may add it later
-        if isinstance(sensor, (Encoder, VelocitySensor)) and sensor.samples is None:
+        if isinstance(sensor, (Encoder, VelocitySensor)):
             own = seed if sensor.seed is None else sensor.seed
-            sensors.append(replace(sensor, samples=samples, seed=own))
+            numbers = samples if sensor.samples is None else sensor.samples
+            sensors.append(replace(sensor, samples=numbers, seed=own))
         else:
             sensors.append(sensor)
     return replace(drive, sensors=sensors)

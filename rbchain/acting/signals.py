@@ -403,7 +403,7 @@ class Signal(SuggestsAttributes):
             "elevation" in m; "horizontal_velocity" (in the direction of the waves) or "vertical_velocity" (upwards) of
             the water in m/s; "horizontal_acceleration" or "vertical_acceleration" in m/s^2.
         depth : float, m
-            Depth of the water particle below the mean water level.
+            Depth of the water particle below the mean water level; 0 for the elevation.
         factor, offset : float or (...) array
             The signal is the offset plus the factor times the quantity. For waves at an angle to an axis, use the
             cosine of the angle as the factor; use the velocity of a steady current as the offset.

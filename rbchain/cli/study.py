@@ -83,7 +83,9 @@ def _verbs() -> dict[str, _Verb]:
         "--scheduler", metavar="ADDRESS", help="scheduler of --executor dask, such as tcp://10.0.0.1:8786"
     )
     running.add_argument("--chunk", type=int, help="samples computed at once (default: up to 4096, as memory allows)")
-    running.add_argument("--memory", type=float, default=1.0, help="memory limit for these samples in GB (default: 1)")
+    running.add_argument(
+        "--memory", type=float, help="memory limit for these samples in GB, in place of --chunk (default: 1)"
+    )
     return {
         "run": _Verb(
             [file, running, out, code],
@@ -171,7 +173,8 @@ def _study_folder(options: argparse.Namespace) -> Path:
 
 def _running(options: argparse.Namespace) -> dict[str, Any]:
     names = ("executor", "workers", "scheduler", "chunk")
-    return {name: getattr(options, name) for name in names} | {"memory": options.memory * 1e9}
+    memory = None if options.memory is None else options.memory * 1e9
+    return {name: getattr(options, name) for name in names} | {"memory": memory}
 
 
 def _run_study(options: argparse.Namespace, study: Study, console: Console) -> int:

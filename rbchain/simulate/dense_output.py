@@ -12,6 +12,7 @@ from ..common.real_arrays import whole_number
 from ..core.sample.records import StepRecord
 from ..core.tree.layout import POSING_FREE, POSING_SPHERICAL, TOPOLOGY_COORDINATE, TOPOLOGY_POSING
 from ..errors import StateError
+from .settings import memory_for
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import Actions
@@ -61,12 +62,15 @@ def new_record(most: int, method: str, actions: Actions | None, samples: int, ro
     nodes, steps = nodes_of_step(method), most + 1 if most else 0
     has_samplers = actions is not None and actions.shared.samplers is not None
     channels = actions.shared.samplers.channels.shape[1] if has_samplers else 0  # type: ignore[union-attr]
-    return StepRecord(
-        nodes,
-        np.empty((samples, steps, 2)),
-        np.empty((samples, steps, nodes.size, rows), dtype),
-        np.empty((samples, steps, nodes.size, channels), dtype),
-    )
+    with memory_for(
+        f"dense_output is {most} and there are {samples} samples", "keep fewer steps, or simulate fewer samples"
+    ):
+        return StepRecord(
+            nodes,
+            np.empty((samples, steps, 2)),
+            np.empty((samples, steps, nodes.size, rows), dtype),
+            np.empty((samples, steps, nodes.size, channels), dtype),
+        )
 
 
 @dataclass(frozen=True, eq=False)

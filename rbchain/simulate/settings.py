@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,15 @@ DEFAULT_ATOL = {"float64": 1e-10, "float32": 1e-7}
 TOLERANCE_OF_SIGNALS, TOLERANCES_OF_SIGNALS = 100.0, (1e-10, 1e-3)
 
 
+@contextmanager
+def memory_for(found: str, remedy: str) -> Iterator[None]:
+    """Explain errors of allocations whose size a setting determines."""
+    try:
+        yield
+    except (MemoryError, OverflowError, ValueError) as error:  # sizes beyond those of the machine or of NumPy
+        raise StateError(f"{found}, which needs more memory than this machine has ({error}); {remedy}") from None
+
+
 def times_to_save(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, slice]:
     """Return all times that the driver saves, from 0 to the end, and the slice of those that the caller asked for.
 
@@ -56,10 +66,11 @@ def times_to_save(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.nd
     if np.ndim(save_at) == 0:
         try:
             count = whole_number("save_at", save_at, StateError, least=2, most=MAX_TIMES)
-            return np.linspace(0.0, duration, count), slice(None)
         except StateError:
             expected = "a number of times, at least 2, or a list of times in s"
             raise StateError(f"save_at is {save_at!r}; expected {expected}") from None
+        with memory_for(f"save_at is {save_at!r}", "save fewer times"):
+            return np.linspace(0.0, duration, count), slice(None)
     times = real_array("save_at", save_at, StateError)
     if times.ndim != 1 or times.size == 0:
         raise StateError(f"save_at has shape {times.shape}; expected a number of times, or a list of times in s")
@@ -85,7 +96,7 @@ def driver_and_settings(
     rtol: float | None,
     atol: float | None,
     max_step: float | None,
-    max_steps: int,
+    max_steps: int | None,
     times: np.ndarray,
     dtype: np.dtype,
 ) -> tuple[Callable[..., None], FixedStepSettings | ContactStepSettings | AdaptiveStepSettings]:
@@ -95,7 +106,7 @@ def driver_and_settings(
     if method in FIXED_STEP_METHODS:
         if step is None:
             raise StateError(f'step is None; method "{method}" needs the length of its steps in s, such as step=1e-3')
-        for name, setting in (("rtol", rtol), ("atol", atol), ("max_step", max_step)):
+        for name, setting in (("rtol", rtol), ("atol", atol), ("max_step", max_step), ("max_steps", max_steps)):
             if setting is not None and (name, method) != ("atol", "moreau"):
                 raise StateError(
                     f'{name} is {setting!r}, but method "{method}" has steps of fixed length and controls no error; '
@@ -120,12 +131,13 @@ def driver_and_settings(
             f'step is {step!r}, but method "{method}" chooses the length of its steps; expected None. Set rtol and '
             'atol, or use method "rk4" or "implicit"'
         )
-    max_steps = whole_number("max_steps", max_steps, StateError, least=1, most=MAX_ADAPTIVE_STEPS)
+    most = DEFAULT_MAX_STEPS if max_steps is None else max_steps
+    most = whole_number("max_steps", most, StateError, least=1, most=MAX_ADAPTIVE_STEPS)
     longest = math.inf if max_step is None else finite_number("max_step", max_step, StateError, above=0.0)
     rtol, atol = _tolerances(rtol, atol, dtype)
     smallest, largest = TOLERANCES_OF_SIGNALS
     of_signals = min(largest, max(smallest, TOLERANCE_OF_SIGNALS * rtol))
-    tolerances = Tolerances(rtol, atol, max_steps, longest, of_signals)
+    tolerances = Tolerances(rtol, atol, most, longest, of_signals)
     return ADAPTIVE_STEP_METHODS[method], AdaptiveStepSettings(_tableau(method, tolerances, dtype), tolerances)
 
 

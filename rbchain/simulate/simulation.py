@@ -53,9 +53,9 @@ from .results import (
 from .samplers import refuse_samplers
 from .sensitivities import checked_names, sensitivities_of, sensitivity_rows, with_sensitivities
 from .settings import (
-    DEFAULT_MAX_STEPS,
     IMPLICIT_METHODS,
     driver_and_settings,
+    memory_for,
     refuse_contacts,
     refuse_events,
     times_to_save,
@@ -91,7 +91,7 @@ def simulate(
     atol: float | None = None,
     max_step: float | None = None,
     save_at: npt.ArrayLike | None = None,
-    max_steps: int = DEFAULT_MAX_STEPS,
+    max_steps: int | None = None,
     sensitivities: Sequence[str] = (),
     control_sensitivity_errors: bool = True,
     dense_output: int = 0,
@@ -153,8 +153,9 @@ def simulate(
     save_at : int or (times,) array, s, optional
         Number of evenly spaced times from 0 to `duration`, or increasing times in this range. The default is the start
         and the end. They do not change the steps of "rk45", "rosenbrock" and "radau".
-    max_steps : int
-        Largest number of steps of "rk45", "rosenbrock" and "radau" for one sample, accepted and rejected.
+    max_steps : int, optional
+        Largest number of steps of "rk45", "rosenbrock" and "radau" for one sample, accepted and rejected; 10 million by
+        default. The other methods take the steps that `step` determines.
     sensitivities : sequence of str
         Derivatives of the motion to compute, with the methods "rk45" and "rk4". `Trajectory.sensitivities` holds the
         results. "q" and "qd" are the initial state, "tau" the constant joint forces, "kp", "ki" and "kd" the gains of
@@ -241,7 +242,7 @@ def simulate(
     kernel_model = _with_inertia(model, actions, method, bool(energy_error))
     integrals = 0 if actions is None else actions.integrals
     more_rows = integrals + sensitivity_rows(model, actions)
-    q, qd, more = (np.empty((samples, times.size, m), dtype) for m in (model.nq, model.nv, more_rows))
+    q, qd, more = _new_states(samples, times.size, (model.nq, model.nv, more_rows), dtype)
     rows = model.nq + model.nv + more_rows
     outcome = Outcome(
         np.zeros((samples, RECORDED_TALLIES), np.int64),
@@ -325,6 +326,14 @@ def simulate(
     if on_failure == "raise" and not motion.success:
         raise SimulationError(motion.message, motion)
     return motion
+
+
+def _new_states(samples: int, times: int, rows: tuple[int, ...], dtype: np.dtype) -> list[np.ndarray]:
+    """Allocate arrays (samples, times, rows) for states at the saved times."""
+    with memory_for(
+        f"there are {samples} samples and {times} saved times", "save fewer times, or simulate fewer samples"
+    ):
+        return [np.empty((samples, times, m), dtype) for m in rows]
 
 
 def _check_options(on_failure: str, **flags: bool) -> None:

@@ -30,8 +30,9 @@ def check_settings(nominal: Nominal) -> None:
             f"simulate.step is {simulate.step}, but method {simulate.method!r} chooses its own steps; remove step, or "
             "set method to 'rk4' or 'implicit'"
         )
-    of_errors = [name for name in ("atol", "max_step", "rtol") if name in simulate.model_fields_set]
-    if not simulate.is_adaptive and of_errors:
+    given = simulate.model_fields_set - set(simulate.settings())
+    of_errors = [name for name in ("atol", "max_step", "max_steps", "rtol") if name in given]
+    if of_errors:
         raise StudyError(
             f"simulate.{of_errors[0]} is {getattr(simulate, of_errors[0])}, but method {simulate.method!r} has steps "
             f"of fixed length and controls no error; remove {' and '.join(of_errors)}, or set method to 'rk45' or "

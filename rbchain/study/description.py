@@ -157,7 +157,7 @@ class Dispersion(Described):
     shared : bool
         Whether all targets have the same draw. By default each has its own.
     point : (3,) array, m
-        Position of a payload on its body, in the axes of the body or frame, from its origin.
+        Position of a "payload" on its body, in the axes of the body or frame, from its origin.
     name : str
         Name in the results; that of the parameter by default.
 
@@ -263,6 +263,11 @@ class Dispersion(Described):
                 f"how is {self.how!r}; expected {' or '.join(map(repr, parameter.ways))} for parameter "
                 f"{self.parameter!r}"
             )
+        if "point" in self.model_fields_set and self.parameter != "payload":
+            raise ValueError(
+                f"point is {list(self.point)}, but only the parameter 'payload' has a point; remove point from "
+                f"{self.parameter!r}"
+            )
         chosen = parameter.components if self.components is None else self.components
         if not set(chosen) <= set(parameter.components) or len(set(chosen)) < len(chosen):
             known = f"some of {list(parameter.components)}, each once," if parameter.components else "no components"
@@ -352,10 +357,11 @@ class Simulation(Described):
     step : float, s
         Step of "rk4", "implicit" and "moreau". The other methods choose their own steps.
     rtol, atol : float
-        Tolerances of "rk45", "rosenbrock" and "radau".
+        Tolerances of "rk45", "rosenbrock" and "radau", and `atol` also of "moreau", as in `Model.simulate`.
     max_step : float, s, optional
         Longest step of "rk45", "rosenbrock" and "radau", as in `Model.simulate`.
     max_steps : int
+        Largest number of steps of "rk45", "rosenbrock" and "radau" for one sample.
     samples : int
         Number of evenly spaced times, both ends included, at which the motion is evaluated for measures, extremes and
         `Outputs.motion` (21 by default).
@@ -402,8 +408,9 @@ class Simulation(Described):
 
     def settings(self) -> dict[str, Any]:
         """Return the keyword arguments of `Model.simulate` for the integration."""
-        names = ["method", "max_steps"] + (["rtol", "atol", "max_step"] if self.is_adaptive else ["step"])
-        return {name: getattr(self, name) for name in names}
+        of_steps = ["rtol", "atol", "max_step", "max_steps"] if self.is_adaptive else ["step"]
+        of_contacts = ["atol"] if self.method == "moreau" else []
+        return {name: getattr(self, name) for name in ("method", *of_steps, *of_contacts)}
 
 
 class Outputs(Described):

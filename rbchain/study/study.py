@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelt import SuggestsAttributes, did_you_mean
 from ..common.real_arrays import finite_number, whole_number
 from ..errors import ModelError, StateError, StudyError
 from ..facade.model import Model
@@ -181,7 +182,7 @@ class Study(SuggestsAttributes):
         workers: int | None = None,
         scheduler: Any = None,
         chunk: int | None = None,
-        memory: float = MEMORY,
+        memory: float | None = None,
         progress: Callable[[int, Statistics], object] | bool = False,
     ) -> xarray.Dataset:
         """Simulate all samples, or those that are missing in a folder of results.
@@ -195,13 +196,13 @@ class Study(SuggestsAttributes):
             Where to compute: in this process on all threads, in `workers` processes, or on the dask cluster of
             `scheduler`. The results are the same, bit for bit.
         workers : int, optional
-            Number of processes; one for each core by default.
+            Number of processes of the executor "processes"; one for each core by default.
         scheduler : str or distributed.Client, optional
-            The dask scheduler, or its address.
+            The dask scheduler of the executor "dask", or its address.
         chunk : int, optional
             Samples computed at once; by default as many as `memory` allows, up to 4096.
-        memory : float, bytes
-            Limit for the chunks in memory. Statistics need up to 128 MB more.
+        memory : float, bytes, optional
+            Limit for the chunks in memory, in place of `chunk`; 1 GiB by default. Statistics need up to 128 MB more.
         progress : bool or function(count, statistics)
             True shows a progress bar in a terminal or a notebook, and logs lines elsewhere. A function is called after
             each chunk, with its number of samples and the statistics so far.
@@ -393,7 +394,7 @@ class Study(SuggestsAttributes):
         """
         from .sensitivity import indices
 
-        return indices(self, measure, method, samples, out, **settings)
+        return indices(self, measure, method, samples, out, **_checked_settings("Study.sensitivity", settings))
 
     def gradient(self, measure: str | None = None) -> xarray.Dataset:
         """Compute the derivatives of measures by the drawn numbers, at the means of these numbers.
@@ -535,7 +536,18 @@ def run_study(file: str | Path, out: str | Path, **settings: Any) -> xarray.Data
     ...     rb.run_study(Path(folder, "study.toml"), Path(folder, "results")).sizes["sample"]
     10
     """
-    return Study.read(file).run(out, **settings)
+    return Study.read(file).run(out, **_checked_settings("run_study", settings))
+
+
+def _checked_settings(function: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings that a function passes to `Study.run`. Raises a StudyError if `Study.run` has no such setting."""
+    known = [name for name in inspect.signature(Study.run).parameters if name not in ("self", "out")]
+    for name in settings:
+        if name not in known:
+            raise StudyError(
+                f"{function} has no argument {name!r}; expected one of {', '.join(known)}{did_you_mean(name, known)}"
+            )
+    return settings
 
 
 def run_into(
@@ -546,7 +558,7 @@ def run_into(
     workers: int | None = None,
     scheduler: Any = None,
     chunk: int | None = None,
-    memory: float = MEMORY,
+    memory: float | None = None,
     progress: Callable[[int, Statistics], object] | None = None,
 ) -> None:
     """Simulate all samples, or those that are missing in a folder of results: `Study.run` without opening the results.
@@ -587,11 +599,15 @@ def run_into(
         ) from error
 
 
-def _chunk_size(plan: Plan, chunk: int | None, memory: float) -> int:
+def _chunk_size(plan: Plan, chunk: int | None, memory: float | None) -> int:
     """Return the chunk size of a run: `chunk`, or as many samples as the memory allows."""
-    largest = chunk_size(plan, finite_number("memory", memory, StudyError, above=0.0))
     if chunk is None:
-        return largest
+        return chunk_size(plan, finite_number("memory", MEMORY if memory is None else memory, StudyError, above=0.0))
+    if memory is not None:
+        raise StudyError(
+            f"chunk is {chunk!r} and memory is {memory!r}, which both determine how many samples are computed at once; "
+            "expected one of them"
+        )
     return min(whole_number("chunk", chunk, StudyError, least=1), plan.description.samples)
 
 
@@ -600,6 +616,12 @@ def _executor(name: str, workers: int | None, scheduler: Any) -> executors.Execu
         raise StudyError(f"executor is {name!r}; expected one of {', '.join(EXECUTORS)}")
     if workers is not None:
         workers = whole_number("workers", workers, StudyError, least=1)
+    for argument, given, user in (("workers", workers, "processes"), ("scheduler", scheduler, "dask")):
+        if given is not None and name != user:
+            raise StudyError(
+                f"{argument} is {given!r}, but executor {name!r} does not use it; remove {argument}, or choose "
+                f"executor={user!r}"
+            )
     if name == "processes":
         return partial(executors.processes, workers=workers)
     return partial(executors.dask, scheduler=scheduler) if name == "dask" else executors.local

@@ -59,3 +59,15 @@ def test_a_study_with_another_controller_model_is_not_resumed(tmp_path):
     save_lift(tmp_path / "known.toml", 2.5)
     with pytest.raises(rb.StudyError, match=r"drives\[0\].model"):
         rb.Study.read(tmp_path / "study.toml").run(tmp_path / "results")
+
+
+def test_sensors_with_numbers_of_samples_take_the_seed_of_the_study():
+    encoder = rb.Encoder("link1", noise=1e-2, samples=0)
+    drives = [rb.Sampled(rb.PID("link1", 0.3, kp=1.0), period=0.01, sensors=[encoder])]
+    settings = {"duration": 0.1, "method": "rk4", "step": 0.01}
+    motions = [
+        rb.Study(model=rb.Model.serial_chain(1), samples=2, seed=seed, simulate=settings, drives=drives).run()
+        for seed in (1, 2)
+    ]
+    np.testing.assert_array_equal(motions[0].q_final[0], motions[0].q_final[1])
+    assert (motions[0].q_final != motions[1].q_final).all()

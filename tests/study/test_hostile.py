@@ -656,11 +656,35 @@ def test_an_invalid_folder_is_refused(arm, tmp_path):
         ({"chunk": 0}, "chunk is 0"),
         ({"chunk": True}, "chunk is True"),
         ({"memory": np.nan}, "memory is nan"),
+        (
+            {"workers": 3},
+            "workers is 3, but executor 'local' does not use it; remove workers, or choose executor='proc",
+        ),
+        ({"scheduler": "tcp://x"}, "scheduler is 'tcp://x', but executor 'local' does not use it; remove scheduler"),
+        ({"executor": "processes", "scheduler": "tcp://x"}, "executor 'processes' does not use it"),
+        ({"executor": "dask", "workers": 2}, "workers is 2, but executor 'dask' does not use it"),
+        ({"chunk": 10, "memory": 1e9}, "chunk is 10 and memory is 1000000000.0, .*; expected one of them"),
     ],
 )
 def test_an_invalid_setting_of_a_run_is_refused(settings, words, arm):
     with pytest.raises(rb.StudyError, match=words):
         study(arm).run(**settings)
+
+
+def test_an_unknown_setting_of_a_run_is_refused_by_the_function_that_got_it(arm, tmp_path):
+    with pytest.raises(rb.StudyError, match=r"Study.sensitivity has no argument 'worker'; .*did you mean workers\?"):
+        study(arm).sensitivity("x", samples=8, worker=3)
+    lines = "model = { serial_chain = { n = 1 } }\nsamples = 2\nsimulate = { duration = 0.01 }\n"
+    (tmp_path / "study.toml").write_text(lines)
+    with pytest.raises(rb.StudyError, match="run_study has no argument 'foo'; expected one of executor, workers"):
+        rb.run_study(tmp_path / "study.toml", tmp_path / "out", foo=3)
+
+
+def test_only_a_payload_has_a_point(arm):
+    uniform = {"kind": "uniform", "low": 1, "high": 2}
+    vary = [{"parameter": "mass", "point": [1, 2, 3], "distribution": uniform}]
+    with pytest.raises(rb.StudyError, match=r"vary\[0\].point is \[1.0, 2.0, 3.0\], but only the parameter 'payload'"):
+        study(arm, vary=vary)
 
 
 def test_a_measure_function_with_the_wrong_shape_is_named(arm):
