@@ -7,30 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt, real_array
 from ..core.control import actuators as rows
 from ..core.control import drives as drive_codes
 from ..core.tree.sampler_layout import CHANNEL_DOF, CHANNEL_GROUP, CHANNEL_ROWS, Samplers
 from ..errors import StateError
 from .coordinates import dof_index
+from .numeric_fields import LARGEST, Declared, NumericField
 from .packing import SampleNumbers
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-LARGEST = np.finfo(float).max
 #: Kinds of drives whose force is constant between the instants of sampled controllers.
 HELD_KINDS = (drive_codes.KIND_NONE, drive_codes.KIND_HELD)
 
 
 @dataclass(frozen=True, eq=False)
-class Actuator(SuggestsAttributes):
+class Actuator(Declared):
     """The motor of a joint: a first-order lag, and a torque-speed curve that limits the delivered torque.
 
     The command u is the force of the drives of this joint, clipped to their `limit`. The lag follows it by T df/dt =
@@ -86,6 +85,12 @@ class Actuator(SuggestsAttributes):
     [0.5]
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("time_constant", "s", 0.0, LARGEST),
+        NumericField("stall_torque", "N m or N"),
+        NumericField("no_load_speed", "rad/s or m/s"),
+        NumericField("torque_speed", "", shape=(None, 2)),
+    )
     joint: str
     time_constant: npt.ArrayLike = 0.0
     stall_torque: npt.ArrayLike = np.inf
@@ -145,7 +150,7 @@ def flatten_actuators(
             )
         if kind != drive_codes.KIND_NONE:
             codes[rows.ACTUATOR_LIMIT, i] = drives[drive_codes.DRIVE_GAINS, i] + drive_codes.GAIN_LIMIT
-        column = numbers.add(f"{what}: time_constant", actuator.time_constant, 0.0, LARGEST)
+        column = numbers.add_field(what, actuator, "time_constant")
         if (numbers.columns[column] > 0.0).any():
             _refuse_continuous_commands(what, i, kind, samplers, has_user_forces)
             codes[rows.ACTUATOR_TIME_CONSTANT, i] = column

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt, real_array
 from ..core.forces import bushings, springs
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..drivers import between_bodies as drivers
 from ..errors import StateError
 from ..model.pose import Pose, asymmetry, is_rotation
-from .packing import SampleNumbers, value_of_sample
+from .numeric_fields import LARGEST, POSE, DeclaredForce, NumericField
+from .packing import SampleNumbers
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -27,7 +27,7 @@ ROUND_OFF = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class SpringDamper(SuggestsAttributes):
+class SpringDamper(DeclaredForce):
     """A spring with a damper between two points on two bodies, or between a body and the world.
 
     The tension is stiffness (L - rest_length) + damping dL/dt, where L is the distance of the points. It acts along the
@@ -70,6 +70,13 @@ class SpringDamper(SuggestsAttributes):
     [-0.1]
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("point_a", "m", -LARGEST, LARGEST, (3,)),
+        NumericField("point_b", "m", -LARGEST, LARGEST, (3,)),
+        NumericField("stiffness", "N/m", 0.0, LARGEST),
+        NumericField("damping", "N s/m", 0.0, LARGEST),
+        NumericField("rest_length", "m", 0.0, LARGEST),
+    )
     body_a: str | None
     body_b: str | None
     point_a: npt.ArrayLike
@@ -79,22 +86,9 @@ class SpringDamper(SuggestsAttributes):
     rest_length: npt.ArrayLike = 0.0
     tension_only: bool = False
 
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> SpringDamper:
-        """Return the spring of one sample of a batch."""
-        return SpringDamper(
-            self.body_a,
-            self.body_b,
-            value_of_sample(self.point_a, i, batch_shape, (3,)),
-            value_of_sample(self.point_b, i, batch_shape, (3,)),
-            value_of_sample(self.stiffness, i, batch_shape),
-            value_of_sample(self.damping, i, batch_shape),
-            value_of_sample(self.rest_length, i, batch_shape),
-            self.tension_only,
-        )
-
 
 @dataclass(frozen=True, eq=False)
-class Bushing(SuggestsAttributes):
+class Bushing(DeclaredForce):
     """Linear stiffness and damping between a frame A on one body and a frame B on another, or on the world.
 
     The displacement x = (p, phi) has six components, in the axes of A. p is the position of the origin of B, and phi is
@@ -142,28 +136,18 @@ class Bushing(SuggestsAttributes):
     [-0.1]
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("stiffness", "", -LARGEST, LARGEST, (6, 6)),
+        NumericField("damping", "", -LARGEST, LARGEST, (6, 6)),
+        NumericField("pose_a", "", kind=POSE),
+        NumericField("pose_b", "", kind=POSE),
+    )
     body_a: str | None
     body_b: str | None
     stiffness: npt.ArrayLike
     damping: npt.ArrayLike | None = None
     pose_a: Pose | None = None
     pose_b: Pose | None = None
-
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Bushing:
-        """Return the bushing of one sample of a batch."""
-        poses = [
-            None
-            if pose is None
-            else Pose.computed(
-                value_of_sample(pose.translation, i, batch_shape, (3,)),
-                value_of_sample(pose.rotation, i, batch_shape, (3, 3)),
-            )
-            for pose in (self.pose_a, self.pose_b)
-        ]
-        damping = None if self.damping is None else value_of_sample(self.damping, i, batch_shape, (6, 6))
-        return Bushing(
-            self.body_a, self.body_b, value_of_sample(self.stiffness, i, batch_shape, (6, 6)), damping, *poses
-        )
 
 
 #: The classes of forces between bodies.
@@ -249,11 +233,11 @@ def _flat_spring(model: Model, spring: SpringDamper, numbers: SampleNumbers) -> 
     if not isinstance(spring.tension_only, bool | np.bool):
         raise StateError(f"{what}: tension_only is {spring.tension_only!r}; expected True or False")
     first = len(numbers.columns)
-    for name, point, pose in (("point_a", spring.point_a, pose_a), ("point_b", spring.point_b, pose_b)):
-        found = _finite(f"{what}: {name}", point, (3,))
+    for name, pose in (("point_a", pose_a), ("point_b", pose_b)):
+        found = spring.numeric_field(name).checked(what, getattr(spring, name))
         numbers.add_row(f"{what}: {name}", found @ pose.rotation.T + pose.translation)
     for name in ("stiffness", "damping", "rest_length"):
-        numbers.add(f"{what}: {name}", _finite(f"{what}: {name}", getattr(spring, name), ()), least=0.0)
+        numbers.add_field(what, spring, name)
     return dof_a, dof_b, first, int(spring.tension_only)
 
 
@@ -267,7 +251,7 @@ def _flat_bushing(model: Model, bushing: Bushing, numbers: SampleNumbers) -> tup
         numbers.add_row(f"{what}: {name}", pose.rotation.reshape(*pose.rotation.shape[:-2], 9))
     damping = np.zeros((6, 6)) if bushing.damping is None else bushing.damping
     for name, matrix in (("stiffness", bushing.stiffness), ("damping", damping)):
-        found = _dissipative(f"{what}: {name}", matrix)
+        found = _dissipative(f"{what}: {name}", bushing.numeric_field(name).checked(what, matrix))
         numbers.add_row(f"{what}: {name}", found.reshape(*found.shape[:-2], 36))
     return dof_a, dof_b, first
 
@@ -312,9 +296,8 @@ def _pose(what: str, pose: Pose | None) -> Pose:
     return pose
 
 
-def _dissipative(what: str, matrix: npt.ArrayLike) -> np.ndarray:
+def _dissipative(what: str, found: np.ndarray) -> np.ndarray:
     """Return symmetric matrices without negative eigenvalues; raise StateError for others."""
-    found = _finite(what, matrix, (6, 6))
     allowed = ROUND_OFF * np.abs(found).max((-1, -2), initial=0.0)
     skew = np.abs(found - found.mT).max((-1, -2)) > allowed
     if skew.any():

@@ -7,28 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes
-from ..common.real_arrays import excerpt, real_array
+from ..common.real_arrays import excerpt
 from ..core.contacts import contact_layout as layout
 from ..core.sample.records import ContactRecords
 from ..errors import StateError
 from ..model.pose import normalized
 from .between_bodies import bodies_at_ends
 from .friction_and_stops import (
-    LARGEST,
     DryFriction,
     HardStops,
     dof_of_force,
     flatten_friction,
     flatten_stops,
-    restitution_of,
 )
-from .packing import SampleNumbers, value_of_sample
+from .numeric_fields import LARGEST, LARGEST_FLOAT32, DeclaredForce, NumericField
+from .packing import SampleNumbers
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -39,7 +38,7 @@ TANGENT_AXIS = normalized(np.array([0.37, -0.53, 0.71]))
 
 
 @dataclass(frozen=True, eq=False)
-class SphereContact(SuggestsAttributes):
+class SphereContact(DeclaredForce):
     """Contact of a sphere on a body, or of a point, with a fixed plane.
 
     Parameters
@@ -80,6 +79,14 @@ class SphereContact(SuggestsAttributes):
     ([0.3], [0.4])
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("point", "m", -LARGEST, LARGEST, (3,)),
+        NumericField("radius", "m", 0.0, LARGEST_FLOAT32),
+        NumericField("plane_point", "m", -LARGEST, LARGEST, (3,)),
+        NumericField("plane_normal", "1", -LARGEST, LARGEST, (3,)),
+        NumericField("friction", "1", 0.0, LARGEST_FLOAT32),
+        NumericField("restitution", "1", 0.0, 1.0),
+    )
     body: str
     point: npt.ArrayLike
     radius: npt.ArrayLike
@@ -89,22 +96,9 @@ class SphereContact(SuggestsAttributes):
     restitution: npt.ArrayLike = 0.0
     max_records: int = 16
 
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> SphereContact:
-        """Return the contact of one sample of a batch."""
-        return SphereContact(
-            self.body,
-            value_of_sample(self.point, i, batch_shape, (3,)),
-            value_of_sample(self.radius, i, batch_shape),
-            value_of_sample(self.plane_point, i, batch_shape, (3,)),
-            value_of_sample(self.plane_normal, i, batch_shape, (3,)),
-            value_of_sample(self.friction, i, batch_shape),
-            value_of_sample(self.restitution, i, batch_shape),
-            self.max_records,
-        )
-
 
 @dataclass(frozen=True, eq=False)
-class SphereSphereContact(SuggestsAttributes):
+class SphereSphereContact(DeclaredForce):
     """Contact of two spheres on two bodies, or of a sphere and a point.
 
     Parameters
@@ -151,6 +145,14 @@ class SphereSphereContact(SuggestsAttributes):
     ([0.0, 1.0], [1.0, 0.0, 0.0])
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("point_a", "m", -LARGEST, LARGEST, (3,)),
+        NumericField("point_b", "m", -LARGEST, LARGEST, (3,)),
+        NumericField("radius_a", "m", 0.0, LARGEST_FLOAT32),
+        NumericField("radius_b", "m", 0.0, LARGEST_FLOAT32),
+        NumericField("restitution", "1", 0.0, 1.0),
+        NumericField("friction", "1", 0.0, LARGEST_FLOAT32),
+    )
     body_a: str | None
     body_b: str | None
     point_a: npt.ArrayLike
@@ -165,22 +167,6 @@ class SphereSphereContact(SuggestsAttributes):
     def is_rough(self) -> bool:
         """Whether the contact has friction, in any of the samples."""
         return bool(np.any(np.asarray(self.friction) != 0.0))
-
-    def of_sample(
-        self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]
-    ) -> SphereSphereContact:
-        """Return the contact of one sample of a batch."""
-        return SphereSphereContact(
-            self.body_a,
-            self.body_b,
-            value_of_sample(self.point_a, i, batch_shape, (3,)),
-            value_of_sample(self.point_b, i, batch_shape, (3,)),
-            value_of_sample(self.radius_a, i, batch_shape),
-            value_of_sample(self.radius_b, i, batch_shape),
-            value_of_sample(self.restitution, i, batch_shape),
-            self.max_records,
-            value_of_sample(self.friction, i, batch_shape),
-        )
 
 
 Contact = DryFriction | HardStops | SphereContact | SphereSphereContact
@@ -334,18 +320,18 @@ def _flat_sphere(
     if frame.body < 0:
         raise StateError(f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one")
     pose = frame.pose
-    point = _vectors(f"{what}: point", contact.point)
+    point = contact.numeric_field("point").checked(what, contact.point)
     first, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
-    numbers.add(f"{what}: radius", contact.radius, 0.0, LARGEST)
-    numbers.add_row(f"{what}: plane_point", _vectors(f"{what}: plane_point", contact.plane_point))
-    normal = _vectors(f"{what}: plane_normal", contact.plane_normal)
+    numbers.add_field(what, contact, "radius")
+    numbers.add_field(what, contact, "plane_point")
+    normal = contact.numeric_field("plane_normal").checked(what, contact.plane_normal)
     if not np.any(normal, -1).all():
         raise StateError(f"{what}: plane_normal is {excerpt(normal.tolist())}; expected vectors that are not zero")
     normal = normalized(normal)
     for direction in (normal, *_tangents(normal)):
         numbers.add_row(f"{what}: plane_normal", direction)
-    numbers.add(f"{what}: friction", contact.friction, 0.0, LARGEST)
-    numbers.add(f"{what}: restitution", restitution_of(what, contact.restitution))
+    numbers.add_field(what, contact, "friction")
+    numbers.add_field(what, contact, "restitution")
     return [(layout.SPHERE, int(model.kernel_model.dofs.last[frame.body]), first, 1)]
 
 
@@ -355,29 +341,24 @@ def _flat_pair(
     """Return the dof of body a, and the column of the element."""
     (dof_a, pose_a), (dof_b, pose_b) = bodies_at_ends(model, what, contact)
     first = len(numbers.columns)
-    for name, given, pose in (("point_b", contact.point_b, pose_b), ("point_a", contact.point_a, pose_a)):
-        point = _vectors(f"{what}: {name}", given)
+    for name, pose in (("point_b", pose_b), ("point_a", pose_a)):
+        point = contact.numeric_field(name).checked(what, getattr(contact, name))
         numbers.add_row(f"{what}: {name}", point @ pose.rotation.T + pose.translation)
-    radii = []
-    for name, given in (("radius_a", contact.radius_a), ("radius_b", contact.radius_b)):
-        radius = real_array(f"{what}: {name}", given, StateError)
-        if not ((radius >= 0.0) & (radius <= LARGEST)).all():
-            raise StateError(f"{what}: {name} is {excerpt(radius.tolist())}; expected finite numbers of at least 0")
-        radii.append(numbers.for_each_sample(f"{what}: {name}", radius))
+    radii = [
+        contact.numeric_field(name).checked(what, numbers.for_each_sample(f"{what}: {name}", getattr(contact, name)))
+        for name in ("radius_a", "radius_b")
+    ]
     if not (radii[0] + radii[1] > 0.0).all():
         raise StateError(f"{what}: radius_a and radius_b are both 0; expected at least one radius above 0")
     numbers.add(f"{what}: radius_a + radius_b", radii[0] + radii[1])
     if contact.is_rough:
         for axis in (TANGENT_AXIS, *_tangents(TANGENT_AXIS)):
             numbers.add_row(f"{what}: axes of the tangents", axis)
-    friction = numbers.for_each_sample(f"{what}: friction", contact.friction)
-    if not ((friction >= 0.0) & (friction <= LARGEST)).all():
-        raise StateError(f"{what}: friction is {excerpt(friction.tolist())}; expected finite numbers of at least 0")
     if not contact.is_rough:
-        numbers.add(f"{what}: restitution", restitution_of(what, contact.restitution))
+        numbers.add_field(what, contact, "restitution")
         return dof_a, [(layout.PAIR, dof_b, first, 1)]
-    numbers.add(f"{what}: friction", friction)
-    numbers.add(f"{what}: restitution", restitution_of(what, contact.restitution))
+    numbers.add_field(what, contact, "friction")
+    numbers.add_field(what, contact, "restitution")
     numbers.add(f"{what}: radius_b", radii[1])
     numbers.add(f"{what}: radius_a", radii[0])
     return dof_a, [(layout.ROUGH_PAIR, dof_b, first, 1)]
@@ -388,12 +369,3 @@ def _tangents(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     axis = np.eye(3)[np.argmin(np.abs(normal), -1)]
     first = normalized(np.cross(axis, normal))
     return first, np.cross(normal, first)
-
-
-def _vectors(what: str, value: npt.ArrayLike) -> np.ndarray:
-    found = real_array(what, value, StateError)
-    if found.shape[-1:] != (3,):
-        raise StateError(f"{what} has shape {found.shape}; expected (3,) or (..., 3)")
-    if not np.isfinite(found).all():
-        raise StateError(f"{what} is {excerpt(found.tolist())}; expected finite numbers")
-    return found

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt
 from ..core.control import drives as drive_codes
 from ..core.tree import layout
 from ..errors import StateError
 from .coordinates import dof_index, refuse_quaternion
+from .numeric_fields import LARGEST, SIGNAL, Declared, NumericField
 from .packing import SampleNumbers, SignalTables
 from .signals import Signal, SignalLike, as_signal
 
@@ -26,7 +26,7 @@ TARGET = "target"
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedForce(SuggestsAttributes):
+class PrescribedForce(Declared):
     """An actuator force over time.
 
     Parameters
@@ -57,6 +57,10 @@ class PrescribedForce(SuggestsAttributes):
     [0.5]
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("signal", "N m or N", kind=SIGNAL),
+        NumericField("limit", "N m or N", 0.0),
+    )
     joint: str
     signal: SignalLike
     dof: int = 0
@@ -66,7 +70,7 @@ class PrescribedForce(SuggestsAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedAcceleration(SuggestsAttributes):
+class PrescribedAcceleration(Declared):
     """A prescribed acceleration over time. `Trajectory.tau` contains the required actuator force.
 
     Parameters
@@ -78,13 +82,14 @@ class PrescribedAcceleration(SuggestsAttributes):
         Degree of freedom of the joint, counted from 0.
     """
 
+    numeric_fields: ClassVar = (NumericField("signal", "rad/s^2 or m/s^2", kind=SIGNAL),)
     joint: str
     signal: SignalLike
     dof: int = 0
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedVelocity(SuggestsAttributes):
+class PrescribedVelocity(Declared):
     """A prescribed velocity over time, which replaces the velocity of the initial state.
 
     The acceleration is the exact derivative of the signal. Signals with jumps are refused.
@@ -98,13 +103,14 @@ class PrescribedVelocity(SuggestsAttributes):
         Degree of freedom of the joint, counted from 0.
     """
 
+    numeric_fields: ClassVar = (NumericField("signal", "rad/s or m/s", kind=SIGNAL),)
     joint: str
     signal: SignalLike
     dof: int = 0
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedPosition(SuggestsAttributes):
+class PrescribedPosition(Declared):
     """A prescribed position over time, which replaces the position and velocity of the initial state.
 
     Velocity and acceleration are the exact derivatives of the signal. Signals with jumps or kinks, such as linear
@@ -127,13 +133,14 @@ class PrescribedPosition(SuggestsAttributes):
     ([0.09093], (1, 2, 1))
     """
 
+    numeric_fields: ClassVar = (NumericField("signal", "rad or m", kind=SIGNAL),)
     joint: str
     signal: SignalLike
     dof: int = 0
 
 
 @dataclass(frozen=True, eq=False)
-class PID(SuggestsAttributes):
+class PID(Declared):
     """A PID controller: tau = kp e + ki (integral of e) + kd de/dt, with the error e = reference - q.
 
     Parameters
@@ -167,6 +174,13 @@ class PID(SuggestsAttributes):
     [0.5, 0.5]
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("reference", "rad or m", kind=SIGNAL),
+        NumericField("kp", "N m/rad or N/m", 0.0, LARGEST),
+        NumericField("kd", "N m s/rad or N s/m", 0.0, LARGEST),
+        NumericField("ki", "N m/(rad s) or N/(m s)", 0.0, LARGEST),
+        NumericField("limit", "N m or N", 0.0),
+    )
     joint: str
     reference: SignalLike | Literal["target"]
     kp: npt.ArrayLike
@@ -179,7 +193,7 @@ class PID(SuggestsAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque(SuggestsAttributes):
+class ComputedTorque(Declared):
     """Computed-torque control: the force for qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e), with e = r - q.
 
     The controller computes the force with `model` from the state and the forces of the other actuators. It does not
@@ -216,6 +230,13 @@ class ComputedTorque(SuggestsAttributes):
     [0.5, 0.5]
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("reference", "rad or m", kind=SIGNAL),
+        NumericField("kp", "1/s^2", 0.0, LARGEST),
+        NumericField("kd", "1/s", 0.0, LARGEST),
+        NumericField("ki", "1/s^3", 0.0, LARGEST),
+        NumericField("limit", "N m or N", 0.0),
+    )
     joint: str
     reference: SignalLike
     kp: npt.ArrayLike
@@ -238,6 +259,8 @@ KINDS = {
     "PID": drive_codes.KIND_PID,
     "ComputedTorque": drive_codes.KIND_COMPUTED_TORQUE,
 }
+#: Gains and limit in the order of their columns, and their values for drives without them.
+GAINS = (("kp", 0.0), ("ki", 0.0), ("kd", 0.0), ("limit", np.inf))
 #: Highest derivative of its signal that a drive reads.
 DERIVATIVES = {PrescribedVelocity: 1, PrescribedPosition: 2, PID: 1, ComputedTorque: 2}
 OF_POSITION = (PID, ComputedTorque, PrescribedPosition)
@@ -288,14 +311,13 @@ def flatten_drive(
     # between the instants of a sampled controller, its reference does not act
     derivatives = -1 if is_sampled else DERIVATIVES.get(type(drive), 0)
     codes[drive_codes.DRIVE_SIGNAL, i] = signals.add(f"{what}: {name}", signal, derivatives)
-    gains = [getattr(drive, gain, 0.0) for gain in ("kp", "ki", "kd")]
-    first, *_ = [
-        numbers.add(f"{what}: {gain}", value, 0.0, np.finfo(float).max)
-        for gain, value in zip(("kp", "ki", "kd"), gains, strict=True)
-    ]
-    codes[drive_codes.DRIVE_GAINS, i] = first
-    numbers.add(f"{what}: limit", getattr(drive, "limit", np.inf), least=0.0)
-    if not is_sampled and np.any(np.asarray(gains[1]) != 0.0):
+    codes[drive_codes.DRIVE_GAINS, i] = len(numbers.columns)
+    for gain, absent in GAINS:
+        if hasattr(drive, gain):
+            numbers.add_field(what, drive, gain)
+        else:
+            numbers.add(f"{what}: {gain}", absent)
+    if not is_sampled and np.any(np.asarray(getattr(drive, "ki", 0.0)) != 0.0):
         codes[drive_codes.DRIVE_INTEGRAL, i] = model.nq + model.nv + (codes[drive_codes.DRIVE_INTEGRAL] >= 0).sum()
     compensated = getattr(drive, "gravity_compensation", False)
     if not isinstance(compensated, (bool, np.bool_)):

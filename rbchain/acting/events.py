@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from ..core.motion import event_values as event_codes
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StateError
 from .coordinates import dof_index, refuse_quaternion
+from .numeric_fields import Declared, NumericField
 from .packing import SampleNumbers
 from .user_code import UserCall, name_of, user_function
 
@@ -28,7 +29,7 @@ MAX_RECORDS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Event(SuggestsAttributes):
+class Event(Declared):
     """A time at which a joint passes a value, or a function of the state changes its sign.
 
     Give either `joint` or `function`.
@@ -70,6 +71,10 @@ class Event(SuggestsAttributes):
     (0.5, '1 of 1: An event ended the simulation.')
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("value", "rad or m"),
+        NumericField("parameters", "", shape=(None,)),
+    )
     joint: str | None = None
     function: Callable[..., Any] | None = None
     value: npt.ArrayLike = 0.0

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 #: Largest number of outputs that wait for the end of their delay.
 MAX_PENDING = 1000
-LARGEST = np.finfo(float).max
 FORCE = "force"
 #: Rows of `Samplers.targets` by the names of outputs.
 TARGETS = {"position": rows.TARGET_POSITION, "velocity": rows.TARGET_VELOCITY}
@@ -90,8 +89,8 @@ def flatten_samplers(
             groups.append(group)
         else:
             group = groups[g]
-        own = np.array([[g], [numbers.add(f"{what}: rate_limit", drive.rate_limit, least=0.0)], [-1]])
-        numbers.add(f"{what}: resolution", drive.resolution, 0.0, LARGEST)
+        own = np.array([[g], [numbers.add_field(what, drive, "rate_limit")], [-1]])
+        numbers.add_field(what, drive, "resolution")
         if i is None:
             kinds, dofs = kinds_of_outputs(drive, what), _dofs_of_outputs(model, drive, what)
             count = len(kinds) * len(dofs)
@@ -133,7 +132,7 @@ def flatten_samplers(
 
 def _add_limit(drive: Sampled, what: str, numbers: SampleNumbers) -> int:
     """Add the limit of the outputs of a user function, and return its column; -1 without a limit."""
-    column = numbers.add(f"{what}: limit", drive.limit, least=0.0)
+    column = numbers.add_field(what, drive, "limit")
     return -1 if np.isinf(numbers.columns[column]).all() else column
 
 
@@ -262,8 +261,8 @@ def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: li
     what, codes = _name(drive), np.zeros(rows.GROUP_ROWS, np.int64)
     period = finite_number(f"{what}: period", drive.period, StateError, above=0.0)
     finite_number(f"{what}: phase", drive.phase, StateError, least=0.0)
-    codes[rows.GROUP_DELAY] = column = numbers.add(f"{what}: delay", drive.delay, 0.0, LARGEST)
-    numbers.add(f"{what}: latency", drive.latency, 0.0, LARGEST)
+    codes[rows.GROUP_DELAY] = column = numbers.add_field(what, drive, "delay")
+    numbers.add_field(what, drive, "latency")
     longest = numbers.columns[column].max(initial=0.0) + numbers.columns[column + 1].max(initial=0.0)
     if longest > MAX_PENDING * period:
         raise StateError(

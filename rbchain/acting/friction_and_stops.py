@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt, real_array
 from ..core.contacts import contact_layout as layout
 from ..core.control import drives as drive_codes
 from ..errors import StateError
 from .coordinates import dof_index, refuse_quaternion
-from .packing import SampleNumbers, value_of_sample
+from .numeric_fields import LARGEST_FLOAT32, DeclaredForce, NumericField
+from .packing import SampleNumbers
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-LARGEST = float(np.finfo(np.float32).max)
-
 
 @dataclass(frozen=True, eq=False)
-class DryFriction(SuggestsAttributes):
+class DryFriction(DeclaredForce):
     """Coulomb friction of a joint that sticks: below the static friction, the velocity is exactly zero.
 
     While the joint slides, the friction force is `kinetic`, against the motion. While it sticks, the force balances the
@@ -63,6 +61,12 @@ class DryFriction(SuggestsAttributes):
     ([0.5], [0.0])
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("kinetic", "N m or N", 0.0, LARGEST_FLOAT32),
+        NumericField("static", "N m or N", 0.0, LARGEST_FLOAT32),
+        NumericField("kinetic_backward", "N m or N", 0.0, LARGEST_FLOAT32),
+        NumericField("static_backward", "N m or N", 0.0, LARGEST_FLOAT32),
+    )
     joint: str
     kinetic: npt.ArrayLike
     static: npt.ArrayLike | None = None
@@ -80,18 +84,9 @@ class DryFriction(SuggestsAttributes):
             static_backward = static if self.kinetic_backward is None else self.kinetic_backward
         return replace(self, static=static, kinetic_backward=backward, static_backward=static_backward)
 
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> DryFriction:
-        """Return the friction of one sample of a batch."""
-        static, kinetic_backward, static_backward = (
-            None if value is None else value_of_sample(value, i, batch_shape)
-            for value in (self.static, self.kinetic_backward, self.static_backward)
-        )
-        kinetic = value_of_sample(self.kinetic, i, batch_shape)
-        return DryFriction(self.joint, kinetic, static, kinetic_backward, static_backward, self.dof, self.max_records)
-
 
 @dataclass(frozen=True, eq=False)
-class HardStops(SuggestsAttributes):
+class HardStops(DeclaredForce):
     """Rigid stops of a joint at its `Model.position_limits`.
 
     Parameters
@@ -122,14 +117,11 @@ class HardStops(SuggestsAttributes):
     ([0.5], [-0.5])
     """
 
+    numeric_fields: ClassVar = (NumericField("restitution", "1", 0.0, 1.0),)
     joint: str
     restitution: npt.ArrayLike = 0.0
     dof: int | None = None
     max_records: int = 16
-
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> HardStops:
-        """Return the stops of one sample of a batch."""
-        return replace(self, restitution=value_of_sample(self.restitution, i, batch_shape))
 
 
 def dof_of_force(model: Model, what: str, force: DryFriction | HardStops, drive_kinds: np.ndarray) -> int:
@@ -162,7 +154,7 @@ def flatten_friction(
     for direction in ("", "_backward"):
         names = f"kinetic{direction}", f"static{direction}"
         for name in names:
-            numbers.add(f"{what}: {name}", getattr(full, name), 0.0, LARGEST)
+            numbers.add_field(what, full, name)
         kinetic, static = (real_array(name, getattr(full, name), StateError) for name in names)
         if np.any(static < kinetic):
             raise StateError(
@@ -192,13 +184,6 @@ def flatten_stops(
     for position, sign in ((lower, 1), (upper, -1)):
         if np.isfinite(position):
             first = numbers.add(f"{what}: position", position)
-            numbers.add(f"{what}: restitution", restitution_of(what, force.restitution))
+            numbers.add_field(what, force, "restitution")
             columns.append((layout.STOP, i, first, sign))
     return columns
-
-
-def restitution_of(what: str, value: npt.ArrayLike) -> np.ndarray:
-    found = real_array(f"{what}: restitution", value, StateError)
-    if not ((found >= 0.0) & (found <= 1.0)).all():
-        raise StateError(f"{what}: restitution is {excerpt(found.tolist())}; expected numbers from 0 to 1")
-    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ from ..common.real_arrays import excerpt, real_array
 from ..core.forces import signals
 from ..errors import StateError
 from .knots import classes_of_knots
+from .numeric_fields import Declared
 from .signals import Signal, SignalLike, as_signal
 
 
@@ -20,16 +20,6 @@ def or_one_each(batch: tuple[int, ...]) -> str:
     if not batch:
         return ", because q0 and qd0 are a single state, of batch shape ()"
     return f", or an array of shape {batch} with one for each sample"
-
-
-def value_of_sample(
-    value: npt.ArrayLike,
-    i: SupportsIndex | tuple[SupportsIndex, ...],
-    batch_shape: tuple[int, ...],
-    shape: tuple[int, ...] = (),
-) -> np.ndarray:
-    """Return the value of an action, an array of `shape`, for one sample of a batch."""
-    return np.broadcast_to(real_array("value", value, StateError), (*batch_shape, *shape))[i]
 
 
 def numbers_of_samples(samples: npt.ArrayLike) -> np.ndarray:
@@ -47,15 +37,25 @@ class SampleNumbers:
         self.batch = batch
         self.columns: list[np.ndarray] = []
 
-    def add(self, name: str, value: npt.ArrayLike, least: float = -np.inf, most: float = np.inf) -> int:
+    def add(self, name: str, value: npt.ArrayLike) -> int:
         """Add a number, or one for each sample, and return its column. Raises StateError if it does not fit."""
         found = self.for_each_sample(name, value)
-        if np.isnan(found).any() or not ((found >= least) & (found <= most)).all():
-            expected = "numbers" if most == np.inf else "finite numbers"
-            bound = ", not NaN" if least == -np.inf else f" of at least {least:g}"
-            raise StateError(f"{name} is {excerpt(found.tolist())}; expected {expected}{bound}")
+        if np.isnan(found).any():
+            raise StateError(f"{name} is {excerpt(found.tolist())}; expected numbers, not NaN")
         self.columns.append(found.reshape(-1))
         return len(self.columns) - 1
+
+    def add_field(self, what: str, owner: Declared, name: str) -> int:
+        """Add a field of a drive or force as its class declares it, and return the first column.
+
+        Raises StateError if it does not fit. The message begins with `what`.
+        """
+        field, value = owner.numeric_field(name), getattr(owner, name)
+        if field.shape:
+            found = field.checked(what, value)
+            first, _ = self.add_row(f"{what}: {name}", found.reshape(*found.shape[: -len(field.shape)], -1))
+            return first
+        return self.add(f"{what}: {name}", field.checked(what, self.for_each_sample(f"{what}: {name}", value)))
 
     def for_each_sample(self, name: str, value: npt.ArrayLike) -> np.ndarray:
         """Return one number, or one for each sample in the batch shape. Raises StateError if it does not fit."""

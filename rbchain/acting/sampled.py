@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from .actuators import Actuator
 from .drives import PID, ComputedTorque, OneJointDrive
+from .numeric_fields import LARGEST, Declared, NumericField
 from .sensors import Encoder, Sensor, VelocitySensor
 from .user_code import is_batch_function
 from .user_forces import UserForces
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled(SuggestsAttributes):
+class Sampled(Declared):
     """A digital controller: it computes its output at instants, and holds it until the next output acts.
 
     Instant i is at phase + i period. The controller measures the state one `latency` before, and its output acts from
@@ -134,6 +134,14 @@ class Sampled(SuggestsAttributes):
     True
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("delay", "s", 0.0, LARGEST),
+        NumericField("latency", "s", 0.0, LARGEST),
+        NumericField("rate_limit", "", 0.0),
+        NumericField("resolution", "", 0.0, LARGEST),
+        NumericField("limit", "", 0.0),
+        NumericField("states", "", shape=(None,)),
+    )
     controller: PID | ComputedTorque | UserForces | Callable[..., Any]
     period: float = 1e-3
     delay: npt.ArrayLike = 0.0

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt, whole_number
 from ..core.lanes.random_numbers import FIRST_SENSOR_CHANNEL
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StateError
 from .coordinates import dof_index, refuse_quaternion
+from .numeric_fields import LARGEST, Declared, NumericField
 from .packing import SampleNumbers, numbers_of_samples
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-LARGEST = np.finfo(float).max
-MAX_SEED, MAX_SAMPLE = (1 << 63) - 1, 2.0**53
+MAX_SEED = (1 << 63) - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Encoder(SuggestsAttributes):
+class Encoder(Declared):
     """A sensor of the position of a joint, for `Sampled`.
 
     The measurement is position + bias + noise, rounded to a multiple of the resolution.
@@ -64,6 +63,11 @@ class Encoder(SuggestsAttributes):
     True
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("resolution", "rad or m", 0.0, LARGEST),
+        NumericField("bias", "rad or m", -LARGEST, LARGEST),
+        NumericField("noise", "rad or m", 0.0, LARGEST),
+    )
     joint: str
     resolution: npt.ArrayLike = 0.0
     bias: npt.ArrayLike = 0.0
@@ -75,7 +79,7 @@ class Encoder(SuggestsAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class VelocitySensor(SuggestsAttributes):
+class VelocitySensor(Declared):
     """A sensor of the velocity of a joint, for `Sampled`.
 
     The measurement is velocity + bias + noise, rounded to a multiple of the resolution.
@@ -95,6 +99,11 @@ class VelocitySensor(SuggestsAttributes):
         As for `Encoder`.
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("resolution", "rad/s or m/s", 0.0, LARGEST),
+        NumericField("bias", "rad/s or m/s", -LARGEST, LARGEST),
+        NumericField("noise", "rad/s or m/s", 0.0, LARGEST),
+    )
     joint: str
     resolution: npt.ArrayLike = 0.0
     bias: npt.ArrayLike = 0.0
@@ -123,10 +132,8 @@ def flatten_sensor(model: Model, what: str, sensor: object, numbers: SampleNumbe
     if own & measured:
         raise StateError(f"{what}: another sensor measures the same quantity; expected one sensor for each")
     measured |= own
-    first = numbers.add(f"{what}: resolution", sensor.resolution, 0.0, LARGEST)
-    numbers.add(f"{what}: bias", sensor.bias, -LARGEST, LARGEST)
-    numbers.add(f"{what}: noise", sensor.noise, 0.0, LARGEST)
+    first, *_ = [numbers.add_field(what, sensor, name) for name in ("resolution", "bias", "noise")]
     samples = numbers_of_samples(0 if sensor.samples is None else sensor.samples)
-    numbers.add(f"{what}: samples", samples, 0.0, MAX_SAMPLE)
+    numbers.add(f"{what}: samples", samples)
     seed = 0 if sensor.seed is None else whole_number(f"{what}: seed", sensor.seed, StateError, least=0, most=MAX_SEED)
     return np.array([row, first, difference, seed, FIRST_SENSOR_CHANNEL + row])

@@ -13,6 +13,7 @@ from ..errors import RbchainError, StateError
 from ..model.pose import Pose
 from .actuators import Actuator
 from .drives import ONE_JOINT
+from .numeric_fields import POSE, SIGNAL, fields_of_kind
 from .random_signals import RandomSignal
 from .sampled import Sampled
 from .sensors import Encoder, VelocitySensor
@@ -34,8 +35,6 @@ SIGNALS: dict[str, Callable[..., Signal | RandomSignal]] = {
 }
 #: Bodies of a force. A table without them means the world, because TOML has no None.
 BODIES = ("body_a", "body_b")
-#: Fields whose tables are poses.
-POSES = ("pose_a", "pose_b")
 #: Fields that were renamed: {kind: {old name: new name}}.
 RENAMED = {"Wrench": {"body": "frame"}, "Event": {"most": "max_records", "of": "quantity"}}
 
@@ -62,7 +61,8 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     if missing:
         raise StateError(f"{kind}: required keys are missing: {', '.join(missing)}")
     try:
-        return kinds[kind](**{name: _value_of(name, value) for name, value in given.items()})
+        poses = fields_of_kind(kinds[kind], POSE)
+        return kinds[kind](**{name: _value_of(value, name in poses) for name, value in given.items()})
     except (TypeError, ValueError, RbchainError) as error:
         raise StateError(f"{kind}: {error}") from None
 
@@ -88,9 +88,9 @@ def drive_of(table: Mapping[str, Any]) -> Any:
     return action_of({"controller": drive, **clock, "sensors": own}, {"Sampled": Sampled})
 
 
-def _value_of(name: str, value: Any) -> Any:
+def _value_of(value: Any, is_pose: bool) -> Any:
     """Return the Pose of a table such as {translation = [0, 0, 1]} in a field for poses; else the signal of a table."""
-    return Pose(**value) if name in POSES and isinstance(value, dict) else _signal_of(value)
+    return Pose(**value) if is_pose and isinstance(value, dict) else _signal_of(value)
 
 
 def _signal_of(value: Any) -> Any:
@@ -108,7 +108,7 @@ def _signal_of(value: Any) -> Any:
 
 def table_of_drive(drive: Any) -> dict[str, Any]:
     """Return the table of a drive of one joint, without fields that have their default; numbers are exact."""
-    table = {"kind": type(drive).__name__}
+    table, signals = {"kind": type(drive).__name__}, fields_of_kind(drive, SIGNAL)
     for field in fields(drive):
         value = getattr(drive, field.name)
         if field.name == "model" and not isinstance(value, str):
@@ -119,7 +119,7 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, (str, bool, int)):
             found: Any = value
-        elif field.name in ("signal", "reference"):
+        elif field.name in signals:
             found = _table_of_signal(field.name, value)
         else:
             found = real_array(field.name, value, StateError).tolist()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import finite_number, real_array
 from ..errors import StateError
+from .numeric_fields import Declared, NumericField
 from .packing import SampleNumbers
 from .user_code import UserCall, is_batch_function, name_of, user_function
 
@@ -23,7 +23,7 @@ TOLERANCE, INCREMENT = 1e-5, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class UserForces(SuggestsAttributes):
+class UserForces(Declared):
     """Joint forces from a user function, added to those of the drives.
 
     Parameters
@@ -69,6 +69,7 @@ class UserForces(SuggestsAttributes):
     >>> stiff.check_derivatives(rod, [0.1], [0.0])
     """
 
+    numeric_fields: ClassVar = (NumericField("parameters", "", shape=(None,)),)
     function: Callable[..., Any]
     parameters: npt.ArrayLike = ()
     derivatives: Callable[..., Any] | None = None

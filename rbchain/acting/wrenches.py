@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
-from ..common.real_arrays import excerpt, real_array
+from ..common.real_arrays import excerpt
 from ..core.forces import wrenches
 from ..drivers import between_bodies as drivers
 from ..errors import StateError
@@ -24,15 +23,16 @@ from .between_bodies import (
 )
 from .contacts import CONTACTS, NAMES_OF_CONTACTS, SphereContact, SphereSphereContact
 from .friction_and_stops import DryFriction, HardStops
+from .numeric_fields import LARGEST, SIGNAL, DeclaredForce, NumericField
 from .packing import SampleNumbers, SignalTables
-from .signals import Signal, ThreeSignals, three_signals
+from .signals import ThreeSignals, three_signals
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
 
 @dataclass(frozen=True, eq=False)
-class Wrench(SuggestsAttributes):
+class Wrench(DeclaredForce):
     """A force and a moment on a body, over time.
 
     Parameters
@@ -59,21 +59,20 @@ class Wrench(SuggestsAttributes):
     [0.0, 6.0]
     """
 
+    numeric_fields: ClassVar = (
+        NumericField("force", "N", shape=(3,), kind=SIGNAL),
+        NumericField("moment", "N m", shape=(3,), kind=SIGNAL),
+        NumericField("point", "m", -LARGEST, LARGEST, (3,)),
+    )
     frame: str
     force: ThreeSignals = (0.0, 0.0, 0.0)
     moment: ThreeSignals = (0.0, 0.0, 0.0)
     point: npt.ArrayLike = (0.0, 0.0, 0.0)
     axes: str = "world"
 
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Wrench:
-        """Return the wrench on one sample of a batch."""
-        force, moment = (_signals_of_sample(given, i, batch_shape) for given in (self.force, self.moment))
-        point = real_array("point", self.point, StateError)
-        return Wrench(self.frame, force, moment, np.broadcast_to(point, (*batch_shape, 3))[i], self.axes)
-
 
 @dataclass(frozen=True, eq=False)
-class Current(SuggestsAttributes):
+class Current(DeclaredForce):
     """The velocity of the water over time, which is the same everywhere.
 
     Parameters
@@ -83,20 +82,11 @@ class Current(SuggestsAttributes):
         jump.
     """
 
+    numeric_fields: ClassVar = (NumericField("velocity", "m/s", shape=(3,), kind=SIGNAL),)
     velocity: ThreeSignals
-
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Current:
-        """Return the current of one sample of a batch."""
-        return Current(_signals_of_sample(self.velocity, i, batch_shape))
 
 
 Force = Wrench | Current | SpringDamper | Bushing | DryFriction | HardStops | SphereContact | SphereSphereContact
-
-
-def _signals_of_sample(
-    components: ThreeSignals, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]
-) -> tuple[Signal, ...]:
-    return tuple(signal.of_sample(i, batch_shape) for signal in three_signals("components", components))
 
 
 def flatten_wrenches(
@@ -152,11 +142,7 @@ def _flat_wrench(
         for signal in three_signals(f"{what}: {name}", given)
     ]
     first, *_ = [signals.add(name, signal, derivatives=0) for name, signal in components]
-    point = real_array(f"{what}: point", wrench.point, StateError)
-    if point.shape[-1:] != (3,):
-        raise StateError(f"{what}: point has shape {point.shape}; expected (3,) or (..., 3)")
-    if not np.isfinite(point).all():
-        raise StateError(f"{what}: point is {excerpt(point.tolist())}; expected finite numbers")
+    point = wrench.numeric_field("point").checked(what, wrench.point)
     at, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
     axes = wrenches.WRENCH_BODY_AXES if wrench.axes == "body" else wrenches.WRENCH_WORLD_AXES
     return int(model.kernel_model.dofs.last[frame.body]), axes, first, at

@@ -1,0 +1,67 @@
+"""The classes of drives, sensors, forces and events declare all their fields that may differ between samples."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.acting.drives import ONE_JOINT
+from rbchain.acting.numeric_fields import Declared, DeclaredForce
+
+FORCES = (
+    *(rb.Wrench, rb.Current, rb.SpringDamper, rb.Bushing),
+    *(rb.DryFriction, rb.HardStops, rb.SphereContact, rb.SphereSphereContact),
+)
+CLASSES = (*ONE_JOINT, rb.UserForces, rb.Sampled, rb.Encoder, rb.VelocitySensor, rb.Actuator, rb.Event, *FORCES)
+#: Types of the fields that may have a value for each sample.
+OF_SAMPLES = ("npt.ArrayLike", "SignalLike", "ThreeSignals", "Pose")
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_field_with_a_value_for_each_sample_is_declared(kind):
+    typed = [x.name for x in dataclasses.fields(kind) if any(name in str(x.type) for name in OF_SAMPLES)]
+    declared = [field.name for field in kind.numeric_fields]
+    # the numbers of the samples are not a parameter of a sensor
+    assert sorted(declared) == sorted(set(typed) - {"samples"})
+
+
+@pytest.mark.plain_python
+def test_no_class_of_drives_and_forces_is_missing_here():
+    def leaves(kind):
+        return {kind}.union(*(leaves(sub) for sub in kind.__subclasses__()))
+
+    assert leaves(Declared) - {Declared, DeclaredForce} == set(CLASSES)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("kind", FORCES)
+def test_a_force_of_one_sample_has_the_values_of_this_sample(kind):
+    rng = np.random.default_rng(0)
+    given = {"body_a": "a", "body_b": "b", "joint": "a", "body": "a", "frame": "a"}
+    values = {x.name: given[x.name] for x in dataclasses.fields(kind) if x.name in given}
+    numbers = {x.name: rng.uniform(0.1, 0.9, (2, *x.shape)) for x in kind.numeric_fields if x.kind != "pose"}
+    one = kind(**values, **numbers).of_sample(1, (2,))
+    for field in kind.numeric_fields:
+        if field.kind == "numbers":
+            np.testing.assert_array_equal(getattr(one, field.name), numbers[field.name][1])
+        elif field.kind == "signal":
+            np.testing.assert_array_equal([x(0.0) for x in getattr(one, field.name)], numbers[field.name][1])
+    assert all(getattr(one, name) == value for name, value in values.items())
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("kind", CLASSES)
+def test_numbers_beyond_the_declared_bounds_are_refused_by_name(kind):
+    for field in kind.numeric_fields:
+        for bound, direction in ((field.lower, -np.inf), (field.upper, np.inf)):
+            if field.kind != "numbers" or None in field.shape or np.isinf(bound):
+                continue
+            field.checked("it", np.full(field.shape, bound))
+            with np.errstate(over="ignore"):
+                beyond = np.full(field.shape, np.nextafter(bound, direction))
+            with pytest.raises(rb.StateError, match=f"^it: {field.name} is .*; expected (finite )?numbers"):
+                field.checked("it", beyond)
+            with pytest.raises(rb.StateError, match=f"^it: {field.name} is .*nan.*; expected"):
+                field.checked("it", np.full(field.shape, np.nan))
