@@ -58,7 +58,7 @@ class Actuator(Declared):
 
     Notes
     -----
-    Torques and speeds are those of the joint. For a motor with the gear ratio n, multiply the torques of the data sheet
+    Torques and speeds refer to the joint. For a motor with the gear ratio n, multiply the torques of the data sheet
     by n, and divide its speeds by n.
 
     Between two instants of a sampled controller, the command is constant and the lag is an exponential function. So it

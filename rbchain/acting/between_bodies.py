@@ -315,7 +315,7 @@ def _dissipative(what: str, found: np.ndarray) -> np.ndarray:
 def elastic_energy(model: Model, forces: Sequence[Any], q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """Compute the elastic energy at positions q (..., times, nq), as (..., times), J.
 
-    It is that of joint springs and elastic stops, and of springs and bushings between bodies.
+    Joint springs, elastic stops, and springs and bushings between bodies store it.
     """
     energy = elastic_energy_of_joints(model, q)
     if not any(is_between_bodies(force) for force in forces):
@@ -327,7 +327,7 @@ def elastic_energy(model: Model, forces: Sequence[Any], q: np.ndarray, qd: np.nd
 def elastic_energy_of_joints(model: Model, q: np.ndarray) -> np.ndarray:
     """Compute the elastic energy of joint springs and stops at positions q (..., times, nq), as (..., times), J.
 
-    The forces are those of `core.forces.passive`.
+    `core.forces.passive` computes the forces.
     """
     fields = ("stiffness", "cubic_stiffness", "rest_position", "limit_stiffness", "lower_limit", "upper_limit")
     k, k3, rest, k_stop, lower, upper = (getattr(model, name)[..., None, :].astype(q.dtype) for name in fields)

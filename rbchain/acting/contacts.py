@@ -193,7 +193,7 @@ class ImpactRecord(SuggestsAttributes):
 
     Notes
     -----
-    The impulses of "moreau" are those of a step. With a restitution of 0, they contain the contact force in the rest of
+    "moreau" records the impulses of a whole step. With a restitution of 0, they contain the contact force in the rest of
     the step. Contacts that are at rest when another contact has an impact transmit impulses, but have no impact.
     """
 

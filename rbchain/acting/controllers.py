@@ -60,7 +60,7 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
 def uses_simulated_model(model: Model, drives: Sequence[Drive]) -> bool:
     """Return whether a controller computes with the parameters of the simulated model: `model` is "true" or that model.
 
-    The parameters of "nominal" stay the same if those of the simulated model change.
+    The parameters of "nominal" do not depend on the parameters of the simulated model.
     """
     own = (drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque)))
     return any(_needs_model(drive) and (drive.model is model or drive.model == TRUE) for drive in own)
@@ -106,7 +106,7 @@ def _check_same_tree(model: Model, what: str, given: Model) -> None:
 
 
 def controller_arrays(model: Model, controller: Model, dtype: np.dtype) -> tuple[np.ndarray, Variation | None]:
-    """Return parameters and variation of the controllers' model, with as many axes as those of the simulated model."""
+    """Return parameters and variation of the controllers' model, in arrays with as many axes as for the simulated model."""
     if controller is model:
         _, parameters, variation = model.kernel_model.arrays(dtype)
         return parameters, variation

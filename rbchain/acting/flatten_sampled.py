@@ -280,7 +280,7 @@ def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: li
 
 
 def _refuse_sensors_of_other_joints(model: Model, drive: Sampled, what: str, i: int) -> None:
-    """Refuse a PID controller with sensors of which none measures its joint: it would use the exact state."""
+    """Refuse a PID controller whose sensors measure only other joints: it would use the exact state."""
     sensors = list(drive.sensors)
     measured = [dof_index(model, what, sensor.joint, sensor.dof) for sensor in sensors]
     if isinstance(drive.controller, PID) and sensors and i not in measured:

@@ -72,7 +72,7 @@ def _exceeds(
 ) -> np.ndarray:
     """Whether each term of a difference exceeds the round-off of the sum of sizes, within this time after a knot.
 
-    The round-off includes that of the times, and is at least that of the largest value of the table.
+    The round-off includes the round-off of the times. It is at least the round-off of the largest value of the table.
     """
     size = np.zeros_like(sizes[0])
     for j in range(len(sizes) - 1, -1, -1):

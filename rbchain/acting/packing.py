@@ -109,7 +109,7 @@ class SignalTables:
     def add(self, name: str, value: SignalLike, derivatives: int) -> int:
         """Add a signal and return its number. Raises StateError if it does not fit the batch or the duration.
 
-        `derivatives` is that of `classes_of_knots`.
+        `derivatives` is as for `classes_of_knots`.
         """
         signal, batch = as_signal(name, value), self.numbers.batch
         if signal.batch_shape not in ((), batch):

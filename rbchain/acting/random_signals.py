@@ -1,4 +1,4 @@
-"""Random signals: noise and sea states, of which each sample sees its own realisation.
+"""Random signals: noise and sea states. Each sample sees its own realisation.
 
 The random numbers of a signal depend only on the seed, the channel and the number of the sample
 (`core.lanes.random_numbers`). So a sample sees the same signal alone and in any batch.
@@ -36,7 +36,7 @@ BYTES_PER_NUMBER = 32  # of a signal in memory: its array, and copies of it for 
 
 @dataclass(frozen=True, eq=False)
 class RandomSignal(SuggestsAttributes):
-    """A random function of time, of which each sample of a simulation or study sees its own realisation.
+    """A random function of time. Each sample of a simulation or study sees its own realisation.
 
     `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
     Drives, wrenches and currents accept them wherever they accept a `Signal`.
@@ -89,7 +89,7 @@ class RandomSignal(SuggestsAttributes):
         Returns
         -------
         Signal
-            With the batch shape of `samples`. Without a channel or seed, those of the signal are 0: this is the signal
+            With the batch shape of `samples`. A missing channel or seed is 0: this is the signal
             that `Model.simulate` uses for the first place among the drives and forces.
 
         Raises
@@ -322,7 +322,7 @@ def _sea_state(
 
 
 #: Quantities of waves: the power of the angular frequency by which the elevation is multiplied, and quarter turns by
-#: which the phase leads that of the elevation. Particle motions decrease with depth.
+#: which the phase leads the phase of the elevation. Particle motions decrease with depth.
 WAVE_QUANTITIES = {
     "elevation": (0, 0),
     "horizontal_velocity": (1, 0),
@@ -400,7 +400,7 @@ def _random_walk(
 
 
 def _intervals(duration: float, interval: float) -> int:
-    """Return the number of intervals, of which the last one begins at the duration or ends after it."""
+    """Return the number of intervals. The last one begins at the duration or ends after it."""
     return math.floor(duration / interval) + 1
 
 
@@ -427,8 +427,8 @@ def actions_of_samples(
 ) -> tuple[Any, Any]:
     """Return drives and forces with the signals and the noise of sensors of some samples.
 
-    A random signal without a channel has that of its place among all random signals of the drives, then of the forces,
-    counted without the channels that other signals have been given.
+    A random signal without a channel uses its position among all random signals of the drives, then of the forces,
+    as the channel. Channels that other signals have been given are not counted.
 
     Parameters
     ----------

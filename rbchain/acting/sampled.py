@@ -29,7 +29,7 @@ class Sampled(Declared):
     ----------
     controller : PID, ComputedTorque, UserForces or function
         The integral of the error is I_i = I_(i-1) + period e_i, and the output of instant i uses I_i. References and
-        the time of user functions are those of the instant. A function stands for `UserForces(function)`. It computes
+        the time of user functions belong to the instant. A function stands for `UserForces(function)`. It computes
         the joint forces, which are held. There are two kinds:
 
         * function(t, q, qd, parameters, out) is compiled by Numba, and called for each sample. It adds the forces (nv,)
@@ -61,7 +61,7 @@ class Sampled(Declared):
     outputs : "force", "position", "velocity" or ("position", "velocity")
         What a user function computes: joint forces, or targets of the `PID` drives with the reference "target". With
         both targets, the positions of all joints come first, then the velocities. Without a target of the velocity,
-        that of the PID is zero. Targets are held. The PID is continuous, or in a `Sampled` of its own. Before the
+        the PID uses zero. Targets are held. The PID is continuous, or in a `Sampled` of its own. Before the
         first output acts, the target is the initial position. With both targets, `limit`, `rate_limit` and
         `resolution` must have their default values, because positions and velocities have different units.
     limit : float or one for each sample, N m or N, or units of the target

@@ -39,13 +39,13 @@ class Encoder(Declared):
         Standard deviation of white noise, one normal number for each instant.
     measures_velocity : bool
         Whether the controller computes the velocity as the difference of two measurements, divided by the period. It is
-        zero at the first instant. Otherwise the velocity is exact, or that of a `VelocitySensor`.
+        zero at the first instant. Otherwise the velocity is exact, or a `VelocitySensor` measures it.
     dof : int
         Degree of freedom of the joint, counted from 0.
     seed : int, optional
         Seed of the noise. The default is the seed of the study, or 0 in `Model.simulate`.
     samples : int or one for each sample, optional
-        Numbers of the samples. The default are those of the study, or 0, 1, 2, ... in the order of the batch.
+        Numbers of the samples. By default, the numbers in the study, or 0, 1, 2, ... in the order of the batch.
 
     Notes
     -----

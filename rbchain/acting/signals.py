@@ -200,7 +200,7 @@ class Signal(SuggestsAttributes):
         Parameters
         ----------
         piecewise : PPoly
-            Such as a `CubicSpline`, over time in s. Further axes are those of the batch.
+            Such as a `CubicSpline`, over time in s. Further axes are batch axes.
 
         Examples
         --------
@@ -423,7 +423,7 @@ class Signal(SuggestsAttributes):
 
         Notes
         -----
-        The frequencies are between 0.4 and 5 times that of the peak. The spectrum is scaled so that the significant
+        The frequencies are between 0.4 and 5 times the frequency of the peak. The spectrum is scaled so that the significant
         wave height is exact for any gamma. The motion of the water decreases with depth by exp(-w^2 depth / g), with
         the angular frequency w and g = 9.80665 m/s^2. The equations hold if the sea is deeper than half of the longest
         wave length, and for depths below the troughs. Velocities at depth 0 contain all waves up to the highest
@@ -470,7 +470,7 @@ class Signal(SuggestsAttributes):
     def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> np.ndarray:
         """Compute the signal, or a derivative of it, at times t (m,): a (..., m) array; at one time: (...).
 
-        Times (..., m) are those of each sample.
+        Times (..., m) contain a row for each sample.
         """
         t = real_array("t", t, StateError)
         if t.ndim == 0:
@@ -546,7 +546,7 @@ def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
 
 
 def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> np.ndarray:
-    """Return finite numbers, also of no samples. Axes besides those of the batch have at least one number."""
+    """Return finite numbers, also of no samples. Axes other than batch axes have at least one number."""
     found = np.array(real_array(name, value, StateError))
     if found.ndim < least_axes or 0 in found.shape[found.ndim - least_axes :]:
         raise StateError(f"{name} has shape {found.shape}; expected (..., m) with at least one number")

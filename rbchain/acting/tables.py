@@ -70,7 +70,7 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
 def drive_of(table: Mapping[str, Any]) -> Any:
     """Return the drive of a table, which is a `Sampled` if it has a table `sampled` such as {period = 1e-3}.
 
-    A sensor without a joint is that of the joint of the drive. The function of `UserForces` may be a text such as
+    A sensor without a joint measures the joint of the drive. The function of `UserForces` may be a text such as
     "module:name", which the caller imports. Raises StateError, as `action_of` does.
     """
     given = dict(table)

@@ -24,7 +24,7 @@ TOLERANCE, INCREMENT = 1e-5, 1e-5
 
 @dataclass(frozen=True, eq=False)
 class UserForces(Declared):
-    """Joint forces from a user function, added to those of the drives.
+    """Joint forces from a user function, added to the forces of the drives.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class UserForces(Declared):
 
 
 def flatten_user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, boundscheck: bool) -> list[UserCall]:
-    """Return the function of UserForces and, if it is given, that of the derivatives."""
+    """Return the function of UserForces and, if it is given, the function of the derivatives."""
     first, count = numbers.add_row("parameters of UserForces", drive.parameters)
     sizes = model.nq, model.nv, count
     what = f"UserForces with function {name_of(drive.function)}"

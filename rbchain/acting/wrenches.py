@@ -44,7 +44,7 @@ class Wrench(DeclaredForce):
     point : (3,) or (..., 3) array, m
         Point of application of the force, in the axes of `frame`, from its origin.
     axes : "world" or "body"
-        Axes of force and moment: those of the world, or those of the body, which rotate with it.
+        Axes of force and moment: the axes of the world, or the axes of the body, which rotate with it.
 
     Examples
     --------
