@@ -193,8 +193,8 @@ class ImpactRecord(SuggestsAttributes):
 
     Notes
     -----
-    "moreau" records the impulses of a whole step. With a restitution of 0, they contain the contact force in the rest of
-    the step. Contacts that are at rest when another contact has an impact transmit impulses, but have no impact.
+    "moreau" records the impulses of a whole step. With a restitution of 0, they contain the contact force in the rest
+    of the step. Contacts that are at rest when another contact has an impact transmit impulses, but have no impact.
     """
 
     force: HardStops | SphereContact | SphereSphereContact

@@ -106,7 +106,7 @@ def _check_same_tree(model: Model, what: str, given: Model) -> None:
 
 
 def controller_arrays(model: Model, controller: Model, dtype: np.dtype) -> tuple[np.ndarray, Variation | None]:
-    """Return parameters and variation of the controllers' model, in arrays with as many axes as for the simulated model."""
+    """Return parameters and variation of the controllers' model, with as many axes as for the simulated model."""
     if controller is model:
         _, parameters, variation = model.kernel_model.arrays(dtype)
         return parameters, variation

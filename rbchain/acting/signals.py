@@ -423,11 +423,11 @@ class Signal(SuggestsAttributes):
 
         Notes
         -----
-        The frequencies are between 0.4 and 5 times the frequency of the peak. The spectrum is scaled so that the significant
-        wave height is exact for any gamma. The motion of the water decreases with depth by exp(-w^2 depth / g), with
-        the angular frequency w and g = 9.80665 m/s^2. The equations hold if the sea is deeper than half of the longest
-        wave length, and for depths below the troughs. Velocities at depth 0 contain all waves up to the highest
-        frequency.
+        The frequencies are between 0.4 and 5 times the frequency of the peak. The spectrum is scaled so that the
+        significant wave height is exact for any gamma. The motion of the water decreases with depth by
+        exp(-w^2 depth / g), with the angular frequency w and g = 9.80665 m/s^2. The equations hold if the sea is deeper
+        than half of the longest wave length, and for depths below the troughs. Velocities at depth 0 contain all waves
+        up to the highest frequency.
 
         References
         ----------
