@@ -200,7 +200,7 @@ import warnings
 import numba.core.event as events
 import numpy as np
 import rbchain as rb
-from rbchain.compiling.numba_internals import DriverDispatcher
+from rbchain.compiling.numba_internals.driver_dispatcher import DriverDispatcher
 
 class Count(events.Listener):
     drivers = 0

@@ -13,15 +13,9 @@ from numba.extending import register_jitable
 from .levels import COMPILE_ONLY, PLAIN_NUMBA
 
 if not PLAIN_NUMBA:
-    from .numba_internals import (
-        DriverCompiler,
-        DriverDispatcher,
-        KernelCompiler,
-        KernelDispatcher,
-        MachineCodeCache,
-        RoutineCompiler,
-        UncallableDriver,
-    )
+    from .numba_internals.compilers import DriverCompiler, KernelCompiler, RoutineCompiler
+    from .numba_internals.driver_dispatcher import DriverDispatcher, UncallableDriver
+    from .numba_internals.kernel_dispatcher import KernelDispatcher
 
 # "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
 # Without "_nrt" a function borrows the arrays it is given and counts no references: counting, which is atomic, would
@@ -124,7 +118,7 @@ def driver(function):
         return dispatcher
     dispatcher.__class__ = UncallableDriver if COMPILE_ONLY else DriverDispatcher
     with contextlib.suppress(RuntimeError):  # of a function that is in no file, which cannot be cached
-        dispatcher._cache = MachineCodeCache(function)  # noqa: SLF001 - nor to choose a dispatcher's cache
+        dispatcher.keep_machine_code()
     return dispatcher
 
 

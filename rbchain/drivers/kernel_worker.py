@@ -9,6 +9,8 @@ import pickle
 import sys
 import threading
 
+from ..compiling.numba_internals.kernels_of_driver import compile_kernels
+
 
 def end_with_input():
     """End this process at the end of its input."""
@@ -19,4 +21,4 @@ def end_with_input():
 if __name__ == "__main__":
     module, name, types = pickle.load(sys.stdin.buffer)
     threading.Thread(target=end_with_input, daemon=True).start()
-    getattr(importlib.import_module(module), name).compile_kernels(types)
+    compile_kernels(getattr(importlib.import_module(module), name), types)
