@@ -39,7 +39,7 @@ def machine_code_files(levels, study, processes):
     """Compile what is not compiled yet; returns the files."""
     if study:
         from rbchain import Study
-        from rbchain.study.compilation import signatures_of_plan
+        from rbchain.study.run.compilation import signatures_of_plan
 
         signatures = signatures_of_plan(Study.read(study).plan)
     else:

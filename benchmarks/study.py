@@ -201,11 +201,11 @@ def shares():
     import warnings
 
     from rbchain.drivers import threads
-    from rbchain.study.effects import effects_of
-    from rbchain.study.executors import local
-    from rbchain.study.run import CHUNK
-    from rbchain.study.statistics import Statistics
-    from rbchain.study.store import Store
+    from rbchain.study.plan.effects import effects_of
+    from rbchain.study.run.chunks import CHUNK
+    from rbchain.study.run.executors import local
+    from rbchain.study.run.statistics import Statistics
+    from rbchain.study.store.store import Store
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -232,11 +232,11 @@ def shares():
         store = timed("storing", Store.create, folder, plan, CHUNK, effects_of(plan))
         for chunk in range(store.chunks):
             values = timed("sampling", plan.draw, *store.bounds(chunk))
-            outputs = timed("models and measures", plan.compute_values, values)
+            outputs = timed("models and measures", plan.compute_values, values, np.arange(*store.bounds(chunk)))
             timed("statistics", statistics.add, outputs)
             timed("storing", store.write, chunk, outputs)
         timed("statistics", statistics.finish)
-        timed("storing", store.write_statistics, statistics)
+        timed("storing", store.write_statistics, statistics.as_json(), "")
         threads.run = threads_run
         spent["kernels"] = sum(in_kernels)
         spent["models and measures"] -= spent["kernels"]
@@ -273,7 +273,7 @@ def million():
         "outputs": {"motion": True},
         "measures": [{"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}],
     }
-    from rbchain.study.report import write_report
+    from rbchain.study.show.report import write_report
 
     study = rb.Study(**text)
     rb.Study(**text | {"samples": 100}).run()  # compiles

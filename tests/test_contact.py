@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 import rbchain as rb
 from rbchain import cli
 from rbchain.study import open_dataset
-from rbchain.study.effects import effects_of
+from rbchain.study.plan.effects import effects_of
 
 from .closed_chains import four_bar
 from .test_one_source import check_alike, computed

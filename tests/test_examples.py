@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 from rbchain import Study
-from rbchain.study.effects import effects_of
+from rbchain.study.plan.effects import effects_of
 
 from .mechanisms import EXAMPLES
 
@@ -48,9 +48,8 @@ def test_the_cable_example_runs():
     study = Study.read(EXAMPLES / "cable.toml")
     shorter = study.description.simulate.model_copy(update={"duration": 0.01, "samples": 3})
     description = study.description.model_copy(update={"samples": 2, "simulate": shorter})
-    code = (
-        "import pickle, sys; from rbchain.study.plan import plan_of; plan = plan_of(*pickle.load(sys.stdin.buffer))\n"
-    )
+    code = "import pickle, sys; from rbchain.study.plan.plan import plan_of\n"
+    code += "plan = plan_of(*pickle.load(sys.stdin.buffer))\n"
     code += "sys.stdout.buffer.write(pickle.dumps(plan.compute(0, 2)))"
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     given = pickle.dumps((description, EXAMPLES))

@@ -22,7 +22,7 @@ USES = {
     "import rbchain as rb; rb.Model.serial_chain(2).inverse_dynamics([0, 0], [0, 0], [0, 0])": ("numba", "scipy"),
     "import rbchain as rb; rb.ModelBuilder(); rb.Signal.constant(1.0)": ("numba", "scipy"),
     "import rbchain.cli; rbchain.cli._parser()": (),
-    "import rbchain.study.report": (),
+    "import rbchain.study.show.report": (),
 }
 
 

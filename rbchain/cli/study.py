@@ -18,7 +18,7 @@ from .output import EXIT_OK, EXIT_SOME_FAILED, help_texts, table_of_numbers, wri
 
 if TYPE_CHECKING:
     from ..study import Study
-    from ..study.stored_results import StoredResults
+    from ..study.store.stored_results import StoredResults
 
 
 RESUMABLE = ("run", "resume", "sensitivity")
@@ -187,8 +187,8 @@ def _resume_study(options: argparse.Namespace, study: Study, console: Console) -
 
 def _run_into(folder: Path, options: argparse.Namespace, study: Study, console: Console) -> int:
     """Print the effects of the dispersions, run the study with a progress bar, and print the statistics."""
-    from ..study.opening import stored_results_in
-    from ..study.progress import bar_of
+    from ..study.show.progress import bar_of
+    from ..study.store.opening import stored_results_in
     from ..study.study import run_into
 
     _print_effects(console, study.effects)
@@ -209,7 +209,7 @@ def _print_effects(console: Console, effects: Mapping[str, str]) -> None:
 
 def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
     """Print the statistics of the measures, and the failure rate."""
-    from ..study.survivors import survivors_in
+    from ..study.analyse.survivors import survivors_in
 
     statistics = json.loads(results.attrs["statistics"])
     columns = ("measure", "mean", "std", "5 %", "median", "95 %", "unit")
@@ -244,9 +244,9 @@ def _print_study(console: Console, results: StoredResults, folder: Path) -> int:
 
 def _study_status(options: argparse.Namespace, folder: str, console: Console) -> int:
     """Print the effects of the dispersions, and the number of finished samples."""
-    from ..study.opening import open_finished
-    from ..study.outcomes import NOT_RUN, has_failed
-    from ..study.survivors import survivors_in
+    from ..study.analyse.survivors import survivors_in
+    from ..study.plan.outcomes import NOT_RUN, has_failed
+    from ..study.store.opening import open_finished
 
     results, samples = open_finished(folder)
     _print_effects(console, json.loads(results.attrs["effects"]))
@@ -262,7 +262,7 @@ def _study_status(options: argparse.Namespace, folder: str, console: Console) ->
 
 
 def _report_study(options: argparse.Namespace, folder: str, console: Console) -> int:
-    from ..study.report import write_report
+    from ..study.show.report import write_report
 
     console.print(f"wrote {write_report(folder)}", markup=False, highlight=False, soft_wrap=True)
     return EXIT_OK

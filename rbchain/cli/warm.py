@@ -54,7 +54,7 @@ def _signatures(options: argparse.Namespace) -> Any:
         from ..precompile.signatures import signatures_of
 
         return signatures_of(call_everything)
-    from ..study.compilation import signatures_of_plan
+    from ..study.run.compilation import signatures_of_plan
 
     return signatures_of_plan(read_study(options).plan)
 

@@ -1,9 +1,8 @@
 """The public names, each from its module: read by type checkers, and by the package itself, which imports on demand."""
 
-from .accessor import Results
-from .description import Assembly, Correlation, Dispersion, ModelSource, Outputs, Simulation, StopWhen
-from .designs import Factorial, LatinHypercube, Random, Sobol, Table
-from .distributions import (
+from .describe.description import Assembly, Correlation, Dispersion, ModelSource, Outputs, Simulation, StopWhen
+from .describe.designs import Factorial, LatinHypercube, Random, Sobol, Table
+from .describe.distributions import (
     Discrete,
     LogNormal,
     MultivariateNormal,
@@ -13,8 +12,9 @@ from .distributions import (
     TruncatedNormal,
     Uniform,
 )
-from .measures import Measure
-from .opening import open_dataset
+from .describe.measures import Measure
+from .show.accessor import Results
+from .show.datasets import open_dataset
 from .study import Study, run_study
 
 __all__ = [

@@ -18,20 +18,22 @@ from ..common.real_arrays import finite_number, whole_number
 from ..errors import ModelError, StateError, StudyError
 from ..facade.model import Model
 from ..simulate.trajectory import Trajectory
-from . import executors
-from .compilation import compiled_in_parallel
-from .description import checked, read_description
-from .effects import effects_of
-from .identity import reads_from_outside
-from .linear_analysis import linear_analysis
-from .opening import dataset_in
-from .plan import Plan, plan_of
-from .progress import bar_of
-from .provenance import Log
-from .replay import motion_again
-from .run import MEMORY, chunk_size, run
-from .statistics import Statistics
-from .store import InMemory, Store, locked
+from .analyse.linear_analysis import linear_analysis
+from .analyse.survivors import survivors_in
+from .describe.description import checked, read_description
+from .describe.identity import reads_from_outside
+from .plan.effects import effects_of
+from .plan.plan import Plan, plan_of
+from .run import executors
+from .run.chunks import MEMORY, chunk_size, run
+from .run.compilation import compiled_in_parallel
+from .run.replay import motion_again
+from .run.statistics import Statistics
+from .show.datasets import dataset_in, dataset_in_memory
+from .show.progress import bar_of
+from .store.opening import stored_results_in
+from .store.provenance import Log
+from .store.store import InMemory, Store, locked
 
 if TYPE_CHECKING:
     import xarray
@@ -250,7 +252,7 @@ class Study(SuggestsAttributes):
         store = InMemory(self.plan, size)
         with compiled_in_parallel(self.plan):
             statistics = run(self.plan, store, compute, progress or None)
-        return self._of_this_study(store.dataset(self.plan, statistics))
+        return self._of_this_study(dataset_in_memory(store, self.plan, statistics))
 
     def _of_this_study(self, results: xarray.Dataset) -> xarray.Dataset:
         results.rbchain.study = self
@@ -370,7 +372,7 @@ class Study(SuggestsAttributes):
             Indices of Sobol, or elementary effects of Morris.
         samples : int
             Size of the design: d drawn numbers need samples * (d + 2) motions for "sobol", samples * (d + 1) for
-            "morris".
+            "morris". Use a power of 2 for "sobol".
         out : path, optional
             Folder for the results of the motions. An interrupted run can be resumed from it.
         **settings
@@ -379,7 +381,15 @@ class Study(SuggestsAttributes):
         Returns
         -------
         xarray.Dataset
-            Indices along `parameter`, as described by `rbchain.study.sensitivity.indices`.
+            Along `parameter`. For "sobol" the first-order indices "S1" and the total indices "ST" (Saltelli 2010, with
+            Jansen's estimator of the total index), and the half widths "S1_conf" and "ST_conf" of their 95 % intervals.
+            For "morris" "mu", "mu_star", "sigma" and "mu_star_conf", in the unit of the measure per range of the
+            parameter.
+
+        Raises
+        ------
+        StudyError
+            If the draws are not independent, or if samples fail.
 
         Examples
         --------
@@ -392,9 +402,14 @@ class Study(SuggestsAttributes):
         >>> study.sensitivity("angle", "morris", samples=8).parameter.values.tolist()
         ['q[link1]']
         """
-        from .sensitivity import indices
+        from .analyse.sensitivity import indices
 
-        return indices(self, measure, method, samples, out, **_checked_settings("Study.sensitivity", settings))
+        of_run = _checked_settings("Study.sensitivity", settings)
+
+        def run(plan: Plan) -> xarray.Dataset:
+            return self.of_plan(plan).run(out, **of_run)
+
+        return indices(self.plan, measure, method, samples, run)
 
     def gradient(self, measure: str | None = None) -> xarray.Dataset:
         """Compute the derivatives of measures by the drawn numbers, at the means of these numbers.
@@ -446,7 +461,7 @@ class Study(SuggestsAttributes):
         >>> round(found.first_order_std.item(), 6)
         0.2
         """
-        from .gradients import gradients
+        from .analyse.gradients import gradients
 
         return gradients(self.plan, measure)
 
@@ -498,7 +513,7 @@ class Study(SuggestsAttributes):
         >>> bool(found.half_width < 0.1 * found.plain_half_width), bool(found.factor > 100)
         (True, True)
         """
-        from .control_variates import control_variates
+        from .analyse.control_variates import control_variates
 
         return control_variates(self.plan, results, measure)
 
@@ -588,7 +603,7 @@ def run_into(
                 warnings.warn(store.repair_message(), stacklevel=3)
             with compiled_in_parallel(plan):
                 statistics = run(plan, store, compute, progress)
-            store.write_statistics(statistics)
+            store.write_statistics(statistics.as_json(), survivors_in(stored_results_in(out)))
             log.write(event="finished", samples=statistics.count, failures=statistics.failures)
             # last, so that the study is finished even if a motion at the means ends the process
             if store.repaired or not store.has_linear_analysis:

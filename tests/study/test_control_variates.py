@@ -7,8 +7,9 @@ import pytest
 from scipy import integrate, stats
 
 import rbchain as rb
-from rbchain.study import distributions, open_dataset
-from rbchain.study.control_variates import controlled_mean, controlled_means
+from rbchain.study import open_dataset
+from rbchain.study.analyse.control_variates import controlled_mean, controlled_means
+from rbchain.study.describe import distributions
 
 pytestmark = pytest.mark.plain_python
 

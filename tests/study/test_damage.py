@@ -12,7 +12,7 @@ import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
 from rbchain.study import open_dataset
-from rbchain.study.plan import Plan
+from rbchain.study.plan.plan import Plan
 
 FLIPS_PER_FILE = 1
 HEIGHT = {"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}

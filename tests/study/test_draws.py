@@ -7,10 +7,9 @@ from scipy.stats import qmc
 
 from rbchain.errors import StudyError
 from rbchain.study import MultivariateNormal
-from rbchain.study import plan as plans
-from rbchain.study.description import checked
-from rbchain.study.designs import Factorial, LatinHypercube, Random, Sobol, permuted, uniforms
-from rbchain.study.distributions import (
+from rbchain.study.describe.description import checked
+from rbchain.study.describe.designs import Factorial, LatinHypercube, Random, Sobol, permuted, uniforms
+from rbchain.study.describe.distributions import (
     Discrete,
     LogNormal,
     Normal,
@@ -19,6 +18,7 @@ from rbchain.study.distributions import (
     TruncatedNormal,
     Uniform,
 )
+from rbchain.study.plan import plan as plans
 
 DESIGNS = [Random(), LatinHypercube(), Sobol(), Factorial(levels=4)]
 

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.study import gradients, open_dataset
-from rbchain.study.executors import local
-from rbchain.study.gradients import differences
-from rbchain.study.linear_analysis import linear_analysis
-from rbchain.study.plan import Plan
-from rbchain.study.store import Store
+from rbchain.study import open_dataset
+from rbchain.study.analyse import gradients
+from rbchain.study.analyse.gradients import differences
+from rbchain.study.analyse.linear_analysis import linear_analysis
+from rbchain.study.plan.plan import Plan
+from rbchain.study.run.executors import local
+from rbchain.study.store.store import Store
 
 pytestmark = pytest.mark.plain_python
 

@@ -10,7 +10,14 @@ import rbchain as rb
 from rbchain.cli import main
 from rbchain.errors import StudyError
 from rbchain.study import Measure
-from rbchain.study.responses import integral, overshoot, rise_time, settling_time, time_above, time_in_saturation
+from rbchain.study.describe.responses import (
+    integral,
+    overshoot,
+    rise_time,
+    settling_time,
+    time_above,
+    time_in_saturation,
+)
 
 from ..mechanisms import slide
 

@@ -12,8 +12,10 @@ from scipy.special import ellipj, ellipk
 import rbchain as rb
 from rbchain.errors import StudyError
 from rbchain.simulate.dense_output import lagrange, lobatto
-from rbchain.study import Measure, in_steps, plan
-from rbchain.study.report import write_report
+from rbchain.study import Measure
+from rbchain.study.describe import in_steps
+from rbchain.study.plan import plan
+from rbchain.study.show.report import write_report
 
 from ..closed_chains import closed_chain, closed_state
 from ..mechanisms import slide

@@ -14,11 +14,11 @@ from rbchain.acting.sampled import OF_SAMPLED, controller_of
 from rbchain.errors import StudyError
 from rbchain.model.passive import OF_POSITION
 from rbchain.study import Dispersion
-from rbchain.study import plan as plans
-from rbchain.study.description import checked
-from rbchain.study.effects import effects_of
-from rbchain.study.parameter_table import PARAMETERS, PREFIXES
-from rbchain.study.samples import Samples
+from rbchain.study.describe.description import checked
+from rbchain.study.describe.parameter_table import PARAMETERS, PREFIXES
+from rbchain.study.plan import plan as plans
+from rbchain.study.plan.effects import effects_of
+from rbchain.study.plan.samples import Samples
 
 from ..test_water import immersed_tree
 

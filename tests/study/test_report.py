@@ -13,10 +13,10 @@ import xarray
 import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
-from rbchain.study.description import checked
-from rbchain.study.linear_report import LinearAnalysis
-from rbchain.study.pictures import draw_convergence, draw_influences, explained
-from rbchain.study.report import write_report
+from rbchain.study.describe.description import checked
+from rbchain.study.show.linear_report import LinearAnalysis
+from rbchain.study.show.pictures import draw_convergence, draw_influences, explained
+from rbchain.study.show.report import write_report
 
 STUDY = """
 name = "two <links>"

@@ -17,9 +17,8 @@ from scipy.special import ellipk
 
 import rbchain as rb
 from rbchain.study import open_dataset
-from rbchain.study.run import chunk_size
-from rbchain.study.sensitivity import indices
-from rbchain.study.store import Store
+from rbchain.study.run.chunks import chunk_size
+from rbchain.study.store.store import Store
 
 from ..conftest import HANG_LIMIT
 from .gate import use
@@ -500,7 +499,7 @@ def test_sensitivity_indices_agree_with_the_ishigami_function(rod):
         simulate={"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2},
         measures=[{"name": "ishigami", "quantity": "function", "function": ishigami}],
     )
-    found = indices(study, "ishigami", samples=4096)
+    found = study.sensitivity("ishigami", samples=4096)
     assert np.allclose(found.S1, [0.3139, 0.4424, 0.0], atol=0.02)
     assert np.allclose(found.ST, [0.5576, 0.4424, 0.2437], atol=0.02)
     effects = study.sensitivity("ishigami", "morris", samples=200)

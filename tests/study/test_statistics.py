@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rbchain.study.order_statistics import ranks_around_quantile
-from rbchain.study.statistics import BLOCK, Moments, Quantiles, Statistics, proportion_interval
+from rbchain.study.run.order_statistics import ranks_around_quantile
+from rbchain.study.run.statistics import BLOCK, Moments, Quantiles, Statistics, proportion_interval
 
 EPS = np.finfo(float).eps
 

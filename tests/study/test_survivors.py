@@ -6,9 +6,9 @@ import pytest
 import rbchain as rb
 from rbchain.cli import main
 from rbchain.errors import Status
-from rbchain.study.outcomes import NOT_RUN, REMEDIES, status_in_words
-from rbchain.study.report import write_report
-from rbchain.study.survivors import LEVEL, survivors
+from rbchain.study.analyse.survivors import LEVEL, survivors
+from rbchain.study.plan.outcomes import NOT_RUN, REMEDIES, status_in_words
+from rbchain.study.show.report import write_report
 
 NAMES = np.array(["mass[link1]", "mass[link2]", "friction"])
 

@@ -58,7 +58,7 @@ def test_results_and_statistics_are_in_the_unit_of_the_measure(folder, i):
 
 
 def test_reports_name_the_unit(folder):
-    from rbchain.study.report import write_report
+    from rbchain.study.show.report import write_report
 
     text = write_report(folder).read_text(encoding="utf-8")
     assert "<td>deg</td>" in text

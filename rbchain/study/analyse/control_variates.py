@@ -1,0 +1,142 @@
+"""Control variates: a more precise mean of a measure, from the known means of the drawn numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from ...errors import StudyError
+from ..describe.designs import Random
+from ..plan.outcomes import NOT_RUN, has_failed
+from ..plan.plan import Plan
+from ..run.order_statistics import CONFIDENCE
+
+if TYPE_CHECKING:
+    import xarray
+
+LEAST_SAMPLES = 10  # per coefficient of the regression
+
+
+def control_variates(plan: Plan, results: xarray.Dataset, measure: str | None = None) -> xarray.Dataset:
+    """Return the means of measures by control variates: see `Study.control_variates`."""
+    import xarray
+
+    names = plan.chosen_measures(measure)
+    missing = [name for name in ("parameters", "status", *names) if name not in results]
+    if missing:
+        raise StudyError(f"the results contain no {missing[0]!r}; expected the dataset of Study.run")
+    drawn = _verified_draws(plan, results["parameters"].values)
+    values = {name: results[name].values for name in names}
+    estimates, used = controlled_means(plan, drawn, results["status"].values, values)
+    labels = ("mean", "half_width", "plain_mean", "plain_half_width", "factor")
+    found = xarray.Dataset(
+        {label: ("measure", column) for label, column in zip(labels, estimates.T, strict=True)},
+        {"measure": names, "units": ("measure", [results[name].attrs.get("units", "") for name in names])},
+        {"samples": len(drawn), "parameters": used},
+    )
+    return found if measure is None else found.sel(measure=measure)
+
+
+def controlled_means(
+    plan: Plan, drawn: np.ndarray, status: np.ndarray, measures: dict[str, np.ndarray]
+) -> tuple[np.ndarray, list[str]]:
+    """Return the results of `controlled_mean` for each measure, and the names of the drawn numbers that were used.
+
+    `drawn` (n, columns), `status` (n,) and `measures` (n,), by name, are those of all samples.
+    """
+    if not isinstance(plan.description.design, Random):
+        raise StudyError(
+            f"the design of this study is {plan.description.design.kind!r}, but control variates need independent "
+            'samples; set design = "random"'
+        )
+    if plan.table is not None:  # for example of `Study.sensitivity`
+        raise StudyError(
+            "the draws of this study come from a table, but control variates need independent samples of the "
+            'distributions; use the results of Study.run with design = "random"'
+        )
+    moments = np.array([column.distribution.moments() for column in plan.drawn.columns]).reshape(-1, 2)
+    used = np.isfinite(moments).all(-1) & (moments[:, 1] > 0.0)
+    used &= np.ptp(drawn, axis=0) > 0.0  # rare values of a discrete distribution may be missing
+    _check_samples(status, measures, int(used.sum()))
+    controls = (drawn[:, used] - moments[used, 0]) / moments[used, 1]
+    estimates = np.array([controlled_mean(values, controls) for values in measures.values()])
+    return estimates, [plan.columns[c] for c in np.flatnonzero(used)]
+
+
+def _verified_draws(plan: Plan, drawn: np.ndarray) -> np.ndarray:
+    """Return the drawn numbers of results, or raise a StudyError if they are not those of the study."""
+    samples = len(drawn)
+    belong = drawn.shape == (samples, len(plan.columns)) and samples <= plan.description.samples
+    # another machine may round the quantiles of a distribution differently
+    if not belong or not np.allclose(drawn, plan.draw(0, samples), rtol=1e-9, atol=0.0, equal_nan=True):
+        raise StudyError(
+            "the drawn numbers of the results are not those of this study; expected the results of this study, with "
+            "its samples from the first on"
+        )
+    return drawn
+
+
+def _check_samples(status: np.ndarray, measures: dict[str, np.ndarray], controls: int) -> None:
+    """Raise a StudyError if samples failed or are missing, if measures are not finite, or if there are too few."""
+    failed = int((has_failed(status) | (status == NOT_RUN)).sum())
+    if failed:
+        raise StudyError(
+            f"{failed} of {status.size} samples failed or were not run, but control variates need all samples: the "
+            "means of the drawn numbers of the others are not known. Finish the run, or narrow the distributions"
+        )
+    for name, values in measures.items():
+        wrong = int((~np.isfinite(values)).sum())
+        if wrong:
+            raise StudyError(
+                f"{name!r} is not finite in {wrong} of {status.size} samples, but control variates need all samples; "
+                "choose another measure"
+            )
+    if status.size < LEAST_SAMPLES * (controls + 1):
+        raise StudyError(
+            f"the results have {status.size} samples; expected at least {LEAST_SAMPLES * (controls + 1)}, "
+            f"{LEAST_SAMPLES} for each of the {controls + 1} coefficients of the regression. Run more samples"
+        )
+
+
+def controlled_mean(values: np.ndarray, controls: np.ndarray) -> tuple[float, float, float, float, float]:
+    """Estimate the mean of values (n,) by linear regression on controls (n, p), whose means are known to be 0.
+
+    The estimate is the intercept of the regression. The residual variance s^2 has n - p - 1 degrees of freedom. With
+    D = [1, controls], the variance of the intercept is s^2 [(D^T D)^-1]_00, and its confidence interval is that of
+    Student's t. It is exact if values and controls are jointly normal, and asymptotic otherwise, also for nonlinear
+    values.
+
+    Sources: Lavenberg and Welch (1981), "A perspective on the use of control variables to increase the efficiency of
+    Monte Carlo simulations"; Owen (2013), "Monte Carlo theory, methods and examples", section 8.9.
+
+    The ratio of the variances without and with controls is (n - p - 2) / (n - 2) / (1 - R^2), where 1 - R^2 is the
+    ratio of the unbiased variances of residuals and values. The first factor is the price of the p coefficients.
+
+    Returns
+    -------
+    tuple of float
+        Mean and half width of its 95 % interval, the same without controls, and the ratio of the variances.
+
+    Raises
+    ------
+    StudyError
+        If the controls are linearly dependent.
+    """
+    n, p = controls.shape
+    plain, variance = values.mean(), values.var(ddof=1)
+    plain_half = special.stdtrit(n - 1, 0.5 + CONFIDENCE / 2) * np.sqrt(variance / n)
+    if np.ptp(values) == 0.0:
+        return values[0], 0.0, values[0], 0.0, 1.0
+    D = np.column_stack([np.ones(n), controls])
+    centred = values - plain  # subtracted, so that round-off is relative to the spread and not to the mean
+    coefficients, _, rank, _ = np.linalg.lstsq(D, centred, rcond=None)
+    if rank <= p:
+        raise StudyError("the drawn numbers of these samples are linearly dependent; run more samples")
+    residual = ((centred - D @ coefficients) ** 2).sum() / (n - p - 1)
+    of_intercept = np.linalg.inv(D.T @ D)[0, 0]
+    half = special.stdtrit(n - p - 1, 0.5 + CONFIDENCE / 2) * np.sqrt(residual * of_intercept)
+    with np.errstate(divide="ignore"):
+        factor = np.divide(variance, residual) * (n - p - 2) / (n - 2)
+    return plain + coefficients[0], half, plain, plain_half, factor

@@ -1,0 +1,185 @@
+"""Gradients of measures by the drawn numbers at their means, and the standard deviations of first order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import Status, StudyError
+from ..describe.distributions import Normal
+from ..plan.checks import refuse_noise
+from ..plan.outcomes import has_failed
+from ..plan.plan import Plan
+from ..run.chunks import MEMORY, chunk_size
+from ..run.executors import Executor, local
+
+if TYPE_CHECKING:
+    import xarray
+
+STEPS_PER_STD = 64  # a power of two; the truncation error is then below the error of most integrations
+OFFSETS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """Gradients of measures (m,) by drawn numbers (p,), as described by `Study.gradient`."""
+
+    names: list[str]
+    units: list[str]
+    gradient_units: list[list[str]]
+    means: np.ndarray
+    stds: np.ndarray
+    values: np.ndarray
+    gradient: np.ndarray
+    error: np.ndarray
+    first_order_std: np.ndarray
+
+    @property
+    def contribution(self) -> np.ndarray:
+        """Absolute changes (m, p) of the measures for one standard deviation of each number."""
+        return np.abs(self.gradient) * self.stds
+
+
+def gradients(plan: Plan, measure: str | None = None) -> xarray.Dataset:
+    """Return the gradients of measures: see `Study.gradient`."""
+    import xarray
+
+    names = plan.chosen_measures(measure)
+    found = compute_gradients(plan, names)
+    of_both = ("measure", "parameter")
+    dataset = xarray.Dataset(
+        {
+            "gradient": (of_both, found.gradient),
+            "error": (of_both, found.error),
+            "contribution": (of_both, found.contribution),
+            "value": ("measure", found.values),
+            "first_order_std": ("measure", found.first_order_std),
+            "mean": ("parameter", found.means),
+            "std": ("parameter", found.stds),
+        },
+        {
+            "measure": names,
+            "parameter": list(plan.columns),
+            "units": ("measure", found.units),
+            "parameter_units": ("parameter", list(plan.units)),
+            "gradient_units": (of_both, found.gradient_units),
+        },
+        {"motions": motions_for(plan)},
+    )
+    return dataset if measure is None else dataset.sel(measure=measure)
+
+
+def motions_for(plan: Plan) -> int:
+    """Return the number of motions that gradients need."""
+    return 1 + OFFSETS.size * len(plan.columns)
+
+
+def compute_gradients(
+    plan: Plan, names: list[str], executor: Executor = local, largest: int | None = None
+) -> Gradients:
+    """Compute the gradients of these measures, in chunks of at most `largest` motions but at least two.
+
+    A StudyError tells why the study has none.
+    """
+    _check(plan)
+    moments = np.array([column.distribution.moments() for column in plan.drawn.columns])
+    for column, (mean, std) in zip(plan.columns, moments, strict=True):
+        if not (np.isfinite(mean) and np.isfinite(std) and std > 0.0):
+            raise StudyError(
+                f"the mean of {column!r} is {mean:g} and its standard deviation is {std:g}, where nan means unknown; "
+                "a gradient needs finite numbers and a standard deviation above 0. Use another distribution"
+            )
+    means, stds = moments.T
+    steps = (means + stds / STEPS_PER_STD) - means  # so that round-off does not change the differences
+    values = _simulated(plan, names, means, steps, executor, largest)
+    gradient, error = differences(values, steps)
+    variance = np.einsum("mi,ij,mj->m", gradient, _covariance(plan, stds), gradient)
+    units = [{v.name: v.units for v in plan.variables}[name] for name in names]
+    of_gradient = [[_ratio(u, p) for p in plan.units] for u in units]
+    first_order_std = np.sqrt(np.maximum(variance, 0.0))
+    return Gradients(names, units, of_gradient, means, stds, values[:, 0], gradient, error, first_order_std)
+
+
+def _check(plan: Plan) -> None:
+    """Raise a StudyError if the study has no gradient."""
+    if not plan.columns:
+        raise StudyError("the study has no dispersions, but a gradient needs at least one; add vary")
+    if plan.table is not None:
+        raise StudyError(
+            "the draws of this study come from a table, but a gradient needs the means and standard deviations of "
+            "distributions; choose another design"
+        )
+    refuse_noise(plan.nominal, [dispersion.parameter for dispersion in plan.description.vary])
+
+
+def _simulated(
+    plan: Plan, names: list[str], means: np.ndarray, steps: np.ndarray, executor: Executor, largest: int | None
+) -> np.ndarray:
+    """Return the measures (measures, 1 + 4 p) at the means, and at the OFFSETS of each of the p numbers."""
+    displacements = (OFFSETS * np.diag(steps)[..., None]).swapaxes(1, 2).reshape(-1, steps.size)
+    points = means + np.concatenate([np.zeros((1, steps.size)), displacements])
+    variables = tuple(variable for variable in plan.variables if variable.name in (*names, "status"))
+    varied = replace(plan.with_values(points), variables=variables)
+    size = chunk_size(varied, MEMORY) if largest is None else largest
+    # at least two samples in a chunk, because a single one would run other machine code
+    chunks = max(1, min(-(-len(points) // size), len(points) // 2))
+    ends = np.linspace(0, len(points), chunks + 1).astype(int).tolist()
+    spans = [(chunk, first, last) for chunk, (first, last) in enumerate(pairwise(ends))]
+    values, status = np.empty((len(names), len(points))), np.empty(len(points), np.int64)
+    for chunk, outputs in executor(varied, spans):
+        _, first, last = spans[chunk]
+        status[first:last] = outputs["status"]
+        values[:, first:last] = [outputs[name] for name in names]
+    failed = np.flatnonzero(has_failed(status))
+    if failed.size:
+        changed = np.flatnonzero(points[failed[0]] != means)
+        where = "".join(f", except {plan.columns[c]!r} = {points[failed[0], c]:g}" for c in changed)
+        raise StudyError(
+            f"the sample with all drawn numbers at their means{where} fails, but a gradient needs it: "
+            f"{Status(status[failed[0]]).sentence} Change the distributions or the settings of simulate"
+        )
+    return values
+
+
+def differences(values: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return derivatives (m, p) and their errors (m, p) from values (m, 1 + 4 p) as those of `_simulated`.
+
+    The central differences D1 over one step and D2 over two steps have truncation errors of second order. Richardson's
+    extrapolation (4 D1 - D2) / 3 removes them. The error is the sum of three terms:
+
+    * |D1 - D2| / 3, the truncation error of D1. It is large for jumps and for irregular errors of the integration.
+    * Half of the jump of the slope at the means, from the second differences over one and two steps. It is of third
+      order for smooth functions.
+    * Round-off of the values.
+    """
+    center = values[:, :1]
+    up, down, up2, down2 = np.moveaxis(values[:, 1:].reshape(len(values), -1, OFFSETS.size), -1, 0)
+    with np.errstate(invalid="ignore", over="ignore"):
+        D1, D2 = (up - down) / (2 * steps), (up2 - down2) / (4 * steps)
+        change1, change2 = (up - 2 * center + down) / steps, (up2 - 2 * center + down2) / (2 * steps)
+        rounding = 4 * np.finfo(float).eps * np.abs(center) / steps
+        return (4 * D1 - D2) / 3, np.abs(D1 - D2) / 3 + np.abs(2 * change1 - change2) / 2 + rounding
+
+
+def _covariance(plan: Plan, stds: np.ndarray) -> np.ndarray:
+    """Return the covariance of the drawn numbers; NaN for correlated numbers that are not normal.
+
+    The correlations of a study are those of normal scores. They equal those of the numbers if these are normal.
+    """
+    correlation = np.eye(stds.size)
+    for columns, triangle in plan.drawn.correlations:
+        are_normal = all(isinstance(plan.drawn.columns[c].distribution, Normal) for c in columns)
+        correlation[np.ix_(columns, columns)] = triangle @ triangle.T if are_normal else np.nan
+    return correlation * np.outer(stds, stds)
+
+
+def _ratio(unit: str, parameter_unit: str) -> str:
+    """Return the unit of a derivative; "" if one of the units is not known."""
+    if parameter_unit == "1" or not (unit and parameter_unit):
+        return unit if parameter_unit else ""
+    if unit == parameter_unit:
+        return "1"
+    return f"{unit}/({parameter_unit})" if set(parameter_unit) & set(" /*") else f"{unit}/{parameter_unit}"

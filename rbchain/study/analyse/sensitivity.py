@@ -1,0 +1,97 @@
+"""Sensitivity analysis: indices of Sobol and Morris for each drawn number, computed by SALib."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...common.real_arrays import whole_number
+from ...errors import StudyError, missing_package
+from ..describe.designs import SMALLEST
+from ..plan.checks import refuse_noise
+from ..store.capacity import total_memory, with_unit
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ..plan.plan import Plan
+
+LEVELS = 4  # of the grid of Morris
+
+
+def indices(
+    plan: Plan, measure: str | None, method: str, samples: int, run: Callable[[Plan], xarray.Dataset]
+) -> xarray.Dataset:
+    """Compute the sensitivity of a measure to each drawn number: see `Study.sensitivity`.
+
+    `run` simulates the samples of a plan and returns their results.
+    """
+    import xarray
+
+    plan.check_measure(measure)
+    if plan.drawn.correlations or plan.table is not None:
+        raise StudyError(
+            "the draws of this study are correlated or come from a table, but a sensitivity analysis needs independent "
+            "draws; remove correlate, multivariate normal distributions and the table"
+        )
+    if not plan.columns:
+        raise StudyError("the study has no dispersions, but a sensitivity analysis needs at least one; add vary")
+    refuse_noise(plan.nominal, [dispersion.parameter for dispersion in plan.description.vary])
+    samples = whole_number("samples", samples, StudyError, least=2)
+    needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
+    if needed > total_memory():
+        raise StudyError(
+            f"samples is {samples:,}: the design needs {with_unit(needed)} of memory, but this machine has "
+            f"{with_unit(total_memory())}; reduce samples"
+        )
+    sampled, analysed = _methods(method)
+    problem = {"num_vars": len(plan.columns), "names": list(plan.columns), "bounds": [[0.0, 1.0]] * len(plan.columns)}
+    points = sampled(problem, samples, plan.description.seed)
+    # distributions may be infinite at the ends of the unit interval; use quantiles near them instead
+    inside = np.clip(points, 0.005, 0.995) if method == "morris" else np.clip(points, SMALLEST, 1.0 - 2 * SMALLEST)
+    results = run(plan.with_values(plan.drawn.values(inside)))
+    measured = results[measure].values
+    failed = int(np.isnan(measured).sum())
+    if failed:
+        raise StudyError(
+            f"{failed} of {measured.size} samples failed or have no finite {measure!r}, but the indices need all "
+            "samples; narrow the distributions, or change the settings of simulate"
+        )
+    if method == "sobol" and np.ptp(measured) == 0.0:
+        raise StudyError(
+            f"{measure!r} is {measured[0]:g} in all {measured.size} samples, but Sobol indices are shares of its "
+            'variance; choose another measure, or method="morris"'
+        )
+    names = {"S1", "ST", "S1_conf", "ST_conf", "mu", "mu_star", "sigma", "mu_star_conf"}
+    values = {k: np.asarray(v, float) for k, v in analysed(problem, points, measured).items() if k in names}
+    variables = {name: ("parameter", index) for name, index in values.items()}
+    attributes = {"measure": measure, "method": method, "motions": measured.size}
+    return xarray.Dataset(variables, {"parameter": list(plan.columns)}, attributes)
+
+
+def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the functions that sample the unit cube and analyse the results."""
+    try:
+        if method == "sobol":
+            from SALib.analyze import sobol as analysis
+            from SALib.sample import sobol as sampling
+
+            return (
+                lambda problem, n, seed: sampling.sample(problem, n, calc_second_order=False, seed=seed),
+                lambda problem, points, measured: analysis.analyze(problem, measured, calc_second_order=False, seed=0),
+            )
+        if method == "morris":
+            from SALib.analyze import morris as analysis
+            from SALib.sample import morris as sampling
+
+            return (
+                lambda problem, n, seed: sampling.sample(problem, n, num_levels=LEVELS, seed=seed),
+                lambda problem, points, measured: analysis.analyze(
+                    problem, points, measured, num_levels=LEVELS, seed=0
+                ),
+            )
+    except ImportError:
+        raise ImportError(missing_package("sensitivity analyses need the package SALib", "study")) from None
+    raise StudyError(f'method is {method!r}; expected "sobol" or "morris"')

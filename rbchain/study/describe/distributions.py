@@ -1,0 +1,493 @@
+"""Distributions of one number or of several correlated ones.
+
+Each maps uniform numbers in (0, 1) to values by the inverse of its distribution function. So every distribution works
+with every design (random, stratified, Sobol), and frozen distributions of SciPy work too. The formulas are those of
+`scipy.stats`, which takes more than a second to import.
+"""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from scipy import special
+
+from ...common.real_arrays import excerpt
+from .numbers import Described, real_numbers, refuse_unreal
+
+
+def _finite_read_only(values: npt.ArrayLike, info: ValidationInfo) -> np.ndarray:
+    array = real_numbers(str(info.field_name), values)
+    if array.size == 0 or not np.isfinite(array).all():
+        raise ValueError("expected finite numbers, at least one")
+    array.flags.writeable = False
+    return array
+
+
+def _positive(value: float | str) -> float | str:
+    if not isinstance(value, str) and not value > 0.0:
+        raise ValueError("expected a number above 0")
+    return value
+
+
+#: A number in SI units, or a string of a number and its unit, such as "2 mm".
+if TYPE_CHECKING:
+    Quantity = Any  # `in_si` converts the strings to numbers
+else:
+    Quantity = Annotated[float | str, Field(union_mode="left_to_right")]
+Positive = Annotated[Quantity, AfterValidator(_positive)]
+Numbers = Annotated[Any, BeforeValidator(_finite_read_only)]
+
+
+class Distribution(Described):
+    """Base class of all distributions."""
+
+    def in_si(self, convert: Callable[[str], float]) -> Self:
+        """Return the distribution with its strings converted to numbers in SI units by `convert`."""
+        given = {name: getattr(self, name) for name in type(self).model_fields}
+        converted = {
+            name: convert(value) if isinstance(value, str) and name in WITH_UNITS else value
+            for name, value in given.items()
+        }
+        return type(self)(**converted) if converted != given else self
+
+    if TYPE_CHECKING:
+
+        def _quantile(self, u: np.ndarray) -> np.ndarray: ...
+
+    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
+        """Map uniform numbers (...) to values (...), by the inverse of the distribution function.
+
+        Numbers outside [0, 1] give NaN.
+        """
+        uniform = np.asarray(u, np.float64)
+        is_inside = (uniform >= 0.0) & (uniform <= 1.0)
+        return np.where(is_inside, self._quantile(np.where(is_inside, uniform, 0.5)), np.nan)
+
+    def moments(self) -> tuple[float, float]:
+        """Return mean and standard deviation; NaN or infinity if they are unknown or do not exist."""
+        return math.nan, math.nan
+
+
+#: Fields that may be strings with a unit.
+WITH_UNITS = ("mean", "std", "low", "high", "mode", "median")
+
+
+class Normal(Distribution):
+    """Normal distribution.
+
+    Parameters
+    ----------
+    mean : float or str
+        In SI units, or with a unit such as "100 g" (0 by default).
+    std : float or str
+        Standard deviation, above 0, in the same unit as `mean`.
+
+    Examples
+    --------
+    >>> from rbchain.study import Normal
+    >>> Normal(mean=1.0, std=0.05).ppf([0.5, 0.975]).round(3).tolist()
+    [1.0, 1.098]
+    """
+
+    kind: Literal["normal"] = "normal"
+    mean: Quantity = 0.0
+    std: Positive
+
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        return special.ndtri(u) * self.std + self.mean
+
+    def moments(self) -> tuple[float, float]:
+        return self.mean, self.std
+
+
+class Bounded(Distribution):
+    """Base class of distributions between `low` and `high`."""
+
+    low: Quantity
+    high: Quantity
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        low, high = self.low, self.high
+        if not isinstance(low, str) and not isinstance(high, str) and not low < high:
+            raise ValueError(f"low is {low} and high is {high}; expected low below high")
+        return self
+
+
+class TruncatedNormal(Bounded):
+    """Normal distribution, truncated to the range from `low` to `high`.
+
+    Parameters
+    ----------
+    low, high : float or str
+        Ends of the range, in SI units or with a unit.
+    mean, std : float or str
+        Mean (0 by default) and standard deviation before the truncation.
+
+    Examples
+    --------
+    >>> from rbchain.study import TruncatedNormal
+    >>> TruncatedNormal(mean=1.0, std=0.05, low=0.9, high=1.1).ppf([0.0, 0.5, 1.0]).tolist()
+    [0.9, 1.0, 1.1]
+    """
+
+    kind: Literal["truncated_normal"] = "truncated_normal"
+    mean: Quantity = 0.0
+    std: Positive
+
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        a, b = (self.low - self.mean) / self.std, (self.high - self.mean) / self.std
+        # logarithms of probabilities, which are small far from the mean; the upper tail is the mirror of the lower one
+        with np.errstate(divide="ignore"):
+            if a < 0.0:
+                scores = special.ndtri_exp(np.logaddexp(special.log_ndtr(a), np.log(u) + _log_of_normal(a, b)))
+            else:
+                scores = -special.ndtri_exp(np.logaddexp(special.log_ndtr(-b), np.log1p(-u) + _log_of_normal(a, b)))
+        found = scores * self.std + self.mean
+        return np.where(u == 0.0, self.low, np.where(u == 1.0, self.high, np.clip(found, self.low, self.high)))
+
+    def moments(self) -> tuple[float, float]:
+        """Return mean and standard deviation, by quadrature: closed forms cancel for narrow and for distant ranges."""
+        a, b = (self.low - self.mean) / self.std, (self.high - self.mean) / self.std
+        mode = min(max(0.0, a), b)
+        reach = 80.0 / (
+            math.hypot(mode, math.sqrt(80.0)) + abs(mode)
+        )  # at which the density is exp(-40) of its maximum
+        first, last = max(a - mode, -reach), min(b - mode, reach)
+        nodes, weights = np.polynomial.legendre.leggauss(100)
+        offsets = first + (last - first) * (nodes + 1.0) / 2
+        weights = weights * np.exp(-offsets * (offsets + 2 * mode) / 2)
+        offset = np.average(offsets, weights=weights)
+        spread = np.sqrt(np.average((offsets - offset) ** 2, weights=weights))
+        return float((mode + offset) * self.std + self.mean), float(spread * self.std)
+
+
+class LogNormal(Distribution):
+    """Log-normal distribution: the logarithm of the value is normally distributed.
+
+    Parameters
+    ----------
+    median : float or str
+        Above 0, in SI units or with a unit (1 by default).
+    sigma : float
+        Standard deviation of the natural logarithm of the value.
+
+    Examples
+    --------
+    >>> from rbchain.study import LogNormal
+    >>> LogNormal(median=4.0, sigma=0.3).ppf([0.5, 0.8413]).round(2).tolist()
+    [4.0, 5.4]
+    """
+
+    kind: Literal["log_normal"] = "log_normal"
+    median: Positive = 1.0
+    sigma: Annotated[float, Field(gt=0.0)]
+
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        return np.exp(self.sigma * special.ndtri(u)) * self.median
+
+    def moments(self) -> tuple[float, float]:
+        with np.errstate(over="ignore"):
+            mean = float(self.median * np.exp(self.sigma**2 / 2))
+            return mean, float(mean * np.sqrt(np.expm1(self.sigma**2)))
+
+
+class Uniform(Bounded):
+    """Uniform distribution.
+
+    Parameters
+    ----------
+    low, high : float or str
+        Ends of the range, in SI units or with a unit.
+
+    Examples
+    --------
+    >>> from rbchain.study import Uniform
+    >>> Uniform(low=-1.0, high=4.0).ppf([0.0, 0.5, 1.0]).tolist()
+    [-1.0, 1.5, 4.0]
+    """
+
+    kind: Literal["uniform"] = "uniform"
+
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        return u * (self.high - self.low) + self.low
+
+    def moments(self) -> tuple[float, float]:
+        return self.low + (self.high - self.low) / 2, (self.high - self.low) / math.sqrt(12.0)
+
+
+class Triangular(Bounded):
+    """Triangular distribution.
+
+    Parameters
+    ----------
+    low, high : float or str
+        Ends of the range, in SI units or with a unit.
+    mode : float or str
+        Most probable value, from `low` to `high`.
+
+    Examples
+    --------
+    >>> from rbchain.study import Triangular
+    >>> Triangular(low=0.0, mode=1.0, high=2.0).ppf([0.5, 1.0]).tolist()
+    [1.0, 2.0]
+    """
+
+    kind: Literal["triangular"] = "triangular"
+    mode: Quantity
+
+    @model_validator(mode="after")
+    def _check_mode(self) -> Self:
+        if not any(isinstance(x, str) for x in (self.low, self.mode, self.high)) and not (
+            self.low <= self.mode <= self.high
+        ):
+            raise ValueError(f"mode is {self.mode}; expected a number from low = {self.low} to high = {self.high}")
+        return self
+
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        width = self.high - self.low
+        c = (self.mode - self.low) / width
+        return np.where(u < c, np.sqrt(c * u), 1.0 - np.sqrt((1.0 - c) * (1.0 - u))) * width + self.low
+
+    def moments(self) -> tuple[float, float]:
+        mode, width = self.mode - self.low, self.high - self.low
+        return self.low + (mode + width) / 3, math.sqrt((mode**2 - mode * width + width**2) / 18)
+
+
+class Discrete(Distribution):
+    """Discrete distribution.
+
+    Parameters
+    ----------
+    values : sequence of float, shape (m,)
+        Possible values, in SI units.
+    probabilities : sequence of float, shape (m,), optional
+        Probabilities of the values, of sum 1. All values are equally probable if not given.
+
+    Examples
+    --------
+    >>> from rbchain.study import Discrete
+    >>> Discrete(values=[1.0, 5.0], probabilities=[0.2, 0.8]).ppf([0.1, 0.3]).tolist()
+    [1.0, 5.0]
+    """
+
+    kind: Literal["discrete"] = "discrete"
+    values: Numbers
+    probabilities: Numbers | None = None
+
+    @model_validator(mode="after")
+    def _check_probabilities(self) -> Self:
+        p = self.probabilities
+        if self.values.ndim != 1:
+            raise ValueError(f"values has shape {self.values.shape}; expected a plain list of numbers, shape (m,)")
+        if p is not None and (p.shape != self.values.shape or (p < 0.0).any() or abs(p.sum() - 1.0) > 1e-9):
+            raise ValueError(
+                f"probabilities is {p.tolist()}; expected {self.values.size} numbers, one for each value, none "
+                "negative, of sum 1"
+            )
+        return self
+
+    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
+        p = np.full(self.values.size, 1.0 / self.values.size) if self.probabilities is None else self.probabilities
+        return self.values[np.minimum(np.searchsorted(np.cumsum(p), u), self.values.size - 1)]
+
+    def moments(self) -> tuple[float, float]:
+        mean = np.average(self.values, weights=self.probabilities)
+        return float(mean), float(np.sqrt(np.average((self.values - mean) ** 2, weights=self.probabilities)))
+
+
+class MultivariateNormal(Distribution):
+    """Joint normal distribution of the components of one dispersion.
+
+    Parameters
+    ----------
+    mean : array_like, shape (m,)
+        Means of the components, in SI units.
+    covariance : array_like, shape (m, m)
+        Symmetric and positive definite, in squared SI units.
+
+    Examples
+    --------
+    >>> from rbchain.study import MultivariateNormal
+    >>> MultivariateNormal(mean=[0.0, 0.1], covariance=[[4e-4, 1e-4], [1e-4, 1e-4]]).std.tolist()
+    [0.02, 0.01]
+    """
+
+    kind: Literal["multivariate_normal"] = "multivariate_normal"
+    mean: Numbers
+    covariance: Numbers
+
+    @model_validator(mode="after")
+    def _check_covariance(self) -> Self:
+        m = self.mean.size
+        if self.mean.shape != (m,) or self.covariance.shape != (m, m):
+            raise ValueError(
+                f"mean has shape {self.mean.shape} and covariance has shape {self.covariance.shape}; expected (m,) and "
+                "(m, m)"
+            )
+        deviations = np.sqrt(np.maximum(self.covariance.diagonal(), 0.0))
+        if not (deviations > 0.0).all():
+            raise ValueError(
+                f"the diagonal of covariance is {self.covariance.diagonal().tolist()}; expected variances above 0"
+            )
+        triangle_of_correlation(self.covariance / np.outer(deviations, deviations))
+        return self
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviations of the components (m,)."""
+        return np.sqrt(self.covariance.diagonal())
+
+    @property
+    def correlation(self) -> np.ndarray:
+        """Correlation matrix of the components (m, m)."""
+        return self.covariance / np.outer(self.std, self.std)
+
+    def component(self, i: int) -> Normal:
+        """Return the distribution of component i alone."""
+        return Normal(mean=float(self.mean[i]), std=float(self.std[i]))
+
+
+class Scipy(Distribution):
+    """Continuous or discrete distribution of `scipy.stats`, by name.
+
+    Parameters
+    ----------
+    name : str
+        Name in `scipy.stats`, such as "beta".
+    args : sequence of float
+        Its shape parameters.
+    kwds : dict of float
+        Its keyword arguments, such as `loc` and `scale`.
+
+    Examples
+    --------
+    >>> from rbchain.study import Scipy
+    >>> Scipy(name="expon", kwds={"scale": 2.0}).ppf([0.5]).round(3).tolist()
+    [1.386]
+    """
+
+    kind: Literal["scipy"] = "scipy"
+    name: str
+    args: tuple[float, ...] = ()
+    kwds: dict[str, float] = Field(default={})
+
+    @field_validator("kwds", mode="before")
+    @classmethod
+    def _check_keywords(cls, kwds: Any) -> Any:
+        for name, value in kwds.items() if isinstance(kwds, dict) else ():
+            refuse_unreal(f"kwds.{name}", value)
+        return kwds
+
+    @model_validator(mode="after")
+    def _check_name_and_arguments(self) -> Self:
+        from scipy import stats
+
+        family = getattr(stats, self.name, None)
+        if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
+            raise ValueError(f"name is {self.name!r}; expected a distribution of scipy.stats, such as 'beta'")
+        try:
+            median = self.ppf(0.5)
+        except TypeError as error:
+            raise ValueError(
+                f"scipy.stats.{self.name} does not accept args = {self.args} and kwds = {self.kwds}: {error}"
+            ) from None
+        if not np.isfinite(median):
+            raise ValueError(
+                f"scipy.stats.{self.name} with args = {self.args} and kwds = {self.kwds} has the median {median}; "
+                "expected arguments in the range that SciPy documents"
+            )
+        return self
+
+    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
+        from scipy import stats
+
+        return getattr(stats, self.name)(*self.args, **self.kwds).ppf(u)
+
+    def moments(self) -> tuple[float, float]:
+        from scipy import stats
+
+        frozen = getattr(stats, self.name)(*self.args, **self.kwds)
+        with np.errstate(all="ignore"):
+            mean, std = float(frozen.mean()), float(frozen.std())
+            values = frozen.ppf((np.arange(10_000) + 0.5) / 10_000)
+            # SciPy's moments can be wrong, for example those of a narrow truncnorm: they must agree with the quantiles
+            agree = abs(values.mean() - mean) <= 0.01 * std and abs(values.std() - std) <= 0.1 * std < np.inf
+        return (mean, std) if agree else (math.nan, math.nan)
+
+
+def _log_of_normal(a: float, b: float) -> float:
+    """Return the logarithm of the probability that a standard normal number is between a and b."""
+    if a > 0.0:  # mirrored, because the difference of two numbers near 1 would lose digits
+        a, b = -b, -a
+    if b > 0.0:
+        return float(np.log1p(-special.ndtr(a) - special.ndtr(-b)))
+    upper = special.log_ndtr(b)
+    return float(upper + np.log1p(-np.exp(special.log_ndtr(a) - upper)))
+
+
+class Given(Distribution):
+    """Object with a method `ppf`, from Python only: a histogram of SciPy or a user's own distribution."""
+
+    kind: Literal["given"] = "given"
+    distribution: Any
+
+    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
+        try:
+            result = self.distribution.ppf(u)
+        except Exception as error:
+            raise ValueError(f"the method ppf raised {type(error).__name__}: {error}") from error
+        values = real_numbers("the result of ppf", result)
+        if values.shape != np.shape(u):
+            raise ValueError(
+                f"the method ppf returned shape {values.shape} for an argument of shape {np.shape(u)}; expected the "
+                "same shape"
+            )
+        return values
+
+
+def _from_object(value: Any) -> Any:
+    """Describe a frozen distribution of SciPy by its name, and wrap any other object with a `ppf`."""
+    if isinstance(value, Distribution | dict) or not hasattr(value, "ppf"):
+        return value
+    from scipy import stats
+
+    family = getattr(value, "dist", None)
+    if family is not None and type(getattr(stats, getattr(family, "name", None) or "", None)) is type(family):
+        return Scipy(name=family.name, args=value.args, kwds=value.kwds)  # type: ignore[union-attr]
+    return Given(distribution=value)
+
+
+AnyDistribution = Annotated[
+    Annotated[
+        Normal | TruncatedNormal | LogNormal | Uniform | Triangular | Discrete | MultivariateNormal | Scipy | Given,
+        Field(discriminator="kind"),
+    ],
+    BeforeValidator(_from_object),
+]
+
+
+def triangle_of_correlation(matrix: npt.ArrayLike) -> np.ndarray:
+    """Return the lower triangle L with L L^T = matrix, or raise a ValueError if it is not a correlation matrix."""
+    matrix = np.asarray(matrix, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+        raise ValueError(f"the matrix is {excerpt(matrix.tolist())}; expected a square matrix of finite numbers")
+    if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-12):
+        i, j = np.argwhere(np.abs(matrix - matrix.T) > 1e-12)[0]
+        raise ValueError(
+            f"the matrix is not symmetric: entry [{i}, {j}] is {matrix[i, j]:g}, but entry [{j}, {i}] is "
+            f"{matrix[j, i]:g}"
+        )
+    if not np.allclose(matrix.diagonal(), 1.0, rtol=0.0, atol=1e-12):
+        raise ValueError(f"the diagonal of the correlation matrix is {matrix.diagonal().tolist()}; expected ones")
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        smallest = np.linalg.eigvalsh(matrix)[0]
+        raise ValueError(
+            f"the correlation matrix is not positive definite: its smallest eigenvalue is {smallest:.3g}; expected all "
+            "above 0. Make the correlations between different numbers smaller"
+        ) from None

@@ -1,0 +1,58 @@
+"""The base class of all parts of a study's description. It refuses unknown keys and numbers that are not real."""
+
+from collections.abc import Mapping
+from numbers import Number
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from ...common.misspelt import did_you_mean
+from ...common.real_arrays import excerpt, real_array
+
+
+class Described(BaseModel):
+    """A part of a description."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
+
+    #: Keys of earlier versions and their present names.
+    renamed: ClassVar[Mapping[str, str]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_keys_and_numbers(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        for name, value in given.items():
+            if name in cls.renamed:
+                raise ValueError(
+                    f"the key {name!r} is now called {cls.renamed[name]!r}; found {name} = {excerpt(value, longest=80)}"
+                )
+            if name not in cls.model_fields:
+                raise ValueError(
+                    f"unknown key {name!r}; expected one of {', '.join(cls.model_fields)}"
+                    f"{did_you_mean(str(name), cls.model_fields)}"
+                )
+            refuse_unreal(name, value)
+            if isinstance(value, bool | np.bool_) and not _accepts_truth_values(cls.model_fields[name].annotation):
+                raise ValueError(f"{name} is {value}; expected a value other than true or false")
+        return given
+
+
+def _accepts_truth_values(annotation: Any) -> bool:
+    return annotation is bool or bool in get_args(annotation)
+
+
+def refuse_unreal(name: str, value: Any) -> None:
+    """Raise a ValueError for a masked array or a complex number, also in a list: pydantic would drop a part of it."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            refuse_unreal(name, item)
+    elif isinstance(value, Number | np.ndarray | np.generic):
+        real_array(name, value, ValueError, truth_values=True)
+
+
+def real_numbers(name: str, values: Any) -> np.ndarray:
+    """Return a new float64 array of these values, in which true is 1 and false is 0, or raise a ValueError."""
+    return np.array(real_array(name, values, ValueError, truth_values=True))

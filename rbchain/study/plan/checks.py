@@ -1,0 +1,89 @@
+"""Checks of a study's settings, drives, forces and events against its model, before anything is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...acting.actuators import Actuator
+from ...acting.coordinates import dof_index
+from ...acting.drives import ONE_JOINT
+from ...acting.flatten import flatten_actions
+from ...acting.random_signals import random_signals_of
+from ...acting.sampled import controller_of, has_noise, is_in_cascade
+from ...common.real_arrays import FLOAT64
+from ...errors import StudyError
+from ...simulate.settings import IMPLICIT_METHODS, refuse_contacts, refuse_events
+from ..describe.places import call_at
+from .nominal import Nominal
+
+
+def check_settings(nominal: Nominal) -> None:
+    """Raise a StudyError if `Model.simulate` does not accept the settings. The check simulates a batch of 0 samples."""
+    simulate, model = nominal.simulation, nominal.model
+    if not simulate.is_adaptive and simulate.step is None:
+        raise StudyError(f"simulate.step is missing; method {simulate.method!r} needs a step in s, such as step = 1e-3")
+    if simulate.is_adaptive and simulate.step is not None:
+        raise StudyError(
+            f"simulate.step is {simulate.step}, but method {simulate.method!r} chooses its own steps; remove step, or "
+            "set method to 'rk4' or 'implicit'"
+        )
+    given = simulate.model_fields_set - set(simulate.settings())
+    of_errors = [name for name in ("atol", "max_step", "max_steps", "rtol") if name in given]
+    if of_errors:
+        raise StudyError(
+            f"simulate.{of_errors[0]} is {getattr(simulate, of_errors[0])}, but method {simulate.method!r} has steps "
+            f"of fixed length and controls no error; remove {' and '.join(of_errors)}, or set method to 'rk45' or "
+            "'rosenbrock'"
+        )
+    if simulate.assembly is not None:
+        if not model.constraint_names:
+            raise StudyError(
+                f"simulate.assemble is given, but model {model.name!r} has no constraints; remove assemble"
+            )
+        call_at("simulate.assemble", model.assemble, np.zeros((0, model.nq)), simulate.assembly.fixed)
+    no_states = np.zeros((0, model.nq)), np.zeros((0, model.nv))
+    settings = simulate.settings() | {"save_at": nominal.times, "energy_error": nominal.energy_error}
+    call_at("simulate", model.simulate, *no_states, simulate.duration, **settings)
+
+
+def check_actions(nominal: Nominal) -> None:
+    """Raise a StudyError if drives, forces or events do not fit the model, each alone or all together."""
+    simulate = nominal.simulation
+
+    def flattened(drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
+        implicit = simulate.method in IMPLICIT_METHODS
+        return flatten_actions(nominal.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
+
+    drives, forces = call_at("drives and forces", nominal.actions, np.zeros(1, np.int64))
+    for kind, actions in {"drives": drives, "forces": forces, "events": nominal.events}.items():
+        for i, action in enumerate(actions):
+            if not (isinstance(action, Actuator) or is_in_cascade(action)):  # they belong to another drive
+                call_at(f"{kind}[{i}]", flattened, **{kind: (action,)})
+        call_at(kind, flattened, **{kind: tuple(actions)})
+    call_at("forces", refuse_contacts, nominal.forces, simulate.method)
+    call_at("events", refuse_events, nominal.events, simulate.method)
+    refuse_driven(nominal, "simulate.tau", np.flatnonzero(nominal.tau))
+
+
+def refuse_driven(nominal: Nominal, place: str, forced: Container[int]) -> None:
+    """Raise a StudyError if one of the degrees of freedom `forced` has both a drive and a constant joint force."""
+    for i, drive in enumerate(map(controller_of, nominal.drives)):
+        if isinstance(drive, ONE_JOINT) and dof_index(nominal.model, "drive", drive.joint, drive.dof) in forced:
+            raise StudyError(
+                f"{place}: joint {drive.joint!r} has both a drive, drives[{i}], and a constant joint force; expected "
+                "one of them. Remove the drive, or set the joint force to 0"
+            )
+
+
+def refuse_noise(nominal: Nominal, varied: Container[str]) -> None:
+    """Raise a StudyError if a measure depends on random signals or noise, and not only on the parameters `varied`."""
+    has_signals = random_signals_of(nominal.drives) or random_signals_of(nominal.forces)
+    if has_signals or has_noise(nominal.drives) or "encoder_noise" in varied:
+        raise StudyError(
+            "the study has random signals or noise of sensors, whose effect on the measure is not one of a dispersion; "
+            "expected a study without noise and waves. Remove them, or replace random signals by those of one sample, "
+            "signal(duration)"
+        )

@@ -1,0 +1,147 @@
+"""Effects of dispersions: which of the numbers that the kernels read each dispersion changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...acting.flatten import flatten_actions
+from ...common.real_arrays import FLOAT64
+from ...errors import RbchainError, StudyError
+from ...facade.model import Model
+from ...model.parameters import COLUMNS, WATER_COLUMNS
+from ...simulate.settings import IMPLICIT_METHODS
+from ..describe.description import Dispersion
+from ..describe.parameter_table import BUSHING, DRIVE, ENCODER, PARAMETERS, PREFIXES, SPRING, WRENCH
+from .nominal import Nominal
+from .plan import Plan
+from .samples import Samples
+
+MOST_NAMES = 8  # of bodies in a description
+QUANTILES = (1e-6, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-6)  # of the distributions, at which effects are determined
+
+
+def effects_of(plan: Plan) -> dict[str, str]:
+    """Describe the effect of each dispersion on the arrays that the kernels read: {name: description}.
+
+    Raises
+    ------
+    StudyError
+        If a dispersion changes nothing at any quantile, or if all its draws are invalid.
+    """
+    values = plan.drawn.values(np.repeat(np.array(QUANTILES)[:, None], len(plan.columns), 1))
+    descriptions = {}
+    infinite = np.argwhere(~np.isfinite(values))
+    if infinite.size:
+        at, c = infinite[0]
+        column = plan.drawn.columns[c]
+        raise StudyError(
+            f"{column.place}: the quantile {QUANTILES[at]:g} of {column.name!r} is {values[at, c]}; expected finite "
+            "numbers. Choose a narrower or truncated distribution"
+        )
+    for i, dispersion in enumerate(plan.description.vary):
+        effects: dict[str, None] = {}
+        invalid = None
+        for drawn in values:
+            try:
+                effects |= dict.fromkeys(_effects_of_draw(plan, dispersion, drawn[None]))
+            except RbchainError as error:
+                invalid = error
+        if not effects and invalid is not None:
+            raise StudyError(
+                f"vary[{i}]: no valid draw of {dispersion.name!r} changes the model. The last error was: {invalid}"
+            )
+        if not effects:
+            raise StudyError(
+                f"vary[{i}]: {dispersion.name!r} has no effect on the model; expected draws that change it. If how is "
+                "'multiply', check that the model's own values are not 0 or infinite"
+            )
+        note = PARAMETERS[dispersion.parameter].note
+        descriptions[dispersion.name] = "; ".join(effects) + (f" ({note})" if note else "")
+    return descriptions
+
+
+def _effects_of_draw(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> list[str]:
+    """Describe the effects of one draw of a dispersion (1, columns)."""
+    first = np.zeros(1, np.int64)
+    nominal_samples, samples = Samples(plan.nominal, first), Samples(plan.nominal, first)
+    neutral = dispersion if dispersion.how == "multiply" else dispersion.model_copy(update={"how": "add"})
+    for draws in plan.drawn.draws:
+        if draws.dispersion is dispersion:
+            of_target = values[:, draws.columns]
+            samples.apply(dispersion, draws.target, of_target)
+            if _changes_actions(dispersion):  # so that the arrays to compare have the same shapes
+                nominal_samples.apply(neutral, draws.target, np.full_like(of_target, float(neutral.how == "multiply")))
+    effects = _in_state(samples, nominal_samples) + _in_parameters(plan.nominal.model, samples.build())
+    return effects + (_in_actions(plan.nominal, samples, nominal_samples) if _changes_actions(dispersion) else [])
+
+
+def _changes_actions(dispersion: Dispersion) -> bool:
+    """Tell whether a dispersion changes drives, forces or the current."""
+    owners = (DRIVE, ENCODER, WRENCH, SPRING, BUSHING, *PREFIXES)
+    return PARAMETERS[dispersion.parameter].owner in owners or dispersion.parameter == "current"
+
+
+def _in_state(samples: Samples, nominal_samples: Samples) -> list[str]:
+    """Name what differs of the initial state and the joint forces."""
+    names = {"q": "initial positions", "qd": "initial velocities", "tau": "joint forces"}
+    return [
+        label
+        for name, label in names.items()
+        if not np.array_equal(getattr(samples, name), getattr(nominal_samples, name))
+    ]
+
+
+def _in_parameters(model: Model, many: Model) -> list[str]:
+    """Name the parameters that differ from those of the model, and the bodies that they belong to."""
+    _, table, variation = many.kernel_model.arrays(FLOAT64)
+    _, nominal, _ = model.kernel_model.arrays(FLOAT64)
+    table, nominal = (x if x.ndim == 2 else x[..., 0] for x in (table, nominal))
+    width = min(table.shape[1], nominal.shape[1])
+    entries = {(int(r), int(c)) for r, c in np.argwhere(table[:, :width] != nominal[:, :width])}
+    entries |= set() if variation is None else {(int(r), int(c)) for r, c in variation.entries}
+    names = [model.body_names[body] for body in model.kernel_model.dofs.body]
+    quantities: dict[str, list[str]] = {}
+    for row, column in sorted(entries):
+        if row > len(names):
+            quantities.setdefault(model.constraint_names[row - len(names) - 1], []).append(
+                "parameters of the constraint"
+            )
+            continue
+        groups = [name for name, columns in (COLUMNS | WATER_COLUMNS).items() if columns.start <= column < columns.stop]
+        owner, quantity = ("the world", "gravity") if row == len(names) else (names[row], groups[0])
+        quantities.setdefault(owner, []).append(quantity)
+    owners: dict[str, list[str]] = {}
+    for owner, of_owner in quantities.items():
+        owners.setdefault(", ".join(dict.fromkeys(of_owner)), []).append(owner)
+    return [f"{of_owner} of {_listed(bodies)}" for of_owner, bodies in owners.items()]
+
+
+def _listed(names: list[str]) -> str:
+    """List names; of many the first and the last."""
+    if len(names) > MOST_NAMES:
+        names = [*names[: MOST_NAMES - 1], "...", f"{names[-1]} ({len(names)} bodies)"]
+    return ", ".join(names)
+
+
+def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) -> list[str]:
+    """Tell whether the arrays of drives and forces differ."""
+    simulate = nominal.simulation
+    settings = (1,), simulate.duration, FLOAT64
+    tables = [
+        flatten_actions(
+            nominal.model, *settings, c.drives, c.forces, nominal.events, simulate.method in IMPLICIT_METHODS
+        )[0]
+        for c in (samples, nominal_samples)
+    ]
+    return [] if _same(*tables) else ["drives and forces"]
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Compare two nested tuples of arrays."""
+    if isinstance(first, np.ndarray):
+        return np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
+    if isinstance(first, tuple):
+        return len(first) == len(second) and all(_same(*pair) for pair in zip(first, second, strict=True))
+    return True

@@ -1,0 +1,76 @@
+"""The nominal sample: model, initial state, drives, forces and events before any dispersion changes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...acting.random_signals import actions_of_samples
+from ...common.real_arrays import excerpt, real_array
+from ...errors import StudyError
+from ...facade.model import Model
+from ..describe.description import Description, ModelSource, Simulation
+from ..describe.places import call_at
+
+
+@dataclass(frozen=True, eq=False)
+class Nominal:
+    """The simulation without dispersions. Can be pickled."""
+
+    model: Model
+    simulation: Simulation
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray
+    drives: tuple[Any, ...]
+    forces: tuple[Any, ...]
+    events: tuple[Any, ...]
+    seed: int
+    energy_error: bool  # whether a measure needs the error of the energy
+
+    def actions(self, numbers: np.ndarray) -> tuple[list[Any], list[Any]]:
+        """Return drives and forces with the random signals of the samples with these numbers (count,)."""
+        drives, forces = list(self.drives), list(self.forces)
+        return actions_of_samples(drives, forces, self.simulation.duration, numbers, self.seed)
+
+    @property
+    def times(self) -> np.ndarray:
+        """Times at which measures and outputs are evaluated, in s."""
+        return np.linspace(0.0, self.simulation.duration, self.simulation.samples)
+
+
+def nominal_of(description: Description, folder: Path) -> Nominal:
+    """Build the model of a description, and the initial state in the shape that the model needs."""
+    source = description.model
+    model = call_at("model", source.build, folder) if isinstance(source, ModelSource) else source
+    if model.batch_shape:
+        raise StudyError(
+            f"model is a batch of shape {model.batch_shape}; expected a model without batch axes. Describe what varies "
+            "among the samples in vary"
+        )
+    state = _initial_state(description.simulate, model)
+    actions = description.drives, description.forces, description.events
+    energy_error = any(measure.quantity == "energy_error" for measure in description.measures)
+    return Nominal(model, description.simulate, *state, *actions, description.seed, energy_error)
+
+
+def _initial_state(simulate: Simulation, model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return initial positions, initial velocities and constant joint forces, each with an entry for each dof."""
+
+    def vector(name: str, value: Any, size: int) -> np.ndarray:
+        numbers = real_array(f"simulate.{name}", value, StudyError, truth_values=True)
+        try:
+            state = np.broadcast_to(numbers, size)
+        except ValueError:
+            raise StudyError(f"simulate.{name} is {excerpt(value)}; expected one number, or {size} numbers") from None
+        if not np.isfinite(state).all():
+            raise StudyError(f"simulate.{name} is {excerpt(state.tolist())}; expected finite numbers")
+        return state
+
+    q = vector("q", model.neutral() if simulate.q is None else simulate.q, model.nq)
+    qd, tau = vector("qd", simulate.qd, model.nv), vector("tau", simulate.tau, model.nv)
+    call_at("simulate.q", model.integrate, q, np.zeros(model.nv))  # checks the quaternions
+    return q, qd, tau

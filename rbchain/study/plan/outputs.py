@@ -1,0 +1,167 @@
+"""Outputs: the arrays that are stored for each sample, computed from the trajectories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...acting.events import Event
+from ...acting.sampled import Drive
+from ...errors import Status
+from ...facade.model import Model
+from ...simulate.trajectory import Trajectory
+from ..describe.description import Outputs
+from ..describe.in_steps import in_steps, largest, smallest
+from ..describe.measures import Measure
+from ..describe.places import call_at
+from .nominal import Nominal
+from .outcomes import NOT_RUN, has_failed
+
+EXTREMES = ("q_min", "q_max", "qd_min", "qd_max")
+STATUS_LABEL = f"status: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an event, {NOT_RUN} not run, others failed"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An output of the study. `dims` are its axes after that of the samples.
+
+    `evaluated` tells at which times a measure is evaluated, if it depends on them.
+    """
+
+    name: str
+    dims: tuple[str, ...] = ()
+    dtype: type[np.generic] = np.float64
+    units: str = ""
+    label: str = ""
+    evaluated: str = ""
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of the results."""
+        found = {"units": self.units, "long_name": self.label or self.name}
+        return found | ({"evaluated": self.evaluated} if self.evaluated else {})
+
+
+def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal) -> Iterator[Variable]:
+    """Yield the outputs of the study, the status last: it is written last."""
+    states = (("q", "position"), ("qd", "velocity"))
+    yield Variable("parameters", ("parameter",), label="drawn numbers")
+    if outputs.final:
+        yield from (Variable(f"{name}_final", (dim,), label=f"final {name}") for name, dim in states)
+    if outputs.extremes:
+        for name, dim in states:
+            yield Variable(f"{name}_min", (dim,), label=f"minimum of {name} over the motion")
+            yield Variable(f"{name}_max", (dim,), label=f"maximum of {name} over the motion")
+    if outputs.motion:
+        yield from (Variable(name, ("time", dim), label=name) for name, dim in states)
+    if nominal.events:
+        yield Variable("event_count", ("event",), np.int64, label="number of occurrences of the event")
+        yield Variable("event_time", ("event",), units="s", label="time of the first occurrence of the event")
+    for measure in measures:
+        units = measure.units_in(nominal.model)
+        label = f"{measure.name} ({units})" if units else measure.name
+        yield Variable(measure.name, units=units, label=label, evaluated=measure.evaluated)
+    yield Variable("end_time", units="s", label="last evaluated time that the sample reached")
+    yield Variable("status", dtype=np.int8, label=STATUS_LABEL)
+
+
+def outputs_of_invalid_draws(
+    variables: Sequence[Variable], sizes: Mapping[str, int], values: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return the outputs of samples with invalid draws (m, columns): NaN or 0, and the status."""
+    outputs = {}
+    for variable in variables:
+        shape = (len(values), *(sizes[d] for d in variable.dims))
+        outputs[variable.name] = np.full(shape, np.nan if variable.dtype is np.float64 else 0, variable.dtype)
+    return outputs | {
+        "parameters": values,
+        "status": np.full(len(values), Status.INVALID_PARAMETERS, np.int8),
+        "end_time": np.zeros(len(values)),
+    }
+
+
+def outputs_of(
+    variables: Sequence[Variable],
+    measures: Sequence[Measure],
+    values: np.ndarray,
+    many: Model,
+    motion: Trajectory,
+    events: Sequence[Event],
+    drives: Sequence[Drive],
+) -> dict[str, np.ndarray]:
+    """Compute all outputs of the samples with draws (m, columns), by name, from their models and motions."""
+    failed = has_failed(motion.status)
+    q, qd = motion.q, motion.qd
+    ends = np.isfinite(qd).all(-1).sum(-1)
+    motion = _held_after_stop(motion, events)
+    outputs = {"parameters": values, "status": motion.status.astype(np.int8)}
+    outputs["end_time"] = np.where(ends > 0, motion.t[np.maximum(ends, 1) - 1], 0.0)
+    nan_if_failed = np.where(failed, np.nan, 1.0)
+    for name, held, raw in (("q", motion.q, q), ("qd", motion.qd, qd)):
+        outputs |= {name: raw, f"{name}_final": held[:, -1] * nan_if_failed[:, None]}
+    if events:
+        outputs["event_count"] = np.stack([record.count for record in motion.events], -1)
+        outputs["event_time"] = np.stack([record.t[..., 0] for record in motion.events], -1)
+    for i, measure in enumerate(measures):
+        if not measure.is_in_steps:
+            outputs[measure.name] = call_at(_place(i, measure), measure.values, many, motion, drives) * nan_if_failed
+    if needs_steps(measures, variables):
+        found = _outputs_in_steps(variables, measures, many, motion, drives)
+        outputs |= {name: (x.T * nan_if_failed).T for name, x in found.items()}
+    return {v.name: outputs[v.name].astype(v.dtype, copy=False) for v in variables}
+
+
+def needs_steps(measures: Sequence[Measure], variables: Sequence[Variable]) -> bool:
+    """Whether outputs need the accepted steps of the motions."""
+    return any(m.is_in_steps for m in measures) or any(v.name in EXTREMES for v in variables)
+
+
+def _place(i: int, measure: Measure) -> str:
+    return f"measures[{i}], {measure.name!r}"
+
+
+def _outputs_in_steps(
+    variables: Sequence[Variable],
+    measures: Sequence[Measure],
+    many: Model,
+    motion: Trajectory,
+    drives: Sequence[Drive],
+) -> dict[str, np.ndarray]:
+    """Compute the measures and extremes that need the accepted steps, by name."""
+    chosen = [(i, measure) for i, measure in enumerate(measures) if measure.is_in_steps]
+    quantities = [partial(call_at, _place(i, m), m.quantity_of, many, drives=drives) for i, m in chosen]
+    names = {v.name.rpartition("_")[0]: v.name for v in variables if v.name in EXTREMES}
+    entries = [(name, i) for name in names for i in range(getattr(motion, name).shape[-1])]
+    quantities += [partial(_entry, name, i) for name, i in entries]
+    found = in_steps(motion, quantities)
+    outputs = {m.name: m.reduced(x, many, motion, drives) for (_, m), x in zip(chosen, found, strict=False)}
+    for name in names:
+        rows = [x for x, (of, _) in zip(found[len(chosen) :], entries, strict=True) if of == name]
+        outputs[f"{name}_max"] = np.stack([largest(x) for x in rows], -1)
+        outputs[f"{name}_min"] = np.stack([smallest(x) for x in rows], -1)
+    return outputs
+
+
+def _entry(name: str, i: int, motion: Trajectory) -> np.ndarray:
+    """Return entry i of q or qd at the times of a motion."""
+    return np.asarray(getattr(motion, name)[..., i], float)
+
+
+def _held_after_stop(motion: Trajectory, events: Sequence[Event]) -> Trajectory:
+    """Return the motion with the state of each sample held from the event that stopped it to the end."""
+    stopped = motion.status == Status.STOPPED
+    if not stopped.any():
+        return motion
+    q, qd, t = motion.q.copy(), motion.qd.copy(), np.full(stopped.shape, np.inf)
+    for event, record in zip(events, motion.events, strict=True):
+        if event.stop:
+            first = stopped & (record.count > 0) & np.isinf(t)
+            t[first] = record.t[first, 0]
+            later = first[:, None] & (motion.t >= t[:, None])
+            q[later] = np.broadcast_to(record.q[:, :1], q.shape)[later]
+            qd[later] = np.broadcast_to(record.qd[:, :1], qd.shape)[later]
+    return replace(motion, q=q, qd=qd)

@@ -1,0 +1,145 @@
+"""Run a study: pass each chunk of samples to an executor, store its results and update the statistics."""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from ...errors import StudyError
+from ..plan.plan import Plan
+from ..store.store import InMemory, Store
+from .executors import Executor
+from .statistics import Statistics, is_narrow_enough
+
+if TYPE_CHECKING:
+    import numpy as np
+
+CHUNK = 4096  # samples: enough for all lanes and threads, few enough for the caches
+MEMORY = 1 << 30  # default limit for the chunks in memory, in bytes
+
+
+def chunk_size(plan: Plan, memory: float) -> int:
+    """Return the largest chunk size for which the chunks in memory need at most `memory` bytes."""
+    at_once = int(memory / (4 * plan.bytes_per_sample()))  # one is computed, one stored, one waits; and copies
+    if at_once < 1:
+        raise StudyError(
+            f"memory is {memory:.3g} bytes; expected at least {4 * plan.bytes_per_sample():.3g} bytes, which one "
+            "sample needs"
+        )
+    return min(CHUNK, at_once, plan.description.samples)
+
+
+def run(
+    plan: Plan,
+    store: Store | InMemory,
+    executor: Executor,
+    progress: Callable[[int, Statistics], object] | None = None,
+) -> Statistics:
+    """Compute the samples that the store lacks; returns the Statistics of all samples.
+
+    This thread computes a chunk or waits for it, while another thread stores the previous one. Ctrl-C reaches this
+    thread only, so it does not wait for the computation of a chunk.
+    """
+    collector = _Collector(plan, store)
+    if progress is not None:
+        progress(sum(last - first for first, last in map(store.bounds, store.finished)), collector.statistics)
+    collector.add_finished()
+    missing = (chunk for chunk in range(store.chunks) if not store.is_finished(chunk))
+    computed = executor(plan, ((chunk, *store.bounds(chunk)) for chunk in missing))
+    with contextlib.closing(Writer(collector)) as writer, contextlib.closing(computed):
+
+        def wait_for_writer() -> None:
+            samples = writer.wait()
+            if progress is not None and samples is not None:
+                progress(samples, collector.statistics)
+
+        while collector.ended is None and (chunk_and_outputs := next(computed, None)) is not None:
+            wait_for_writer()
+            if collector.ended is None:
+                writer.begin(*chunk_and_outputs)
+        wait_for_writer()
+    if collector.ended is not None:
+        store.end_at(collector.ended)
+    elif collector.next == store.chunks:
+        collector.statistics.finish()
+    else:
+        raise StudyError(
+            f"the executor ended without an error before it computed chunk {collector.next}; run the same command again"
+        )
+    return collector.statistics
+
+
+class Writer:
+    """A thread that stores chunks.
+
+    Ctrl-C can interrupt the thread that computes at any instruction. The locks of `threading` and `concurrent.futures`
+    are written in Python. They stay locked if they are interrupted at a certain instruction, and the other thread then
+    waits without end. A SimpleQueue is written in C and has no such instruction. So only queues connect the threads.
+    """
+
+    def __init__(self, collector: _Collector) -> None:
+        self.collector = collector
+        self.chunks: SimpleQueue[tuple[int, dict[str, np.ndarray]] | None] = SimpleQueue()
+        self.written: SimpleQueue[int | Exception | None] = SimpleQueue()
+        self.is_busy = False
+        _thread.start_new_thread(self._store_chunks, ())  # Thread.start and Thread.join use such locks
+
+    def _store_chunks(self) -> None:
+        for chunk, outputs in iter(self.chunks.get, None):
+            try:
+                self.written.put(self.collector.store_chunk(chunk, outputs))
+            except Exception as error:  # `wait` raises it in the thread that computes
+                self.written.put(error)
+        self.written.put(None)
+
+    def begin(self, chunk: int, outputs: dict[str, np.ndarray]) -> None:
+        """Begin to store a chunk."""
+        self.chunks.put((chunk, outputs))
+        self.is_busy = True
+
+    def wait(self) -> int | None:
+        """Wait for the chunk that is being stored. Returns its number of samples, or None if there is none."""
+        if not self.is_busy:
+            return None
+        result = self.written.get()
+        self.is_busy = False
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def close(self) -> None:
+        """Wait until the thread has stored its last chunk and ended."""
+        self.chunks.put(None)
+        while self.written.get() is not None:
+            pass
+
+
+class _Collector:
+    """Stores chunks and adds them to the statistics.
+
+    Samples are added to the statistics in their order, so that the sums and the decision to stop do not depend on the
+    order of the chunks. A chunk that arrives early waits in the store.
+    """
+
+    def __init__(self, plan: Plan, store: Store | InMemory) -> None:
+        self.store, self.statistics = store, Statistics(plan)
+        self.names = [variable.name for variable in plan.variables]
+        self.enough = is_narrow_enough(plan.description.stop_when)
+        self.next = 0
+        self.ended: int | None = None  # number of samples after which the study stopped early
+
+    def store_chunk(self, chunk: int, outputs: dict[str, np.ndarray]) -> int:
+        """Store a chunk, and add it to the statistics if it is the next one; returns its number of samples."""
+        self.store.write(chunk, outputs)
+        self.add_finished(chunk, outputs)
+        return len(outputs["status"])
+
+    def add_finished(self, own: int | None = None, outputs: dict[str, np.ndarray] | None = None) -> None:
+        """Add all stored chunks that follow without a gap, unless the study stops early before."""
+        while self.ended is None and self.store.is_finished(self.next):
+            added = outputs if self.next == own and outputs is not None else self.store.read(self.next, self.names)
+            self.ended = self.statistics.add(added, self.enough)
+            self.next += 1

@@ -1,0 +1,1 @@
+"""Display of a study: results as xarray datasets, pictures, the report, and the progress bar."""

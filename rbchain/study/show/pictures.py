@@ -1,0 +1,237 @@
+"""Plots of a study's results with matplotlib."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from ...view.plots import draw_quantile_bands
+from ..run.order_statistics import ranks_around_quantile
+from ..store.stored_results import StoredArray, StoredResults
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ...view.figure import Figure
+
+AnyResults: TypeAlias = "xarray.Dataset | StoredResults"
+
+MOST_POINTS = 20_000  # samples from which densities and influences are estimated
+FEW_POINTS = 1000  # drawn one by one; more would hide each other
+CELLS = (40, 60)  # of a density plot, across and up
+MOST_INFLUENTIAL = 4
+LEAST_SHARE = 0.005  # of the variance that an influential parameter explains
+GROUPS = 20
+SHOWN_LEVELS = (0.05, 0.5, 0.95)  # of quantiles
+PREFIXES, SHORTEST_PREFIX = 30, 20  # of the samples, in a plot of convergence
+WIDTH = 9.0  # of figures, in inches like all lengths here
+MARGINS = (0.85, 0.3, 0.6, 0.4)  # left, right, bottom, top: for a label, and numbers of six letters
+GAP = 0.2  # between axes, besides their labels
+FONT_SIZE, LETTER_WIDTH = 10.0, 0.085
+MOST_TICKS = 5  # matplotlib spends most of its time on ticks
+COLOURS = {"bar": "#4878a8", "line": "#b5482f", "point": "#30506e"}
+DENSITY_COLOURS = "Blues"
+
+
+def measures_of(results: AnyResults) -> list[str]:
+    """Return the names of the outputs that have one number for each sample."""
+    return [str(n) for n, v in results.items() if v.dims == ("sample",) and v.dtype.kind == "f" and n != "end_time"]
+
+
+def units_along(results: AnyResults, dim: str) -> list[str]:
+    """Return the units of the entries along an axis, such as "position"; "1" stands for plain numbers."""
+    return [str(unit) for unit in results[f"{dim}_units"].values]
+
+
+def with_unit(label: str, unit: str) -> str:
+    """Return a label with its unit in parentheses; plain numbers have no unit."""
+    return f"{label} ({unit})" if unit not in ("", "1") else label
+
+
+def _axes(rows: int, columns: int, height: float, shared_y: bool = False, width: float = WIDTH) -> tuple[Any, Any]:
+    """Return a figure and its axes. The margins are constant: matplotlib fits them in twice the time of drawing."""
+    from ...view.figure import Figure
+
+    left, right, bottom, top = MARGINS
+    across, down = GAP if shared_y else left, bottom + GAP
+    height = height * rows
+    grid = {
+        "left": left / width,
+        "right": 1.0 - right / width,
+        "bottom": bottom / height,
+        "top": 1.0 - top / height,
+        "wspace": across * columns / (width - left - right - (columns - 1) * across),
+        "hspace": down * rows / (height - bottom - top - (rows - 1) * down),
+    }
+    figure = Figure(figsize=(width, height))
+    return figure, figure.subplots(rows, columns, squeeze=False, sharey=shared_y, gridspec_kw=grid).ravel()
+
+
+def _finish(axes: Any, xlabel: str, ylabel: str = "") -> None:
+    """Label the axes, in small letters and several lines if a label is longer than its axis."""
+    width, height = axes.figure.get_size_inches() * axes.get_position().size
+    for set_label, label, length in ((axes.set_xlabel, xlabel, width), (axes.set_ylabel, ylabel, height)):
+        if len(label) * LETTER_WIDTH <= length:
+            set_label(label)
+        else:
+            set_label(textwrap.fill(label, int(length / (0.8 * LETTER_WIDTH))), fontsize=0.8 * FONT_SIZE)
+    for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        if axis.get_scale() == "log":
+            powers = 10 ** np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 1).astype(int)
+            axis.set_ticks(powers, [f"{power:,}" for power in powers])  # exponents take time to typeset
+            continue
+        axis.get_major_locator().set_params(nbins=MOST_TICKS)
+        ticks = axis.get_major_locator().tick_values(low, high)
+        axis.set_ticks(ticks[(ticks >= low) & (ticks <= high)])
+        axes.ticklabel_format(axis=axis.axis_name, scilimits=(-3, 5))  # numbers at the ticks fit into the margins
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_distribution(
+    results: AnyResults, name: str, statistics: dict[str, Any] | None, width: float = WIDTH
+) -> Figure | None:
+    """Plot a histogram with median and quantiles."""
+    if statistics:
+        counts, edges = (np.array(statistics["of"][name][key], float) for key in ("histogram", "histogram_edges"))
+    else:
+        values = results[name].values
+        counts, edges = np.histogram(values[np.isfinite(values)], 60)
+    if counts.sum() == 0:
+        return None
+    figure, (axes,) = _axes(1, 1, 3.2, width=width)
+    axes.stairs(counts, edges, fill=True, color=COLOURS["bar"])
+    if statistics:
+        quantiles = dict(zip(statistics["levels"], statistics["of"][name]["quantiles"], strict=True))
+        for level, style in zip(SHOWN_LEVELS, (":", "-", ":"), strict=True):
+            label = f"{level:.0%}: {quantiles[level]:.5g} {results[name].attrs.get('units', '')}"
+            axes.axvline(quantiles[level], color=COLOURS["line"], linestyle=style, label=label)
+        axes.legend(frameon=False)
+    _finish(axes, _label(results[name]), "samples")
+    return figure
+
+
+def draw_convergence(results: AnyResults, name: str, width: float = WIDTH) -> Figure | None:
+    """Plot the quantiles of the first n samples over n, with their 95 % confidence intervals."""
+    values = results[name].values
+    values = values[np.isfinite(values)]
+    if values.size < 2 * SHORTEST_PREFIX or np.ptp(values) == 0:
+        return None
+    first = max(SHORTEST_PREFIX, values.size // 1000)
+    counts = np.unique(np.geomspace(first, values.size, PREFIXES).astype(int))
+    found = np.full((len(SHOWN_LEVELS), 3, counts.size), np.nan)  # quantile, and the ends of its interval
+    for i, count in enumerate(counts):
+        ordered = np.sort(values[:count])
+        for of_level, level in zip(found, SHOWN_LEVELS, strict=True):
+            ranks = (int(np.ceil(level * count)), *ranks_around_quantile(count, level))
+            of_level[:, i] = [ordered[rank - 1] if 1 <= rank <= count else np.nan for rank in ranks]
+    figure, (axes,) = _axes(1, 1, 3.2, width=width)
+    for (quantile, low, high), level in zip(found, SHOWN_LEVELS, strict=True):
+        style = "-" if level == 0.5 else ":"
+        axes.fill_between(counts, low, high, color=COLOURS["bar"], alpha=0.3, linewidth=0)
+        axes.plot(counts, quantile, color=COLOURS["line"], linestyle=style, label=f"{level:.0%}")
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    axes.set_xlim(counts[0], counts[-1])
+    _finish(axes, "number of samples", _label(results[name]))
+    return figure
+
+
+def influences_on(results: AnyResults, name: str) -> list[tuple[int, float]]:
+    """Return the parameters that explain most of the variance of a measure, as column and share, the largest first."""
+    if "parameter" not in results:
+        return []
+    values, drawn = _finite_pairs(results, name)
+    if values.size < 2 * GROUPS or np.ptp(values) == 0:
+        return []
+    shares = {c: explained(drawn[:, c], values) for c in range(drawn.shape[1]) if np.ptp(drawn[:, c]) > 0}
+    most = sorted(shares, key=lambda c: -shares[c])[:MOST_INFLUENTIAL]
+    return [(c, shares[c]) for c in most if shares[c] > LEAST_SHARE]
+
+
+def _finite_pairs(results: AnyResults, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return a measure (m,) and the drawn numbers (m, columns) of the samples where it is finite."""
+    values = results[name].values
+    step = max(1, len(values) // MOST_POINTS)
+    values, drawn = values[::step], results["parameters"][::step].values
+    finite = np.isfinite(values)
+    return values[finite], drawn[finite]
+
+
+def draw_influences(
+    results: AnyResults, name: str, influences: Sequence[tuple[int, float]] | None = None
+) -> Figure | None:
+    """Plot the measure against each of the parameters that explain most of its variance.
+
+    Many samples are drawn as their density: a darker cell contains more samples. The line is the mean of the measure in
+    groups of equal size.
+    """
+    influences = influences_on(results, name) if influences is None else influences
+    if not influences:
+        return None
+    values, drawn = _finite_pairs(results, name)
+    labels, units = results["parameter"].values, units_along(results, "parameter")
+    figure, all_axes = _axes(1, len(influences), 3.0, shared_y=True)
+    for axes, (c, share) in zip(all_axes, influences, strict=True):
+        if values.size <= FEW_POINTS:
+            axes.plot(drawn[:, c], values, ".", markersize=3, alpha=0.6, color=COLOURS["point"])
+        else:
+            counts, across, up = np.histogram2d(drawn[:, c], values, CELLS)
+            axes.imshow(
+                np.ma.masked_equal(counts.T, 0.0),
+                cmap=DENSITY_COLOURS,
+                vmin=-0.25 * counts.max(),  # so that a cell with one sample is visible
+                extent=(across[0], across[-1], up[0], up[-1]),
+                origin="lower",
+                aspect="auto",
+                interpolation="nearest",
+            )
+        means = [(drawn[g, c].mean(), values[g].mean()) for g in _groups(drawn[:, c])]
+        axes.plot(*np.transpose(means), color=COLOURS["line"])
+        # without y, matplotlib measures all labels to place the title
+        axes.set_title(f"explains {share:.0%} of the variance", fontsize=9, y=1.0, pad=14)
+        label = with_unit(str(labels[c]), units[c])
+        _finish(axes, label, _label(results[name]) if axes is all_axes[0] else "")
+    return figure
+
+
+def _groups(parameter: np.ndarray) -> list[np.ndarray]:
+    """Return the indices of samples in groups of equal size, sorted by the parameter."""
+    return np.array_split(np.argsort(parameter, kind="stable"), GROUPS)
+
+
+def explained(parameter: np.ndarray, values: np.ndarray) -> float:
+    """Estimate the share of the variance of `values` that the parameter alone explains: the correlation ratio.
+
+    Samples are sorted by the parameter into groups. The variance that the means of random groups would have is
+    subtracted.
+    """
+    groups = [values[indices] for indices in _groups(parameter)]
+    means, sizes = np.array([g.mean() for g in groups]), np.array([g.size for g in groups])
+    between, total = (sizes * (means - values.mean()) ** 2).sum(), ((values - values.mean()) ** 2).sum()
+    by_chance = (total - between) / (values.size - GROUPS) * (GROUPS - 1)
+    return max(0.0, float((between - by_chance) / total))
+
+
+def draw_bands(results: AnyResults, name: str, statistics: dict[str, Any]) -> Figure:
+    """Plot median and quantile bands of each coordinate over time."""
+    variable, levels = results[name], statistics["levels"]
+    quantiles = np.array(statistics["of"][name]["quantiles"], dtype=float)  # (levels, times, coordinates)
+    dim = str(variable.dims[2])
+    labels, units, times = results[dim].values, units_along(results, dim), results["time"].values
+    columns = min(3, len(labels))
+    figure, all_axes = _axes(-(-len(labels) // columns), columns, 2.6)
+    for i, (axes, label) in enumerate(zip(all_axes, labels, strict=False)):
+        draw_quantile_bands(axes, times, levels, quantiles[:, :, i])
+        _finish(axes, "t (s)", with_unit(f"{name} {label}", units[i]))
+    for axes in all_axes[len(labels) :]:
+        axes.remove()
+    handles = all_axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="upper right", ncols=len(handles[0]), frameon=False, fontsize=8, borderaxespad=0.2)
+    return figure
+
+
+def _label(variable: xarray.DataArray | StoredArray) -> str:
+    return str(variable.attrs.get("long_name") or variable.name)
