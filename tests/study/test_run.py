@@ -280,7 +280,7 @@ def test_a_study_interrupted_by_ctrl_c_can_be_resumed(executor, tmp_path, reques
 
 INTERRUPT_A_WRITER = """
 import contextlib, random, signal, sys
-from rbchain.study.run import Writer
+from rbchain.study.run.chunks import Writer
 
 class Collector:
     def store_chunk(self, chunk, outputs):
