@@ -9,7 +9,10 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import diagram  # noqa: E402  in this folder
 
+from rbchain.simulate.methods import table_for_documentation  # noqa: E402
+
 (HERE / "pictures/architecture.svg").write_text(diagram.draw(), encoding="utf-8")
+(HERE / "pictures/methods.txt").write_text(table_for_documentation(), encoding="utf-8")
 
 project = "rbchain"
 author = "The rbchain developers"

@@ -15,7 +15,7 @@ import rbchain as rb
 from rbchain import cli
 from rbchain.cli.output import table_of_numbers
 from rbchain.compiling.levels import LANE_WIDTHS
-from rbchain.simulate.settings import ADAPTIVE_STEP_METHODS, FIXED_STEP_METHODS
+from rbchain.simulate import methods
 
 from .conftest import HANG_LIMIT
 
@@ -200,7 +200,7 @@ def test_simulate_passes_the_settings_of_each_method(run, arm, tmp_path, method)
 
 def test_simulate_offers_every_method(run):
     listed = re.search(r"--method \{(.*?)\}", run("simulate", "--help")[1])[1].split(",")
-    assert set(listed) == set(METHODS) == {*ADAPTIVE_STEP_METHODS, *FIXED_STEP_METHODS}
+    assert set(listed) == set(METHODS) == set(methods.METHODS)
 
 
 @pytest.mark.parametrize("method", ["rk4", "implicit", "moreau"])

@@ -16,6 +16,7 @@ from ..common.progress import progress
 from ..common.whole_files import whole_file
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
+from ..simulate.methods import METHODS
 from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
 from .states import random_states
 from .view import add_view
@@ -25,12 +26,11 @@ if TYPE_CHECKING:
     from ..simulate.trajectory import Trajectory
 
 SAMPLES_PER_PIECE = 1000
-ADAPTIVE_STEPS, FIXED_STEPS = ("rk45", "rosenbrock", "radau"), ("rk4", "implicit", "moreau")
-IMPLICIT_STEPS = ("implicit", "moreau")
 
 
 def add_single(commands: Any) -> None:
     """Add the commands `simulate`, `info` and `view` to the parser."""
+    adaptive, fixed = _names_of(True), _names_of(False)
     file = argparse.ArgumentParser(add_help=False)
     file.add_argument("file", metavar="FILE", help="mechanism: a URDF, MJCF (.xml) or TOML file")
     file.add_argument(
@@ -65,26 +65,24 @@ def add_single(commands: Any) -> None:
     simulate.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
     simulate.add_argument(
         "--method",
-        choices=(*ADAPTIVE_STEPS, *FIXED_STEPS),
+        choices=tuple(METHODS),
         default="rk45",
-        help="integrator: rk45, rosenbrock (for stiff systems) and radau (for stiff systems and small tolerances) "
-        "choose their steps; rk4, implicit and moreau have steps of a fixed length (default: rk45)",
+        help=f"integration method: {adaptive} choose their steps, of which rosenbrock and radau are for stiff systems; "
+        f"{fixed} have steps of a fixed length (default: rk45)",
     )
-    simulate.add_argument("--step", type=float, help="step of rk4, implicit and moreau in s; these methods require it")
-    simulate.add_argument("--rtol", type=float, help="relative tolerance of rk45, rosenbrock and radau (default: 1e-8)")
+    simulate.add_argument("--step", type=float, help=f"step of {fixed} in s; these methods require it")
+    simulate.add_argument("--rtol", type=float, help=f"relative tolerance of {adaptive} (default: 1e-8)")
     simulate.add_argument(
         "--atol",
         type=float,
-        help="absolute tolerance of rk45, rosenbrock and radau, or largest residual of the contacts of moreau in m/s "
-        "or rad/s (default: 1e-10)",
+        help=f"absolute tolerance of {adaptive}, or largest residual of the contacts of moreau in m/s or rad/s "
+        "(default: 1e-10)",
     )
-    simulate.add_argument(
-        "--max-step", type=float, help="longest step of rk45, rosenbrock and radau in s (default: none)"
-    )
+    simulate.add_argument("--max-step", type=float, help=f"longest step of {adaptive} in s (default: none)")
     simulate.add_argument(
         "--max-steps",
         type=int,
-        help="largest number of steps of a sample of rk45, rosenbrock and radau (default: 10 million)",
+        help=f"largest number of steps of a sample of {adaptive} (default: 10 million)",
     )
     simulate.add_argument("--samples", type=int, default=21, help="number of saved times of each motion (default: 21)")
     simulate.add_argument("--out", metavar="FILE.npz", help="file for t, q, qd, status, step counts and energy_error")
@@ -105,6 +103,12 @@ def add_single(commands: Any) -> None:
         command.set_defaults(subject=_model, when_interrupted="nothing was saved")
 
 
+def _names_of(is_adaptive: bool) -> str:
+    """Return the names of the methods that choose their steps, or of the others, as a list in a sentence."""
+    *first, last = (name for name, method in METHODS.items() if method.is_adaptive == is_adaptive)
+    return f"{', '.join(first)} and {last}"
+
+
 def _model(options: argparse.Namespace) -> Model:
     from .. import Free, load
 
@@ -118,7 +122,7 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
 
     settings = _settings(options)
     # springs and dampers move bodies without inertia in implicit steps, where the error of the energy is not known
-    settings["energy_error"] = not (model.bodies_without_inertia and options.method in IMPLICIT_STEPS)
+    settings["energy_error"] = not (model.bodies_without_inertia and METHODS[options.method].is_implicit_in_joints)
     out = writable(options.out)
     q0, qd0 = random_states(options, model)
     pieces = []
@@ -156,7 +160,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         raise ValueError(f"--samples is {options.samples}; expected a whole number of at least 2")
     settings = {"method": options.method, "save_at": options.samples}
     settings |= {name: getattr(options, name) for name in ("rtol", "atol", "max_step")}
-    if options.method in FIXED_STEPS:
+    if not METHODS[options.method].is_adaptive:
         if options.step is None or not 0.0 < options.step < np.inf:
             found = "missing" if options.step is None else options.step
             raise ValueError(

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import rbchain as rb
 
+from ..simulate.methods import METHODS, Method
+
 PRECISIONS = (np.float64, np.float32)
-METHODS: tuple[dict[str, Any], ...] = (
-    {"method": "rk45", "max_steps": 2},
-    {"method": "rk4", "step": 0.1},
-    {"method": "rosenbrock", "max_steps": 2},
-    {"method": "radau", "max_steps": 2},
-)
-METHODS_WITH_BATCH_FUNCTIONS = [method for method in METHODS if method["method"] != "radau"]
-METHODS_WITH_SENSITIVITIES = [method for method in METHODS if method["method"] in ("rk45", "rk4")]
-CONTACT_METHODS: tuple[dict[str, Any], ...] = (
-    {"method": "rk45", "max_steps": 2},
-    {"method": "rosenbrock", "max_steps": 2},
-    {"method": "moreau", "step": 0.1},
-)
+
+
+def _settings(is_wanted: Callable[[Method], bool]) -> list[dict[str, Any]]:
+    """Return the shortest settings of each method for which a condition holds."""
+    return [
+        {"method": name} | ({"max_steps": 2} if method.is_adaptive else {"step": 0.1})
+        for name, method in METHODS.items()
+        if is_wanted(method)
+    ]
+
+
+# "implicit" has the driver of "rk4", and "moreau" is for contacts
+SMOOTH = _settings(lambda method: not method.is_implicit_in_joints)
+WITH_BATCH_FUNCTIONS = [settings for settings in SMOOTH if METHODS[settings["method"]].has_batch_functions]
+WITH_SENSITIVITIES = [settings for settings in SMOOTH if METHODS[settings["method"]].has_sensitivities]
+WITH_CONTACTS = _settings(lambda method: method.has_contacts)
 BETWEEN_BODIES = (rb.SpringDamper(None, "link2", (0, 0, 0), (1, 0, 0), stiffness=1.0),)
 LINK = rb.Inertia(mass=1.0, cg=(0.5, 0, 0), inertia=(1, 1, 1))
 
@@ -78,16 +84,16 @@ def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
         return _simulate(model, q, qd)
     _call_quantities(model, q, qd)
     _simulate(model, q, qd)
-    for method in CONTACT_METHODS if q.dtype == np.float64 else CONTACT_METHODS[-1:]:  # only "moreau" has float32
+    for method in WITH_CONTACTS if q.dtype == np.float64 else WITH_CONTACTS[-1:]:  # only "moreau" has float32
         motion = model.simulate(q, qd, 0.1, forces=[rb.DryFriction("link1", kinetic=0.1)], **method)
         _ = motion.tau
     if q.dtype == np.float64:
-        for method in METHODS:
-            has_batch_functions = batch and method in METHODS_WITH_BATCH_FUNCTIONS
+        for method in SMOOTH:
+            has_batch_functions = batch and method in WITH_BATCH_FUNCTIONS
             controllers = [rb.PID("link1", reference=0.0, kp=1.0), *((_no_forces,) if has_batch_functions else ())]
             for controller in controllers:
                 _ = model.simulate(q, qd, 0.1, drives=[rb.Sampled(controller, period=0.1)], **method).tau
-        for method in METHODS_WITH_SENSITIVITIES:
+        for method in WITH_SENSITIVITIES:
             model.simulate(q, qd, 0.1, sensitivities=["mass"], **method)
 
 
@@ -129,7 +135,7 @@ def _call_quantities(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
 
 
 def _simulate(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
-    for method in METHODS:
+    for method in SMOOTH:
         for drives in ((), (rb.PID("link1", reference=0.0, kp=1.0),)):
             motion = model.simulate(q, qd, 0.1, drives=drives, **method)
             _ = motion.tau

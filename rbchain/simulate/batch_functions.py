@@ -7,25 +7,12 @@ from typing import Any
 
 from ..acting.user_code import BatchFunction
 from ..drivers import threads
-from ..drivers.paused_trajectories import (
-    memory_of_blocks,
-    new_progress,
-    paused_adaptive_steps,
-    paused_fixed_steps,
-    paused_rosenbrock_steps,
-)
-from ..drivers.trajectories import adaptive_steps, fixed_steps, rosenbrock_steps
-
-#: The drivers that stop where functions have to compute outputs, by those that do not.
-PAUSED_DRIVERS = {
-    fixed_steps: paused_fixed_steps,
-    adaptive_steps: paused_adaptive_steps,
-    rosenbrock_steps: paused_rosenbrock_steps,
-}
+from ..drivers.paused_trajectories import memory_of_blocks, new_progress
+from .method_drivers import MethodDriver
 
 
 def run_driver(
-    driver: Callable[..., None],
+    driver: MethodDriver,
     new_memory: Callable[[], Any],
     arguments: tuple[Any, ...],
     samples: int,
@@ -33,11 +20,11 @@ def run_driver(
     effort: float,
     functions: Mapping[int, BatchFunction],
 ) -> None:
-    """Call a driver of `drivers.trajectories` until all samples have ended. Ctrl-C can stop it.
+    """Call a driver until all samples have ended. Ctrl-C can stop it.
 
     Parameters
     ----------
-    driver : function
+    driver : MethodDriver
     new_memory : function
         Allocates the memory of a call.
     arguments : tuple
@@ -51,15 +38,16 @@ def run_driver(
     """
     *_, tables, _, start, actions, _, _, outcome = arguments
     if not functions:
-        threads.run_interruptibly(driver, new_memory, arguments, samples, width, outcome.interrupt, effort)
+        threads.run_interruptibly(driver.run, new_memory, arguments, samples, width, outcome.interrupt, effort)
         return
+    assert driver.run_to_calls is not None  # other methods refuse such functions
     calls, blocks = actions.shared.samplers.batch_calls, -(-samples // width)
     memory = memory_of_blocks(new_memory(), blocks)
     arguments = (*arguments, new_progress(tables, blocks, width, start.q.dtype))
     while True:
         calls.due[...] = 0
         threads.run_interruptibly(
-            PAUSED_DRIVERS[driver], lambda: memory, arguments, samples, width, outcome.interrupt, effort
+            driver.run_to_calls, lambda: memory, arguments, samples, width, outcome.interrupt, effort
         )
         if not calls.due.any():
             return

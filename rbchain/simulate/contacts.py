@@ -10,14 +10,14 @@ from ..acting.contacts import NAMES_OF_CONTACTS
 from ..core.contacts.contact_layout import ELEMENT_KIND, ROWS_OF_KIND
 from ..core.control import drives as drive_codes
 from ..errors import StateError
-from .settings import ADAPTIVE_STEP_METHODS
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import Actions
     from ..facade.model import Model
+    from .methods import Method
 
 
-def with_modes(model: Model, actions: Actions | None, method: str, dtype: np.dtype) -> Actions | None:
+def with_modes(model: Model, actions: Actions | None, method: Method, dtype: np.dtype) -> Actions | None:
     """Return the actions, with modes if a method with adaptive steps computes the forces of contacts from them.
 
     Raises
@@ -25,9 +25,9 @@ def with_modes(model: Model, actions: Actions | None, method: str, dtype: np.dty
     StateError
         If the method does not support the model, the precision or the drives together with contacts.
     """
-    if actions is None or actions.shared.contacts is None or method not in ADAPTIVE_STEP_METHODS:
+    if actions is None or actions.shared.contacts is None or not method.locates_contacts:
         return actions
-    what = f'method "{method}" with {NAMES_OF_CONTACTS}'
+    what = f'method "{method.name}" with {NAMES_OF_CONTACTS}'
     if dtype != np.float64:
         raise StateError(f'{what} needs float64, but q0 and qd0 are float32. Use float64, or method "moreau"')
     if model.kernel_model.constraint_tables is not None:

@@ -8,26 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..common.real_arrays import whole_number
 from ..core.sample.records import StepRecord
 from ..core.tree.layout import POSING_FREE, POSING_SPHERICAL, TOPOLOGY_COORDINATE, TOPOLOGY_POSING
-from ..errors import StateError
 from .settings import memory_for
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import Actions
     from ..facade.model import Model
+    from .methods import Method
     from .trajectory import Trajectory
 
-#: The largest degree of the continuous extensions of a method; 4 if it is not given here.
-DEGREES = {"radau": 5}
 #: A state at an end of a step is evaluated this share of the step inside it, so that forces which jump are one-sided.
 INSIDE = 1e-9
 
 
-def nodes_of_step(method: str) -> np.ndarray:
+def nodes_of_step(method: Method) -> np.ndarray:
     """Return the nodes of Lobatto's quadrature on [0, 1], as many as the extensions of the method need."""
-    return lobatto(DEGREES.get(method, 4))
+    return lobatto(method.degree)
 
 
 def lobatto(degree: int) -> np.ndarray:
@@ -56,9 +53,10 @@ def lagrange(nodes: np.ndarray, at: np.ndarray) -> np.ndarray:
     return np.stack([factor.prod(-1) for factor in factors], -1)
 
 
-def new_record(most: int, method: str, actions: Actions | None, samples: int, rows: int, dtype: np.dtype) -> StepRecord:
+def new_record(
+    most: int, method: Method, actions: Actions | None, samples: int, rows: int, dtype: np.dtype
+) -> StepRecord:
     """Allocate the record of up to `most` steps of each sample, and of its initial state; nothing if it is 0."""
-    most = whole_number("dense_output", most, StateError, least=0)
     nodes, steps = nodes_of_step(method), most + 1 if most else 0
     has_samplers = actions is not None and actions.shared.samplers is not None
     channels = actions.shared.samplers.channels.shape[1] if has_samplers else 0  # type: ignore[union-attr]

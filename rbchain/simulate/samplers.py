@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from ..core.tree.sampler_layout import GROUP_COMPENSATES, GROUP_COMPUTES, GROUP_DELAY
 from ..errors import StateError
-from .settings import FIXED_STEP_METHODS
+from .methods import Method, names_of
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import Actions
     from ..facade.model import Model
 
 
-def refuse_samplers(model: Model, actions: Actions | None, method: str) -> None:
+def refuse_samplers(model: Model, actions: Actions | None, method: Method) -> None:
     """Raise a StateError for sampled controllers that the model does not support, or whose stops are not common."""
     if actions is None or actions.shared.samplers is None:
         return
@@ -23,16 +23,17 @@ def refuse_samplers(model: Model, actions: Actions | None, method: str) -> None:
             "Sampled: ComputedTorque and gravity_compensation do not support closed chains, because they compute the "
             "forces of an open tree; expected other controllers. Use PID or UserForces"
         )
-    if method in ("moreau", "radau") and actions.shared.samplers.batch_calls is not None:
+    if not method.has_batch_functions and actions.shared.samplers.batch_calls is not None:
         raise StateError(
-            f'Sampled: method "{method}" does not support functions that Python calls for the whole batch; expected '
-            'compiled functions, which have the argument out. Or use method "rk45", "rosenbrock", "rk4" or "implicit"'
+            f'Sampled: method "{method.name}" does not support functions that Python calls for the whole batch; '
+            "expected compiled functions, which have the argument out. Or use method "
+            f"{names_of(lambda method: method.has_batch_functions)}"
         )
-    if method in FIXED_STEP_METHODS:
+    if not method.is_adaptive:
         first = groups[GROUP_DELAY]
         times = actions.shared.numbers[:, [*first, *(first + 1)]]
         if (times != times[:1]).any():
             raise StateError(
-                f'Sampled: delay or latency differs between samples, but the steps of method "{method}" are the same '
-                'for all samples; expected one number. Use method "rk45" or "rosenbrock"'
+                f'Sampled: delay or latency differs between samples, but the steps of method "{method.name}" are the '
+                'same for all samples; expected one number. Use method "rk45" or "rosenbrock"'
             )

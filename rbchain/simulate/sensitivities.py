@@ -14,6 +14,7 @@ from ..core.linear import sensitivities as codes
 from ..core.tree import layout
 from ..errors import StateError
 from ..model.parameters import UPPER_TRIANGLE
+from .methods import Method, names_of
 
 if TYPE_CHECKING:
     from ..acting.sampled import Drive as AnyDrive
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 #: Methods that integrate sensitivities.
-SENSITIVITY_METHODS = ("rk45", "rk4")
 #: The kind of the columns of each name.
 KINDS = {
     "q": codes.BY_POSITION,
@@ -54,7 +54,7 @@ def with_sensitivities(
     actions: Actions | None,
     drives: Sequence[AnyDrive],
     names: Sequence[str],
-    method: str,
+    method: Method,
     controls_steps: bool,
 ) -> Actions | None:
     """Return the actions with the settings of the sensitivities, and memory for the states of events with them.
@@ -64,7 +64,7 @@ def with_sensitivities(
     StateError
         If a name is unknown, or the sensitivities do not support the method, the model or the actions.
     """
-    if not controls_steps and not (names and method == "rk45"):
+    if not controls_steps and not (names and method.is_adaptive):
         raise StateError(
             'control_sensitivity_errors is False, but only "rk45" with sensitivities controls these errors; remove '
             "control_sensitivity_errors"
@@ -106,13 +106,15 @@ def checked_names(names: Any, argument: str = "sensitivities") -> tuple[str, ...
 
 
 def _refuse_unsupported(
-    model: Model, actions: Actions, drives: Sequence[AnyDrive], names: Sequence[str], method: str
+    model: Model, actions: Actions, drives: Sequence[AnyDrive], names: Sequence[str], method: Method
 ) -> None:
     """Refuse methods, models and actions for which the derivatives of the motion are not computed."""
     remedy = "Use differences of simulations"
-    if method not in SENSITIVITY_METHODS:
-        supported = " or ".join(f'"{name}"' for name in SENSITIVITY_METHODS)
-        raise StateError(f'method is "{method}", which does not compute sensitivities; expected {supported}')
+    if not method.has_sensitivities:
+        raise StateError(
+            f'method is "{method.name}", which does not compute sensitivities; expected '
+            f"{names_of(lambda method: method.has_sensitivities)}"
+        )
     if actions.shared.contacts is not None:
         raise StateError(
             "sensitivities do not support DryFriction, HardStops, SphereContact and SphereSphereContact, because "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,31 +12,18 @@ import numpy.typing as npt
 
 from ..acting.contacts import is_contact, label_of_contact
 from ..common.real_arrays import finite_number, real_array, whole_number
-from ..core.methods import tableaus
-from ..core.methods.radau_tableau import RadauTableau, radau_tableau
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
+from ..core.methods.tableaus import Tableau
 from ..core.sample.records import Tolerances
-from ..drivers.radau_trajectories import radau_steps
-from ..drivers.trajectories import adaptive_steps, fixed_steps, moreau_steps, rosenbrock_steps
 from ..errors import StateError
+from .method_drivers import TABLEAUS, adaptive_tableau
+from .methods import Method, names_of
 
 #: Squares of errors divided by a smaller atol would overflow.
 SMALLEST_ATOL = {"float64": 1e-100, "float32": 1e-12}
-#: The methods with steps of a given length.
-FIXED_STEP_METHODS = {"rk4": tableaus.RK4, "implicit": tableaus.EULER, "moreau": tableaus.EULER}
-#: The methods that use the stiffness and damping of joints.
-IMPLICIT_METHODS = ("implicit", "moreau")
-#: The methods that support dry friction, hard stops and contacts.
-CONTACT_METHODS = ("moreau", "rk45", "rosenbrock")
 #: Largest residual of the velocities of contacts by default, m/s or rad/s, and largest depth that is not corrected.
 CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
-#: The methods that choose the length of their steps, with their drivers.
-ADAPTIVE_STEP_METHODS: dict[str, Callable[..., None]] = {
-    "rk45": adaptive_steps,
-    "rosenbrock": rosenbrock_steps,
-    "radau": radau_steps,
-}
 #: Limits of counters, far beyond any run time that a user would accept.
 MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
 #: Ten million adaptive steps take about 30 s, so only a sample that would hardly ever finish reaches this limit.
@@ -90,8 +77,8 @@ def times_to_save(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.nd
     return times, slice(first, first + count)
 
 
-def driver_and_settings(
-    method: str,
+def settings_of(
+    method: Method,
     step: float | None,
     rtol: float | None,
     atol: float | None,
@@ -99,37 +86,47 @@ def driver_and_settings(
     max_steps: int | None,
     times: np.ndarray,
     dtype: np.dtype,
-) -> tuple[Callable[..., None], FixedStepSettings | ContactStepSettings | AdaptiveStepSettings]:
-    """Return the driver of a method of integration, and its settings. Raises StateError if they do not fit."""
-    if not isinstance(method, str) or method not in (*ADAPTIVE_STEP_METHODS, *FIXED_STEP_METHODS):
-        raise StateError(f'method is {method!r}; expected "rk45", "rosenbrock", "radau", "rk4", "implicit" or "moreau"')
-    if method in FIXED_STEP_METHODS:
-        if step is None:
-            raise StateError(f'step is None; method "{method}" needs the length of its steps in s, such as step=1e-3')
-        for name, setting in (("rtol", rtol), ("atol", atol), ("max_step", max_step), ("max_steps", max_steps)):
-            if setting is not None and (name, method) != ("atol", "moreau"):
-                raise StateError(
-                    f'{name} is {setting!r}, but method "{method}" has steps of fixed length and controls no error; '
-                    'expected None. Set step, or use method "rk45" or "rosenbrock"'
-                )
-        step = finite_number("step", step, StateError, above=0.0)
-        longest = (times[1:] - times[:-1]).max()
-        if longest > MAX_FIXED_STEPS * step:
+) -> FixedStepSettings | ContactStepSettings | AdaptiveStepSettings:
+    """Return the settings of the driver of a method. Raises StateError if they do not fit the method."""
+    if method.is_adaptive:
+        return _adaptive_settings(method, step, rtol, atol, max_step, max_steps, dtype)
+    if step is None:
+        raise StateError(f'step is None; method "{method.name}" needs the length of its steps in s, such as step=1e-3')
+    for name, setting in (("rtol", rtol), ("atol", atol), ("max_step", max_step), ("max_steps", max_steps)):
+        if setting is not None and not (name == "atol" and method.has_contacts):
             raise StateError(
-                f"step is {step!r} s, which makes more than {MAX_FIXED_STEPS:.0e} steps between two saved times "
-                f"{longest:g} s apart; expected a longer step"
+                f'{name} is {setting!r}, but method "{method.name}" has steps of fixed length and controls no error; '
+                'expected None. Set step, or use method "rk45" or "rosenbrock"'
             )
-        if method == "moreau":
-            default, smallest = CONTACT_TOLERANCE[dtype.name], float(np.finfo(dtype).eps)
-            tolerance = default if atol is None else finite_number("atol", atol, StateError, least=smallest)
-            return moreau_steps, ContactStepSettings(
-                FIXED_STEP_METHODS[method], step, tolerance, PENETRATION_TOLERANCE[dtype.name]
-            )
-        return fixed_steps, FixedStepSettings(FIXED_STEP_METHODS[method], step)
+    step = finite_number("step", step, StateError, above=0.0)
+    longest = (times[1:] - times[:-1]).max()
+    if longest > MAX_FIXED_STEPS * step:
+        raise StateError(
+            f"step is {step!r} s, which makes more than {MAX_FIXED_STEPS:.0e} steps between two saved times "
+            f"{longest:g} s apart; expected a longer step"
+        )
+    tableau = TABLEAUS[method.name]
+    assert isinstance(tableau, Tableau)
+    if not method.has_contacts:
+        return FixedStepSettings(tableau, step)
+    default, smallest = CONTACT_TOLERANCE[dtype.name], float(np.finfo(dtype).eps)
+    tolerance = default if atol is None else finite_number("atol", atol, StateError, least=smallest)
+    return ContactStepSettings(tableau, step, tolerance, PENETRATION_TOLERANCE[dtype.name])
+
+
+def _adaptive_settings(
+    method: Method,
+    step: float | None,
+    rtol: float | None,
+    atol: float | None,
+    max_step: float | None,
+    max_steps: int | None,
+    dtype: np.dtype,
+) -> AdaptiveStepSettings:
     if step is not None:
         raise StateError(
-            f'step is {step!r}, but method "{method}" chooses the length of its steps; expected None. Set rtol and '
-            'atol, or use method "rk4" or "implicit"'
+            f'step is {step!r}, but method "{method.name}" chooses the length of its steps; expected None. Set rtol '
+            'and atol, or use method "rk4" or "implicit"'
         )
     most = DEFAULT_MAX_STEPS if max_steps is None else max_steps
     most = whole_number("max_steps", most, StateError, least=1, most=MAX_ADAPTIVE_STEPS)
@@ -138,36 +135,26 @@ def driver_and_settings(
     smallest, largest = TOLERANCES_OF_SIGNALS
     of_signals = min(largest, max(smallest, TOLERANCE_OF_SIGNALS * rtol))
     tolerances = Tolerances(rtol, atol, most, longest, of_signals)
-    return ADAPTIVE_STEP_METHODS[method], AdaptiveStepSettings(_tableau(method, tolerances, dtype), tolerances)
+    return AdaptiveStepSettings(adaptive_tableau(method.name, tolerances, dtype), tolerances)
 
 
-def _tableau(
-    method: str, tolerances: Tolerances, dtype: np.dtype
-) -> tableaus.Tableau | tableaus.RosenbrockTableau | RadauTableau:
-    """Return the coefficients of an adaptive method."""
-    if method == "radau":
-        # with an absolute tolerance alone, it counts as the relative one of states of size 1
-        return radau_tableau(max(tolerances.rtol, min(tolerances.atol, 1.0)), float(np.finfo(dtype).eps))
-    return tableaus.DORMAND_PRINCE if method == "rk45" else tableaus.RODAS5P
-
-
-def refuse_contacts(forces: Sequence[Any], method: str) -> None:
+def refuse_contacts(forces: Sequence[Any], method: Method) -> None:
     """Refuse dry friction, hard stops and contacts if the method does not support them."""
     for force in forces if isinstance(forces, (list, tuple)) else ():
-        if is_contact(force) and method not in CONTACT_METHODS:
-            supported = " or ".join(f'"{name}"' for name in CONTACT_METHODS)
+        if is_contact(force) and not method.has_contacts:
             raise StateError(
-                f'forces contains {label_of_contact(force)}, which method "{method}" does not support; expected method '
-                f"{supported}. PassiveForces has regularised friction and elastic stops for all methods"
+                f'forces contains {label_of_contact(force)}, which method "{method.name}" does not support; expected '
+                f"method {names_of(lambda method: method.has_contacts)}. PassiveForces has regularised friction and "
+                "elastic stops for all methods"
             )
 
 
-def refuse_events(events: Sequence[Any], method: str) -> None:
+def refuse_events(events: Sequence[Any], method: Method) -> None:
     """Refuse events if the method does not locate them."""
-    if method == "radau" and len(events) > 0:
+    if not method.has_events and len(events) > 0:
         raise StateError(
-            'events is not empty, but method "radau" does not compute accurate states within its steps, which events '
-            'need; expected no events. Use method "rosenbrock"'
+            f'events is not empty, but method "{method.name}" does not compute accurate states within its steps, which '
+            'events need; expected no events. Use method "rosenbrock"'
         )
 
 

@@ -1,78 +1,40 @@
-"""simulate(): a state is checked here, integrated by a driver, and returned as a Trajectory."""
+"""simulate(): check the arguments, prepare the arrays, run the driver, and collect the results as a Trajectory."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import numpy.typing as npt
 
-from ..acting.controllers import model_arrays
 from ..acting.events import Event
-from ..acting.flatten import flatten_actions
-from ..acting.random_signals import actions_of_samples
 from ..acting.sampled import Drive
-from ..acting.user_code import UserCalls
 from ..acting.wrenches import Force
-from ..common.real_arrays import finite_number, float32_array, real_array
-from ..compiling.levels import LANE_WIDTHS
-from ..core.control import actuators as actuator_codes
-from ..core.control import drives as drive_codes
 from ..core.methods.settings import AdaptiveStepSettings
-from ..core.sample.records import RECORDED_TALLIES, Outcome, Saved, Start
-from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
-from ..drivers.radau_trajectories import radau_memory, radau_steps
-from ..drivers.trajectories import Actions, rosenbrock_memory, rosenbrock_steps, trajectory_memory
-from ..errors import SimulationError, StateError, Status
-from ..model.topology import PASSIVE_CODES
+from ..errors import SimulationError, Status
 from .batch_functions import run_driver
-from .contacts import with_modes
-from .dense_output import new_record
-from .energy import energy_error_of, new_work, refuse_without_inertia
-from .loops import (
-    close_saved_states,
-    closed_initial_states,
-    held_dofs,
-    refuse_controllers_of_closed_chains,
-)
+from .energy import energy_error_of
+from .loops import close_saved_states
+from .method_drivers import DRIVERS
+from .preparation import Prepared, prepare, width_of
+from .request import Request, check
 from .results import (
     contact_results,
     event_records,
     exceptions_of,
-    new_contact_forces,
-    new_outputs,
     outputs_of_samples,
     refuse_penetration,
     set_prescribed_states,
     tau_and_qdd,
     with_dense_output,
 )
-from .samplers import refuse_samplers
-from .sensitivities import checked_names, sensitivities_of, sensitivity_rows, with_sensitivities
-from .settings import (
-    IMPLICIT_METHODS,
-    driver_and_settings,
-    memory_for,
-    refuse_contacts,
-    refuse_events,
-    times_to_save,
-)
+from .sensitivities import sensitivities_of
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     from ..facade.model import Model
-    from ..model.kernel_model import KernelModel
-
-#: Fields of the passive forces that resist motion in an implicit step as inertia does.
-RESISTING_FIELDS = [
-    field for code in (PASSIVE_SPRING, PASSIVE_DAMPER, PASSIVE_FRICTION) for field in PASSIVE_CODES[code]
-]
-
-#: The functions that allocate the memory of drivers which need more than that of the others.
-MEMORY = {rosenbrock_steps: rosenbrock_memory, radau_steps: radau_memory}
 
 
 def simulate(
@@ -212,94 +174,78 @@ def simulate(
     >>> motion.q.shape, motion.success
     ((100, 11, 3), True)
     """
-    duration = finite_number("duration", duration, StateError, above=0.0)
-    times, asked = times_to_save(duration, save_at)
-    _check_options(
-        on_failure,
-        boundscheck=boundscheck,
-        control_sensitivity_errors=control_sensitivity_errors,
-        energy_error=energy_error,
+    request = check(
+        model,
+        (q0, qd0, tau),
+        duration,
+        method,
+        save_at,
+        (drives, forces, events),
+        {
+            "step": step,
+            "rtol": rtol,
+            "atol": atol,
+            "max_step": max_step,
+            "max_steps": max_steps,
+            "sensitivities": sensitivities,
+            "control_sensitivity_errors": control_sensitivity_errors,
+            "dense_output": dense_output,
+            "energy_error": energy_error,
+            "on_failure": on_failure,
+            "boundscheck": boundscheck,
+        },
     )
-    names = checked_names(sensitivities)
-    q0, qd0, tau = (
-        real_array(name, x, StateError, keep_float32=True) for name, x in (("q0", q0), ("qd0", qd0), ("tau", tau))
+    prepared = prepare(request)
+    _run(request, prepared)
+    motion = _collect(request, prepared)
+    if on_failure == "raise" and not motion.success:
+        raise SimulationError(motion.message, motion)
+    return motion
+
+
+def _run(request: Request, prepared: Prepared) -> None:
+    """Integrate all samples. Raises StateError if contacts of a single state penetrate at the start."""
+    samples = request.samples
+    if not samples:
+        return
+    run_driver(
+        DRIVERS[request.method.name],
+        partial(prepared.new_memory, request),
+        prepared.driver_arguments(request),
+        samples,
+        width_of(request),
+        samples * request.model.nv * _evaluations(request, prepared),
+        prepared.calls.batch_functions,
     )
-    if q0.dtype == qd0.dtype == np.float32:
-        tau = float32_array("tau", tau, StateError)
-    # a copy, because the trajectory keeps it
-    tau = tau.copy() if tau.ndim else np.full(model.nv, tau)
-    states, dtype, batch = model.kernel_model.state_arguments.check(("q0", "qd0", "tau"), (q0, qd0, tau))
-    driver, settings = driver_and_settings(method, step, rtol, atol, max_step, max_steps, times, dtype)
-    samples = math.prod(batch)
-    drives, forces = actions_of_samples(drives, forces, duration, np.arange(samples).reshape(batch))
-    actions, calls = flatten_actions(
-        *(model, batch, duration, dtype, drives, forces, events, method in IMPLICIT_METHODS, bool(boundscheck)),
-        always=bool(names),
-    )
-    _refuse_actions(model, actions, states[2], forces, events, method)
-    actions = with_modes(model, actions, method, dtype)
-    actions = with_sensitivities(model, actions, drives, names, method, bool(control_sensitivity_errors))
-    kernel_model = _with_inertia(model, actions, method, bool(energy_error))
-    integrals = 0 if actions is None else actions.integrals
-    more_rows = integrals + sensitivity_rows(model, actions)
-    q, qd, more = _new_states(samples, times.size, (model.nq, model.nv, more_rows), dtype)
-    rows = model.nq + model.nv + more_rows
-    outcome = Outcome(
-        np.zeros((samples, RECORDED_TALLIES), np.int64),
-        np.zeros(samples),
-        np.empty((samples, rows), dtype),
-        np.zeros(1, np.int64),
-        new_record(dense_output, method, actions, samples, rows, dtype),
-    )
-    not_assembled = np.zeros(samples, bool)
+    status = prepared.outcome.tally[:, 0].reshape(request.batch)
+    refuse_penetration(request.model, request.forces, status, request.states[0])
+
+
+def _evaluations(request: Request, prepared: Prepared) -> float:
+    """Estimate the number of steps and saved times; infinite if the run time is not known in advance."""
+    if isinstance(request.settings, AdaptiveStepSettings) or prepared.calls.functions:
+        return math.inf
+    return request.duration / request.settings.step + request.times.size
+
+
+def _collect(request: Request, prepared: Prepared) -> Trajectory:
+    """Return the results as a Trajectory of the times that the caller asked for."""
+    model, batch, times, asked = request.model, request.batch, request.times, request.asked
+    kernel_model, actions, outcome, saved = prepared.kernel_model, prepared.actions, prepared.outcome, prepared.saved
+    states, more, integrals = (prepared.q, prepared.qd), prepared.more, prepared.integrals
+    set_prescribed_states(model, request.drives, times, states, batch)
     if kernel_model.constraint_tables is not None:
-        refuse_controllers_of_closed_chains(actions)
-        states[:2], not_assembled = closed_initial_states(model, held_dofs(actions, model.nv), states[:2])
-    start = Start(*(x.reshape(samples, x.shape[-1]) if batch else x for x in states))
-    saved = Saved(
-        q.reshape(-1),
-        qd.reshape(-1),
-        more.reshape(-1),
-        new_contact_forces(actions, samples, times.size, dtype),
-        new_outputs(actions, samples, times.size, dtype),
-        new_work(bool(energy_error), samples, times.size),
-    )
-    if samples:
-        width = LANE_WIDTHS[dtype.name] if batch else 1
-        tables = kernel_model.constraint_tables
-        arguments = (
-            *model_arrays(kernel_model, actions, dtype),
-            tables,
-            settings,
-            start,
-            actions,
-            times,
-            saved,
-            outcome,
-        )
-        sizes = kernel_model.topology, tables, rows, settings.tableau.c.size, actions, width
-        new_memory = partial(MEMORY.get(driver, trajectory_memory), *sizes, dtype, bool(energy_error))
-        run_driver(
-            driver,
-            new_memory,
-            arguments,
-            samples,
-            width,
-            samples * model.nv * _evaluations(settings, calls, duration, times),
-            calls.batch_functions,
-        )
-        refuse_penetration(model, forces, outcome.tally[:, 0].reshape(batch), states[0])
-    set_prescribed_states(model, drives, times, (q, qd), batch)
-    if kernel_model.constraint_tables is not None:
-        is_open = close_saved_states(model, actions, (q, qd), outcome.end_states)
-        outcome.tally[not_assembled | is_open, 0] = Status.NOT_ASSEMBLED
-    errors = energy_error_of(model, forces, q, qd, saved.work, batch)
-    asked_states = [x[:, asked] for x in (q, qd, more[:, :, :integrals], outputs_of_samples(saved.outputs, q))]
-    q, qd, _, _, found = (
-        x.reshape(*batch, times[asked].size, x.shape[-1]) for x in (*asked_states, more[:, asked, integrals:])
+        is_open = close_saved_states(model, actions, states, outcome.end_states)
+        outcome.tally[prepared.not_assembled | is_open, 0] = Status.NOT_ASSEMBLED
+    errors = energy_error_of(model, request.forces, *states, saved.work, batch)
+    outputs = outputs_of_samples(saved.outputs, states[0])
+    asked_states = [x[:, asked] for x in (*states, more[:, :, :integrals], outputs)]
+    q, qd, found = (
+        x.reshape(*batch, times[asked].size, x.shape[-1]) for x in (*asked_states[:2], more[:, asked, integrals:])
     )
     status, steps, rejections, evaluations, is_stiff = (x.reshape(batch) for x in outcome.tally.T)
-    end_states = outcome.end_states.reshape(*batch, rows)
+    end_states = outcome.end_states.reshape(*batch, outcome.end_states.shape[1])
+    tau = prepared.start.tau
     motion = Trajectory(
         t=times[asked],
         q=q,
@@ -308,98 +254,18 @@ def simulate(
         steps=steps,
         rejections=rejections,
         evaluations=evaluations,
-        events=event_records(model, actions, events, batch),
+        events=event_records(model, actions, request.events, batch),
         model=model,
-        forces=tuple(forces),
+        forces=tuple(request.forces),
         end_time=outcome.end_times.reshape(batch),
         end_q=end_states[..., : model.nq],
         end_qd=end_states[..., model.nq : model.nq + model.nv],
         is_stiff=is_stiff == 1,
-        **contact_results(actions, forces, saved.forces, asked, batch),
-        contact_tolerance=getattr(settings, "tolerance", math.inf),
-        exceptions=exceptions_of(model, actions, calls, batch),
-        sensitivities=sensitivities_of(model, actions, names, found),
+        **contact_results(actions, request.forces, saved.forces, asked, batch),
+        contact_tolerance=getattr(request.settings, "tolerance", math.inf),
+        exceptions=exceptions_of(model, actions, prepared.calls, batch),
+        sensitivities=sensitivities_of(model, actions, request.names, found),
         _energy_error=None if errors is None else errors[..., asked],
-        _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, start.tau, times[asked], asked_states, batch),
+        _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, tau, times[asked], asked_states, batch),
     )
-    motion = with_dense_output(motion, kernel_model, actions, drives, start.tau, times, saved, outcome)
-    if on_failure == "raise" and not motion.success:
-        raise SimulationError(motion.message, motion)
-    return motion
-
-
-def _new_states(samples: int, times: int, rows: tuple[int, ...], dtype: np.dtype) -> list[np.ndarray]:
-    """Allocate arrays (samples, times, rows) for states at the saved times."""
-    with memory_for(
-        f"there are {samples} samples and {times} saved times", "save fewer times, or simulate fewer samples"
-    ):
-        return [np.empty((samples, times, m), dtype) for m in rows]
-
-
-def _check_options(on_failure: str, **flags: bool) -> None:
-    if on_failure not in ("status", "raise"):
-        raise StateError(f'on_failure is {on_failure!r}; expected "status" or "raise"')
-    for name, flag in flags.items():
-        if not isinstance(flag, bool | np.bool):
-            raise StateError(f"{name} is {flag!r}; expected True or False")
-
-
-def _evaluations(settings: Any, calls: UserCalls, duration: float, times: np.ndarray) -> float:
-    """Estimate the number of steps and saved times; infinite if the run time is not known in advance."""
-    if isinstance(settings, AdaptiveStepSettings) or calls.functions:
-        return math.inf
-    return duration / settings.step + times.size
-
-
-def _refuse_actions(
-    model: Model,
-    actions: Actions | None,
-    tau: np.ndarray,
-    forces: Sequence[Force],
-    events: Sequence[Event],
-    method: str,
-) -> None:
-    """Refuse events, contacts and controllers that the method does not support, and a tau of joints with a drive."""
-    refuse_events(events, method)
-    refuse_contacts(forces, method)
-    refuse_samplers(model, actions, method)
-    if actions is None:
-        return
-    both = (actions.shared.drives[drive_codes.DRIVE_KIND] != drive_codes.KIND_NONE) & (tau != 0.0).any(
-        tuple(range(tau.ndim - 1))
-    )
-    if both.any():
-        names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[both])]
-        raise StateError(
-            f"joints {names} have both a drive and a tau other than zero; expected one of them. Set their tau to 0, or "
-            "remove their drives"
-        )
-    actuators: Any = actions.shared.actuators
-    if actuators is None:
-        return
-    has_lag = actuators[actuator_codes.ACTUATOR_TIME_CONSTANT] >= 0
-    lagging = has_lag & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
-    if lagging.any():
-        names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[lagging])]
-        raise StateError(
-            f"joints {names} have an Actuator with a time_constant and also a tau other than zero, which would not "
-            "pass the lag; expected one of them. Set their tau to 0, and add the torque to the digital controller"
-        )
-
-
-def _with_inertia(model: Model, actions: Actions | None, method: str, energy_error: bool) -> KernelModel:
-    """Return the kernel model in which samples without inertia fail, unless a drive prescribes the motion.
-
-    In an implicit step, springs and dampers resist motion as inertia does.
-    """
-    if model.kernel_model.has_inertia:
-        return model.kernel_model.with_added_inertias
-    kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive_codes.DRIVE_KIND]
-    held = np.isin(kinds, drive_codes.PRESCRIBED_KINDS)
-    if method not in IMPLICIT_METHODS:
-        return model.kernel_model.for_dynamics("simulate", held)
-    if energy_error:
-        refuse_without_inertia(model, method)
-    springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
-    resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.KIND_PID)
-    return model.kernel_model.for_dynamics("simulate", held, resisted.reshape(-1, model.nv))
+    return with_dense_output(motion, kernel_model, actions, request.drives, tau, times, saved, outcome)

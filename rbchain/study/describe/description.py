@@ -23,6 +23,7 @@ from ...facade.model import Model
 from ...io import load
 from ...io.controller_models import with_controller_model
 from ...model.joint import Free
+from ...simulate.methods import METHODS, MethodName
 from ...simulate.settings import DEFAULT_MAX_STEPS
 from .designs import AnyDesign, Random, Table
 from .distributions import AnyDistribution, MultivariateNormal, triangle_of_correlation
@@ -382,7 +383,7 @@ class Simulation(Described):
     """
 
     duration: Annotated[float, Field(gt=0.0)]
-    method: Literal["rk45", "rosenbrock", "radau", "rk4", "implicit", "moreau"] = "rk45"
+    method: MethodName = "rk45"
     step: Annotated[float, Field(gt=0.0)] | None = None
     rtol: float = 1e-8
     atol: float = 1e-10
@@ -404,7 +405,7 @@ class Simulation(Described):
     @property
     def is_adaptive(self) -> bool:
         """Whether the method chooses the length of its steps."""
-        return self.method in ("rk45", "rosenbrock", "radau")
+        return METHODS[self.method].is_adaptive
 
     def settings(self) -> dict[str, Any]:
         """Return the keyword arguments of `Model.simulate` for the integration."""

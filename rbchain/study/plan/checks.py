@@ -15,7 +15,8 @@ from ...acting.random_signals import random_signals_of
 from ...acting.sampled import controller_of, has_noise, is_in_cascade
 from ...common.real_arrays import FLOAT64
 from ...errors import StudyError
-from ...simulate.settings import IMPLICIT_METHODS, refuse_contacts, refuse_events
+from ...simulate.methods import METHODS
+from ...simulate.settings import refuse_contacts, refuse_events
 from ..describe.places import call_at
 from .nominal import Nominal
 
@@ -52,9 +53,10 @@ def check_settings(nominal: Nominal) -> None:
 def check_actions(nominal: Nominal) -> None:
     """Raise a StudyError if drives, forces or events do not fit the model, each alone or all together."""
     simulate = nominal.simulation
+    method = METHODS[simulate.method]
 
     def flattened(drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
-        implicit = simulate.method in IMPLICIT_METHODS
+        implicit = method.is_implicit_in_joints
         return flatten_actions(nominal.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
 
     drives, forces = call_at("drives and forces", nominal.actions, np.zeros(1, np.int64))
@@ -63,8 +65,8 @@ def check_actions(nominal: Nominal) -> None:
             if not (isinstance(action, Actuator) or is_in_cascade(action)):  # they belong to another drive
                 call_at(f"{kind}[{i}]", flattened, **{kind: (action,)})
         call_at(kind, flattened, **{kind: tuple(actions)})
-    call_at("forces", refuse_contacts, nominal.forces, simulate.method)
-    call_at("events", refuse_events, nominal.events, simulate.method)
+    call_at("forces", refuse_contacts, nominal.forces, method)
+    call_at("events", refuse_events, nominal.events, method)
     refuse_driven(nominal, "simulate.tau", np.flatnonzero(nominal.tau))
 
 

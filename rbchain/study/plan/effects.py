@@ -11,7 +11,7 @@ from ...common.real_arrays import FLOAT64
 from ...errors import RbchainError, StudyError
 from ...facade.model import Model
 from ...model.parameters import COLUMNS, WATER_COLUMNS
-from ...simulate.settings import IMPLICIT_METHODS
+from ...simulate.methods import METHODS
 from ..describe.description import Dispersion
 from ..describe.parameter_table import BUSHING, DRIVE, ENCODER, PARAMETERS, PREFIXES, SPRING, WRENCH
 from .nominal import Nominal
@@ -131,7 +131,7 @@ def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) ->
     settings = (1,), simulate.duration, FLOAT64
     tables = [
         flatten_actions(
-            nominal.model, *settings, c.drives, c.forces, nominal.events, simulate.method in IMPLICIT_METHODS
+            nominal.model, *settings, c.drives, c.forces, nominal.events, METHODS[simulate.method].is_implicit_in_joints
         )[0]
         for c in (samples, nominal_samples)
     ]

@@ -21,7 +21,7 @@ from ...acting.user_forces import UserForces
 from ...common.real_arrays import FLOAT64
 from ...errors import ModelError, StateError, StudyError
 from ...facade.model import Model
-from ...simulate.settings import IMPLICIT_METHODS
+from ...simulate.methods import METHODS
 from ...simulate.trajectory import Trajectory
 from ..describe.description import Description, as_json
 from ..describe.designs import Random, Table
@@ -243,7 +243,7 @@ class Plan:
                 simulate.duration,
                 FLOAT64,
                 *actions,
-                simulate.method in IMPLICIT_METHODS,
+                METHODS[simulate.method].is_implicit_in_joints,
             )
         except (ModelError, StateError):
             if len(values) == 1:

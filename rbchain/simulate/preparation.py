@@ -1,0 +1,230 @@
+"""The second of the four calls of `simulate`: the arrays that the driver reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..acting.controllers import model_arrays
+from ..acting.flatten import flatten_actions
+from ..acting.user_code import UserCalls
+from ..compiling.levels import LANE_WIDTHS
+from ..core.control import actuators as actuator_codes
+from ..core.control import drives as drive_codes
+from ..core.sample.records import RECORDED_TALLIES, Outcome, Saved, Start
+from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
+from ..drivers.trajectories import Actions
+from ..errors import StateError
+from ..model.topology import PASSIVE_CODES
+from .contacts import with_modes
+from .dense_output import new_record
+from .energy import new_work, refuse_without_inertia
+from .loops import closed_initial_states, held_dofs, refuse_controllers_of_closed_chains
+from .method_drivers import DRIVERS
+from .methods import Method
+from .request import Request
+from .results import new_contact_forces, new_outputs
+from .samplers import refuse_samplers
+from .sensitivities import sensitivity_rows, with_sensitivities
+from .settings import memory_for, refuse_contacts, refuse_events
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+    from ..model.kernel_model import KernelModel
+
+#: Fields of the passive forces that resist motion in an implicit step as inertia does.
+RESISTING_FIELDS = [
+    field for code in (PASSIVE_SPRING, PASSIVE_DAMPER, PASSIVE_FRICTION) for field in PASSIVE_CODES[code]
+]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The arrays of a simulation.
+
+    Attributes
+    ----------
+    kernel_model : KernelModel
+    actions : Actions or None
+        Drives, forces and events as numbers.
+    calls : UserCalls
+        The functions of the user.
+    q, qd, more : (samples, times, n) arrays
+        States at all saved times: positions, velocities, and integrals of control errors with sensitivities.
+    start : Start
+    saved : Saved
+        The same arrays as `q`, `qd` and `more`, flat, and all other numbers at the saved times.
+    outcome : Outcome
+    not_assembled : (samples,) array of bool
+        Samples whose initial state violates the constraints.
+    """
+
+    kernel_model: KernelModel
+    actions: Actions | None
+    calls: UserCalls
+    q: np.ndarray
+    qd: np.ndarray
+    more: np.ndarray
+    start: Start
+    saved: Saved
+    outcome: Outcome
+    not_assembled: np.ndarray
+
+    @property
+    def integrals(self) -> int:
+        """Number of integrals of control errors in the state."""
+        return 0 if self.actions is None else self.actions.integrals
+
+    def driver_arguments(self, request: Request) -> tuple[Any, ...]:
+        """Return the arguments of the driver between `memory` and `first`."""
+        return (
+            *model_arrays(self.kernel_model, self.actions, request.dtype),
+            self.kernel_model.constraint_tables,
+            request.settings,
+            self.start,
+            self.actions,
+            request.times,
+            self.saved,
+            self.outcome,
+        )
+
+    def new_memory(self, request: Request) -> Any:
+        """Allocate the memory of one call of the driver."""
+        return DRIVERS[request.method.name].new_memory(
+            self.kernel_model.topology,
+            self.kernel_model.constraint_tables,
+            self.outcome.end_states.shape[1],
+            request.settings.tableau.c.size,
+            self.actions,
+            width_of(request),
+            request.dtype,
+            request.energy_error,
+        )
+
+
+def width_of(request: Request) -> int:
+    """Return the number of lanes: 1 for a single state."""
+    return LANE_WIDTHS[request.dtype.name] if request.batch else 1
+
+
+def prepare(request: Request) -> Prepared:
+    """Convert the actions to numbers, close the initial states, and allocate the results.
+
+    Raises
+    ------
+    StateError
+        If the actions do not fit the model or the method, or a single initial state violates the constraints.
+    ModelError
+        If the model has bodies without inertia whose motion is not prescribed.
+    """
+    model, method, dtype, samples, times = (
+        request.model,
+        request.method,
+        request.dtype,
+        request.samples,
+        request.times.size,
+    )
+    actions, calls = _flattened(request)
+    kernel_model = _with_inertia(model, actions, method, request.energy_error)
+    integrals = 0 if actions is None else actions.integrals
+    more_rows = integrals + sensitivity_rows(model, actions)
+    q, qd, more = _new_states(samples, times, (model.nq, model.nv, more_rows), dtype)
+    rows = model.nq + model.nv + more_rows
+    outcome = Outcome(
+        tally=np.zeros((samples, RECORDED_TALLIES), np.int64),
+        end_times=np.zeros(samples),
+        end_states=np.empty((samples, rows), dtype),
+        interrupt=np.zeros(1, np.int64),
+        record=new_record(request.dense_output, method, actions, samples, rows, dtype),
+    )
+    states, not_assembled = list(request.states), np.zeros(samples, bool)
+    if kernel_model.constraint_tables is not None:
+        refuse_controllers_of_closed_chains(actions)
+        states[:2], not_assembled = closed_initial_states(model, held_dofs(actions, model.nv), states[:2])
+    saved = Saved(
+        q=q.reshape(-1),
+        qd=qd.reshape(-1),
+        integrals=more.reshape(-1),
+        forces=new_contact_forces(actions, samples, times, dtype),
+        outputs=new_outputs(actions, samples, times, dtype),
+        work=new_work(request.energy_error, samples, times),
+    )
+    start = Start(*(x.reshape(samples, x.shape[-1]) if request.batch else x for x in states))
+    return Prepared(kernel_model, actions, calls, q, qd, more, start, saved, outcome, not_assembled)
+
+
+def _new_states(samples: int, times: int, rows: tuple[int, ...], dtype: np.dtype) -> list[np.ndarray]:
+    """Allocate arrays (samples, times, rows) for states at the saved times."""
+    with memory_for(
+        f"there are {samples} samples and {times} saved times", "save fewer times, or simulate fewer samples"
+    ):
+        return [np.empty((samples, times, m), dtype) for m in rows]
+
+
+def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
+    """Return the actions as numbers, with modes of contacts and sensitivities, and the functions of the user."""
+    model, method, dtype, names = request.model, request.method, request.dtype, request.names
+    actions, calls = flatten_actions(
+        model,
+        request.batch,
+        request.duration,
+        dtype,
+        request.drives,
+        request.forces,
+        request.events,
+        method.is_implicit_in_joints,
+        request.boundscheck,
+        always=bool(names),
+    )
+    refuse_events(request.events, method)
+    refuse_contacts(request.forces, method)
+    refuse_samplers(model, actions, method)
+    _refuse_forces_of_drives(model, actions, request.states[2])
+    actions = with_modes(model, actions, method, dtype)
+    return with_sensitivities(model, actions, request.drives, names, method, request.control_sensitivity_errors), calls
+
+
+def _refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
+    """Refuse a tau other than zero of joints with a drive or a lag."""
+    if actions is None:
+        return
+    both = (actions.shared.drives[drive_codes.DRIVE_KIND] != drive_codes.KIND_NONE) & (tau != 0.0).any(
+        tuple(range(tau.ndim - 1))
+    )
+    if both.any():
+        names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[both])]
+        raise StateError(
+            f"joints {names} have both a drive and a tau other than zero; expected one of them. Set their tau to 0, or "
+            "remove their drives"
+        )
+    actuators: Any = actions.shared.actuators
+    if actuators is None:
+        return
+    has_lag = actuators[actuator_codes.ACTUATOR_TIME_CONSTANT] >= 0
+    lagging = has_lag & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
+    if lagging.any():
+        names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[lagging])]
+        raise StateError(
+            f"joints {names} have an Actuator with a time_constant and also a tau other than zero, which would not "
+            "pass the lag; expected one of them. Set their tau to 0, and add the torque to the digital controller"
+        )
+
+
+def _with_inertia(model: Model, actions: Actions | None, method: Method, energy_error: bool) -> KernelModel:
+    """Return the kernel model in which samples without inertia fail, unless a drive prescribes the motion.
+
+    In an implicit step, springs and dampers resist motion as inertia does.
+    """
+    if model.kernel_model.has_inertia:
+        return model.kernel_model.with_added_inertias
+    kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive_codes.DRIVE_KIND]
+    held = np.isin(kinds, drive_codes.PRESCRIBED_KINDS)
+    if not method.is_implicit_in_joints:
+        return model.kernel_model.for_dynamics("simulate", held)
+    if energy_error:
+        refuse_without_inertia(model, method.name)
+    springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
+    resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.KIND_PID)
+    return model.kernel_model.for_dynamics("simulate", held, resisted.reshape(-1, model.nv))

@@ -1,0 +1,147 @@
+"""The first of the four calls of `simulate`: the check of its arguments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.events import Event
+from ..acting.random_signals import actions_of_samples
+from ..acting.sampled import Drive
+from ..acting.wrenches import Force
+from ..common.real_arrays import finite_number, float32_array, real_array, whole_number
+from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
+from ..errors import StateError
+from .methods import Method, method_named
+from .sensitivities import checked_names
+from .settings import settings_of, times_to_save
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+@dataclass(frozen=True)
+class Request:
+    """The checked arguments of `simulate`.
+
+    Attributes
+    ----------
+    states : (q0, qd0, tau) arrays of (*batch, n)
+    dtype : dtype
+        Precision of the states.
+    batch : tuple
+        Shape of the batch.
+    times : (m,) array, s
+        All times that the driver saves, the first and the last one those of the motion.
+    asked : slice
+        The times that the caller asked for.
+    names : tuple of str
+        Names of the sensitivities.
+    dense_output : int
+        Number of steps of each sample to keep.
+    """
+
+    model: Model
+    states: list[np.ndarray]
+    dtype: np.dtype
+    batch: tuple[int, ...]
+    duration: float
+    times: np.ndarray
+    asked: slice
+    method: Method
+    settings: FixedStepSettings | ContactStepSettings | AdaptiveStepSettings
+    drives: Sequence[Drive]
+    forces: Sequence[Force]
+    events: Sequence[Event]
+    names: tuple[str, ...]
+    control_sensitivity_errors: bool
+    dense_output: int
+    energy_error: bool
+    boundscheck: bool
+
+    @property
+    def samples(self) -> int:
+        """Number of samples."""
+        return math.prod(self.batch)
+
+
+def check(
+    model: Model,
+    states: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
+    duration: float,
+    method: str,
+    save_at: npt.ArrayLike | None,
+    actions: tuple[Sequence[Drive], Sequence[Force], Sequence[Event]],
+    options: dict[str, Any],
+) -> Request:
+    """Return the checked arguments of `simulate`.
+
+    Parameters
+    ----------
+    model, duration, method, save_at
+        As for `simulate`.
+    states : tuple
+        q0, qd0 and tau.
+    actions : tuple
+        drives, forces and events.
+    options : dict
+        All other arguments of `simulate`.
+
+    Raises
+    ------
+    StateError
+        If a shape or a setting is invalid.
+    """
+    duration = finite_number("duration", duration, StateError, above=0.0)
+    times, asked = times_to_save(duration, save_at)
+    if options["on_failure"] not in ("status", "raise"):
+        raise StateError(f'on_failure is {options["on_failure"]!r}; expected "status" or "raise"')
+    for name in ("boundscheck", "control_sensitivity_errors", "energy_error"):
+        if not isinstance(options[name], bool | np.bool):
+            raise StateError(f"{name} is {options[name]!r}; expected True or False")
+    names = checked_names(options["sensitivities"])
+    arrays, dtype, batch = _checked_states(model, *states)
+    of_method = method_named(method)
+    of_steps = {name: options[name] for name in ("step", "rtol", "atol", "max_step", "max_steps")}
+    settings = settings_of(of_method, times=times, dtype=dtype, **of_steps)
+    drives, forces, events = actions
+    drives, forces = actions_of_samples(drives, forces, duration, np.arange(math.prod(batch)).reshape(batch))
+    return Request(
+        model=model,
+        states=arrays,
+        dtype=dtype,
+        batch=batch,
+        duration=duration,
+        times=times,
+        asked=asked,
+        method=of_method,
+        settings=settings,
+        drives=drives,
+        forces=forces,
+        events=events,
+        names=names,
+        control_sensitivity_errors=bool(options["control_sensitivity_errors"]),
+        dense_output=whole_number("dense_output", options["dense_output"], StateError, least=0),
+        energy_error=bool(options["energy_error"]),
+        boundscheck=bool(options["boundscheck"]),
+    )
+
+
+def _checked_states(
+    model: Model, q0: npt.ArrayLike, qd0: npt.ArrayLike, tau: npt.ArrayLike
+) -> tuple[list[np.ndarray], np.dtype, tuple[int, ...]]:
+    """Return q0, qd0 and tau as arrays of one precision and one batch shape, the precision and the batch shape."""
+    q, qd, force = (
+        real_array(name, x, StateError, keep_float32=True) for name, x in (("q0", q0), ("qd0", qd0), ("tau", tau))
+    )
+    if q.dtype == qd.dtype == np.float32:
+        force = float32_array("tau", force, StateError)
+    # a copy, because the trajectory keeps it
+    force = force.copy() if force.ndim else np.full(model.nv, force)
+    states, dtype, batch = model.kernel_model.state_arguments.check(("q0", "qd0", "tau"), (q, qd, force))
+    return list(states), dtype, batch
