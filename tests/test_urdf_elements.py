@@ -321,6 +321,17 @@ NAMED = {
         },
         "left out of the model: <plugin> in <gazebo> ('libmimic.so'), <turnGravityOff> in <gazebo> ('rod')",
     ),
+    "drag of Gazebo": (
+        {
+            "extra": '<gazebo reference="rod"><velocity_decay><linear>0</linear><angular>0.5</angular></velocity_decay>'
+            "</gazebo>"
+        },
+        "left out of the model: <velocity_decay> in <gazebo> ('rod')",
+    ),
+    "drag of Gazebo as attributes": (
+        {"extra": '<gazebo reference="rod"><velocity_decay linear="0.1" angular="0"/></gazebo>'},
+        "left out of the model: <velocity_decay> in <gazebo> ('rod')",
+    ),
     "a loop of Gazebo": (
         {"extra": '<gazebo><joint name="loop" type="revolute"><parent>rod</parent></joint></gazebo>'},
         "left out of the model: <joint> in <gazebo> ('loop')",
@@ -375,6 +386,7 @@ def test_an_error_suggests_the_right_spelling(load, text, message):
 SILENT = {
     "controllers": '<transmission name="t"><type>Simple</type><joint name="j"/></transmission><ros2_control name="x"/>',
     "collisions": '<material name="m"/><gazebo reference="rod"><mu1>1</mu1><selfCollide>true</selfCollide></gazebo>',
+    "no drag": '<gazebo reference="rod"><velocity_decay><linear>0.0</linear><!-- 0.5 --></velocity_decay></gazebo>',
     "an empty pose": "<gazebo><pose>0 0 0.0 0 0 0</pose><static>0</static></gazebo>",
 }
 
@@ -395,6 +407,11 @@ SPRINGS = {
     "Gazebo": (
         "",
         '<gazebo reference="j"><springStiffness>23</springStiffness><springReference>0.4</springReference></gazebo>',
+    ),
+    "Gazebo, in two elements": (
+        "",
+        '<gazebo reference="j"><springStiffness>23</springStiffness></gazebo>'
+        '<gazebo reference="j"><springReference>0.4</springReference></gazebo>',
     ),
     "attributes": ('<dynamics damping="0" spring_stiffness="23" spring_reference="0.4"/>', ""),
     "two in parallel": (

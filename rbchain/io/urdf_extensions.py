@@ -32,6 +32,8 @@ GAZEBO_NEUTRAL = {
     "gravity": ("true", "1", ""),
 }
 GAZEBO_ZERO = ("dampingFactor", "velocity_decay", "pose")
+#: Attributes that may hold the numbers of a setting.
+NUMBERS = ("value", "linear", "angular")
 GAZEBO_SPRING = ("springStiffness", "springReference")
 
 
@@ -51,6 +53,7 @@ def extensions_of(path: Path, root: Any, robot: Robot, notes: Notes) -> Extensio
     for element in root:
         if label(element) in READERS:
             READERS[label(element)](reader, element)
+    reader.add_springs_of_gazebo()
     for joint in robot.joints:
         if joint.dynamics.get("spring_stiffness"):
             reader.add_spring(joint.name, joint.dynamics["spring_stiffness"], joint.dynamics.get("spring_reference", 0))
@@ -64,6 +67,7 @@ class _Reader:
         self.path, self.notes, self.found = path, notes, Extensions()
         self._links = {link.name for link in robot.links}
         self._joints = {joint.name: joint for joint in robot.joints}
+        self._springs: dict[Any, dict[str, float]] = {}
         #: Names of frames and constraints that are in use.
         self._frames, self._constraints = set(self._links), {joint.name for joint in robot.joints if joint.mimic}
 
@@ -149,17 +153,22 @@ class _Reader:
 
     def read_gazebo(self, element: Any) -> None:
         """Read springs of joints; note other settings that change the motion."""
-        reference, spring = element.get("reference"), {}
+        reference = element.get("reference")
+        spring = self._springs.setdefault(reference, {})
         for part in element:
             name = label(part)
             text = (part.text or "").strip() or part.get("value", "")
             if name in GAZEBO_SPRING and not len(part):
                 spring[name] = self._number(f"{self.path}: <{name}> in <gazebo>", part, "value", text)
-            elif not _is_neutral(name, text):
+            elif not _is_neutral(name, text, part):
                 owner = part.get("filename") or part.get("name") or reference
                 self._leave_out(f"<{name}> in <gazebo>", repr(owner) if owner else "")
-        if spring.get("springStiffness"):
-            self.add_spring(reference, spring["springStiffness"], spring.get("springReference", 0.0))
+
+    def add_springs_of_gazebo(self) -> None:
+        """Add the springs of all <gazebo> elements: one of them may give the stiffness, and another the reference."""
+        for joint, spring in self._springs.items():
+            if spring.get("springStiffness"):
+                self.add_spring(joint, spring["springStiffness"], spring.get("springReference", 0.0))
 
     def _add_frame(self, element: Any, link: str, pose: Pose) -> None:
         name = element.get("name")
@@ -217,12 +226,14 @@ READERS = {
 }
 
 
-def _is_neutral(name: str, text: str) -> bool:
+def _is_neutral(name: str, text: str, element: Any) -> bool:
     """Whether a setting of Gazebo does not change the motion."""
     if name in GAZEBO_WITHOUT_EFFECT or name.startswith(GAZEBO_PREFIXES) or name in GAZEBO_SPRING:
         return True
     if name in GAZEBO_ZERO:
-        return not set(text) & set("123456789")
+        parts = [*element.iter("*")]  # such as <linear> and <angular>
+        numbers = [part.text or "" for part in parts] + [part.get(key, "") for part in parts for key in NUMBERS]
+        return not set("".join(numbers)) & set("123456789")
     return text.lower() in GAZEBO_NEUTRAL.get(name, ())
 
 
