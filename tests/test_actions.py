@@ -788,6 +788,39 @@ def test_a_pendulum_turns_after_half_its_period(settings):
     assert np.isnan(motion.qd[:, 2]).all()
 
 
+def thrown(method, position, velocity, events, dtype=np.float64, **settings):
+    """A ball in a gravity of 10 m/s^2 upwards or downwards, whose motion all methods but "implicit" compute exactly."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0))
+    steps = {} if method in ("rk45", "rosenbrock") else {"step": 0.01}
+    start = (np.array([[x]], dtype) for x in (position, velocity))
+    return builder.build().simulate(*start, 0.3, method=method, events=events, **steps, **settings)
+
+
+@pytest.mark.parametrize("quantity", ["position", "velocity"])
+@pytest.mark.parametrize("value", [0.0, 0.1, 0.5, 3e3])
+@pytest.mark.parametrize("method", ["rk45", "rosenbrock", "rk4", "implicit", "moreau"])
+def test_a_joint_that_starts_at_the_value_of_an_event_leaves_it_without_an_event(method, value, quantity):
+    start = (value, 0.0) if quantity == "position" else (0.2, value)
+    motion = thrown(method, *start, [rb.Event("ball", value=value, quantity=quantity)])
+    assert motion.status[0] == DONE
+    assert motion.events[0].count[0] == 0
+
+
+@pytest.mark.parametrize("height", [0.0, 0.5, -0.05, 3e3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("method", ["rk45", "rosenbrock", "rk4", "moreau"])
+def test_a_joint_that_turns_back_at_the_value_of_an_event_has_one_event(method, height, dtype):
+    """A ball thrown with 1 m/s reaches the height of 0.05 m after 0.1 s."""
+    level = float(dtype(height)) + 0.05
+    events = [rb.Event("ball", value=level, direction=d, stop=False) for d in (0, 1, -1)]
+    motion = thrown(method, height, 1.0, events, dtype)
+    assert [record.count[0] for record in motion.events] == [1, 1, 0]
+    # the height is flat at its apex, so that its round-off u moves the event by sqrt(2 u / g)
+    margin = np.sqrt(2 * 256 * np.finfo(dtype).eps * max(abs(height), 1.0) / 10)
+    assert abs(motion.events[0].t[0, 0] - 0.1) <= margin
+
+
 def above_ramp(t, q, qd, parameters, out):
     out[0] = q[0] - (parameters[0] + parameters[1] * t)
 

@@ -30,7 +30,7 @@ MAX_RECORDS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Event(Declared):
-    """A time at which a joint passes a value, or a function of the state changes its sign.
+    """A time at which a joint reaches or passes a value, or a function of the state zero.
 
     Give either `joint` or `function`.
 
@@ -57,6 +57,13 @@ class Event(Declared):
 
     Notes
     -----
+    An event occurs when a joint reaches `value` or passes it, but not when it leaves it. So a sample that starts at
+    `value` has no event before it returns. A distance from `value` of some units of round-off counts as zero: 8 units
+    of the largest position or velocity so far, or 128 units within a step of "rosenbrock". A joint that turns back at
+    `value` has one event, in the direction in which it arrives. If it turns back so close to `value` that the error of
+    the method decides, it has one event, none, or two. The same rules hold for the zero of a function, but its
+    round-off counts.
+
     rbchain locates events on the interpolant of the step, to 1e-11 s. A joint may pass the value several times within
     one step. A function is called at both ends of each step and at three places between them, and at further places
     where it comes close to zero. Changes of its sign may be missed if it changes its sign twice within a quarter of a

@@ -18,9 +18,13 @@ from .event_values import (
     EVENT_NUMBERS,
     EVENT_ROW,
     MAX_PLACES,
+    ROUND_OFF,
     event_value,
+    largest_row,
     place_row,
+    units_within_step,
     value_within_step,
+    without_round_off,
 )
 
 INTERVALS = 4
@@ -45,7 +49,7 @@ def list_places(e, block, stepper, tableau, t, h, lane):
     actions = block.loads.actions
     row = actions.shared.events[EVENT_ROW, e]
     if row >= 0:
-        return list_places_of_row(row, actions.shared.events[EVENT_NUMBERS, e], block, stepper, tableau, h, lane)
+        return list_places_of_row(e, row, block, stepper, tableau, h, lane)
     start = event_value(e, block, stepper.y, t, lane) if has_jumps(block) else actions.event_values[e, lane]
     count = add_place(0.0, start, 0, actions, lane)
     for interval in range(1, INTERVALS):
@@ -69,22 +73,32 @@ def add_place(theta, f, count, actions, lane):
 
 
 @kernel
-def list_places_of_row(row, at, block, stepper, tableau, h, lane):
-    """Store both ends of a step and the extremes of a row of the state in it; return the number of places."""
+def list_places_of_row(e, row, block, stepper, tableau, h, lane):
+    """Store both ends of a step and the extremes of a row of the state in it; return the number of places.
+
+    Values that are round-off are stored as 0. The start has the same round-off as the end of the last step, so that the
+    value there is 0 in both steps or in none.
+    """
     actions, y, y_new = block.loads.actions, stepper.y, stepper.y_new
+    values, events = actions.event_values, actions.shared.events
     start, end = float(y[row, lane]), float(y_new[row, lane])
-    level = float(actions.numbers[at, lane])
+    level = float(actions.numbers[events[EVENT_NUMBERS, e], lane])
+    largest = values[largest_row(e, events.shape[1]), lane]
+    before = without_round_off(start - level, ROUND_OFF, largest, y)
+    largest = max(largest, abs(start), abs(end))
+    values[largest_row(e, events.shape[1]), lane] = largest
     a, b, c, d = polynomial_of_row(tableau, y, y_new, constant_like(y, h), stepper.rates, row, lane)
     a, b, c, d = float(a), float(b), float(c), float(d)
-    count, low = add_place(0.0, start - level, 0, actions, lane), 0.0
+    count, low = add_place(0.0, before, 0, actions, lane), 0.0
     first, second = bends(b, 3.0 * c, 6.0 * d)
     for high in (first, second, 1.0):  # the derivative a + 2 b x + 3 c x^2 + 4 d x^3 is monotone between them
         extreme = zero_of_derivative(a, b, c, d, low, high)
         if low < extreme < high:
             f = start - level + extreme * (a + extreme * (b + extreme * (c + extreme * d)))
+            f = without_round_off(f, units_within_step(tableau), largest, y)
             count = add_place(extreme, f, count, actions, lane)
         low = high
-    return add_place(1.0, end - level, count, actions, lane)
+    return add_place(1.0, without_round_off(end - level, ROUND_OFF, largest, y), count, actions, lane)
 
 
 @kernel

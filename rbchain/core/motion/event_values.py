@@ -2,10 +2,11 @@
 
 import math
 
-from ...compiling.jit import kernel, routine
+from ...compiling.jit import choose, kernel, routine
 from ..control.callbacks import call, store_failed_call
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, epsilon
 from ..methods.dense_output import interpolate
+from ..methods.tableaus import is_rosenbrock
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import CALLS_ALLOWED, FAILED_FIRST_EVENT
 
@@ -19,15 +20,19 @@ EVENT_TERMINAL = 5  # 1 if it ends the motion
 EVENT_ROWS = 6
 
 # Rows of `BlockActions.event_values` (rows, lanes), for m events. First come the values at the start of a step (m), the
-# numbers of occurrences in it (m) and the values at its end (m). Then follow the fractions of the step at which events
+# numbers of occurrences in it (m), and the values at its end (m). The next rows are the largest numbers so far whose
+# difference is the value of the event (m). Then follow the fractions of the step at which events
 # occur (MAX_OCCURRENCES each), and the places of one event (fraction and value, MAX_PLACES).
 MAX_PLACES = 12
 MAX_OCCURRENCES = MAX_PLACES - 1
+# Round-off in units of the precision of the largest number: that of a row of the state after some steps, and that in a
+# step of a Rosenbrock method. There, the stages are much larger than the change in the step (largest found: 105).
+ROUND_OFF, ROUND_OFF_OF_STAGES = 8.0, 128.0
 
 
 def event_rows(count):
     """Return the number of rows of `BlockActions.event_values` for `count` events. Called in Python."""
-    return count * (3 + MAX_OCCURRENCES) + 2 * MAX_PLACES if count > 0 else 0
+    return count * (4 + MAX_OCCURRENCES) + 2 * MAX_PLACES if count > 0 else 0
 
 
 @kernel
@@ -43,15 +48,34 @@ def end_row(e, count):
 
 
 @kernel
+def largest_row(e, count):
+    """Return the row of the largest number so far, of the row of the state that event e observes and of its level."""
+    return 3 * count + e
+
+
+@kernel
 def occurrence_row(e, number, count):
     """Return the row of the fraction of a step at which event e occurs for the time `number`, counted from 0."""
-    return 3 * count + MAX_OCCURRENCES * e + number
+    return 4 * count + MAX_OCCURRENCES * e + number
 
 
 @kernel
 def place_row(number, count):
     """Return the row of the fraction of a step of a place; the value there is in the next row."""
-    return (3 + MAX_OCCURRENCES) * count + 2 * number
+    return (4 + MAX_OCCURRENCES) * count + 2 * number
+
+
+@kernel
+def without_round_off(f, units, largest, y):
+    """Return a difference f of numbers up to `largest` in the precision of y, or 0 if it is at most that many units.
+
+    The sign of round-off differs between methods and steps, so it must not decide whether a value passes its level.
+    """
+    return 0.0 if abs(f) <= units * epsilon(y) * largest else f
+
+
+# Return the units of round-off of the value of a row within a step.
+units_within_step = choose(is_rosenbrock, lambda tableau: ROUND_OFF_OF_STAGES, lambda tableau: ROUND_OFF)
 
 
 @kernel

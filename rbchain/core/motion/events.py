@@ -13,15 +13,20 @@ from ..tree.layout import CALLS_ALLOWED
 from .event_places import list_places
 from .event_values import (
     EVENT_DIRECTION,
+    EVENT_NUMBERS,
+    EVENT_ROW,
     EVENT_TERMINAL,
     MAX_OCCURRENCES,
+    ROUND_OFF,
     count_row,
     end_row,
     event_value,
     interpolate_state,
+    largest_row,
     occurrence_row,
     place_row,
     value_within_step,
+    without_round_off,
 )
 
 # Returned instead of the fraction of a step after which an event ends the motion:
@@ -39,9 +44,17 @@ def is_event_not_finite(theta):
 
 @kernel
 def store_event_values(block, y, t, lane):
-    """Store the values of all event functions at the start of a sample, at time t."""
-    for e in range(block.loads.actions.shared.events.shape[1]):
-        block.loads.actions.event_values[e, lane] = event_value(e, block, y, t, lane)
+    """Store the values of all events at the start of a sample, at time t, and their largest numbers."""
+    actions = block.loads.actions
+    values, events = actions.event_values, actions.shared.events
+    count = events.shape[1]
+    for e in range(count):
+        f, row = event_value(e, block, y, t, lane), events[EVENT_ROW, e]
+        if row >= 0:
+            largest = max(abs(float(y[row, lane])), abs(float(actions.numbers[events[EVENT_NUMBERS, e], lane])))
+            values[largest_row(e, count), lane] = largest
+            f = without_round_off(f, ROUND_OFF, largest, y)
+        values[e, lane] = f
 
 
 @routine
@@ -88,7 +101,8 @@ def record_event(e, block, stepper, tableau, records, theta, t, h, sample, lane)
 def find_occurrences(e, block, stepper, tableau, t, h, lane):
     """Locate the occurrences of event e in a step, store their fractions of the step in order, and return their number.
 
-    An event occurs where its value changes its sign between two successive places, in the direction of the event.
+    An event occurs where its value reaches or passes zero between two successive places, in the direction of the event.
+    It does not occur where a value leaves zero.
     """
     events, values = block.loads.actions.shared.events, block.loads.actions.event_values
     count, direction, found = events.shape[1], events[EVENT_DIRECTION, e], 0
