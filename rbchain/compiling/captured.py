@@ -1,6 +1,6 @@
 """Memory that compiled code must not take from outside: arrays in tuples, such as a block of `rbchain.compiled`.
 
-Numba compiles them as constants without a word. What the code writes to them is lost.
+Numba compiles them as constants without a warning. Values that the code writes to them are lost.
 """
 
 import types
@@ -12,7 +12,7 @@ from .origins import is_known
 
 WRITES_ARE_LOST = (
     "reads {!r} from outside, a tuple with writeable arrays, such as a block. Compiled code contains a copy as a "
-    "constant, so that what it writes there is lost; expected such a tuple as an argument of a driver. If the function "
+    "constant, so that its writes are lost; expected such a tuple as an argument of a driver. If the function "
     "only reads it, set array.flags.writeable = False for its arrays"
 )
 

@@ -1,7 +1,7 @@
-"""What a user's function depends on: its code, and everything that its names, its closure and its object refer to.
+"""Dependencies of a user's function: its code, and everything that its names, its closure and its object refer to.
 
 Numba compiles the values of globals into the code, and studies continue with stored results. Either would use old
-numbers if it ignored what a function reads. Equal functions have equal descriptions, in every process.
+numbers if it ignored the values that a function reads. Equal functions have equal descriptions, in every process.
 """
 
 import enum
@@ -52,7 +52,7 @@ class Described(NamedTuple):
 
 
 class Dependencies:
-    """Describes values, and keeps what cannot be described.
+    """Describes values, and lists the values that it cannot describe.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Dependencies:
         return _described("module", module.__name__, "", described)
 
     def _imported(self, kind, value):
-        """Describe what belongs to an installed package by its name, the package's version and the module's file."""
+        """Describe an object of an installed package by its name, the package's version and the module's file."""
         module = getattr(value, "__name__", "") if kind == "module" else value.__module__
         return _described(kind, name_of(value), version_of(str(module)))
 
@@ -213,7 +213,7 @@ class Dependencies:
         return _described("object", name, "", (("class", self.describe(cls, "class")), *self._parts(parts)))
 
     def _state(self, value, is_container):
-        """Return the attributes of an object, and what `pickle` would store."""
+        """Return the attributes of an object, and the values that `pickle` would store."""
         state = {}
         if not is_known(type(value).__module__):
             caches = {n for n, x in inspect.getmembers_static(type(value)) if type(x).__name__ == "cached_property"}

@@ -2,19 +2,61 @@
 
 Numba's dispatcher looks at the types of all arguments of a call, and Python at the shapes and values of the state. Both
 take longer than the dynamics of a few bodies. The code here does all of it in a few instructions. It reads the fields
-of NumPy's arrays (`PyArrayObject_fields` and `PyArray_Descr` in ndarraytypes.h) and calls a function of NumPy's C API.
-Both are part of NumPy's binary interface.
+of NumPy's arrays (`array_fields`).
 """
 
 import contextlib
 import ctypes
 
-import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.np.arrayobj import make_array, populate_array
+
+from .array_fields import (
+    ARE_KNOWN,
+    ARRAY_DATA,
+    ARRAY_DESCR,
+    ARRAY_FLAGS,
+    ARRAY_NDIM,
+    ARRAY_SHAPE,
+    ARRAY_TYPE,
+    C_ORDER,
+    DESCR_BYTE_ORDER,
+    DESCR_NUMBER,
+    NEW_ARRAY,
+    OBJECT_TYPE,
+    OPPOSITE_BYTE_ORDER,
+    READABLE,
+)
+
+#: Names of Numba that this module uses, as in `numba_internals`.
+NUMBA_NAMES = {
+    "numba.core.callconv.CPUCallConv": (
+        "call_function(self, builder, callee, resty, argtys, args, attrs)",
+        "get_function_type(self, restype, argtypes)",
+    ),
+    "numba.core.cgutils": (
+        *("get_null_value(ltype)", "get_or_insert_function(module, fnty, name)", "is_null(builder, val)", "true_bit"),
+    ),
+    "numba.core.cgutils._StructProxy": ("_getvalue(self)",),
+    "numba.core.codegen.JITCodeLibrary": ("add_ir_module(self, ir_module)", "get_pointer_to_function(self, name)"),
+    "numba.core.cpu.CPUContext": (
+        *("call_conv", "create_cpython_wrapper(self, library, fndesc, env, call_helper, release_gil)"),
+        *("create_module(self, name)", "get_argument_type(self, ty)", "get_constant(self, ty, val)"),
+        *("get_dummy_value(self)", "get_python_api(self, builder)"),
+    ),
+    "numba.core.funcdesc.PythonFunctionDescriptor": ("args", "argtypes", "llvm_func_name", "restype"),
+    "numba.core.pythonapi.PythonAPI": (
+        *("decref(self, obj)", "get_c_object(self, name)", "get_null_object(self)", "pyobj", "return_none(self)"),
+        *("tuple_getitem(self, tup, idx)", "voidptr"),
+    ),
+    "numba.np.arrayobj": (
+        "make_array(array_type)",
+        "populate_array(array, data, shape, strides, itemsize, meminfo, parent)",
+    ),
+}
 
 #: `first` of a driver's call whose single state has not been checked. A single state has no index, so that the driver
 #: computes it for the samples [UNCHECKED, UNCHECKED + 1) as for [0, 1).
@@ -23,19 +65,7 @@ UNCHECKED = -1
 OF_THE_MODEL = ("memory", "topology", "parameters", "variation", "wrenches")
 RESULT, FIRST, LAST = -3, -2, -1
 
-# Bytes from the start of an object to its fields.
-OBJECT_TYPE = 8
-ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_DESCR, ARRAY_FLAGS = 16, 24, 32, 56, 64
-DESCR_BYTE_ORDER, DESCR_NUMBER = 26, 28
-#: NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED.
-READABLE = 0x0001 | 0x0100
-#: NPY_OPPBYTE on the processors of `levels.LEVELS`, which are little-endian.
-OPPOSITE_BYTE_ORDER = ord(">")
-#: The index of PyArray_NewLikeArray in NumPy's table of functions, and its argument NPY_CORDER.
-NEW_LIKE_ARRAY, C_ORDER = 277, 0
-#: The names by which machine code refers to the type of arrays and to that function.
-ARRAY_TYPE, NEW_ARRAY = "rbchain_numpy_ndarray", "rbchain_numpy_new_like_array"
-#: What the name of the function that Python calls starts with.
+#: Prefix of the name of the function that Python calls.
 PREFIX = "direct."
 METH_FASTCALL = 0x0080
 
@@ -54,46 +84,6 @@ class _MethodDefinition(ctypes.Structure):
 _new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
     ("PyCFunction_NewEx", ctypes.pythonapi)
 )
-_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
-
-
-def _address_of_new_like_array():
-    """Return the address of PyArray_NewLikeArray, as C programs find it."""
-    core = np._core if hasattr(np, "_core") else np.core  # noqa: SLF001 - the place that NumPy's header files name
-    table = _capsule_pointer(core._multiarray_umath._ARRAY_API, None)  # noqa: SLF001
-    return ctypes.c_void_p.from_address(table + NEW_LIKE_ARRAY * ctypes.sizeof(ctypes.c_void_p)).value
-
-
-def _has_known_fields():
-    """Return whether the fields of an array are where this module reads them."""
-    array = np.zeros((2, 3))
-    address = id(array)
-
-    def field(kind, offset, start=address):
-        return kind.from_address(start + offset).value
-
-    pointer, integer = ctypes.c_void_p, ctypes.c_int
-    if array.__sizeof__() < ARRAY_FLAGS + 4 or field(pointer, OBJECT_TYPE) != id(np.ndarray):
-        return False
-    dtype = array.dtype
-    return (
-        field(pointer, ARRAY_DATA) == array.ctypes.data
-        and field(integer, ARRAY_NDIM) == 2
-        and (ctypes.c_ssize_t * 2).from_address(field(pointer, ARRAY_SHAPE))[:] == [2, 3]
-        and field(pointer, ARRAY_DESCR) == id(dtype)
-        and field(integer, ARRAY_FLAGS) == array.flags.num
-        and field(ctypes.c_char, DESCR_BYTE_ORDER, id(dtype)) == dtype.byteorder.encode()
-        and field(integer, DESCR_NUMBER, id(dtype)) == dtype.num
-    )
-
-
-#: Whether direct calls work with this Python and NumPy. If the fields differ, all calls are checked in Python.
-ARE_POSSIBLE = _has_known_fields()
-if ARE_POSSIBLE:
-    llvm.add_symbol(ARRAY_TYPE, id(np.ndarray))
-    llvm.add_symbol(NEW_ARRAY, _address_of_new_like_array())
 
 
 def _is_direct(described):
@@ -112,8 +102,8 @@ class _DirectCall:
     function returns the result. It returns None if an argument is not an array of the right type, or if the driver has
     not computed the state. It keeps the global interpreter lock, so that no two calls use the same memory at a time.
 
-    `self` is a tuple: the driver's arguments, where those of the model are needed, then an array like the result with
-    one axis, and one with the axes of the result.
+    `self` is a tuple. It starts with the driver's arguments, and the function reads only the arguments of the model.
+    Then follow two arrays with the size of the result: one with a single axis, and one with the axes of the result.
     """
 
     def __init__(self, context, module, described):
@@ -200,7 +190,7 @@ class _DirectCall:
         shape = [builder.load(builder.gep(first, [number(axis)])) for axis in range(kind.ndim)]
         itemsize = kind.dtype.bitwidth // 8
         strides = [number(itemsize)]
-        for extent in shape[:0:-1]:  # those of NumPy are undefined for axes with one entry
+        for extent in shape[:0:-1]:  # NumPy's strides are undefined for axes with one entry
             strides.insert(0, builder.mul(strides[0], extent))
         data = self._field(obj if owner is None else owner, ARRAY_DATA, array.data.type)
         populate_array(array, data, shape, strides, itemsize, None, obj)
@@ -226,7 +216,7 @@ def writing_direct_calls(target_context):
 
     def write_both(library, described, *arguments, **settings):
         write_wrapper(library, described, *arguments, **settings)
-        if ARE_POSSIBLE and _is_direct(described):
+        if ARE_KNOWN and _is_direct(described):
             module = target_context.create_module("direct_call")
             _DirectCall(target_context, module, described).write()
             library.add_ir_module(module)
@@ -241,9 +231,9 @@ def writing_direct_calls(target_context):
 def direct_call(compiled, arguments, shape):
     """Return the function of Python for direct calls of a compiled driver, or None if it has none.
 
-    `arguments` are the driver's, of which those of the model are kept. `shape` is that of the result.
+    The function keeps the arguments of the model among the driver's `arguments`. `shape` is the shape of the result.
     """
-    address = ARE_POSSIBLE and compiled.library.get_pointer_to_function(PREFIX + compiled.fndesc.llvm_func_name)
+    address = ARE_KNOWN and compiled.library.get_pointer_to_function(PREFIX + compiled.fndesc.llvm_func_name)
     if not address:
         return None
     template = np.empty(shape)

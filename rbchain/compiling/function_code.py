@@ -1,4 +1,4 @@
-"""What the code of a function reads: globals, attributes and modules."""
+"""Names that the code of a function reads: globals, attributes and modules."""
 
 import contextlib
 import dis

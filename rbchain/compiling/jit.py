@@ -1,4 +1,4 @@
-"""The kinds of compiled function, and the only place where Numba's options stand."""
+"""The kinds of compiled functions (kernels, routines and drivers) with all options of Numba."""
 
 import contextlib
 import functools
@@ -31,9 +31,9 @@ if not PLAIN_NUMBA:
 
 
 def overload(function, **options):
-    """Declare what a function is in compiled code, as `numba.extending.overload` does.
+    """Declare the compiled code of a function, as `numba.extending.overload` does.
 
-    For functions of which compiled code is not one of two other functions (`choose`), but an instruction for packs, a
+    For functions that are not a choice between two compiled functions (`choose`), but an instruction for SIMD values, a
     constant of the type, or a call by address.
     """
     return numba_overload(function, jit_options=KERNEL | options)
@@ -48,10 +48,10 @@ def plain_or_compiled(function):
 
 
 def choose(condition, if_true, if_false):
-    """Return a function that does what `if_true` or `if_false` does, as `condition` says of its arguments.
+    """Return a function that calls `if_true` if `condition` is true for its arguments, else `if_false`.
 
-    Compiled code makes the choice by the arguments' types, when it is compiled, so that it contains only the one that
-    is chosen. Hence `condition` is called with values or with their Numba types.
+    Compiled code makes the choice by the arguments' types, when it is compiled, so that it contains only the chosen
+    function. Hence `condition` is called with values or with their Numba types.
     """
 
     def chosen(*arguments):
@@ -80,7 +80,7 @@ def choose(condition, if_true, if_false):
 
 
 def is_given(value, *fields):
-    """Whether a field, `value.a.b` for the fields "a" and "b", is not None: of NamedTuples, or of their Numba types."""
+    """Return whether a field of a NamedTuple, or of its Numba type, is not None: `value.a.b` for fields "a", "b"."""
     for field in fields:
         is_type = isinstance(value, types.Type)
         value = value.types[value.fields.index(field)] if is_type else getattr(value, field)
@@ -88,7 +88,7 @@ def is_given(value, *fields):
 
 
 def _without_entries(function, options):
-    """Compile what only compiled code calls."""
+    """Compile a function that only compiled code calls."""
     compiled = numba.njit(**options, **OPTIONS)(function)
     if not (numba.config.DISABLE_JIT or PLAIN_NUMBA):
         compiled.__class__ = KernelDispatcher
@@ -101,7 +101,7 @@ def kernel(function):
 
 
 def routine(function):
-    """Compile a sweep that its caller calls: what is inlined is optimised again at every level above it."""
+    """Compile a sweep that its caller calls: an inlined sweep would be optimised again at every level above it."""
     return _without_entries(function, ROUTINE)
 
 
@@ -110,7 +110,7 @@ before_plain_call: Callable | None = None
 
 
 def driver(function):
-    """Compile what Python calls: cached on disk, and free of the global interpreter lock while it runs."""
+    """Compile a function that Python calls: cached on disk, and free of the global interpreter lock while it runs."""
     if numba.config.DISABLE_JIT:
         return _plain_driver(function)
     dispatcher = numba.njit(**DRIVER, **OPTIONS)(function)

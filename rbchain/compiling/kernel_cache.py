@@ -2,7 +2,7 @@
 
 A driver calls about a hundred kernels, directly or not, and other drivers and signatures need most of them too. A file
 holds one kernel for one signature as LLVM bitcode, into which the kernels that it calls are inlined. The files are in
-the user's cache, beside those of the drivers.
+the user's cache, beside the files of the drivers.
 """
 
 import contextlib
@@ -16,6 +16,11 @@ from numba.core.caching import CompileResultCacheImpl
 from . import machine_code
 from .function_code import describe_code
 
+#: Names of Numba that this module uses, as in `numba_internals`.
+NUMBA_NAMES = {
+    "numba.core.caching.CompileResultCacheImpl": ("__init__(self, py_func)", "locator"),
+    "numba.core.caching._CacheLocator": ("get_cache_path(self)",),
+}
 #: The key does not cover the sources of kernels in other packages, so these are not kept.
 PACKAGES = ("rbchain.core.", "rbchain.drivers.")
 
@@ -67,7 +72,7 @@ class KernelFile:
             content = machine_code.unpacked(self._key, self.path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except Exception as error:  # also what unpickling makes of a file that another program has written
+        except Exception as error:  # unpickling a file that another program has written can raise any error
             is_known = isinstance(error, machine_code.UnusableFile)
             self.report(error if is_known else f"cannot be loaded ({error!r})")
             return None

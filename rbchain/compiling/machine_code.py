@@ -1,4 +1,4 @@
-"""Files of machine code: what identifies them, where they are, and how they are checked before they are executed."""
+"""Files of machine code: their keys, their folders, and their checks before execution."""
 
 import contextlib
 import hashlib
@@ -132,7 +132,7 @@ def mark_used(file):
 
 
 def remove_unused(folder):
-    """Delete the files of machine code that no process has used for a long time, such as those of earlier versions."""
+    """Delete the files of machine code that no process has used for a long time, such as files of earlier versions."""
     oldest = time.time() - LONGEST_UNUSED
     for file in [*folder.glob(f"*{SUFFIX}*"), *folder.glob(f"*{KERNEL_SUFFIX}*")]:
         with contextlib.suppress(OSError):  # also if another process deletes it first

@@ -1,8 +1,8 @@
 """Drivers of forces between bodies, which copy states into lanes and results out, as in `dynamics`.
 
 `springs` and `bushings` are the arrays of integers of `core.forces.between_bodies`, with a column for each force.
-`numbers` (samples, m) holds the numbers of each sample, or (1, m) those of all samples. "Scratch" in a docstring is the
-number of the block's rows behind the result.
+`numbers` is (samples, m), or (1, m) if all samples have the same numbers. "Scratch" in a docstring is the number of the
+block's rows behind the result.
 """
 
 from ..compiling.jit import driver, kernel
@@ -30,9 +30,9 @@ def pack_numbers(numbers, first, block):
 def wrenches_between_bodies(
     memory, topology, parameters, variation, springs, bushings, numbers, q, qd, wrenches, first, last
 ):
-    """Compute the wrenches of all forces between bodies on each body, (bodies, 6): force, then moment, world axes.
+    """Compute the sum of all forces between bodies on each body, `wrenches` (bodies, 6).
 
-    Scratch: 6 (n + 1) + m.
+    A row is the force, N, then the moment about the origin of the body, N m, in world axes. Scratch: 6 (n + 1) + m.
     """
     if not can_compute(topology, first, (q, qd)):
         return False
@@ -62,7 +62,7 @@ def wrenches_between_bodies(
 
 @driver
 def elastic_energy(memory, topology, parameters, variation, springs, bushings, numbers, q, qd, energy, first, last):
-    """Compute the elastic energy of all forces between bodies, (1). Scratch: m."""
+    """Compute the elastic energy of all forces between bodies, `energy` (1), J. Scratch: m."""
     if not can_compute(topology, first, (q, qd)):
         return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
@@ -83,9 +83,9 @@ def elastic_energy(memory, topology, parameters, variation, springs, bushings, n
 def derivatives_between_bodies(
     memory, topology, parameters, variation, springs, bushings, numbers, q, qd, result, first, last
 ):
-    """Compute the derivatives of the joint forces of all forces between bodies by q and qd, (2, n, n).
+    """Compute the derivatives of the joint forces of all forces between bodies by q and qd, `result` (2, n, n).
 
-    Scratch: m.
+    Row i of a matrix is the force of dof i, in N or N m per rad, m, rad/s or m/s. Scratch: m.
     """
     if not can_compute(topology, first, (q, qd)):
         return False

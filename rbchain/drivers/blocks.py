@@ -1,7 +1,7 @@
-"""Memory of a block: how drivers copy the states of a block's samples into lanes, and the results out of them.
+"""Memory of a block: copies of the states of a block's samples into lanes, and of the results out of them.
 
-The numbers of a batch are arrays (samples, m), which drivers compute in lanes. Those of a single sample are arrays
-(m,), which drivers compute as scalars.
+The numbers of a batch are arrays (samples, m), which drivers compute in lanes. The numbers of a single sample are
+arrays (m,), which drivers compute as scalars.
 """
 
 from ..compiling.jit import choose, kernel, routine
@@ -39,7 +39,7 @@ from ..core.tree.layout import (
 def memory_size(topology, rows, width, itemsize, constraints=0):
     """Return how many numbers `block_for` needs for `width` lanes, for any driver.
 
-    `constraints` is the number of constraints, `rows` that of the driver's rows.
+    `constraints` is the number of constraints, `rows` the number of the driver's rows.
     """
     n, contribution_rows, max_nq = (
         topology.shape[1],

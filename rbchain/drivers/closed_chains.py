@@ -1,7 +1,8 @@
 """Drivers of closed chains, which copy states into lanes and results out, as in `dynamics`.
 
-`tables` are the ConstraintTables of the mechanism, m is the number of rows of all constraints and added inertias. The
-other arguments are those of `dynamics`.
+`tables` are the ConstraintTables of the mechanism, m is the number of rows of all constraints. The rows of added
+inertias follow them and are not part of the results. `constraint_residual` and `constraint_jacobian` expect tables
+without added inertias. The other arguments are as in `dynamics`.
 """
 
 from ..compiling.jit import driver, kernel, plain_or_compiled
@@ -38,7 +39,7 @@ NEARLY_AT_REST = 0.4
 
 @kernel
 def constraints_of(block, tables, results):
-    """Create the Constraints in the rows of a block, after those of the results; each factorisation decides ranks."""
+    """Create the Constraints in the rows of a block, after `results` rows; each factorisation decides ranks."""
     constraints = constraints_in(block.rows, results, tables, block.qd.shape[0])
     for lane in range(constraints.flags.shape[1]):
         constraints.flags[FLAG_DECIDES, lane] = constant_like(block.q, 1.0)
@@ -55,7 +56,7 @@ def memory_rows(tables):
 def pack_and_compute(block, constraints, variation, states, start, last, k):
     """Copy the samples from `start` on into the lanes of a block, and compute their accelerations and multipliers.
 
-    `states` are q, qd, tau and wrenches.
+    `states` are q, qd, tau and wrenches, as in `dynamics`.
     """
     q, qd, tau, wrenches = states
     set_sample_parameters(block, block.model.parameters, variation, start, k, k)
@@ -70,7 +71,7 @@ def pack_and_compute(block, constraints, variation, states, start, last, k):
 
 @driver
 def forward_dynamics(memory, topology, parameters, variation, tables, q, qd, tau, wrenches, qdd, first, last):
-    """Compute joint accelerations `qdd` (n) of a closed chain from joint forces."""
+    """Compute joint accelerations `qdd` (n) of a closed chain from joint forces; NaN for a sample that is singular."""
     if not can_compute(topology, first, (q, qd, tau)):
         return False
     k = all_lanes(q)
@@ -92,7 +93,7 @@ def scratch_of_derivatives(m, n):
 
 @driver
 def forward_dynamics_derivatives(memory, topology, parameters, variation, tables, q, qd, tau, result, first, last):
-    """Compute the derivatives of the accelerations of a closed chain with respect to q, qd and tau, (3, n, n).
+    """Compute the derivatives of a closed chain's accelerations with respect to q, qd and tau, `result` (3, n, n).
 
     Scratch: `scratch_of_derivatives`.
     """
@@ -134,7 +135,10 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, tables
 
 @driver
 def constraint_forces(memory, topology, parameters, variation, tables, q, qd, tau, wrenches, multipliers, first, last):
-    """Compute the multipliers of all constraints; those of dependent rows have the minimum norm."""
+    """Compute the `multipliers` (m) of all constraints, N and N m, which act on body b.
+
+    The multipliers of dependent rows have the minimum norm.
+    """
     if not can_compute(topology, first, (q, qd, tau)):
         return False
     m, k = tables.sizes[CONSTRAINT_ROWS], all_lanes(q)
@@ -162,7 +166,7 @@ def store_in_order(constraints, column, found, k):
 
 @driver
 def constraint_residual(memory, topology, parameters, variation, tables, q, qd, residuals, first, last):
-    """Compute the residuals of all rows and their rates, `residuals` (2, m)."""
+    """Compute the residuals of all rows, m or rad, and their rates, m/s or rad/s: `residuals` (2, m)."""
     if not can_compute(topology, first, (q, qd)):
         return False
     m, k = tables.envelope.shape[1], all_lanes(q)
@@ -181,7 +185,10 @@ def constraint_residual(memory, topology, parameters, variation, tables, q, qd, 
 
 @driver
 def constraint_jacobian(memory, topology, parameters, variation, tables, q, J, first, last):
-    """Compute the Jacobian `J` (m, n) of the residuals with respect to a change of q along the tangent space."""
+    """Compute the Jacobian `J` (m, n) of the residuals with respect to a change of q along the tangent space.
+
+    The columns of free and spherical joints refer to their velocities, in body axes.
+    """
     if not can_compute(topology, first, (q,)):
         return False
     n, m, width, k = topology.shape[1], tables.envelope.shape[1], lane_width(q), all_lanes(q)
@@ -206,7 +213,7 @@ def constraint_jacobian(memory, topology, parameters, variation, tables, q, J, f
 def constraint_wrenches(memory, topology, parameters, variation, tables, q, qd, tau, wrenches, forces, first, last):
     """Compute the forces of all constraints: `forces` (6 bodies + n), wrenches on bodies, then joint forces.
 
-    A wrench is a force, then a moment about the body's origin, in world axes.
+    A wrench is a force, N, then a moment about the body's origin, N m, in world axes. Joint forces are in N m and N.
     """
     if not can_compute(topology, first, (q, qd, tau)):
         return False

@@ -1,6 +1,7 @@
 """Drivers of derivatives and regressors, which copy states into lanes and results out, as in `dynamics`.
 
-"Scratch" in a docstring is the number of the block's rows behind the result.
+The inertial parameters of a body are its mass, kg, its first moment (3), kg m, and its inertia about its origin (xx,
+xy, xz, yy, yz, zz), kg m^2, in body axes. "Scratch" in a docstring is the number of the block's rows behind the result.
 """
 
 from ..compiling.jit import driver
@@ -13,9 +14,10 @@ from .single_states import can_compute
 
 @driver
 def inverse_dynamics_derivatives(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
-    """Compute the derivatives of the joint forces with respect to q, qd and qdd, (3, n, n).
+    """Compute the derivatives of the joint forces with respect to q, qd and qdd, `result` (3, n, n).
 
-    Scratch: DERIVATIVE_ROWS n.
+    Row i of a matrix is the force of dof i. Derivatives with respect to q of free and spherical joints are along their
+    velocities, in body axes. Scratch: DERIVATIVE_ROWS n.
     """
     if not can_compute(topology, first, (q, qd, qdd)):
         return False
@@ -45,9 +47,10 @@ def inverse_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
 
 @driver
 def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd, tau, result, first, last):
-    """Compute the derivatives of the accelerations with respect to q, qd and tau, (3, n, n).
+    """Compute the derivatives of the accelerations with respect to q, qd and tau, `result` (3, n, n).
 
-    Scratch: 3 n n + DERIVATIVE_ROWS n + COLUMNS_TOGETHER (n + 1) COLUMN_ROWS.
+    Row i of a matrix is the acceleration of dof i. Derivatives with respect to q of free and spherical joints are
+    along their velocities, in body axes. Scratch: 3 n n + DERIVATIVE_ROWS n + COLUMNS_TOGETHER (n + 1) COLUMN_ROWS.
     """
     if not can_compute(topology, first, (q, qd, tau)):
         return False
@@ -86,7 +89,7 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
 
 @driver
 def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
-    """Compute the derivatives of the joint forces with respect to the inertial parameters, (n, bodies, 10)."""
+    """Compute the derivatives of the joint forces by the inertial parameters, `result` (n, bodies, 10)."""
     if not can_compute(topology, first, (q, qd, qdd)):
         return False
     n, bodies, width, k = topology.shape[1], body_count(topology), lane_width(q), all_lanes(q)
@@ -104,7 +107,7 @@ def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, q
 
 @driver
 def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, result, first, last):
-    """Compute the derivatives of the kinetic energy with respect to the inertial parameters, (bodies, 10)."""
+    """Compute the derivatives of the kinetic energy by the inertial parameters, `result` (bodies, 10)."""
     if not can_compute(topology, first, (q, qd)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
@@ -121,7 +124,7 @@ def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, res
 
 @driver
 def potential_energy_regressor(memory, topology, parameters, variation, q, result, first, last):
-    """Compute the derivatives of the potential energy with respect to the inertial parameters, (bodies, 10)."""
+    """Compute the derivatives of the potential energy by the inertial parameters, `result` (bodies, 10)."""
     if not can_compute(topology, first, (q,)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)

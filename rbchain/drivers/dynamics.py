@@ -1,15 +1,24 @@
 """Drivers of the dynamics, which copy the states of each block into lanes, call a kernel and copy the results out.
 
-All drivers except those of trajectories have these arguments in common; n is the number of degrees of freedom:
+All drivers of single instants have these arguments in common. n is the number of degrees of freedom (dofs):
 
 * `memory`: array of `blocks.memory_size` numbers, which no other call uses at the same time.
 * `topology`: (TOPOLOGY_ROWS, n).
 * `parameters` and `variation`: (n + 1, PARAM_COLUMNS) and None or, if samples differ, (n + 1, PARAM_COLUMNS, 1) and a
   Variation.
-* The numbers of the samples, inputs before outputs: (samples, m) of a batch, (m,) of a single sample. Shapes in the
-  docstrings are those of one sample. `wrenches` (n, 6) may be empty.
+* The numbers of the samples, inputs before outputs: (samples, m) of a batch, (m,) of a single sample. A docstring gives
+  the shape for one sample, without the axis of the samples, and an array of several axes is flattened to m numbers.
 * `first` and `last`: the driver computes the samples [first, last). `first` is a multiple of the lane width, because a
   Variation is stored in blocks.
+
+These inputs have the same meaning in all drivers:
+
+* `q` (nq): positions of the joints, rad and m, and unit quaternions (x, y, z, w).
+* `qd` (n), `qdd` (n): velocities, rad/s and m/s, and accelerations, rad/s^2 and m/s^2.
+* `tau` (n): joint forces, N m for rotations and N for translations. Velocities, accelerations and forces of free and
+  spherical joints are in body axes.
+* `wrenches` (n, 6): for each dof the force, N, then the moment about its joint origin, N m, on its body, in world axes.
+  The array may be empty.
 
 They return whether they have computed the samples. A driver computes nothing if `first` is UNCHECKED, and the state has
 a wrong size or a quaternion that is not of norm 1 (`single_states`).
@@ -66,7 +75,10 @@ def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrench
 def hybrid_dynamics(
     memory, topology, parameters, variation, q, qd, tau, qdd, prescribed, wrenches, result, first, last
 ):
-    """Compute accelerations and joint forces, (2, n): `qdd` is given where `prescribed` (n) is 1, else `tau`."""
+    """Compute accelerations and joint forces, `result` (2, n).
+
+    `qdd` is given where `prescribed` (n) is 1, else `tau`.
+    """
     if not can_compute(topology, first, (q, qd, tau, qdd, prescribed)):
         return False
     n, k = topology.shape[1], all_lanes(q)
@@ -91,7 +103,10 @@ def hybrid_dynamics(
 
 @driver
 def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches, residuals, first, last):
-    """Compute the unbalanced moment and force of each dof, `residuals` (n, 6), as a check of forward dynamics."""
+    """Compute the unbalanced moment and force of each dof, `residuals` (n, 6), as a check of forward dynamics.
+
+    A row is the moment about the joint origin, N m, then the force, N, in world axes.
+    """
     if not can_compute(topology, first, (q, qd, tau)):
         return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
@@ -110,7 +125,10 @@ def force_balance(memory, topology, parameters, variation, q, qd, tau, wrenches,
 
 @driver
 def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenches, reactions, first, last):
-    """Compute the force and moment that each joint transmits to its body, `reactions` (bodies, 6)."""
+    """Compute the force and moment that each joint transmits to its body, `reactions` (bodies, 6).
+
+    A row is the force, N, then the moment about the origin of the body, N m, in body axes.
+    """
     if not can_compute(topology, first, (q, qd, qdd)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
@@ -129,7 +147,7 @@ def joint_reactions(memory, topology, parameters, variation, q, qd, qdd, wrenche
 
 @driver
 def passive_forces(memory, topology, parameters, variation, q, qd, forces, first, last):
-    """Compute the passive joint forces and the drag of still water on the joints, `forces` (n)."""
+    """Compute the passive joint forces and the drag of still water on the joints, `forces` (n), N m and N."""
     if not can_compute(topology, first, (q, qd)):
         return False
     block, k = block_for(memory, topology, parameters, None, 0, q), all_lanes(q)

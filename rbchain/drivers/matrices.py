@@ -1,7 +1,8 @@
 """Drivers of the mass matrix and of other matrices, which copy states into lanes and results out, as in `dynamics`.
 
-Each result is (n, n) for a sample unless its docstring gives another shape. The rows of the block hold the result, then
-scratch for the kernel. "Scratch" in a docstring is the number of its rows.
+Each result is (n, n) for a sample unless its docstring gives another shape. Its entries refer to the velocities of the
+dofs, which are in body axes for free and spherical joints. The rows of the block hold the result, then scratch for the
+kernel. "Scratch" in a docstring is the number of its rows.
 """
 
 from ..compiling.jit import driver
@@ -16,7 +17,7 @@ from .single_states import can_compute
 
 @driver
 def mass_matrix(memory, topology, parameters, variation, q, result, first, last):
-    """Compute the mass matrix. Scratch: RIGID_ROWS n."""
+    """Compute the mass matrix, kg m^2, kg m and kg. Scratch: RIGID_ROWS n."""
     if not can_compute(topology, first, (q,)):
         return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
@@ -58,7 +59,7 @@ def mass_matrix_inverse(memory, topology, parameters, variation, q, result, firs
 
 @driver
 def coriolis_matrix(memory, topology, parameters, variation, q, qd, result, first, last):
-    """Compute the Coriolis matrix. Scratch: CORIOLIS_ROWS n."""
+    """Compute the Coriolis matrix, whose product with qd is in N m and N. Scratch: CORIOLIS_ROWS n."""
     if not can_compute(topology, first, (q, qd)):
         return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
@@ -75,7 +76,10 @@ def coriolis_matrix(memory, topology, parameters, variation, q, qd, result, firs
 
 @driver
 def christoffel_symbols(memory, topology, parameters, variation, q, result, first, last):
-    """Compute the Christoffel symbols (n, n, n). Scratch: n n + CORIOLIS_ROWS n."""
+    """Compute the Christoffel symbols (n, n, n), whose sum over the last axis times qd is the Coriolis matrix.
+
+    Scratch: n n + CORIOLIS_ROWS n.
+    """
     if not can_compute(topology, first, (q,)):
         return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
@@ -94,7 +98,10 @@ def christoffel_symbols(memory, topology, parameters, variation, q, result, firs
 
 @driver
 def centroidal_momentum_matrix(memory, topology, parameters, variation, q, result, first, last):
-    """Compute the centroidal momentum matrix (6, n). Scratch: RIGID_ROWS n."""
+    """Compute the centroidal momentum matrix (6, n): rows of momentum, then of angular momentum, in world axes.
+
+    Scratch: RIGID_ROWS n.
+    """
     if not can_compute(topology, first, (q,)):
         return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)

@@ -15,7 +15,11 @@ POSE_NUMBERS = 12  # of a position (3) and a rotation (9)
 
 @driver
 def body_poses(memory, topology, parameters, variation, q, poses, first, last):
-    """Compute the poses of the bodies, `poses` (bodies, 12): position, then rotation."""
+    """Compute the poses of the bodies, `poses` (bodies, 12).
+
+    A row is the position of the body's origin in world axes (3), m, then the matrix of the rotation from body axes to
+    world axes (9), row by row.
+    """
     if not can_compute(topology, first, (q,)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
@@ -31,7 +35,10 @@ def body_poses(memory, topology, parameters, variation, q, poses, first, last):
 
 @driver
 def body_velocities(memory, topology, parameters, variation, q, qd, velocities, first, last):
-    """Compute the velocities of the bodies, (bodies, 6), linear before angular."""
+    """Compute the velocities of the bodies, `velocities` (bodies, 6), in world axes.
+
+    A row is the velocity of the body's origin (3), m/s, then the angular velocity (3), rad/s.
+    """
     if not can_compute(topology, first, (q, qd)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
@@ -48,7 +55,7 @@ def body_velocities(memory, topology, parameters, variation, q, qd, velocities, 
 
 @driver
 def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, accelerations, first, last):
-    """Compute the time derivatives of the velocities of the bodies, (bodies, 6), linear before angular."""
+    """Compute the time derivatives of the velocities of the bodies, `accelerations` (bodies, 6), m/s^2 and rad/s^2."""
     if not can_compute(topology, first, (q, qd, qdd)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
@@ -67,7 +74,10 @@ def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, acce
 
 @driver
 def jacobian(memory, topology, parameters, variation, point, q, J, first, last):
-    """Compute the Jacobian `J` (6, n) of a point; `point` is an array (dof, observer, x, y, z), see `Point`."""
+    """Compute the Jacobian `J` (6, n) of a point: rows of velocity, then of angular velocity, in world axes.
+
+    `point` is an array (dof, observer, x, y, z), with x, y and z in body axes, m: see `core.algorithms.jacobians`.
+    """
     if not can_compute(topology, first, (q,)):
         return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)
@@ -115,7 +125,10 @@ def energy(memory, topology, parameters, variation, q, qd, kinetic_potential, fi
 
 @driver
 def momentum(memory, topology, parameters, variation, q, qd, result, first, last):
-    """Compute momentum (3), angular momentum about the centre of mass (3) and the centre of mass (3), world axes."""
+    """Compute momentum (3), angular momentum about the centre of mass (3) and the centre of mass (3): `result` (9).
+
+    World axes; kg m/s, kg m^2/s and m.
+    """
     if not can_compute(topology, first, (q, qd)):
         return False
     block, k = block_for(memory, topology, parameters, None, momentum_kernels.MOMENTUM_ROWS, q), all_lanes(q)

@@ -40,7 +40,7 @@ _work = choose(lambda work, b: is_given(work), lambda work, b: (work[0][b], work
 
 @kernel
 def memory_of_block(memory, b):
-    """Return the memory of block b as `trajectory_memory` does, from that of all blocks."""
+    """Return the memory of block b as `trajectory_memory` does, from the memory of all blocks."""
     numbers, stepper, clock, tally, actions, work = memory
     of_actions, event_values, call_arguments, integers, failed_calls, modes, _, samplers = actions
     return (
@@ -102,7 +102,7 @@ def paused_fixed_steps(
 ):
     """Integrate the samples [first, last) with a fixed step until they have ended or wait for Python.
 
-    `memory` is that of all blocks, `progress` a Progress. The other arguments are as for `fixed_steps`.
+    `memory` is from `memory_of_blocks`, `progress` a Progress. The other arguments are as for `fixed_steps`.
     """
     width = lane_width(start.q)
     tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])

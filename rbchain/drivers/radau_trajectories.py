@@ -14,7 +14,7 @@ from .trajectories import linearised_rate_in, linearised_rate_memory, memory_for
 
 
 def radau_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False):
-    """Allocate the memory for one call of `radau_steps`: that of the other drivers, and of a RadauStep."""
+    """Allocate the memory for one call of `radau_steps`: as for the other drivers, and of a RadauStep."""
     n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
     rows = PAIRS * 4 * n * n + 6 * n + 2 * state_size + (1 + 3 * STAGES) * state_size + ITERATION_ROWS
     return (
@@ -94,7 +94,7 @@ def radau_steps(
 ):
     """Integrate the samples [first, last) by a Radau method, each with its own adaptive step.
 
-    `memory` is that of `radau_memory`; the other arguments are as for `adaptive_steps`.
+    `memory` is from `radau_memory`; the other arguments are as for `adaptive_steps`.
     """
     tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
     block, stepper = radau_memory_for(memory, topology, tables, parameters, start.q, actions, shape)

@@ -69,7 +69,7 @@ def _serve(queue):
 
 
 class _Calls:
-    """Calls of a function in worker threads, of which the errors are raised in the thread that waits."""
+    """Runs a function in worker threads. The waiting thread raises their errors."""
 
     def __init__(self, function):
         self.function, self.is_stopped = function, False

@@ -1,4 +1,4 @@
-"""Drivers of `simulate`, which integrate each state of a batch to the last saved time, and the memory they need."""
+"""Drivers of `simulate`, which integrate each state of a batch to the last saved time, and their memory."""
 
 import math
 from typing import NamedTuple
@@ -59,7 +59,7 @@ from .blocks import block_for, choose_parameters, memory_size, water_of
 class Actions(NamedTuple):
     """Drives, wrenches and events over time of the samples in a call, and the arrays that record events.
 
-    `settings` are those of `core.tree.layout.BlockActions`; each block has a copy. `controller` holds the parameters of
+    `settings` are as in `core.tree.layout.BlockActions`; each block has a copy. `controller` holds the parameters of
     the controllers' model, with as many axes as the parameters of the mechanism. `max_coefficients` is the largest
     number of coefficients of a piece of a signal, `integrals` the number of integrals of control errors in the state.
     `modes` (1,) is the number of rows of dry friction, stops and contacts if the method computes their forces from
@@ -95,7 +95,7 @@ def trajectory_memory(topology, tables, state_size, stages, actions, width, dtyp
 
 
 def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False):
-    """Allocate the memory for one call of `rosenbrock_steps`: that of the other drivers, and of a LinearisedRate."""
+    """Allocate the memory for one call of `rosenbrock_steps`: as for the other drivers, and of a LinearisedRate."""
     n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
     return (
         trajectory_memory(topology, tables, state_size, stages, actions, width, dtype, has_work),
@@ -340,8 +340,8 @@ def fixed_steps(
     """Integrate the samples [first, last) with a fixed step.
 
     `tables` is a ConstraintTables or None, `settings` a FixedStepSettings, `start` a Start, `actions` an Actions or
-    None, `times` (m,) the saved times, s.
-    Writes `saved`, a Saved, and `outcome`, an Outcome. The other arguments are as in `dynamics`.
+    None, `times` (m,) the saved times, s. Writes `saved`, a Saved, and `outcome`, an Outcome. The other arguments are
+    as in `dynamics`.
     """
     tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
     block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
@@ -401,7 +401,7 @@ def rosenbrock_steps(
 ):
     """Integrate the samples [first, last) by a Rosenbrock method, each with its own adaptive step.
 
-    `memory` is that of `rosenbrock_memory`; the other arguments are as for `adaptive_steps`.
+    `memory` is from `rosenbrock_memory`; the other arguments are as for `adaptive_steps`.
     """
     tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
     block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, start.q, actions, shape)
@@ -426,9 +426,9 @@ recall_outputs = choose(has_samplers, copy_outputs, lambda block, outputs, row, 
 def actuator_forces(memory, topology, parameters, variation, tables, states, tau, actions, times, result, first, last):
     """Compute actuator forces and accelerations at states of trajectories, at the times (samples, times).
 
-    `states` is a Saved with arrays (samples * times, ...), `result` (samples * times, 2 n) the actuator forces, then
-    the accelerations. `first` and `last` count rows of these arrays, in which the times of one sample follow each
-    other.
+    `states` is a Saved with arrays (samples * times, ...), `tau` the constant joint forces, N m and N. `result`
+    (samples * times, 2 n) holds the actuator forces, N m and N, then the accelerations, rad/s^2 and m/s^2. `first` and
+    `last` count rows of these arrays, in which the times of one sample follow each other.
     """
     q, qd, integrals, _, outputs, _ = states
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[1], lane_width(q)

@@ -10,7 +10,7 @@ from numba.core import sigutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 from ...common.progress import progress
-from .. import direct_calls, machine_code
+from .. import array_fields, machine_code
 from ..dependencies import dependencies_of
 from .announcements import announcement
 
@@ -55,7 +55,7 @@ class MachineCodeCache(FunctionCache):
         self._driver = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
     def _key(self, sig, codegen):
-        determining = [machine_code.BUILD, machine_code.TARGET, self._driver, str(sig), direct_calls.ARE_POSSIBLE]
+        determining = [machine_code.BUILD, machine_code.TARGET, self._driver, str(sig), array_fields.ARE_KNOWN]
         if not self.is_installed:  # the user's own file and the values in its closure determine the code too
             determining += [self._impl.locator.get_source_stamp(), self._index_key(sig, codegen)[2], _fields(sig)]
             determining.append(dependencies_of(self._py_func))
