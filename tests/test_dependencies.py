@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import enum
 import functools
+import importlib
 import os
 import subprocess
 import sys
@@ -287,6 +288,87 @@ def test_functions_that_read_files_or_environment_variables_are_named(function, 
     dependencies = Dependencies()
     dependencies.describe(function)
     assert [text.rpartition(" ")[2] for text in dependencies.read] == [name]
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A function that writes package `helpers_of_tests` with a module `gains`, as if in a new process."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write(gain):
+        for name in [name for name in sys.modules if name.startswith("helpers_of_tests")]:
+            monkeypatch.delitem(sys.modules, name)
+        (tmp_path / "helpers_of_tests").mkdir(exist_ok=True)
+        (tmp_path / "helpers_of_tests" / "__init__.py").write_text(f"def top():\n    return {gain}\n")
+        (tmp_path / "helpers_of_tests" / "gains.py").write_text(f"def gain():\n    return {gain}\n")
+        importlib.invalidate_caches()
+
+    yield write
+    for name in [name for name in sys.modules if name.startswith("helpers_of_tests")]:
+        del sys.modules[name]
+
+
+def defined(text):
+    """Return the function f of a text."""
+    values = {"__name__": "functions_of_tests"}
+    exec(text, values)
+    return values["f"]
+
+
+GAINS = "helpers_of_tests.gains"
+IMPORTS = {
+    "import_module": f"import importlib\ndef f(t): return importlib.import_module({GAINS!r}).gain()",
+    "__import__": f"def f(t): return __import__({GAINS!r}).gains.gain()",
+    "modules": f"import sys, {GAINS}\ndel helpers_of_tests\ndef f(t): return sys.modules[{GAINS!r}].gain()",
+    "get": f"import sys, {GAINS}\ndel helpers_of_tests\ndef f(t): return sys.modules.get({GAINS!r}).gain()",
+    "another name": f"from importlib import import_module as load\ndef f(t): return load({GAINS!r}).gain()",
+    "a variable": f"import importlib\nNAME = {GAINS!r}\ndef f(t): return importlib.import_module(NAME).gain()",
+    "relative": "import importlib\ndef f(t): return importlib.import_module('.gains', 'helpers_of_tests').gain()",
+    "closure": "import importlib\ndef make(load): return lambda t: load('helpers_of_tests.gains').gain()\n"
+    "f = make(importlib.import_module)",
+    "outer package": f"def f(t):\n    import {GAINS}\n    return helpers_of_tests.top()",
+    "module of a package": "def f(t):\n    from helpers_of_tests import gains\n    return gains.gain()",
+}
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("text", IMPORTS.values(), ids=IMPORTS)
+def test_changes_of_modules_that_a_function_imports_by_name_are_noticed(package, text):
+    found = []
+    for gain in (1.0, 1.0, 2.0):
+        package(gain)
+        dependencies = Dependencies()
+        found.append(dependencies.describe(defined(text)).digest)
+        assert dependencies.imports == []
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("text", "name"),
+    {
+        "a text that is put together": (
+            "import importlib\ndef f(t): importlib.import_module('a' + t)",
+            "import_module",
+        ),
+        "an argument": ("import importlib\nn = 'os'\ndef f(n): importlib.import_module(n)", "import_module"),
+        "a module that is not loaded": ("import sys\ndef f(t): sys.modules['not_there'].gain()", "modules"),
+        "all modules": ("import sys\ndef f(t): return [*sys.modules]", "modules"),
+        "code in a text": ("def f(t): exec('import not_there')", "import in a text"),
+        "a default": ("import importlib\ndef f(t, load=importlib.import_module): load(t)", "import_module"),
+        "a partial function": (
+            "import functools, importlib\nf = functools.partial(importlib.import_module, 'a')",
+            "import_module",
+        ),
+        "within": ("def f(t):\n    from importlib import import_module\n    import_module(t)", "import_module"),
+        "a file": ("import runpy\ndef f(t): runpy.run_path('file.py')", "run_path"),
+    }.values(),
+)
+def test_functions_that_import_unknown_modules_are_named(text, name):
+    dependencies = Dependencies()
+    dependencies.describe(defined(text))
+    assert [text.rpartition(": ")[2] for text in dependencies.imports] == [name]
 
 
 def digests():

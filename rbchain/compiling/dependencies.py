@@ -4,6 +4,7 @@ Numba compiles the values of globals into the code, and studies continue with st
 numbers if it ignored the values that a function reads. Equal functions have equal descriptions, in every process.
 """
 
+import collections
 import enum
 import functools
 import hashlib
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .function_code import globals_read, imported_inside, names_in
+from .function_code import globals_read, imported_inside, importer_of, names_in
 from .origins import is_known, module_of, name_of, package_of, version_of
 
 SCALARS = (bool, int, float, complex, str, bytes, np.generic, type(None), type(Ellipsis), range)
@@ -24,6 +25,8 @@ OF_CLASSES = re.compile(
     "__(dict|weakref|doc|module|annotations|firstlineno|static_attributes|match_args|abstractmethods|signature)__"
     "|__(dataclass|pydantic|class_vars|private_attributes).*|_abc_impl|__(orig_bases|parameters|subclasshook|repr)__"
 )
+#: Variables of modules that Python adds.
+OF_MODULES = {*dir(types.ModuleType("")), "__builtins__"}
 #: Names by which code reaches all attributes of a module.
 ALL_ATTRIBUTES = {"getattr", "vars", "globals", "eval", "exec", "__dict__", "attrgetter"}
 #: Names by which code reads files or environment variables.
@@ -60,10 +63,12 @@ class Dependencies:
         Values whose changes would not be noticed, such as an open file, by where they were found.
     read : list of str
         Functions by which the described functions read files and environment variables.
+    imports : list of str
+        Functions by which the described functions import modules that cannot be determined from their code.
     """
 
     def __init__(self):
-        self.unknown, self.read = [], []
+        self.unknown, self.read, self.imports = [], [], []
         self._digests, self._active, self._kept, self._path = {}, {}, [], []
 
     def describe(self, value, name="", names=None):
@@ -86,6 +91,9 @@ class Dependencies:
         return found
 
     def _describe(self, value, names):
+        if importer := importer_of(value):  # not called by its name, so that its arguments are not known
+            self.imports.append(f"{'.'.join(filter(None, self._path))}: {importer}")
+            return _described("importer", importer, "")
         if isinstance(value, types.ModuleType):
             return self._module(value, names)
         compiled = getattr(value, "py_func", None) or getattr(value, "_pyfunc", None)
@@ -125,15 +133,19 @@ class Dependencies:
         names, attributes = globals_read(code), names_in(code)
         loads = {"load"} if any(globals_.get(name) is np for name in names) else set()  # np.load
         self.read += [f"{name_of(function)}: {name}" for name in sorted((READERS | loads) & attributes)]
-        chosen = names if not {"globals", "eval", "exec"} & names else set(globals_) - set(dir(types.ModuleType("")))
+        chosen = names if not {"globals", "eval", "exec"} & names else set(globals_) - OF_MODULES
+        closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        contents = {name: _content(cell) for name, cell in closure.items()}
+        imported, unresolved = imported_inside(code, collections.ChainMap(contents, globals_))
+        self.imports += [f"{name_of(function)}: {importer}" for importer in unresolved]
         parts = {
             "(code)": code,
             "(defaults)": function.__defaults__,
             "(keyword defaults)": function.__kwdefaults__,
-            **dict(zip(code.co_freevars, function.__closure__ or (), strict=True)),
-            **{name: globals_[name] for name in sorted(chosen) if name in globals_},
+            **{name: cell for name, cell in closure.items() if not importer_of(contents[name])},
+            **{name: globals_[name] for name in sorted(chosen) if name in globals_ and not importer_of(globals_[name])},
             **{f"(attribute) {name}": value for name, value in vars(function).items()},
-            **dict(imported_inside(code, globals_)),
+            **imported,
         }
         attributes = None if attributes & ALL_ATTRIBUTES else attributes
         described = [(name, self.describe(value, name, attributes)) for name, value in parts.items()]
@@ -263,6 +275,14 @@ def _contents(value):
     if isinstance(value, SCALARS):  # of a subclass
         return {"value": next(kind for kind in SCALARS if isinstance(value, kind)).__repr__(value)}
     return None
+
+
+def _content(cell):
+    """Return the content of a variable of an enclosing function; None if it has no value yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _slots(cls):

@@ -21,7 +21,7 @@ from ..simulate.trajectory import Trajectory
 from .analyse.linear_analysis import linear_analysis
 from .analyse.survivors import survivors_in
 from .describe.description import checked, read_description
-from .describe.identity import reads_from_outside
+from .describe.identity import changes_that_are_not_noticed
 from .plan.effects import effects_of
 from .plan.plan import Plan, plan_of
 from .run import executors
@@ -589,14 +589,8 @@ def run_into(
             store = Store.open(out, plan, study.effects) if exists else Store.create(out, plan, size, study.effects)
             log = Log(out)
             file = None if study.file is None else os.path.relpath(study.file, Path(out).resolve())
-            reads = [*dict.fromkeys(reads_from_outside(plan.as_json()))]
-            if reads:
-                warnings.warn(
-                    f"functions of the study read files or environment variables ({', '.join(reads[:5])}). If these "
-                    "change, rbchain does not notice it and continues with the results in the folder. Delete the "
-                    "folder then",
-                    stacklevel=3,
-                )
+            for sentence in changes_that_are_not_noticed(plan.as_json()):
+                warnings.warn(sentence, stacklevel=3)
             log.write(event="started", samples=plan.description.samples, file=file)
             if store.repaired:
                 log.write(event="repaired", files=[str(damage) for damage in store.repaired])

@@ -1,6 +1,7 @@
 """A study continues only with the user functions that gave the stored results, and all that these functions read."""
 
 import functools
+import importlib
 import os
 import subprocess
 import sys
@@ -52,6 +53,10 @@ def of_gain(t, q, qd, parameters, gain):
 
 def of_handle(t, q, qd, parameters):
     return -next(HANDLE) * q
+
+
+def of_import(t, q, qd, parameters):
+    return importlib.import_module("ma" + "th"[: q.size + 2]).cos(0.0) * q
 
 
 def of_environment(t, q, qd, parameters):
@@ -128,6 +133,9 @@ def test_a_function_whose_changes_would_not_be_noticed_is_refused_for_results_in
     reads = "functions of the study read files or environment variables .*of_environment: environ"
     with pytest.warns(UserWarning, match=reads):
         study_of(of_environment).run(tmp_path / "environment")
+    imports = "functions of the study import modules that rbchain cannot determine .*of_import: import_module"
+    with pytest.warns(UserWarning, match=imports):
+        study_of(of_import).run(tmp_path / "import")
 
 
 def digests():

@@ -13,6 +13,7 @@ MOST_PARTS = 40  # of a function or an object that a description names; a digest
 DEEPEST = 4  # level of the named parts
 LONGEST = 80  # text of a number
 READS = "reads from outside"
+IMPORTS = "imports by a name that is not in its code"
 
 
 def function_as_json(value: Any) -> dict[str, Any]:
@@ -33,7 +34,8 @@ def function_as_json(value: Any) -> dict[str, Any]:
             "can be pickled. Run the study without a folder, or create the object inside the function"
         )
     found = {"function": what, "sha256": described.digest} | _parts(described, DEEPEST)
-    return found | ({READS: sorted(set(dependencies.read))} if dependencies.read else {})
+    noted = {READS: dependencies.read, IMPORTS: dependencies.imports}
+    return found | {key: sorted(set(names)) for key, names in noted.items() if names}
 
 
 def _parts(described: Described, depth: int) -> dict[str, Any]:
@@ -50,14 +52,30 @@ def _brief(described: Described, depth: int) -> Any:
     return {"sha256": described.digest} | _parts(described, depth)
 
 
-def reads_from_outside(document: Any) -> Iterator[str]:
-    """Yield how the functions in the description of a study read files or environment variables."""
+def changes_that_are_not_noticed(document: Any) -> list[str]:
+    """Return sentences about functions in the description of a study whose changes rbchain cannot notice."""
+    found = []
+    for key, what in (
+        (READS, "functions of the study read files or environment variables ({})"),
+        (IMPORTS, "functions of the study import modules that rbchain cannot determine from their code ({})"),
+    ):
+        names = [*dict.fromkeys(_noted(document, key))]
+        if names:
+            found.append(
+                what.format(", ".join(names[:5])) + ". If these change, rbchain does not notice it and continues with "
+                "the results in the folder. Delete the folder then"
+            )
+    return found
+
+
+def _noted(document: Any, key: str) -> Iterator[str]:
+    """Yield all names that the functions in a description have under this key."""
     if isinstance(document, dict):
-        yield from document.get(READS, ())
+        yield from document.get(key, ())
         document = list(document.values())
     if isinstance(document, list):
         for part in document:
-            yield from reads_from_outside(part)
+            yield from _noted(part, key)
 
 
 def is_own(value: Any) -> bool:
