@@ -62,6 +62,19 @@ def table_with_one_value(interval: float) -> rb.Signal:
     return rb.Signal.pieces(PPoly(PchipInterpolator(times, values).c, times))
 
 
+def fourier_series(width: float) -> rb.Signal:
+    """Return sines whose sum is exp(-((t - 5) / width)^2 / 2), up to round-off, with period END."""
+    mean, w = width * np.sqrt(2.0 * np.pi) / END, 2.0 * np.pi / END
+    k = np.arange(1, int(7.0 / (width * w)) + 1)
+    amplitudes = 2.0 * mean * np.exp(-((k * w * width) ** 2) / 2)
+    return rb.Signal.sines(amplitudes, k * w, np.pi / 2 - 5.0 * k * w, offset=mean)
+
+
+def response_to_fourier_series(width: float, w: float) -> float:
+    """Return the speed at END of z'' = w^2 (u - z) from rest, where u is the pulse of `fourier_series`."""
+    return w**2 * width * np.sqrt(2.0 * np.pi) * np.cos(w * (END - 5.0)) * np.exp(-((w * width) ** 2) / 2)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_no_sample_misses_a_triangle(method):
     signal = pulses(0.1, 11)
@@ -103,6 +116,23 @@ def test_a_slow_pulse_of_a_fine_table_acts():
 def test_one_value_of_a_smooth_table_acts(method, interval):
     signal = table_with_one_value(interval)
     np.testing.assert_allclose(push(signal, method=method).qd[0, -1, 0], integral(signal, END), rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("rtol", [1e-8, 1e-4])
+@pytest.mark.parametrize("width", [0.3, 0.1, 0.03, 0.01])
+def test_the_pulse_of_a_fourier_series_acts(method, rtol, width):
+    """The speed is the integral of the force: the offset times the period."""
+    motion = push(fourier_series(width), method=method, rtol=rtol, atol=1e-2 * rtol)
+    np.testing.assert_allclose(motion.qd[0, -1, 0], width * np.sqrt(2.0 * np.pi), rtol=10.0 * rtol)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_bound_of_sines_costs_no_steps_where_errors_limit_them(method):
+    """A sine takes about as many steps as a table of it, which is compared with polynomials by its values."""
+    w, times = 2.0 * np.pi, np.linspace(0.0, END, 10_001)
+    sine, table = rb.Signal.sines(1.0, w), rb.Signal.table(times, np.sin(w * times))
+    assert push(sine, method=method).steps[0] < 1.1 * push(table, method=method).steps[0]
 
 
 def test_pulses_act_in_float32():
@@ -156,6 +186,24 @@ def test_pulses_of_wrenches_and_references_act():
     s = np.linspace(5.0, 5.1, 20001)
     f = w**2 * TABLE(s) * np.cos(w * (END - s))
     np.testing.assert_allclose(servo.qd[0, -1, 0], np.sum((f[1:] + f[:-1]) / 2) * (s[1] - s[0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fourier_series_of_wrenches_references_and_prescribed_positions_act(method):
+    model, at_rest, pulse, w = sliding_mass(), np.zeros((1, 1)), fourier_series(0.03), 0.3
+    wrench = model.simulate(at_rest, at_rest, END, method=method, forces=[rb.Wrench("mass", force=(pulse, 0.0, 0.0))])
+    np.testing.assert_allclose(wrench.qd[0, -1], 0.03 * np.sqrt(2.0 * np.pi), rtol=1e-7)
+    servo = model.simulate(at_rest, at_rest, END, method=method, drives=[rb.PID("mass", reference=pulse, kp=w**2)])
+    np.testing.assert_allclose(servo.qd[0, -1, 0], response_to_fourier_series(0.03, w), rtol=1e-6)
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
+    spring = rb.PassiveForces(stiffness=w**2)
+    builder.add_body("mass", parent="cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0), passive=spring)
+    cart = builder.build().simulate(
+        np.zeros((1, 2)), np.zeros((1, 2)), END, method=method, drives=[rb.PrescribedPosition("cart", pulse)]
+    )
+    speed = np.exp(-0.5) / 0.03  # the largest one of the cart, to which rtol refers
+    np.testing.assert_allclose(cart.qd[0, -1].sum(), response_to_fourier_series(0.03, w), atol=1e-8 * speed)
 
 
 def test_prescribed_motions_pass_on_their_pulses():

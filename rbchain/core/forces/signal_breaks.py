@@ -15,6 +15,11 @@ A step may pass smooth knots, of which a table can have thousands in one step. T
 pulse between them. Therefore the signal in the step has to agree with the polynomial of degree 5 that has the same
 values at NODES. The step is halved until it does, or until it ends at the first smooth knot. For signals whose
 acceleration acts, the rate has to agree instead of the value.
+
+A sum of sines can be a pulse as well, such as a Fourier series. A bound of its difference from the polynomial limits
+the step. On a step of length h, sin(w t + phase) differs from the polynomial by at most (w h / 2)^6 / (16 * 6!). The
+reason is that the product of the distances to the six nodes is at most (h / 2)^6 / 16. Bounds above 1 count as 1. The
+sum of the bounds, each times the amplitude, has to be small relative to the sum of the amplitudes.
 """
 
 import math
@@ -44,6 +49,9 @@ KNOT_SAME, KNOT_SMOOTH, KNOT_KINK, KNOT_JUMP = 0, 1, 2, 3
 RELATIVE_ROUND_OFF = 1e-14
 # Chebyshev points of a step, as fractions of its length.
 NODES = tuple(0.5 - 0.5 * math.cos(math.pi * j / 5) for j in range(6))
+# The angle w h at which the bound of a sine's difference from the polynomial of a step is 1.
+SINE_LIMIT = 2.0 * (16.0 * 720.0) ** (1.0 / 6.0)
+NEAR_TOLERANCE = 1.1  # the multiple of the tolerance that the bound of a sum of sines may reach
 
 
 @kernel
@@ -147,7 +155,37 @@ def resolved_length(actions, t, length, tolerance, lane):
             first = start_of_piece(actions, s, actions.windows[WINDOW_KNOT, s, lane], lane) - t
             while first < length * (1.0 - RELATIVE_ROUND_OFF) and not agrees(actions, s, t, length, tolerance, lane):
                 length = max(first, 0.5 * length)
+        if actions.shared.signals[SIGNAL_CHECKED_ORDER, s] >= 0:
+            length = length_for_sines(actions, s, length, tolerance, lane)
     return length
+
+
+@kernel
+def length_for_sines(actions, s, length, tolerance, lane):
+    """Return the length of a step, at most `length`, that resolves the sines of signal s.
+
+    The bound falls with at most the sixth power of the length, so the lengths approach the result from above.
+    """
+    bound = bound_of_sines(actions, s, length, lane)
+    while bound > NEAR_TOLERANCE * tolerance:
+        length *= (tolerance / bound) ** (1.0 / 6.0)
+        bound = bound_of_sines(actions, s, length, lane)
+    return length
+
+
+@kernel
+def bound_of_sines(actions, s, length, lane):
+    """Return the bound of the difference of the sines of signal s from a polynomial, relative to their amplitudes."""
+    numbers, total, bound = actions.numbers, 0.0, 0.0
+    for harmonic in range(actions.shared.signals[SIGNAL_SINE_COUNT, s]):
+        at = actions.shared.signals[SIGNAL_SINES, s] + 3 * harmonic
+        amplitude, w = abs(float(numbers[at, lane])), abs(float(numbers[at + 1, lane]))
+        if actions.shared.signals[SIGNAL_CHECKED_ORDER, s] == 1:
+            amplitude *= w
+        angle = min(w * length / SINE_LIMIT, 1.0)
+        total += amplitude
+        bound += amplitude * angle**6
+    return bound / total if total > 0.0 else 0.0
 
 
 @routine
