@@ -99,10 +99,6 @@ class Actuator(Declared):
     dof: int = 0
 
 
-#: Fields of `Actuator` that can vary in a study.
-OF_ACTUATOR = ("time_constant", "stall_torque", "no_load_speed")
-
-
 def flatten_actuators(
     model: Model,
     actuators: Sequence[Actuator],

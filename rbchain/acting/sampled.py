@@ -161,8 +161,6 @@ class Sampled(Declared):
 
 
 Drive = OneJointDrive | UserForces | Sampled | Actuator
-#: Fields of `Sampled` that can vary in a study.
-OF_SAMPLED = ("delay", "latency", "rate_limit")
 
 
 def controller_of(drive: Any) -> Any:
@@ -183,17 +181,15 @@ def is_called_for_batch(drive: Any) -> bool:
     return is_batch_function(drive.controller.function, np.size(drive.states) > 0)
 
 
-def with_encoders(drive: Any, change: Callable[[Encoder], Encoder]) -> Any:
-    """Return a drive whose encoders a function has changed, and drives without encoders as they are."""
-    if not isinstance(drive, Sampled):
-        return drive
-    return replace(drive, sensors=[change(x) if isinstance(x, Encoder) else x for x in drive.sensors])
+def with_sensors(drive: Any, change: Callable[[Sensor], Sensor]) -> Any:
+    """Return a drive whose sensors a function has changed, and drives without sensors as they are."""
+    return replace(drive, sensors=[change(x) for x in drive.sensors]) if isinstance(drive, Sampled) else drive
 
 
-def encoder_joints(drives: Sequence[Any]) -> list[tuple[str, int]]:
-    """Return the joints and the degrees of freedom that have an encoder, each once."""
+def joints_of_sensors(drives: Sequence[Any], kinds: tuple[type, ...]) -> list[tuple[str, int]]:
+    """Return the joints and the degrees of freedom that have a sensor of these classes, each once."""
     sensors = [sensor for drive in drives if isinstance(drive, Sampled) for sensor in drive.sensors]
-    return [*dict.fromkeys((sensor.joint, sensor.dof) for sensor in sensors if isinstance(sensor, Encoder))]
+    return [*dict.fromkeys((sensor.joint, sensor.dof) for sensor in sensors if isinstance(sensor, kinds))]
 
 
 def has_noise(drives: Sequence[Any]) -> bool:

@@ -9,18 +9,21 @@ from scipy import stats
 from scipy.spatial.transform import Rotation
 
 import rbchain as rb
-from rbchain.acting.actuators import OF_ACTUATOR
-from rbchain.acting.sampled import OF_SAMPLED, controller_of
+from rbchain.acting.sampled import controller_of
 from rbchain.errors import StudyError
 from rbchain.model.passive import OF_POSITION
 from rbchain.study import Dispersion
 from rbchain.study.describe.description import checked
-from rbchain.study.describe.parameter_table import PARAMETERS, PREFIXES
+from rbchain.study.describe.parameter_table import CONTACT, DRY_FRICTION, HARD_STOPS, PARAMETERS, REFUSED
 from rbchain.study.plan import plan as plans
 from rbchain.study.plan.effects import effects_of
 from rbchain.study.plan.samples import Samples
 
+from ..test_numeric_fields import CLASSES
 from ..test_water import immersed_tree
+
+
+CLOCK = {"period": 0.01, "delay": 1e-3, "latency": 1e-3, "rate_limit": 9.0, "resolution": 0.1}
 
 
 def mechanism():
@@ -77,33 +80,66 @@ def drives(model):
     return [
         rb.PID(model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0),
         rb.PrescribedForce(model.joint_names[3], 1.0),
-        rb.Sampled(rb.PID(screw, 0.1, kp=1.0), 0.01, delay=1e-3, latency=1e-3, rate_limit=9.0, sensors=[encoder]),
+        rb.Sampled(rb.PID(screw, 0.1, kp=1.0), sensors=[encoder], **CLOCK),
         rb.Actuator(screw, time_constant=1e-3, stall_torque=5.0, no_load_speed=9.0),
     ]
 
 
 def forces(model):
-    stiff, soft = 10.0 * np.eye(6), np.eye(6)
+    stiff, soft, point = 10.0 * np.eye(6), np.eye(6), (0.1, 0.2, 0.3)
     return [
-        rb.Wrench(model.body_names[1], (1.0, 0.0, rb.Signal.sines(1.0, 2.0)), moment=(0.5, 0.0, 0.2)),
+        rb.Wrench(model.body_names[1], (1.0, 0.0, rb.Signal.sines(1.0, 2.0)), moment=(0.5, 0.0, 0.2), point=point),
         rb.Current((0.1, 0.0, 0.2)),
-        rb.SpringDamper(None, model.body_names[1], (0, 0, 1), (0, 0, 0), stiffness=10.0, damping=1.0, rest_length=0.5),
-        rb.Bushing(model.body_names[0], model.body_names[2], stiff, soft),
+        rb.SpringDamper(None, model.body_names[1], (0, 0, 1), point, stiffness=10.0, damping=1.0, rest_length=0.5),
+        rb.Bushing(model.body_names[0], model.body_names[2], stiff, soft, rb.Pose(point), rb.Pose(point)),
     ]
+
+
+def spring(t, q, qd, parameters, out):
+    out[0] -= parameters[0] * q[0] + parameters[1] * qd[0]
+
+
+def pulse(t, q, qd, parameters, states, out):
+    states[0] += 1.0
+    out[0] = states[0]
+
+
+def driven():
+    """Three links with every other drive and sensor, at most one on each joint."""
+    model = rb.Model.serial_chain(4)
+    velocity = rb.VelocitySensor("link4", resolution=1e-3, bias=1e-3, noise=1e-3)
+    return model, [
+        rb.PrescribedAcceleration("link1", 1.0),
+        rb.PrescribedVelocity("link2", 1.0),
+        rb.PrescribedPosition("link3", 1.0),
+        rb.Sampled(rb.PID("link4", 0.1, kp=1.0), sensors=[velocity], **CLOCK),
+        rb.Actuator("link4", torque_speed=[[0.0, 5.0], [9.0, 0.0]]),
+        rb.UserForces(spring, [1.0, 2.0]),
+        rb.Sampled(rb.UserForces(pulse), states=[1.0, 2.0], limit=5.0, joints=["link4"], **CLOCK),
+    ]
+
+
+#: Parameters of the drives that only `driven` has.
+OF_DRIVEN = [
+    name
+    for name, parameter in PARAMETERS.items()
+    if name == "torque_speed" or name.startswith(("prescribed", "function", "velocity_sensor"))
+]
+ON_CONTACT = (DRY_FRICTION, HARD_STOPS, CONTACT)
 
 
 def plan_of(dispersion, model=None, **keys):
     model = model or mechanism()
-    driven = drives(model) if len(model.joint_names) > 3 else []
-    tau = np.full(model.nv, 0.1)
-    joints = [controller_of(drive).joint for drive in driven]
+    acting = drives(model) if len(model.joint_names) > 3 and "drives" not in keys else []
+    tau = np.full(model.nv, 0.0 if "drives" in keys else 0.1)
+    joints = [controller_of(drive).joint for drive in acting]
     tau[[model.velocity_index[model.joint_names.index(joint)] for joint in joints]] = 0.0
     given = {
         "model": model,
         "samples": 20,
         "vary": [dispersion],
         "simulate": {"duration": 0.1, "qd": 0.5, "tau": tau},
-        "drives": driven,
+        "drives": acting,
         "forces": forces(model) if model.in_water else [],
     }
     return plans.plan_of(checked(given | keys))
@@ -130,8 +166,10 @@ def changed_chains(plan, count=6):
 def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, how):
     model = looped() if parameter.startswith("constraint") else mechanism()
     keys = {}
-    if PARAMETERS[parameter].owner in PREFIXES:
+    if PARAMETERS[parameter].owner in ON_CONTACT:
         model, keys["forces"] = touching()
+    if parameter in OF_DRIVEN:
+        model, keys["drives"] = driven()
     if parameter == "q" and how == "set":
         with pytest.raises(StudyError, match=r"how is 'set' for q of .*, a free or spherical joint; expected 'add'"):
             effects_of(plan_of({"parameter": "q", "how": "set", "distribution": stats.norm(0, 0.1)}, model))
@@ -142,7 +180,7 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         distribution = stats.uniform(0.12, 0.05)
     if parameter == "friction_asymmetry" and how != "multiply":  # at most the friction
         distribution = stats.uniform(0.02, 0.05)
-    if PARAMETERS[parameter].owner in PREFIXES and how == "set":  # at most the static friction, or 1
+    if PARAMETERS[parameter].owner in ON_CONTACT and how == "set":  # at most the static friction, or 1
         distribution = stats.uniform(9.6 if "static" in parameter else 0.4, 0.05)
     dispersion = {"parameter": parameter, "targets": chosen, "how": how, "distribution": distribution}
     reached = effects_of(plan_of(dispersion, model, **keys))
@@ -156,14 +194,7 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         "mass": "mass",
         "mass_and_inertia": "mass, inertia",
     }
-    in_actions = (
-        *("kp", "kd", "ki", "limit", "reference", "signal", "force", "moment", "current"),
-        *OF_SAMPLED,
-        *OF_ACTUATOR,
-    )
-    in_actions += ("encoder_resolution", "encoder_bias", "encoder_noise")
-    in_actions += ("spring_stiffness", "spring_damping", "rest_length", "bushing_stiffness", "bushing_damping")
-    in_actions += tuple(name for name in PARAMETERS if PARAMETERS[name].owner in PREFIXES)
+    in_actions = [name for name, given in PARAMETERS.items() if given.classes]
     assert words.get(parameter, "drives and forces" if parameter in in_actions else " of ") in reached[parameter]
 
 
@@ -374,6 +405,54 @@ def test_effects_on_many_bodies_name_the_first_and_the_last():
     plan = plan_of({"parameter": "damping", "distribution": stats.uniform(0, 1)}, rb.Model.serial_chain(20))
     expected = "damping of link1, link2, link3, link4, link5, link6, link7, ..., link20 (20 bodies)"
     assert effects_of(plan) == {"damping": expected}
+
+
+@pytest.mark.plain_python
+def test_every_number_of_drives_and_forces_varies_or_is_refused_with_a_reason():
+    for kind in CLASSES:
+        fields = [field.name for field in kind.numeric_fields]
+        varies = {p.field.name for p in PARAMETERS.values() if kind in p.classes and p.field is not None}
+        for name in fields:
+            assert name in varies or f"{kind.__name__.lower()}_{name}" in REFUSED, (kind, name)
+        others = [x.name for x in dataclasses.fields(kind) if str(x.type) in ("int", "float", "int | None")]
+        assert set(others) - set(fields) - {"direction"} <= set(REFUSED), kind
+    for name, reason in REFUSED.items():
+        with pytest.raises(StudyError, match=re.escape(f"parameter {name!r} cannot vary: {reason}")):
+            plan_of({"parameter": name, "distribution": stats.norm(0, 1)}, rb.Model.serial_chain(2))
+
+
+@pytest.mark.plain_python
+def test_each_parameter_and_state_of_a_function_varies_on_its_own():
+    model, acting = driven()
+    vary = [
+        {"parameter": "function_parameter", "targets": "spring.1", "how": "multiply", "distribution": stats.norm(1, 1)},
+        {"parameter": "function_state", "targets": "pulse.0", "distribution": stats.norm(0, 1)},
+    ]
+    chains, values = changed_chains(plan_of(vary[0], model, vary=vary, drives=acting))
+    np.testing.assert_array_equal(chains.drives[5].parameters, np.stack([np.ones(6), 2.0 * values[:, 0]], -1))
+    np.testing.assert_array_equal(chains.drives[6].states, np.stack([values[:, 1], np.full(6, 2.0)], -1))
+
+
+@pytest.mark.plain_python
+def test_a_varied_torque_speed_curve_keeps_its_velocities():
+    model, acting = driven()
+    vary = {"parameter": "torque_speed", "distribution": stats.uniform(0.5, 1.0)}
+    chains, values = changed_chains(plan_of(vary, model, drives=acting))
+    np.testing.assert_array_equal(chains.drives[4].torque_speed[..., 0], np.tile([0.0, 9.0], (6, 1)))
+    np.testing.assert_array_equal(chains.drives[4].torque_speed[..., 1], values * [5.0, 0.0])
+
+
+@pytest.mark.plain_python
+def test_a_varied_pose_of_a_bushing_is_moved_and_turned():
+    model = mechanism()
+    turn = {"parameter": "bushing_rotation_a", "distribution": stats.norm(0, 0.1)}
+    move = {"parameter": "bushing_point_b", "components": "y", "how": "add", "distribution": stats.norm(0, 0.1)}
+    chains, values = changed_chains(plan_of(turn, model, vary=[turn, move]))
+    bushing = chains.forces[3]
+    turns = Rotation.from_rotvec(values[:, :3]).as_matrix()
+    np.testing.assert_allclose(bushing.pose_a.rotation, turns, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(bushing.pose_b.translation[:, 1], 0.2 + values[:, 3])
+    np.testing.assert_array_equal(bushing.pose_b.translation[:, [0, 2]], np.tile([0.1, 0.3], (6, 1)))
 
 
 def test_every_parameter_is_documented():

@@ -30,7 +30,7 @@ from .distributions import AnyDistribution, MultivariateNormal, triangle_of_corr
 from .identity import function_as_json, is_own
 from .measures import Measure
 from .numbers import Described, real_numbers
-from .parameter_table import PARAMETERS
+from .parameter_table import PARAMETERS, REFUSED
 from .places import message_of
 
 MOST_SAMPLES = 10**15  # a million samples per second would take thirty years
@@ -200,15 +200,30 @@ class Dispersion(Described):
     Of drives and forces:
 
     * "kp", "kd", "ki", "limit": gains and force limit of a drive.
-    * "delay", "latency", "rate_limit": of a `Sampled` drive, in s and N m/s or N/s.
+    * "delay", "latency", "rate_limit", "resolution": of a `Sampled` drive of a joint, in s, N m/s or N/s, and N m or N.
     * "time_constant", "stall_torque", "no_load_speed": of an `Actuator`, in s, N m or N, and rad/s or m/s.
+    * "torque_speed" ("multiply"): factor of the torques of the curve of an `Actuator`.
     * "encoder_resolution", "encoder_bias", "encoder_noise": of the `Encoder` of a joint, in all drives.
+    * "velocity_sensor_resolution", "velocity_sensor_bias", "velocity_sensor_noise": of the `VelocitySensor` of a joint,
+      in all drives.
+    * "function_parameter": a parameter of `UserForces`, with targets such as "spring.0" for the first parameter of the
+      function spring.
+    * "function_delay", "function_latency", "function_rate_limit", "function_resolution", "function_limit",
+      "function_state": fields of `Sampled` for a user function, which targets name. States have targets such as
+      "pulse.0".
     * "reference" ("add"): constant offset of the reference of a `PID` or `ComputedTorque`.
     * "signal" ("add", "multiply"): constant offset of the signal of a `PrescribedForce`, or a factor of the signal.
+    * "prescribed_acceleration", "prescribed_velocity", "prescribed_position" ("add", "multiply"): the same for the
+      signals of `PrescribedAcceleration`, `PrescribedVelocity` and `PrescribedPosition`.
     * "force", "moment" ("add", "multiply"): components x, y, z of a constant offset of a `Wrench`, in N or N m, or of
       a factor of its signals, such as the level of noise.
+    * "wrench_point": components x, y, z of the point of a `Wrench` in m.
     * "spring_stiffness", "spring_damping", "rest_length": of a `SpringDamper`, in N/m, N s/m and m.
+    * "spring_point_a", "spring_point_b": components x, y, z of the points of a `SpringDamper` in m.
     * "bushing_stiffness", "bushing_damping" ("multiply"): factors of the matrices of a `Bushing`.
+    * "bushing_point_a", "bushing_point_b": components x, y, z of the origins of its frames in m, in axes of the bodies.
+    * "bushing_rotation_a", "bushing_rotation_b" ("add"): components x, y, z of a rotation vector in rad that turns a
+      frame, in its own axes.
 
     Of friction, stops and contacts:
 
@@ -251,6 +266,8 @@ class Dispersion(Described):
 
     @model_validator(mode="after")
     def _check_parameter(self) -> Self:
+        if self.parameter in REFUSED:
+            raise ValueError(f"parameter {self.parameter!r} cannot vary: {REFUSED[self.parameter]}")
         if self.parameter not in PARAMETERS:
             raise ValueError(
                 f"parameter is {self.parameter!r}; expected one of {', '.join(PARAMETERS)}"

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from ...acting.actuators import Actuator
+from ...acting.between_bodies import Bushing, SpringDamper
+from ...acting.contacts import SphereContact, SphereSphereContact
+from ...acting.drives import (
+    PID,
+    ComputedTorque,
+    PrescribedAcceleration,
+    PrescribedForce,
+    PrescribedPosition,
+    PrescribedVelocity,
+)
+from ...acting.friction_and_stops import DryFriction, HardStops
+from ...acting.numeric_fields import POSE, Declared, NumericField
+from ...acting.sampled import Sampled
+from ...acting.sensors import Encoder, VelocitySensor
+from ...acting.user_forces import UserForces
+from ...acting.wrenches import Current, Wrench
+from ...model.units import SI
 
 XYZ = ("x", "y", "z")
 STRAINS = ("xx", "yy", "zz", "xy", "xz", "yz")
 BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive", "wrench"
-SPRING, BUSHING, CONSTRAINT, ENCODER = "spring", "bushing", "constraint", "encoder"
+SPRING, BUSHING, CONSTRAINT = "spring", "bushing", "constraint"
+ENCODER, VELOCITY_SENSOR, FUNCTION = "encoder", "velocity sensor", "user function"
 DRY_FRICTION, HARD_STOPS, CONTACT = "dry friction", "hard stops", "contact"
-#: Owners whose parameters are fields of a force with this prefix, such as "stop_restitution".
-PREFIXES = {DRY_FRICTION: "dry_friction_", HARD_STOPS: "stop_", CONTACT: "contact_"}
 
 
 @dataclass(frozen=True)
@@ -20,17 +38,21 @@ class Parameter:
     Attributes
     ----------
     owner : str
-        What has a value of its own: each body, each degree of freedom, the model, or each drive, wrench, spring,
-        bushing, constraint, encoder, contact, dry friction or pair of hard stops.
+        What has a value of its own: each body, each degree of freedom, the model, or each drive, user function, wrench,
+        spring, bushing, constraint, sensor, contact, dry friction or pair of hard stops.
     components : tuple of str
         Names of its numbers; () if it is one number.
     dimension : str or (str, str), optional
-        Dimension as in `Units`; for degrees of freedom that of a rotation and that of a translation. None if there is
+        Dimension as in `Units`; for degrees of freedom a pair, for rotations and for translations. None if there is
         no name for it: values are in SI units then.
     ways : tuple of str
         Possible effects of a draw on the model's own value: "set", "add", "multiply". The first one is the default.
     note : str
         Clarification that a study prints with the effects of a dispersion.
+    classes : tuple of type
+        Classes of drives, sensors and forces with this parameter.
+    field : NumericField, optional
+        The field of these classes; None if the parameter changes several fields.
     """
 
     owner: str
@@ -38,6 +60,8 @@ class Parameter:
     dimension: str | tuple[str, str] | None = None
     ways: tuple[str, ...] = ("set", "add", "multiply")
     note: str = ""
+    classes: tuple[type[Declared], ...] = ()
+    field: NumericField | None = None
 
 
 ANGLE, TORQUE = ("angle", "length"), ("moment", "force")
@@ -78,50 +102,105 @@ PARAMETERS = {
     "tau": Parameter(DOF, dimension=TORQUE),
     "gravity": Parameter(MODEL, XYZ, "gravity"),
     "fluid_density": Parameter(MODEL, dimension="density"),
-    "current": Parameter(MODEL, XYZ, "velocity"),
-    "kp": Parameter(DRIVE),
-    "kd": Parameter(DRIVE),
-    "ki": Parameter(DRIVE),
-    "limit": Parameter(DRIVE),
-    "delay": Parameter(DRIVE, dimension="time"),
-    "latency": Parameter(DRIVE, dimension="time"),
-    "rate_limit": Parameter(DRIVE),
-    "time_constant": Parameter(DRIVE, dimension="time"),
-    "stall_torque": Parameter(DRIVE, dimension=("moment", "force")),
-    "no_load_speed": Parameter(DRIVE, dimension=("angular_velocity", "velocity")),
-    "encoder_resolution": Parameter(ENCODER, dimension=ANGLE),
-    "encoder_bias": Parameter(ENCODER, dimension=ANGLE),
-    "encoder_noise": Parameter(ENCODER, dimension=ANGLE),
-    "reference": Parameter(DRIVE, dimension=ANGLE, ways=("add",)),
-    "signal": Parameter(DRIVE, dimension=TORQUE, ways=("add", "multiply")),
-    "force": Parameter(WRENCH, XYZ, "force", ways=("add", "multiply")),
-    "moment": Parameter(WRENCH, XYZ, "moment", ways=("add", "multiply")),
-    "spring_stiffness": Parameter(SPRING),
-    "spring_damping": Parameter(SPRING),
-    "rest_length": Parameter(SPRING, dimension="length"),
-    "bushing_stiffness": Parameter(BUSHING, ways=("multiply",)),
-    "bushing_damping": Parameter(BUSHING, ways=("multiply",)),
-    "dry_friction": Parameter(DRY_FRICTION, ways=("multiply",)),
-    "dry_friction_kinetic": Parameter(DRY_FRICTION, dimension=TORQUE),
-    "dry_friction_static": Parameter(DRY_FRICTION, dimension=TORQUE),
-    "dry_friction_kinetic_backward": Parameter(DRY_FRICTION, dimension=TORQUE),
-    "dry_friction_static_backward": Parameter(DRY_FRICTION, dimension=TORQUE),
-    "stop_restitution": Parameter(HARD_STOPS),
-    "contact_friction": Parameter(CONTACT),
-    "contact_restitution": Parameter(CONTACT),
-    "contact_point": Parameter(CONTACT, XYZ, "length"),
-    "contact_point_a": Parameter(CONTACT, XYZ, "length"),
-    "contact_point_b": Parameter(CONTACT, XYZ, "length"),
-    "contact_radius": Parameter(CONTACT, dimension="length"),
-    "contact_radius_a": Parameter(CONTACT, dimension="length"),
-    "contact_radius_b": Parameter(CONTACT, dimension="length"),
-    "plane_point": Parameter(CONTACT, XYZ, "length"),
-    "plane_normal": Parameter(CONTACT, XYZ, "angle", ways=("add",)),
     "constraint_point_a": Parameter(CONSTRAINT, XYZ, "length"),
     "constraint_point_b": Parameter(CONSTRAINT, XYZ, "length"),
     "constraint_length": Parameter(CONSTRAINT, dimension="length"),
     "constraint_ratio": Parameter(CONSTRAINT),
     "constraint_offset": Parameter(CONSTRAINT, dimension=ANGLE),
 }
+#: Owners of the fields of drives, sensors and forces, the start of the names of their parameters, and the classes.
+OWNERS: tuple[tuple[str, str, tuple[type[Declared], ...]], ...] = (
+    (MODEL, "current_", (Current,)),
+    (DRIVE, "", (PID, ComputedTorque, PrescribedForce)),
+    (DRIVE, "acceleration_", (PrescribedAcceleration,)),
+    (DRIVE, "velocity_", (PrescribedVelocity,)),
+    (DRIVE, "position_", (PrescribedPosition,)),
+    (DRIVE, "", (Sampled,)),
+    (DRIVE, "", (Actuator,)),
+    (FUNCTION, "function_", (UserForces,)),
+    (FUNCTION, "function_", (Sampled,)),
+    (ENCODER, "encoder_", (Encoder,)),
+    (VELOCITY_SENSOR, "velocity_sensor_", (VelocitySensor,)),
+    (WRENCH, "wrench_", (Wrench,)),
+    (SPRING, "spring_", (SpringDamper,)),
+    (BUSHING, "bushing_", (Bushing,)),
+    (DRY_FRICTION, "dry_friction_", (DryFriction,)),
+    (HARD_STOPS, "stop_", (HardStops,)),
+    (CONTACT, "contact_", (SphereContact, SphereSphereContact)),
+)
+#: Names of parameters that are not the start and the name of the field.
+NAMES = {
+    "current_velocity": "current",
+    "acceleration_signal": "prescribed_acceleration",
+    "velocity_signal": "prescribed_velocity",
+    "position_signal": "prescribed_position",
+    "function_parameters": "function_parameter",
+    "function_states": "function_state",
+    "wrench_force": "force",
+    "wrench_moment": "moment",
+    "spring_rest_length": "rest_length",
+    "contact_plane_point": "plane_point",
+    "contact_plane_normal": "plane_normal",
+}
+#: Ways of the parameters for which not all three are useful.
+WAYS: dict[str, tuple[str, ...]] = {
+    "reference": ("add",),
+    **dict.fromkeys(("signal", "force", "moment"), ("add", "multiply")),
+    **{f"prescribed_{kind}": ("add", "multiply") for kind in ("acceleration", "velocity", "position")},
+    **dict.fromkeys(("bushing_stiffness", "bushing_damping", "torque_speed"), ("multiply",)),
+    "plane_normal": ("add",),
+}
+#: Fields that cannot vary, and the reason.
+REFUSED = {
+    **{
+        name: "the samples of a study have the same events. Use a study for each value, or record the motion"
+        for name in ("event_value", "event_parameters")
+    },
+    **dict.fromkeys(("period", "phase"), "the samples of a study share the instants. Use a study for each value"),
+    "dof": "it chooses a degree of freedom of a joint",
+    "max_records": "it is the size of an array of all samples",
+    **dict.fromkeys(("seed", "samples"), "the study numbers its samples. Set the seed of the study"),
+}
+
+
+def _parameters_of_actions() -> dict[str, Parameter]:
+    """Return a parameter for each field that a class of drives, sensors or forces declares."""
+    found: dict[str, Parameter] = {}
+    for owner, start, classes in OWNERS:
+        for kind in classes:
+            for field in kind.numeric_fields:
+                if kind is Sampled and owner == DRIVE and field.name in ("limit", "states"):
+                    continue  # only of user functions; the controller of a joint has a limit of its own
+                name = NAMES.get(start + field.name, start + field.name)
+                if name in found:
+                    found[name] = replace(found[name], classes=(*found[name].classes, kind))
+                elif field.kind == POSE:
+                    side = field.name.removeprefix("pose_")
+                    point = Parameter(owner, XYZ, "length", classes=(kind,), field=field)
+                    found[f"{start}point_{side}"] = point
+                    found[f"{start}rotation_{side}"] = replace(point, dimension="angle", ways=("add",))
+                else:
+                    components = XYZ if field.shape == (3,) else ()
+                    ways = WAYS.get(name, ("set", "add", "multiply"))
+                    found[name] = Parameter(owner, components, _dimension(field), ways, classes=(kind,), field=field)
+    found["plane_normal"] = replace(found["plane_normal"], dimension="angle")
+    note = "the torques of the curve scale, its velocities do not change"
+    found["torque_speed"] = replace(found["torque_speed"], note=note)
+    return found
+
+
+def _dimension(field: NumericField) -> str | tuple[str, str] | None:
+    """Return the dimension of a field as in `Units`; None if there is no name for it."""
+    names, units = {unit: dimension for dimension, unit in SI.items()}, field.unit.split(" or ")
+    if not names.keys() >= set(units):
+        return None
+    return names[units[0]] if len(units) == 1 else (names[units[0]], names[units[1]])
+
+
+PARAMETERS |= _parameters_of_actions()
+PARAMETERS["dry_friction"] = Parameter(DRY_FRICTION, ways=("multiply",), classes=(DryFriction,))
 #: Parameters whose unit is 1. The units of other parameters without a dimension have no name in `Units`.
-DIMENSIONLESS = ("inertia", "stop_restitution", "contact_friction", "contact_restitution")
+DIMENSIONLESS = (
+    "inertia",
+    *(name for name, p in PARAMETERS.items() if p.field is not None and p.field.unit == "1" and p.dimension is None),
+)

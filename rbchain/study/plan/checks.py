@@ -83,7 +83,7 @@ def refuse_driven(nominal: Nominal, place: str, forced: Container[int]) -> None:
 def refuse_noise(nominal: Nominal, varied: Container[str]) -> None:
     """Raise a StudyError if a measure depends on random signals or noise, and not only on the parameters `varied`."""
     has_signals = random_signals_of(nominal.drives) or random_signals_of(nominal.forces)
-    if has_signals or has_noise(nominal.drives) or "encoder_noise" in varied:
+    if has_signals or has_noise(nominal.drives) or "encoder_noise" in varied or "velocity_sensor_noise" in varied:
         raise StudyError(
             "the study has random signals or noise of sensors, whose effect on the measure is not one of a dispersion; "
             "expected a study without noise and waves. Remove them, or replace random signals by those of one sample, "

@@ -13,7 +13,7 @@ from ...facade.model import Model
 from ...model.parameters import COLUMNS, WATER_COLUMNS
 from ...simulate.methods import METHODS
 from ..describe.description import Dispersion
-from ..describe.parameter_table import BUSHING, DRIVE, ENCODER, PARAMETERS, PREFIXES, SPRING, WRENCH
+from ..describe.parameter_table import PARAMETERS
 from .nominal import Nominal
 from .plan import Plan
 from .samples import Samples
@@ -78,9 +78,8 @@ def _effects_of_draw(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> 
 
 
 def _changes_actions(dispersion: Dispersion) -> bool:
-    """Tell whether a dispersion changes drives, forces or the current."""
-    owners = (DRIVE, ENCODER, WRENCH, SPRING, BUSHING, *PREFIXES)
-    return PARAMETERS[dispersion.parameter].owner in owners or dispersion.parameter == "current"
+    """Tell whether a dispersion changes drives, sensors or forces."""
+    return bool(PARAMETERS[dispersion.parameter].classes)
 
 
 def _in_state(samples: Samples, nominal_samples: Samples) -> list[str]:

@@ -9,18 +9,20 @@ import numpy as np
 
 from ...acting.coordinates import dof_index
 from ...acting.friction_and_stops import DryFriction
-from ...acting.sampled import OF_SAMPLED, controller_of, with_encoders
-from ...acting.sensors import Encoder
+from ...acting.numeric_fields import POSE, SIGNAL
+from ...acting.sampled import with_sensors
+from ...acting.sensors import Sensor
 from ...acting.signals import Signal, SignalLike, ThreeSignals, as_signal
 from ...acting.wrenches import Current
 from ...core.tree.layout import TOPOLOGY_COORDINATE
 from ...errors import StudyError
 from ...facade.model import Model
+from ...model.pose import Pose
 from ...simulate.loops import assembled_states
 from ..describe.description import Dispersion
-from ..describe.parameter_table import BUSHING, DRIVE, ENCODER, MODEL, PARAMETERS, PREFIXES, SPRING, STRAINS, WRENCH
+from ..describe.parameter_table import DRIVE, ENCODER, FUNCTION, MODEL, PARAMETERS, STRAINS, VELOCITY_SENSOR
 from .nominal import Nominal
-from .targets import Target, contact_field
+from .targets import Target, owner_of
 
 
 class Samples:
@@ -76,16 +78,15 @@ class Samples:
         special = getattr(self, f"_apply_{name}", None)
         if special is not None:
             special(dispersion, target, values)
-        elif PARAMETERS[name].owner == DRIVE:
-            self._apply_to_drive(dispersion, target, values)
-        elif PARAMETERS[name].owner == ENCODER:
-            self._apply_to_encoder(dispersion, target, values)
-        elif PARAMETERS[name].owner == WRENCH:
-            self._apply_to_wrench(dispersion, target, values)
-        elif PARAMETERS[name].owner in (SPRING, BUSHING):
-            self._apply_between_bodies(dispersion, target, values)
-        elif PARAMETERS[name].owner in PREFIXES:
-            self._apply_to_contact(dispersion, target, values)
+        elif PARAMETERS[name].owner in (ENCODER, VELOCITY_SENSOR):
+            self._apply_to_sensors(dispersion, target, values)
+        elif PARAMETERS[name].owner in (DRIVE, FUNCTION):
+            given = self.drives[i]
+            owner = owner_of(given, name)
+            new = self._with_draws(owner, dispersion, target, values)
+            self.drives[i] = new if owner is given else replace(given, controller=new)
+        elif PARAMETERS[name].classes:
+            self.forces[i] = self._with_draws(self.forces[i], dispersion, target, values)
         else:
             place = (slice(None),) if PARAMETERS[name].owner == MODEL else (slice(None), i)
             place = (*place, list(dispersion.component_indices)) if PARAMETERS[name].components else place
@@ -155,71 +156,65 @@ class Samples:
 
     def _apply_current(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         at = next(i for i, force in enumerate(self.forces) if isinstance(force, Current))
-        velocity = list(_three(self.forces[at].velocity))
-        for component, draws in zip(dispersion.component_indices, values.T, strict=True):
-            velocity[component] = shifted(velocity[component], draws, dispersion.how)
-        self.forces[at] = Current(tuple(velocity))
+        self.forces[at] = self._with_draws(self.forces[at], dispersion, target, values)
 
-    def _apply_to_drive(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        given, name = self.drives[target.index], dispersion.parameter
-        drive = given if name in OF_SAMPLED else controller_of(given)
-        if name in ("reference", "signal"):
-            new: Signal | np.ndarray = shifted(getattr(drive, name), values[:, 0], dispersion.how)
-        else:
-            new = changed(np.broadcast_to(getattr(drive, name), self.count), values[:, 0], dispersion.how)
-        new_drive = replace(drive, **{name: new})
-        self.drives[target.index] = new_drive if drive is given else replace(given, controller=new_drive)
+    def _apply_to_sensors(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+        """Change the sensors of a joint in all drives, so that equal sensors remain equal."""
 
-    def _apply_to_encoder(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        """Change the encoders of a joint in all drives, so that equal encoders remain equal."""
-        field = dispersion.parameter.removeprefix("encoder_")
+        def change(sensor: Sensor) -> Sensor:
+            is_target = dof_index(self.model, "sensor", sensor.joint, sensor.dof) == target.index
+            if not (is_target and isinstance(sensor, PARAMETERS[dispersion.parameter].classes)):
+                return sensor
+            return self._with_draws(sensor, dispersion, target, values)
 
-        def change(encoder: Encoder) -> Encoder:
-            if dof_index(self.model, "Encoder", encoder.joint, encoder.dof) != target.index:
-                return encoder
-            old = np.broadcast_to(getattr(encoder, field), self.count)
-            changes: dict[str, Any] = {field: changed(old, values[:, 0], dispersion.how)}
-            return replace(encoder, **changes)
-
-        self.drives = [with_encoders(drive, change) for drive in self.drives]
-
-    def _apply_to_wrench(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        wrench = self.forces[target.index]
-        three = list(_three(getattr(wrench, dispersion.parameter)))
-        for component, draws in zip(dispersion.component_indices, values.T, strict=True):
-            three[component] = shifted(three[component], draws, dispersion.how)
-        self.forces[target.index] = replace(wrench, **{dispersion.parameter: tuple(three)})
-
-    def _apply_between_bodies(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        force, name = self.forces[target.index], dispersion.parameter
-        field = name.removeprefix("spring_").removeprefix("bushing_")
-        matrix = (6, 6) if PARAMETERS[name].owner == BUSHING else ()
-        given = getattr(force, field)
-        old = np.broadcast_to(np.zeros(matrix) if given is None else np.asarray(given), (self.count, *matrix))
-        draws = values[:, 0].reshape(-1, *np.ones(len(matrix), int))
-        self.forces[target.index] = replace(force, **{field: changed(old, draws, dispersion.how)})
+        self.drives = [with_sensors(drive, change) for drive in self.drives]
 
     def _apply_dry_friction(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         """Scale all numbers of a DryFriction."""
         force = self.forces[target.index]
-        fields = ("kinetic", "static", "kinetic_backward", "static_backward")
-        given = {field: np.asarray(getattr(force, field)) for field in fields if getattr(force, field) is not None}
-        self.forces[target.index] = replace(force, **{field: old * values[:, 0] for field, old in given.items()})
+        names = [field.name for field in force.numeric_fields]
+        given = {name: np.asarray(getattr(force, name)) for name in names if getattr(force, name) is not None}
+        self.forces[target.index] = replace(force, **{name: old * values[:, 0] for name, old in given.items()})
 
-    def _apply_plane_normal(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        contact = self.forces[target.index]
-        normal = self._rotations(dispersion, values) @ np.asarray(contact.plane_normal, float)[..., None]
-        self.forces[target.index] = replace(contact, plane_normal=normal[..., 0])
+    def _with_draws(self, owner: Any, dispersion: Dispersion, target: Target, values: np.ndarray) -> Any:
+        """Return a drive, sensor or force whose field has been changed by draws (count, components)."""
+        parameter, how = PARAMETERS[dispersion.parameter], dispersion.how
+        field = parameter.field
+        assert field is not None
+        old = getattr(owner.with_defaults() if isinstance(owner, DryFriction) else owner, field.name)
+        columns = list(dispersion.component_indices)
+        if field.kind == POSE:
+            new: Any = self._moved(Pose() if old is None else old, dispersion, values)
+        elif field.kind == SIGNAL and field.shape:
+            new = list(_three(old))
+            for component, draws in zip(columns, values.T, strict=True):
+                new[component] = shifted(new[component], draws, how)
+            new = tuple(new)
+        elif field.kind == SIGNAL:
+            new = shifted(old, values[:, 0], how)
+        elif parameter.components and parameter.dimension == "angle":
+            new = (self._rotations(dispersion, values) @ np.asarray(old, float)[..., None])[..., 0]
+        elif field.shape in ((), (6, 6)):
+            all_samples = np.broadcast_to(np.zeros(field.shape) if old is None else old, (self.count, *field.shape))
+            new = changed(all_samples, values[:, 0].reshape(-1, *(1 for _ in field.shape)), how)
+        elif field.shape == (None, 2):  # velocities and torques of a curve
+            new = np.asarray(old, float) * np.stack([np.ones_like(values), values], -1)
+        else:
+            rows = np.atleast_1d(np.asarray(old, float))
+            new = np.array(np.broadcast_to(rows, (self.count, rows.shape[-1])))
+            columns = columns if parameter.components else [target.entry]
+            new[:, columns] = changed(new[:, columns], values, how)
+        return replace(owner, **{field.name: new})
 
-    def _apply_to_contact(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        """Change a number or a vector of dry friction, hard stops or a contact."""
-        force, field = self.forces[target.index], contact_field(dispersion.parameter)
-        given = getattr(force.with_defaults() if isinstance(force, DryFriction) else force, field)
-        has_components = bool(PARAMETERS[dispersion.parameter].components)
-        old = np.broadcast_to(given, (self.count, 3)) if has_components else np.broadcast_to(given, self.count)[:, None]
-        new, columns = np.array(old, float), list(dispersion.component_indices) or [0]
-        new[:, columns] = changed(new[:, columns], values, dispersion.how)
-        self.forces[target.index] = replace(force, **{field: new if has_components else new[:, 0]})
+    def _moved(self, pose: Pose, dispersion: Dispersion, values: np.ndarray) -> Pose:
+        """Return a pose for each sample, translated or rotated by draws."""
+        translation = np.array(np.broadcast_to(pose.translation, (self.count, 3)))
+        rotation = np.broadcast_to(pose.rotation, (self.count, 3, 3))
+        if PARAMETERS[dispersion.parameter].dimension == "angle":
+            return Pose.computed(translation, rotation @ self._rotations(dispersion, values))
+        columns = list(dispersion.component_indices)
+        translation[:, columns] = changed(translation[:, columns], values, dispersion.how)
+        return Pose.computed(translation, rotation)
 
 
 def changed(old: np.ndarray, draws: np.ndarray, how: str | None) -> np.ndarray:

@@ -9,30 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from ...acting.actuators import OF_ACTUATOR, Actuator
-from ...acting.between_bodies import Bushing, SpringDamper, label_of
-from ...acting.contacts import SphereContact, SphereSphereContact
+from ...acting.between_bodies import label_of
 from ...acting.coordinates import dof_index
-from ...acting.drives import PID, ComputedTorque, PrescribedForce
 from ...acting.friction_and_stops import DryFriction, HardStops
-from ...acting.sampled import OF_SAMPLED, Sampled, controller_of, encoder_joints
-from ...acting.wrenches import Current, Wrench
+from ...acting.sampled import controller_of, joints_of_sensors
+from ...acting.user_forces import UserForces
+from ...acting.wrenches import Current
 from ...errors import StudyError
 from ...facade.model import Model
 from ..describe.parameter_table import (
     BODY,
-    BUSHING,
     CONSTRAINT,
-    CONTACT,
     DOF,
-    DRY_FRICTION,
+    DRIVE,
     ENCODER,
-    HARD_STOPS,
+    FUNCTION,
     MODEL,
     PARAMETERS,
-    PREFIXES,
-    SPRING,
-    WRENCH,
+    VELOCITY_SENSOR,
 )
 from .nominal import Nominal
 
@@ -48,11 +42,22 @@ OF_KINDS = {
 
 @dataclass(frozen=True)
 class Target:
-    """A target of a dispersion: its name, its index, and whether positions are angles (else lengths)."""
+    """A target of a dispersion.
+
+    Attributes
+    ----------
+    name : str
+    index : int
+    angular : bool
+        Whether positions are angles, else lengths.
+    entry : int
+        Index of a number among the parameters or the states of a user function.
+    """
 
     name: str
     index: int
     angular: bool = True
+    entry: int = 0
 
 
 def targets_of(nominal: Nominal, parameter: str, patterns: tuple[str, ...]) -> list[Target]:
@@ -99,51 +104,81 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
             for i, place in enumerate(model.description.constraints)
             if place.kind in OF_KINDS[parameter]
         ]
-    if owner == WRENCH:
-        return _with_distinct_names([Target(f.frame, i) for i, f in enumerate(nominal.forces) if isinstance(f, Wrench)])
-    if owner in (SPRING, BUSHING):
-        kind = SpringDamper if owner == SPRING else Bushing
-        return _with_distinct_names(
-            [Target(label_of(f), i) for i, f in enumerate(nominal.forces) if isinstance(f, kind)]
-        )
-    if owner in (DRY_FRICTION, HARD_STOPS):
-        of_joints = DryFriction if owner == DRY_FRICTION else HardStops
+    if owner in (ENCODER, VELOCITY_SENSOR):
         dofs = _degrees_of_freedom(model)
         return [
-            replace(dofs[dof_index(model, owner, force.joint, force.dof or 0)], index=i)
-            for i, force in enumerate(nominal.forces)
-            if isinstance(force, of_joints)
+            replace(dofs[dof_index(model, owner, joint, dof)], name=joint if dof == 0 else f"{joint}.{dof}")
+            for joint, dof in joints_of_sensors(nominal.drives, PARAMETERS[parameter].classes)
         ]
-    if owner == CONTACT:
-        return _with_distinct_names(
-            [
-                Target(force.body if isinstance(force, SphereContact) else label_of(force), i)
-                for i, force in enumerate(nominal.forces)
-                if isinstance(force, (SphereContact, SphereSphereContact)) and hasattr(force, contact_field(parameter))
-            ]
-        )
-    if owner == ENCODER:
-        return [
-            Target(joint if dof == 0 else f"{joint}.{dof}", dof_index(model, "Encoder", joint, dof))
-            for joint, dof in encoder_joints(nominal.drives)
-        ]
-    kinds: tuple[Any, ...] = (PrescribedForce,) if parameter == "signal" else (PID, ComputedTorque)
-    kinds = (PID, ComputedTorque, PrescribedForce) if parameter == "limit" else kinds
-    kinds = (Actuator,) if parameter in OF_ACTUATOR else kinds
+    if owner == DRIVE:
+        return _drives(nominal, parameter)
+    return _functions(nominal, parameter) if owner == FUNCTION else _forces(nominal, parameter)
+
+
+def _forces(nominal: Nominal, parameter: str) -> list[Target]:
+    """Return a target for each force with the parameter."""
+    dofs = _degrees_of_freedom(nominal.model)
+    found = []
+    for i, force in enumerate(nominal.forces):
+        if not _has(force, parameter):
+            continue
+        if isinstance(force, (DryFriction, HardStops)):
+            at = dof_index(nominal.model, PARAMETERS[parameter].owner, force.joint, force.dof or 0)
+            found.append(replace(dofs[at], index=i))
+        else:
+            places = [getattr(force, name) for name in ("frame", "body") if hasattr(force, name)]
+            found.append(Target(places[0] if places else label_of(force), i))
+    return _with_distinct_names(found)
+
+
+def _drives(nominal: Nominal, parameter: str) -> list[Target]:
+    """Return a target for each drive of a joint with the parameter."""
+    model = nominal.model
     driven = [
-        (controller_of(d), i)
-        for i, d in enumerate(nominal.drives)
-        if isinstance(controller_of(d), kinds) and (isinstance(d, Sampled) or parameter not in OF_SAMPLED)
+        (controller_of(drive), i)
+        for i, drive in enumerate(nominal.drives)
+        if not isinstance(controller_of(drive), UserForces) and _has(drive, parameter)
     ]
-    types = [model.dof_types[dof_index(model, "drive", d.joint, d.dof)] for d, _ in driven]
+    types = [model.dof_types[dof_index(model, "drive", drive.joint, drive.dof)] for drive, _ in driven]
     return _with_distinct_names(
-        [Target(d.joint, i, kind != "prismatic") for (d, i), kind in zip(driven, types, strict=True)]
+        [Target(drive.joint, i, kind != "prismatic") for (drive, i), kind in zip(driven, types, strict=True)]
     )
 
 
-def contact_field(parameter: str) -> str:
-    """Return the field of dry friction, hard stops or a contact that a parameter changes."""
-    return parameter.removeprefix(PREFIXES[PARAMETERS[parameter].owner])
+def _functions(nominal: Nominal, parameter: str) -> list[Target]:
+    """Return a target for each user function, or for each of its parameters or states."""
+    field = PARAMETERS[parameter].field
+    assert field is not None
+    found = []
+    for i, drive in enumerate(nominal.drives):
+        controller = controller_of(drive)
+        if isinstance(controller, UserForces) and _has(drive, parameter):
+            found.append(Target(str(getattr(controller.function, "__name__", "function")), i))
+    found = _with_distinct_names(found)
+    if not field.shape:
+        return found
+    sizes = [np.size(getattr(owner_of(nominal.drives[target.index], parameter), field.name)) for target in found]
+    return [
+        replace(target, name=f"{target.name}.{j}", entry=j)
+        for target, size in zip(found, sizes, strict=True)
+        for j in range(size)
+    ]
+
+
+def owner_of(action: Any, parameter: str) -> Any:
+    """Return the object that has a parameter: a drive or force, or the controller of a sampled drive."""
+    return action if isinstance(action, PARAMETERS[parameter].classes) else controller_of(action)
+
+
+def _has(action: Any, parameter: str) -> bool:
+    """Whether a drive or a force has the parameter."""
+    field, owner = PARAMETERS[parameter].field, owner_of(action, parameter)
+    if not isinstance(owner, PARAMETERS[parameter].classes):
+        return False
+    if field is None or field.name not in ("reference", "torque_speed"):
+        return True
+    value = getattr(owner, field.name)  # a PID that follows targets has no reference of its own
+    return not (value is None or isinstance(value, str))
 
 
 def _degrees_of_freedom(model: Model) -> list[Target]:
