@@ -22,7 +22,6 @@ from rbchain.study.plan.samples import Samples
 from ..test_numeric_fields import CLASSES
 from ..test_water import immersed_tree
 
-
 CLOCK = {"period": 0.01, "delay": 1e-3, "latency": 1e-3, "rate_limit": 9.0, "resolution": 0.1}
 
 
@@ -431,6 +430,23 @@ def test_each_parameter_and_state_of_a_function_varies_on_its_own():
     chains, values = changed_chains(plan_of(vary[0], model, vary=vary, drives=acting))
     np.testing.assert_array_equal(chains.drives[5].parameters, np.stack([np.ones(6), 2.0 * values[:, 0]], -1))
     np.testing.assert_array_equal(chains.drives[6].states, np.stack([values[:, 1], np.full(6, 2.0)], -1))
+
+
+@pytest.mark.plain_python
+def test_a_sample_with_a_varied_function_moves_as_with_these_numbers():
+    model, state = rb.Model.serial_chain(1, gravity=(0, 0, 0)), ([0.3], [0.1])
+    settings = {"duration": 0.05, "method": "rk4", "step": 0.01}
+    vary = {"parameter": "function_parameter", "distribution": stats.uniform(0.1, 1.0)}
+    drive = rb.UserForces(spring, [1.0, 2.0])
+    simulate = settings | {"q": state[0], "qd": state[1], "samples": 2}
+    plan = plan_of(vary, model, drives=[drive], simulate=simulate)
+    assert plan.columns == ("function_parameter[spring.0]", "function_parameter[spring.1]")
+    values = plan.draw(0, 3)
+    _, motion = plan.simulate(values, np.arange(3))
+    states = [np.tile(x, (3, 1)) for x in state]
+    expected = model.simulate(*states, drives=[rb.UserForces(spring, values)], save_at=2, **settings)
+    np.testing.assert_array_equal(motion.q[:, -1], expected.q[:, -1])
+    assert np.unique(motion.q[:, -1]).size == 3
 
 
 @pytest.mark.plain_python
