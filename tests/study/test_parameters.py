@@ -11,6 +11,7 @@ from scipy.spatial.transform import Rotation
 import rbchain as rb
 from rbchain.acting.sampled import controller_of
 from rbchain.errors import StudyError
+from rbchain.model.description import VARIABLE_FIELDS
 from rbchain.model.passive import OF_POSITION
 from rbchain.study import Dispersion
 from rbchain.study.describe.description import checked
@@ -54,6 +55,14 @@ def looped():
     builder.add_body("slide", joint=rb.Prismatic(), inertia=rod)
     builder.add_constraint(rb.DistanceConstraint("strut", "crank", "rocker", (0, 0, 1), (0, 0, 1), length=1.0))
     builder.add_constraint(rb.CouplerConstraint("rack", "slide", "crank", ratio=0.5, offset=0.1))
+    return builder.build()
+
+
+def welded():
+    """A free body that is welded to the world."""
+    builder = rb.ModelBuilder()
+    builder.add_body("body", joint=rb.Free(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+    builder.add_constraint(rb.WeldConstraint("weld", None, "body"))
     return builder.build()
 
 
@@ -164,6 +173,7 @@ def changed_chains(plan, count=6):
 )
 def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, how):
     model = looped() if parameter.startswith("constraint") else mechanism()
+    model = welded() if parameter.startswith("constraint_axes") else model
     keys = {}
     if PARAMETERS[parameter].owner in ON_CONTACT:
         model, keys["forces"] = touching()
@@ -447,6 +457,22 @@ def test_a_sample_with_a_varied_function_moves_as_with_these_numbers():
     expected = model.simulate(*states, drives=[rb.UserForces(spring, values)], save_at=2, **settings)
     np.testing.assert_array_equal(motion.q[:, -1], expected.q[:, -1])
     assert np.unique(motion.q[:, -1]).size == 3
+
+
+@pytest.mark.plain_python
+def test_every_field_of_a_model_that_vary_accepts_is_a_parameter():
+    assert set(VARIABLE_FIELDS) <= set(PARAMETERS)
+
+
+@pytest.mark.plain_python
+def test_a_body_that_is_welded_with_varied_axes_is_turned_by_the_drawn_vector():
+    vary = {"parameter": "constraint_axes_a", "distribution": stats.norm(0, 0.1)}
+    simulate = {"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2, "assemble": True}
+    plan = plan_of(vary, welded(), simulate=simulate, drives=[])
+    values = plan.draw(0, 4)
+    many, motion = plan.simulate(values, np.arange(4))
+    found = many.body_poses(motion.q[:, 0]).rotation[:, 0]
+    np.testing.assert_allclose(found, Rotation.from_rotvec(values).as_matrix(), rtol=0, atol=1e-9)
 
 
 @pytest.mark.plain_python

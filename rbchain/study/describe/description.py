@@ -240,6 +240,8 @@ class Dispersion(Described):
     Of constraints, which targets name:
 
     * "constraint_point_a", "constraint_point_b": components x, y, z of a point in m, in the axes of its moving body.
+    * "constraint_axes_a", "constraint_axes_b" ("add"): components x, y, z of a rotation vector in rad that turns the
+      frame of a `HingeConstraint` or `WeldConstraint`, in its own axes. The z axis is the axis of a hinge.
     * "constraint_length": length of a `DistanceConstraint` in m.
     * "constraint_ratio", "constraint_offset": of a `CouplerConstraint`; the offset in rad or m.
 

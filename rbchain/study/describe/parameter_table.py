@@ -104,6 +104,7 @@ PARAMETERS = {
     "fluid_density": Parameter(MODEL, dimension="density"),
     "constraint_point_a": Parameter(CONSTRAINT, XYZ, "length"),
     "constraint_point_b": Parameter(CONSTRAINT, XYZ, "length"),
+    **{name: Parameter(CONSTRAINT, XYZ, "angle", ways=("add",)) for name in ("constraint_axes_a", "constraint_axes_b")},
     "constraint_length": Parameter(CONSTRAINT, dimension="length"),
     "constraint_ratio": Parameter(CONSTRAINT),
     "constraint_offset": Parameter(CONSTRAINT, dimension=ANGLE),

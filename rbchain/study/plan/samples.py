@@ -118,8 +118,11 @@ class Samples:
         inertia[:, i] = other_moments((moments + moments.mT) / 2, 1.0)
 
     def _apply_placement_rotation(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        rotation = self.field("placement_rotation")
+        """Turn a frame by a rotation vector in its own axes."""
+        rotation = self.field(dispersion.parameter)
         rotation[:, target.index] = rotation[:, target.index] @ self._rotations(dispersion, values)
+
+    _apply_constraint_axes_a = _apply_constraint_axes_b = _apply_placement_rotation
 
     def _apply_axis(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
         axis = self.field("axis")

@@ -34,6 +34,8 @@ from .nominal import Nominal
 OF_KINDS = {
     "constraint_point_a": ("ball", "hinge", "weld", "distance"),
     "constraint_point_b": ("ball", "hinge", "weld", "distance"),
+    "constraint_axes_a": ("hinge", "weld"),
+    "constraint_axes_b": ("hinge", "weld"),
     "constraint_length": ("distance",),
     "constraint_ratio": ("coupler",),
     "constraint_offset": ("coupler",),
