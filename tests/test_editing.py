@@ -713,3 +713,21 @@ def test_a_massless_body_with_a_child_is_no_motor():
     builder.add_body("fork", joint=hinge, inertia=rb.Inertia(0.0), rotor_inertia=1e-3)
     builder.add_body("wheel", parent="fork", joint=hinge, inertia=rb.Inertia.rod(0.2, mass=0.5))
     assert builder.build().with_motor("fork", 20.0).nv == 3
+
+
+def test_the_nominal_model_of_an_added_model_is_kept():
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    builder.add_body("a", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=2.0))
+    builder.add_constraint(rb.DistanceConstraint("rope", "a", None, (1, 0, 0), (3.0, 0, 0), length=2.0))
+    part = builder.build()
+    varied = part.vary(mass=[2.5], constraint_length=[2.1])
+    both = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    both.add_body("base", joint=rb.Prismatic(), inertia=rb.Inertia(mass=1.0))
+    both.add_model(varied, parent="base", prefix="x/")
+    both.add_model(part, parent="base", prefix="y/")
+    model = both.build()
+    assert (model.mass.tolist(), model.nominal.mass.tolist()) == ([1.0, 2.5, 2.0], [1.0, 2.0, 2.0])
+    assert model.constraint_length.tolist() == [2.1, 2.0]
+    assert model.nominal.constraint_length.tolist() == [2.0, 2.0]
+    assert model.nominal.body_names == model.body_names
+    assert model.nominal.constraint_names == model.constraint_names

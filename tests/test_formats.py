@@ -38,7 +38,7 @@ def test_a_tree_is_unchanged_after_saving_and_loading_a_urdf(tmp_path, seed):
     rng = np.random.default_rng(seed)
     parents = [-1, *(int(rng.integers(-1, i)) for i in range(1, 6))]
     kinds = list(rng.choice(URDF_JOINTS, 6))
-    model = random_tree(seed, parents, kinds).vary(gravity=(0, 0, -9.81))
+    model = random_tree(seed, parents, kinds).replace(gravity=(0, 0, -9.81))
     rb.save(model, tmp_path / "tree.urdf")
     again = rb.load(tmp_path / "tree.urdf")
     order = [again.body_names.index(name) for name in model.body_names]
@@ -109,7 +109,7 @@ def test_joints_that_urdf_does_not_support_are_refused(tmp_path):
 
 def test_features_that_urdf_cannot_store_are_named(tmp_path):
     with pytest.warns(UserWarning, match=r"leaves out: stiffness, rotor_inertia, gravity other than"):
-        rb.save(rb.Model.serial_chain(2).vary(stiffness=[1, 2], rotor_inertia=[1, 1]), tmp_path / "chain.urdf")
+        rb.save(rb.Model.serial_chain(2).replace(stiffness=[1, 2], rotor_inertia=[1, 1]), tmp_path / "chain.urdf")
 
 
 def coupled_joints(*constraints):

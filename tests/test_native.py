@@ -40,6 +40,10 @@ def same(a, b):
                 assert frame.body == y[name].body
                 np.testing.assert_array_equal(frame.pose.translation, y[name].pose.translation)
                 np.testing.assert_array_equal(frame.pose.rotation, y[name].pose.rotation)
+        elif field.name == "nominal":
+            assert (x is None) == (y is None)
+            if x is not None:
+                same(x, y)
         elif isinstance(x, np.ndarray):
             np.testing.assert_array_equal(x, y, err_msg=field.name)
         else:
@@ -114,6 +118,48 @@ def test_passive_forces_and_immersion_are_unchanged_after_saving_and_loading(tmp
 def test_a_robot_is_bit_identical_after_saving_and_loading(tmp_path):
     model = rb.load(ROBOTS / "solo_description/robots/solo12.urdf", base=rb.Free())
     same(model.description, round_trip(model, tmp_path).description)
+
+
+def test_the_nominal_model_is_unchanged_after_saving_and_loading(tmp_path):
+    """Controllers use it, so that the same controller would give another motion without it."""
+    builder = rb.ModelBuilder(fluid_density=1e3)
+    builder.add_body("a", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=2.0))
+    box = rb.Inertia.box((1, 1, 1), mass=1.0)
+    water = rb.Immersion(volume=1e-3, added_mass=np.diag([1, 2, 3, 4, 5, 6.0]))
+    builder.add_body("b", parent="a", joint=rb.Spherical(), inertia=box, immersion=water)
+    builder.add_body("tool", parent="b", joint=rb.Fixed(), placement=rb.Pose((1, 0, 0)))
+    builder.add_constraint(rb.DistanceConstraint("rope", "b", None, (0, 0, 0), (0, 3.0, 0), length=2.0))
+    builder.add_drive(rb.PID("a", 0.3, kp=20.0, gravity_compensation=True))
+    varied = builder.build().vary(mass=[2.5, 1.25], gravity=(0, 0, -9.7), constraint_length=[2.1])
+    for model in (varied, builder.build().with_payload("tool", 0.5)):
+        again = round_trip(model, tmp_path)
+        same(again.description, model.description)
+        assert again.nominal.mass.tolist() == [2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('joint = { kind = "prismatic", axis = [0, 0, 1] }', r"joint_types is \['prismatic'\]; expected .*'revolute'"),
+        ('joint_name = "other"', r"joint_names is \['other'\]; expected that of the model, \['upper'\]"),
+        ("masse = 2.0", "nominal: body 'upper'.*masse"),
+    ],
+)
+def test_a_nominal_model_with_other_joints_is_refused(tmp_path, text, message):
+    body = ARM.partition("[[body]]")[2].replace('joint = { kind = "revolute", axis = [0, 0, 1] }', "")
+    joint = "" if text.startswith("joint =") else 'joint = { kind = "revolute", axis = [0, 0, 1] }'
+    (tmp_path / "arm.toml").write_text(f"{ARM}[nominal]\n[[nominal.body]]{body}{joint}\n{text}\n")
+    with pytest.raises(rb.FileFormatError, match=message):
+        rb.load(tmp_path / "arm.toml")
+
+
+@pytest.mark.parametrize("ending", ["urdf", "xml"])
+def test_formats_without_a_nominal_model_name_it(tmp_path, ending):
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    builder.add_body("a", joint=rb.Revolute(), inertia=rb.Inertia.box((1, 1, 1), mass=2.0))
+    model = builder.build().vary(mass=[3.0])
+    with pytest.warns(UserWarning, match=r"leaves out: .*the nominal model, which controllers use"):
+        rb.save(model, tmp_path / f"model.{ending}")
 
 
 def test_drives_are_unchanged_after_saving_and_loading(tmp_path):

@@ -74,3 +74,13 @@ def test_an_error_of_the_system_names_the_file(tmp_path):
         f"{tmp_path / 'file'} was not written. A file of this name that existed before has not changed."
     ]
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["model.toml", "model.urdf", "motion.npz"])
+def test_a_missing_folder_is_named(name, tmp_path):
+    saved = motion()
+    folder = tmp_path / "nowhere"
+    message = f"{name} cannot be written, because the folder '{folder}' does not exist; create it"
+    with pytest.raises(FileNotFoundError, match=message):
+        saved.save(folder / name) if name == "motion.npz" else rb.save(saved.model, folder / name)
+    assert not folder.exists()

@@ -21,11 +21,21 @@ def whole_file(path: str | Path, ending: str = PARTIAL) -> Iterator[Path]:
         A link is followed. What is not a file, such as a device, is yielded itself.
     ending : str
         Ending of the name of the file beside `path`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder of the file does not exist. The message names it.
     """
     path = Path(path).resolve()
     if path.exists() and not path.is_file():
         yield path
         return
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path} cannot be written, because the folder {str(path.parent)!r} does not exist; create it, or choose "
+            "another folder"
+        )
     partial = path.with_name(f"{path.name}{ending}")
     try:
         yield partial

@@ -83,6 +83,9 @@ class ModelBuilder(SuggestsAttributes):
         self._negative_moments: list[str] = []
         self._drives: list[OneJointDrive] = []
         self._constraints: list[Constraint] = []
+        #: Bodies and constraints of the nominal models of varied models, by their names in this builder.
+        self._nominal_bodies: dict[str, Body] = {}
+        self._nominal_constraints: dict[str, Constraint] = {}
 
     def add_body(
         self,
@@ -278,6 +281,8 @@ class ModelBuilder(SuggestsAttributes):
     ) -> None:
         """Add all bodies, frames, drives and constraints of another model, such as a hand for an arm.
 
+        If the other model was varied, the nominal model of the result has the values that it had before.
+
         Parameters
         ----------
         other : Model
@@ -326,16 +331,15 @@ class ModelBuilder(SuggestsAttributes):
         self._check_joined_names(added, prefix)
         for name, body in added.bodies.items():
             self._check_inertia(prefix + name, body.inertia)
-        for name, body in added.bodies.items():
-            is_root = body.parent is None
-            self._bodies[prefix + name] = body._replace(
-                parent=parent if is_root else f"{prefix}{body.parent}",
-                placement=placement @ body.placement if is_root else body.placement,
-                joint_name=prefix + body.joint_name if body.joint_name else "",
-            )
+        self._bodies |= _attached_bodies(added, prefix, parent, placement)
         self._drives += [replace(drive, joint=prefix + drive.joint) for drive in added.drives]
         for constraint in added.constraints:
             self.add_constraint(attached_constraint(constraint, prefix, parent, placement))
+        if other.description.nominal is not None:
+            nominal = editable(other.description.nominal, "add_model")
+            self._nominal_bodies |= _attached_bodies(nominal, prefix, parent, placement)
+            attached = (attached_constraint(each, prefix, parent, placement) for each in nominal.constraints)
+            self._nominal_constraints |= {each.name: each for each in attached}
 
     def _check_joined_names(self, added: Mechanism, prefix: str) -> None:
         """Raise a ModelError if a name of an added model, with the prefix, is already used."""
@@ -413,6 +417,10 @@ class ModelBuilder(SuggestsAttributes):
             self._constraints,
         )
         description = assemble(mechanism)
+        if self._nominal_bodies:
+            constraints = [self._nominal_constraints.get(each.name, each) for each in self._constraints]
+            of_nominal = replace(mechanism, bodies=self._bodies | self._nominal_bodies, constraints=constraints)
+            description = replace(description, nominal=assemble(of_nominal))
         self._warn_of_nonphysical_inertia()
         model = Model(description)
         if model.bodies_without_inertia:
@@ -466,3 +474,16 @@ class ModelBuilder(SuggestsAttributes):
             visited.add(name)
             name = self._bodies[name].parent
         return name is not None
+
+
+def _attached_bodies(added: Mechanism, prefix: str, parent: str | None, placement: Pose) -> dict[str, Body]:
+    """Return the bodies of another mechanism with a prefix, whose world is fixed to the parent."""
+    bodies = {}
+    for name, body in added.bodies.items():
+        is_root = body.parent is None
+        bodies[prefix + name] = body._replace(
+            parent=parent if is_root else f"{prefix}{body.parent}",
+            placement=placement @ body.placement if is_root else body.placement,
+            joint_name=prefix + body.joint_name if body.joint_name else "",
+        )
+    return bodies

@@ -36,6 +36,12 @@
     name = "tool"
     body = "upper"
 
+    [nominal]                       # the model that controllers use, if it differs: the keys above without drives
+    gravity = [0, 0, -9.8]
+
+    [[nominal.body]]
+    name = "upper"
+
 A quantity may have a unit of its own, such as "5 mm". Numbers are written with all digits, so that a file that is read
 again gives the same model, bit for bit.
 """
@@ -87,7 +93,10 @@ MODEL_KEYS = (
     "drive",
     "frame",
     "constraint",
+    "nominal",
 )
+#: What a model and its nominal model have in common.
+SAME_IN_NOMINAL = ("body_names", "parent", "joint_names", "joint_types", "dof_types", "constraints")
 BODY_KEYS = (
     *("name", "parent", "joint", "joint_name", "placement", "mass", "cg", "inertia"),
     *("rotor_inertia", "gear_ratio", "passive", "immersion", "limits", "visual"),
@@ -174,7 +183,25 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
         builder.add_constraint(_constraint(constraint, units))
     model = builder.build()
     changed = {key: np.array(of_bodies) for key, of_bodies in added.items() if np.any(of_bodies)}
-    return model.replace(**changed) if changed else model
+    model = model.replace(**changed) if changed else model
+    return _with_nominal(model, given, folder) if "nominal" in given else model
+
+
+def _with_nominal(model: Model, given: Mapping[str, Any], folder: Path) -> Model:
+    """Return a model with the nominal model in its table, which has the same bodies, joints and drives."""
+    table = _table("the model", given, "nominal")
+    _expect_keys("nominal", table, [key for key in MODEL_KEYS if key not in ("format", "drive", "nominal")])
+    try:
+        nominal = _model({**table, "drive": given.get("drive", [])}, folder).description
+    except (FileFormatError, ModelError) as error:
+        raise type(error)(f"nominal: {error}") from None
+    for field in SAME_IN_NOMINAL:
+        own, other = getattr(model.description, field), getattr(nominal, field)
+        if not (len(own) == len(other) and all(a == b for a, b in zip(own, other, strict=True))):
+            raise FileFormatError(
+                f"nominal: {field} is {excerpt([*other])}; expected that of the model, {excerpt([*own])}"
+            )
+    return Model(dataclasses.replace(model.description, nominal=nominal))
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class Notes:
             f"{heading}: {', '.join(part + _in_brackets(list(owners)) for part, owners in parts.items())}"
             for heading, parts in self._parts.items()
         ]
-        sentences += self._sentences
+        sentences += dict.fromkeys(self._sentences)  # the nominal model may have the same faults
         if sentences:
             warnings.warn(f"{path}: {'; '.join(sentences)}", stacklevel=stacklevel + 1)
 

@@ -264,6 +264,7 @@ class _Writer:
         meshes = any(visual.shape == "mesh" for visuals in d.visuals.values() for visual in visuals)
         lost += ["visuals that are meshes"] if meshes else []
         lost += ["drives"] if d.drives else []
+        lost += ["the nominal model, which controllers use"] if d.nominal is not None else []
         lost += ["water and immersions"] if model.in_water else []
         if lost:
             warnings.warn(

@@ -22,14 +22,23 @@ from .native import ADDED, FORMAT
 def toml_of(model: Model) -> str:
     """Return the text of the file of a model without batch axes."""
     description = model.description
-    given = {"format": FORMAT, "name": description.name, "gravity": description.gravity.tolist()}
+    given = {"format": FORMAT} | _table_of(model)
+    if description.drives:
+        given["drive"] = [table_of_drive(drive) for drive in description.drives]
+    if description.nominal is not None:
+        given["nominal"] = _table_of(model.nominal)
+    return tomli_w.dumps(given)
+
+
+def _table_of(model: Model) -> dict[str, Any]:
+    """Return the table of a model, without its drives and its nominal model."""
+    description = model.description
+    given: dict[str, Any] = {"name": description.name, "gravity": description.gravity.tolist()}
     if description.fluid_density:
         given["fluid_density"] = float(description.fluid_density)
     if description.nonphysical_inertia != "refuse":
         given["nonphysical_inertia"] = description.nonphysical_inertia
     given["body"] = [_body_of(description, i, first) for i, first in enumerate(model.velocity_index)]
-    if description.drives:
-        given["drive"] = [table_of_drive(drive) for drive in description.drives]
     if description.constraints:
         given["constraint"] = [_constraint_of(description, c) for c in range(len(description.constraints))]
     frames = description.frames.items()
@@ -41,7 +50,7 @@ def toml_of(model: Model) -> str:
             | _visuals_of(model.visuals.get(name, ()))
             for name, frame in frames
         ]
-    return tomli_w.dumps(given)
+    return given
 
 
 def _constraint_of(description: Description, c: int) -> dict[str, Any]:

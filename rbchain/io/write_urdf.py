@@ -219,6 +219,7 @@ def _warn_of_losses(model: Model, constraints: Sequence[str]) -> None:
     lost += [f"visuals that are {' or '.join(sorted(others))}"] if others else []
     lost += [f"constraints {', '.join(map(repr, constraints))}"] if constraints else []
     lost += ["drives"] if description.drives else []
+    lost += ["the nominal model, which controllers use"] if description.nominal is not None else []
     lost += ["rotor_inertia"] if description.rotor_inertia.any() else []
     lost += ["water and immersions"] if model.in_water else []
     lost += ["gravity other than 9.81 m/s^2 along -z"] if (description.gravity != [0.0, 0.0, -9.81]).any() else []
