@@ -416,7 +416,7 @@ class Study(SuggestsAttributes):
 
         One batch of 4 p + 1 motions for p drawn numbers gives the derivatives of all measures: central differences
         with steps of 1/64 and 1/32 of the standard deviations, and Richardson's extrapolation. The means and standard
-        deviations are those of the distributions.
+        deviations of the drawn numbers follow from their distributions.
 
         Parameters
         ----------
@@ -493,9 +493,9 @@ class Study(SuggestsAttributes):
 
         Notes
         -----
-        Numbers whose mean or standard deviation is unknown or infinite are not used: those of user-defined
-        distributions, and of distributions such as Cauchy's. Means of SciPy's distributions are those of SciPy, if
-        they agree with the quantiles. Intervals are exact for normal numbers and asymptotic for others. A factor
+        Numbers whose mean or standard deviation is unknown or infinite are not used. User-defined distributions and
+        distributions such as Cauchy's have such numbers. SciPy gives the means of its distributions; rbchain uses them
+        if they agree with the quantiles. Intervals are exact for normal numbers and asymptotic for others. A factor
         slightly below 1 means that the measure does not depend linearly on the numbers.
 
         The source is Lavenberg and Welch (1981), "A perspective on the use of control variables to increase the
@@ -578,7 +578,7 @@ def run_into(
 ) -> None:
     """Simulate all samples, or those that are missing in a folder of results: `Study.run` without opening the results.
 
-    The arguments are those of `Study.run`.
+    `Study.run` describes the arguments.
     """
     plan, compute = study.plan, _executor(executor, workers, scheduler)
     size = _chunk_size(plan, chunk, memory)

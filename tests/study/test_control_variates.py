@@ -206,7 +206,7 @@ def test_results_that_control_variates_cannot_use_are_refused(rod):
     study = study_of(rod, linear, even)
     results = study.run()
     for wrong, message in (
-        (results.isel(sample=slice(1, None)), "not those of this study"),
+        (results.isel(sample=slice(1, None)), "differ from the draws of this study"),
         (results.isel(sample=slice(0, 29)), "have 29 samples; expected at least 30"),
         (results.drop_vars("even"), "the results contain no 'even'"),
         (results.assign(status=results.status * 0 - 1), "60 of 60 samples failed or were not run"),
@@ -215,7 +215,7 @@ def test_results_that_control_variates_cannot_use_are_refused(rod):
             study.control_variates(wrong)
     with pytest.raises(rb.StudyError, match=r"measure is 'odd'; expected one of the measures .*'linear', 'even'"):
         study.control_variates(results, "odd")
-    with pytest.raises(rb.StudyError, match="not those of this study"):
+    with pytest.raises(rb.StudyError, match="differ from the draws of this study"):
         study_of(rod, linear, seed=2).control_variates(results)
     infinite = study_of(rod, partly_infinite)
     with pytest.raises(rb.StudyError, match=r"'partly_infinite' is not finite in \d+ of 60 samples"):

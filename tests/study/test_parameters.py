@@ -234,7 +234,7 @@ def closing_plan(assemble, lengths=(0.95, 1.05), **keys):
 def test_samples_start_from_closed_configurations(assemble):
     plan = closing_plan(assemble)
     values = plan.draw(0, 6)
-    many, motion = plan.simulate(values, np.arange(6))
+    many, motion = plan.simulate(plan.samples(values, np.arange(6)))
     assert (motion.status == rb.Status.DONE).all()
     np.testing.assert_allclose(many.constraint_length[:, 0], values[:, 0])
     np.testing.assert_allclose(many.constraint_point_b[:, 0, 2], 1.0 + values[:, 1])

@@ -44,7 +44,7 @@ def controlled_means(
 ) -> tuple[np.ndarray, list[str]]:
     """Return the results of `controlled_mean` for each measure, and the names of the drawn numbers that were used.
 
-    `drawn` (n, columns), `status` (n,) and `measures` (n,), by name, are those of all samples.
+    `drawn` (n, columns), `status` (n,) and `measures` (n,), by name, contain all samples.
     """
     if not isinstance(plan.description.design, Random):
         raise StudyError(
@@ -66,14 +66,14 @@ def controlled_means(
 
 
 def _verified_draws(plan: Plan, drawn: np.ndarray) -> np.ndarray:
-    """Return the drawn numbers of results, or raise a StudyError if they are not those of the study."""
+    """Return the drawn numbers of results, or raise a StudyError if they belong to another study."""
     samples = len(drawn)
     belong = drawn.shape == (samples, len(plan.columns)) and samples <= plan.description.samples
     # another machine may round the quantiles of a distribution differently
     if not belong or not np.allclose(drawn, plan.draw(0, samples), rtol=1e-9, atol=0.0, equal_nan=True):
         raise StudyError(
-            "the drawn numbers of the results are not those of this study; expected the results of this study, with "
-            "its samples from the first on"
+            "the drawn numbers of the results differ from the draws of this study; expected the results of this study, "
+            "with its samples from the first on"
         )
     return drawn
 
@@ -104,9 +104,9 @@ def controlled_mean(values: np.ndarray, controls: np.ndarray) -> tuple[float, fl
     """Estimate the mean of values (n,) by linear regression on controls (n, p), whose means are known to be 0.
 
     The estimate is the intercept of the regression. The residual variance s^2 has n - p - 1 degrees of freedom. With
-    D = [1, controls], the variance of the intercept is s^2 [(D^T D)^-1]_00, and its confidence interval is that of
-    Student's t. It is exact if values and controls are jointly normal, and asymptotic otherwise, also for nonlinear
-    values.
+    D = [1, controls], the variance of the intercept is s^2 [(D^T D)^-1]_00, and its confidence interval follows from
+    Student's t distribution. It is exact if values and controls are jointly normal, and asymptotic otherwise, also for
+    nonlinear values.
 
     Sources: Lavenberg and Welch (1981), "A perspective on the use of control variables to increase the efficiency of
     Monte Carlo simulations"; Owen (2013), "Monte Carlo theory, methods and examples", section 8.9.

@@ -145,7 +145,7 @@ def _simulated(
 
 
 def differences(values: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return derivatives (m, p) and their errors (m, p) from values (m, 1 + 4 p) as those of `_simulated`.
+    """Return derivatives (m, p) and their errors (m, p) from values (m, 1 + 4 p) as `_simulated` returns them.
 
     The central differences D1 over one step and D2 over two steps have truncation errors of second order. Richardson's
     extrapolation (4 D1 - D2) / 3 removes them. The error is the sum of three terms:
@@ -167,7 +167,7 @@ def differences(values: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.n
 def _covariance(plan: Plan, stds: np.ndarray) -> np.ndarray:
     """Return the covariance of the drawn numbers; NaN for correlated numbers that are not normal.
 
-    The correlations of a study are those of normal scores. They equal those of the numbers if these are normal.
+    A study describes correlations of normal scores. They equal the correlations of the numbers if these are normal.
     """
     correlation = np.eye(stds.size)
     for columns, triangle in plan.drawn.correlations:

@@ -56,7 +56,7 @@ def _reason(error: Exception) -> str:
 
 
 def _motions_per_chunk(plan: Plan, store: Store, executor: Executor) -> int:
-    """Return the chunk size for gradients: that of the study, or less to give work to all workers."""
+    """Return the chunk size for gradients: the study's chunk size, or less to give work to all workers."""
     return store.chunk if executor is local else -(-motions_for(plan) // store.chunks)
 
 

@@ -31,7 +31,7 @@ from .identity import function_as_json, is_own
 from .measures import Measure
 from .numbers import Described, real_numbers
 from .parameter_table import PARAMETERS, REFUSED
-from .places import message_of
+from .places import errors_at, message_of
 
 MOST_SAMPLES = 10**15  # a million samples per second would take thirty years
 MOST_TIMES = 10**7  # saved times of a motion
@@ -143,10 +143,10 @@ class Dispersion(Described):
         The quantity; see the list in the notes.
     targets : str or sequence of str
         Names of the bodies, joints, drives or forces whose quantity varies; all of them by default. "*", "?" and
-        "[1-3]" match parts of names. A drive, `DryFriction` or `HardStops` has the name of its joint, a wrench or
-        `SphereContact` that of its frame or body. A spring, bushing or `SphereSphereContact` has the names of its
-        bodies, such as "slider-rod" or "world-rod". Degree of freedom i of a joint that has several is named
-        "joint.i".
+        "[1-3]" match parts of names. A drive, `DryFriction` or `HardStops` has the name of its joint. A
+        wrench has the name of its frame, and a `SphereContact` the name of its body. A spring, bushing or
+        `SphereSphereContact` has the names of its bodies, such as "slider-rod" or "world-rod". Degree of freedom i of a
+        joint that has several is named "joint.i".
     how : "set", "add" or "multiply"
         How a draw changes the model's own value. The default is the first way that the parameter allows: "set" for
         most parameters.
@@ -160,7 +160,7 @@ class Dispersion(Described):
     point : (3,) array, m
         Position of a "payload" on its body, in the axes of the body or frame, from its origin.
     name : str
-        Name in the results; that of the parameter by default.
+        Name in the results; the name of the parameter by default.
 
     Notes
     -----
@@ -562,19 +562,18 @@ def read_description(path: str | Path) -> Description:
         ) from None
     drives = keys.get("drives")
     if isinstance(drives, list):
-        try:
+        with errors_at(f"{path}: drives"):
             keys["drives"] = [with_controller_model(drive, path.parent) for drive in drives]
-        except RbchainError as error:
-            raise StudyError(f"{path}: drives: {error}") from None
-    return checked(keys, str(path))
+    with errors_at(str(path)):
+        return Description(**keys)
 
 
-def checked(given: Mapping[str, Any], source: str = "") -> Description:
-    """Return the description with these keys and values. Errors begin with `source`."""
+def checked(given: Mapping[str, Any]) -> Description:
+    """Return the description with these keys and values, or raise a StudyError that names the key of an error."""
     try:
         return Description(**given)
     except ValidationError as error:
-        raise StudyError((f"{source}: " if source else "") + message_of(error)) from None
+        raise StudyError(message_of(error)) from None
 
 
 def as_json(value: Any) -> Any:

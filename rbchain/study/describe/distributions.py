@@ -1,12 +1,11 @@
 """Distributions of one number or of several correlated ones.
 
 Each maps uniform numbers in (0, 1) to values by the inverse of its distribution function. So every distribution works
-with every design (random, stratified, Sobol), and frozen distributions of SciPy work too. The formulas are those of
+with every design (random, stratified, Sobol), and frozen distributions of SciPy work too. The formulas agree with
 `scipy.stats`, which takes more than a second to import.
 """
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from scipy import special
 
 from ...common.real_arrays import excerpt
+from ...model.units import Units
 from .numbers import Described, real_numbers, refuse_unreal
 
 
@@ -44,14 +44,18 @@ Numbers = Annotated[Any, BeforeValidator(_finite_read_only)]
 class Distribution(Described):
     """Base class of all distributions."""
 
-    def in_si(self, convert: Callable[[str], float]) -> Self:
-        """Return the distribution with its strings converted to numbers in SI units by `convert`."""
-        given = {name: getattr(self, name) for name in type(self).model_fields}
-        converted = {
-            name: convert(value) if isinstance(value, str) and name in WITH_UNITS else value
-            for name, value in given.items()
-        }
-        return type(self)(**converted) if converted != given else self
+    def in_si(self, dimension: str | None, expected: str) -> Self:
+        """Return the distribution with its strings converted to numbers in SI units.
+
+        Raises a ValueError for a string if the dimension is None; `expected` describes the expected number.
+        """
+        numbers = {name: getattr(self, name) for name in type(self).model_fields}
+        with_units = {name: x for name, x in numbers.items() if name in WITH_UNITS and isinstance(x, str)}
+        for name, text in with_units.items():
+            if dimension is None:
+                raise ValueError(f"{text!r} has a unit; expected {expected}")
+            numbers[name] = Units("SI").quantity(text, dimension)
+        return type(self)(**numbers) if with_units else self
 
     if TYPE_CHECKING:
 
@@ -414,7 +418,7 @@ class Scipy(Distribution):
         with np.errstate(all="ignore"):
             mean, std = float(frozen.mean()), float(frozen.std())
             values = frozen.ppf((np.arange(10_000) + 0.5) / 10_000)
-            # SciPy's moments can be wrong, for example those of a narrow truncnorm: they must agree with the quantiles
+            # SciPy's moments can be wrong, for example for a narrow truncnorm: they must agree with the quantiles
             agree = abs(values.mean() - mean) <= 0.01 * std and abs(values.std() - std) <= 0.1 * std < np.inf
         return (mean, std) if agree else (math.nan, math.nan)
 

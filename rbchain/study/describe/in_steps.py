@@ -262,10 +262,10 @@ def integral(steps: Steps) -> np.ndarray:
 
 
 def _quadrature(nodes: np.ndarray, x: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the integrals over intervals, those of magnitudes, and estimates of the errors.
+    """Return the integrals over intervals, the integrals of magnitudes, and estimates of the errors.
 
-    The estimate is that of QUADPACK (Piessens et al. 1983): the difference from a quadrature of lower order, to the
-    power 3/2, because the error of smooth quantities is much smaller than the difference.
+    The error is estimated as in QUADPACK (Piessens et al. 1983): the difference from a quadrature of lower order, to
+    the power 3/2, because the error of smooth quantities is much smaller than the difference.
     """
     weights, inner = _weights(nodes), np.r_[0.0, _weights(nodes[1:-1]), 0.0]
     sums, scales = lengths * weighted(x, weights), lengths * weighted(np.abs(x), weights)

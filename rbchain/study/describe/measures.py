@@ -47,7 +47,7 @@ EXTREMES = {
 AT_SAVED_TIMES = "at the saved times"
 #: Quantities that are known at the saved times only.
 AT_TIMES = ("function", "energy_error")
-#: Quantities of which the final value is computed from the last states only.
+#: Quantities whose final value is computed from the last states only.
 OF_FRAMES = ("distance", "coordinate", "speed")
 #: Reductions that need the reference of a step.
 OF_STEPS = ("settling_time", "overshoot", "rise_time")
@@ -132,12 +132,12 @@ class Measure(Described):
     Notes
     -----
     A study computes extremes, integrals and crossings of levels within the accepted steps, from their continuous
-    extensions. The error is that of the method of integration. Values at both ends of a step count, so a peak just
+    extensions. The method of integration determines their error. Values at both ends of a step count, so a peak just
     after an impact is found. If a quantity crosses a level twice within a sixteenth of a step, both crossings may be
     missed.
 
-    A "function" receives the motion at the saved times, so its reductions are those at these times. Between them, the
-    series counts as linear. The same holds for `values` of a trajectory without `dense_output`.
+    A "function" receives the motion at the saved times, so its reductions use the values at these times. Between
+    them, the series counts as linear. The same holds for `values` of a trajectory without `dense_output`.
 
     Examples
     --------

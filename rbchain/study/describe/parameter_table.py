@@ -63,6 +63,10 @@ class Parameter:
     classes: tuple[type[Declared], ...] = ()
     field: NumericField | None = None
 
+    def dimension_of(self, angular: bool) -> str | None:
+        """Return the dimension for a rotational (`angular`) or a translational degree of freedom."""
+        return self.dimension[not angular] if isinstance(self.dimension, tuple) else self.dimension
+
 
 ANGLE, TORQUE = ("angle", "length"), ("moment", "force")
 PARAMETERS = {

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from pydantic import ValidationError
 
 from ...common.real_arrays import excerpt
 from ...errors import RbchainError, StudyError
-
-Result = TypeVar("Result")
 
 #: Expected values, for the types of pydantic's errors whose own text does not suit a TOML file.
 EXPECTED = {
@@ -27,7 +26,7 @@ EXPECTED = {
 }
 BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
-#: Parts of a place in pydantic's errors that name the tried type, and are no keys of the description.
+#: Parts of a place in pydantic's errors that name the tried type and not a key of the description.
 TYPES_TRIED = {
     *("normal", "truncated_normal", "log_normal", "uniform", "triangular", "discrete", "multivariate_normal", "scipy"),
     *("random", "latin_hypercube", "sobol", "factorial", "table"),
@@ -35,10 +34,11 @@ TYPES_TRIED = {
 }
 
 
-def call_at(place: str, call: Callable[..., Result], *arguments: Any, **settings: Any) -> Result:
-    """Call a function. Its errors become a StudyError that begins with the place in the description."""
+@contextmanager
+def errors_at(place: str) -> Iterator[None]:
+    """Turn errors into a StudyError that begins with the place in the description."""
     try:
-        return call(*arguments, **settings)
+        yield
     except ValidationError as error:
         raise StudyError(f"{place}: {message_of(error)}") from None
     except (RbchainError, ValueError, TypeError) as error:

@@ -17,7 +17,7 @@ from ...common.real_arrays import FLOAT64
 from ...errors import StudyError
 from ...simulate.methods import METHODS
 from ...simulate.settings import refuse_contacts, refuse_events
-from ..describe.places import call_at
+from ..describe.places import errors_at
 from .nominal import Nominal
 
 
@@ -44,10 +44,12 @@ def check_settings(nominal: Nominal) -> None:
             raise StudyError(
                 f"simulate.assemble is given, but model {model.name!r} has no constraints; remove assemble"
             )
-        call_at("simulate.assemble", model.assemble, np.zeros((0, model.nq)), simulate.assembly.fixed)
+        with errors_at("simulate.assemble"):
+            model.assemble(np.zeros((0, model.nq)), simulate.assembly.fixed)
     no_states = np.zeros((0, model.nq)), np.zeros((0, model.nv))
     settings = simulate.settings() | {"save_at": nominal.times, "energy_error": nominal.energy_error}
-    call_at("simulate", model.simulate, *no_states, simulate.duration, **settings)
+    with errors_at("simulate"):
+        model.simulate(*no_states, simulate.duration, **settings)
 
 
 def check_actions(nominal: Nominal) -> None:
@@ -55,18 +57,22 @@ def check_actions(nominal: Nominal) -> None:
     simulate = nominal.simulation
     method = METHODS[simulate.method]
 
-    def flattened(drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> object:
-        implicit = method.is_implicit_in_joints
-        return flatten_actions(nominal.model, (1,), simulate.duration, FLOAT64, drives, forces, events, implicit)
+    def check(place: str, drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> None:
+        settings = (1,), simulate.duration, FLOAT64
+        with errors_at(place):
+            flatten_actions(nominal.model, *settings, drives, forces, events, method.is_implicit_in_joints)
 
-    drives, forces = call_at("drives and forces", nominal.actions, np.zeros(1, np.int64))
+    with errors_at("drives and forces"):
+        drives, forces = nominal.actions(np.zeros(1, np.int64))
     for kind, actions in {"drives": drives, "forces": forces, "events": nominal.events}.items():
         for i, action in enumerate(actions):
             if not (isinstance(action, Actuator) or is_in_cascade(action)):  # they belong to another drive
-                call_at(f"{kind}[{i}]", flattened, **{kind: (action,)})
-        call_at(kind, flattened, **{kind: tuple(actions)})
-    call_at("forces", refuse_contacts, nominal.forces, method)
-    call_at("events", refuse_events, nominal.events, method)
+                check(f"{kind}[{i}]", **{kind: (action,)})
+        check(kind, **{kind: tuple(actions)})
+    with errors_at("forces"):
+        refuse_contacts(nominal.forces, method)
+    with errors_at("events"):
+        refuse_events(nominal.events, method)
     refuse_driven(nominal, "simulate.tau", np.flatnonzero(nominal.tau))
 
 
@@ -86,6 +92,6 @@ def refuse_noise(nominal: Nominal, varied: Container[str]) -> None:
     if has_signals or has_noise(nominal.drives) or "encoder_noise" in varied or "velocity_sensor_noise" in varied:
         raise StudyError(
             "the study has random signals or noise of sensors, whose effect on the measure is not one of a dispersion; "
-            "expected a study without noise and waves. Remove them, or replace random signals by those of one sample, "
-            "signal(duration)"
+            "expected a study without noise and waves. Remove them, or replace random signals by the signals of one "
+            "sample, signal(duration)"
         )

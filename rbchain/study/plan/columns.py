@@ -8,11 +8,11 @@ import numpy as np
 from scipy import special
 
 from ...errors import StudyError
-from ...model.units import SI, Units
+from ...model.units import SI
 from ..describe.description import Description, Dispersion
 from ..describe.distributions import Distribution, MultivariateNormal, triangle_of_correlation
 from ..describe.parameter_table import DIMENSIONLESS, MODEL, PARAMETERS
-from ..describe.places import call_at
+from ..describe.places import errors_at
 from .checks import refuse_driven
 from .nominal import Nominal
 from .targets import Target, targets_of
@@ -71,7 +71,10 @@ class Columns:
             # summed term by term, because a matrix product may add in an order that depends on the number of samples
             mixed = sum(scores[:, [j]] * triangle[:, j] for j in range(len(columns)))
             points[:, columns] = special.ndtr(mixed)
-        draws = [call_at(column.place, column.distribution.ppf, points[:, c]) for c, column in enumerate(self.columns)]
+        draws = []
+        for c, column in enumerate(self.columns):
+            with errors_at(column.place):
+                draws.append(column.distribution.ppf(points[:, c]))
         return np.stack(draws, -1)
 
 
@@ -81,17 +84,17 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
     all_draws: list[Draws] = []
     correlations: list[tuple[list[int], np.ndarray]] = []
     for i, dispersion in enumerate(description.vary):
-        targets = call_at(f"vary[{i}].targets", targets_of, nominal, dispersion.parameter, dispersion.targets)
+        with errors_at(f"vary[{i}].targets"):
+            targets = targets_of(nominal, dispersion.parameter, dispersion.targets)
         if dispersion.parameter == "tau":
             refuse_driven(nominal, f"vary[{i}].targets", [target.index for target in targets])
         for target in targets[:1] if dispersion.shared else targets:
             start = len(all_columns)
-            distribution = call_at(f"vary[{i}].distribution", _in_si, dispersion, target)
-            all_columns += _columns_of_target(dispersion, target, f"vary[{i}].distribution", distribution)
+            all_columns += _columns_of_target(dispersion, target, f"vary[{i}].distribution")
             columns = slice(start, len(all_columns))
             all_draws += [Draws(dispersion, t, columns) for t in (targets if dispersion.shared else [target])]
-            if isinstance(distribution, MultivariateNormal):
-                correlations.append((list(range(start, len(all_columns))), distribution.correlation))
+            if isinstance(dispersion.distribution, MultivariateNormal):
+                correlations.append((list(range(start, len(all_columns))), dispersion.distribution.correlation))
     names = [column.name for column in all_columns]
     for i, correlation in enumerate(description.correlate):
         unknown = [name for name in correlation.parameters if name not in names]
@@ -113,37 +116,17 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
     return Columns(tuple(all_columns), tuple(all_draws), triangles)
 
 
-def _columns_of_target(dispersion: Dispersion, target: Target, place: str, distribution: Distribution) -> list[Column]:
-    """Return the columns of the components of one target."""
-    has_one_label = dispersion.shared or PARAMETERS[dispersion.parameter].owner == MODEL
+def _columns_of_target(dispersion: Dispersion, target: Target, place: str) -> list[Column]:
+    """Return the columns of the components of one target, with distributions in SI units."""
+    parameter, is_factor = PARAMETERS[dispersion.parameter], dispersion.how == "multiply"
+    has_one_label = dispersion.shared or parameter.owner == MODEL
     label = dispersion.name if has_one_label else f"{dispersion.name}[{target.name}]"
     names = [f"{label}.{component}" for component in dispersion.components or ()] or [label]
-    joint = isinstance(distribution, MultivariateNormal)
-    of_each = [distribution.component(c) if joint else distribution for c in range(len(names))]  # type: ignore[attr-defined]
-    return [Column(name, place, _unit(dispersion, target), x) for name, x in zip(names, of_each, strict=True)]
-
-
-def _in_si(dispersion: Dispersion, target: Target) -> Distribution:
-    """Return the distribution of a dispersion with all numbers in SI units."""
-    dimension = _dimension(dispersion, target)
-
-    def convert(text: str) -> float:
-        if dispersion.how == "multiply" or dimension is None:
-            expected = "a plain number, a factor" if dispersion.how == "multiply" else "a plain number in SI units"
-            raise ValueError(f"{text!r} has a unit; expected {expected}")
-        return Units("SI").quantity(text, dimension)
-
-    return dispersion.distribution.in_si(convert)
-
-
-def _unit(dispersion: Dispersion, target: Target) -> str:
-    """Return the unit of the draws, as in `Column`."""
-    dimension = _dimension(dispersion, target)
-    is_plain = dispersion.how == "multiply" or dispersion.parameter in DIMENSIONLESS
-    return "1" if is_plain else SI.get(dimension or "", "")
-
-
-def _dimension(dispersion: Dispersion, target: Target) -> str | None:
-    """Return the dimension of a parameter of this target, as in `Units`; None if `Units` has no name for it."""
-    dimension = PARAMETERS[dispersion.parameter].dimension
-    return dimension[not target.angular] if isinstance(dimension, tuple) else dimension
+    dimension = None if is_factor else parameter.dimension_of(target.angular)
+    unit = "1" if is_factor or dispersion.parameter in DIMENSIONLESS else SI.get(dimension or "", "")
+    with errors_at(place):
+        expected = "a plain number, a factor" if is_factor else "a plain number in SI units"
+        distribution: Distribution = dispersion.distribution.in_si(dimension, expected)
+    if isinstance(distribution, MultivariateNormal):
+        return [Column(name, place, unit, distribution.component(c)) for c, name in enumerate(names)]
+    return [Column(name, place, unit, distribution) for name in names]

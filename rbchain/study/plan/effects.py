@@ -93,7 +93,7 @@ def _in_state(samples: Samples, nominal_samples: Samples) -> list[str]:
 
 
 def _in_parameters(model: Model, many: Model) -> list[str]:
-    """Name the parameters that differ from those of the model, and the bodies that they belong to."""
+    """Name the parameters that differ from the parameters of the model, and the bodies that they belong to."""
     _, table, variation = many.kernel_model.arrays(FLOAT64)
     _, nominal, _ = model.kernel_model.arrays(FLOAT64)
     table, nominal = (x if x.ndim == 2 else x[..., 0] for x in (table, nominal))

@@ -13,7 +13,7 @@ from ...common.real_arrays import excerpt, real_array
 from ...errors import StudyError
 from ...facade.model import Model
 from ..describe.description import Description, ModelSource, Simulation
-from ..describe.places import call_at
+from ..describe.places import errors_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,8 @@ class Nominal:
 def nominal_of(description: Description, folder: Path) -> Nominal:
     """Build the model of a description, and the initial state in the shape that the model needs."""
     source = description.model
-    model = call_at("model", source.build, folder) if isinstance(source, ModelSource) else source
+    with errors_at("model"):
+        model = source.build(folder) if isinstance(source, ModelSource) else source
     if model.batch_shape:
         raise StudyError(
             f"model is a batch of shape {model.batch_shape}; expected a model without batch axes. Describe what varies "
@@ -72,5 +73,6 @@ def _initial_state(simulate: Simulation, model: Model) -> tuple[np.ndarray, np.n
 
     q = vector("q", model.neutral() if simulate.q is None else simulate.q, model.nq)
     qd, tau = vector("qd", simulate.qd, model.nv), vector("tau", simulate.tau, model.nv)
-    call_at("simulate.q", model.integrate, q, np.zeros(model.nv))  # checks the quaternions
+    with errors_at("simulate.q"):
+        model.integrate(q, np.zeros(model.nv))  # checks the quaternions
     return q, qd, tau

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from ...simulate.trajectory import Trajectory
 from ..describe.description import Outputs
 from ..describe.in_steps import in_steps, largest, smallest
 from ..describe.measures import Measure
-from ..describe.places import call_at
+from ..describe.places import errors_at
 from .nominal import Nominal
 from .outcomes import NOT_RUN, has_failed
 
@@ -27,7 +28,7 @@ STATUS_LABEL = f"status: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an 
 
 @dataclass(frozen=True)
 class Variable:
-    """An output of the study. `dims` are its axes after that of the samples.
+    """An output of the study. `dims` are its axes after the axis of the samples.
 
     `evaluated` tells at which times a measure is evaluated, if it depends on them.
     """
@@ -108,7 +109,8 @@ def outputs_of(
         outputs["event_time"] = np.stack([record.t[..., 0] for record in motion.events], -1)
     for i, measure in enumerate(measures):
         if not measure.is_in_steps:
-            outputs[measure.name] = call_at(_place(i, measure), measure.values, many, motion, drives) * nan_if_failed
+            with _errors_of(i, measure):
+                outputs[measure.name] = measure.values(many, motion, drives) * nan_if_failed
     if needs_steps(measures, variables):
         found = _outputs_in_steps(variables, measures, many, motion, drives)
         outputs |= {name: (x.T * nan_if_failed).T for name, x in found.items()}
@@ -120,8 +122,9 @@ def needs_steps(measures: Sequence[Measure], variables: Sequence[Variable]) -> b
     return any(m.is_in_steps for m in measures) or any(v.name in EXTREMES for v in variables)
 
 
-def _place(i: int, measure: Measure) -> str:
-    return f"measures[{i}], {measure.name!r}"
+def _errors_of(i: int, measure: Measure) -> AbstractContextManager[None]:
+    """Turn errors into a StudyError that names measure i."""
+    return errors_at(f"measures[{i}], {measure.name!r}")
 
 
 def _outputs_in_steps(
@@ -133,7 +136,7 @@ def _outputs_in_steps(
 ) -> dict[str, np.ndarray]:
     """Compute the measures and extremes that need the accepted steps, by name."""
     chosen = [(i, measure) for i, measure in enumerate(measures) if measure.is_in_steps]
-    quantities = [partial(call_at, _place(i, m), m.quantity_of, many, drives=drives) for i, m in chosen]
+    quantities = [partial(_quantity, i, measure, many, drives) for i, measure in chosen]
     names = {v.name.rpartition("_")[0]: v.name for v in variables if v.name in EXTREMES}
     entries = [(name, i) for name in names for i in range(getattr(motion, name).shape[-1])]
     quantities += [partial(_entry, name, i) for name, i in entries]
@@ -144,6 +147,12 @@ def _outputs_in_steps(
         outputs[f"{name}_max"] = np.stack([largest(x) for x in rows], -1)
         outputs[f"{name}_min"] = np.stack([smallest(x) for x in rows], -1)
     return outputs
+
+
+def _quantity(i: int, measure: Measure, many: Model, drives: Sequence[Drive], motion: Trajectory) -> np.ndarray:
+    """Return the quantity of measure i at the times of a motion."""
+    with _errors_of(i, measure):
+        return measure.quantity_of(many, motion, drives)
 
 
 def _entry(name: str, i: int, motion: Trajectory) -> np.ndarray:

@@ -26,7 +26,7 @@ from ...simulate.trajectory import Trajectory
 from ..describe.description import Description, as_json
 from ..describe.designs import Random, Table
 from ..describe.measures import Measure
-from ..describe.places import call_at
+from ..describe.places import errors_at
 from .checks import check_actions, check_settings
 from .columns import Columns, columns_of
 from .nominal import Nominal, nominal_of
@@ -51,7 +51,7 @@ class Plan:
     variables : tuple of Variable
         The outputs of each sample.
     table : array (samples, columns), optional
-        Drawn numbers that replace those of the design, of the samples from `table_start` on.
+        Drawn numbers of the samples from `table_start` on, which replace the numbers from the design.
     modules : dict
         Modules that the description imports, and their files.
     """
@@ -91,7 +91,7 @@ class Plan:
         return [str(measure)]
 
     def sizes(self) -> dict[str, int]:
-        """Return the lengths of all axes after that of the samples."""
+        """Return the lengths of all axes after the axis of the samples."""
         return {
             "parameter": len(self.columns),
             "position": self.nominal.model.nq,
@@ -144,15 +144,12 @@ class Plan:
         return samples
 
     def simulate(
-        self, values: np.ndarray, numbers: np.ndarray, save_at: npt.ArrayLike | None = None
-    ) -> tuple[Model, Trajectory]:
-        """Simulate the samples with these draws (m, columns) and numbers (m,); returns their model and Trajectory."""
-        return self._simulate(self.samples(values, numbers), save_at)
-
-    def _simulate(
         self, samples: Samples, save_at: npt.ArrayLike | None = None, steps: int = FIRST_STEPS
     ) -> tuple[Model, Trajectory]:
-        """Simulate samples, and keep all accepted steps if outputs need them: about `steps` of each sample."""
+        """Simulate samples; returns their model and Trajectory.
+
+        If outputs need all accepted steps, these are kept; `steps` is the number of steps of a sample to expect.
+        """
         many, simulate = samples.build(), self.nominal.simulation
         simulate_them = partial(
             many.simulate,
@@ -215,7 +212,7 @@ class Plan:
         while first < len(values):
             last = first + count if first + count + 1 < len(values) else len(values)  # no part of a single sample
             samples = self.samples(values[first:last], numbers[first:last])
-            many, motion = self._simulate(samples, steps=steps)
+            many, motion = self.simulate(samples, steps=steps)
             results = many, motion, self.nominal.events, samples.drives
             found.append(outputs_of(self.variables, self.measures, values[first:last], *results))
             first, steps = last, FIRST_STEPS + int(1.2 * motion.steps.max())
@@ -252,7 +249,7 @@ class Plan:
         return np.full(len(values), True)
 
     def with_values(self, values: np.ndarray) -> Plan:
-        """Return the plan with these values (samples, columns) in place of those of the design."""
+        """Return the plan with these drawn numbers (samples, columns) in place of the numbers from the design."""
         name = f"{self.description.name}, varied"
         changed = {"samples": len(values), "design": Random(), "stop_when": None, "name": name}
         return replace(self, description=self.description.model_copy(update=changed), table=values)
@@ -288,14 +285,16 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
     check_settings(nominal)
     check_actions(nominal)
     for i, measure in enumerate(description.measures):
-        call_at(f"measures[{i}]", measure.check, nominal.model, nominal.forces, nominal.drives)
+        with errors_at(f"measures[{i}]"):
+            measure.check(nominal.model, nominal.forces, nominal.drives)
     measures, modules_of_measures = _with_functions(description.measures, folder, code)
     drawn, table = columns_of(description, nominal), None
     if isinstance(description.design, Table):
         names = [column.name for column in drawn.columns]
         table = read_design(folder / description.design.file, names, description.samples)
     else:
-        call_at("design", description.design.check, description.samples, len(drawn.columns))
+        with errors_at("design"):
+            description.design.check(description.samples, len(drawn.columns))
     variables = tuple(variables_of(description.outputs, measures, nominal))
     return Plan(description, nominal, drawn, measures, variables, table, modules=modules | modules_of_measures)
 

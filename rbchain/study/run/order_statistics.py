@@ -12,8 +12,8 @@ def ranks_around_quantile(count: int, level: float, confidence: float = CONFIDEN
     """Return the ranks of the two ordered numbers between which a quantile lies.
 
     The number of samples below the quantile has a binomial distribution. So the interval from the number of rank `low`
-    to that of rank `high` contains the quantile with at least this confidence. Source: David and Nagaraja (2003), Order
-    Statistics, third edition, section 7.1.
+    to the number of rank `high` contains the quantile with at least this confidence. Source: David and Nagaraja
+    (2003), Order Statistics, third edition, section 7.1.
 
     Parameters
     ----------

@@ -43,9 +43,9 @@ def motion_again(
     own = plan.nominal.times
     asked = _finer(own, least_intervals) if save_at is None else _asked(plan, save_at)
     times = np.union1d(own, asked)
-    _, motion = plan.simulate(values, numbers)
+    _, motion = plan.simulate(plan.samples(values, numbers))
     if times.size > own.size:
-        _, finer = plan.simulate(values, numbers, times)
+        _, finer = plan.simulate(plan.samples(values, numbers), times)
         if _is_same_motion(motion, finer.at_times(np.searchsorted(times, own))):
             motion = finer
         elif save_at is None:
@@ -71,7 +71,7 @@ def _finer(own: np.ndarray, least_intervals: int) -> np.ndarray:
 
 
 def _asked(plan: Plan, save_at: npt.ArrayLike) -> np.ndarray:
-    """Return the times in `save_at`, those of the study where they differ by round-off only."""
+    """Return the times in `save_at`, rounded to a time of the study if it differs by round-off only."""
     duration, own = plan.nominal.simulation.duration, plan.nominal.times
     times, asked = times_to_save(duration, save_at)
     nearest = own[np.rint(times[asked] / own[1]).astype(int).clip(0, own.size - 1)]

@@ -95,7 +95,7 @@ def damage_message(folder: Path, damage: list[Damage]) -> str:
 def inspect(folder: str | Path, identity: str | None = None) -> Findings:
     """Compare every file of the results in a folder with its checksum.
 
-    If the group's own description is damaged, `identity` is that of the study to which the files must belong.
+    If the group's own description is damaged, `identity` identifies the study to which the files must belong.
 
     Raises
     ------

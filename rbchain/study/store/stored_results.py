@@ -10,7 +10,7 @@ import numpy as np
 
 
 class StoredArray:
-    """An array of the results, which is read from disk on access. The attributes are those of `xarray.DataArray`.
+    """An array of the results, which is read from disk on access. It has the attributes that `xarray.DataArray` has.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class StoredResults:
     Attributes
     ----------
     attrs : dict
-        Attributes of the whole group, without those of `hidden`.
+        Attributes of the whole group, except the names in `hidden`.
     """
 
     def __init__(self, group: Path, hidden: Container[str], samples: int | None = None) -> None:
