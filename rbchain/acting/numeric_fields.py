@@ -27,7 +27,8 @@ class NumericField:
     name : str
         Name of the field.
     unit : str
-        SI unit; the units for a rotation and for a translation are separated by " or ". "1" if it has no dimension.
+        SI unit; the units for a rotation and for a translation are separated by " or ". "1" if the number has no
+        dimension; empty if the unit depends on the function or the entry.
     lower, upper : float
         Smallest and largest possible number.
     shape : tuple
