@@ -460,6 +460,22 @@ def test_a_sample_with_a_varied_function_moves_as_with_these_numbers():
 
 
 @pytest.mark.plain_python
+def test_units_of_sensors_follow_the_type_of_the_joint():
+    slide, hinge = rb.Prismatic((1, 0, 0)), rb.Revolute((0, 1, 0))
+    for joint, unit in ((slide, "mm"), (hinge, "deg")):
+        builder = rb.ModelBuilder()
+        builder.add_body("body", joint=joint, inertia=rb.Inertia.sphere(0.1, mass=1.0))
+        encoder, velocity = rb.Encoder("body"), rb.VelocitySensor("body")
+        drive = rb.Sampled(rb.PID("body", 0.1, kp=1.0), 0.01, sensors=[encoder, velocity])
+        scale = {"mm": 1e-3, "deg": np.pi / 180}[unit]
+        for parameter, of_time in (("encoder_bias", ""), ("velocity_sensor_bias", "/s")):
+            drawn = {"kind": "uniform", "low": f"1 {unit}{of_time}", "high": f"2 {unit}{of_time}"}
+            plan = plan_of({"parameter": parameter, "distribution": drawn}, builder.build(), drives=[drive])
+            values = plan.draw(0, 5)
+            assert ((values > scale) & (values < 2 * scale)).all()
+
+
+@pytest.mark.plain_python
 def test_every_field_of_a_model_that_vary_accepts_is_a_parameter():
     assert set(VARIABLE_FIELDS) <= set(PARAMETERS)
 
