@@ -130,6 +130,37 @@ def test_impacts_of_a_bouncing_ball_lose_energy_without_an_error(settings):
 
 
 @PLAIN
+@pytest.mark.parametrize("step", [1e-2, 7e-3])
+def test_impacts_of_a_turning_rod_have_no_error(step):
+    """The mass matrix of a rod in a plane is constant, so time stepping is exact but for the places of the impacts."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    builder.add_body("rod", joint=rb.Planar((0, 1, 0)), inertia=rb.Inertia(1.0, (0, 0, 0), (0.01, 0.08, 0.08)))
+    model = builder.build()
+    ends = [rb.SphereContact("rod", (x, 0, 0), 0.01, (0, 0, 0), (0, 0, 1), restitution=0.9) for x in (-0.5, 0.5)]
+    height = next(i for i in range(3) if abs(model.body_poses(np.eye(3)[i]).translation[0, 2]) > 0.5)
+    start = 1.2 * np.eye(3)[height] / model.body_poses(np.eye(3)[height]).translation[0, 2]
+    start[2] = 0.3
+    motion = model.simulate(
+        start, [0, 0, 3.0], 1.5, method="moreau", step=step, forces=ends, save_at=16, energy_error=True
+    )
+    assert sum(int(impacts.count) for impacts in motion.impacts) >= 2
+    assert_only_round_off(motion, 1e-11)
+
+
+@PLAIN
+@pytest.mark.parametrize("settings", [TIGHT, {"method": "moreau", "step": 8e-3}])
+def test_a_force_that_pushes_a_mass_against_a_floor_works_over_its_way(settings):
+    """A constant force of the drive replaces gravity, so flights and impacts are exact, and its work is not zero."""
+    contact = rb.SphereContact("slide", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.8)
+    motion = slider().simulate(
+        [[1.0], [0.7]], [[0.0], [0.3]], 0.8, tau=[-10.0 * MASS], save_at=9, forces=[contact], energy_error=True,
+        **settings,
+    )  # fmt: skip
+    assert (motion.impacts[0].count > 0).all()
+    assert_only_round_off(motion, 1e-11)
+
+
+@PLAIN
 @pytest.mark.parametrize("settings", [TIGHT, {"method": "moreau", "step": 8e-3}])
 def test_dry_friction_stops_a_mass_without_an_error(settings):
     """The friction f works - f s until the mass sticks, also in the step in which it stops."""

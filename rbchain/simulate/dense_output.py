@@ -76,7 +76,8 @@ class DenseOutput:
     """The accepted steps of all samples of a batch, which is flat here.
 
     Step 0 is the initial state, with a length of zero. A sample that ends early keeps its last state: its later steps
-    have a length of zero.
+    have a length of zero. A step of "moreau" in which velocities jump counts as two steps here, before and after the
+    jump.
 
     Attributes
     ----------
@@ -102,6 +103,11 @@ class DenseOutput:
     outputs: np.ndarray
     model: Model
     complete: Callable[[np.ndarray, np.ndarray, np.ndarray], Trajectory]
+
+    @property
+    def most(self) -> int:
+        """The largest number of steps of a sample."""
+        return int(self.counts.max(initial=0))
 
     @property
     def is_complete(self) -> bool:

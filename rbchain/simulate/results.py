@@ -28,7 +28,7 @@ from ..acting.user_code import UserCalls
 from ..acting.wrenches import Force
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control.drives import DRIVE_KIND, PRESCRIBED_KINDS
-from ..core.sample.records import TALLY_STEPS, Outcome, Saved
+from ..core.sample.records import TALLY_PARTS, Outcome, Saved
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..drivers import threads
 from ..drivers.trajectories import Actions, actuator_forces, trajectory_memory
@@ -150,7 +150,7 @@ def with_dense_output(
     start = np.concatenate([x[:, 0] for x in rows], -1), outputs_of_samples(saved.outputs, rows[0])[:, 0]
     integrals = 0 if actions is None else actions.integrals
     complete = partial(motion_at, motion, kernel_model, actions, drives, tau, integrals)
-    counts = outcome.tally[:, TALLY_STEPS].copy()
+    counts = outcome.tally[:, TALLY_PARTS].copy()
     kept = kept_steps(outcome.record, counts, float(times[-1]), start, motion.model, complete)
     return replace(motion, dense_output=kept)
 

@@ -131,7 +131,8 @@ def simulate(
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
         extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and
-        qd. It is 0 by default. A sample may take more steps, but measures are then refused.
+        qd. It is 0 by default. A sample may take more steps, but measures are then refused. A step of "moreau" in which
+        velocities jump counts twice.
     energy_error : bool
         Whether to integrate the work of all forces with the motion, so that `Trajectory.energy_error` shows the energy
         that the method loses or gains. The motion does not change. Each step needs at least six more evaluations of
@@ -243,7 +244,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
     q, qd, found = (
         x.reshape(*batch, times[asked].size, x.shape[-1]) for x in (*asked_states[:2], more[:, asked, integrals:])
     )
-    status, steps, rejections, evaluations, is_stiff = (x.reshape(batch) for x in outcome.tally.T)
+    status, steps, rejections, evaluations, is_stiff, _ = (x.reshape(batch) for x in outcome.tally.T)
     end_states = outcome.end_states.reshape(*batch, outcome.end_states.shape[1])
     tau = prepared.start.tau
     motion = Trajectory(

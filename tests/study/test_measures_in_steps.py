@@ -237,22 +237,125 @@ def test_integrals_and_means_end_at_the_event_that_stops_a_sample():
     np.testing.assert_allclose(found["time_above"], ends - 0.5 / speeds, rtol=1e-9, atol=1e-9)
 
 
+def bouncing_ball(restitution):
+    """A ball above a floor at zero, and its contact with it."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -GRAVITY))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(1.0))
+    return builder.build(), [rb.SphereContact("ball", (0, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), restitution=restitution)]
+
+
 @EACH_WAY
 def test_peaks_before_and_after_an_impact():
     """A ball falls 1 m, and jumps back at 0.6 of its speed: both speeds count for all saved times."""
-    builder = rb.ModelBuilder(gravity=(0, 0, -GRAVITY))
-    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(1.0))
-    model, height = builder.build(), np.array([[1.0], [0.5]])
-    floor = rb.SphereContact("ball", (0, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), restitution=0.6)
+    (model, forces), height = bouncing_ball(0.6), np.array([[1.0], [0.5]])
     impact = np.sqrt(2 * GRAVITY * height[:, 0])
-    for method, settings, tolerance in (("rk45", {"rtol": 1e-10}, 1e-6), ("moreau", {"step": 1e-3}, 1e-2)):
-        motion = model.simulate(height, 0 * height, 0.6, method=method, forces=[floor], dense_output=1000, **settings)
+    for method, settings, tolerance in (("rk45", {"rtol": 1e-10}, 1e-6), ("moreau", {"step": 1e-3}, 1e-9)):
+        motion = model.simulate(height, 0 * height, 0.6, method=method, forces=forces, dense_output=1000, **settings)
         down, up = (
             Measure(name="v", quantity="velocity", joint="ball", over=over).values(model, motion)
             for over in ("min", "max")
         )
         np.testing.assert_allclose(down, -impact, rtol=tolerance)
         np.testing.assert_allclose(up, 0.6 * impact, rtol=tolerance)
+
+
+@pytest.mark.plain_python
+def test_measures_of_time_stepping_are_exact_on_both_sides_of_an_impact():
+    """A ball that falls from rest hits the floor at v and leaves it at 0.8 v, within a step of 10 ms."""
+    model, forces = bouncing_ball(0.8)
+    height, duration, limit = np.array([0.9, 0.8]), 1.0, 1.0
+    motion = model.simulate(
+        height[:, None], np.zeros((2, 1)), duration, method="moreau", step=1e-2, forces=forces, dense_output=200
+    )
+    assert motion.impacts[0].count.tolist() == [1, 1]
+    speed, time = np.sqrt(2 * GRAVITY * height), np.sqrt(2 * height / GRAVITY)
+    flight = duration - time
+    up = 0.8 * speed * flight - GRAVITY * flight**2 / 2
+    expected = {
+        ("velocity", "min"): -speed,
+        ("velocity", "max"): 0.8 * speed,
+        ("velocity", "integral"): up - height,
+        ("velocity", "time_above"): (0.8 * speed - limit) / GRAVITY,
+        ("velocity", "integral_of_square"): (speed**3 + (0.8 * speed) ** 3 - (0.8 * speed - GRAVITY * flight) ** 3)
+        / (3 * GRAVITY),
+        ("position", "min"): np.zeros(2),
+        ("position", "integral"): height * time
+        - GRAVITY * time**3 / 6
+        + 0.8 * speed * flight**2 / 2
+        - GRAVITY * flight**3 / 6,
+    }
+    for (quantity, over), exact in expected.items():
+        given = {"limit": limit} if over == "time_above" else {}
+        found = Measure(name="x", quantity=quantity, joint="ball", over=over, **given).values(model, motion)
+        np.testing.assert_allclose(found, exact, rtol=1e-9, atol=1e-12, err_msg=f"{over} of {quantity}")
+
+
+@pytest.mark.plain_python
+def test_integrals_of_velocities_are_the_positions_with_friction_stops_and_drives():
+    """Corrections of positions are at most 1e-9 rad in each of 100 steps."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -GRAVITY))
+    for i in range(2):
+        builder.add_body(
+            f"link{i}",
+            parent="link0" if i else None,
+            joint=rb.Revolute((0, 1, 0)),
+            placement=rb.Pose((0.4 * i, 0, 0)),
+            inertia=rb.Inertia(1.0, (0.2, 0, 0), (0.01, 0.02, 0.02)),
+            limits=rb.JointLimits(-0.4, 0.4),
+        )
+    model = builder.build()
+    forces = [rb.HardStops(name, restitution=e) for name, e in (("link0", 0.0), ("link1", 0.6))]
+    forces.append(rb.DryFriction("link1", kinetic=0.3))
+    start = np.array([[0.0, 0.3], [0.39, -0.2]]), np.array([[1.0, -3.0], [-2.0, 0.5]])
+    motion = model.simulate(*start, 1.0, method="moreau", step=1e-2, forces=forces, dense_output=300)
+    assert (motion.impacts[0].count + motion.impacts[1].count > 1).all()
+    for i, name in enumerate(model.body_names):
+        found = Measure(name="x", quantity="velocity", joint=name, over="integral").values(model, motion)
+        np.testing.assert_allclose(found, motion.q[:, -1, i] - start[0][:, i], atol=1e-7, rtol=0)
+
+
+@pytest.mark.plain_python
+def test_events_in_a_step_with_an_impact_are_exact():
+    """A ball passes 1 mm above the floor down and up again, and its velocity passes zero, in the same step."""
+    model, forces = bouncing_ball(0.8)
+    height, level = 0.9, 1e-3
+    events = [
+        rb.Event("ball", value=level, stop=False),
+        rb.Event("ball", quantity="velocity", direction=1, stop=False),
+    ]
+    motion = model.simulate(
+        [[height]], [[0.0]], 0.6, method="moreau", step=1e-2, forces=forces, events=events, dense_output=200
+    )
+    time, speed = math.sqrt(2 * height / GRAVITY), math.sqrt(2 * GRAVITY * height)
+    down = math.sqrt(2 * (height - level) / GRAVITY)
+    rise = (0.8 * speed - math.sqrt((0.8 * speed) ** 2 - 2 * GRAVITY * level)) / GRAVITY
+    assert math.floor(down / 1e-2) == math.floor((time + rise) / 1e-2)
+    assert motion.events[0].count == 2
+    np.testing.assert_allclose(motion.events[0].t[0, :2], [down, time + rise], atol=1e-10, rtol=0)
+    np.testing.assert_allclose(motion.events[0].qd[0, :2, 0], [-GRAVITY * down, 0.8 * speed - GRAVITY * rise], rtol=1e-8)
+    assert motion.events[1].count == 1
+    np.testing.assert_allclose(motion.events[1].t[0, 0], time, atol=1e-10, rtol=0)
+
+
+@pytest.mark.plain_python
+def test_a_step_with_an_impact_ends_at_the_event_that_stops_it():
+    """The ball stops 1 mm above the floor, before or after the impact in the step: measures end there."""
+    model, forces = bouncing_ball(0.8)
+    height, level, speed = 0.9, 1e-3, math.sqrt(2 * GRAVITY * 0.9)
+    rise = (0.8 * speed - math.sqrt((0.8 * speed) ** 2 - 2 * GRAVITY * level)) / GRAVITY
+    ends = {-1: -math.sqrt(2 * GRAVITY * (height - level)), 1: 0.8 * speed - GRAVITY * rise}
+    for direction, velocity in ends.items():
+        stop = rb.Event("ball", value=level, direction=direction, stop=True)
+        motion = model.simulate(
+            [[height]], [[0.0]], 0.6, method="moreau", step=1e-2, forces=forces, events=[stop], dense_output=200
+        )
+        np.testing.assert_allclose(motion.end_qd, [[velocity]], rtol=1e-8)
+        found = {
+            over: Measure(name="x", quantity="velocity", joint="ball", over=over).values(model, motion)
+            for over in ("max", "integral")
+        }
+        np.testing.assert_allclose(found["max"], max(0.0, 0.8 * speed) if direction == 1 else 0.0, atol=1e-12)
+        np.testing.assert_allclose(found["integral"], level - height, rtol=1e-9)
 
 
 @EACH_WAY

@@ -310,7 +310,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         save_interpolated_states(block, stepper, tableau, batch, t_new, lane)
         store_step(block, stepper, tableau, batch, t_new, lane)
         save_held_outputs(block, stepper, batch, slot, lane)
-        keep_step_for_work(stepper, slot, lane)
+        keep_step_for_work(block, stepper, slot, lane)
         if theta < NO_EVENT:
             interpolate_state(block, stepper, tableau, theta, h, lane)
         clock[CLOCK_START, lane], clock[CLOCK_TAKEN, lane], clock[CLOCK_T, lane] = clock[CLOCK_T, lane], h, t_new

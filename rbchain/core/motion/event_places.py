@@ -26,6 +26,7 @@ from .event_values import (
     value_within_step,
     without_round_off,
 )
+from .step_parts import has_parts, meeting_of_parts, polynomial_of_part
 
 INTERVALS = 4
 SLOPE = 1e-3  # part of an interval over which the slope at the ends of a step is taken
@@ -49,7 +50,7 @@ def list_places(e, block, stepper, tableau, t, h, lane):
     actions = block.loads.actions
     row = actions.shared.events[EVENT_ROW, e]
     if row >= 0:
-        return list_places_of_row(e, row, block, stepper, tableau, h, lane)
+        return list_places_of_state(e, row, block, stepper, tableau, h, lane)
     start = event_value(e, block, stepper.y, t, lane) if has_jumps(block) else actions.event_values[e, lane]
     count = add_place(0.0, start, 0, actions, lane)
     for interval in range(1, INTERVALS):
@@ -74,31 +75,58 @@ def add_place(theta, f, count, actions, lane):
 
 @kernel
 def list_places_of_row(e, row, block, stepper, tableau, h, lane):
-    """Store both ends of a step and the extremes of a row of the state in it; return the number of places.
+    """Store both ends of a step and the extremes of a row of the state in it; return the number of places."""
+    y, y_new = stepper.y, stepper.y_new
+    polynomial = polynomial_of_row(tableau, y, y_new, constant_like(y, h), stepper.rates, row, lane)
+    ends = float(y[row, lane]), float(y_new[row, lane])
+    return add_places_of_polynomial(e, block, stepper, tableau, ends, polynomial, (0.0, 1.0), 0, lane)
+
+
+@kernel
+def list_places_of_row_in_parts(e, row, block, stepper, tableau, h, lane):
+    """Store the ends of both parts of a step and the extremes of a row of the state in them, as for a whole step."""
+    meeting, count = float(meeting_of_parts(block, stepper, lane)), 0
+    for part in range(2 if meeting < 1.0 else 1):
+        start, end, polynomial = polynomial_of_part(block, stepper, part == 0, row, lane)
+        span = (0.0, meeting) if part == 0 else (meeting, 1.0 - meeting)
+        count = add_places_of_polynomial(e, block, stepper, tableau, (start, end), polynomial, span, count, lane)
+    return count
+
+
+# Store the places of a row of the state in a step, and return their number.
+list_places_of_state = choose(
+    lambda e, row, block, *_: has_parts(block), list_places_of_row_in_parts, list_places_of_row
+)
+
+
+@kernel
+def add_places_of_polynomial(e, block, stepper, tableau, ends, polynomial, span, count, lane):
+    """Store both ends and the extremes of a polynomial after `count` places; return the new number of places.
+
+    The polynomial is start + a x + b x^2 + c x^3 + d x^4 and has the values `ends` at x = 0 and 1, which are the
+    fractions place and place + share of the step; `span` = (place, share).
 
     Values that are round-off are stored as 0. The start has the same round-off as the end of the last step, so that the
     value there is 0 in both steps or in none.
     """
-    actions, y, y_new = block.loads.actions, stepper.y, stepper.y_new
+    actions, y, (start, end), (place, share) = block.loads.actions, stepper.y, ends, span
     values, events = actions.event_values, actions.shared.events
-    start, end = float(y[row, lane]), float(y_new[row, lane])
     level = float(actions.numbers[events[EVENT_NUMBERS, e], lane])
     largest = values[largest_row(e, events.shape[1]), lane]
     before = without_round_off(start - level, ROUND_OFF, largest, y)
     largest = max(largest, abs(start), abs(end))
     values[largest_row(e, events.shape[1]), lane] = largest
-    a, b, c, d = polynomial_of_row(tableau, y, y_new, constant_like(y, h), stepper.rates, row, lane)
-    a, b, c, d = float(a), float(b), float(c), float(d)
-    count, low = add_place(0.0, before, 0, actions, lane), 0.0
+    a, b, c, d = float(polynomial[0]), float(polynomial[1]), float(polynomial[2]), float(polynomial[3])
+    count, low = add_place(place, before, count, actions, lane), 0.0
     first, second = bends(b, 3.0 * c, 6.0 * d)
     for high in (first, second, 1.0):  # the derivative a + 2 b x + 3 c x^2 + 4 d x^3 is monotone between them
         extreme = zero_of_derivative(a, b, c, d, low, high)
         if low < extreme < high:
             f = start - level + extreme * (a + extreme * (b + extreme * (c + extreme * d)))
             f = without_round_off(f, units_within_step(tableau), largest, y)
-            count = add_place(extreme, f, count, actions, lane)
+            count = add_place(place + share * extreme, f, count, actions, lane)
         low = high
-    return add_place(1.0, without_round_off(end - level, ROUND_OFF, largest, y), count, actions, lane)
+    return add_place(place + share, without_round_off(end - level, ROUND_OFF, largest, y), count, actions, lane)
 
 
 @kernel

@@ -5,10 +5,10 @@ import math
 from ...compiling.jit import choose, kernel, routine
 from ..control.callbacks import call, store_failed_call
 from ..lanes.lanes import constant_like, epsilon
-from ..methods.dense_output import interpolate
 from ..methods.tableaus import is_rosenbrock
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import CALLS_ALLOWED, FAILED_FIRST_EVENT
+from .step_parts import state_within_step
 
 # Rows of `SharedActions.events`, one column for each event.
 EVENT_ROW = 0  # the row of the state that passes a level, or -1 for a user function
@@ -109,9 +109,9 @@ def event_value(e, block, y, t, lane):
 @kernel
 def interpolate_state(block, stepper, tableau, theta, h, lane):
     """Compute the state after the fraction theta of the step by the continuous extension, as `stepper.change`."""
-    y, y_new, length, fraction = stepper.y, stepper.y_new, constant_like(stepper.y, h), constant_like(stepper.y, theta)
-    for j in range(y.shape[0]):
-        stepper.change[j, lane] = interpolate(tableau, y, y_new, length, stepper.rates, fraction, j, lane)
+    length, fraction = constant_like(stepper.y, h), constant_like(stepper.y, theta)
+    for j in range(stepper.y.shape[0]):
+        stepper.change[j, lane] = state_within_step(block, stepper, tableau, length, fraction, j, lane)
     normalize_positions(block.model, stepper.change, lane)
 
 

@@ -275,7 +275,7 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
             save_lane(block, y_new, batch, tally[TALLY_SAMPLE, lane], tally[TALLY_SAVED, lane], lane)
             tally[TALLY_SAVED, lane] += 1
     save_held_outputs(block, stepper, batch, slot, lane)
-    keep_step_for_work(stepper, slot, lane)
+    keep_step_for_work(block, stepper, slot, lane)
 
 
 @kernel

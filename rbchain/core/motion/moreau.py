@@ -73,6 +73,7 @@ from ..contacts.contact_solver import solve_contacts
 from ..contacts.impact_law import limit_energy
 from ..control.sampler_clocks import limit_to_stops
 from ..lanes.lanes import any_lane, constant_like, select
+from ..loops.constraint_hooks import has_open_loops
 from ..sample.rate import allow_calls, evaluate, integral_row, moves_freely, set_prescribed_states
 from ..sample.records import (
     CLOCK_STEP,
@@ -94,6 +95,7 @@ from .events import begin_events
 from .fixed_steps import end_block, end_sample, end_step, run_controllers_of_block, start_interval
 from .middle_of_step import keep_first_change, settle_middle
 from .rollout import close_end_of_step, save_lane, start_sample
+from .step_parts import divide_step, keep_smooth_changes
 from .work import integrate_work
 
 # An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
@@ -135,7 +137,7 @@ def integrate_moreau_steps(block, stepper, settings, batch, span, k):
                 finish_step(block, stepper, settings, h, k)
                 running = 0
                 for lane in range(samples):
-                    if is_too_fast(stepper, lane):
+                    if is_too_fast(block, stepper, lane):
                         end_sample(block, stepper, batch, STEP_TOO_LONG, t, stepper.y, lane)
                     elif stepper.tally[TALLY_STATUS, lane] == RUNNING:
                         slot_of_step = stepper.tally[TALLY_SAVED, lane]
@@ -153,9 +155,13 @@ def integrate_moreau_steps(block, stepper, settings, batch, span, k):
 
 
 @kernel
-def is_too_fast(stepper, lane):
-    """Whether the middle of the step of a running lane could not be computed."""
-    return stepper.tally[TALLY_STATUS, lane] == RUNNING and float(stepper.control[CONTROL_ERROR, lane]) == math.inf
+def is_too_fast(block, stepper, lane):
+    """Whether the middle of the step of a running lane could not be computed.
+
+    If the projection of the end onto the constraints fails, the error is infinite too.
+    """
+    is_infinite = float(stepper.control[CONTROL_ERROR, lane]) == math.inf
+    return stepper.tally[TALLY_STATUS, lane] == RUNNING and is_infinite and not has_open_loops(block, lane)
 
 
 @routine
@@ -236,11 +242,12 @@ def finish_step(block, stepper, settings, h, k):
         if row >= 0:
             y_new[row, k] = y[row, k] + length * rates[0, row, k]
             rates[1, row, k] = rates[0, row, k]
-    weight, extra = solve_impulses(block, stepper, settings, length, k)
+    keep_smooth_changes(block, stepper, k)
+    weight, impact, flight = solve_impulses(block, stepper, settings, length, k)
     end = one - weight  # weights of the velocities at the start and at the end of the step
     for i in range(n):
-        smooth = change[nq + i, k]
-        change[nq + i, k] = weight * y[nq + i, k] + end * y_new[nq + i, k] + extra * smooth
+        smooth = impact * flight * (weight - half) * change[nq + i, k]
+        change[nq + i, k] = weight * y[nq + i, k] + end * y_new[nq + i, k] + smooth
     position_rates(model, y_new[:nq], change[nq : nq + n], change[:nq], k)
     for j in range(nq):
         y_new[j, k] = y[j, k] + length * change[j, k]
@@ -249,14 +256,10 @@ def finish_step(block, stepper, settings, h, k):
     set_prescribed_states(block, y_new, stepper.control[CONTROL_TIME, k] + length, k)
     close_end_of_step(block, stepper, settings.tableau, k)
     correct_positions(block, stepper, settings, k)
-    is_smooth = weight == half
     position_rates(model, y[:nq], y[nq : nq + n], rates[0, :nq], k)
     position_rates(model, y_new[:nq], y_new[nq : nq + n], rates[1, :nq], k)
-    for j in range(nq):  # the interpolation is linear in a step with an impact
-        mean = (y_new[j, k] - y[j, k]) / length
-        rates[0, j, k] = select(is_smooth, rates[0, j, k], mean)
-        rates[1, j, k] = select(is_smooth, rates[1, j, k], mean)
-    for j in range(nq, nq + n):
+    divide_step(block, stepper, weight, impact, flight, k)
+    for j in range(nq, nq + n):  # of steps without contacts, in which velocities are linear
         rates[0, j, k] = (y_new[j, k] - y[j, k]) / length
         rates[1, j, k] = rates[0, j, k]
 
@@ -323,11 +326,10 @@ compute_biases = choose(_has_contacts, compute_biases_of_rows, lambda block, qd,
 def solve_all_impulses(block, stepper, settings, h, k):
     """Add the impulses of all rows to the velocities at the end of a step.
 
-    Returns the weight 1 - s of the velocity at the start, and the factor of the smooth change of the velocity, with
-    which the step moves the positions.
+    Returns the results of `weights_of_step`.
     """
     contacts, y_new, nq, n = block.loads.actions.contacts, stepper.y_new, block.q.shape[0], block.qd.shape[0]
-    rows, responds = contacts.rows, constant_like(contacts.rows, 0.0)
+    rows, responds, half = contacts.rows, constant_like(contacts.rows, 0.0), constant_like(contacts.rows, 0.5)
     if rows[0, CONTACT_RESPONDS, 0] > responds and has_new_factors(block, k):
         rows[0, CONTACT_RESPONDS, 0] = responds
     update_gaps(block.model, contacts, y_new, block.loads.actions.numbers, block.work, k)
@@ -336,7 +338,8 @@ def solve_all_impulses(block, stepper, settings, h, k):
     acts = rows[0, CONTACT_RESPONDS, 0] > responds
     if acts:
         residual = solve_rows(block, settings, True, h, k)
-    store_work_of_impulses(block, stepper, acts, k)
+    collides = has_collision(contacts, k)
+    store_work_of_impulses(block, stepper, acts, collides * (time_of_first_impact(contacts, k) - half), k)
     if acts:
         add_responses(contacts.responses, rows, CONTACT_IMPULSE, y_new[nq : nq + n], k)
     rows[0, CONTACT_RESIDUAL, k] = residual
@@ -413,6 +416,7 @@ solve_impulses = choose(
     solve_all_impulses,
     lambda block, stepper, settings, h, k: (
         constant_like(h, 0.5) + (stepper.y[0, k] - stepper.y[0, k]),
+        stepper.y[0, k] - stepper.y[0, k],
         stepper.y[0, k] - stepper.y[0, k],
     ),
 )
@@ -589,7 +593,11 @@ def update_sticking(contacts, tolerance, v, k):
 
 @kernel
 def weights_of_step(contacts, settings, h, k):
-    """Compute the weight of the velocity at the start, and the factor of the smooth change of the velocity."""
+    """Return the weight of the velocity at the start, 1 if the step has an impact, and 1 if nothing else touches.
+
+    The positions of a step with an impact c h after its start also move with c - 1/2 times the change of the velocities
+    without impulses, if nothing else touches.
+    """
     table, rows = contacts.table, contacts.rows
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     depth = constant_like(rows, 0.1 * settings.penetration)
@@ -610,9 +618,8 @@ def weights_of_step(contacts, settings, h, k):
         reach = (rows[row, CONTACT_GAP, k] + depth) / h + end
         limit = max(reach / select(accelerates, end - u, one), nothing)
         weight = select(accelerates, select(collides, weight, min(weight, limit)), weight)
-    time = time_of_first_impact(contacts, k)
-    has_impact = has_collision(contacts, k) > zero
-    return select(has_impact, time, weight), select(has_impact & (flies > zero), time - half, nothing)
+    impact = has_collision(contacts, k)
+    return select(impact > zero, time_of_first_impact(contacts, k), weight), impact, flies
 
 
 @routine

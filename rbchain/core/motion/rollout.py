@@ -18,7 +18,6 @@ from ..loops.constraint_hooks import (
     project_end_of_step,
     reset_conditions,
 )
-from ..methods.dense_output import interpolate
 from ..methods.runge_kutta import MIN_PREVIOUS_ERROR
 from ..sample.rate import set_sample_forces
 from ..sample.records import (
@@ -36,6 +35,7 @@ from ..sample.records import (
     TALLY_BREAK,
     TALLY_EVALUATIONS,
     TALLY_IS_STIFF,
+    TALLY_PARTS,
     TALLY_REJECTIONS,
     TALLY_SAMPLE,
     TALLY_SAVED,
@@ -48,6 +48,7 @@ from ..sample.status import STOPPED
 from ..sample.work_memory import begin_work
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import sample_entry, set_sample_parameters
+from .step_parts import state_within_step
 
 
 @routine
@@ -97,7 +98,7 @@ def save_lane(block, y, batch, sample, slot, lane):
 @routine
 def save_passed_times(block, stepper, tableau, batch, t_new, lane):
     """Save the states at the saved times up to t_new, by the continuous extension of the step of a lane."""
-    y, y_new, state, rates = stepper.y, stepper.y_new, stepper.change, stepper.rates
+    y, y_new, state = stepper.y, stepper.y_new, stepper.change
     h, slot, sample = (
         stepper.control[CONTROL_H, lane],
         stepper.tally[TALLY_SAVED, lane],
@@ -107,7 +108,8 @@ def save_passed_times(block, stepper, tableau, batch, t_new, lane):
         theta = constant_like(y, (batch.times[slot] - stepper.clock[CLOCK_T, lane]) / stepper.clock[CLOCK_STEP, lane])
         at_end = batch.times[slot] == t_new and stepper.tally[TALLY_STATUS, lane] != STOPPED
         for j in range(y.shape[0]):
-            state[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, h, rates, theta, j, lane)
+            within = state_within_step(block, stepper, tableau, h, theta, j, lane)
+            state[j, lane] = y_new[j, lane] if at_end else within
         normalize_positions(block.model, state, lane)
         save_lane(block, state, batch, sample, slot, lane)
         slot += 1
@@ -158,6 +160,7 @@ def start_sample(block, stepper, batch, sample, lane):
     stepper.tally[TALLY_REJECTIONS, lane] = 0
     stepper.tally[TALLY_EVALUATIONS, lane] = 0
     stepper.tally[TALLY_IS_STIFF, lane] = 0
+    stepper.tally[TALLY_PARTS, lane] = 0
     stepper.tally[TALLY_STIFF_STEPS, lane] = 0
     stepper.tally[TALLY_SMOOTH_STEPS, lane] = 0
     stepper.tally[TALLY_SAMPLE, lane] = sample

@@ -3,11 +3,19 @@
 from ...compiling.jit import choose, kernel, routine
 from ..control.actuators import output_at
 from ..lanes.lanes import constant_like
-from ..methods.dense_output import interpolate
-from ..sample.records import CLOCK_STEP, CLOCK_T, CONTROL_H, TALLY_SAMPLE, TALLY_STATUS, TALLY_STEPS
+from ..sample.records import (
+    CLOCK_STEP,
+    CLOCK_T,
+    CONTROL_H,
+    SPARE_PART_START,
+    TALLY_PARTS,
+    TALLY_SAMPLE,
+    TALLY_STATUS,
+)
 from ..sample.status import STOPPED
 from ..tree.kinematics import normalize_positions
 from ..tree.sampler_layout import has_samplers
+from .step_parts import has_parts, meeting_of_parts, state_within_step
 
 
 @kernel
@@ -23,28 +31,63 @@ store_outputs = choose(has_samplers, store_outputs_of_step, lambda block, record
 
 
 @routine
-def store_step(block, stepper, tableau, batch, t_new, lane):
-    """Store the step of a lane from its start to t_new in the StepRecord, if it has a place for it.
+def store_part(block, stepper, tableau, batch, part, span, lane):
+    """Store a part of the step of a lane in the StepRecord, if it has a place for it.
 
-    The number of the step is `TALLY_STEPS`, so that the first one has the number 1. Number 0 is for the initial state.
+    `part` is the number of the part, `span` = (fraction of the step at its start, fraction at its end, time at its end).
+    The number of the record is `TALLY_PARTS`, so that the first one has the number 1. Number 0 is for the initial
+    state.
     """
-    y, y_new, state, rates, tally = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.tally
-    record, sample, step = batch.outcome.record, tally[TALLY_SAMPLE, lane], tally[TALLY_STEPS, lane]
-    if step >= record.times.shape[1]:
+    y, y_new, state, spare, tally = stepper.y, stepper.y_new, stepper.change, stepper.spare, stepper.tally
+    tally[TALLY_PARTS, lane] += 1
+    record, sample, number = batch.outcome.record, tally[TALLY_SAMPLE, lane], tally[TALLY_PARTS, lane]
+    if number >= record.times.shape[1]:
         return
     h, t, last = stepper.control[CONTROL_H, lane], stepper.clock[CLOCK_T, lane], record.nodes.shape[0] - 1
-    share = (t_new - t) / stepper.clock[CLOCK_STEP, lane]
-    record.times[sample, step, 0] = t
-    record.times[sample, step, 1] = t_new
+    first, end, t_end = span
+    t_start = t + first * stepper.clock[CLOCK_STEP, lane] if first > 0.0 else t
+    record.times[sample, number, 0] = t_start
+    record.times[sample, number, 1] = t_end
     for node in range(last + 1):
-        at_end = node == last and tally[TALLY_STATUS, lane] != STOPPED
-        theta = constant_like(y, record.nodes[node] * share)
+        theta = constant_like(y, first + record.nodes[node] * (end - first))
         for j in range(y.shape[0]):
-            if node == 0 or at_end:
-                state[j, lane] = y[j, lane] if node == 0 else y_new[j, lane]
+            if node == 0:
+                state[j, lane] = y[j, lane] if part == 0 else spare[SPARE_PART_START, j, lane]
+            elif node == last and end == 1.0:
+                state[j, lane] = y_new[j, lane]
             else:
-                state[j, lane] = interpolate(tableau, y, y_new, h, rates, theta, j, lane)
+                state[j, lane] = state_within_step(block, stepper, tableau, h, theta, j, lane)
         normalize_positions(block.model, state, lane)
         for j in range(y.shape[0]):
-            record.states[sample, step, node, j] = state[j, lane]
-        store_outputs(block, record, t + record.nodes[node] * (t_new - t), (sample, step, node), lane)
+            record.states[sample, number, node, j] = state[j, lane]
+        store_outputs(block, record, t_start + record.nodes[node] * (t_end - t_start), (sample, number, node), lane)
+
+
+@routine
+def store_parts(block, stepper, tableau, batch, end, t_new, lane):
+    """Store the parts of the step of a lane from its start to t_new, the fraction `end` of the step."""
+    meeting = float(meeting_of_parts(block, stepper, lane))
+    if end <= meeting:
+        store_part(block, stepper, tableau, batch, 0, (0.0, end, t_new), lane)
+        return
+    t_meeting = stepper.clock[CLOCK_T, lane] + meeting * stepper.clock[CLOCK_STEP, lane]
+    store_part(block, stepper, tableau, batch, 0, (0.0, meeting, t_meeting), lane)
+    store_part(block, stepper, tableau, batch, 1, (meeting, end, t_new), lane)
+
+
+# Store the step of a lane from its start to t_new, the fraction `end` of the step.
+store_parts_of_step = choose(
+    has_parts,
+    store_parts,
+    lambda block, stepper, tableau, batch, end, t_new, lane: store_part(
+        block, stepper, tableau, batch, 0, (0.0, end, t_new), lane
+    ),
+)
+
+
+@routine
+def store_step(block, stepper, tableau, batch, t_new, lane):
+    """Store the step of a lane from its start to t_new in the StepRecord, as far as it has places."""
+    is_whole = stepper.tally[TALLY_STATUS, lane] != STOPPED
+    share = (t_new - stepper.clock[CLOCK_T, lane]) / stepper.clock[CLOCK_STEP, lane]
+    store_parts_of_step(block, stepper, tableau, batch, 1.0 if is_whole else share, t_new, lane)

@@ -10,7 +10,8 @@ where h has the bias forces and gravity, and U is the elastic energy. So every f
 The work of a step is the quadrature of P along the dense output of the method, by Gauss' formula with 5 nodes. Its
 nodes are the stages for a Radau method.
 
-* The state is linear in a step of Euler's method and of time stepping. In a closed chain, it is projected at each node.
+* The state is linear in a step of Euler's method, and of time stepping without contacts. With contacts, it follows
+  `step_parts`, and the quadrature is divided where velocities may jump. In a closed chain, it is projected at each node.
 * In implicit steps, the powers are those of the actual forces, not of the linearised ones.
 * A step is divided into parts until the polynomial through the powers resolves them. Steps of prescribed motions may be
   long, because they have no error. The integral of the polynomial is the work at the saved times in the step.
@@ -27,12 +28,12 @@ from ..algorithms.energy import ENERGY_KINETIC, energy
 from ..forces.elastic import elastic_power
 from ..lanes.lanes import any_lane, constant_like, select
 from ..loops.constraint_hooks import has_constraints, project_end_of_step
-from ..methods.dense_output import interpolate
 from ..methods.radau_tableau import STAGES, is_radau, radau_tableau
 from ..sample.rate import allow_calls, allows_calls, evaluate, has_failed_call, set_step_length
 from ..sample.records import CLOCK_STEP, CLOCK_T, CONTROL_H, CONTROL_TIME, TALLY_SAMPLE
 from ..sample.work_memory import NODES, SUM_SLOT, SUM_STEP, SUM_TIME, SUM_WORK, has_work, inverse_dynamics_of_mechanism
 from ..tree.kinematics import normalize_positions
+from .step_parts import has_parts, meeting_of_parts, state_within_step
 
 
 def _tables(nodes):
@@ -96,12 +97,12 @@ evaluate_node = choose(
 
 
 @kernel
-def state_within_step(stepper, tableau, theta, j, k):
-    """Compute row j of the dense output of a step, which is linear for methods of first order."""
+def state_at_node(block, stepper, tableau, theta, j, k):
+    """Compute row j of the dense output of a step, which is linear for methods of first order without contacts."""
     y, y_new = stepper.y, stepper.y_new
-    if tableau.order == 1:
+    if tableau.order == 1 and not has_parts(block):
         return y[j, k] + theta * (y_new[j, k] - y[j, k])
-    return interpolate(tableau, y, y_new, stepper.work.step[0, k], stepper.rates, theta, j, k)
+    return state_within_step(block, stepper, tableau, stepper.work.step[0, k], theta, j, k)
 
 
 # The numbers of the quadrature: a node, and the numbers of `_tables`.
@@ -124,7 +125,7 @@ def compute_powers_of_part(block, stepper, tableau, k):
     for node in range(NODES):
         theta = work.start[0, k] + constant_like(h, node_of(tableau, node)) * work.length[0, k]
         for j in range(work.state.shape[0]):
-            work.state[j, k] = state_within_step(stepper, tableau, theta, j, k)
+            work.state[j, k] = state_at_node(block, stepper, tableau, theta, j, k)
         normalize_positions(block.model, work.state, k)
         evaluate_node(block, stepper, t + theta * h, k)
         work.powers[node, k] = power_of_forces(block, work, k)
@@ -161,7 +162,7 @@ def end_of_saved_times(work, batch, lane):
 
 
 @kernel
-def end_part(stepper, tableau, batch, lane):
+def end_part(block, stepper, tableau, batch, lane):
     """Add the work of the current part of a lane's step and save it at the times in it, or halve the part."""
     work, sample = stepper.work, stepper.tally[TALLY_SAMPLE, lane]
     start, length = float(work.start[0, lane]), float(work.length[0, lane])
@@ -174,9 +175,11 @@ def end_part(stepper, tableau, batch, lane):
             within = work_within_part(work, tableau, min(x, 1.0), lane)
             batch.saved.work[sample, slot] = work.sums[SUM_WORK, lane] + within
     work.sums[SUM_WORK, lane] += work_within_part(work, tableau, 1.0, lane)
-    end = start + length
+    end, meeting = start + length, float(meeting_of_parts(block, stepper, lane))
+    end = meeting if start < meeting <= end else end  # in spite of round-off
+    last = meeting if end < meeting else 1.0
     work.start[0, lane] = constant_like(work.start, end)
-    work.length[0, lane] = constant_like(work.length, min(2.0 * length, 1.0 - end))
+    work.length[0, lane] = constant_like(work.length, min(2.0 * length, last - end))
 
 
 @kernel
@@ -209,7 +212,7 @@ def integrate_work_of_step(block, stepper, tableau, batch, k):
         compute_powers_of_part(block, stepper, tableau, k)
         for lane in range(stepper.y.shape[1]):
             if work.length[0, lane] > 0.0:
-                end_part(stepper, tableau, batch, lane)
+                end_part(block, stepper, tableau, batch, lane)
     set_step_length(block, h, k)
     evaluate(block, stepper.y_new, t + h, work.rate, k)
     for lane in range(stepper.y.shape[1]):
@@ -228,16 +231,18 @@ integrate_work = choose(
 
 
 @kernel
-def keep_accepted_step(stepper, slot, lane):
+def keep_accepted_step(block, stepper, slot, lane):
     """Keep the time and the length of the accepted step of a lane; `slot` is the number of saved times before it."""
-    work = stepper.work
+    work, meeting = stepper.work, float(meeting_of_parts(block, stepper, lane))
     work.sums[SUM_TIME, lane] = stepper.clock[CLOCK_T, lane]
     work.sums[SUM_STEP, lane] = stepper.clock[CLOCK_STEP, lane]
     work.sums[SUM_SLOT, lane] = slot
     work.step[0, lane] = stepper.control[CONTROL_H, lane]
     work.start[0, lane] = constant_like(work.start, 0.0)
-    work.length[0, lane] = constant_like(work.length, 1.0)
+    work.length[0, lane] = constant_like(work.length, meeting if meeting > 0.0 else 1.0)
 
 
 # Keep the time and the length of the accepted step of a lane, whose work is integrated afterwards.
-keep_step_for_work = choose(has_work, keep_accepted_step, lambda stepper, slot, lane: None)
+keep_step_for_work = choose(
+    lambda block, stepper, *_: has_work(stepper), keep_accepted_step, lambda block, stepper, slot, lane: None
+)

@@ -15,7 +15,8 @@ CONTROL_EULER_STEP = 6  # length of the Euler step from which the first step is 
 CONTROL_TIME = 7  # time at the start of the step, s
 CONTROL_FAILURE = 8  # of an implicit step: 0, or the error that shortens it
 CONTROL_SAVES, CONTROL_NEXT_H = 9, 10  # 1 while a lane computes a saved state; meanwhile the length of its next step
-CONTROL_ROWS = 11
+CONTROL_MEETING = 11  # fraction of a step of time stepping at which its second part starts; 1 without one
+CONTROL_ROWS = 12
 # Rows of `Stepper.clock`, always float64, because the sum of float32 steps would drift.
 CLOCK_T, CLOCK_STEP, CLOCK_PREVIOUS_ERROR = 0, 1, 2
 CLOCK_STOP = 3  # time at which the step has to end at the latest, s
@@ -27,13 +28,17 @@ CLOCK_ROWS = 9
 SPARE_STATE, SPARE_RATE = 0, 1  # the saved state, and the rate there or at the start of the step
 SPARE_START, SPARE_NEXT_RATE = 2, 3  # the start of the last step, and the first rate of the next one
 SPARE_COUNT = 4
+# In time stepping with contacts, they describe where both parts of the last step meet (`step_parts`).
+SPARE_PART_END, SPARE_PART_START = 0, 1  # the end of the first part, and the start of the second one
+SPARE_PART_END_RATE, SPARE_PART_START_RATE = 2, 3  # the rates of the positions there
 # Rows of `Stepper.tally`; the first RECORDED_TALLIES are also the columns of `Outcome.tally`.
 TALLY_STATUS, TALLY_STEPS, TALLY_REJECTIONS, TALLY_EVALUATIONS, TALLY_IS_STIFF = 0, 1, 2, 3, 4
-RECORDED_TALLIES = 5
-TALLY_SAMPLE, TALLY_SAVED, TALLY_AFTER_REJECTION = 5, 6, 7
-TALLY_STIFF_STEPS, TALLY_SMOOTH_STEPS = 8, 9  # see `stiffness`
-TALLY_BREAK = 10  # class of the breaks of signals at the end of the step (`forces.signal_breaks`)
-TALLY_ROWS = 11
+TALLY_PARTS = 5  # accepted parts of steps, which StepRecord counts
+RECORDED_TALLIES = 6
+TALLY_SAMPLE, TALLY_SAVED, TALLY_AFTER_REJECTION = 6, 7, 8
+TALLY_STIFF_STEPS, TALLY_SMOOTH_STEPS = 9, 10  # see `stiffness`
+TALLY_BREAK = 11  # class of the breaks of signals at the end of the step (`forces.signal_breaks`)
+TALLY_ROWS = 12
 
 
 ERROR_TO_SHORTEN = 2.5  # an error for which the step control repeats the step with about 3/4 of its length
@@ -104,7 +109,7 @@ class StepRecord(NamedTuple):
     `nodes` (nodes,) are fractions of a step, from 0 to 1. `times` (samples, steps, 2) are the start and the end of each
     step, s. `states` (samples, steps, nodes, rows of the state) and the outputs of sampled controllers, `outputs`
     (samples, steps, nodes, channels), are those at the nodes. All are empty if no steps are recorded. The number of a
-    step is its count, so that the first one has the number 1.
+    step is its count, so that the first one has the number 1. A step with two parts (`step_parts`) counts as two.
     """
 
     nodes: np.ndarray
@@ -116,8 +121,8 @@ class StepRecord(NamedTuple):
 class Outcome(NamedTuple):
     """The status, the last valid state and the steps of each sample, and the flag with which the caller stops lanes.
 
-    `tally` (samples, RECORDED_TALLIES) holds the status, the counts of steps, rejections and evaluations, and 1 if the
-    sample was stiff for an explicit method. `end_times` (samples,)
+    `tally` (samples, RECORDED_TALLIES) holds the status, the counts of steps, rejections and evaluations, 1 if the
+    sample was stiff for an explicit method, and the count of the parts of steps. `end_times` (samples,)
     and `end_states` (samples, rows of the state) are the last valid state. The caller sets `interrupt` (1,) to a number
     other than zero to stop. `record` is a StepRecord.
     """

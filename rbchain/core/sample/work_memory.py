@@ -6,18 +6,10 @@ import numpy as np
 
 from ...compiling.jit import choose, is_given, kernel, routine
 from ..algorithms.rnea import inverse_dynamics
-from ..contacts.contact_layout import (
-    CONTACT_FREE_VELOCITY,
-    CONTACT_IMPACT,
-    CONTACT_IMPACT_TIME,
-    CONTACT_IMPULSE,
-    CONTACT_START_VELOCITY,
-    ELEMENT_ROW,
-    rows_of_element,
-)
+from ..contacts.contact_layout import CONTACT_IMPULSE
 from ..contacts.contact_rows import add_responses
 from ..lanes.lane_memory import CACHE_LINE, aligned_start, window
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like
 from ..loops.constraint_hooks import has_constraints
 from ..loops.constraint_layout import ADDED_INERTIA, PARAM_ADDED_INERTIA, TABLE_DOF_B, TABLE_KIND, TABLE_PARAMETERS
 from ..tree.layout import JOINT_IMPLICIT_INERTIA, Loads, apply_gravity, parameter, remove_gravity
@@ -175,19 +167,18 @@ add_work_of_impact = choose(
 
 
 @routine
-def compute_work_of_impulses(block, stepper, acts, k):
+def compute_work_of_impulses(block, stepper, acts, lag, k):
     """Compute the work of all impulses of a step of time stepping before they change the velocities in y_new.
 
-    The velocities change from v to v', of which the impulses p contribute dv:
+    The velocities change from v to v', of which the impulses contribute dv and other forces d:
 
-        (M + implicit terms) dv . (v + v') / 2 + sum of p (c - 1/2) d
+        (M + implicit terms) dv . ((v + v') / 2 + (c - 1/2) d)
 
-    The second sum refers the mean of both velocities to the time c h of an impact; c is 1/2 for other impulses. d is
-    the change of the velocity of a row without impulses. `acts` says whether there may be impulses.
+    The second factor is the mean of the velocities before and after the impulses, which act at the time c h of an
+    impact. `lag` is c - 1/2, or zero without an impact. `acts` says whether there may be impulses.
     """
     work, y, y_new, contacts = stepper.work, stepper.y, stepper.y_new, block.loads.actions.contacts
-    rows, table, joints, nq = contacts.rows, contacts.table, block.loads.actions.joints, block.q.shape[0]
-    half, zero = constant_like(rows, 0.5), constant_like(rows, 0.0)
+    rows, joints, nq, half = contacts.rows, block.loads.actions.joints, block.q.shape[0], constant_like(y_new, 0.5)
     total = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
     work.impulses[0, k] = total
     if not acts:
@@ -196,18 +187,12 @@ def compute_work_of_impulses(block, stepper, acts, k):
     for i in range(work.torques.shape[0]):
         change = work.rate[i, k]
         impulse = work.torques[i, k] + joints[JOINT_IMPLICIT_INERTIA, i, k] * change
-        total = total + half * (y[nq + i, k] + (y_new[nq + i, k] + change)) * impulse
-    for e in range(table.shape[1]):
-        row = table[ELEMENT_ROW, e]
-        collides = rows[row, CONTACT_IMPACT, k] > zero
-        lag = select(collides, rows[row, CONTACT_IMPACT_TIME, k] - half, total - total)
-        for r in range(row, row + rows_of_element(e, table)):
-            smooth = rows[r, CONTACT_FREE_VELOCITY, k] - rows[r, CONTACT_START_VELOCITY, k]
-            total = total + rows[r, CONTACT_IMPULSE, k] * (lag * smooth)
+        mean = half * (y[nq + i, k] + (y_new[nq + i, k] + change)) + lag * (y_new[nq + i, k] - y[nq + i, k])
+        total = total + mean * impulse
     work.impulses[0, k] = total
 
 
 # Compute the work of all impulses of a step of time stepping, before they change the velocities at its end.
 store_work_of_impulses = choose(
-    lambda block, stepper, *_: has_work(stepper), compute_work_of_impulses, lambda block, stepper, acts, k: None
+    lambda block, stepper, *_: has_work(stepper), compute_work_of_impulses, lambda block, stepper, acts, lag, k: None
 )

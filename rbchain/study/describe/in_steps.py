@@ -138,7 +138,7 @@ def _all_steps(motion: Trajectory) -> DenseOutput:
     """Return the steps of a motion. Raises StudyError if `simulate` has not kept all of them."""
     dense = motion.dense_output
     if dense is None or not dense.is_complete:
-        most = int(motion.steps.max(initial=0))
+        most = int(motion.steps.max(initial=0)) if dense is None else dense.most
         raise StudyError(
             f"the motion has up to {most} steps, but simulate has not kept all of them; expected dense_output={most} "
             "or more in the call of simulate"

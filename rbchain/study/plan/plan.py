@@ -166,7 +166,7 @@ class Plan:
         if not self.needs_steps:
             return many, simulate_them()
         motion = simulate_them(dense_output=steps)
-        most = int(motion.steps.max(initial=0))
+        most = motion.dense_output.most  # type: ignore[union-attr]
         return many, motion if most <= steps else simulate_them(dense_output=most)
 
     @property
