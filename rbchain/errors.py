@@ -123,7 +123,7 @@ _SENTENCES = {
     Status.USER_FUNCTION_FAILED: "A user function raised an exception.",
     Status.NOT_ASSEMBLED: (
         "The constraints are not satisfied. The initial state is not closed (use Model.assemble and "
-        "Model.assemble_velocities), or the drives contradict the constraints."
+        "Model.assemble_velocities), the drives contradict the constraints, or a step cannot pass a singular position."
     ),
     Status.INITIAL_PENETRATION: (
         "The initial position is beyond a hard stop, or a sphere is in the plane of its contact. Change q0."

@@ -332,7 +332,9 @@ def test_events_in_a_step_with_an_impact_are_exact():
     assert math.floor(down / 1e-2) == math.floor((time + rise) / 1e-2)
     assert motion.events[0].count == 2
     np.testing.assert_allclose(motion.events[0].t[0, :2], [down, time + rise], atol=1e-10, rtol=0)
-    np.testing.assert_allclose(motion.events[0].qd[0, :2, 0], [-GRAVITY * down, 0.8 * speed - GRAVITY * rise], rtol=1e-8)
+    np.testing.assert_allclose(
+        motion.events[0].qd[0, :2, 0], [-GRAVITY * down, 0.8 * speed - GRAVITY * rise], rtol=1e-8
+    )
     assert motion.events[1].count == 1
     np.testing.assert_allclose(motion.events[1].t[0, 0], time, atol=1e-10, rtol=0)
 

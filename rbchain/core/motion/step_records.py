@@ -34,9 +34,8 @@ store_outputs = choose(has_samplers, store_outputs_of_step, lambda block, record
 def store_part(block, stepper, tableau, batch, part, span, lane):
     """Store a part of the step of a lane in the StepRecord, if it has a place for it.
 
-    `part` is the number of the part, `span` = (fraction of the step at its start, fraction at its end, time at its end).
-    The number of the record is `TALLY_PARTS`, so that the first one has the number 1. Number 0 is for the initial
-    state.
+    `part` is its number, `span` = (fraction of the step at its start, fraction at its end, time at its end). The number
+    of the record is `TALLY_PARTS`, so that the first one has the number 1. Number 0 is for the initial state.
     """
     y, y_new, state, spare, tally = stepper.y, stepper.y_new, stepper.change, stepper.spare, stepper.tally
     tally[TALLY_PARTS, lane] += 1
