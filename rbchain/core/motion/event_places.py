@@ -103,8 +103,8 @@ list_places_of_state = choose(
 def add_places_of_polynomial(e, block, stepper, tableau, ends, polynomial, span, count, lane):
     """Store both ends and the extremes of a polynomial after `count` places; return the new number of places.
 
-    The polynomial is start + a x + b x^2 + c x^3 + d x^4 and has the values `ends` at x = 0 and 1, which are the
-    fractions place and place + share of the step; `span` = (place, share).
+    The polynomial start + a x + b x^2 + c x^3 + d x^4 has the values `ends` at x = 0 and 1. These are the fractions
+    place and place + share of the step; `span` = (place, share).
 
     Values that are round-off are stored as 0. The start has the same round-off as the end of the last step, so that the
     value there is 0 in both steps or in none.

@@ -324,10 +324,7 @@ compute_biases = choose(_has_contacts, compute_biases_of_rows, lambda block, qd,
 
 @routine
 def solve_all_impulses(block, stepper, settings, h, k):
-    """Add the impulses of all rows to the velocities at the end of a step.
-
-    Returns the results of `weights_of_step`.
-    """
+    """Add the impulses of all rows to the velocities at the end of a step; return the results of `weights_of_step`."""
     contacts, y_new, nq, n = block.loads.actions.contacts, stepper.y_new, block.q.shape[0], block.qd.shape[0]
     rows, responds, half = contacts.rows, constant_like(contacts.rows, 0.0), constant_like(contacts.rows, 0.5)
     if rows[0, CONTACT_RESPONDS, 0] > responds and has_new_factors(block, k):

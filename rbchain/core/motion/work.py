@@ -97,12 +97,20 @@ evaluate_node = choose(
 
 
 @kernel
-def state_at_node(block, stepper, tableau, theta, j, k):
-    """Compute row j of the dense output of a step, which is linear for methods of first order without contacts."""
+def state_in_one_part(block, stepper, tableau, h, theta, j, k):
+    """Compute row j of the dense output of a step, which is linear for methods of first order."""
     y, y_new = stepper.y, stepper.y_new
-    if tableau.order == 1 and not has_parts(block):
+    if tableau.order == 1:
         return y[j, k] + theta * (y_new[j, k] - y[j, k])
-    return state_within_step(block, stepper, tableau, stepper.work.step[0, k], theta, j, k)
+    return state_within_step(block, stepper, tableau, h, theta, j, k)
+
+
+# Compute row j of the state at a node, after the fraction theta of a step of length h.
+state_at_node = choose(
+    has_parts,
+    lambda block, stepper, tableau, h, theta, j, k: state_within_step(block, stepper, tableau, h, theta, j, k),
+    state_in_one_part,
+)
 
 
 # The numbers of the quadrature: a node, and the numbers of `_tables`.
@@ -125,7 +133,7 @@ def compute_powers_of_part(block, stepper, tableau, k):
     for node in range(NODES):
         theta = work.start[0, k] + constant_like(h, node_of(tableau, node)) * work.length[0, k]
         for j in range(work.state.shape[0]):
-            work.state[j, k] = state_at_node(block, stepper, tableau, theta, j, k)
+            work.state[j, k] = state_at_node(block, stepper, tableau, h, theta, j, k)
         normalize_positions(block.model, work.state, k)
         evaluate_node(block, stepper, t + theta * h, k)
         work.powers[node, k] = power_of_forces(block, work, k)
