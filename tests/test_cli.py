@@ -177,6 +177,7 @@ def test_the_fixed_step_method_uses_the_given_step(run, arm, tmp_path):
 METHODS = {
     "rk45": ("--rtol", 1e-4, "--atol", 1e-6, "--max-step", 0.001, "--max-steps", 50),
     "rosenbrock": ("--rtol", 1e-4, "--atol", 1e-6, "--max-steps", 50),
+    "dop853": ("--rtol", 1e-4, "--atol", 1e-6, "--max-steps", 50),
     "radau": ("--rtol", 1e-4, "--atol", 1e-6, "--max-steps", 50),
     "rk4": ("--step", 0.01),
     "implicit": ("--step", 0.01),

@@ -62,7 +62,8 @@ def test_the_page_on_the_architecture_names_every_package_and_its_diagram_draws_
     diagram = runpy.run_path(str(REPOSITORY / "docs/diagram.py"))
     drawn = set(re.findall(r"<text.*?>(.*)</text>", diagram["draw"]()))
     page = (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`([\w.]+)`", "".join(re.findall(r"^\| `.*? \|", page, re.MULTILINE))))
+    table = re.search(r"## Packages\n(.*?)\n#", page, re.DOTALL)[1]
+    named = set(re.findall(r"`([\w.]+)`", "".join(re.findall(r"^\| `.*? \|", table, re.MULTILINE))))
     packages = {path.stem for path in (REPOSITORY / "rbchain").glob("[a-z]*")} - {"core", "py"}
     packages |= {f"core.{path.name}" for path in (REPOSITORY / "rbchain/core").glob("[a-z]*")}
     assert named == packages

@@ -215,6 +215,7 @@ for name, signal in RANDOM.items():
     }
 METHODS = {
     "rk45": {},
+    "dop853": {"method": "dop853"},
     "rosenbrock": {"method": "rosenbrock"},
     "radau": {"method": "radau"},
     "rk4": {"method": "rk4", "step": 0.05},

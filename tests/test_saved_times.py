@@ -55,6 +55,7 @@ def falling(method: str, save_at: object) -> rb.Trajectory:
 CASES = [
     (swinging, "rk45"),
     (bouncing, "rk45"),
+    pytest.param(vibrating, "dop853", marks=PLAIN),
     pytest.param(vibrating, "radau", marks=PLAIN),
     pytest.param(falling, "rosenbrock", marks=PLAIN),
     pytest.param(swinging, "radau", marks=pytest.mark.slow),

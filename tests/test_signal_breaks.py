@@ -6,7 +6,7 @@ from scipy.interpolate import PchipInterpolator, PPoly
 
 import rbchain as rb
 
-METHODS = ("rk45", "rosenbrock", "radau")
+METHODS = ("rk45", "dop853", "rosenbrock", "radau")
 END = 10.0
 ROUND_OFF = 1e-11  # of a speed of up to 1000 m/s that some hundred steps add up
 

@@ -48,18 +48,23 @@ def plain_or_compiled(function):
 
 
 def choose(condition, if_true, if_false):
-    """Return a function that calls `if_true` if `condition` is true for its arguments, else `if_false`.
+    """Return a function that calls `if_true` if `condition` is true for its arguments, else `if_false`."""
+    return choose_among(lambda *arguments: 0 if condition(*arguments) else 1, (if_true, if_false))
+
+
+def choose_among(index_of, functions):
+    """Return a function that calls the function with the number `index_of(*arguments)`.
 
     Compiled code makes the choice by the arguments' types, when it is compiled, so that it contains only the chosen
-    function. Hence `condition` is called with values or with their Numba types.
+    function. Hence `index_of` is called with values or with their Numba types.
     """
 
     def chosen(*arguments):
-        return (if_true if condition(*arguments) else if_false)(*arguments)
+        return functions[index_of(*arguments)](*arguments)
 
     if numba.config.DISABLE_JIT:
         return chosen
-    functions = [f if numba.extending.is_jitted(f) else kernel(f) for f in (if_false, if_true)]
+    dispatchers = [f if numba.extending.is_jitted(f) else kernel(f) for f in functions]
     compiled = {}
 
     @infer
@@ -67,7 +72,7 @@ def choose(condition, if_true, if_false):
         key = chosen
 
         def generic(self, operands, keywords):
-            function = types.Dispatcher(functions[bool(condition(*operands))])
+            function = types.Dispatcher(dispatchers[index_of(*operands)])
             found = function.get_call_type(self.context, operands, keywords)
             compiled[found.args] = function.get_impl_key(found)
             return found

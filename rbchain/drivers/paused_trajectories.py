@@ -9,6 +9,7 @@ import numpy as np
 from ..compiling.jit import choose, driver, is_given, kernel
 from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.loops.constraint_layout import MEMORY_SIZE
+from ..core.methods.adaptive_methods import rates_of_step
 from ..core.motion.paused_steps import ENDED, NEW, Progress, continue_adaptive_steps, continue_fixed_steps
 from ..core.sample.rate import set_controller_parameters
 from ..core.sample.records import TALLY_SAMPLE, Batch
@@ -105,7 +106,7 @@ def paused_fixed_steps(
     `memory` is from `memory_of_blocks`, `progress` a Progress. The other arguments are as for `fixed_steps`.
     """
     width = lane_width(start.q)
-    tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
+    tableau, shape = settings.tableau, (outcome.end_states.shape[1], rates_of_step(settings.tableau))
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     for block_start in range(first, last, width):
         b = block_start // width
@@ -143,7 +144,7 @@ def paused_adaptive_steps(
     The arguments are as for `paused_fixed_steps`, with the settings of `adaptive_steps`.
     """
     width = lane_width(start.q)
-    tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
+    tableau, shape = settings.tableau, (outcome.end_states.shape[1], rates_of_step(settings.tableau))
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     for block_start in range(first, last, width):
         b = block_start // width
@@ -181,7 +182,7 @@ def paused_rosenbrock_steps(
     The arguments are as for `paused_adaptive_steps`.
     """
     width = lane_width(start.q)
-    tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
+    tableau, shape = settings.tableau, (outcome.end_states.shape[1], rates_of_step(settings.tableau))
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     for block_start in range(first, last, width):
         b = block_start // width

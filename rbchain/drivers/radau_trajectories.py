@@ -6,6 +6,7 @@ from ..compiling.jit import driver, kernel
 from ..core.lanes.lane_memory import CACHE_LINE, aligned_start, all_lanes, window
 from ..core.linear.complex_systems import ComplexSystems
 from ..core.linear.linearised_rate import LinearisedRate
+from ..core.methods.adaptive_methods import rates_of_step
 from ..core.methods.radau import ITERATION_ROWS, PAIRS, RadauStep
 from ..core.methods.radau_tableau import STAGES
 from ..core.motion.adaptive_steps import integrate_adaptive_steps
@@ -96,7 +97,7 @@ def radau_steps(
 
     `memory` is from `radau_memory`; the other arguments are as for `adaptive_steps`.
     """
-    tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
+    tableau, shape = settings.tableau, (outcome.end_states.shape[1], rates_of_step(settings.tableau))
     block, stepper = radau_memory_for(memory, topology, tables, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))

@@ -24,6 +24,7 @@ from ..core.loops.constraint_layout import (
     constraint_derivatives_size,
     constraints_in,
 )
+from ..core.methods.adaptive_methods import rates_of_step
 from ..core.motion.adaptive_steps import integrate_adaptive_steps
 from ..core.motion.event_values import event_rows
 from ..core.motion.fixed_steps import integrate_fixed_steps
@@ -343,7 +344,7 @@ def fixed_steps(
     None, `times` (m,) the saved times, s. Writes `saved`, a Saved, and `outcome`, an Outcome. The other arguments are
     as in `dynamics`.
     """
-    tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
+    tableau, shape = settings.tableau, (outcome.end_states.shape[1], rates_of_step(settings.tableau))
     block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     for block_start in range(first, last, lane_width(start.q)):
@@ -361,7 +362,7 @@ def moreau_steps(
 
     `settings` is a ContactStepSettings; the other arguments are as for `fixed_steps`.
     """
-    shape = outcome.end_states.shape[1], settings.tableau.c.shape[0]
+    shape = outcome.end_states.shape[1], rates_of_step(settings.tableau)
     block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     for block_start in range(first, last, lane_width(start.q)):
@@ -379,7 +380,7 @@ def adaptive_steps(
 
     `settings` is an AdaptiveStepSettings; the other arguments are as for `fixed_steps`.
     """
-    tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
+    tableau, shape = settings.tableau, (outcome.end_states.shape[1], rates_of_step(settings.tableau))
     block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
@@ -403,7 +404,7 @@ def rosenbrock_steps(
 
     `memory` is from `rosenbrock_memory`; the other arguments are as for `adaptive_steps`.
     """
-    tableau, shape = settings.tableau, (outcome.end_states.shape[1], settings.tableau.c.shape[0])
+    tableau, shape = settings.tableau, (outcome.end_states.shape[1], rates_of_step(settings.tableau))
     block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, start.q, actions, shape)
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.methods import tableaus
-from ..core.methods.radau_tableau import RadauTableau, radau_tableau
+from ..core.methods.dop853 import DOP853
+from ..core.methods.radau_tableau import radau_tableau
+from ..core.methods.settings import AnyTableau
 from ..core.sample.records import Tolerances
 from ..drivers.paused_trajectories import paused_adaptive_steps, paused_fixed_steps, paused_rosenbrock_steps
 from ..drivers.radau_trajectories import radau_memory, radau_steps
@@ -36,6 +38,7 @@ class MethodDriver(NamedTuple):
 
 DRIVERS = {
     "rk45": MethodDriver(adaptive_steps, paused_adaptive_steps),
+    "dop853": MethodDriver(adaptive_steps, paused_adaptive_steps),
     "rosenbrock": MethodDriver(rosenbrock_steps, paused_rosenbrock_steps, rosenbrock_memory),
     "radau": MethodDriver(radau_steps, new_memory=radau_memory),
     "rk4": MethodDriver(fixed_steps, paused_fixed_steps),
@@ -43,8 +46,9 @@ DRIVERS = {
     "moreau": MethodDriver(moreau_steps),
 }
 
-TABLEAUS: dict[str, tableaus.Tableau | tableaus.RosenbrockTableau] = {
+TABLEAUS: dict[str, AnyTableau] = {
     "rk45": tableaus.DORMAND_PRINCE,
+    "dop853": DOP853,
     "rosenbrock": tableaus.RODAS5P,
     "rk4": tableaus.RK4,
     "implicit": tableaus.EULER,
@@ -52,9 +56,7 @@ TABLEAUS: dict[str, tableaus.Tableau | tableaus.RosenbrockTableau] = {
 }
 
 
-def adaptive_tableau(
-    name: str, tolerances: Tolerances, dtype: np.dtype
-) -> tableaus.Tableau | tableaus.RosenbrockTableau | RadauTableau:
+def adaptive_tableau(name: str, tolerances: Tolerances, dtype: np.dtype) -> AnyTableau:
     """Return the coefficients of a method with adaptive steps for these tolerances."""
     if name == "radau":
         # with an absolute tolerance alone, it counts as the relative one of states of size 1

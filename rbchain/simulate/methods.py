@@ -13,7 +13,7 @@ from typing import Any, Literal
 from ..errors import StateError
 
 #: The names of the methods, for type checkers.
-MethodName = Literal["rk45", "rosenbrock", "radau", "rk4", "implicit", "moreau"]
+MethodName = Literal["rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit", "moreau"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,14 @@ METHODS: dict[str, Method] = {
             has_sensitivities=True,
         ),
         Method(
+            "dop853",
+            "Runge-Kutta of Dormand and Prince for small tolerances",
+            8,
+            is_adaptive=True,
+            has_sensitivities=True,
+            degree=7,
+        ),
+        Method(
             "rosenbrock",
             "Rosenbrock method Rodas5P",
             5,
@@ -114,7 +122,7 @@ def names_of(methods: Callable[[Method], bool], last: str = "or") -> str:
     Examples
     --------
     >>> names_of(lambda method: method.has_sensitivities)
-    '"rk45" or "rk4"'
+    '"rk45", "dop853" or "rk4"'
     """
     names = [f'"{name}"' for name, method in METHODS.items() if methods(method)]
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -13,6 +13,7 @@ from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import actuators as actuator_codes
 from ..core.control import drives as drive_codes
+from ..core.methods.adaptive_methods import rates_of_step
 from ..core.sample.records import RECORDED_TALLIES, Outcome, Saved, Start
 from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from ..drivers.trajectories import Actions
@@ -96,7 +97,7 @@ class Prepared:
             self.kernel_model.topology,
             self.kernel_model.constraint_tables,
             self.outcome.end_states.shape[1],
-            request.settings.tableau.c.size,
+            rates_of_step(request.settings.tableau),
             self.actions,
             width_of(request),
             request.dtype,

@@ -66,8 +66,8 @@ def with_sensitivities(
     """
     if not controls_steps and not (names and method.is_adaptive):
         raise StateError(
-            'control_sensitivity_errors is False, but only "rk45" with sensitivities controls these errors; remove '
-            "control_sensitivity_errors"
+            'control_sensitivity_errors is False, but only "rk45" and "dop853" with sensitivities control these '
+            "errors; remove control_sensitivity_errors"
         )
     if not names:
         return actions

@@ -75,8 +75,10 @@ def simulate(
         spherical joints are integrated as four numbers and normalised after each step. The states of a closed chain
         must satisfy the constraints: use `Model.assemble` and `Model.assemble_velocities`.
     duration : float, s
-    method : "rk45", "rosenbrock", "radau", "rk4", "implicit" or "moreau"
+    method : "rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit" or "moreau"
         "rk45": the fifth-order method of Dormand and Prince. Each sample has its own step size.
+        "dop853": the eighth-order method of Dormand and Prince, for motions that are smooth and not stiff, at small
+        tolerances. Each sample has its own step size. Contacts, dry friction and hard stops are refused.
         "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. Each sample has its own step
         size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems.
         It locates impacts and changes between sticking and sliding, as "rk45" does.
@@ -104,30 +106,30 @@ def simulate(
         Longest step of "rk4", "implicit" and "moreau". Steps between two saved times are of equal length, so saved
         times that are not multiples of `step` change the steps.
     rtol, atol : float
-        Tolerances of "rk45", "rosenbrock" and "radau". The root mean square over the state of
+        Tolerances of "rk45", "dop853", "rosenbrock" and "radau". The root mean square over the state of
         error / (atol + rtol abs(y)) is at most 1 in each step. The defaults are 1e-8 and 1e-10, or 1e-5 and 1e-7 in
         float32. For "moreau", `atol` is the tolerance of the velocities of contacts and joints with friction, 1e-10 m/s
         and rad/s by default, or 1e-5 in float32.
     max_step : float, s, optional
-        Longest step of "rk45", "rosenbrock" and "radau". It is needed only for functions of the user that act for a
+        Longest step of the methods with tolerances. It is needed only for functions of the user that act for a
         short time: the error of a step does not show a pulse between its stages. Choose at most a third of the duration
         of the shortest pulse. Steps end at the breaks of signals, and they do not pass a pulse of a signal.
     save_at : int or (times,) array, s, optional
         Number of evenly spaced times from 0 to `duration`, or increasing times in this range. The default is the start
-        and the end. They do not change the steps of "rk45", "rosenbrock" and "radau".
+        and the end. They do not change the steps of the methods with tolerances.
     max_steps : int, optional
-        Largest number of steps of "rk45", "rosenbrock" and "radau" for one sample, accepted and rejected; 10 million by
+        Largest number of steps of the methods with tolerances for one sample, accepted and rejected; 10 million by
         default. The other methods take the steps that `step` determines.
     sensitivities : sequence of str
-        Derivatives of the motion to compute, with the methods "rk45" and "rk4". `Trajectory.sensitivities` holds the
-        results. "q" and "qd" are the initial state, "tau" the constant joint forces, "kp", "ki" and "kd" the gains of
-        `PID`. The other names are fields of the model: "mass", "cg", "inertia", "rotor_inertia", "gear_ratio",
+        Derivatives of the motion to compute, with the methods "rk45", "dop853" and "rk4". `Trajectory.sensitivities`
+        holds the results. "q" and "qd" are the initial state, "tau" the constant joint forces, "kp", "ki" and "kd" the
+        gains of `PID`. The other names are fields of the model: "mass", "cg", "inertia", "rotor_inertia", "gear_ratio",
         "stiffness", "rest_position", "cubic_stiffness", "damping", "friction", "static_friction". They need forces with
         known derivatives. For closed chains, "q" and "qd" are the initial state before its projection onto the
         constraints.
     control_sensitivity_errors : bool
-        Whether the steps of "rk45" also satisfy the tolerances for the sensitivities. If False, they are those without
-        sensitivities.
+        Whether the steps of "rk45" and "dop853" also satisfy the tolerances for the sensitivities. If False, the
+        sensitivities do not change the steps.
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
         extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and

@@ -10,7 +10,7 @@ from .actions import DRIVES, FORCES
 from .mechanisms import MECHANISMS
 from .worlds import WORLDS
 
-METHODS = ("rk45", "rosenbrock", "radau", "rk4", "implicit", "moreau")
+METHODS = ("rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit", "moreau")
 FIXED_STEPS = ("rk4", "implicit", "moreau")
 PRECISIONS = ("float64", "float32")
 WAYS = (
@@ -49,7 +49,7 @@ def documented_refusals(case):
     events = case.force in CONTACTS and case.method in ("rk45", "rosenbrock")
     loops = case.mechanism in LOOPS
     found = {
-        "does not support": case.force in CONTACTS and case.method in ("rk4", "implicit", "radau"),
+        "does not support": case.force in CONTACTS and case.method in ("dop853", "rk4", "implicit", "radau"),
         "float64": events and case.precision == "float32",
         "closed chains": (events and loops) or (loops and case.drive in MODEL_BASED),
         "prescribe": events and case.drive in PRESCRIBED,
@@ -58,7 +58,7 @@ def documented_refusals(case):
     }
     if case.way == "sensitivities":
         found |= {
-            "does not compute sensitivities": case.method not in ("rk45", "rk4"),
+            "does not compute sensitivities": case.method not in ("rk45", "dop853", "rk4"),
             "sensitivities do not support DryFriction": case.force in CONTACTS,
             "sensitivities do not support Sampled": case.drive in SAMPLED,
         }

@@ -1,11 +1,14 @@
-"""The stages of an explicit Runge-Kutta method for the motion of a block."""
+"""Explicit Runge-Kutta methods whose dense output is of fourth degree."""
 
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities
 from ..sample.records import CONTROL_H, CONTROL_TIME
 from ..tree.kinematics import normalize_positions
-from .runge_kutta import advance
+from .interface import MethodFunctions
+from .runge_kutta import advance, combine, interpolate_runge_kutta, polynomial_of_runge_kutta
+from .stiffness import detect_stiffness
+from .tableaus import Tableau
 
 
 @kernel
@@ -22,3 +25,29 @@ def compute_stages(block, stepper, tableau, k):
             normalize_positions(block.model, y_new, k)
         t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
         evaluate_with_sensitivities(block, y_new, t, rates[stage], k)
+
+
+@kernel
+def compute_runge_kutta_step(block, stepper, tableau, tolerances, k):
+    """Compute the stages of a step, its end y_new, and the difference from the embedded method, `change`."""
+    compute_stages(block, stepper, tableau, k)
+    h = stepper.control[CONTROL_H, k]
+    for j in range(stepper.y.shape[0]):
+        stepper.change[j, k] = h * combine(tableau.error, tableau.error.shape[0], stepper.rates, j, k)
+
+
+@kernel
+def evaluations_of_runge_kutta_step(block, stepper, tableau, lane):
+    """Return the number of evaluations in a step, whose first rate is known."""
+    return tableau.c.shape[0] - 1
+
+
+RUNGE_KUTTA = MethodFunctions(
+    tableau=Tableau,
+    take_step=compute_runge_kutta_step,
+    evaluations=evaluations_of_runge_kutta_step,
+    interpolate=interpolate_runge_kutta,
+    polynomial=polynomial_of_runge_kutta,
+    detect_stiffness=detect_stiffness,
+    has_quartic=True,
+)

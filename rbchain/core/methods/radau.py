@@ -32,8 +32,9 @@ from ..linear.sensitivities import error_norm
 from ..sample.rate import evaluate
 from ..sample.records import CONTROL_FAILURE, CONTROL_H, CONTROL_TIME
 from ..tree.kinematics import normalize_positions
+from .interface import MethodFunctions, error_or_failure
 from .radau_error import estimate_error
-from .radau_tableau import STAGES
+from .radau_tableau import STAGES, RadauTableau
 from .rosenbrock import evaluations_of_jacobian, solve_stage
 
 MAX_ITERATIONS = 10
@@ -306,3 +307,28 @@ def evaluations_of_radau_step(block, stepper, tableau, lane):
     """Return the number of evaluations of the dynamics in the step of a lane, including those for the Jacobian."""
     of_stages = STAGES * int(stepper.linear.iteration[ROW_COUNT, lane])
     return of_stages + 1 + evaluations_of_jacobian(block, stepper.linear.systems.linear)
+
+
+@kernel
+def interpolate_radau(tableau, y, y_new, h, rates, theta, j, k):
+    """Compute row j of the polynomial of collocation at t + theta h, whose order is s + 1: see `RadauTableau`."""
+    x, stages = theta - constant_like(theta, 1.0), tableau.polynomial.shape[0]
+    total = constant_like(theta, 0.0) * theta
+    for m in range(stages - 1, -1, -1):
+        coefficient = constant_like(theta, tableau.polynomial[m, 0]) * rates[1, j, k]
+        for i in range(1, stages):
+            coefficient = coefficient + constant_like(theta, tableau.polynomial[m, i]) * rates[i + 1, j, k]
+        total = x * (coefficient + total)
+    return y_new[j, k] + total
+
+
+RADAU = MethodFunctions(
+    tableau=RadauTableau,
+    take_step=compute_radau_step,
+    evaluations=evaluations_of_radau_step,
+    interpolate=interpolate_radau,
+    error=error_or_failure,
+    growth=growth_after_iterations,
+    after_accept=keep_polynomial,
+    forget=forget_polynomial,
+)

@@ -16,7 +16,9 @@ from ..linear.sensitivities import error_norm
 from ..sample.rate import evaluate, has_exact_derivatives, integral_row, moves_freely
 from ..sample.records import CONTROL_FAILURE, CONTROL_H, CONTROL_TIME
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
+from .interface import MethodFunctions, error_or_failure
 from .runge_kutta import combine
+from .tableaus import RosenbrockTableau
 
 MAX_DEFECT = 0.5  # of the end of a step, as a share of the change of the rate that J describes
 ROUND_OFF = 50.0  # the multiple of the round-off of the precision below which increments are round-off
@@ -152,3 +154,41 @@ def evaluations_of_jacobian(block, linear):
 def evaluations_of_exact_derivatives(block):
     """Return the number of evaluations of the dynamics for the exact derivatives."""
     return 1 if reads_dynamics(block) else 0
+
+
+@kernel
+def interpolate_rosenbrock(tableau, y, y_new, h, rates, theta, j, k):
+    """Compute row j of the continuous extension at t + theta h: see `RosenbrockTableau`."""
+    stages, one = tableau.dense.shape[1], constant_like(theta, 1.0)
+    bend = combine(tableau.dense[0], stages, rates, j, k) + theta * (
+        combine(tableau.dense[1], stages, rates, j, k) + theta * combine(tableau.dense[2], stages, rates, j, k)
+    )
+    return y[j, k] + theta * (y_new[j, k] - y[j, k] + (one - theta) * bend)
+
+
+@kernel
+def polynomial_of_rosenbrock(tableau, y, y_new, h, rates, j, k):
+    """Return the coefficients of theta to theta^4 in the continuous extension of row j: see `RosenbrockTableau`."""
+    stages, change = tableau.dense.shape[1], y_new[j, k] - y[j, k]
+    first = combine(tableau.dense[0], stages, rates, j, k)
+    second = combine(tableau.dense[1], stages, rates, j, k)
+    third = combine(tableau.dense[2], stages, rates, j, k)
+    return change + first, second - first, third - second, -third
+
+
+@kernel
+def evaluations_in_lane(block, stepper, tableau, lane):
+    """Return the number of evaluations of the dynamics in a step."""
+    return evaluations_of_rosenbrock_step(block, stepper, tableau)
+
+
+ROSENBROCK = MethodFunctions(
+    tableau=RosenbrockTableau,
+    take_step=compute_rosenbrock_step,
+    evaluations=evaluations_in_lane,
+    interpolate=interpolate_rosenbrock,
+    polynomial=polynomial_of_rosenbrock,
+    error=error_or_failure,
+    has_quartic=True,
+    has_large_stages=True,
+)

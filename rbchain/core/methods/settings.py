@@ -3,8 +3,11 @@
 from typing import NamedTuple
 
 from ..sample.records import Tolerances
+from .dop853 import Dop853Tableau
 from .radau_tableau import RadauTableau
 from .tableaus import RosenbrockTableau, Tableau
+
+AnyTableau = Tableau | Dop853Tableau | RosenbrockTableau | RadauTableau
 
 
 class FixedStepSettings(NamedTuple):
@@ -30,5 +33,5 @@ class ContactStepSettings(NamedTuple):
 class AdaptiveStepSettings(NamedTuple):
     """The method and its tolerances."""
 
-    tableau: Tableau | RosenbrockTableau | RadauTableau
+    tableau: AnyTableau
     tolerances: Tolerances

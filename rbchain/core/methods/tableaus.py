@@ -96,11 +96,6 @@ class RosenbrockTableau(NamedTuple):
     order: int
 
 
-def is_rosenbrock(tableau: object) -> bool:
-    """Whether a tableau, or the Numba type of a tableau, is that of a Rosenbrock method."""
-    return getattr(tableau, "instance_class", type(tableau)) is RosenbrockTableau
-
-
 def _numbered_from_one(rows: list[list[float]]) -> np.ndarray:
     """Return the strictly lower triangular matrix of these rows, with a row and a column for the start of the step."""
     size = len(rows) + 1

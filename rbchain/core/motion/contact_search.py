@@ -45,7 +45,7 @@ from ..contacts.contact_modes import (
 from ..contacts.contact_rates import has_contact_modes
 from ..contacts.contact_rows import gap_of_element, rate_of_gap
 from ..lanes.lanes import constant_like
-from ..methods.dense_output import polynomial_of_row
+from ..methods.adaptive_methods import polynomial_of_row
 from ..sample.records import CONTROL_ERROR, CONTROL_H, TALLY_STATUS
 from ..sample.status import RUNNING
 from ..tree.kinematics import move_dof, place_dof, tangents_of_rates

@@ -1,9 +1,9 @@
 """Places of a step between which the value of an event has no extreme.
 
-A row of the state is a polynomial of the fraction x of a step (`dense_output`), whose extremes are known. A user
-function is called in INTERVALS + 1 places. An extreme is searched where the function is closer to zero than in both
-neighbouring places, and at an end of the step from which it slopes towards zero. The search ends if the function is on
-the other side of zero or cannot reach it. Two changes of the sign without such an extreme are not found.
+A row of the state is a polynomial of the fraction x of a step. Its extremes are known if it is of fourth degree. Other
+rows and user functions are evaluated in INTERVALS + 1 places. An extreme is searched where the value is closer to zero
+than in both neighbouring places, and at an end of the step from which it slopes towards zero. The search ends if the
+value is on the other side of zero or cannot reach it. Two changes of the sign without such an extreme are not found.
 
 Source: Kiefer (1953), "Sequential minimax search for a maximum", for the golden section.
 """
@@ -13,7 +13,7 @@ import math
 from ...compiling.jit import choose, kernel, routine
 from ..contacts.contact_rates import has_contact_modes
 from ..lanes.lanes import constant_like
-from ..methods.dense_output import polynomial_of_row
+from ..methods.adaptive_methods import has_quartic, polynomial_of_row
 from .event_values import (
     EVENT_NUMBERS,
     EVENT_ROW,
@@ -36,6 +36,9 @@ MAX_SEARCHES, MAX_BISECTIONS = 60, 100
 FLAT = 0.1
 NARROW = 1e-12  # of the step
 
+# Whether rows of the state are polynomials of fourth degree within a step.
+has_polynomials = choose(has_quartic, lambda tableau: True, lambda tableau: False)
+
 # Whether the state may jump between two steps, at impacts.
 has_jumps = choose(has_contact_modes, lambda block: True, lambda block: False)
 
@@ -49,7 +52,7 @@ def list_places(e, block, stepper, tableau, t, h, lane):
     """
     actions = block.loads.actions
     row = actions.shared.events[EVENT_ROW, e]
-    if row >= 0:
+    if row >= 0 and has_polynomials(tableau):
         return list_places_of_state(e, row, block, stepper, tableau, h, lane)
     start = event_value(e, block, stepper.y, t, lane) if has_jumps(block) else actions.event_values[e, lane]
     count = add_place(0.0, start, 0, actions, lane)
@@ -58,7 +61,13 @@ def list_places(e, block, stepper, tableau, t, h, lane):
         f = value_within_step(e, block, stepper, tableau, t, h, theta, lane)
         if math.isfinite(f):
             count = add_place(theta, f, count, actions, lane)
-    count = add_place(1.0, event_value(e, block, stepper.y_new, t + h, lane), count, actions, lane)
+    end = event_value(e, block, stepper.y_new, t + h, lane)
+    if row >= 0:
+        at = largest_row(e, actions.shared.events.shape[1])
+        largest = max(abs(float(stepper.y[row, lane])), abs(float(stepper.y_new[row, lane])))
+        actions.event_values[at, lane] = max(actions.event_values[at, lane], largest)
+        end = without_round_off(end, ROUND_OFF, actions.event_values[at, lane], stepper.y)
+    count = add_place(1.0, end, count, actions, lane)
     return add_dips(e, block, stepper, tableau, t, h, count, lane)
 
 

@@ -5,7 +5,7 @@ import math
 from ...compiling.jit import choose, kernel, routine
 from ..control.callbacks import call, store_failed_call
 from ..lanes.lanes import constant_like, epsilon
-from ..methods.tableaus import is_rosenbrock
+from ..methods.adaptive_methods import has_large_stages
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import CALLS_ALLOWED, FAILED_FIRST_EVENT
 from .step_parts import state_within_step
@@ -75,7 +75,7 @@ def without_round_off(f, units, largest, y):
 
 
 # Return the units of round-off of the value of a row within a step.
-units_within_step = choose(is_rosenbrock, lambda tableau: ROUND_OFF_OF_STAGES, lambda tableau: ROUND_OFF)
+units_within_step = choose(has_large_stages, lambda tableau: ROUND_OFF_OF_STAGES, lambda tableau: ROUND_OFF)
 
 
 @kernel

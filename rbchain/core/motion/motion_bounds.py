@@ -33,7 +33,7 @@ from ..contacts.contact_layout import (
 from ..contacts.contact_modes import MODE_BEND, MODE_SPEED, MODE_TURN
 from ..contacts.contact_rows import vector_of
 from ..lanes.lanes import constant_like
-from ..methods.dense_output import polynomial_of_row
+from ..methods.adaptive_methods import polynomial_of_row
 from ..sample.records import CONTROL_H
 from ..spatial.vectors import dot
 from ..tree.layout import (

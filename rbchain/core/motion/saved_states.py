@@ -13,8 +13,7 @@ which all lanes with saved times in their last step compute together:
 from ...compiling.jit import choose, kernel, routine
 from ..contacts.contact_rates import has_contact_modes, stop_held_dofs
 from ..lanes.lanes import constant_like, select
-from ..methods.adaptive_methods import keep_prediction
-from ..methods.dense_output import interpolate
+from ..methods.adaptive_methods import interpolate, keep_prediction
 from ..methods.radau import ROW_OFFSET, compute_radau_step, has_radau_step
 from ..sample.rate import allow_calls, evaluate, has_failed_call
 from ..sample.records import (

@@ -15,7 +15,7 @@ polynomial, whose slopes at both ends are the rates of the positions there. Pres
 from ...compiling.jit import choose, is_given, kernel
 from ..contacts.contact_rates import has_contact_modes
 from ..lanes.lanes import any_lane, constant_like, select
-from ..methods.dense_output import interpolate
+from ..methods.adaptive_methods import interpolate
 from ..sample.rate import moves_freely
 from ..sample.records import (
     CONTROL_H,

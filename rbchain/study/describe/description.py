@@ -373,15 +373,15 @@ class Simulation(Described):
     Parameters
     ----------
     duration : float, s
-    method : "rk45", "rosenbrock", "radau", "rk4", "implicit" or "moreau"
+    method : "rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit" or "moreau"
     step : float, s
         Step of "rk4", "implicit" and "moreau". The other methods choose their own steps.
     rtol, atol : float
-        Tolerances of "rk45", "rosenbrock" and "radau", and `atol` also of "moreau", as in `Model.simulate`.
+        Tolerances of "rk45", "dop853", "rosenbrock" and "radau", and `atol` also of "moreau", as in `Model.simulate`.
     max_step : float, s, optional
-        Longest step of "rk45", "rosenbrock" and "radau", as in `Model.simulate`.
+        Longest step of the methods with tolerances, as in `Model.simulate`.
     max_steps : int
-        Largest number of steps of "rk45", "rosenbrock" and "radau" for one sample.
+        Largest number of steps of the methods with tolerances for one sample.
     samples : int
         Number of evenly spaced times, both ends included, at which the motion is evaluated for measures, extremes and
         `Outputs.motion` (21 by default).

@@ -1,0 +1,100 @@
+"""What an adaptive integration method provides: the functions of its file, which `adaptive_methods` calls.
+
+`block`, `stepper`, `tolerances` and `k` are those of `motion.adaptive_steps`. Each function that a method does not need
+has a default here. The type of the tableau identifies the method, in values and in Numba's types.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like, select
+from ..sample.records import CONTROL_FAILURE
+
+
+@kernel
+def keep_error(stepper, tableau, error, k):
+    """Return the error of a step, which cannot fail in another way."""
+    return error
+
+
+@kernel
+def error_or_failure(stepper, tableau, error, k):
+    """Return the error of a step, or CONTROL_FAILURE."""
+    failure = stepper.control[CONTROL_FAILURE, k]
+    return select(failure > constant_like(error, 0.0), failure, error)
+
+
+@kernel
+def keep_growth(stepper, tableau, growth, lane):
+    """Return the ratio of the next step length to this one unchanged."""
+    return growth
+
+
+@kernel
+def after_any_step(stepper, tableau, accepted, k):
+    """Do nothing after a step: the next one does not depend on it."""
+
+
+@kernel
+def forget_nothing(stepper, tableau, lane):
+    """Do nothing where a lane starts again: a step depends on nothing before it."""
+
+
+@kernel
+def polynomial_of_line(tableau, y, y_new, h, rates, j, k):
+    """Return the coefficients of theta to theta^4 of the straight line between the ends of a step."""
+    change = y_new[j, k] - y[j, k]
+    return change, change - change, change - change, change - change
+
+
+def one_rate_per_stage(tableau):
+    """Return the number of rates of a step, which is called in Python too and is therefore not compiled here."""
+    return tableau.c.shape[0]
+
+
+class MethodFunctions(NamedTuple):
+    """The functions of a method.
+
+    tableau : type
+        Type of its tableau.
+    take_step(block, stepper, tableau, tolerances, k)
+        Computes the end of a step, `stepper.y_new`, and an estimate of its error, `stepper.change`.
+    evaluations(block, stepper, tableau, lane)
+        Returns the number of evaluations of the dynamics in a step.
+    interpolate(tableau, y, y_new, h, rates, theta, j, k)
+        Returns row j of the state at t + theta h.
+    polynomial(tableau, y, y_new, h, rates, j, k)
+        Returns the coefficients of theta to theta^4 in row j, whose constant term is y[j, k]. Methods whose states
+        within a step are not polynomials of fourth degree have the line between the ends.
+    error(stepper, tableau, error, k)
+        Returns the error of a step, or a number that shortens a step that has failed.
+    growth(stepper, tableau, growth, lane)
+        Returns the ratio of the next step length to this one, from the ratio that the error allows.
+    after_accept(stepper, tableau, accepted, k)
+        Keeps what predicts the next step.
+    forget(stepper, tableau, lane)
+        Forgets it where the motion jumps or a new sample starts.
+    detect_stiffness(stepper, tableau, lane)
+        Detects whether a sample is stiff for an explicit method.
+    rates(tableau)
+        Returns the number of rates in `Stepper.rates` that a step needs.
+    has_quartic : bool
+        Whether `polynomial` is the interpolant.
+    has_large_stages : bool
+        Whether stages are much larger than the change in a step, so that states within it have a larger round-off.
+    """
+
+    tableau: type
+    take_step: Callable
+    evaluations: Callable
+    interpolate: Callable
+    polynomial: Callable = polynomial_of_line
+    error: Callable = keep_error
+    growth: Callable = keep_growth
+    after_accept: Callable = after_any_step
+    forget: Callable = forget_nothing
+    detect_stiffness: Callable = forget_nothing
+    rates: Callable = one_rate_per_stage
+    has_quartic: bool = False
+    has_large_stages: bool = False
