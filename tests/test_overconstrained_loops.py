@@ -202,6 +202,41 @@ def test_an_initial_velocity_that_violates_the_constraints_is_still_refused():
         model.simulate(q, qd, 0.1, rtol=1e-8, atol=1e-10)
 
 
+# --- three parallel cranks --------------------------------------------------------------------------------------------
+
+
+def three_cranks():
+    """A coupler of 2 m on three cranks of 0.5 m, each of 1 kg: 10 rows of rank 3 for 4 coordinates.
+
+    While the cranks are parallel, with the angle a, the energy is 0.25 a'^2 + 1.25 g sin(a).
+    """
+
+    def rod(length):
+        return rb.Inertia(1.0, cg=(length / 2, 0, 0), inertia=(0.01, length**2 / 12, length**2 / 12))
+
+    builder = rb.ModelBuilder(gravity=(0, -G, 0))
+    builder.add_body("first", joint=HINGE, inertia=rod(0.5))
+    builder.add_body("coupler", parent="first", joint=HINGE, placement=rb.Pose((0.5, 0, 0)), inertia=rod(2.0))
+    for name, x in (("second", 1.0), ("third", 2.0)):
+        builder.add_body(name, joint=HINGE, placement=rb.Pose((x, 0, 0)), inertia=rod(0.5))
+        builder.add_constraint(rb.HingeConstraint(name, "coupler", name, (x, 0, 0), (0.5, 0, 0)))
+    return builder.build()
+
+
+@pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
+def test_three_cranks_stay_parallel_through_singular_positions(method):
+    """They swing through angles of 0 and -pi, where the rank is 2. Steps of 1e-8 may lose 1e-6 of the energy."""
+    start = np.array([[1.0, -1.0, 1.0, 1.0]])
+    motion = three_cranks().simulate(start, start, 1.0, method=method)
+    assert motion.success, motion.message
+    q, qd = motion.q[0, -1], motion.qd[0, -1]
+    assert q[0] < -np.pi
+    np.testing.assert_allclose(q, q[0] * start[0], rtol=1e-9)
+    np.testing.assert_allclose(qd, qd[0] * start[0], rtol=1e-9)
+    energy = 0.25 * np.array([1.0, qd[0] ** 2]) + 1.25 * G * np.sin([1.0, q[0]])
+    np.testing.assert_allclose(energy[1], energy[0], rtol=1e-6)
+
+
 # --- states that are not closed ---------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from ..lanes.lanes import constant_like, epsilon, select
 from ..linear.linearised_rate import differentiate_rate, divide_positions, factorize_step, reads_dynamics
 from ..linear.linearised_tree import follows_tree, solve_along_tree
 from ..linear.sensitivities import error_norm
+from ..loops.constraint_hooks import reduce_error
 from ..sample.rate import evaluate, has_exact_derivatives, integral_row, moves_freely
 from ..sample.records import CONTROL_FAILURE, CONTROL_H, CONTROL_TIME
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
@@ -60,15 +61,23 @@ def judge_end(block, stepper, tableau, tolerances, a, h, k):
     of the rate to the end, so the defect r + f(end) - a u is zero. A step fails if its defect is above the tolerance
     and half of J u, unless u is round-off. Then J is much too stiff, such as that of an elastic stop that the body
     leaves: it makes all increments and the estimate of the error small.
+
+    In a closed chain, only the parts along the constraints count, as for the error. Near singular positions, J is very
+    stiff across the constraints, and does not describe the forces behind such a position. The projection corrects this
+    part.
     """
     rates, change, linear, control = stepper.rates, stepper.change, stepper.linear, stepper.control
     last = tableau.c.shape[0] - 1
     for j in range(change.shape[0]):
         change[j, k] = h * (rates[last, j, k] - a * rates[last - 1, j, k])
         change[j, k] = change[j, k] + combine(tableau.C[last - 1], last - 1, rates, j, k)
+    reduce_error(block, stepper.y_new, change, k)
     defect = error_norm(block, change, stepper.y, stepper.y_new, tolerances, k)
     for j in range(change.shape[0]):
-        change[j, k] = change[j, k] - h * (rates[last, j, k] - linear.rates[0, j, k])
+        linear.rates[0, j, k] = h * (rates[last, j, k] - linear.rates[0, j, k])
+    reduce_error(block, stepper.y_new, linear.rates[0], k)
+    for j in range(change.shape[0]):
+        change[j, k] = change[j, k] - linear.rates[0, j, k]
     expected = error_norm(block, change, stepper.y, stepper.y_new, tolerances, k)
     size = error_norm(block, rates[last - 1], stepper.y, stepper.y_new, tolerances, k)
     one, zero = constant_like(h, 1.0), constant_like(h, 0.0)
