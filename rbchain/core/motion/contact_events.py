@@ -1,16 +1,17 @@
 """Dry friction, stops and contacts in adaptive steps: the modes of all rows are constant within a step.
 
-A number of each row is negative if its mode has to change (MODE_WATCH):
+The active constraints are the rows in the mode HELD: closed gaps, and friction that sticks. Each row has a number that
+is negative if the mode of the row has to change (MODE_WATCH):
 
-    open              its gap
-    held gap          its force
-    held friction     its limit minus the absolute value of its force
-    sliding           its velocity along the direction of sliding
+    open gap              gap
+    closed gap            force
+    sticking friction     limit of the force minus the absolute value of the force
+    sliding friction      velocity along the direction of sliding
 
 If a trial step ends with a negative number, the lane repeats the step with other lengths, until the first change is at
 its end (regula falsi). The step then ends there. Impacts change the velocities, and the forces of the new state decide
-the new modes, with which the lane starts again as with a new sample. Positions and velocities of the held rows are
-projected at the ends of steps and at the saved times.
+the new modes. The lane then starts again as with a new sample. Positions and velocities are projected onto the active
+constraints at the ends of steps and at the saved times.
 """
 
 import math
@@ -101,19 +102,20 @@ STARTS_AGAIN = 2.0
 TIME_TOLERANCE = 1e-12
 MAX_ITERATIONS = 100
 ROOT_ITERATIONS = 12  # of Newton's method for a cubic polynomial
-# Bounds whose numbers have a smaller ratio are halved, instead of interpolated linearly.
+# If the ratio of the two values is smaller, bisect the interval instead of interpolating linearly.
 SMALLEST_RATIO = 1e-6
 # Forces count as negative, or as larger than a limit, beyond this fraction of the largest force.
 FORCE_TOLERANCE = 1e-9
-# Residuals of held rows up to this fraction of the largest closed gap are round-off: a projection is not needed.
+# Residuals of active constraints up to this fraction of the largest closed gap are round-off and need no projection.
 PROJECTED = 1e-3
 MAX_PROJECTIONS = 4
 # Multiples of the largest closed gap: gaps that open must not become smaller by more, and steps must not end deeper.
 PENETRATION, LARGEST_PENETRATION = 10.0, 100.0
 EVALUATIONS_OF_START = 4
-# The modes of a lane that starts are chosen so many times at most.
+# How often the modes of a lane may be chosen at its start.
 MAX_CHOICES = 10
-# A sample ends if so many steps in succession end with a change of modes, within this multiple of the time's tolerance.
+# A sample ends if more than MAX_DWELLS steps in succession end with a change of modes and last at most DWELL times the
+# tolerance of the time.
 MAX_DWELLS, DWELL = 50, 10.0
 
 
@@ -122,7 +124,7 @@ MAX_DWELLS, DWELL = 50, 10.0
 
 @routine
 def begin_modes(block, stepper, batch, tolerances, k):
-    """Compute the impacts and choose the modes of all new lanes in their states `y_new`, and the rates there.
+    """Compute the impacts, modes and rates of all new lanes in their states `y_new`.
 
     Reads the rate that has just been evaluated; writes rates[1].
     """
@@ -155,10 +157,10 @@ def begin_modes(block, stepper, batch, tolerances, k):
 
 @routine
 def choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane):
-    """Choose the modes of a lane; return 1 if impulses change its velocities, so that it has to choose them again.
+    """Choose the modes of a lane; return 1 if impulses change its velocities, so that the modes must be chosen again.
 
-    This is the case if no modes fit the forces, or if flights are too short to be computed. `remaining` is the number
-    of choices that may follow.
+    Impulses act if no modes fit the forces, or if flights are too short to be computed. `remaining` is the number of
+    choices that may follow.
     """
     actions, y, nq, n = block.loads.actions, stepper.y_new, block.q.shape[0], block.qd.shape[0]
     if not has_finite_accelerations(actions.modes, lane):  # `start_lane` ends the sample, in the state y
@@ -191,9 +193,9 @@ def has_finite_accelerations(modes, lane):
 
 @kernel
 def stop_short_flights(block, y, tolerances, lane):
-    """Stop the gaps that would open for a short flight only, without friction; return whether there are any.
+    """Keep gaps closed that would open for a short flight only, without friction; return whether there are any.
 
-    The modes have to be chosen again then.
+    If there are any, the modes must be chosen again.
     """
     contacts, modes, found = block.loads.actions.contacts, block.loads.actions.modes, False
     for e in range(contacts.table.shape[1]):
@@ -210,7 +212,7 @@ def stop_short_flights(block, y, tolerances, lane):
 
 @kernel
 def stop_candidates(block, y, lane):
-    """Change the velocities of the rows whose modes follow from forces to zero. They are small."""
+    """Set the small velocities of the rows whose modes follow from forces to zero."""
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     contacts, modes = actions.contacts, actions.modes
     solve_forces(contacts, modes, actions.numbers, lane)
@@ -280,7 +282,7 @@ restart_lane = choose(has_contact_modes, start_lane_again, lambda block, stepper
 
 @routine
 def project_held_rows(block, stepper, tableau, k):
-    """Project the end of a step onto the held rows, and compute the rate there, in lanes with an accepted error."""
+    """Project the end of a step onto the active constraints and compute the rate, in lanes with an accepted error."""
     control, y, flags = stepper.control, stepper.y_new, block.loads.actions.modes.flags
     h, error, rate = control[CONTROL_H, k], control[CONTROL_ERROR, k], stepper.rates[tableau.c.shape[0] - 1]
     steps = (error <= constant_like(y, 1.0)) & (h > constant_like(y, 0.0))
@@ -291,9 +293,9 @@ def project_held_rows(block, stepper, tableau, k):
 
 @routine
 def project_onto_held_rows(block, stepper, y, rate, time, steps, k):
-    """Project the state y at a time onto the held rows, and compute its rate, in the lanes `steps`.
+    """Project the state y at a time onto the active constraints, and compute its rate, in the lanes `steps`.
 
-    The last evaluation must be that of y. Writes the number of further evaluations to FLAG_PROJECTIONS.
+    The state y must have been evaluated last. Writes the number of further evaluations to FLAG_PROJECTIONS.
     """
     actions, moved = block.loads.actions, stepper.spare[SPARE_START]
     contacts, modes, model = actions.contacts, actions.modes, block.model
@@ -326,7 +328,10 @@ project_contacts = choose(has_contact_modes, project_held_rows, lambda block, st
 
 @kernel
 def largest_residual_of_held_rows(contacts, modes, k):
-    """Return the largest gap or velocity of all held rows, as a multiple of round-off. Rows without a gap have zero."""
+    """Return the largest gap or velocity of the active constraints, in units of round-off.
+
+    Rows without a gap have the gap zero.
+    """
     rows, zero = modes.rows, constant_like(modes.rows, 0.0)
     largest = zero * rows[0, MODE_INVERSE, k]
     for row in range(rows.shape[0]):
@@ -378,7 +383,7 @@ def has_to_change(row, contacts, modes, rest, lane):
 
 @kernel
 def keep_start(block, lane):
-    """Keep the numbers of the end of a step as those of the start of the next one, and turn directions of sliding."""
+    """Copy the numbers at the end of a step to those at the start of the next step, and turn directions of sliding."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     for row in range(modes.rows.shape[0]):
         modes.rows[row, MODE_WATCH_START, lane] = modes.rows[row, MODE_WATCH, lane]
@@ -534,7 +539,7 @@ def time_of_round_off(modes, lane):
 
 @kernel
 def first_change(modes, lane):
-    """Return the length of a step at whose end the first mode changes, by interpolation between the bounds.
+    """Return the step length after which the first mode changes, by interpolation between the bounds.
 
     Gaps are interpolated by cubic polynomials, all other numbers linearly.
     """
@@ -554,7 +559,7 @@ def first_change(modes, lane):
 
 @kernel
 def root_of_gap(start, end, u, v, fraction):
-    """Return the fraction of a step after which its cubic polynomial is zero, by Newton's method between bounds.
+    """Return the fraction of a step at which the cubic polynomial of a gap is zero, by Newton's method between bounds.
 
     `start` and `end` are the gaps at both ends, u and v their derivatives. A gap that is zero at first and opens is
     divided by the fraction. Returns the given fraction if the gap is zero at first and neither opens nor closes.
@@ -582,13 +587,13 @@ def root_of_gap(start, end, u, v, fraction):
 
 @kernel
 def clear_bounds(block, lane):
-    """Forget the bounds between which the length of a step is iterated."""
+    """Clear the bounds of the iteration of the step length."""
     flags = block.loads.actions.modes.flags
     for flag in (FLAG_LOCATES, FLAG_ITERATIONS):
         flags[flag, lane] = constant_like(flags, 0.0)
 
 
-# Forget the bounds between which the length of a step is iterated, because its error was too large.
+# Clear the bounds of the iteration of the step length, because the error of the step was too large.
 forget_bounds = choose(has_contact_modes, clear_bounds, lambda block, lane: None)
 
 

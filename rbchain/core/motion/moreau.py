@@ -7,8 +7,8 @@ A step from (q, v) to (q', v') of length h evaluates the dynamics in the middle 
 
 w is a prediction of M^-1 J^T p, which follows from qdd(q_m, v) in the same way as p from qdd(q_m, v_m). It is zero in
 steps with an impact. A step depends on the state at its start only, so a motion in pieces is the motion in one call.
-s is 1/2 in steps without impacts. The impulses p of all rows are solved together: see `contact_solver`. J is that of
-the middle. The velocities of the rows are u = J v - h/2 b at the start and u' = J v' + h/2 b at the end, with
+s is 1/2 in steps without impacts. The impulses p of all rows are solved together: see `contact_solver`. J is evaluated
+in the middle. The velocities of the rows are u = J v - h/2 b at the start and u' = J v' + h/2 b at the end, with
 b = dJ/dt v_m. A row with the gap g closes at the time c h, 0 = g + h (c u + c^2 d / 2), with d = u_free - u. This is an
 impact if the speed is more than 2 |d| and more than the tolerance of the solver. Slower contacts have no restitution,
 so a bouncing ball comes to rest. In a step without an impact, u' >= min(-g / h, -2 g / h - u). The gap of such a step
@@ -100,7 +100,7 @@ from .work import integrate_work
 
 # An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
 IMPACT_SPEED = 2.0
-MAX_SLIPS = 4  # times that the limits of sticking joints are replaced by those of sliding joints in a step
+MAX_SLIPS = 4  # how often sticking joints may start to slide in a step, which changes their limits
 MAX_CORRECTIONS = 10
 FAR = 1000.0  # gaps that are far from closed are larger than this multiple of the depth that is not corrected
 
@@ -259,7 +259,7 @@ def finish_step(block, stepper, settings, h, k):
     position_rates(model, y[:nq], y[nq : nq + n], rates[0, :nq], k)
     position_rates(model, y_new[:nq], y_new[nq : nq + n], rates[1, :nq], k)
     divide_step(block, stepper, weight, impact, flight, k)
-    for j in range(nq, nq + n):  # of steps without contacts, in which velocities are linear
+    for j in range(nq, nq + n):  # steps without contacts have linear velocities
         rates[0, j, k] = (y_new[j, k] - y[j, k]) / length
         rates[1, j, k] = rates[0, j, k]
 
@@ -269,9 +269,9 @@ def finish_step(block, stepper, settings, h, k):
 
 @routine
 def predict_impulses_of_rows(block, stepper, settings, h, k):
-    """Compute the impulses of the step from the rate without them, and store the velocities that they cause.
+    """Compute the impulses of the step from the rate without them, and store the changes of the velocity by them.
 
-    They are also those from which the solver starts at the end of the step. A step with an impact has no prediction.
+    The solver at the end of the step uses these impulses as its initial guess. A step with an impact has no prediction.
     """
     contacts, nq, n = block.loads.actions.contacts, block.q.shape[0], block.qd.shape[0]
     rows, work, changes = contacts.rows, block.work, contacts.changes
@@ -348,7 +348,7 @@ def solve_all_impulses(block, stepper, settings, h, k):
 
 @kernel
 def has_new_factors(block, k):
-    """Whether the factors of the dynamics differ from those with which the responses were computed, in any lane.
+    """Whether the factors of the dynamics have changed since the responses were computed, in any lane.
 
     Only damping that depends on the velocity changes them.
     """
@@ -389,9 +389,9 @@ def set_rows(block, stepper, v_free, settings, h, k):
 
 @routine
 def solve_rows(block, settings, is_limited, h, k):
-    """Solve for the impulses of all rows, from those in IMPULSE, and return the largest residual.
+    """Solve for the impulses of all rows, and return the largest residual. The initial guess is CONTACT_IMPULSE.
 
-    `is_limited` says whether they must not add energy.
+    `is_limited` says whether the impulses must not add energy.
     """
     contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
     rows = contacts.rows
@@ -423,8 +423,8 @@ solve_impulses = choose(
 def may_act(contacts, settings, h, k):
     """Whether a row may have an impulse in this step, in any lane.
 
-    A gap is far from closed if it is more than twice the way of the step. If all gaps are, all impulses are zero, and
-    the responses are not needed. Dry friction always acts.
+    A gap is far from closed if it is more than twice the way of the step. If all gaps are far from closed, all
+    impulses are zero, and the responses are not needed. Dry friction always acts.
     """
     table, rows = contacts.table, contacts.rows
     least = constant_like(rows, FAR * settings.penetration)
@@ -441,7 +441,7 @@ def may_act(contacts, settings, h, k):
 
 @kernel
 def stick_at_rest(e, contacts, numbers, tolerance, v, k):
-    """Let a joint with friction stick that has no velocity at the start of the step, up to the tolerance."""
+    """Let a joint with friction stick if its velocity is zero at the start of the step, up to the tolerance."""
     rows, row, at = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
     u, zero, one = v[contacts.table[ELEMENT_DOF, e], k], constant_like(rows, 0.0), constant_like(rows, 1.0)
     static = numbers[at + FRICTION_STATIC_FORWARD, k] + numbers[at + FRICTION_STATIC_BACKWARD, k]
@@ -463,7 +463,10 @@ def set_friction_limits(e, contacts, numbers, h, k):
 
 @kernel
 def release_joints(contacts, numbers, h, k):
-    """Give sticking joints at their limit that of kinetic friction, and return whether any lane has such a joint."""
+    """Set the friction of joints that start to slide to the kinetic friction; return whether there are any.
+
+    A sticking joint starts to slide if its impulse is at the limit.
+    """
     rows, zero, any_slips = contacts.rows, constant_like(contacts.rows, 0.0), False
     for e in range(contacts.table.shape[1]):
         if contacts.table[ELEMENT_KIND, e] == FRICTION:
@@ -517,9 +520,9 @@ def velocity_at(time, row, contacts, h, k):
 
 @kernel
 def set_shifts(contacts, numbers, h, k):
-    """Set the velocities at which impulses act: at the time of the first impact for rows of impacts, else at the end.
+    """Set CONTACT_SHIFT: the change of the velocity from the first impact to the end of the step, zero in other rows.
 
-    Sets the least velocity after these impacts by Newton's law of restitution.
+    Also sets the least velocity after impacts by Newton's law of restitution.
     """
     table, rows = contacts.table, contacts.rows
     zero, time = constant_like(rows, 0.0), time_of_first_impact(contacts, k)
@@ -553,7 +556,7 @@ def time_of_first_impact(contacts, k):
 
 @kernel
 def has_collision(contacts, k):
-    """Return 1 in lanes in which a row has an impulse of an impact, else 0."""
+    """Return 1 in lanes with an impact whose impulse is positive, else 0."""
     table, rows = contacts.table, contacts.rows
     found = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
     for e in range(table.shape[1]):
@@ -715,7 +718,7 @@ def set_correction(e, holds, contacts, k):
 
 @kernel
 def check_first_gaps(block, stepper, settings, k):
-    """Compute the gaps at the start, and clear what the rows contain of other samples."""
+    """Compute the gaps at the start, and clear the numbers of earlier samples in the rows."""
     contacts = block.loads.actions.contacts
     for row in range(contacts.rows.shape[0]):
         for column in range(contacts.rows.shape[1]):
