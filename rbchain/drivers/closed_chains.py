@@ -107,7 +107,7 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, tables
     block = block_for(memory, topology, parameters, None, rows + memory_rows(tables), q)
     constraints = constraints_of(block, tables, rows)
     flat = block.rows.reshape(block.rows.size)
-    parts = constraint_derivatives_in(flat, columns_end * width, m, n, width)
+    parts = constraint_derivatives_in(flat, columns_end * width, width, m, n)
     for start in range(first, last, width):
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)

@@ -3,21 +3,20 @@
 import numpy as np
 
 from ..compiling.jit import driver, kernel
-from ..core.lanes.lane_memory import CACHE_LINE, aligned_start, all_lanes, window
-from ..core.linear.complex_systems import ComplexSystems
+from ..core.lanes.lane_memory import CACHE_LINE, aligned_start, all_lanes
+from ..core.linear.complex_systems import carve_complex_systems, complex_systems_size
 from ..core.linear.linearised_rate import LinearisedRate
 from ..core.methods.adaptive_methods import rates_of_step
-from ..core.methods.radau import ITERATION_ROWS, PAIRS, RadauStep
-from ..core.methods.radau_tableau import STAGES
+from ..core.methods.radau import PAIRS, carve_radau_step, radau_step_size
 from ..core.motion.adaptive_steps import integrate_adaptive_steps
 from ..core.sample.records import Batch, Stepper
 from .trajectories import linearised_rate_in, linearised_rate_memory, memory_for, records_for, trajectory_memory
 
 
 def radau_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False):
-    """Allocate the memory for one call of `radau_steps`: as for the other drivers, and of a RadauStep."""
+    """Allocate the memory for one call of `radau_steps`: that of the other drivers, and of a RadauStep."""
     n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
-    rows = PAIRS * 4 * n * n + 6 * n + 2 * state_size + (1 + 3 * STAGES) * state_size + ITERATION_ROWS
+    rows = complex_systems_size(PAIRS, n, state_size - n - integrals, state_size) + radau_step_size(state_size)
     return (
         trajectory_memory(topology, tables, state_size, stages, actions, width, dtype, has_work),
         linearised_rate_memory(n, tables, integrals, state_size, width, dtype),
@@ -31,30 +30,11 @@ def radau_step_in(memory, tables, nq, size):
     """Create the RadauStep of a block with nq positions and `size` rows of the state."""
     (linear_numbers, linear_pivots), numbers, pivots = memory[1], memory[2], memory[3]
     n, width = linear_pivots.shape
-    linear = linearised_rate_in(linear_numbers, linear_pivots, tables, nq, size)
-    factors = aligned_start(numbers)
-    center = factors + PAIRS * 4 * n * n * width
-    right = center + size * width
-    displacements = right + 6 * n * width
-    stages = displacements + 2 * nq * width
-    iteration = stages + 3 * STAGES * size * width
-    systems = ComplexSystems(
-        without_tree(linear),
-        window(numbers, center, (size, width)),
-        window(numbers, factors, (PAIRS, 2 * n, 2 * n, width)),
-        pivots,
-        window(numbers, right, (2 * n, width)),
-        window(numbers, right + 2 * n * width, (2, n, width)),
-        window(numbers, right + 4 * n * width, (2, n, width)),
-        window(numbers, displacements, (2, nq, width)),
-    )
-    return RadauStep(
-        systems,
-        window(numbers, stages, (STAGES, size, width)),
-        window(numbers, stages + STAGES * size * width, (STAGES, size, width)),
-        window(numbers, stages + 2 * STAGES * size * width, (STAGES, size, width)),
-        window(numbers, iteration, (ITERATION_ROWS, width)),
-    )
+    linear = without_tree(linearised_rate_in(linear_numbers, linear_pivots, tables, nq, size))
+    start = aligned_start(numbers)
+    systems = carve_complex_systems(numbers, start, width, linear, pivots, PAIRS, n, nq, size)
+    stages = start + complex_systems_size(PAIRS, n, nq, size) * width
+    return carve_radau_step(numbers, stages, width, systems, size)
 
 
 @kernel

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiling.jit import choose, driver, is_given, kernel
-from ..core.algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS
 from ..core.contacts.contact_layout import contacts_in, contacts_size
 from ..core.contacts.contact_modes import modes_in, modes_size
 from ..core.control.actuators import recall_lags
@@ -14,8 +13,7 @@ from ..core.forces.signal_breaks import NODES
 from ..core.forces.signals import PIECE_COEFFICIENTS, WINDOW_ROWS
 from ..core.lanes.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.lanes.lanes import constant_like
-from ..core.linear.linearised_rate import LinearisedRate
-from ..core.linear.linearised_tree import TREE_ROWS
+from ..core.linear.linearised_rate import carve_linearised_rate, linearised_rate_size
 from ..core.linear.sensitivities import Sensitivities
 from ..core.loops.constraint_hooks import decide_rank
 from ..core.loops.constraint_layout import (
@@ -32,13 +30,13 @@ from ..core.motion.moreau import integrate_moreau_steps
 from ..core.sample.rate import allow_calls, evaluate, has_failed_call, set_sample_forces
 from ..core.sample.records import (
     CLOCK_ROWS,
-    CONTROL_ROWS,
     CONTROL_TIME,
-    SPARE_COUNT,
     TALLY_ROWS,
     Batch,
     Records,
     Stepper,
+    carve_stepper,
+    stepper_size,
 )
 from ..core.sample.work_memory import work_in, work_memory
 from ..core.tree.layout import (
@@ -85,9 +83,7 @@ def trajectory_memory(topology, tables, state_size, stages, actions, width, dtyp
     rows, constraints = (0, 0) if tables is None else (int(tables.sizes[MEMORY_SIZE]), tables.table.shape[1])
     return (
         np.empty(memory_size(topology, rows, width, dtype.itemsize, constraints), dtype),
-        np.empty(
-            ((3 + stages + SPARE_COUNT) * state_size + CONTROL_ROWS) * width + CACHE_LINE // dtype.itemsize, dtype
-        ),
+        np.empty(stepper_size(state_size, stages) * width + CACHE_LINE // dtype.itemsize, dtype),
         np.zeros((CLOCK_ROWS, width)),
         np.zeros((TALLY_ROWS, width), np.int64),
         None if actions is None else actions_memory(topology, tables, state_size, actions, width, dtype),
@@ -106,7 +102,7 @@ def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtyp
 
 def linearised_rate_memory(n, tables, integrals, state_size, width, dtype):
     """Allocate the memory that `linearised_rate_in` divides among the fields of a LinearisedRate."""
-    rows = n * (6 * n + integrals + WATER_DERIVATIVE_ROWS + TREE_ROWS + 2) + 5 * state_size
+    rows = linearised_rate_size(n, state_size - n - integrals, integrals)
     rows += 0 if tables is None else constraint_derivatives_size(tables.envelope.shape[1], n)
     return np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype), np.zeros((n, width), np.int64)
 
@@ -154,20 +150,7 @@ def stepper_for(numbers, clock, tally, work, size, stages):
 
     `work` is a WorkMemory or None.
     """
-    width, start = clock.shape[1], aligned_start(numbers)
-    state = size * width
-    return Stepper(
-        window(numbers, start, (size, width)),
-        window(numbers, start + state, (size, width)),
-        window(numbers, start + 2 * state, (size, width)),
-        window(numbers, start + 3 * state, (stages, size, width)),
-        window(numbers, start + (3 + stages + SPARE_COUNT) * state, (CONTROL_ROWS, width)),
-        clock,
-        tally,
-        None,
-        window(numbers, start + (3 + stages) * state, (SPARE_COUNT, size, width)),
-        work,
-    )
+    return carve_stepper(numbers, aligned_start(numbers), clock.shape[1], clock, tally, None, work, size, stages)
 
 
 def has_forces_between_bodies(actions, *_):
@@ -209,7 +192,7 @@ samplers_in_block = choose(
 constraint_derivatives_in_block = choose(
     lambda numbers, start, tables, n, width: is_given(tables),
     lambda numbers, start, tables, n, width: constraint_derivatives_in(
-        numbers, start, tables.envelope.shape[1], n, width
+        numbers, start, width, tables.envelope.shape[1], n
     ),
     lambda numbers, start, tables, n, width: None,
 )
@@ -220,31 +203,10 @@ def linearised_rate_in(numbers, pivots, tables, nq, size):
     """Create the LinearisedRate of a block with nq positions and `size` rows of the state."""
     n, width = pivots.shape
     integrals, start = size - nq - n, aligned_start(numbers)
-    square = n * n * width
-    by_integral = start + 6 * square
-    by_time = by_integral + n * integrals * width
-    direction = by_time + size * width
-    displacement = direction + 2 * n * width
-    state = displacement + nq * width
-    dofs = state + 3 * size * width
-    tree = dofs + n * WATER_DERIVATIVE_ROWS * width
-    of_constraints = tree + n * TREE_ROWS * width
-    return LinearisedRate(
-        window(numbers, start, (3, n, n, width)),
-        window(numbers, by_integral, (n, integrals, width)),
-        window(numbers, by_time, (size, width)),
-        window(numbers, start + 3 * square, (n, n, width)),
-        pivots,
-        window(numbers, direction, (n, width)),
-        window(numbers, direction + n * width, (n, width)),
-        window(numbers, displacement, (nq, width)),
-        window(numbers, state, (size, width)),
-        window(numbers, state + size * width, (2, size, width)),
-        window(numbers, start + 4 * square, (2, n, n, width)),
-        window(numbers, dofs, (n, WATER_DERIVATIVE_ROWS, width)),
-        window(numbers, tree, (n, TREE_ROWS, width)),
-        constraint_derivatives_in_block(numbers, of_constraints, tables, n, width),
+    of_constraints = constraint_derivatives_in_block(
+        numbers, start + linearised_rate_size(n, nq, integrals) * width, tables, n, width
     )
+    return carve_linearised_rate(numbers, start, width, pivots, of_constraints, n, nq, integrals)
 
 
 # The Sensitivities of a block, or None. Their LinearisedRate has no scratch memory for differences, which need all rows

@@ -16,12 +16,12 @@ The velocity of a row is u = J v, and its impulse p acts on the dofs as J^T p:
 Each constant has the prefix of its array: ELEMENT_ of `SharedActions.contacts`, CONTACT_ of `Contacts.rows`.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ...compiling.jit import kernel
-from ..lanes.lane_memory import window
+from ..lanes.lane_records import lane_record
 
 # --- rows of `SharedActions.contacts`, one column for each element ---
 ELEMENT_KIND = 0
@@ -102,12 +102,15 @@ class Contacts(NamedTuple):
     """
 
     table: np.ndarray
-    rows: np.ndarray
-    jacobian: np.ndarray
-    responses: np.ndarray
-    matrix: np.ndarray
-    linear: np.ndarray
-    changes: np.ndarray
+    rows: Annotated[np.ndarray, "m", CONTACT_ROWS]
+    jacobian: Annotated[np.ndarray, "m", "n"]
+    responses: Annotated[np.ndarray, "m", "n"]
+    matrix: Annotated[np.ndarray, "m", "m"]
+    linear: Annotated[np.ndarray, "m", "m"]
+    changes: Annotated[np.ndarray, 2, "n"]
+
+
+_size_of_contacts, _carve_contacts = lane_record(Contacts, "m", "n")
 
 
 @kernel
@@ -147,25 +150,10 @@ def row_count(table):
 
 def contacts_size(table, n):
     """Return how many numbers per lane `contacts_in` needs. Called in Python."""
-    m = sum(ROWS_OF_KIND[kind] for kind in table[ELEMENT_KIND])
-    return m * (CONTACT_ROWS + 2 * n + 2 * m) + 2 * n
+    return _size_of_contacts(sum(ROWS_OF_KIND[kind] for kind in table[ELEMENT_KIND]), n)
 
 
 @kernel
 def contacts_in(memory, first, width, table, n):
     """Create the Contacts of a block in the flat array `memory`, from index `first` on."""
-    m = row_count(table)
-    jacobian = first + m * CONTACT_ROWS * width
-    responses = jacobian + m * n * width
-    matrix = responses + m * n * width
-    linear = matrix + m * m * width
-    changes = linear + m * m * width
-    return Contacts(
-        table,
-        window(memory, first, (m, CONTACT_ROWS, width)),
-        window(memory, jacobian, (m, n, width)),
-        window(memory, responses, (m, n, width)),
-        window(memory, matrix, (m, m, width)),
-        window(memory, linear, (m, m, width)),
-        window(memory, changes, (2, n, width)),
-    )
+    return _carve_contacts(memory, first, width, table, row_count(table), n)

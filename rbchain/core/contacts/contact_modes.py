@@ -17,12 +17,12 @@ Brogliato (2008), *Numerical Methods for Nonsmooth Dynamical Systems*, chapter 8
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lane_memory import window
+from ..lanes.lane_records import lane_record
 from ..lanes.lanes import any_lane, constant_like, select
 from .contact_layout import (
     CONTACT_VELOCITY,
@@ -100,28 +100,13 @@ class ContactModes(NamedTuple):
     factors.
     """
 
-    rows: np.ndarray
-    matrix: np.ndarray
-    factors: np.ndarray
-    flags: np.ndarray
+    rows: Annotated[np.ndarray, "m", MODE_ROWS]
+    matrix: Annotated[np.ndarray, "m", "m"]
+    factors: Annotated[np.ndarray, "m", "m"]
+    flags: Annotated[np.ndarray, FLAG_ROWS]
 
 
-def modes_size(m):
-    """Return how many numbers per lane `modes_in` needs for m rows. Called in Python."""
-    return m * (MODE_ROWS + 2 * m) + FLAG_ROWS
-
-
-@kernel
-def modes_in(memory, first, width, m):
-    """Create the ContactModes of a block in the flat array `memory`, from index `first` on."""
-    matrix = first + m * MODE_ROWS * width
-    factors = matrix + m * m * width
-    return ContactModes(
-        window(memory, first, (m, MODE_ROWS, width)),
-        window(memory, matrix, (m, m, width)),
-        window(memory, factors, (m, m, width)),
-        window(memory, factors + m * m * width, (FLAG_ROWS, width)),
-    )
+modes_size, modes_in = lane_record(ContactModes, "m")
 
 
 @kernel

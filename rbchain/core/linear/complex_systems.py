@@ -10,13 +10,14 @@ Systems for a real number have functions of their own in `linearised_rate` and `
 memory and of the operations.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ...compiling.jit import kernel, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.lu import factorize, solve
+from ..lanes.lane_records import lane_record
 from ..lanes.lanes import constant_like
 from ..sample.rate import has_exact_derivatives, integral_row, moves_freely
 from ..spatial.vectors import add3, cross, rotate
@@ -37,13 +38,16 @@ class ComplexSystems(NamedTuple):
     """
 
     linear: LinearisedRate
-    center: np.ndarray
-    factors: np.ndarray
+    center: Annotated[np.ndarray, "rows"]
+    factors: Annotated[np.ndarray, "systems", "2 * n", "2 * n"]
     pivots: np.ndarray
-    right: np.ndarray
-    tangents: np.ndarray
-    directions: np.ndarray
-    displacements: np.ndarray
+    right: Annotated[np.ndarray, "2 * n"]
+    tangents: Annotated[np.ndarray, 2, "n"]
+    directions: Annotated[np.ndarray, 2, "n"]
+    displacements: Annotated[np.ndarray, 2, "nq"]
+
+
+complex_systems_size, carve_complex_systems = lane_record(ComplexSystems, "systems", "n", "nq", "rows")
 
 
 @kernel

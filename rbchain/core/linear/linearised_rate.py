@@ -40,14 +40,14 @@ If the derivatives of a user function are not known, or contacts act, M is the u
 differences of the accelerations.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ...compiling.jit import choose, is_given, kernel, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.derivatives_between_bodies import derivatives_between_bodies
-from ..algorithms.derivatives_in_water import add_derivatives_of_water
+from ..algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS, add_derivatives_of_water
 from ..algorithms.derivatives_of_wrenches import derivatives_of_wrenches
 from ..algorithms.lu import factorize
 from ..control.controller_derivatives import (
@@ -56,6 +56,7 @@ from ..control.controller_derivatives import (
     differentiate_inverse_dynamics,
 )
 from ..control.drives import derivatives_of_joint_force
+from ..lanes.lane_records import lane_record
 from ..lanes.lanes import constant_like, epsilon
 from ..loops.constraint_hooks import (
     begin_derivatives_of_constraints,
@@ -78,6 +79,7 @@ from ..tree.joints import quaternion_rate, quaternion_rotation
 from ..tree.kinematics import position_rates, store_quaternion, store_turn_of_rate, tangents_of_rates
 from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL
 from .linearised_tree import (
+    TREE_ROWS,
     add_change_of_position,
     eliminate_along_tree,
     follows_tree,
@@ -103,20 +105,23 @@ class LinearisedRate(NamedTuple):
     * `of_constraints` is a ConstraintDerivatives, or None for an open chain.
     """
 
-    derivatives: np.ndarray
-    by_integral: np.ndarray
-    by_time: np.ndarray
-    factors: np.ndarray
+    derivatives: Annotated[np.ndarray, 3, "n", "n"]
+    by_integral: Annotated[np.ndarray, "n", "integrals"]
+    by_time: Annotated[np.ndarray, "nq + n + integrals"]
+    factors: Annotated[np.ndarray, "n", "n"]
     pivots: np.ndarray
-    direction: np.ndarray
-    tangent: np.ndarray
-    displacement: np.ndarray
-    state: np.ndarray
-    rates: np.ndarray
-    of_forces: np.ndarray
-    dofs: np.ndarray
-    tree: np.ndarray | None
+    direction: Annotated[np.ndarray, "n"]
+    tangent: Annotated[np.ndarray, "n"]
+    displacement: Annotated[np.ndarray, "nq"]
+    state: Annotated[np.ndarray, "nq + n + integrals"]
+    rates: Annotated[np.ndarray, 2, "nq + n + integrals"]
+    of_forces: Annotated[np.ndarray, 2, "n", "n"]
+    dofs: Annotated[np.ndarray, "n", WATER_DERIVATIVE_ROWS]
+    tree: Annotated[np.ndarray, "n", TREE_ROWS]
     of_constraints: object
+
+
+linearised_rate_size, carve_linearised_rate = lane_record(LinearisedRate, "n", "nq", "integrals")
 
 
 # --- derivatives ------------------------------------------------------------------------------------------------------

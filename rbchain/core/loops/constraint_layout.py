@@ -11,12 +11,13 @@ An added inertia is not a constraint of the mechanism. Its row belongs to one do
 the rows of all constraints (`algorithms.constraint_solver`).
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ...compiling.jit import kernel, plain_or_compiled
 from ..lanes.lane_memory import window
+from ..lanes.lane_records import lane_record
 
 # --- parameters of a constraint ---
 PARAM_POINT_A = 0  # 3: in the axes of frame a, m
@@ -192,37 +193,15 @@ class ConstraintDerivatives(NamedTuple):
     * `axes` (2 n, 6) are the S of all dofs on the paths to body a, then b, of one constraint, at the points of these.
     """
 
-    multipliers: np.ndarray
-    by_q: np.ndarray
-    by_qd: np.ndarray
-    rates: np.ndarray
-    responses: np.ndarray
-    reactions: np.ndarray
-    vectors: np.ndarray
-    force: np.ndarray
-    axes: np.ndarray
+    multipliers: Annotated[np.ndarray, "m"]
+    by_q: Annotated[np.ndarray, "m", "n"]
+    by_qd: Annotated[np.ndarray, "m", "n"]
+    rates: Annotated[np.ndarray, "m", "n"]
+    responses: Annotated[np.ndarray, "m", "n"]
+    reactions: Annotated[np.ndarray, "m", "n"]
+    vectors: Annotated[np.ndarray, MAX_ROW_COUNT, VECTOR_ROWS]
+    force: Annotated[np.ndarray, 1, FORCE_ROWS]
+    axes: Annotated[np.ndarray, "2 * n", 6]
 
 
-@plain_or_compiled
-def constraint_derivatives_size(m, n):
-    """Return how many numbers per lane `constraint_derivatives_in` needs."""
-    return m + 5 * m * n + MAX_ROW_COUNT * VECTOR_ROWS + FORCE_ROWS + 12 * n
-
-
-@kernel
-def constraint_derivatives_in(memory, start, m, n, width):
-    """Create the ConstraintDerivatives of a block in the flat array `memory`, from index `start` on."""
-    matrices, size = start + m * width, m * n * width
-    vectors = matrices + 5 * size
-    force = vectors + MAX_ROW_COUNT * VECTOR_ROWS * width
-    return ConstraintDerivatives(
-        window(memory, start, (m, width)),
-        window(memory, matrices, (m, n, width)),
-        window(memory, matrices + size, (m, n, width)),
-        window(memory, matrices + 2 * size, (m, n, width)),
-        window(memory, matrices + 3 * size, (m, n, width)),
-        window(memory, matrices + 4 * size, (m, n, width)),
-        window(memory, vectors, (MAX_ROW_COUNT, VECTOR_ROWS, width)),
-        window(memory, force, (1, FORCE_ROWS, width)),
-        window(memory, force + FORCE_ROWS * width, (2 * n, 6, width)),
-    )
+constraint_derivatives_size, constraint_derivatives_in = lane_record(ConstraintDerivatives, "m", "n")

@@ -20,11 +20,12 @@ Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, 
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ...compiling.jit import kernel, routine
+from ..lanes.lane_records import lane_record
 from ..lanes.lanes import constant_like, select
 from ..linear.complex_systems import ComplexSystems, factorize_complex_step, solve_complex_system
 from ..linear.linearised_rate import differentiate_by_state, factorize_step
@@ -69,10 +70,13 @@ class RadauStep(NamedTuple):
     """
 
     systems: ComplexSystems
-    residuals: np.ndarray
-    changes: np.ndarray
-    polynomial: np.ndarray
-    iteration: np.ndarray
+    residuals: Annotated[np.ndarray, STAGES, "rows"]
+    changes: Annotated[np.ndarray, STAGES, "rows"]
+    polynomial: Annotated[np.ndarray, STAGES, "rows"]
+    iteration: Annotated[np.ndarray, ITERATION_ROWS]
+
+
+radau_step_size, carve_radau_step = lane_record(RadauStep, "rows")
 
 
 def has_radau_step(stepper):

@@ -1,8 +1,10 @@
 """The records of a batch and of the samples in the lanes of a block, and the numbers of their rows."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+
+from ..lanes.lane_records import lane_record
 
 # Rows of `Stepper.control`, in the precision of the states.
 CONTROL_H = 0  # length of the step, s
@@ -172,13 +174,16 @@ class Stepper(NamedTuple):
     is memory for states at saved times. `work` is a WorkMemory, or None.
     """
 
-    y: np.ndarray
-    y_new: np.ndarray
-    change: np.ndarray
-    rates: np.ndarray
-    control: np.ndarray
+    y: Annotated[np.ndarray, "rows"]
+    y_new: Annotated[np.ndarray, "rows"]
+    change: Annotated[np.ndarray, "rows"]
+    rates: Annotated[np.ndarray, "stages", "rows"]
+    control: Annotated[np.ndarray, CONTROL_ROWS]
     clock: np.ndarray
     tally: np.ndarray
     linear: object
-    spare: np.ndarray
+    spare: Annotated[np.ndarray, SPARE_COUNT, "rows"]
     work: object
+
+
+stepper_size, carve_stepper = lane_record(Stepper, "rows", "stages")
