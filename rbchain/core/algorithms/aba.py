@@ -81,6 +81,7 @@ def propagate_nan(rows, k):
 def subtract_wrench(i, loads, f, k):
     """Return f minus the external wrench on the body of dof i; f if the call has no wrenches.
 
+    Both are in world axes, about the joint origin, in N m and N.
     `loads.wrenches` holds the force before the moment, and a Force holds the moment first.
     """
     if loads.wrenches.shape[0] == 0:
@@ -128,7 +129,9 @@ def reciprocal_of_inertia(i, model, D, IA, work, k):
     """Return 1 / D, or NaN if D is only round-off, because then the mechanism is singular.
 
     The threshold is proportional to the trace of the articulated inertia. For a joint with several dofs, take the
-    largest trace of this dof and the later ones of the joint: eliminating those may leave only round-off in IA.
+    largest trace of this dof and of the later dofs of the joint: the elimination of the later dofs may leave only
+    round-off in IA.
+
     Reads and writes SCALE, which passes the trace to the preceding dof of the joint.
     """
     p, J, M = model.parent[i], IA.J, IA.M

@@ -75,13 +75,13 @@ def coriolis_transpose_moment(B, m):
 
 @kernel
 def load_coriolis(a, i, row, k):
-    """Load B from `row` of a dof on: Q (9), P (3)."""
+    """Load B from an array (dofs, rows, lanes), from `row` of dof i on: Q (9), P (3)."""
     return BodyCoriolis(load9(a, i, row, k), load3(a, i, row + 9, k))
 
 
 @kernel
 def store_coriolis(a, i, row, k, x):
-    """Store B from `row` of a dof on."""
+    """Store B in an array (dofs, rows, lanes), from `row` of dof i on: Q (9), P (3)."""
     store9(a, i, row, k, x.Q)
     store3(a, i, row + 9, k, x.P)
 
@@ -90,7 +90,8 @@ def store_coriolis(a, i, row, k, x):
 def coriolis_matrix(model, q, qd, C, scratch, work, k):
     """Compute the Coriolis matrix C (n, n, lanes) for the samples in lanes k.
 
-    C must start as zeros: entries of two dofs of which neither is an ancestor of the other are not written.
+    C must start as zeros. Only the diagonal and entries (i, j) where one dof is an ancestor of the other are written;
+    all others stay zero. C qd (n, lanes) is in N m or N.
     `scratch` (n, CORIOLIS_ROWS, lanes) is scratch memory.
     """
     n = model.parent.shape[0]
@@ -106,7 +107,10 @@ def coriolis_matrix(model, q, qd, C, scratch, work, k):
 
 @kernel
 def start_composites(i, model, scratch, work, k):
-    """Store the inertia and B of the body of dof i, and the rate of its axis, S' = v x S."""
+    """Store the inertia and B of the body of dof i, and the rate of its axis, S' = v x S.
+
+    All are in world axes, about the joint origin.
+    """
     dof, v = work.dof, load_motion(work.dof, i, ROW_V, k)
     I_body = Rigid(*rigid_inertia(i, model, work, k))
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
@@ -119,7 +123,7 @@ def start_composites(i, model, scratch, work, k):
 
 @kernel
 def pass_coriolis(i, model, scratch, work, k):
-    """Add the composite B of the subtree of dof i to that of its parent, about the parent's joint origin."""
+    """Add the composite B of the subtree of dof i to its parent's composite B, about the parent's joint origin."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
         B_i, B_p = load_coriolis(scratch, i, SCRATCH_B, k), load_coriolis(scratch, p, SCRATCH_B, k)

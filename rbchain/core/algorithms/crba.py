@@ -19,7 +19,8 @@ RIGID_ROWS = 10  # numbers of a rigid inertia: mass, first moment (3), rotationa
 def mass_matrix(model, q, H, composite, work, k):
     """Compute the mass matrix H (n, n, lanes) for the samples in lanes k.
 
-    H must start as zeros: entries of two dofs of which neither is an ancestor of the other are not written.
+    H must start as zeros. Only the diagonal and entries (i, j) where one dof is an ancestor of the other are written;
+    all others stay zero. H is in kg m^2, kg m or kg.
     `composite` (n, RIGID_ROWS, lanes) is scratch memory.
     """
     n = model.parent.shape[0]
@@ -34,9 +35,9 @@ def mass_matrix(model, q, H, composite, work, k):
 
 @kernel
 def pass_inertia(i, model, composite, work, k):
-    """Add the composite inertia of the subtree of dof i to that of its parent: Ic_parent += Ic_i.
+    """Add the composite inertia of the subtree of dof i to its parent's composite inertia: Ic_parent += Ic_i.
 
-    About the parent's joint origin, in world axes.
+    The sum is about the parent's joint origin, in world axes.
     """
     p = model.parent[i]
     if p < model.parent.shape[0]:

@@ -7,7 +7,9 @@ P'' are Sdot, Psidot and Psiddot of the paper. For dof i, and for j = i and its 
 
     dtau_i/dq_j  = S_i . (2 Bc P'_j + Ic P''_j)         dtau_j/dq_i  = S_j . (2 Bc P'_i + Ic P''_i + S_i x* fc)
     dtau_i/dqd_j = S_i . (2 Bc S_j + Ic (P'_j + S'_j))  dtau_j/dqd_i = S_j . (2 Bc S_i + Ic (P'_i + S'_i))
-    P'_j = v_p x S_j,  P''_j = a_p x S_j + v_p x P'_j,  where v_p and a_p are those of the parent body of the joint.
+    P'_j = v_p x S_j,  P''_j = a_p x S_j + v_p x P'_j,
+
+where v_p and a_p are the velocity and the acceleration of the parent body of the joint.
 
 For free and spherical joints, derivatives with respect to q are taken on the tangent space, along the velocities qd.
 All axes of such a joint move with its body, so S_i x* fc is omitted between two dofs of the same joint.
@@ -47,7 +49,7 @@ from .crba import pass_inertia
 from .minverse import mass_matrix_inverse
 from .rnea import apply_newton_euler, pass_force
 
-# Rows of the scratch memory of a dof: those of the Coriolis matrix, but with P' + S' instead of S'; then P' and P''.
+# Rows of the scratch memory of a dof: the rows of `coriolis`, but with P' + S' instead of S'; then P' and P''.
 SCRATCH_PSIDOT_PLUS_SDOT = SCRATCH_SDOT
 SCRATCH_PSIDOT = CORIOLIS_ROWS
 SCRATCH_PSIDDOT = SCRATCH_PSIDOT + 6
@@ -61,7 +63,8 @@ BY_Q, BY_QD, BY_INPUT = 0, 1, 2
 def inverse_dynamics_derivatives(model, q, qd, qdd, loads, derivatives, scratch, work, k):
     """Compute d tau / dq, d tau / dqd and d tau / dqdd, as derivatives (3, n, n, lanes), for the samples in lanes k.
 
-    `derivatives` must start as zeros: entries of two dofs of which neither is an ancestor of the other are not written.
+    `derivatives` must start as zeros. Only the diagonal and entries (i, j) where one dof is an ancestor of the other
+    are written; all others stay zero. q is (nq, lanes), qd and qdd are (n, lanes); SI units.
     `scratch` (n, DERIVATIVE_ROWS, lanes) is scratch memory. Also writes loads.tau, as `inverse_dynamics` does.
     """
     n = model.parent.shape[0]
@@ -80,7 +83,10 @@ def inverse_dynamics_derivatives(model, q, qd, qdd, loads, derivatives, scratch,
 
 @kernel
 def store_axis_rates(i, model, scratch, work, k):
-    """Store P' and P'' of dof i: the first and second rates of its axis due to the motion of the parent body."""
+    """Store P' and P'' of dof i: the first and second rates of its axis due to the motion of the parent body.
+
+    Both are in world axes, about the joint origin.
+    """
     dof, first = work.dof, model.first[i]
     p, r = model.parent[first], load3(dof, first, ROW_LEVER, k)
     S = axis_motion(i, model, work, k)

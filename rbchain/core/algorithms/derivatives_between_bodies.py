@@ -1,21 +1,21 @@
 """Derivatives of the joint forces of springs and bushings with respect to q and qd, for implicit integration.
 
-A force between bodies a and b exerts the wrench W on b and -W on a, at the same point p of b. Let +S_j be the motion of
-a dof on the path to b, and -S_j that of one on the path to a, from where the two paths meet; sign_j is this sign. The
-generalised forces are
+A force between bodies a and b exerts the wrench W on b and -W on a, at the same point p of b. The paths to a and to b
+start where the paths from the base separate. A unit velocity of dof j moves b relative to a by sign_j S_j, where sign_j
+is 1 on the path to b and -1 on the path to a. The generalised forces are
 
-    tau_j = sign_j S_j . W,   at the fixed point of the world where p is.
+    tau_j = sign_j S_j . W,   at the fixed point of the world that coincides with p.
 
-W depends on the pose and on the velocity of b relative to a only. Let H S be its derivative along a displacement S of
-b while a does not move, and B S its derivative along a relative velocity S. With the velocity v of body b at p, and the
-velocity v_p of the parent body of the joint of dof k,
+W depends only on the pose and on the velocity of b relative to a. Let H S be the derivative of W along a displacement S
+of b while a does not move. Let B S be the derivative of W along a relative velocity S. With the velocity v of body b at
+p, and the velocity v_p of the parent body of the joint of dof k,
 
     y_k = H S_k + B (S_k x (v - v_p)),
     dW/dq_k = y_k for k on the path to b,   S_k x* W - y_k for k on the path to a,
     dW/dqd_k = sign_k B S_k,
     dtau_j/dq_k = sign_j (S_j . dW/dq_k + (S_k x S_j) . W if joint j moves with dof k).
 
-For k on the path to a, a displacement of a is one of all bodies, which turns W, minus one of b. For free and spherical
+For k on the path to a, displace all bodies, which turns W, and then move b back. For free and spherical
 joints, derivatives with respect to q are taken on the tangent space, along the velocities qd, as in `derivatives`.
 """
 
@@ -62,7 +62,8 @@ from .jacobians import comes_after
 def derivatives_between_bodies(model, q, qd, springs, bushings, numbers, derivatives, work, k):
     """Add d tau / dq and d tau / dqd of all springs and bushings to derivatives (2, n, n, lanes).
 
-    `springs`, `bushings` and `numbers` are those of `forces.between_bodies`.
+    `springs` and `bushings` (rows, count) hold integers, `numbers` (m, lanes) the parameters: see `forces.springs` and
+    `forces.bushings`.
     """
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
@@ -108,7 +109,7 @@ def add_derivatives(bodies, state, arm_b, W, model, numbers, derivatives, work, 
 
 @kernel
 def add_columns(dof, on_path_to_b, bodies, tip, S, W, by_q, by_qd, model, derivatives, work, k):
-    """Add the derivatives of all joint forces with respect to one dof, along which the derivatives of W are known."""
+    """Add the derivatives of all joint forces with respect to one dof, from the derivatives of W."""
     j, i = bodies
     while i != j:
         is_to_b = comes_after(i, j, model)
@@ -135,7 +136,7 @@ def motion_at(i, tip, model, work, k):
 
 @kernel
 def velocity_from_joint(i, v, tip, model, work, k):
-    """Return the velocity v at the tip minus that of the parent body of the joint of dof i, at the tip."""
+    """Return v minus the velocity of the parent body of the joint of dof i, both at the tip, in world axes."""
     p = model.parent[model.first[i]]
     arm = subtract3(tip, origin_about_first_joint(p, model, work, k))
     parent = motion_at_tip(load_motion(work.dof, p, ROW_V, k), arm)

@@ -5,8 +5,8 @@ the velocity w of the water and its rate w':
 
     F = A a + u x* A u - drag(u) - buoyancy(f),   u = v - (0, w),   a = acceleration + (0, f + omega x w).
 
-The derivatives are those of `derivatives`, with the velocities u and the accelerations a instead of those of the
-bodies. In body axes, displacing dof j changes u by P'_j, and a by P''_j - u x P'_j. Let N be the matrix for which
+The equations of `derivatives` hold with u and a instead of the velocities and accelerations of the bodies. In body
+axes, displacing dof j changes u by P'_j, and a by P''_j - u x P'_j. Let N be the matrix for which
 
     N m = m x* A u + u x* A m - A (u x m) - (d drag / du) m.
 
@@ -76,7 +76,7 @@ from .crba import RIGID_ROWS
 from .derivatives import BY_Q, BY_QD, DERIVATIVE_ROWS, SCRATCH_PSIDDOT, SCRATCH_PSIDOT
 
 # Further rows of the scratch memory of a dof: the displaced mass and its first moment as a Rigid, and the force Fc.
-# The first rows hold N, as those of `added_mass` hold B.
+# The first rows hold N, and in `added_mass` they hold B.
 SCRATCH_DISPLACED = DERIVATIVE_ROWS
 SCRATCH_FORCE = SCRATCH_DISPLACED + RIGID_ROWS
 WATER_DERIVATIVE_ROWS = SCRATCH_FORCE + 6
@@ -86,8 +86,8 @@ WATER_DERIVATIVE_ROWS = SCRATCH_FORCE + 6
 def derivatives_of_water_forces(model, loads, derivatives, scratch, work, k):
     """Add the terms of water to derivatives (3, n, n, lanes) of `inverse_dynamics_derivatives`, which ran before.
 
-    `scratch` (n, WATER_DERIVATIVE_ROWS, lanes) is the memory which that function has used. Drag and currents are those
-    of loads.actions, at the time of its signals; for controllers, there are none. Reads R, LEVER, V and A; writes
+    `scratch` (n, WATER_DERIVATIVE_ROWS, lanes) is the memory that this function has used. Drag and currents follow
+    from loads.actions, at the time of its signals. The sweeps of controllers omit them. Reads R, LEVER, V and A; writes
     COMPOSITE.
     """
     n = model.parent.shape[0]
@@ -105,7 +105,7 @@ def derivatives_of_water_forces(model, loads, derivatives, scratch, work, k):
 
 @kernel
 def field_of_water(model, actions, work, k):
-    """Return f = g - w', m/s^2."""
+    """Return f = g - w' (3), world axes, m/s^2."""
     return subtract3(gravity_of_base(model, work, k), motion_of_water(actions, SIGNAL_RATE, k))
 
 
@@ -154,7 +154,7 @@ def start_response_of_water(i, model, actions, scratch, work, k):
 
 @kernel
 def response_of_displaced_mass(i, s, field, scratch, k):
-    """Return the change of the buoyancy's force on the subtree of dof i along a rotation s, in body axes."""
+    """Return the change of the buoyancy force on the subtree of dof i along a rotation s, in body axes."""
     zero = s[0] - s[0]
     change = cross(field, s)
     return rigid_times(load_rigid(scratch, i, SCRATCH_DISPLACED, k), Motion((zero, zero, zero), change))
@@ -162,7 +162,7 @@ def response_of_displaced_mass(i, s, field, scratch, k):
 
 @kernel
 def differentiate_by_dof_in_water(i, model, actions, derivatives, scratch, work, k):
-    """Add to the derivatives of tau_j with respect to q_i and qd_i, for j = i and the ancestors of dof i."""
+    """Add the terms of water to the derivatives of tau_j by q_i and qd_i, for j = i and the ancestors of dof i."""
     n, dof, first = model.parent.shape[0], work.dof, model.first[i]
     S, A = axis_motion(i, model, work, k), load_inertia(dof, i, ROW_COMPOSITE, k)
     psidot = load_motion(scratch, i, SCRATCH_PSIDOT, k)
@@ -195,7 +195,7 @@ def relative_axis_rate(i, S, model, actions, work, k):
 
 @kernel
 def differentiate_force_of_dof_in_water(i, model, actions, derivatives, scratch, work, k):
-    """Add to the derivatives of tau_i with respect to q_j and qd_j, for the ancestors j of dof i, without dof i."""
+    """Add the terms of water to the derivatives of tau_i by q_j and qd_j, for the ancestors j of dof i."""
     n, S = model.parent.shape[0], axis_motion(i, model, work, k)
     inertial = momentum(load_inertia(work.dof, i, ROW_COMPOSITE, k), S)
     row = general_coriolis_transpose_times(i, S, scratch, k)
@@ -216,7 +216,7 @@ def differentiate_force_of_dof_in_water(i, model, actions, derivatives, scratch,
 
 @kernel
 def pass_response_of_water(i, model, scratch, work, k):
-    """Add A, N, the displaced mass and the force of the subtree of dof i to those of its parent (reads LEVER)."""
+    """Add A, N, the displaced mass and the force of the subtree of dof i to its parent's (reads LEVER)."""
     pass_general_coriolis(i, model, scratch, work, k)
     pass_composite(i, model, work, k)
     p = model.parent[i]

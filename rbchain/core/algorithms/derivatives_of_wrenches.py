@@ -1,8 +1,8 @@
-"""Derivatives of the joint forces of wrenches over time with respect to q.
+"""Derivatives with respect to q of the joint forces of wrenches over time.
 
-A wrench W acts on body b at a point. Its joint forces and their derivatives are those of `derivatives_between_bodies`
-with the world as body a. Along a displacement S of the body, a wrench in body axes turns with it, and one in world axes
-moves with its point:
+A wrench W acts on body b at a point. Its joint forces and their derivatives follow from `derivatives_between_bodies`
+with the world as body a. Along a displacement S of the body, a wrench in body axes turns with the body. A wrench in
+world axes keeps its axes, and moves with its point:
 
     dW = S x* W in body axes,   dW = (S_lin x force, 0) in world axes.
 """

@@ -30,7 +30,7 @@ def energy(model, q, qd, energies, work, k):
 
 @kernel
 def add_energy(i, model, qd, energies, work, k):
-    """Add the energy of dof i and its body. Reads R, V and POSITION."""
+    """Add the energy of dof i and its body to energies (2, lanes), J. Reads R, V and POSITION."""
     gravity = parameter3(model.parameters, model.parent.shape[0], PARAM_GRAVITY, k)
     v = load_motion(work.dof, i, ROW_V, k)
     m, h, J = rigid_inertia(i, model, work, k)

@@ -32,7 +32,7 @@ from .aba import articulated_inertia_and_bias, contribute_to_parent, no_contribu
 def hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k):
     """Compute loads.tau where `prescribed` (n, lanes) is not zero, and qdd elsewhere, for the samples in lanes k.
 
-    Three sweeps, as in `aba.forward_dynamics`.
+    Three sweeps, as in `aba.forward_dynamics`. q is (nq, lanes), qd, qdd and loads.tau are (n, lanes); SI units.
     """
     n = model.parent.shape[0]
     for i in range(n):

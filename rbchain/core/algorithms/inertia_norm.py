@@ -20,7 +20,7 @@ from ..tree.layout import (
 
 @routine
 def inertia_norm_squared(model, v, work, k):
-    """Compute v . M v of the open chain for v (n, lanes): twice its kinetic energy at these velocities.
+    """Compute v . M v of the open chain for v (n, lanes): twice the kinetic energy at these velocities, J.
 
     With the articulated-body factors, M = L^T D L, and L v follows from an outward sweep:
 

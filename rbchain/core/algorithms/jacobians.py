@@ -20,8 +20,8 @@ from ..tree.layout import PARAM_ADVANCE, ROW_LEVER, ROW_POSITION, ROW_R, ROW_V, 
 class Point(NamedTuple):
     """A point on a body, and the body of the observer.
 
-    `dof` and `observer` are the last dofs of the two bodies, or n for the world. `position` (3) is that of the point
-    in body axes, m.
+    `dof` and `observer` are the last dofs of the two bodies, or n for the world. `position` (3) is the position of
+    the point in body axes, m.
     """
 
     dof: int
@@ -81,7 +81,7 @@ def offset_and_tip(point, model, work, k):
 def comes_after(i, j, model):
     """Whether i comes after j in the order of the dofs, in which parents precede children and the world is first.
 
-    The later one cannot be an ancestor of the other, so its branch is the one to go up.
+    The later dof cannot be an ancestor of the other dof, so loops go up the branch of the later dof.
     """
     n = model.parent.shape[0]
     return j == n or (i != n and i > j)

@@ -39,7 +39,7 @@ def factorize(A, pivots, k):
 
 @kernel
 def exchange_rows(A, pivots, c, lane):
-    """Exchange row c with the row below it that has the largest entry in column c, if that one is much larger."""
+    """Exchange row c with the row below it that has the largest entry in column c, if this entry is much larger."""
     largest, pivot = constant_like(A, PIVOT_RATIO) * abs(A[c, c, lane]), c
     for row in range(c + 1, A.shape[0]):
         if abs(A[row, c, lane]) > largest:
@@ -52,7 +52,7 @@ def exchange_rows(A, pivots, c, lane):
 
 @routine
 def solve(A, pivots, x, k):
-    """Replace the right-hand side x (n, lanes) by the solution of the system whose factors are A and pivots."""
+    """Replace the right-hand side x (n, lanes) by the solution, with the A and pivots of `factorize`."""
     n = A.shape[0]
     for c in range(n):
         for lane in range(A.shape[2]):

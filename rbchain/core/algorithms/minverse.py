@@ -13,7 +13,7 @@ from ..tree.joints import add_joint_motion, joint_force
 from ..tree.kinematics import force_on_parent
 from ..tree.layout import PARAM_ADVANCE, ROW_DINV, ROW_LEVER, ROW_R, ROW_U, parameter
 
-# Columns computed at a time: each step of a column depends on the last, so one alone would leave the processor waiting.
+# Columns computed at a time: each step of a column depends on the last step, so the processor would otherwise wait.
 COLUMNS_TOGETHER = 4
 # Rows of the scratch memory of a dof, per column: bias force, later replaced by the acceleration; and u.
 COLUMN_FORCE = COLUMN_ACCELERATION = 0
@@ -52,7 +52,8 @@ def apply_unit_force(i, j, model, column, work, k):
 
         u = (1 if i == j else 0) - S . p,  p_parent += p + U u / D
 
-    Reads R, LEVER, U and DINV; writes u of dof i and adds to the bias force p of the parent.
+    Reads R, LEVER, U and DINV; writes u of dof i and adds to the bias force p of the parent. `column` is (n + 1,
+    COLUMN_ROWS, lanes).
     """
     dof, p = work.dof, model.parent[i]
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)

@@ -52,7 +52,7 @@ def store_row3(a, row, k, x):
 def centroidal_momentum_matrix(model, q, matrix, composite, work, k):
     """Compute the centroidal momentum matrix (6, n, lanes): rows of momentum, then of angular momentum, in world axes.
 
-    `composite` (n, RIGID_ROWS, lanes) is scratch memory.
+    The angular momentum is about the centre of mass. `composite` (n, RIGID_ROWS, lanes) is scratch memory.
     """
     n = model.parent.shape[0]
     zero = constant_like(work.dof, 0.0) * q[0, k]

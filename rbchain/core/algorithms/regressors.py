@@ -96,7 +96,7 @@ def moment_on_joint(joint, axis, moment):
 
 @kernel
 def first_moment_force(h, w, wd, a):
-    """Compute the force and the moment due to a first moment h."""
+    """Compute the force and the moment about the body origin due to a first moment h."""
     return Force(cross(h, a), add3(cross(wd, h), cross(w, cross(w, h))))
 
 

@@ -1,7 +1,7 @@
 """Residual of forward dynamics: compute the unbalanced force on each body, to verify the accelerations of a state.
 
 The force through the joint of dof i is f_i = IA_i a_i + pA_i from the articulated-body algorithm, but its component
-along the axis is replaced by the applied joint force. The residual is that of the Newton-Euler equations of one body,
+along the axis is replaced by the applied joint force. The residual of the Newton-Euler equations of one body is
 
     residual_i = f_i - sum of f over the children - (I_i a_i + v_i x* I_i v_i - wrench_i),
 
@@ -62,9 +62,9 @@ def compute_joint_force(i, model, qd, qdd, loads, residual, contribution, work, 
 
 @kernel
 def subtract_from_parent(i, model, residual, work, k):
-    """Subtract the force through the joint of dof i from that of its parent.
+    """Subtract the force through the joint of dof i from the residual (n, 6, lanes) of its parent.
 
-    Call it in ascending order of i: the forces of the children of i are then not yet subtracted from that of i.
+    Call it in ascending order of i: the residual of dof i is then still the whole force through its joint.
     """
     p = model.parent[i]
     if p < model.parent.shape[0]:

@@ -19,7 +19,8 @@ from .aba import subtract_wrench
 def inverse_dynamics(model, q, qd, qdd, loads, work, k):
     """Compute the joint forces loads.tau (n, lanes) that produce the accelerations qdd, for the samples in lanes k.
 
-    Two sweeps: outward for motions and the forces on each body, inward for joint forces. SI units.
+    Two sweeps: outward for motions and the forces on each body, inward for joint forces. q is (nq, lanes), qd and qdd
+    are (n, lanes); SI units.
     """
     n = model.parent.shape[0]
     for i in range(n):
@@ -43,7 +44,7 @@ def apply_newton_euler(i, model, qd, qdd, loads, work, k):
 def accelerate_with_joint(i, model, qd, qdd, work, k):
     """Compute the acceleration of frame i: a = a_parent + c + S qdd.
 
-    Reads R, LEVER, V, and A of the parent; writes A and returns it.
+    Reads R, LEVER, V, and A of the parent; writes A and returns it, in world axes, at the joint origin.
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
@@ -90,7 +91,7 @@ def joint_reactions(model, q, qd, qdd, loads, reactions, work, k):
 def force_on_body(i, model, a, loads, work, k):
     """Compute the net force that the joints exert on the body of dof i (Featherstone 2008, eq. 5.9).
 
-    F = I a + v x* I v - wrench
+    F = I a + v x* I v - wrench,  world axes, about the joint origin, N m and N.
     """
     v = load_motion(work.dof, i, ROW_V, k)
     m, h, J = rigid_inertia(i, model, work, k)
