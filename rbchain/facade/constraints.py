@@ -107,7 +107,7 @@ class Constraints(Attributes):
         wrenches: npt.ArrayLike | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Compute the multipliers lambda of all constraints: M qdd + h = tau + J^T lambda.
+        """Compute the multipliers lambda of all constraints: H qdd + h = tau + J^T lambda.
 
         Parameters
         ----------

@@ -135,7 +135,7 @@ class Dynamics(Attributes):
         wrenches: npt.ArrayLike | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Compute M qdd + h, the joint forces without those of constraints."""
+        """Compute H qdd + h, the joint forces without the forces of constraints."""
         model = self.kernel_model
         if out is None and wrenches is None:
             result = model.single_calls[dynamics.inverse_dynamics](q, qd, qdd)

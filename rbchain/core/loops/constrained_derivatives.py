@@ -2,16 +2,16 @@
 
 Let K = dtau/dq - d(J^T lambda)/dq and D = dtau/dqd be the derivatives of inverse dynamics and of the forces of the
 constraints, at the accelerations and multipliers of the state. Let c = J qdd + dJ/dt qd be the accelerations of the
-rows. The derivatives of M qdd + h = tau + J^T lambda and of c = 0 are
+rows. The derivatives of H qdd + h = tau + J^T lambda and of c = 0 are
 
-    M dqdd - J^T dlambda = - K dq - D dqd + dtau,   J dqdd = - dc/dq dq - dc/dqd dqd.
+    H dqdd - J^T dlambda = - K dq - D dqd + dtau,   J dqdd = - dc/dq dq - dc/dqd dqd.
 
-With the responses Y = J M^-1 and the reactions X = (J M^-1 J^T)^-1 J,
+With the responses Y = J H^-1 and the reactions X = (J H^-1 J^T)^-1 J,
 
-    M dqdd = - (K - X^T (Y K - dc/dq)) dq - (D - X^T (Y D - dc/dqd)) dqd + (1 - X^T Y) dtau.
+    H dqdd = - (K - X^T (Y K - dc/dq)) dq - (D - X^T (Y D - dc/dqd)) dqd + (1 - X^T Y) dtau.
 
 If the accelerations of some dofs are prescribed, only the other dofs f respond to forces (hybrid dynamics). Their rows
-of these equations hold with Y_f = J_f M_ff^-1, Y = 0 for the prescribed dofs, and X = (J_f M_ff^-1 J_f^T)^-1 J.
+of these equations hold with Y_f = J_f H_ff^-1, Y = 0 for the prescribed dofs, and X = (J_f H_ff^-1 J_f^T)^-1 J.
 
 `project_derivatives` replaces K and D by these brackets. The derivatives hold for all changes dq and dqd, also those
 that violate the constraints. The rows that count as dependent in the state remain so: their multipliers are zero.
@@ -67,7 +67,7 @@ def constrained_forward_dynamics_derivatives(
 
 @routine
 def store_reactions(model, constraints, q, parts, work, k):
-    """Store the multipliers of the state, the responses Y = J M^-1 and the reactions X = (J M^-1 J^T)^-1 J.
+    """Store the multipliers of the state, the responses Y = J H^-1 and the reactions X = (J H^-1 J^T)^-1 J.
 
     Reads the results of the last constrained dynamics: R, LEVER, U, DINV and the rows. Writes A and MULTIPLIER.
     """
@@ -89,7 +89,7 @@ def store_reactions(model, constraints, q, parts, work, k):
 
 @kernel
 def store_responses(model, constraints, Y, work, k):
-    """Store Y = J M^-1: row r holds the accelerations under a unit multiplier of row r, without other forces."""
+    """Store Y = J H^-1: row r holds the accelerations under a unit multiplier of row r, without other forces."""
     tables, sums = constraints.tables, constraints.joint_sums
     table = tables.table
     for c in range(table.shape[1]):
@@ -146,7 +146,7 @@ def project_change(constraints, parts, u, w, is_closed, work, k):
 
     In the metric of inertia, as `constrained_dynamics.project_state` does for states, and to first order:
 
-        u - Y^T X u,   w - Y^T (X w + (J M^-1 J^T)^-1 d(J qd)/dq u).
+        u - Y^T X u,   w - Y^T (X w + (J H^-1 J^T)^-1 d(J qd)/dq u).
 
     Lanes in which `is_closed` is false keep their changes. Overwrites TARGET and MULTIPLIER.
     """
@@ -183,8 +183,8 @@ def subtract_accelerations(Y, rows, x, is_closed, k):
 
 @kernel
 def subtract_constrained_part(inverse, parts, k):
-    """Replace M^-1 (n, n, lanes) by M^-1 (1 - X^T Y). Overwrites `parts.by_q`."""
-    X, Y, XM = parts.reactions, parts.responses, parts.by_q  # XM = X M^-1
+    """Replace H^-1 (n, n, lanes) by H^-1 (1 - X^T Y). Overwrites `parts.by_q`."""
+    X, Y, XM = parts.reactions, parts.responses, parts.by_q  # XM = X H^-1
     m, n = X.shape[0], X.shape[1]
     for row in range(m):
         for j in range(n):

@@ -1,6 +1,6 @@
 """Dynamics of closed chains: add the forces of the constraints to forward dynamics, and project states.
 
-    M qdd + h = tau + J^T lambda,  J qdd + dJ/dt qd = 0
+    H qdd + h = tau + J^T lambda,  J qdd + dJ/dt qd = 0
 
 The multipliers follow from the accelerations without constraints. A second outward sweep then gives the accelerations,
 because the forces of the constraints change only u of the articulated-body algorithm. Source: Featherstone (2008),
@@ -90,7 +90,7 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
 
     Newton's method with the factors of the last dynamics, which belong to a state near by:
 
-        delta q = - M^-1 J^T (J M^-1 J^T)^-1 phi,  delta qd = - M^-1 J^T (J M^-1 J^T)^-1 J qd
+        delta q = - H^-1 J^T (J H^-1 J^T)^-1 phi,  delta qd = - H^-1 J^T (J H^-1 J^T)^-1 J qd
 
     Velocities change only if `moves_velocities` is true. Lanes in which `active` is not positive keep their states.
     Sets FLAG_ERROR, and FLAG_OPEN in the lanes that remain open.
@@ -142,7 +142,7 @@ def compute_correction(model, constraints, column, work, k):
 
 @routine
 def remove_normal_part(model, constraints, q, change_q, change_qd, work, k):
-    """Remove the part of a change of the state that the projection corrects: e - M^-1 J^T (J M^-1 J^T)^-1 J e.
+    """Remove the part of a change of the state that the projection corrects: e - H^-1 J^T (J H^-1 J^T)^-1 J e.
 
     `change_q` (nq, lanes) and `change_qd` (n, lanes) are changes of a state near that of the last dynamics. Reads the
     forces of the rows; writes A.

@@ -1,6 +1,6 @@
 """Factors of the symmetric matrix of the rows, and the selection of independent rows.
 
-The matrix A = J M^-1 J^T = L E L^T is factored in the order of the rows, within its envelope (Jennings 1977, *Matrix
+The matrix A = J H^-1 J^T = L E L^T is factored in the order of the rows, within its envelope (Jennings 1977, *Matrix
 Computation for Engineers and Scientists*, section 5.8). A row whose pivot is round-off depends on the rows before it.
 
 In this order, a pivot may be small only because its row nearly depends on the rows before it, while a later row could

@@ -60,7 +60,7 @@ class ConstraintTables(NamedTuple):
     * `paths` (2, p) are the dofs from each body to its root, and their slots.
     * `pairs` (4, pairs) are constraints c and d, d not after c, whose supports overlap, with their range in `shared`.
     * `shared` (3, t) are slots in c, slots in d, and the dofs.
-    * `envelope` (4, m) describes two lower triangular matrices, row by row: first column and offset of J M^-1 J^T and
+    * `envelope` (4, m) describes two lower triangular matrices, row by row: first column and offset of J H^-1 J^T and
       of the matrix for minimum-norm solutions. Entry (row, column) of a matrix is number offset + column.
     * `sizes` (SIZE_COUNT,) is described below.
     """
@@ -110,7 +110,7 @@ class Constraints(NamedTuple):
 
     * `rows` (m, CON_ROWS, lanes) is described above.
     * `responses` (w, lanes): what a unit multiplier of a row adds to u of each dof in its support (`aba`).
-    * `matrix` (entries, lanes) is J M^-1 J^T, later its factors; `gram` (entries, lanes) the other matrix.
+    * `matrix` (entries, lanes) is J H^-1 J^T, later its factors; `gram` (entries, lanes) the other matrix.
     * `remaining` (m (m + 1) / 2, lanes) is the lower triangle that is left during the selection of independent rows.
     * `passing` (MAX_ROW_COUNT, 6, lanes) are forces on the way to the root.
     * `joint_sums` (n, lanes) is the sum of multipliers times responses.
@@ -188,7 +188,7 @@ class ConstraintDerivatives(NamedTuple):
     * `multipliers` (m,) are those of the state.
     * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows, `rates` (m, n) those of the rates
       J qd with respect to q.
-    * `responses` (m, n) is J M^-1, and `reactions` (m, n) is (J M^-1 J^T)^-1 J (`algorithms.constrained_derivatives`).
+    * `responses` (m, n) is J H^-1, and `reactions` (m, n) is (J H^-1 J^T)^-1 J (`algorithms.constrained_derivatives`).
     * `vectors` (MAX_ROW_COUNT, VECTOR_ROWS) and `force` (1, FORCE_ROWS) belong to one constraint.
     * `axes` (2 n, 6) are the S of all dofs on the paths to body a, then b, of one constraint, at the points of these.
     """

@@ -1,6 +1,6 @@
 """Multipliers of minimum norm, for constraints with rows that depend on each other.
 
-Let A = J M^-1 J^T = B B^T, where B has one column for each independent row. Multipliers that cause the same forces
+Let A = J H^-1 J^T = B B^T, where B has one column for each independent row. Multipliers that cause the same forces
 J^T lambda differ by a vector that J^T, and therefore B^T, maps to zero. The shortest of them is the projection onto the
 columns of B, B (B^T B)^-1 B^T lambda. Source: Courrieu (2005), "Fast computation of Moore-Penrose inverse matrices",
 for the factor B of full rank.

@@ -1,9 +1,9 @@
-"""Multipliers of constraints: factor J M^-1 J^T, and solve for the forces that give the rows an acceleration.
+"""Multipliers of constraints: factor J H^-1 J^T, and solve for the forces that give the rows an acceleration.
 
 The articulated-body algorithm factors the mass matrix. Let w be what a unit multiplier of a row adds to u of each dof
 on the way from its bodies to the roots. Then
 
-    J M^-1 J^T = W D^-1 W^T,   M^-1 J^T lambda follows from u = W^T lambda by one outward sweep.
+    J H^-1 J^T = W D^-1 W^T,   H^-1 J^T lambda follows from u = W^T lambda by one outward sweep.
 
 Sources: Featherstone (2008), section 8.4; Rodriguez, Jain and Kreutz-Delgado (1991) for the factors of the inverse mass
 matrix. The rows are ordered so that constraints of neighbouring loops follow each other; the factorisation then fills
@@ -12,14 +12,14 @@ only the envelope of the matrix (`constraint_factors`).
 Dependent rows get the multiplier zero, which does not change the accelerations. `constraint_minimum_norm` distributes
 the forces among dependent rows.
 
-A light or massless body between two constraints would make M^-1 so large that J M^-1 J^T loses the heavy bodies. The
+A light or massless body between two constraints would make H^-1 so large that J H^-1 J^T loses the heavy bodies. The
 dofs of such bodies therefore get an added inertia e (`model.added_inertias`), as a rotor would be. A further row y for
 each of them takes its force e qdd away again. The solution does not depend on e. Let F have a column of the unit matrix
-for each added inertia, let C = 1 / e, and let M + F e F^T replace M. Then
+for each added inertia, let C = 1 / e, and let H + F e F^T replace H. Then
 
-    (M + F e F^T) qdd + h = tau + J^T lambda + F y,   J qdd + dJ/dt qd = 0,   F^T qdd - C y = 0.
+    (H + F e F^T) qdd + h = tau + J^T lambda + F y,   J qdd + dJ/dt qd = 0,   F^T qdd - C y = 0.
 
-The matrix [J; F^T] (M + F e F^T)^-1 [J^T, F] - [0, 0; 0, C] is quasi-definite. Its factors L E L^T exist in the order
+The matrix [J; F^T] (H + F e F^T)^-1 [J^T, F] - [0, 0; 0, C] is quasi-definite. Its factors L E L^T exist in the order
 of the rows, with negative pivots for y (Vanderbei 1995, "Symmetric quasi-definite matrices").
 """
 
@@ -87,7 +87,7 @@ NOISE_LIMIT = 1e4
 
 @routine
 def factor_constraints(model, constraints, work, k):
-    """Compute the responses of all rows, and factor J M^-1 J^T = L E L^T. Reads R, LEVER, U and DINV.
+    """Compute the responses of all rows, and factor J H^-1 J^T = L E L^T. Reads R, LEVER, U and DINV.
 
     FLAG_DECIDES says whether it decides anew which rows are independent.
     """
@@ -149,7 +149,7 @@ def respond(c, side, model, constraints, work, k):
 
 @kernel
 def assemble_matrix(constraints, work, k):
-    """Compute the lower triangle of J M^-1 J^T = W D^-1 W^T within its envelope, less the compliances."""
+    """Compute the lower triangle of J H^-1 J^T = W D^-1 W^T within its envelope, less the compliances."""
     tables, matrix, responses = constraints.tables, constraints.matrix, constraints.responses
     table, envelope, shared = tables.table, tables.envelope, tables.shared
     for entry in range(matrix.shape[0]):
@@ -249,7 +249,7 @@ def sizes_of_responses(c, start, end, model, constraints, work, k):
 
 @routine
 def solve_multipliers(constraints, work, k):
-    """Solve J M^-1 J^T lambda = TARGET for MULTIPLIER, with one step of iterative refinement; writes `joint_sums`."""
+    """Solve J H^-1 J^T lambda = TARGET for MULTIPLIER, with one step of iterative refinement; writes `joint_sums`."""
     rows, envelope = constraints.rows, constraints.tables.envelope
     first, offset = envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET]
     for row in range(rows.shape[0]):
@@ -304,7 +304,7 @@ def store_rest(constraints, work, k):
 
 @routine
 def respond_to_multipliers(model, constraints, work, k):
-    """Compute changes = M^-1 J^T lambda from joint_sums, by an outward sweep. Reads R, LEVER, U and DINV; writes A."""
+    """Compute changes = H^-1 J^T lambda from joint_sums, by an outward sweep. Reads R, LEVER, U and DINV; writes A."""
     dof, changes = work.dof, constraints.changes
     remove_gravity(model, work, k)
     for i in range(model.parent.shape[0]):

@@ -3,9 +3,9 @@
 A step from (q, v) to (q', v') of length h evaluates the dynamics in the middle of the step:
 
     q_m = q + h/2 v,   v_m = v + h/2 qdd(q_m, v) + w/2,   v_free = v + h qdd(q_m, v_m)
-    v' = v_free + M^-1 J^T p,   q' = q + h ((1 - s) v + s v')
+    v' = v_free + H^-1 J^T p,   q' = q + h ((1 - s) v + s v')
 
-w is a prediction of M^-1 J^T p, which follows from qdd(q_m, v) in the same way as p from qdd(q_m, v_m). It is zero in
+w is a prediction of H^-1 J^T p, which follows from qdd(q_m, v) in the same way as p from qdd(q_m, v_m). It is zero in
 steps with an impact. A step depends on the state at its start only, so a motion in pieces is the motion in one call.
 s is 1/2 in steps without impacts. The impulses p of all rows are solved together: see `contact_solver`. J is evaluated
 in the middle. The velocities of the rows are u = J v - h/2 b at the start and u' = J v' + h/2 b at the end, with
