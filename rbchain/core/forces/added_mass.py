@@ -1,7 +1,7 @@
 """Sweeps that add water to the mass matrix, to the Coriolis matrix and to the joint forces.
 
-The algorithms are those of `crba` and `coriolis`, with a general symmetric inertia A for each body: added masses do not
-have the form of rigid bodies. The body-level matrix of Echeandia and Wensing (2021) is
+The algorithms are the same as in `crba` and `coriolis`, with a general symmetric inertia A for each body: added masses
+do not have the form of rigid bodies. The body-level matrix of Echeandia and Wensing (2021) is
 
     B = (v x* A + (A v) x~* - A v x) / 2,  (f) x~* m = m x* f
 
@@ -76,7 +76,7 @@ def start_composite(i, model, work, k):
 
 @kernel
 def pass_composite(i, model, work, k):
-    """Add COMPOSITE of dof i to that of its parent, about the parent's joint origin: Ac_parent += Ac_i."""
+    """Add COMPOSITE of dof i to COMPOSITE of its parent, about the parent's joint origin: Ac_parent += Ac_i."""
     p, dof = model.parent[i], work.dof
     if p < model.parent.shape[0]:
         Ac = load_inertia(dof, i, ROW_COMPOSITE, k)
@@ -178,7 +178,7 @@ def general_coriolis_transpose_times(i, m, scratch, k):
 
 @kernel
 def pass_general_coriolis(i, model, scratch, work, k):
-    """Add B of the subtree of dof i to that of its parent, about the parent's joint origin (reads LEVER)."""
+    """Add B of the subtree of dof i to B of its parent, about the parent's joint origin (reads LEVER)."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
         r = load3(work.dof, i, ROW_LEVER, k)

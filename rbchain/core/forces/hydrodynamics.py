@@ -8,8 +8,8 @@ base, A g is added to compensate for it.
 In a uniform current, the motion relative to the water replaces v and a (Fossen 2011, section 8.3). In addition, the
 accelerated water exerts a force on the displaced volume, as gravity does.
 
-Functions for the algorithms have two versions, of which the type of `model.water` selects one when code is compiled.
-Models in air therefore pay nothing for water.
+Functions for the algorithms have two versions. The type of `model.water` selects one of them at compilation, so water
+costs models in air no time.
 """
 
 import math
@@ -151,7 +151,7 @@ def add_force_of_water(i, model, a, f, work, k):
 
 @kernel
 def energy_in_water(i, model, position, v, work, k):
-    """Return v . A v and (displaced mass) g . (centre of buoyancy), J; `position` is that of the joint origin, m."""
+    """Return v . A v and (displaced mass) g . (centre of buoyancy), J; the joint origin is at `position`, m."""
     zero = v.ang[0] - v.ang[0]
     if model.body[i] < 0:
         return zero, zero
@@ -191,7 +191,7 @@ def subtract_drag_in_current(i, model, actions, f, work, k):
 def motion_of_water(actions, order, k):
     """Return the velocity of the water (order SIGNAL_VALUE), m/s, or its rate (SIGNAL_RATE), m/s^2, in world axes.
 
-    Both are zero without a current, and for controllers, whose model is in still water.
+    Both are zero without a current, and for controllers, because their model is in still water.
     """
     s, zero = actions.settings[SETTING_CURRENT], constant_like(actions.time, 0.0) * actions.time[0, k]
     if s < 0 or actions.settings[SETTING_EXTERNAL_FORCES] == 0:

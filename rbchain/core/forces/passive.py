@@ -109,7 +109,7 @@ def exact_passive_stiffness_and_damping(i, model, q, qd, k):
 def sliding_friction(i, kinds, parameters, v, k):
     """Compute the magnitude of the dry friction of dof i, F = f + (fs - f) s(v) + a sgn(v) >= 0, N m or N.
 
-    f is the sliding and fs the static friction, s(v) that of `stribeck_share`, and a the asymmetry.
+    f is the sliding friction, fs the static friction, s(v) the result of `stribeck_share`, and a the asymmetry.
     """
     friction = parameter(parameters, i, PARAM_FRICTION, k) + (v - v)
     if kinds & PASSIVE_STRIBECK:

@@ -1,17 +1,17 @@
-"""Breaks of signals: the times at which steps with error control end, and how far a step may go beyond them.
+"""Breaks of signals: the times at which steps with error control end, and the length of steps over smooth knots.
 
 A knot is the time between two pieces of a table. Each knot of each sample has a class:
 
     KNOT_SAME     both pieces are the same polynomial, as in a constant stretch
     KNOT_SMOOTH   the signal and its slope are continuous
     KNOT_KINK     the slope jumps
-    KNOT_JUMP     a value jumps on which the rate of the state depends
+    KNOT_JUMP     a value that the rate of the state depends on jumps
 
 Steps end at kinks and jumps, the breaks. Between two breaks, evaluations use only the pieces in between. So the last
 stage of a step uses the value before the break, and the first stage of the next step the value after it. The round-off
 of their times has no effect.
 
-A step may pass smooth knots, of which a table can have thousands in one step. The stages of a step must not miss a
+A step may pass smooth knots: a table can have thousands of them in one step. The stages of a step must not miss a
 pulse between them. Therefore the signal in the step has to agree with the polynomial of degree 5 that has the same
 values at NODES. The step is halved until it does, or until it ends at the first smooth knot. For signals whose
 acceleration acts, the rate has to agree instead of the value.
@@ -45,7 +45,7 @@ from .signals import (
 )
 
 KNOT_SAME, KNOT_SMOOTH, KNOT_KINK, KNOT_JUMP = 0, 1, 2, 3
-# Times that differ by less than this fraction are equal: those of different clocks differ by their round-off.
+# Times that differ by less than this fraction are equal: times of different clocks differ by their round-off.
 RELATIVE_ROUND_OFF = 1e-14
 # Chebyshev points of a step, as fractions of its length.
 NODES = tuple(0.5 - 0.5 * math.cos(math.pi * j / 5) for j in range(6))

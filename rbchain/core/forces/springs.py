@@ -36,8 +36,9 @@ class Spring(NamedTuple):
 
     `arm_a` and `arm_b` (3) go from the joint origins of the bodies to the points, m. `direction` (3) is e, or zero if
     the length is zero. `tension` is T, N, and `pull` is T / L, N/m. `stiffness` and `damping` are zero if the spring is
-    slack. `reciprocal` is 1 / L, or zero. `velocity` (3) is that of point b relative to body a, m/s. `spin` (3) is
-    the angular velocity of body b relative to body a, rad/s. dL/dt is e . velocity, because body a turns about point a.
+    slack. `reciprocal` is 1 / L, or zero. `velocity` (3) is the velocity of point b relative to body a, m/s. `spin` (3)
+    is the angular velocity of body b relative to body a, rad/s. dL/dt is e . velocity, because body a turns about
+    point a.
     """
 
     arm_a: tuple

@@ -1,4 +1,4 @@
-"""Packs in memory: loads, stores, and copies between the samples of a batch and the lanes of a block."""
+"""SIMD values in memory: loads, stores, and copies between the samples of a batch and the lanes of a block."""
 
 import math
 import operator
@@ -51,7 +51,7 @@ def _ends_in_lanes(index):
 
 
 def _address(context, builder, array_type, array, index_type, index):
-    """Return the address of a pack.
+    """Return the address of a SIMD value.
 
     The last axis has exactly one entry per lane, so that offsets of rows are constants in machine code.
     """
@@ -112,7 +112,7 @@ _access(operator.setitem, _store, lambda array, index: types.none)
 def aligned_start(memory):
     """Return the index of the first number of a flat array that starts a cache line.
 
-    Packs from there on do not straddle two cache lines.
+    SIMD values from there on do not straddle two cache lines.
     """
     return 0
 
@@ -204,7 +204,7 @@ def stream_square(samples, block, first, column):
 
 
 def can_stream(samples, block):
-    """Return whether results should be written past the caches: if they are LARGE and aligned to packs."""
+    """Return whether results should be written past the caches: if they are LARGE and aligned to SIMD values."""
     return False
 
 
@@ -273,7 +273,7 @@ def _copy_squares(to_block, parts=1, stream=False):
 
 @intrinsic
 def _is_aligned_to_packs(typing_context, samples, width):
-    """Return whether the first number of every sample is aligned to the size of a pack."""
+    """Return whether the first number of every sample is aligned to the size of a SIMD value."""
 
     def codegen(context, builder, sig, values):
         samples = make_array(sig.args[0])(context, builder, values[0])

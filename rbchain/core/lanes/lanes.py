@@ -1,4 +1,4 @@
-"""Packs: Numba types that hold one number of each sample of a block in a SIMD register.
+"""SIMD values: Numba types for one number of each sample of a block, in a SIMD register.
 
 The last axis of an array has one entry per lane. Indexed `a[i, k]` with `k` of type `Lanes`, the array yields a `Pack`.
 With an integer `k`, the same source computes a single number. Arithmetic is IEEE in each lane, and no lane affects
@@ -25,7 +25,7 @@ CONTRACT = ("contract",)  # allows LLVM to fuse a * b + c, as `jit.OPTIONS` does
 
 
 class Pack(types.Type):
-    """Numba type of one number of `dtype` for each lane, in a vector register."""
+    """Numba type of a SIMD value: one number of `dtype` for each lane, in a vector register."""
 
     def __init__(self, dtype, width):
         self.dtype, self.width = dtype, width
@@ -33,7 +33,7 @@ class Pack(types.Type):
 
 
 class Mask(types.Type):
-    """Numba type of one truth value for each lane, the result of a comparison of packs of `dtype`."""
+    """Numba type of one truth value for each lane, the result of a comparison of SIMD values of `dtype`."""
 
     def __init__(self, dtype, width):
         self.dtype, self.width = dtype, width
@@ -77,7 +77,7 @@ def _splat(context, builder, value, from_type, pack):
 
 
 def _pack_of(*operands):
-    """Return the pack type of an operation on packs and numbers of these types, or None for other operands."""
+    """Return the type of an operation on SIMD values and numbers of these types, or None for other operands."""
     packs = [t for t in operands if isinstance(t, Pack)]
     if packs and all(t == packs[0] or isinstance(t, types.Number) for t in operands):
         return packs[0]
@@ -93,7 +93,7 @@ def as_packs(context, builder, pack, operand_types, values):
 
 
 def _operator(function, emit, masks=False):
-    """Define a function of two packs, or of a pack and a number; `emit(builder, x, y)` writes its instruction."""
+    """Define a function of two SIMD values, or of one and a number; `emit(builder, x, y)` writes its instruction."""
 
     @infer_global(function)
     class _Typing(AbstractTemplate):
@@ -122,7 +122,7 @@ for _comparison, _sign in ((operator.lt, "<"), (operator.le, "<="), (operator.gt
 
 
 def _function(function, accepts, emit):
-    """Define a function of one pack (or mask) that returns one of the same type."""
+    """Define a function of one SIMD value (or mask) whose result has the same type."""
 
     @infer_global(function)
     class _Typing(AbstractTemplate):
@@ -228,7 +228,7 @@ def _overload_any_lane(condition):
 
 @intrinsic
 def _in_precision_of(typing_context, x, pack):
-    """Return a pack in the precision of `x`, a pack or an array."""
+    """Return a SIMD value in the precision of `x`, a SIMD value or an array."""
 
     def codegen(context, builder, sig, values):
         vector = context.get_value_type(sig.return_type)
@@ -241,7 +241,7 @@ def _in_precision_of(typing_context, x, pack):
 
 @infer_global(float)
 class _FloatTyping(AbstractTemplate):
-    """As for numbers, `float` converts packs to float64."""
+    """As for numbers, `float` converts SIMD values to float64."""
 
     def generic(self, operands, keywords):
         if len(operands) == 1 and isinstance(operands[0], Pack):
@@ -302,7 +302,7 @@ def _overload_epsilon(x):
 
 
 def lanes_in(pack):
-    """Return how many numbers a pack holds."""
+    """Return the number of lanes of a SIMD value; 1 for a number."""
     return 1
 
 
@@ -314,7 +314,7 @@ def _overload_lanes_in(pack):
 
 @intrinsic
 def fused(typing_context, a, b, c):
-    """Return a * b + c of packs, rounded once. A multiplication and an addition are not always fused by LLVM."""
+    """Return a * b + c of SIMD values, rounded once. LLVM does not always fuse a multiplication and an addition."""
     pack = _pack_of(a, b, c)
 
     def codegen(context, builder, sig, values):
@@ -325,7 +325,7 @@ def fused(typing_context, a, b, c):
 
 @intrinsic
 def rotate_quadrants(typing_context, biased, s, c):
-    """Rotate (c, s) by the number of right angles in the low bits of `biased`, a pack to which 1.5 * 2^p was added."""
+    """Rotate (c, s) by the number of right angles in the low bits of `biased`, a SIMD value plus 1.5 * 2^p."""
 
     def codegen(context, builder, sig, values):
         pack = sig.args[0]
@@ -360,7 +360,7 @@ def get_lane(typing_context, pack, lane):
 
 @intrinsic
 def set_lane(typing_context, pack, lane, number):
-    """Return the pack with the number in one lane replaced."""
+    """Return the SIMD value with another number in one lane."""
 
     def codegen(context, builder, sig, values):
         value = context.cast(builder, values[2], sig.args[2], pack.dtype)

@@ -1,4 +1,4 @@
-"""Sine, cosine and arctangent: of all lanes of a pack, or of one number with the C library."""
+"""Sine, cosine and arctangent of all lanes of a SIMD value, or of one number with the C library."""
 
 import math
 
@@ -21,8 +21,8 @@ BIAS_64, BIAS_32 = 6755399441055744.0, 12582912.0
 def sincos(x):
     """Compute sine and cosine of `x`, rad; NaN for inf and NaN.
 
-    Errors are within 2 ulp for |x| <= 1e5. For larger angles and for single numbers, the results are those of the C
-    library.
+    Errors are within 2 ulp for |x| <= 1e5. For larger angles and for single numbers, the C library computes the
+    results.
     """
     return (math.sin(x), math.cos(x)) if math.isfinite(x) else (math.nan, math.nan)
 
@@ -74,7 +74,7 @@ def _sincos_32(x):
 
 @kernel
 def _replace_large_angles(x, s, c):
-    """Replace sine and cosine by those of the C library in lanes with |x| > MAX_REDUCED_ANGLE."""
+    """Replace sine and cosine by the results of the C library in lanes with |x| > MAX_REDUCED_ANGLE."""
     if any_lane(abs(x) > MAX_REDUCED_ANGLE):
         return _sincos_of_large_angles(x, s, c)
     return s, c

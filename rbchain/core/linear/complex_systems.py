@@ -1,8 +1,8 @@
 """The linear systems of an implicit step for a complex number a, as real systems of twice the size.
 
 `linearised_rate` reduces the systems (a - J) (u, w, p) = (r, s, m) to one equation for each dof. Those equations also
-hold for a complex a = alpha + i beta, in which case all increments are complex. Complex numbers are pairs (real part,
-imaginary part), and complex vectors are two arrays. With P = a M + D + K X + C E / a^2, the real system is
+hold for a complex a = alpha + i beta. All increments are complex then. Complex numbers are pairs (real part, imaginary
+part), and complex vectors are two arrays. With P = a M + D + K X + C E / a^2, the real system is
 
     [[re P, -im P], [im P, re P]] (re w, im w) = (re s, im s).
 

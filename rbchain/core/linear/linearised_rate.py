@@ -17,24 +17,24 @@ the velocities, and T of `tangents_of_rates` computes these directions from an i
 integral. X is diagonal, 1 / a, except for the blocks of spherical and free joints. For a quaternion, dq'/dq is a skew
 matrix G with G^2 = -|omega|^2 / 4, therefore H = (a + G) / (a^2 + |omega|^2 / 4).
 
-If the forces have known derivatives, M is the mass matrix. For open trees with the joint forces tau of
-`inverse_dynamics` at the accelerations qdd of the state, including those of water, and the sum F(q, qd) of all other
-joint forces,
+If the forces have known derivatives, M is the mass matrix. Let tau be the joint forces of `inverse_dynamics` at the
+accelerations qdd of the state, including the forces of water, and let F(q, qd) be the sum of all other joint forces.
+For open trees,
 
     K = dtau/dq - dF/dq,   D = dtau/dqd - dF/dqd.
 
 The passive force and the drive of a dof depend on its own state only, except for the forces that controllers compute
 with their model (`controller_derivatives`). For closed chains, the derivatives of the forces J^T lambda are subtracted
-from K. Let c be the accelerations of the rows, and X = (J M^-1 J^T)^-1 J. From M dqdd = J^T dlambda - K dq - D dqd +
-C dz and dc = 0 follow the derivatives of the constrained accelerations, with which the equations above hold without
-multipliers (`constrained_derivatives`):
+from K. Let c be the accelerations of the rows, and X = (J M^-1 J^T)^-1 J. The derivatives of the constrained
+accelerations follow from M dqdd = J^T dlambda - K dq - D dqd + C dz and dc = 0 (`constrained_derivatives`). The
+equations above hold without multipliers if these matrices replace K, D and C:
 
     K - X^T (J M^-1 K - dc/dq),   D - X^T (J M^-1 D - dc/dqd),   C - X^T J M^-1 C.
 
 They hold for all changes of the state, because stages of a step do not satisfy the constraints exactly. The equation
-of a dof with a prescribed acceleration has no forces: its row of M is that of the unit matrix, and its
-rows of K, D and C are zero. Its column of K is zero if its position is prescribed, and its column of D if its position
-or its velocity is.
+of a dof with a prescribed acceleration has no forces: its row of M is a row of the unit matrix, and its rows of K, D
+and C are zero. Its column of K is zero if its position is prescribed. Its column of D is zero if its position or its
+velocity is prescribed.
 
 If the derivatives of a user function are not known, or contacts act, M is the unit matrix, and K, D and C are central
 differences of the accelerations.
@@ -263,7 +263,7 @@ def update_dynamics(block, linear, y, t, k):
 def differentiate_exactly(block, linear, y, rate, t, k):
     """Compute K, D, C and M from the derivatives of the joint forces.
 
-    If `reads_dynamics`, the last dynamics of the block must be those of the state y.
+    If `reads_dynamics` is true, the dynamics of the block must have been evaluated last in the state y.
     """
     nq, n, model, loads = block.q.shape[0], block.qd.shape[0], block.model, block.loads
     q, qd = y[:nq], y[nq : nq + n]
@@ -310,7 +310,7 @@ add_derivatives_between_bodies = choose(
 
 @kernel
 def subtract_forces_over_time(block, linear, y, k):
-    """Add the derivatives of wrenches, springs and bushings to those of all forces, and subtract these from K and D."""
+    """Add the derivatives of wrenches, springs and bushings to `of_forces`, and subtract the sum from K and D."""
     nq, n, of_forces = block.q.shape[0], block.qd.shape[0], linear.of_forces
     q, qd = y[:nq], y[nq : nq + n]
     if block.loads.actions.shared.wrenches.shape[1] > 0:

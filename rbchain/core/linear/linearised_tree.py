@@ -1,9 +1,9 @@
 """The linear systems of a linearly implicit step of an open tree, solved along the tree in O(n) operations.
 
 The matrix of the step is T = a M + D + K X + C E / a^2, and the system is T w = M s - K t + C p (`linearised_rate`,
-where t is T u_0). K and D consist of the derivatives of `algorithms.derivatives` and of those of the joint forces,
-which are diagonal. With S', P' and P'' of that module, an increment w_j changes the motion of the bodies that dof j
-carries. With the sums over the dofs i of its joint, in which X has its entries, the changes are
+where t is T u_0). K and D consist of the derivatives of `algorithms.derivatives` and of the derivatives of the joint
+forces, which are diagonal. `algorithms.derivatives` defines S', P' and P''. An increment w_j changes the motion of the
+bodies that dof j carries. With sums over the dofs i of the joint of dof j, where X has entries, the changes are
 
     x_j = sum of X_ij S_i,   v_j = S_j + sum of X_ij P'_i,   a_j = a S_j + P'_j + S'_j + sum of X_ij P''_i
 
@@ -82,7 +82,7 @@ from ..tree.layout import (
 # Trees with fewer dofs are solved with a matrix, which takes less time (`benchmarks/stiff.py`).
 FEWEST_DOFS = 24
 
-# Rows of a dof in the memory of this module, because the stages overwrite that of the dynamics.
+# Rows of a dof in the memory of this module. The stages overwrite the memory of the dynamics.
 TREE_MAP = 0  # G
 TREE_AXIS = TREE_MAP + FORCE_MAP_ROWS  # S
 TREE_LEVER = TREE_AXIS + 6
@@ -149,7 +149,7 @@ follows_tree = choose(_may_follow_tree, is_long_tree, lambda block, linear: Fals
 
 @routine
 def linearise_bodies(block, linear, y, rate, k):
-    """Compute the inertias, B, axes and forces of which the matrix consists, in the state y, whose rate is `rate`."""
+    """Compute the inertias, B, axes and forces in the matrix for the state y, whose rate is `rate`."""
     nq, n, model, loads, tree = block.q.shape[0], block.qd.shape[0], block.model, block.loads, linear.tree
     q, qd, qdd = y[:nq], y[nq : nq + n], rate[nq : nq + n]
     for i in range(n):
@@ -207,7 +207,7 @@ store_derivatives_of_joint = choose(
 
 @routine
 def store_unit_changes(block, linear, a, k):
-    """Store the changes of the motion by unit increments w, without those of the positions; a = 1 / (gamma h)."""
+    """Store the changes of the motion by unit increments w, without changes of the positions; a = 1 / (gamma h)."""
     n, tree, dofs = block.qd.shape[0], linear.tree, linear.dofs
     for i in range(n):
         S = load_motion(tree, i, TREE_AXIS, k)

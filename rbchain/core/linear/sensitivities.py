@@ -13,8 +13,8 @@ body in body axes,
 
     r' = w_r + r x omega,   l' = w_l + r x v + l x omega.
 
-In a closed chain, K, D, C and dtau/dp are those that `algorithms.constrained_derivatives` projects. They contain the
-forces of the constraints, which do not depend on the parameters. When a state has been projected onto the constraints,
+In a closed chain, `algorithms.constrained_derivatives` projects K, D, C and dtau/dp. They then contain the forces of
+the constraints, which do not depend on the parameters. When a state has been projected onto the constraints,
 at the start and after each step, the columns are projected onto their derivatives. The initial unit matrix becomes the
 derivative of the projection of the initial state. Between steps, the columns satisfy the derivatives of the constraints
 within the error of the integration, as states do.
@@ -74,7 +74,7 @@ from .linearised_rate import LinearisedRate, differentiate_exactly
 
 # Rows of `SensitivitySettings.columns`, with one column for each parameter.
 COLUMN_KIND = 0  # one of BY_POSITION, ...
-COLUMN_DOF = 1  # the dof; for an inertial parameter, that of the body
+COLUMN_DOF = 1  # the dof; for an inertial parameter, the dof of the body
 COLUMN_ENTRY = 2  # of the centre of mass (0 to 2), or of the tensor (0 to 5: xx, xy, xz, yy, yz, zz)
 COLUMN_ROWS = 3
 (

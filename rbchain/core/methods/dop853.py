@@ -4,7 +4,7 @@ Three more stages, after the end of the step, give the dense output. A step comp
 a block have different saved times.
 
 Sources: Hairer, Norsett and Wanner (1993), *Solving Ordinary Differential Equations I*, section II.5 (method), II.10
-(error estimate) and II.6 (dense output); the digits of the coefficients are those of their code DOP853.
+(error estimate) and II.6 (dense output); their code DOP853 has the digits of the coefficients.
 """
 
 import math
@@ -255,7 +255,7 @@ DOP853 = Dop853Tableau(
 
 @kernel
 def compute_dop853_step(block, stepper, tableau, tolerances, k):
-    """Compute the stages of a step, those of its dense output, its end y_new and its error, `change`.
+    """Compute the stages of a step and of its dense output, its end y_new and its error, `change`.
 
     With the norms e5 and e3 of the two estimates, `change` is the estimate of order 5 times
     e5 / sqrt(e5^2 + e3^2 / 100), so that its norm is the error of section II.10.

@@ -1,7 +1,7 @@
-"""What an adaptive integration method provides: the functions of its file, which `adaptive_methods` calls.
+"""The interface of an adaptive integration method: the functions of its file, which `adaptive_methods` calls.
 
-`block`, `stepper`, `tolerances` and `k` are those of `motion.adaptive_steps`. Each function that a method does not need
-has a default here. The type of the tableau identifies the method, in values and in Numba's types.
+`block`, `stepper`, `tolerances` and `k` have the same meaning as in `motion.adaptive_steps`. Each function that a
+method does not need has a default here. The type of the tableau identifies the method, in values and in Numba's types.
 """
 
 from collections.abc import Callable
@@ -72,9 +72,9 @@ class MethodFunctions(NamedTuple):
     growth(stepper, tableau, growth, lane)
         Returns the ratio of the next step length to this one, from the ratio that the error allows.
     after_accept(stepper, tableau, accepted, k)
-        Keeps what predicts the next step.
+        Stores the prediction of the next step.
     forget(stepper, tableau, lane)
-        Forgets it where the motion jumps or a new sample starts.
+        Discards the prediction where the motion jumps or a new sample starts.
     detect_stiffness(stepper, tableau, lane)
         Detects whether a sample is stiff for an explicit method.
     rates(tableau)

@@ -7,11 +7,11 @@ remain:
 
     (W / h - 1 (x) J) dZ = F - W Z / h.
 
-J is that of the middle stage of the predicted step. The polynomial of the previous step predicts the stages. If a step
-is much longer than the previous one, all stages are predicted to be at its start.
+J is evaluated at the middle stage of the predicted step. The polynomial of the previous step predicts the stages. If a
+step is much longer than the previous one, all stages are predicted to be at its start.
 
-J can be much too stiff, such as that of an elastic stop which the body leaves in the step. The changes are then small
-although the forces do not balance, and so is every error that J filters. The defect of the last stage,
+J can be much stiffer than the motion, for example at an elastic stop which the body leaves in the step. The changes and
+every error that J filters are then small, although the forces do not balance. The defect of the last stage,
 h f - (W Z)_s, is not filtered. A step fails if the iteration does not reduce its defect.
 
 Lanes iterate together. A lane that has converged keeps its stages, so that its result does not depend on other lanes.
@@ -39,7 +39,7 @@ from .radau_tableau import STAGES, RadauTableau
 from .rosenbrock import evaluations_of_jacobian, solve_stage
 
 MAX_ITERATIONS = 10
-MAX_RATIO = 2.5  # of a step to the previous one whose polynomial predicts it
+MAX_RATIO = 2.5  # of a step to the previous step, if the polynomial of the previous step predicts it
 MIDDLE = (STAGES + 1) // 2  # the number of the middle stage
 PAIRS = (STAGES - 1) // 2  # the number of complex systems
 GROWTH_AT_START = 2.0  # of the second change to the first one, above which the iteration fails
@@ -80,7 +80,7 @@ radau_step_size, carve_radau_step = lane_record(RadauStep, "rows")
 
 
 def has_radau_step(stepper):
-    """Whether a Stepper, or its Numba type, is that of a Radau method."""
+    """Whether a Stepper, or its Numba type, belongs to a Radau method."""
     fields = getattr(stepper, "fields", None)
     linear = stepper.linear if fields is None else stepper.types[fields.index("linear")]
     return getattr(linear, "instance_class", type(linear)) is RadauStep
@@ -127,7 +127,7 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
 
 @kernel
 def store_defect(stepper, tableau, rate, h, k):
-    """Store h times the rate minus (W Z)_s in `change`: zero if the rate is that of the last stage of a solution."""
+    """Store h times the rate minus (W Z)_s in `change`: zero if the stages are a solution with this rate at the end."""
     rates = stepper.rates
     for j in range(rate.shape[0]):
         total = h * rate[j, k]
@@ -138,7 +138,7 @@ def store_defect(stepper, tableau, rate, h, k):
 
 @kernel
 def judge_defects(stepper, tableau):
-    """Let steps fail whose defect is above the tolerance and not reduced, unless the changes were round-off."""
+    """Reject the step if the defect exceeds the tolerance and no longer decreases, unless only round-off is left."""
     iteration, control = stepper.linear.iteration, stepper.control
     for lane in range(iteration.shape[1]):
         defect, first = float(iteration[ROW_DEFECT, lane]), float(iteration[ROW_FIRST_DEFECT, lane])
@@ -163,7 +163,7 @@ def predict_stages(stepper, tableau, h, k):
     """Predict the increments of the stages by the polynomial of the last step, or as zero."""
     polynomial, iteration, rates = stepper.linear.polynomial, stepper.linear.iteration, stepper.rates
     zero, one = constant_like(h, 0.0), constant_like(h, 1.0)
-    previous = iteration[ROW_PREVIOUS_STEP, k] * iteration[ROW_ACTIVE, k]  # idle lanes stay where they are parked
+    previous = iteration[ROW_PREVIOUS_STEP, k] * iteration[ROW_ACTIVE, k]  # idle lanes do not move
     is_near = h <= constant_like(h, MAX_RATIO) * previous
     ratio, start = h / select(is_near, previous, one + zero * h), iteration[ROW_OFFSET, k]
     for stage in range(1, STAGES + 1):

@@ -18,7 +18,7 @@ equal to 35 d_4 / d_2, 15 d_3 / d_1 and 198 e / d_3. The coefficients of a rate 
 motions, each of the three numbers can be too small, so the largest one counts. Legendre coefficients also control the
 order of spectral elements (Mavriplis 1990; Houston and Suli 2005).
 
-The error is estimated as the sum of the first estimate and MARGIN times the second one, of which a row has at most e.
+The error is estimated as the sum of the first estimate and MARGIN times the second one, which is at most e in each row.
 
 Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.8.
 Source: Prothero and Robinson (1974), "On the stability and accuracy of one-step methods for solving stiff systems".
@@ -68,7 +68,7 @@ def error_of_smooth_motion(tableau, rates, e, j, k):
     third, fourth = legendre_coefficient(tableau, rates, 2, j, k), legendre_coefficient(tableau, rates, 3, j, k)
     square = constant_like(rates, 35.0) * abs(fourth) / max(abs(second), least)
     square = max(square, constant_like(rates, 15.0) * abs(third) / max(abs(first), least))
-    # The phase of e differs from that of d_3. For vibrations with another phase, d_3 is 1.18 sqrt(d_2 d_4).
+    # The phases of e and d_3 differ. For vibrations with another phase, d_3 is 1.18 sqrt(d_2 d_4).
     third = max(abs(third), constant_like(rates, 1.18) * math.sqrt(abs(second * fourth)))
     square = max(square, constant_like(rates, 198.0) * abs(e[j, k]) / max(third, least))
     return min(one, constant_like(rates, MARGIN / 300.0) * square * square) * e[j, k]

@@ -32,9 +32,9 @@ class RadauTableau(NamedTuple):
         (a - J)^-1 (f(t, y) + sum of error[j] z_j / h).
 
     The Legendre coefficients of order 1 to 4 of the rate in the step are `legendre` z / h. With g = `polynomial` z, the
-    polynomial of the step at time t + h + x h is y + z_s + sum of g_m x^(m + 1). `order` is one more than that of the
-    method. `convergence` is the share of the tolerances below which the error of the stages has to be, and `round_off`
-    is the share of the tolerances below which changes of the stages count as round-off.
+    polynomial of the step at time t + h + x h is y + z_s + sum of g_m x^(m + 1). `order` is the order of the method
+    plus one. The iteration continues until the error of the stages is below the share `convergence` of the tolerances.
+    Changes of the stages below the share `round_off` of the tolerances count as round-off.
     """
 
     inverse: np.ndarray
@@ -51,7 +51,7 @@ class RadauTableau(NamedTuple):
 
 
 def is_radau(tableau: object, *_: object) -> bool:
-    """Whether a tableau, or the Numba type of a tableau, is that of a Radau method."""
+    """Whether a tableau, or the Numba type of a tableau, belongs to a Radau method."""
     return getattr(tableau, "instance_class", type(tableau)) is RadauTableau
 
 

@@ -59,8 +59,8 @@ def judge_end(block, stepper, tableau, tolerances, a, h, k):
 
     The last increment u satisfies (a - J) u = r + f(g), at the state g before it. If J is constant, J u is the change
     of the rate to the end, so the defect r + f(end) - a u is zero. A step fails if its defect is above the tolerance
-    and half of J u, unless u is round-off. Then J is much too stiff, such as that of an elastic stop that the body
-    leaves: it makes all increments and the estimate of the error small.
+    and half of J u, unless u is round-off. Then J is much stiffer than the motion, for example at an elastic stop that
+    the body leaves, and makes all increments and the estimate of the error small.
 
     In a closed chain, only the parts along the constraints count, as for the error. Near singular positions, J is very
     stiff across the constraints, and does not describe the forces behind such a position. The projection corrects this

@@ -1,4 +1,4 @@
-"""The methods of integration with their tolerances, as the compiled drivers take them."""
+"""Integration methods with their tolerances, as arguments of the compiled drivers."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Methods of integration as tableaus: the coefficients with which a step combines its stages."""
+"""Integration methods as tableaus: the coefficients of the stages in a step."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ class Tableau(NamedTuple):
     """A Runge-Kutta method: stage s is at time t + c[s] h and state y + h sum over j of A[s, j] rate_j.
 
     The last stage is the end of the step and the first stage of the next step. `error` has the weights of the rates in
-    the difference from the embedded method. `dense` has those in the fourth-order term of the continuous extension,
-    whose other terms are a cubic. Both are empty for methods without them. `order` is the order of the result; the
-    order of the error estimate is one lower.
+    the difference from the embedded method. `dense` has their weights in the fourth-order term of the continuous
+    extension, whose other terms are a cubic. Both are empty for methods without them. `order` is the order of the
+    result; the order of the error estimate is one lower.
     """
 
     A: np.ndarray

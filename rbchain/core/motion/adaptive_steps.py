@@ -155,7 +155,7 @@ def end_lane(block, stepper, tableau, batch, lane):
 
 @kernel
 def park_lane(block, stepper, lane):
-    """Park an idle lane at the zero configuration, so that it does not slow down the other lanes."""
+    """Deactivate an idle lane: set it to the zero configuration, so that it does not slow down the other lanes."""
     allow_calls(block, False, lane)
     stepper.control[CONTROL_H, lane] = constant_like(stepper.y, 0.0)
     for j in range(stepper.y.shape[0]):

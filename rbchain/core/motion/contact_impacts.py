@@ -87,7 +87,7 @@ def restitution_of(e, block, lane):
 
 @routine
 def strike(block, stepper, batch, y, tolerances, lane):
-    """Change the velocities in the state y of a lane by the impacts of closed gaps, if there are any, and record them.
+    """Apply and record the impacts of closed gaps, if there are any: change the velocities in the state y of a lane.
 
     Reads the rows, their responses and their accelerations in this state.
     """
@@ -110,10 +110,11 @@ def strike(block, stepper, batch, y, tolerances, lane):
 
 @routine
 def strike_without_collision(block, stepper, batch, y, tolerances, lane):
-    """Change the velocities of a lane in which no modes fit the forces, by impulses of its closed contacts.
+    """Change the velocities of a lane by impulses of its closed contacts, if no modes fit the forces.
 
-    The paradox of Painleve: the friction of a contact that slides presses it into its plane, and no finite force stops
-    it. The impulses are those of a step of time stepping whose length goes to zero (Moreau 1988), which always exist.
+    This is the paradox of Painleve: the friction of a contact that slides presses it into its plane, and no finite
+    force stops it. The impulses are the limit of the impulses of a step of time stepping whose length goes to zero
+    (Moreau 1988). This limit always exists.
     """
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     table, rows, rest, largest = contacts.table, contacts.rows, speed_at_rest(tolerances), 0.0
@@ -253,9 +254,9 @@ def record_sticking(block, batch, sample, t, lane):
 
 @kernel
 def is_at_rest(row, contacts, modes, lane):
-    """Whether friction sticks: its row is held, or its force is at the limit and the other held rows hold it at rest.
+    """Whether friction sticks: it is an active constraint, or its force is at the limit and others keep it at rest.
 
-    The modes and factors must be those of the last evaluation.
+    The modes and factors must come from the last evaluation.
     """
     mode = modes.rows[row, MODE, lane]
     may_stick = mode == SLIDING and modes.rows[row, MODE_CAN_CHANGE, lane] > 0.0

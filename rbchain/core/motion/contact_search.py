@@ -7,8 +7,8 @@ of the step from a to b, of length s, is free if one of three lower bounds of g 
     tangents   g_a + g_a' x - A x^2 / 2, and the same from the other end
     cubic      the cubic polynomial with g and g' of both ends of each half, minus its error
 
-The error of the cubic is estimated from the middle of the interval, as 16 times the error that it has in the halves.
-The estimate is used only in intervals in which g has no extremes that the three points do not show. There, bodies turn
+The error of the cubic polynomial of the whole interval in the middle is 16 times the error of the cubics of the halves.
+This estimate is used only in intervals in which g has no extremes that the three points do not show. There, bodies turn
 by less than RESOLVED rad, and the centres of two spheres move less than a part of their distance. Intervals that are
 not free are halved, from the start of the step to its end, until all are free or a gap is found to be closed.
 """
@@ -227,10 +227,10 @@ def is_half_free(row, first, width, is_smooth, lowest, modes, lane):
 
 @kernel
 def error_of_cubic(row, width, modes, lane):
-    """Estimate the error of the cubic polynomials in both halves of an interval, from that of the cubic of the whole.
+    """Estimate the error of the cubic polynomials in both halves of an interval from the cubic of the whole interval.
 
-    The fourth derivative makes the error of the cubic of the whole in the middle 16 times larger, and the fifth one
-    that of its rate.
+    In the middle, the fourth derivative makes the error of the whole cubic 16 times larger than the errors in the
+    halves, and the fifth derivative makes the error of its rate 16 times larger.
     """
     rows = modes.rows
     g, end = float(rows[row, MODE_GAP_START, lane]), float(rows[row, MODE_GAP_END, lane])

@@ -19,14 +19,15 @@ EVENT_DIRECTION = 4  # 1: rising values only, -1: falling values only, 0: both
 EVENT_TERMINAL = 5  # 1 if it ends the motion
 EVENT_ROWS = 6
 
-# Rows of `BlockActions.event_values` (rows, lanes), for m events. First come the values at the start of a step (m), the
-# numbers of occurrences in it (m), and the values at its end (m). The next rows are the largest numbers so far whose
-# difference is the value of the event (m). Then follow the fractions of the step at which events
+# Rows of `BlockActions.event_values` (rows, lanes), for m events: the values at the start of a step (m), the numbers of
+# occurrences in it (m), and the values at its end (m). The value of an event is the difference of two numbers, and the
+# next rows are the largest of these numbers so far (m). The last rows are the fractions of the step at which events
 # occur (MAX_OCCURRENCES each), and the places of one event (fraction and value, MAX_PLACES).
 MAX_PLACES = 12
 MAX_OCCURRENCES = MAX_PLACES - 1
-# Round-off in units of the precision of the largest number: that of a row of the state after some steps, and that in a
-# step of a Rosenbrock method. There, the stages are much larger than the change in the step (largest found: 105).
+# Round-off in units of the precision of the largest number. ROUND_OFF applies to a row of the state after some steps,
+# ROUND_OFF_OF_STAGES in a step of a Rosenbrock method. There, the stages are much larger than the change in the step
+# (largest found: 105).
 ROUND_OFF, ROUND_OFF_OF_STAGES = 8.0, 128.0
 
 

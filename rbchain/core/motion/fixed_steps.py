@@ -126,10 +126,11 @@ def integrate_to_stop(block, stepper, tableau, batch, step, place, start, runnin
 
 @kernel
 def choose_omission(block, tableau, batch, is_last):
-    """Set FLAG_OMITS_END: whether nothing uses the evaluation at the end of the next step, the last one before a stop.
+    """Set FLAG_OMITS_END: whether the evaluation at the end of the next step can be skipped.
 
-    The rates of implicit steps are computed again there. But events and records of steps interpolate the step with the
-    rate at its end, user functions may fail there, and prescribed motions set the state there.
+    It can if the step is the last one before a stop, where the motion restarts and the rates of implicit steps are
+    computed again. But events and records of steps interpolate the step with the rate at its end, user functions may
+    fail there, and prescribed motions set the state there.
     """
     actions, flags = block.loads.actions, block.loads.actions.sampled.flags
     is_free = actions.settings[SETTING_FUNCTION] == 0 and actions.shared.events.shape[1] == 0

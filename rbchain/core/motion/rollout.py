@@ -1,6 +1,6 @@
 """The common parts of fixed and adaptive steps: copy a sample to a lane, compute the stages of a step, save states.
 
-`fixed_steps` and `adaptive_steps` combine these kernels with those of `runge_kutta`.
+`fixed_steps` and `adaptive_steps` combine these kernels with the kernels of `runge_kutta`.
 """
 
 import numpy as np
@@ -58,8 +58,8 @@ def close_loops(block, stepper, tableau, k):
     Reads CONTROL_ERROR: only steps whose error is accepted are projected. If the projection fails, the error is
     infinite. If the end is close to a singular position, the error is a number that shortens the step.
 
-    Which rows are independent is decided only in lanes that are closed: those with a rejected step keep the decision
-    for its start.
+    The independent rows are chosen again only in lanes that are closed. Lanes with a rejected step keep the choice for
+    its start.
     """
     control, y_new, final = stepper.control, stepper.y_new, tableau.c.shape[0] - 1
     one, zero = constant_like(y_new, 1.0), constant_like(y_new, 0.0)

@@ -179,7 +179,7 @@ set_outputs = choose(has_batch_calls, set_outputs_of_batch, compute_outputs)
 
 @kernel
 def measure_lanes(block, stepper, g, k):
-    """Measure the state in the lanes with FLAG_IS_DUE, and set the time of their signals to that of their instants."""
+    """Measure the state in the lanes with FLAG_IS_DUE, and set the time of their signals to their instants."""
     actions, sampled = block.loads.actions, block.loads.actions.sampled
     y = sampled.measured
     for j in range(y.shape[0]):
@@ -394,9 +394,9 @@ def save_outputs(block, stepper, batch, slot, lane):
 
 @kernel
 def save_outputs_at_stop(block, stepper, batch, lane):
-    """Save the outputs again if the last saved time is that of the stop, because the outputs act from it on.
+    """Save the outputs again if the last saved time is at the stop, because the new outputs act from the stop on.
 
-    In a lane whose sample has ended, or that has a copy of the sample before it, user functions are not called.
+    User functions are not called in a lane whose sample has ended, or that has a copy of the sample before it.
     """
     slot, samples = stepper.tally[TALLY_SAVED, lane] - 1, stepper.tally[TALLY_SAMPLE]
     is_copy, has_ended = lane > 0 and samples[lane] == samples[lane - 1], stepper.tally[TALLY_STATUS, lane] > DONE

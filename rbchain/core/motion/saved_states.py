@@ -3,8 +3,8 @@
 Most methods interpolate these states when a step is accepted (`rollout.save_passed_times`). Two cases need evaluations,
 which all lanes with saved times in their last step compute together:
 
-* With dry friction, stops or contacts, the interpolated state is projected onto the held rows, and the forces follow
-  from the modes of the step.
+* With dry friction, stops or contacts, the interpolated state is projected onto the active constraints, and the forces
+  follow from the modes of the step.
 * The polynomial of a Radau method has a lower order than its step. The state at a saved time is therefore the end of
   a shorter step from the same start, whose stages the polynomial predicts. If they do not converge, the shorter step is
   divided.
@@ -44,7 +44,7 @@ from .contact_impacts import store_forces_of_modes
 from .rollout import save_lane, save_passed_times
 from .sampled_controllers import save_held_outputs
 
-SHORTEST_PART = 1e-6  # of a step of a Radau method, below which the stages of a shorter step must converge
+SHORTEST_PART = 1e-6  # of a step of a Radau method: the stages of a step that is even shorter must converge
 
 
 @kernel

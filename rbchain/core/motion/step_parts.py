@@ -3,9 +3,9 @@
 The velocities of time stepping are linear in each part of a step from (q, v) to (q', v') of length h:
 
 * In a step with an impact, the parts meet at the time c h of the impact. If nothing else touches, the velocities change
-  by c d before and by (1 - c) d after the impact, with the change d without impulses. Else they are constant.
-* In another step whose positions move with s v + (1 - s) v', s < 1/2, the velocities change from v to v' in the first
-  part, until 2 s h.
+  by c d before and by (1 - c) d after the impact, where d is the change without impulses. Else they are constant.
+* In another step, the positions move with s v + (1 - s) v'. If s < 1/2, the velocities change from v to v' in the first
+  part, which ends at 2 s h.
 * All other steps have one part.
 
 So positions are the integrals of velocities, apart from corrections of positions. The positions of a part are a cubic
@@ -29,7 +29,7 @@ from ..tree.kinematics import normalize_positions, position_rates
 
 
 def has_parts(block, *_):
-    """Whether steps may have two parts: those of time stepping with dry friction, stops or contacts."""
+    """Whether steps may have two parts: time stepping with dry friction, stops or contacts."""
     has_contacts = is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "contacts")
     return has_contacts and not has_contact_modes(block)
 

@@ -4,15 +4,16 @@ The mechanical energy E is the sum of the kinetic energy, the potential of gravi
 the power P of all other forces: drives, passive damping and friction, wrenches, dampers, water, contacts, constraints.
 In a state with the accelerations qdd of the dynamics, it is
 
-    P = qd . (M qdd + h) + dU/dt,
+    P = qd . (H qdd + h) + dU/dt,
 
-where h has the bias forces and gravity, and U is the elastic energy. So every force counts that the dynamics contain.
+where H is the mass matrix, h has the bias forces and gravity, and U is the elastic energy. P therefore contains the
+power of every force in the dynamics.
 The work of a step is the quadrature of P along the dense output of the method, by Gauss' formula with 5 nodes. Its
 nodes are the stages for a Radau method.
 
 * The state is linear in a step of Euler's method, and of time stepping without contacts. With contacts, it follows
   `step_parts`, and the step is divided where velocities may jump. In a closed chain, it is projected at each node.
-* In implicit steps, the powers are those of the actual forces, not of the linearised ones.
+* In implicit steps, the powers are computed from the actual forces, not from the linearised forces.
 * A step is divided into parts until the polynomial through the powers resolves them. Steps of prescribed motions may be
   long, because they have no error. The integral of the polynomial is the work at the saved times in the step.
 
@@ -37,7 +38,7 @@ from .step_parts import has_parts, meeting_of_parts, state_within_step
 
 
 def _tables(nodes):
-    """Return the numbers with which the polynomial through the powers at `nodes` on [0, 1] is integrated and judged.
+    """Return the coefficients to integrate and judge the polynomial through the powers at `nodes` on [0, 1].
 
     The integral from 0 to x is the sum over i and p of powers[i] integrals[p][i] x^(p + 1). The last Legendre
     coefficient is the sum of last[i] powers[i].
@@ -202,9 +203,9 @@ def end_work_of_step(block, stepper, batch, lane):
 
 @routine
 def integrate_work_of_step(block, stepper, tableau, batch, k):
-    """Integrate the work of the steps that have been accepted, and save it at the times in them.
+    """Integrate the work of the accepted steps, and save it at the saved times in them.
 
-    The last evaluation is that of the ends of the steps again.
+    Finally evaluates the ends of the steps again.
     """
     work, t, h = stepper.work, stepper.control[CONTROL_TIME, k], stepper.work.step[0, k]
     if not any_lane(work.length[0, k] > h - h):
@@ -230,7 +231,7 @@ def integrate_work_of_step(block, stepper, tableau, batch, k):
             allow_calls(block, True, lane)
 
 
-# Integrate the work of the steps that have been accepted, and save it at the times in them.
+# Integrate the work of the accepted steps, and save it at the saved times in them.
 integrate_work = choose(
     lambda block, stepper, *_: has_work(stepper),
     integrate_work_of_step,
@@ -250,7 +251,7 @@ def keep_accepted_step(block, stepper, slot, lane):
     work.length[0, lane] = constant_like(work.length, meeting if meeting > 0.0 else 1.0)
 
 
-# Keep the time and the length of the accepted step of a lane, whose work is integrated afterwards.
+# Store the time and the length of the accepted step of a lane. Its work is integrated afterwards.
 keep_step_for_work = choose(
     lambda block, stepper, *_: has_work(stepper), keep_accepted_step, lambda block, stepper, slot, lane: None
 )

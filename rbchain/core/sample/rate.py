@@ -68,9 +68,9 @@ evaluate = choose(_has_actions, rate_under_actions, rate_under_constant_forces)
 
 @kernel
 def has_no_times(block):
-    """Whether there are no signals, user functions and sampled controllers, whose outputs may pass a lag.
+    """Whether there are no signals, user functions and sampled controllers.
 
-    All other actions depend on the state only.
+    All other actions depend on the state only. The outputs of sampled controllers may pass a lag.
     """
     actions = block.loads.actions
     has_functions = actions.settings[SETTING_FUNCTION] != 0 or actions.shared.samplers is not None
@@ -88,7 +88,7 @@ def has_free_velocity(block, i):
     return kind not in (KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY)
 
 
-# Whether the velocity of dof i follows from the state. Else the evaluation replaces it by that of a signal.
+# Whether the velocity of dof i follows from the state. Else the evaluation replaces it by the velocity of a signal.
 moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
 
 
@@ -110,7 +110,7 @@ has_exact_derivatives = choose(
 def hold_dofs_with_drives(block, linear, k):
     """Change K, D, C and M so that prescribed accelerations are constant, and no force depends on prescribed states.
 
-    The row of M of a prescribed dof becomes that of the unit matrix. The matrices of a closed chain must be projected
+    The row of M of a prescribed dof becomes a row of the unit matrix. The matrices of a closed chain must be projected
     before, because the changes of the constraints by a prescribed state do not act either.
     """
     K, D, M, C = linear.derivatives[BY_Q], linear.derivatives[BY_QD], linear.derivatives[BY_INPUT], linear.by_integral

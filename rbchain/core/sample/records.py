@@ -92,8 +92,8 @@ class Start(NamedTuple):
 class Saved(NamedTuple):
     """States at the saved times, as flat arrays of (samples, times, nq), (..., nv) and (..., all other rows).
 
-    `forces` (samples, times, forces, 3) are those of dry friction, stops and contacts, or None without them. `outputs`
-    are the outputs of sampled controllers that act, a flat array of (samples, times, channels), or None without them.
+    `forces` (samples, times, forces, 3) are the forces of dry friction, stops and contacts, or None without them.
+    `outputs` are the active outputs of sampled controllers, a flat array of (samples, times, channels), or None.
     `work` (samples, times) is the work since the start (`work`), J, or None if it is not computed.
     """
 
@@ -109,9 +109,9 @@ class StepRecord(NamedTuple):
     """The continuous extensions of the first accepted steps of each sample, as states at the `nodes` of each step.
 
     `nodes` (nodes,) are fractions of a step, from 0 to 1. `times` (samples, steps, 2) are the start and the end of each
-    step, s. `states` (samples, steps, nodes, rows of the state) and the outputs of sampled controllers, `outputs`
-    (samples, steps, nodes, channels), are those at the nodes. All are empty if no steps are recorded. The number of a
-    step is its count, so that the first one has the number 1. A step with two parts (`step_parts`) counts as two.
+    step, s. `states` (samples, steps, nodes, rows of the state) are the states at the nodes, and `outputs` (samples,
+    steps, nodes, channels) are the outputs of sampled controllers there. All are empty if no steps are recorded. Steps
+    are counted from 1. A step with two parts (`step_parts`) counts as two.
     """
 
     nodes: np.ndarray

@@ -31,7 +31,7 @@ class WorkMemory(NamedTuple):
     * `step` (1, lanes) is the length of the accepted step, s. `start` and `length` (1, lanes) are the start and the
       length of the current part, as fractions of the step; the length is zero without one.
     * `needed` (1, lanes) is the resolution that the part needs, `scale` (1, lanes) the scale of the energy, J.
-    * `role` (1, lanes) tells lanes with a step from those whose calls of user functions wait for them.
+    * `role` (1, lanes) tells lanes with a step from lanes whose calls of user functions wait for them.
     * `energies` (2, lanes) are the kinetic and the potential energy at a node, J.
     * `state` and `rate` (rows, lanes) are the state at a node and its rate.
     * `torques` (n, lanes) are the joint forces at a node.
@@ -122,7 +122,7 @@ _without_added_inertias = choose(has_constraints, subtract_added_inertias, lambd
 
 @kernel
 def inverse_dynamics_of_mechanism(block, q, qd, qdd, torques, k):
-    """Compute the joint forces M qdd + h without external forces; h has the bias forces and gravity."""
+    """Compute the joint forces H qdd + h without external forces; h has the bias forces and gravity."""
     loads = Loads(torques, block.loads.wrenches, None)
     inverse_dynamics(block.model, q, qd, qdd, loads, block.work, k)
     _without_added_inertias(block, qdd, torques, k)
@@ -130,10 +130,10 @@ def inverse_dynamics_of_mechanism(block, q, qd, qdd, torques, k):
 
 @kernel
 def compute_joint_impulses(block, work, q, k):
-    """Compute the changes of the velocities by the impulses of all rows, `rate`, and the joint impulses M times these.
+    """Compute the changes of the velocities by the impulses of all rows, `rate`, and the joint impulses H `rate`.
 
-    The joint impulses, `torques`, contain those of contacts, drives of prescribed motions and constraints. M is the
-    mass matrix at the positions q.
+    The joint impulses, `torques`, contain the impulses of contacts, drives of prescribed motions and constraints. H is
+    the mass matrix at the positions q.
     """
     contacts, n = block.loads.actions.contacts, work.torques.shape[0]
     for i in range(n):
@@ -148,7 +148,7 @@ def compute_joint_impulses(block, work, q, k):
 
 @routine
 def add_work_of_collision(block, stepper, y, lane):
-    """Add the work of the impulses of an impact in the state y before it: v' M dv with the mean velocity v + dv / 2.
+    """Add the work of the impulses of an impact in the state y before it: v' H dv with the mean velocity v + dv / 2.
 
     This is the change of the kinetic energy by the change dv of the velocities.
     """
@@ -170,9 +170,9 @@ add_work_of_impact = choose(
 def compute_work_of_impulses(block, stepper, acts, lag, k):
     """Compute the work of all impulses of a step of time stepping before they change the velocities in y_new.
 
-    The velocities change from v to v', of which the impulses contribute dv and other forces d:
+    The velocities change from v to v'. The impulses contribute dv to this change, and other forces contribute d:
 
-        (M + implicit terms) dv . ((v + v') / 2 + (c - 1/2) d)
+        (H + implicit terms) dv . ((v + v') / 2 + (c - 1/2) d)
 
     The second factor is the mean of the velocities before and after the impulses, which act at the time c h of an
     impact. `lag` is c - 1/2, or zero without an impact. `acts` says whether there may be impulses.

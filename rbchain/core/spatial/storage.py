@@ -1,4 +1,4 @@
-"""Loads and stores of vectors and inertias, through which kernels pass them on in the working memory.
+"""Loads and stores of vectors and inertias in the working memory, which passes them from kernel to kernel.
 
 The numbers are in a[i, row, k], a[i, row + 1, k], ...; in most arrays, i is a degree of freedom.
 """

@@ -1,4 +1,4 @@
-"""Spatial vectors, in which kernels hold velocities, accelerations and forces (Featherstone 2008, chapter 2).
+"""Spatial vectors: velocities, accelerations and forces of bodies in kernels (Featherstone 2008, chapter 2).
 
 All spatial vectors are in world axes and refer to a point, by default a joint origin. A translation by a lever r refers
 them to another point; r is the vector from its root to its tip. All are tuples, so that the compiler keeps them in

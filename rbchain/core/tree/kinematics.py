@@ -1,4 +1,4 @@
-"""Forward kinematics: the outward sweep that computes poses and velocities, with which every algorithm starts."""
+"""Forward kinematics: the outward sweep for poses and velocities at the start of every algorithm."""
 
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like, select
@@ -53,8 +53,8 @@ from .layout import (
 def rotate_dof(i, model, q, work, k):
     """Compute the pose of frame i relative to its parent: R_i = R_parent placement rot(z, q), and the lever.
 
-    The lever is the vector from the parent's joint origin to that of dof i, in world axes, m. Reads R of the parent;
-    writes R and LEVER.
+    The lever is the vector from the parent's joint origin to the joint origin of dof i, in world axes, m. Reads R of
+    the parent; writes R and LEVER.
     """
     p, posing, parameters, dof = model.parent[i], model.posing[i], model.parameters, work.dof
     R_parent = load9(dof, p, ROW_R, k)

@@ -9,8 +9,8 @@ terms:
 * The parent of dof i is the previous dof of the same joint or, for the first dof of a joint, the last dof of the parent
   link's joint. Row n is the base: the parent of all roots.
 * The subtree of dof i is dof i with all its descendants. Its ancestors are on the path from its parent to the base.
-* Body axes are those of the interface. They differ from the axes of frame i by a constant rotation, which turns the
-  axis of dof i to z (`model.joint.axes_along`).
+* Body axes are the axes of the body's frame in `Model`. They differ from the axes of frame i by a constant rotation,
+  which turns the axis of dof i to z (`model.joint.axes_along`).
 
 Parameters are an array `(n + 1, PARAM_COLUMNS)` that all samples share, or `(n + 1, PARAM_COLUMNS, lanes)` if samples
 differ; row n holds gravity. The working memory is an array `(n + 1, DOF_ROWS, lanes)`.
@@ -42,7 +42,7 @@ PARAM_CUBIC_STIFFNESS = 29  # N m/rad^3 or N/m^3
 PARAM_DAMPING = 30  # N m s/rad or N s/m
 PARAM_FRICTION = 31  # sliding friction, N m or N
 PARAM_BREAKAWAY = 32  # static friction minus sliding friction, N m or N
-PARAM_STRIBECK_RATE = 33  # 1 / velocity at which half of PARAM_BREAKAWAY remains, s/rad or s/m
+PARAM_STRIBECK_RATE = 33  # reciprocal of the velocity at which half of PARAM_BREAKAWAY remains, s/rad or s/m
 PARAM_FRICTION_VELOCITY = 34  # width of the regularised sign function, rad/s or m/s
 PARAM_LOWER, PARAM_UPPER = 35, 36  # positions of the stops, rad or m
 PARAM_LIMIT_STIFFNESS = 37  # of the stops, N m/rad or N/m
@@ -61,7 +61,7 @@ PARAM_STRIP_FACTOR = 149  # drag per squared cross-flow velocity and length of t
 PARAM_STRIP_LENGTH = 150  # length of the cylinder along z of the drag frame, m
 PARAM_TOTAL_INERTIA = 151  # 21: added mass and inertia of the rigid body, as PARAM_ADDED_MASS
 PARAM_NET_MASS = 172  # mass minus displaced mass, kg
-PARAM_NET_MOMENT = 173  # 3: first moment of the mass minus that of the displaced mass, in frame i, kg m
+PARAM_NET_MOMENT = 173  # 3: first moment of the mass minus first moment of the displaced mass, in frame i, kg m
 PARAM_COLUMNS_IN_WATER = 176
 PARAM_GRAVITY = 0  # 3: in row n, world axes, m/s^2
 
@@ -73,7 +73,7 @@ TOPOLOGY_JOINT = 1  # REVOLUTE, PRISMATIC or SCREW
 # child immediately before dof i, and passes its contribution in registers.
 TOPOLOGY_CONTRIBUTION_ROW = 2
 IN_REGISTERS = -1
-TOPOLOGY_ACCUMULATES = 3  # 1 if the inward sweep adds the contribution to that of a sibling that it visited before
+TOPOLOGY_ACCUMULATES = 3  # 1 if the inward sweep adds the contribution to the contribution of an earlier sibling
 TOPOLOGY_POSING = 4  # one of POSING_OWN, ...: the coordinates that determine the pose of frame i
 TOPOLOGY_COORDINATE = 5  # the first of these entries of q
 TOPOLOGY_FIRST = 6  # first dof of the joint for the dofs of a free or spherical joint; else the dof itself
@@ -95,7 +95,7 @@ DIAGONAL_DRAG, FULL_DRAG, STRIP_DRAG = 1, 2, 4
 
 # --- working memory of a dof: first row of each ---
 ROW_R = 0  # 9: rotation from frame i to world axes
-ROW_LEVER = 9  # 3: from the parent's joint origin to that of dof i, world axes, m
+ROW_LEVER = 9  # 3: from the parent's joint origin to the joint origin of dof i, world axes, m
 ROW_V = 12  # 6: velocity of frame i (angular, linear at the joint origin), world axes
 ROW_U = 18  # 6: U = IA S
 ROW_DINV = 24  # 1 / D, D = S^T IA S + armature
@@ -302,7 +302,7 @@ class Variation(NamedTuple):
 def replace_parameters(parameters, variation, sample, source, k):
     """Copy the parameters of a sample to lane k of `parameters` (n + 1, PARAM_COLUMNS, lanes), if samples differ.
 
-    `source` is the lane of `variation.values` to copy from: that of `sample`, or all lanes of its block.
+    `source` is the lane of `variation.values` to copy from: the lane of `sample`, or all lanes of its block.
     """
     if parameters.ndim == 2:
         return
@@ -350,7 +350,7 @@ def sample_entry(samples, sample, j):
 
 @kernel
 def parameter(parameters, i, column, k):
-    """Return one parameter of dof i: a number that all samples share, or that of the sample in lane k."""
+    """Return one parameter of dof i: a number that all samples share, or the number of the sample in lane k."""
     if parameters.ndim == 2:
         return parameters[i, column]
     return parameters[i, column, k]

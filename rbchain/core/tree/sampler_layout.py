@@ -95,12 +95,14 @@ class SamplerMemory(NamedTuple):
     """The state of the sampled controllers of the samples in one block.
 
     * `stops` (groups, lanes) are the times at which a group measures, or an output begins to act, s.
-    * `noise` (sensors, lanes) is the noise of the last measurements, and `deviations` (sensors, lanes) its standard
+    * `noise` (sensors, lanes) is the noise of the last measurements, and `deviations` (sensors, lanes) is its standard
       deviation. `sample_numbers` (sensors, lanes) are the numbers of the samples in the generator.
     * `counts` (COUNT_ROWS, groups, lanes) are indices of instants.
     * `flags` (SAMPLER_FLAG_ROWS, lanes) are described above.
-    * `held` (channels, lanes) are the outputs that act, `computed` (channels, lanes) those that were computed last.
-    * `queue` (SIZE_QUEUE, channels, lanes) are computed outputs; that of instant i has the index i modulo SIZE_QUEUE.
+    * `held` (channels, lanes) are the latched outputs, which act now. `computed` (channels, lanes) are the outputs that
+      were computed last.
+    * `queue` (SIZE_QUEUE, channels, lanes) are computed outputs. The output of instant i has the index
+      i modulo SIZE_QUEUE.
     * `integrals` (n, lanes) are the sums of control errors times the period.
     * `states` (SIZE_STATES, lanes) are the discrete states of user functions.
     * `positions` (sensors, lanes) are the previous measurements of the sensors; NaN before the first one.
