@@ -10,11 +10,12 @@ With the responses Y = J H^-1 and the reactions X = (J H^-1 J^T)^-1 J,
 
     H dqdd = - (K - X^T (Y K - dc/dq)) dq - (D - X^T (Y D - dc/dqd)) dqd + (1 - X^T Y) dtau.
 
-If the accelerations of some dofs are prescribed, only the other dofs f respond to forces (hybrid dynamics). Their rows
-of these equations hold with Y_f = J_f H_ff^-1, Y = 0 for the prescribed dofs, and X = (J_f H_ff^-1 J_f^T)^-1 J.
+If the accelerations of some dofs are prescribed, only the other dofs f respond to forces (hybrid dynamics). The rows
+of dofs f in these equations hold with Y_f = J_f H_ff^-1, Y = 0 for the prescribed dofs, and
+X = (J_f H_ff^-1 J_f^T)^-1 J.
 
-`project_derivatives` replaces K and D by these brackets. The derivatives hold for all changes dq and dqd, also those
-that violate the constraints. The rows that count as dependent in the state remain so: their multipliers are zero.
+`project_derivatives` replaces K and D by these brackets. The derivatives hold for all changes dq and dqd, also for
+changes that violate the constraints. Rows that count as dependent in the state remain so: their multipliers are zero.
 
 Sources: Carpentier and Mansard (2018), "Analytical derivatives of rigid body dynamics algorithms"; Carpentier,
 Budhiraja and Mansard (2021), "Proximal and sparse resolution of constrained dynamic equations"; Featherstone (2008),
@@ -47,7 +48,7 @@ def constrained_forward_dynamics_derivatives(
 ):
     """Compute d qdd / dq, d qdd / dqd and d qdd / dtau of a closed chain, as derivatives (3, n, n, lanes). Writes qdd.
 
-    Scratch memory: that of `derivatives.forward_dynamics_derivatives`, and `parts`, a ConstraintDerivatives.
+    Scratch memory: as in `derivatives.forward_dynamics_derivatives`, and `parts`, a ConstraintDerivatives. SI units.
     """
     for by in range(2):
         for i in range(qdd.shape[0]):
@@ -89,7 +90,7 @@ def store_reactions(model, constraints, q, parts, work, k):
 
 @kernel
 def store_responses(model, constraints, Y, work, k):
-    """Store Y = J H^-1: row r holds the accelerations under a unit multiplier of row r, without other forces."""
+    """Store Y = J H^-1 (m, n, lanes): row r holds the accelerations due to a unit multiplier of row r alone."""
     tables, sums = constraints.tables, constraints.joint_sums
     table = tables.table
     for c in range(table.shape[1]):
@@ -142,9 +143,9 @@ def project_force(constraints, parts, f, k):
 
 @kernel
 def project_change(constraints, parts, u, w, is_closed, work, k):
-    """Move a change u of the positions and w of the velocities (n, lanes) to the nearest ones that keep loops closed.
+    """Move a change (u, w) of positions and velocities (n, lanes) to the nearest change that keeps loops closed.
 
-    In the metric of inertia, as `constrained_dynamics.project_state` does for states, and to first order:
+    To first order, and in the metric of inertia, as `constrained_dynamics.project_state` does for states:
 
         u - Y^T X u,   w - Y^T (X w + (J H^-1 J^T)^-1 d(J qd)/dq u).
 
@@ -173,7 +174,7 @@ def product_of_row(matrix, row, x, k):
 
 @kernel
 def subtract_accelerations(Y, rows, x, is_closed, k):
-    """Subtract Y^T MULTIPLIER from x (n, lanes) in the lanes that are closed."""
+    """Subtract Y^T MULTIPLIER from x (n, lanes) in the lanes in which `is_closed` is true."""
     for i in range(x.shape[0]):
         total = x[i, k]
         for row in range(rows.shape[0]):

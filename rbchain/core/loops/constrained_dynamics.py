@@ -52,7 +52,10 @@ POINTS, DIRECTIONS, COUPLERS = 0, 1, 2
 
 @routine
 def constrained_forward_dynamics(model, constraints, q, qd, loads, qdd, work, k):
-    """Compute qdd (n, lanes) and the multipliers, as `aba.forward_dynamics` does without constraints."""
+    """Compute qdd (n, lanes) and the multipliers, as `aba.forward_dynamics` does without constraints.
+
+    Stores the multipliers in MULTIPLIER, N or N m.
+    """
     forward_dynamics(model, q, qd, loads, qdd, work, k)
     update_rows(model, constraints, q, qd, work, k)
     add_constraint_forces(model, constraints, qdd, work, k)
@@ -62,7 +65,10 @@ def constrained_forward_dynamics(model, constraints, q, qd, loads, qdd, work, k)
 
 @routine
 def constrained_hybrid_dynamics(model, constraints, q, qd, loads, qdd, prescribed, work, k):
-    """Compute qdd, tau and the multipliers, as `hybrid.hybrid_dynamics` does without constraints."""
+    """Compute qdd, tau and the multipliers, as `hybrid.hybrid_dynamics` does without constraints.
+
+    Stores the multipliers in MULTIPLIER, N or N m.
+    """
     hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k)
     update_rows(model, constraints, q, qd, work, k)
     add_constraint_forces(model, constraints, qdd, work, k)
@@ -86,9 +92,9 @@ def add_constraint_forces(model, constraints, qdd, work, k):
 
 @routine
 def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
-    """Move the state (q, qd) to the nearest one that satisfies the constraints, in the metric of inertia.
+    """Move the state (q, qd) to the nearest state that satisfies the constraints, in the metric of inertia.
 
-    Newton's method with the factors of the last dynamics, which belong to a state near by:
+    Uses Newton's method with the factors of the last dynamics, which belong to a nearby state:
 
         delta q = - H^-1 J^T (J H^-1 J^T)^-1 phi,  delta qd = - H^-1 J^T (J H^-1 J^T)^-1 J qd
 
@@ -101,7 +107,7 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
     zero, one = constant_like(q, 0.0), constant_like(q, 1.0)
     nothing = zero * active
     is_active = active > zero
-    # near singular positions, a residual changes the state by its quotient with this number
+    # near singular positions, the error of the state is the residual divided by FLAG_CONDITION
     goal = constant_like(q, ROUND_OFF * epsilon(q)) * flags[FLAG_CONDITION, k]
     is_moving, before, earlier = is_active, constant_like(q, np.inf) + nothing, constant_like(q, np.inf) + nothing
     farthest, condition = nothing, flags[FLAG_CONDITION, k]
@@ -109,8 +115,8 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
         move_and_update_rows(model, constraints, q, qd, work, k)
         error = largest_error(constraints, moves_velocities, constant_like(q, epsilon(q)), k)
         flags[FLAG_ERROR, k] = select(is_moving, error, flags[FLAG_ERROR, k])
-        # Two iterations that do not halve the error have reached round-off. One may not halve it, because the change of
-        # the positions also changes the rates.
+        # If two iterations together do not halve the error, it is round-off. A single iteration may fail to halve it,
+        # because the change of the positions also changes the rates.
         is_moving = is_moving & (error > goal) & (error + error < earlier)
         earlier, before = before, error
         if not any_lane(is_moving):
@@ -132,7 +138,7 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
 
 @routine
 def compute_correction(model, constraints, column, work, k):
-    """Compute the `changes` that remove the residuals or the rates, in `column` of the rows; writes A."""
+    """Compute `changes` (n, lanes) that remove the residuals or the rates in `column` of the rows. Writes A."""
     rows = constraints.rows
     for row in range(rows.shape[0]):
         rows[row, CON_TARGET, k] = -rows[row, column, k]
@@ -144,8 +150,8 @@ def compute_correction(model, constraints, column, work, k):
 def remove_normal_part(model, constraints, q, change_q, change_qd, work, k):
     """Remove the part of a change of the state that the projection corrects: e - H^-1 J^T (J H^-1 J^T)^-1 J e.
 
-    `change_q` (nq, lanes) and `change_qd` (n, lanes) are changes of a state near that of the last dynamics. Reads the
-    forces of the rows; writes A.
+    `change_q` (nq, lanes) and `change_qd` (n, lanes) are changes of a state close to the state of the last dynamics.
+    Reads the forces of the rows; writes A.
     """
     n, changes, moves = change_qd.shape[0], constraints.changes, constraints.moves
     tangents_of_rates(model, q, change_q, moves, k)
@@ -169,7 +175,7 @@ def remove_normal_part(model, constraints, q, change_q, change_qd, work, k):
 
 @kernel
 def carry_change(i, model, changes, work, k):
-    """Compute the motion of frame i that changes of the positions cause, as A (reads R, LEVER and A of the parent)."""
+    """Compute the motion of frame i due to changes (n, lanes) of positions, as A. Reads R, LEVER and the parent's A."""
     dof = work.dof
     axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
     a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
@@ -178,7 +184,7 @@ def carry_change(i, model, changes, work, k):
 
 @kernel
 def store_targets_of_changes(constraints, work, k):
-    """Compute the TARGET - J e of all rows, for the changes e whose motions are in A."""
+    """Set TARGET of all rows to - J e, for the changes e whose motions are in A."""
     table, rows = constraints.tables.table, constraints.rows
     for c in range(table.shape[1]):
         for row in range(table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]):
@@ -189,9 +195,9 @@ def store_targets_of_changes(constraints, work, k):
 def largest_error(constraints, includes_rates, smallest, k):
     """Return the largest residual or rate relative to the scale of its round-off; NaN if one is not finite.
 
-    A dependent row has the round-off of the rows that imply it. Its scale is the largest one among all points,
-    directions or couplers. `smallest` is added to all scales, in m, rad, m/s and rad/s: those of couplers at zero, and
-    those of the rates of parts at rest, are zero or round-off.
+    A dependent row has the round-off of the rows that imply it. Its scale is the largest scale of all points,
+    directions or couplers. `smallest`, in m, rad, m/s and rad/s, is added to all scales, because the scales of couplers
+    at zero and of parts at rest are zero or round-off.
     """
     table, rows, zero = constraints.tables.table, constraints.rows, constant_like(constraints.rows, 0.0)
     error = zero * rows[0, CON_RESIDUAL, k]
@@ -232,7 +238,7 @@ def larger(a, b):
 
 @kernel
 def move_positions(model, constraints, q, is_moving, k):
-    """Move q along the tangent space by `changes`, in the lanes that move."""
+    """Move q (nq, lanes) along the tangent space by `changes`, in the lanes in which `is_moving` is true."""
     moves = constraints.moves
     position_rates(model, q, constraints.changes, moves, k)
     for j in range(q.shape[0]):

@@ -8,7 +8,7 @@ replace it. A selection with such a pivot is not used. An elimination with the l
 anew, as in the pivoted Cholesky factorisation (Higham 2002, *Accuracy and Stability of Numerical Algorithms*, section
 10.3). The selection is made at the end of each step, long before its rows depend on each other.
 
-The rows of added inertias (`constraint_solver`) follow those of the constraints, and their pivots are negative.
+The rows of added inertias (`constraint_solver`) follow the rows of the constraints. Their pivots are negative.
 """
 
 import math
@@ -41,10 +41,10 @@ DOUBTFUL_POWER = 0.5
 
 @kernel
 def factor_matrix(constraints, may_decide, k):
-    """Factor the matrix in place, with 1 / E in PIVOT: 0 for a dependent row.
+    """Factor the matrix in place, and store 1 / E in PIVOT (0 for a dependent row).
 
-    If `may_decide`, it decides in the lanes with FLAG_DECIDES which rows are independent, and sets FLAG_UNCERTAIN in
-    those lanes in which the rows have to be selected anew.
+    If `may_decide` is true, it decides in the lanes with FLAG_DECIDES which rows are independent. It sets
+    FLAG_UNCERTAIN in the lanes in which the rows have to be selected anew.
     """
     matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
     flags, zero, one = constraints.flags, constant_like(matrix, 0.0), constant_like(matrix, 1.0)
@@ -72,7 +72,7 @@ def factor_matrix(constraints, may_decide, k):
 
 @kernel
 def factor_added_inertias(constraints, k):
-    """Factor the rows of added inertias; NaN if the own inertia along one of them is lost in round-off."""
+    """Factor the rows of added inertias. PIVOT is NaN if the dof's own inertia is lost in round-off."""
     matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
     zero, one = constant_like(matrix, 0.0), constant_like(matrix, 1.0)
     round_off = constant_like(matrix, epsilon(matrix) ** DOUBTFUL_POWER)
@@ -123,7 +123,7 @@ def select_rows(constraints, lane):
 
 @kernel
 def largest_pivot(constraints, m, lane):
-    """Return the row with the largest ratio of its pivot to its scale, among those left; -1 if all are round-off."""
+    """Return the remaining row with the largest ratio of its pivot to its scale; -1 if all are round-off."""
     rows, rest = constraints.rows, constraints.remaining
     best, largest = -1, constant_like(rest, DEPENDENT_ROW_FACTOR * epsilon(rest))
     for row in range(m):
@@ -144,7 +144,7 @@ def eliminate(row, matrix, first, offset, rows, pivots, k):
     """Compute one row of the factor L of a symmetric matrix in place, and return its pivot.
 
     Entry (row, column) of the matrix is in matrix[offset[row] + column], for the columns from first[row] on. Column
-    `pivots` of `rows` has the inverse pivots of the rows before.
+    `pivots` of `rows` has the inverse pivots of the previous rows.
     """
     at = offset[row]
     for column in range(first[row], row):
@@ -163,7 +163,7 @@ def eliminate(row, matrix, first, offset, rows, pivots, k):
 
 @kernel
 def substitute(matrix, first, offset, rows, pivots, m, k):
-    """Solve L E L^T x = x for the first m entries of the column SOLUTION of `rows`, in place."""
+    """Solve L E L^T x = b in place, where b and x are the first m entries of the column SOLUTION of `rows`."""
     for row in range(m):
         x = rows[row, CON_SOLUTION, k]
         for column in range(first[row], row):

@@ -1,6 +1,6 @@
 """The constraints of a closed chain in the integrators: dynamics, and the projection at the end of each step.
 
-Each function has two forms, for closed and for open chains, of which `choose` selects one at compile time.
+Each function has two forms, for closed and for open chains. `choose` selects one of them at compile time.
 """
 
 from ...compiling.jit import choose, is_given, kernel
@@ -51,18 +51,18 @@ def hybrid_dynamics_of_open_chain(block, q, qd, qdd, prescribed, k):
     hybrid_dynamics(block.model, q, qd, block.loads, qdd, prescribed, block.work, k)
 
 
-# Compute the accelerations that are not prescribed, and the forces of the dofs whose acceleration is.
+# Compute the accelerations that are not prescribed, and the forces of the dofs with a prescribed acceleration.
 hybrid_dynamics_of_block = choose(has_constraints, hybrid_dynamics_of_closed_chain, hybrid_dynamics_of_open_chain)
 
 
 @kernel
 def set_rank_decision(block, decides, k):
-    """Set in which lanes the next evaluations decide which rows are independent: those with a positive `decides`."""
+    """Let the next evaluations decide which rows are independent, in the lanes in which `decides` is positive."""
     block.constraints.flags[FLAG_DECIDES, k] = decides
 
 
-# Set in which lanes the next evaluations decide which rows of the constraints are independent. They decide in states
-# that satisfy the constraints. In the other stages of a step, dependent rows would contradict each other.
+# Select the lanes in which the next evaluations decide which rows of the constraints are independent. They decide only
+# in states that satisfy the constraints. In the other stages of a step, dependent rows would contradict each other.
 decide_rank = choose(has_constraints, set_rank_decision, lambda block, decides, k: None)
 
 
@@ -103,7 +103,7 @@ APPROACH, MAX_AVOIDED = 0.25, 3
 
 @kernel
 def is_end_near_singularity(block, lane):
-    """Whether the end of a step should not be near its singular position; else record the condition of the end."""
+    """Whether to repeat a step that ends near a singular position; otherwise record the condition of its end."""
     flags = block.constraints.flags
     condition, start = float(flags[FLAG_CONDITION, lane]), float(flags[FLAG_START_CONDITION, lane])
     avoided = float(flags[FLAG_AVOIDED, lane])
@@ -117,12 +117,12 @@ def is_end_near_singularity(block, lane):
 
 @kernel
 def forget_last_sample(block, lane):
-    """Reset what a lane knows of the steps of its last sample."""
+    """Reset the conditions that a lane has recorded in the steps of its last sample."""
     block.constraints.flags[FLAG_AVOIDED, lane] = constant_like(block.q, 0.0)
     block.constraints.flags[FLAG_START_CONDITION, lane] = constant_like(block.q, 0.0)
 
 
-# Reset what a lane knows of the steps of its last sample.
+# Reset the conditions that a lane has recorded in the steps of its last sample.
 reset_conditions = choose(has_constraints, forget_last_sample, lambda block, lane: None)
 
 
@@ -146,8 +146,8 @@ begin_derivatives_of_constraints = choose(
     lambda block, linear, q, k: None,
 )
 
-# Compute the derivatives of the rows, and subtract those of the forces of the constraints from K. Reads the results of
-# `inverse_dynamics_derivatives`.
+# Compute the derivatives of the rows, and subtract the derivatives of the forces of the constraints from K. Reads the
+# results of `inverse_dynamics_derivatives`.
 subtract_derivatives_of_constraints = choose(
     has_constraints,
     lambda block, linear, k: differentiate_constraints(
@@ -159,7 +159,7 @@ subtract_derivatives_of_constraints = choose(
 
 @kernel
 def project_all_derivatives(block, linear, k):
-    """Replace K, D and C by those of the closed chain (`constrained_derivatives`)."""
+    """Replace K, D and C of the open chain by K, D and C of the closed chain (`constrained_derivatives`)."""
     parts = linear.of_constraints
     project_derivatives(linear.derivatives[BY_Q], parts.by_q, parts, k)
     project_derivatives(linear.derivatives[BY_QD], parts.by_qd, parts, k)
@@ -169,5 +169,5 @@ def project_all_derivatives(block, linear, k):
     project_derivatives(linear.by_integral, parts.by_q, parts, k)
 
 
-# Replace the derivatives of the joint forces K, D and C by those of a closed chain.
+# Replace the derivatives K, D and C of the joint forces of the open chain by K, D and C of the closed chain.
 project_linearised_rate = choose(has_constraints, project_all_derivatives, lambda block, linear, k: None)

@@ -26,8 +26,9 @@ from .constraint_layout import (
 def constraint_jacobian(model, constraints, q, J, order, work, k):
     """Compute J (m, n, lanes), d phi = J dq along the tangent space, from the rows; J must start as zeros.
 
-    Its rows are in the order of the interface if `order` is TABLE_OUTPUT, and in that of the tables if it is TABLE_ROW.
-    Joints that carry both bodies turn a residual in world axes, so their columns are zero only where it is closed.
+    The rows are in the order of the interface if `order` is TABLE_OUTPUT, and in the order of the tables if it is
+    TABLE_ROW. Joints that carry both bodies turn the residual, which is in world axes. Their columns are therefore zero
+    only if the residual is zero.
     """
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
     for c in range(table.shape[1]):
@@ -53,9 +54,8 @@ def constraint_jacobian(model, constraints, q, J, order, work, k):
 def constraint_wrenches(model, constraints, wrenches, motors, k):
     """Add the forces of all constraints: `wrenches` (n, 6, lanes) on dofs of bodies, `motors` (n, lanes) on joints.
 
-    The forces of added inertias are among the joint forces.
-
-    A wrench is a force, then a moment about the joint origin of its dof, in world axes, as in `Loads`.
+    `motors` includes the forces of added inertias. A wrench is a force, then a moment about the joint origin of its
+    dof, in world axes, N and N m, as in `Loads`.
     """
     table, rows, n = constraints.tables.table, constraints.rows, model.parent.shape[0]
     for c in range(table.shape[1]):

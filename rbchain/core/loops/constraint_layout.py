@@ -1,11 +1,12 @@
 """Arrays that describe the constraints of a mechanism, and their working memory: tables, rows and memory of a block.
 
 A constraint acts between body a and body b, at the last dofs of these bodies; n stands for the world. It has 1 to 6
-rows, and each row is one equation phi(q) = 0. Rows are in the order of the factorisation, which differs from that of
-the interface. The support of a constraint are the dofs whose motion its forces change: the ancestors of both bodies.
+rows, and each row is one equation phi(q) = 0. Rows are in the order of the factorisation, which differs from the order
+of the interface. The support of a constraint is the set of dofs whose motion its forces change: the dofs on the paths
+of both bodies to the base.
 
 Each constant has the prefix of its array: TABLE_ of `ConstraintTables.table`, CON_ of `Constraints.rows`, and PARAM_
-of the parameters of a constraint, which are a further row of the parameters, after that of gravity.
+of the parameters of a constraint, which have their own row of the parameters, after the row of gravity.
 
 An added inertia is not a constraint of the mechanism. Its row belongs to one dof, the dof of body b, and comes after
 the rows of all constraints (`algorithms.constraint_solver`).
@@ -33,7 +34,7 @@ CONSTRAINT_PARAMETERS = 27
 BALL, HINGE, WELD, DISTANCE, COUPLER, ADDED_INERTIA = 0, 1, 2, 3, 4, 5
 ROW_COUNTS = (3, 5, 6, 1, 1, 1)
 MAX_ROW_COUNT = 6
-# The first rows of a ball, a hinge or a weld are those of the point; those of the directions follow.
+# The first rows of a ball, a hinge or a weld belong to the point, the other rows to the directions.
 POINT_ROWS = 3
 
 # --- rows of `ConstraintTables.table`, one column for each constraint ---
@@ -58,7 +59,7 @@ class ConstraintTables(NamedTuple):
     * `table` (TABLE_ROWS, constraints) is described above.
     * `support` (s,) are the dofs of all supports. Entry i of a support is its slot i.
     * `paths` (2, p) are the dofs from each body to its root, and their slots.
-    * `pairs` (4, pairs) are constraints c and d, d not after c, whose supports overlap, with their range in `shared`.
+    * `pairs` (4, pairs) are constraints c and d with overlapping supports, d not after c, and their range in `shared`.
     * `shared` (3, t) are slots in c, slots in d, and the dofs.
     * `envelope` (4, m) describes two lower triangular matrices, row by row: first column and offset of J H^-1 J^T and
       of the matrix for minimum-norm solutions. Entry (row, column) of a matrix is number offset + column.
@@ -88,7 +89,7 @@ CON_RESIDUAL = 0  # phi, m or rad
 CON_RATE = 1  # d phi / dt
 CON_BIAS = 2  # the part of d^2 phi / dt^2 that does not depend on accelerations
 CON_SCALE = 3  # sum of the absolute values whose difference is the residual: the scale of its round-off
-CON_SPEED = 4  # the same of the rate
+CON_SPEED = 4  # the same for the rate
 CON_TARGET = 5  # right-hand side of the linear system
 CON_SOLUTION = 6
 CON_MULTIPLIER = 7
@@ -99,7 +100,7 @@ CON_FORCE_A = 11  # 6: force on body a for a unit multiplier (moment, force), at
 CON_FORCE_B = 17  # 6: the same for body b
 CON_MOTOR_A, CON_MOTOR_B = 23, 24  # joint forces for a unit multiplier
 CON_GRAM_PIVOT = 25  # 1 / pivot of the matrix for minimum-norm solutions
-CON_PIVOT_SCALE = 26  # a pivot far below this one is round-off
+CON_PIVOT_SCALE = 26  # a pivot far below this number is round-off
 CON_ROOT = 27  # square root of the pivot
 CON_COMPLIANCE = 28  # 1 / e of an added inertia e; 0 if e is 0
 CON_ROWS = 29
@@ -109,13 +110,14 @@ class Constraints(NamedTuple):
     """The constraints of the samples in one block.
 
     * `rows` (m, CON_ROWS, lanes) is described above.
-    * `responses` (w, lanes): what a unit multiplier of a row adds to u of each dof in its support (`aba`).
-    * `matrix` (entries, lanes) is J H^-1 J^T, later its factors; `gram` (entries, lanes) the other matrix.
+    * `responses` (w, lanes) are the changes of u (`aba`) of each dof in the support due to a unit multiplier of a row.
+    * `matrix` (entries, lanes) is J H^-1 J^T, later its factors. `gram` (entries, lanes) is the matrix for minimum-norm
+      solutions.
     * `remaining` (m (m + 1) / 2, lanes) is the lower triangle that is left during the selection of independent rows.
     * `passing` (MAX_ROW_COUNT, 6, lanes) are forces on the way to the root.
     * `joint_sums` (n, lanes) is the sum of multipliers times responses.
     * `changes` (n, lanes) are changes of velocities or, along the tangent space, of positions; `moves` (2 n, lanes) is
-      memory for those of positions.
+      memory for changes of q.
     * `flags` (FLAG_ROWS, lanes) is described below.
     """
 
@@ -139,7 +141,7 @@ FLAG_ERROR = 2  # largest residual or rate relative to the scale of its round-of
 FLAG_CONDITION = 3  # square root of the smallest ratio of a pivot to its scale: 1 far from singular positions
 FLAG_START_CONDITION = 4  # FLAG_CONDITION at the start of the step; 0 for the first step
 FLAG_AVOIDED = 5  # number of steps that were repeated to avoid a singular position
-FLAG_UNCERTAIN = 6  # 1 if the selection of independent rows is not a good one
+FLAG_UNCERTAIN = 6  # 1 if the independent rows have to be selected anew
 FLAG_ROWS = 7
 
 
@@ -185,12 +187,13 @@ FORCE_WRENCH, FORCE_TURN, FORCE_STRETCH, FORCE_ROWS = 0, 6, 15, 21
 class ConstraintDerivatives(NamedTuple):
     """Working memory of the derivatives of a closed chain with m rows. All arrays end in lanes.
 
-    * `multipliers` (m,) are those of the state.
-    * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows, `rates` (m, n) those of the rates
-      J qd with respect to q.
+    * `multipliers` (m,) are the multipliers in the state, N or N m.
+    * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows. `rates` (m, n) are the derivatives
+      of the rates J qd with respect to q.
     * `responses` (m, n) is J H^-1, and `reactions` (m, n) is (J H^-1 J^T)^-1 J (`algorithms.constrained_derivatives`).
     * `vectors` (MAX_ROW_COUNT, VECTOR_ROWS) and `force` (1, FORCE_ROWS) belong to one constraint.
-    * `axes` (2 n, 6) are the S of all dofs on the paths to body a, then b, of one constraint, at the points of these.
+    * `axes` (2 n, 6) are the motions S of all dofs on the paths to body a, then to body b, of one constraint. They are
+      in world axes, at the point of the constraint on this body.
     """
 
     multipliers: Annotated[np.ndarray, "m"]

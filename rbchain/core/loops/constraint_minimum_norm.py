@@ -1,9 +1,9 @@
 """Multipliers of minimum norm, for constraints with rows that depend on each other.
 
 Let A = J H^-1 J^T = B B^T, where B has one column for each independent row. Multipliers that cause the same forces
-J^T lambda differ by a vector that J^T, and therefore B^T, maps to zero. The shortest of them is the projection onto the
-columns of B, B (B^T B)^-1 B^T lambda. Source: Courrieu (2005), "Fast computation of Moore-Penrose inverse matrices",
-for the factor B of full rank.
+J^T lambda differ by a vector that J^T, and therefore B^T, maps to zero. The shortest multipliers are the projection
+onto the columns of B, B (B^T B)^-1 B^T lambda. Source: Courrieu (2005), "Fast computation of Moore-Penrose inverse
+matrices", for the factor B of full rank.
 """
 
 import math
@@ -82,7 +82,7 @@ def factor_entry(constraints, row, column, k):
 
 @kernel
 def product_of_columns(constraints, i, j, k):
-    """Return entry (i, j) of B^T B; that of a dependent row is 1 on the diagonal."""
+    """Return entry (i, j) of B^T B; a dependent row has the diagonal entry 1."""
     envelope, m = constraints.tables.envelope, constraints.tables.sizes[CONSTRAINT_ROWS]
     zero, one = constant_like(constraints.rows, 0.0), constant_like(constraints.rows, 1.0)
     total = zero * constraints.rows[i, CON_PIVOT, k]

@@ -8,8 +8,8 @@ With positions p of the two points, axes x of body a and y of body b, and multip
     weld      ball, and the antisymmetric part of the rotation between the axes of both bodies
     coupler   phi = q_b - ratio q_a - offset
 
-Each row is the difference of two velocities, so the force on body a is that on body b with the opposite sign, at the
-same line of action. Source: Featherstone (2008), sections 8.1 and 8.2.
+The rate of each row is the difference of two velocities. The forces on body a and on body b are therefore opposite, and
+have the same line of action. Source: Featherstone (2008), sections 8.1 and 8.2.
 """
 
 import math
@@ -144,7 +144,7 @@ def arm_of(c, side, r, model, constraints, work, k):
 
     r is the vector from the body's origin to the point. The first summand is the lever of the first joint after the
     common ancestor. The first summands of both bodies may be large, but their difference is small if the joints are
-    close to each other.
+    close to each other. World axes, m.
     """
     table, paths = constraints.tables.table, constraints.tables.paths
     first, end = table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]
@@ -162,7 +162,7 @@ def speeds_on_path(c, side, model, constraints, qd, work, k):
     """Return the sums of the speeds of a point, and of the angular speeds of its body, that all dofs on its path cause.
 
     The velocity of the point is a sum of these terms, which may cancel: they set the scale of its round-off. The
-    largest entry of an arm stands for its length.
+    largest entry of an arm approximates its length. m/s and rad/s.
     """
     table, dof, zero = constraints.tables.table, work.dof, constant_like(work.dof, 0.0)
     at, last = table[TABLE_PARAMETERS, c], table[TABLE_DOF_A + side, c]
@@ -221,14 +221,14 @@ def connect_points(c, model, constraints, work, k):
 
 @kernel
 def store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e):
-    """Store a row whose unit multiplier is a force e on the point of body b, and -e on that of body a."""
+    """Store a row whose unit multiplier exerts the force e on the point of body b, and -e on the point of body a."""
     opposite = (-e[0], -e[1], -e[2])
     store_row(rows, row, k, residual, rate_bias, Force(cross(r_a, opposite), opposite), Force(cross(r_b, e), e))
 
 
 @kernel
 def align_axes(c, model, constraints, work, k):
-    """Compute the rows of the directions of a hinge or a weld, which follow those of its points."""
+    """Compute the rows of the directions of a hinge or a weld, which follow the rows of its points."""
     table, dof = constraints.tables.table, work.dof
     kind, i, j, at = table[TABLE_KIND, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
     if kind in (BALL, DISTANCE):
@@ -277,7 +277,7 @@ def product_of_axes(x, y, w_a, w_b):
 
 @kernel
 def store_turn(rows, row, k, residual, rate_bias, e, w):
-    """Store a row whose unit multiplier is a moment e on body b, and -e on body a."""
+    """Store a row whose unit multiplier exerts the moment e on body b, and -e on body a."""
     zero = e[0] - e[0]
     nothing = (zero, zero, zero)
     opposite = (-e[0], -e[1], -e[2])
@@ -287,7 +287,7 @@ def store_turn(rows, row, k, residual, rate_bias, e, w):
 
 @kernel
 def couple(c, model, constraints, q, qd, k):
-    """Compute the row of a coupler, whose unit multiplier is a force 1 of joint b and -ratio of joint a."""
+    """Compute the row of a coupler. Its unit multiplier exerts the force 1 on joint b, and -ratio on joint a."""
     table, rows = constraints.tables.table, constraints.rows
     i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
     ratio, offset = parameter(model.parameters, at, PARAM_RATIO, k), parameter(model.parameters, at, PARAM_OFFSET, k)
@@ -317,9 +317,9 @@ def store_compliance(c, model, constraints, qd, k):
 
 @kernel
 def row_of_motion(c, row, constraints, rates, work, k):
-    """Compute J rates for a row of constraint c, from the motions of the frames in A that the `rates` (n) cause.
+    """Compute J times `rates` (n, lanes) for a row of constraint c, from the motions of the frames in A.
 
-    For accelerations, the second derivative of the row is this number plus BIAS.
+    `rates` cause the motions in A. For accelerations, the second derivative of the row is this number plus BIAS.
     """
     table, rows, dof = constraints.tables.table, constraints.rows, work.dof
     i, j = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]

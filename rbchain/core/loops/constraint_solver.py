@@ -1,7 +1,7 @@
 """Multipliers of constraints: factor J H^-1 J^T, and solve for the forces that give the rows an acceleration.
 
-The articulated-body algorithm factors the mass matrix. Let w be what a unit multiplier of a row adds to u of each dof
-on the way from its bodies to the roots. Then
+The articulated-body algorithm factors the mass matrix. A unit multiplier of a row changes u of each dof on the paths
+from its bodies to the roots. Let W contain these changes, with one row for each row of J. Then
 
     J H^-1 J^T = W D^-1 W^T,   H^-1 J^T lambda follows from u = W^T lambda by one outward sweep.
 
@@ -12,10 +12,10 @@ only the envelope of the matrix (`constraint_factors`).
 Dependent rows get the multiplier zero, which does not change the accelerations. `constraint_minimum_norm` distributes
 the forces among dependent rows.
 
-A light or massless body between two constraints would make H^-1 so large that J H^-1 J^T loses the heavy bodies. The
-dofs of such bodies therefore get an added inertia e (`model.added_inertias`), as a rotor would be. A further row y for
-each of them takes its force e qdd away again. The solution does not depend on e. Let F have a column of the unit matrix
-for each added inertia, let C = 1 / e, and let H + F e F^T replace H. Then
+A light or massless body between two constraints would make H^-1 so large that heavy bodies are lost in the round-off of
+J H^-1 J^T. The dofs of such bodies therefore get an added inertia e (`model.added_inertias`), like the inertia of a
+rotor. For each added inertia, a further row with the multiplier y cancels the force e qdd. The solution does not depend
+on e. Let F have a column of the unit matrix for each added inertia, let C = 1 / e, and let H + F e F^T replace H. Then
 
     (H + F e F^T) qdd + h = tau + J^T lambda + F y,   J qdd + dJ/dt qd = 0,   F^T qdd - C y = 0.
 
@@ -89,7 +89,7 @@ NOISE_LIMIT = 1e4
 def factor_constraints(model, constraints, work, k):
     """Compute the responses of all rows, and factor J H^-1 J^T = L E L^T. Reads R, LEVER, U and DINV.
 
-    FLAG_DECIDES says whether it decides anew which rows are independent.
+    In the lanes with FLAG_DECIDES, it decides anew which rows are independent.
     """
     for c in range(constraints.tables.table.shape[1]):
         for side in range(2):
@@ -176,9 +176,9 @@ def store_scales_of_pivots(model, constraints, work, k):
     """Compute the scale of each pivot: the largest entry of the diagonal among the rows of a point or of directions.
 
     Near a singular position, one of these rows may become small as a whole, while the others keep their size. All of
-    them may be round-off, such as the rows of the directions of a hinge in a planar mechanism. That is decided from the
-    geometry: the responses of all dofs are then round-off of the lengths that they are computed from. The scale becomes
-    so large that these rows count as dependent, for all inertias. Only lanes that decide need it.
+    them may be round-off, such as the rows of the directions of a hinge in a planar mechanism. The geometry shows
+    this case: the responses of all dofs are then round-off of the lengths from which they are computed. The scale then
+    becomes so large that these rows count as dependent, for all inertias. Only lanes that decide need this scale.
     """
     tables, rows = constraints.tables, constraints.rows
     table, zero = tables.table, constant_like(rows, 0.0)
@@ -200,9 +200,10 @@ def store_scales_of_pivots(model, constraints, work, k):
 
 @kernel
 def scale_of_geometry(c, start, end, largest, model, constraints, work, k):
-    """Return the scale of the pivots of the rows of a point or of directions, whose largest diagonal entry is given.
+    """Return the scale of the pivots of the rows of a point or of directions.
 
-    NaN if round-off of the responses dominates the diagonal entries of rows that are not round-off themselves.
+    `largest` is their largest diagonal entry. The result is NaN if round-off of the responses dominates the diagonal
+    entries of rows that are not round-off themselves.
     """
     rows, one = constraints.rows, constant_like(constraints.rows, 1.0)
     smallest = constant_like(rows, RESPONSE_ROUND_OFF * RESPONSE_ROUND_OFF / DEPENDENT_ROW_FACTOR * epsilon(rows))
@@ -219,7 +220,7 @@ def sizes_of_responses(c, start, end, model, constraints, work, k):
 
     A response u is relative to its largest possible value: the distance from the joint to the point for the force of a
     point, and 1 for the moment of a direction. The noise is the part of the diagonal entries that round-off of the
-    responses causes, epsilon times the sum of their squares divided by D. Only the dofs that move one body only count.
+    responses causes, epsilon times the sum of their squares divided by D. Dofs that move both bodies do not count.
     """
     table, paths, dof = constraints.tables.table, constraints.tables.paths, work.dof
     zero, one, responses = constant_like(dof, 0.0), constant_like(dof, 1.0), constraints.responses
@@ -285,7 +286,7 @@ def sum_responses(constraints, k):
 
 @kernel
 def store_rest(constraints, work, k):
-    """Compute SOLUTION = TARGET - W D^-1 joint_sums + C MULTIPLIER, the right-hand side that is left."""
+    """Compute SOLUTION = TARGET - W D^-1 joint_sums + C MULTIPLIER, the right-hand side that remains."""
     tables, sums, rows = constraints.tables, constraints.joint_sums, constraints.rows
     table = tables.table
     for c in range(table.shape[1]):

@@ -8,7 +8,7 @@ velocity of a point; for the rows of directions, it is the angular velocity of a
     direction  e = y x x for axes x of body a and y of body b, or a sum of such products,
 
 with d = p_b - p_a, and w = d'. Let s, d(x') and d(x'') be the changes of the position (or of the orientation), of x'
-and of x'' along dof i, on a path to body b. With the plus sign, and with minus for body a,
+and of x'' along dof i. For a dof on the path to body b, and with the opposite signs for a dof on the path to body a,
 
     d phi''/dq_i = e'' . s + 2 e' . d(x')/dq_i + e . d(x'')/dq_i,   d phi''/dqd_i = 2 e' . s + e . d(x'')/dqd_i,
     d phi'/dq_i = e' . s + e . d(x')/dq_i.
@@ -27,7 +27,7 @@ point and -W on body a at its own point. A displacement S of body b changes W, a
 with the force f, and with N = sum of lambda y x^T of all products. A displacement of body a changes the wrench on body
 b by dW = (dm, df) with df = - sum of lambda (I - e e^T) S.lin / |d| and dm = (tr N - N^T) S.ang. Then
 
-    d(S_j . W)/dq_i = S_j . dW,   less S_j . (S x* W) if joint j moves with dof i.
+    d(S_j . W)/dq_i = S_j . dW,   minus S_j . (S x* W) if joint j moves with dof i.
 
 A coupler is linear in q, so its derivatives are zero. For free and spherical joints, derivatives with respect to q are
 taken on the tangent space, along the velocities qd, as in `derivatives`.
@@ -94,7 +94,10 @@ from .constraint_rows import column_of
 
 
 class Point(NamedTuple):
-    """The point of a constraint on one body: its vector r from the body's origin, its velocity and its acceleration."""
+    """The point of a constraint on one body: its vector r from the body's origin, its velocity and its acceleration.
+
+    World axes; m, m/s and m/s^2.
+    """
 
     r: tuple
     v: tuple
@@ -105,7 +108,8 @@ class Point(NamedTuple):
 def differentiate_constraints(model, constraints, parts, derivatives, scratch, work, k):
     """Compute the derivatives of all rows, and subtract d(J^T lambda)/dq from derivatives[BY_Q].
 
-    Reads the rows, `parts.multipliers`, R, LEVER, V, A, and `scratch` of `inverse_dynamics_derivatives`.
+    `derivatives` is (2 or 3, n, n, lanes). Reads the rows, `parts.multipliers`, R, LEVER, V, A, and `scratch` of
+    `inverse_dynamics_derivatives`.
     """
     table = constraints.tables.table
     for row in range(parts.by_q.shape[0]):
@@ -301,7 +305,8 @@ def subtract_derivatives_of_force(c, side, model, constraints, parts, derivative
 def subtract_along_path(c, side, i, before, after, model, constraints, parts, derivatives, k):
     """Subtract the derivatives with respect to q_i of the joint forces on the path to one body.
 
-    `before` is the change of the wrench on body b for the joints before that of dof i, `after` that for the others.
+    `before` is the change of the wrench on body b for the joints before the joint of dof i, `after` the change for the
+    other joints.
     """
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
     for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
