@@ -1,8 +1,8 @@
 """Actuators: a first-order lag of the outputs of sampled controllers, and limits that depend on the velocity.
 
-The input u of a lag is the sum of the outputs that are held, clipped to the limit of the drive. It is constant between
-two stops. So the force f with T df/dt = u - f is known in closed form, and the state of the integrator has no row for
-it. With the force f_0 at the time t_0 of the last stop,
+The input u of a lag is the sum of the latched outputs, clipped to the limit of the drive. It is constant between two
+stops, the times at which steps end for sampled controllers. The equation T df/dt = u - f of the force f therefore has a
+closed solution, and the state of the integrator has no row for f. With the force f_0 at the time t_0 of the last stop,
 
     f(t) = f_0 e + u (1 - e),   e = exp(-(t - t_0) / T).
 
@@ -16,7 +16,7 @@ from ...compiling.jit import choose, is_given, kernel
 from ..lanes.lanes import constant_like, select
 from ..tree.sampler_layout import CHANNEL_DOF, actions_have_samplers
 
-# Rows of `SharedActions.actuators`, one column for each degree of freedom. Indices are those of `BlockActions.numbers`.
+# Rows of `SharedActions.actuators`, one column for each degree of freedom. Indices refer to `BlockActions.numbers`.
 ACTUATOR_TIME_CONSTANT = 0  # index of the time constant of the lag, or -1 without a lag
 ACTUATOR_LIMIT = 1  # index of the limit of the drive, or -1
 ACTUATOR_CURVE = 2  # index of F before its first point; then follow v_0, slope_0, v_1, slope_1, ..., v_(m-1)
@@ -24,7 +24,7 @@ ACTUATOR_POINTS = 3  # number m of points of F, or 0 without limits that depend 
 ACTUATOR_ROWS = 4
 
 LOG_2 = math.log(2.0)
-# To reduce x to [0, log(2) / 2): if it is at least the first entry, subtract it and multiply exp(-x) by the second.
+# To reduce x to [0, log(2) / 2): if x is at least the first entry, subtract it and multiply exp(-x) by the second.
 REDUCTIONS = tuple((n * LOG_2, 2.0**-n) for n in (32.0, 16.0, 8.0, 4.0, 2.0, 1.0, 0.5))
 LONGEST = 44.0  # exp(-44) is less than round-off; the reductions reach 63.5 log(2) = 44.01
 SERIES = tuple(1.0 / n for n in range(13, 0, -1))  # exp(x) = 1 + x (1 + x / 2 (1 + x / 3 (...)))
@@ -36,7 +36,7 @@ def has_actuators(block, *_):
 
 
 def actions_have_lags(actions, *_):
-    """Whether the actions of a block, or their Numba type, may have lags: these need sampled controllers."""
+    """Whether the actions of a block, or their Numba type, may have lags: lags require sampled controllers."""
     return actions_have_samplers(actions) and is_given(actions, "shared", "actuators")
 
 
@@ -60,7 +60,7 @@ def decay(x):
 
 @kernel
 def sum_of_held_outputs(i, actions, k):
-    """Return the sum of the outputs of sampled controllers that act on dof i."""
+    """Return the sum of the latched outputs of sampled controllers on dof i, N m or N."""
     held, channels = actions.sampled.held, actions.shared.samplers.channels
     total = held[i, k]
     for c in range(actions.shared.drives.shape[1], held.shape[0]):  # the outputs of user functions
@@ -71,7 +71,7 @@ def sum_of_held_outputs(i, actions, k):
 
 @kernel
 def lagged_output(i, actions, t, k):
-    """Return the force of dof i that follows from the held outputs at time t, N m or N."""
+    """Return the force of dof i, N m or N, that follows from the latched outputs at time t, s."""
     actuators, numbers, total = actions.shared.actuators, actions.numbers, sum_of_held_outputs(i, actions, k)
     at = actuators[ACTUATOR_TIME_CONSTANT, i]
     if at < 0:
@@ -89,7 +89,7 @@ def lagged_output(i, actions, t, k):
 
 @kernel
 def restart_lags_at(actions, t, lane):
-    """Let the lags of a lane start again at time t with the forces that they have reached."""
+    """Restart the lags of a lane at time t, s, from their current forces."""
     sampled = actions.sampled
     time = constant_like(sampled.lagged, t)
     for i in range(sampled.lagged.shape[0]):
@@ -97,7 +97,7 @@ def restart_lags_at(actions, t, lane):
     sampled.lag_start[0, lane] = time
 
 
-# Let the lags of a lane start again at time t, before the held outputs change.
+# Restart the lags of a lane at time t, before the latched outputs change.
 restart_lags = choose(actions_have_lags, restart_lags_at, lambda actions, t, lane: None)
 
 
@@ -131,7 +131,7 @@ output_at = choose(actions_have_lags, output_behind_lag, lambda actions, c, t, l
 
 @kernel
 def copy_to_lags(actions, lane):
-    """Set the forces of the lags to the held outputs, which were saved behind the lags."""
+    """Set the forces of the lags to the latched outputs, which were saved behind the lags."""
     for i in range(actions.sampled.lagged.shape[0]):
         actions.sampled.lagged[i, lane] = actions.sampled.held[i, lane]
 
@@ -157,7 +157,7 @@ def force_on_curve(i, actions, v, k):
 
 @kernel
 def clip_to_curve(i, actions, force, v, k):
-    """Clip a force of dof i to the limits at the velocity v."""
+    """Clip a force of dof i, N m or N, to the limits at the velocity v, rad/s or m/s."""
     if actions.shared.actuators[ACTUATOR_POINTS, i] == 0:
         return force
     upper, _ = force_on_curve(i, actions, v, k)

@@ -70,7 +70,7 @@ def call_reports_failure(typing_context, function, t, q, qd, parameters, out):
 
 @kernel
 def store_failed_call(actions, code, t, y, lane):
-    """Store the code of the user function that failed in a lane, and the time and state of that call."""
+    """Store the code of the user function that failed in a lane, and the time and state of the call."""
     actions.failures[lane] = code
     actions.failed_calls[0, lane] = t
     for j in range(actions.failed_calls.shape[0] - 1):

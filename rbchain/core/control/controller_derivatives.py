@@ -78,9 +78,9 @@ def accelerates_with_input(actions, i):
 
 @routine
 def differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k):
-    """Set `linear.derivatives` to those of the inverse dynamics of a model: of the mechanism or of the controllers.
+    """Set `linear.derivatives` (3, n, n, lanes) to the derivatives of the inverse dynamics of a model.
 
-    Overwrites loads.tau.
+    The model is the mechanism or the controllers' model. Overwrites loads.tau.
     """
     derivatives, n = linear.derivatives, block.qd.shape[0]
     for by in range(3):
@@ -92,7 +92,7 @@ def differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k):
 
 @kernel
 def differentiate_controllers_model(block, q, qd, qdd, linear, k):
-    """Set `linear.derivatives` to those of the inverse dynamics of the controllers' model, with still water."""
+    """Set `linear.derivatives` to the derivatives of inverse dynamics of the controllers' model, with still water."""
     model = block.loads.actions.model
     differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k)
     add_derivatives_of_water(model, block.loads, linear.derivatives, linear.dofs, block.work, k)
@@ -100,7 +100,7 @@ def differentiate_controllers_model(block, q, qd, qdd, linear, k):
 
 @kernel
 def add_gravity_compensation(block, linear, y, k):
-    """Add the derivatives of gravity compensation to those of all forces."""
+    """Add the derivatives of gravity compensation to `linear.of_forces` (2, n, n, lanes)."""
     nq, n, actions = block.q.shape[0], block.qd.shape[0], block.loads.actions
     for i in range(n):
         linear.direction[i, k] = constant_like(y, 0.0) * y[0, k]
@@ -115,9 +115,10 @@ def add_gravity_compensation(block, linear, y, k):
 
 @kernel
 def add_computed_torque(block, linear, y, k):
-    """Add the derivatives of computed torque to those of all forces, and store those by integrals in C.
+    """Add the derivatives of computed torque to `linear.of_forces`, and store the derivatives by integrals in C.
 
-    If only some dofs have computed torque, reads the accelerations of the last dynamics, which must be those of y.
+    C is `linear.by_integral` (n, integrals, lanes). If only some dofs have computed torque, reads the accelerations of
+    the last dynamics, which must be the dynamics of y.
     """
     nq, n, actions = block.q.shape[0], block.qd.shape[0], block.loads.actions
     drives = actions.shared.drives
@@ -153,7 +154,7 @@ def add_all_computed_torques(block, linear, y, k):
 
 @routine
 def add_some_computed_torques(block, linear, y, k):
-    """Add the derivatives of computed torque of some dofs to those of all forces, and store those by integrals in C.
+    """Add the derivatives of computed torque of some dofs to `linear.of_forces`, and by integrals to C.
 
     Reads the derivatives of the actuator forces of the other dofs. Overwrites `linear.factors` and `linear.pivots`.
     """
@@ -235,8 +236,9 @@ def product_with_direction(i, M, linear, k):
 def store_responses_of_controllers(block, linear, y, k):
     """Store dF_c/df, the derivatives of computed torques by the actuator forces of the other dofs, in `of_forces[0]`.
 
-    (n, n, lanes), with a column of zeros for each dof whose acceleration is an input. Overwrites loads.tau, JOINT_QD,
-    JOINT_QDD, JOINT_PRESCRIBED, R, V and A. Reads the forces of the last dynamics, which must be those of y.
+    `of_forces[0]` (n, n, lanes) has a column of zeros for each dof whose acceleration is an input. Overwrites
+    loads.tau, JOINT_QD, JOINT_QDD, JOINT_PRESCRIBED, R, V and A. Reads the forces of the last dynamics, which must be
+    the dynamics of y.
     """
     n, actions, loads, responses = block.qd.shape[0], block.loads.actions, block.loads, linear.of_forces[0]
     one, zero, joints = constant_like(y, 1.0), constant_like(y, 0.0), block.loads.actions.joints
@@ -263,7 +265,8 @@ def store_responses_of_controllers(block, linear, y, k):
 def add_derivatives_of_both(block, linear, y, k):
     """Add the derivatives of the forces of controllers to `linear.of_forces` and `linear.by_integral`.
 
-    Before, these are the derivatives of user forces, on which the accelerations of the controllers' model depend.
+    Before the call, `linear.of_forces` holds the derivatives of user forces, because the accelerations of the
+    controllers' model depend on these forces.
     Overwrites `linear.derivatives`, `linear.direction` and loads.tau and, for computed torque of some dofs,
     `linear.factors` and `linear.pivots`.
     """

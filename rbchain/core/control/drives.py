@@ -74,7 +74,7 @@ DRIVE_ROWS = 6
     KIND_PRESCRIBED_POSITION,
     KIND_PID,
     KIND_COMPUTED_TORQUE,
-    KIND_HELD,  # the output of a sampled controller
+    KIND_HELD,  # the latched output of a sampled controller
 ) = range(8)
 PRESCRIBED_KINDS = (KIND_PRESCRIBED_ACCELERATION, KIND_PRESCRIBED_VELOCITY, KIND_PRESCRIBED_POSITION)
 GAIN_KP, GAIN_KI, GAIN_KD, GAIN_LIMIT = 0, 1, 2, 3
@@ -85,7 +85,7 @@ GRAVITY_SWEEP, COMPUTED_TORQUE_SWEEP, MOTION_SWEEP = 0, 1, 2
 
 @kernel
 def kind_of_controller(actions, i):
-    """Return the kind of the drive of dof i: that of a sampled controller while its group computes outputs."""
+    """Return the kind of the drive of dof i, or of its sampled controller while its group computes outputs."""
     samplers = actions.shared.samplers
     if actions.settings[SETTING_SAMPLED_GROUP] == samplers.channels[CHANNEL_GROUP, i] + 1:
         return samplers.drives[DRIVE_KIND, i]
@@ -96,7 +96,7 @@ def kind_of_controller(actions, i):
 drive_kind = choose(actions_have_samplers, kind_of_controller, lambda actions, i: actions.shared.drives[DRIVE_KIND, i])
 
 
-# The force of dof i that follows from the outputs of sampled controllers: their sum, or behind the lag of an actuator.
+# The force of dof i due to sampled controllers: the sum of their outputs, or the output of the lag of an actuator.
 force_of_outputs = choose(
     lambda i, actions, k: actions_have_lags(actions),
     lambda i, actions, k: lagged_output(i, actions, actions.time[0, k], k),
@@ -122,7 +122,7 @@ add_integral_of_samples = choose(
 def rate_under_actions(block, y, t, rate, k):
     """Compute the rate of the state y = (q, qd, integrals of errors) at time t, in s, under drives and wrenches.
 
-    Overwrites the prescribed positions and velocities in y.
+    y and `rate` are (rows, lanes). Overwrites the prescribed positions and velocities in y.
     """
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     q, qd = y[:nq], y[nq : nq + n]
@@ -170,7 +170,7 @@ def sweep_under_actions(sweep, block, y, k):
         return
     if sweep == MOTION_SWEEP:
         hybrid_dynamics_of_block(block, q, joints[JOINT_QD], qdd, joints[JOINT_PRESCRIBED], k)
-    else:  # controllers do not know the constraints
+    else:  # controllers ignore the constraints
         hybrid_dynamics(model, q, joints[JOINT_QD], block.loads, qdd, joints[JOINT_PRESCRIBED], block.work, k)
     for i in range(n):
         store_sweep_result(i, sweep, block, k)
@@ -298,7 +298,7 @@ limit_to_curve = choose(
     lambda i, varies, block, y, k: has_actuators(block), is_inside_curve, lambda i, varies, block, y, k: varies
 )
 
-# Add the damping of a torque-speed curve to that of dof i.
+# Add the damping of a torque-speed curve to the damping of dof i.
 add_damping_of_curve = choose(
     lambda i, damping, block, y, k: has_actuators(block),
     add_damping_on_curve,
@@ -317,8 +317,8 @@ is_below_limit = choose(
 def set_joint_command(i, sweep, block, y, k):
     """Set the inputs of dof i for a sweep: its velocity, and its force or its prescribed acceleration.
 
-    In the gravity sweep the mechanism is held at rest. In the computed-torque sweep the acceleration of a dof with
-    computed torque is that of its signal plus feedback.
+    In the gravity sweep, the mechanism is at rest. In the computed-torque sweep, the acceleration of a dof with
+    computed torque is the acceleration of its signal plus feedback.
     """
     actions, joints = block.loads.actions, block.loads.actions.joints
     kind = drive_kind(actions, i)
@@ -357,7 +357,10 @@ def set_joint_command(i, sweep, block, y, k):
 
 @kernel
 def reference_or_target(actions, s, order, i, k):
-    """Return the reference of dof i or its rate: those of signal s, and the held target, for which the signal is 0."""
+    """Return the reference of dof i or its rate: the value of signal s plus the latched target.
+
+    If the dof has a target, the signal is zero. Units: rad or m, and rad/s or m/s for the rate.
+    """
     channel, value = actions.shared.samplers.targets[order, i], actions.values[s, order, k]
     return value if channel < 0 else value + actions.sampled.held[channel, k]
 
@@ -411,7 +414,7 @@ def force_of_drive(i, block, y, k):
     return min(max(force, -limit), limit)
 
 
-# The actuator force of dof i, N m or N: that of its drive, clipped to the torque-speed curve of an actuator.
+# The actuator force of dof i, N m or N: the force of its drive, clipped to the torque-speed curve of an actuator.
 actuator_force = choose(
     lambda i, block, y, k: has_actuators(block),
     lambda i, block, y, k: clip_to_curve(
@@ -438,14 +441,14 @@ def derivatives_of_drive(i, block, y, k):
 
 @kernel
 def derivatives_with_curve(i, block, y, k):
-    """Return the derivatives of the force of a drive, with that of the torque-speed curve if its force is on it."""
+    """Return the derivatives of the force of a drive, with the slope of its torque-speed curve if it is on it."""
     by_q, by_qd, by_integral = derivatives_of_drive(i, block, y, k)
     _, slope = state_of_curve(i, block, y, k)
     return by_q, by_qd + slope, by_integral
 
 
 # The derivatives of the actuator force of dof i with respect to its position, its velocity and its integral. They do
-# not include the forces that controllers compute with their model, and those of user functions.
+# not include the forces that controllers compute with their model, or the forces of user functions.
 derivatives_of_actuator_force = choose(
     lambda i, block, y, k: has_actuators(block), derivatives_with_curve, derivatives_of_drive
 )

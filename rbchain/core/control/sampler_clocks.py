@@ -1,7 +1,8 @@
 """Clocks of sampled controllers: the instants at which they compute outputs, and at which outputs begin to act.
 
 Instant i of a group is at phase + i period. The controllers use the state that was measured one latency before. Their
-outputs act from one delay after the instant on, and are held until the next outputs act. They are zero before that.
+outputs begin to act one delay after the instant, and remain latched until the next outputs act. Before the first
+outputs act, all outputs are zero.
 """
 
 import math
@@ -49,7 +50,7 @@ def instant(actions, g, index):
 
 @kernel
 def set_next_stop(actions, g, lane):
-    """Compute the next time at which a group measures, or at which an output begins to act."""
+    """Compute the next time, s, at which a group measures, or at which an output begins to act."""
     sampled, (delay, latency) = actions.sampled, delay_and_latency(actions, g, lane)
     following, acting = sampled.counts[COUNT_NEXT, g, lane], sampled.counts[COUNT_ACTING, g, lane]
     stop = instant(actions, g, following) - latency
@@ -67,7 +68,7 @@ def is_measurement_due(actions, g, t, lane):
 
 @kernel
 def hold_due_outputs(actions, g, t, lane):
-    """Let the outputs of a group act that are due at time t or before."""
+    """Latch the outputs of a group that are due at time t, s, or before."""
     sampled, channels, (delay, _) = (
         actions.sampled,
         actions.shared.samplers.channels,
@@ -86,7 +87,10 @@ def hold_due_outputs(actions, g, t, lane):
 
 @kernel
 def begin_sample(actions, lane):
-    """Reset the sampled controllers of a lane with a new sample. Its first instants are those with a measurement."""
+    """Reset the sampled controllers of a lane with a new sample.
+
+    The first instant of a group is the first one with a measurement at or after the start.
+    """
     sampled, samplers = actions.sampled, actions.shared.samplers
     for c in range(sampled.held.shape[0]):
         sampled.held[c, lane] = constant_like(sampled.held, 0.0)
@@ -115,7 +119,7 @@ def begin_sample(actions, lane):
 
 @kernel
 def hold_initial_position(block, y, lane):
-    """Set the targets of positions to the initial positions in y, which are held until the first outputs act."""
+    """Set the targets of positions to the initial positions in y. They act until the first outputs act."""
     sampled, targets = block.loads.actions.sampled, block.loads.actions.shared.samplers.targets
     for i in range(targets.shape[1]):
         channel = targets[TARGET_POSITION, i]
@@ -134,7 +138,7 @@ begin_samplers = choose(actions_have_samplers, begin_sample, lambda actions, lan
 
 @kernel
 def earliest_stop(block, until, lane):
-    """Return the first stop of all groups, or `until` if that is earlier."""
+    """Return the first stop of all groups, s, or `until` if this time is earlier."""
     stops, first = block.loads.actions.sampled.stops, until
     for g in range(stops.shape[0]):
         if stops[g, lane] < first * (1.0 - RELATIVE_ROUND_OFF):
@@ -142,5 +146,5 @@ def earliest_stop(block, until, lane):
     return first
 
 
-# The time at which a step that may last until another time has to end for sampled controllers.
+# The time at which a step has to end for sampled controllers, at the latest `until`, s.
 limit_to_stops = choose(has_samplers, earliest_stop, lambda block, until, lane: until)
