@@ -126,7 +126,7 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
     out = writable(options.out)
     q0, qd0 = random_states(options, model)
     pieces = []
-    model.simulate(q0[:1], qd0[:1], 1e-6, **settings)  # compiles what must be compiled, so that it is not timed
+    model.simulate(q0[:1], qd0[:1], 1e-6, **settings)  # compiles now, so that compilation is not timed
     started = time.perf_counter()
     with progress(f"Simulating {model.name}", total=options.batch, after=0.0) as work:
         for first in range(0, options.batch, SAMPLES_PER_PIECE):
@@ -222,7 +222,7 @@ def _info(options: argparse.Namespace, model: Model, console: Console) -> int:
     for i, body in enumerate(model.body_names):
         k, kind = model.velocity_index[i], model.joint_types[i]
         joint = f"{escape(model.joint_names[i])}: {kind}"
-        # of the three axes of a planar joint, show that of the rotation
+        # a planar joint has three axes; show the axis of the rotation
         if kind in ("revolute", "prismatic", "screw", "planar"):
             joint += ", axis ({})".format(" ".join(f"{x:.4g}" for x in model.axis[k + 2 * (kind == "planar")]))
         if kind == "screw":

@@ -1,1 +1,1 @@
-"""What all packages share: conversions of numbers, names, files and processes."""
+"""Functions for all packages: conversions of numbers, names, files and processes."""

@@ -9,7 +9,7 @@ import numba
 
 
 def environment_of_process(**variables: str) -> dict[str, str]:
-    """Return the environment of a process that imports what this process imports, and that has the same cache."""
+    """Return the environment of a process with the imports and the cache of this process."""
     same = {"PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(_folders()), "RBCHAIN_QUIET": "1"}
     if numba.config.CACHE_DIR:
         same["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR

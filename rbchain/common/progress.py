@@ -96,7 +96,7 @@ def progress(description: str, total: int | None = None, *, after: float = SILEN
     Parameters
     ----------
     description : str
-        What is being done: "Writing swing.gif".
+        Name of the work: "Writing swing.gif".
     total : int, optional
         Units of work, which the caller counts by `advance`.
     after : float, s

@@ -25,7 +25,7 @@ def real_array(
     name : str
         Name of the argument, for the error message.
     value : array_like
-        Real numbers: a scalar, a sequence, or an object that `numpy.asarray` reads, such as those of pandas and xarray.
+        Real numbers: a scalar, a sequence, or an object that `numpy.asarray` reads, such as one of pandas or xarray.
     error : type
         The exception to raise.
     keep_float32 : bool
@@ -124,7 +124,7 @@ def bool_array(name: str, value: Any, error: type[Exception]) -> np.ndarray:
 
 
 def _unmasked(name: str, value: Any, error: type[Exception], expected: str) -> np.ndarray:
-    """`numpy.asarray(value)`; raise an `error` for a masked array, of which NumPy would drop the mask."""
+    """`numpy.asarray(value)`; raise an `error` for a masked array, because NumPy would drop the mask."""
     try:
         found = None if _is_masked(value) else np.asarray(value)
     except UNREADABLE as reason:
@@ -144,7 +144,7 @@ def _is_masked(value: Any) -> bool:
 
 
 def _has_unit(value: Any) -> bool:
-    """Whether the value is a quantity of pint, astropy or unyt, of which NumPy would drop the unit."""
+    """Whether the value is a quantity of pint, astropy or unyt. NumPy would drop its unit."""
     in_array = isinstance(value, np.ndarray) and (hasattr(value, "unit") or hasattr(value, "units"))
     return in_array or (hasattr(value, "magnitude") and hasattr(value, "to_root_units"))
 

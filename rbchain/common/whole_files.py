@@ -18,7 +18,7 @@ def whole_file(path: str | Path, ending: str = PARTIAL) -> Iterator[Path]:
     Parameters
     ----------
     path : path
-        A link is followed. What is not a file, such as a device, is yielded itself.
+        A link is followed. A path that is not a file, such as a device, is yielded itself.
     ending : str
         Ending of the name of the file beside `path`.
 

@@ -46,7 +46,7 @@ class Assembly(Attributes):
         AssemblyError
             If a sample cannot be assembled. Its attributes are `q`, with NaN for these samples, and `failed`.
         ModelError
-            If the model has no constraints, or a name in `fixed` is not that of a joint.
+            If the model has no constraints, or a name in `fixed` is not the name of a joint.
         StateError
             As for `forward_dynamics`.
 
@@ -55,8 +55,8 @@ class Assembly(Attributes):
         The distance is the square root of the sum of the squared joint displacements, in rad and m. The displacement of
         a free joint consists of the displacement of its body's origin and the angle of the rotation.
 
-        The method is that of Levenberg and Marquardt, with the damping of Yamashita and Fukushima (2001), "On the rate
-        of convergence of the Levenberg-Marquardt method". It also converges for dependent rows. Steps along the
+        The Levenberg-Marquardt method solves the equations, with the damping of Yamashita and Fukushima (2001), "On the
+        rate of convergence of the Levenberg-Marquardt method". It also converges for dependent rows. Steps along the
         constraints then reduce the distance.
 
         Examples
@@ -182,7 +182,7 @@ class Assembly(Attributes):
         return q
 
     def _sizes_of_rows(self, q: np.ndarray) -> np.ndarray:
-        """Return the size of the mechanism for rows in m, and 1 for rows in rad and those of couplers (..., m)."""
+        """Return the size of the mechanism for rows in m, and 1 for rows in rad and rows of couplers (..., m)."""
         d = self.description
         lengths = [np.linalg.norm(self.body_poses(q).translation, axis=-1).max(-1)]
         lengths += [np.linalg.norm(points, axis=-1).max(-1) for points in (d.constraint_point_a, d.constraint_point_b)]
@@ -214,7 +214,7 @@ class Assembly(Attributes):
         return q
 
     def _displacements(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
-        """Return the displacements of all joints from q0 to q1, those of free joints in the axes of q0 (..., nv).
+        """Return the displacements (..., nv) of all joints from q0 to q1; free joints have them in the axes of q0.
 
         They are minus the gradient of half the square of their norm with respect to q0.
         """

@@ -37,7 +37,7 @@ class ForcesBetweenBodies(Attributes):
         ----------
         q, qd : (..., nq) and (..., nv) arrays
         forces : sequence of SpringDamper and Bushing
-            Their arrays have the batch shape of the states or, after `vary`, that of the model.
+            Their arrays have the batch shape of the states or, after `vary`, the batch shape of the model.
         out : array, optional
             As for `forward_dynamics`.
 
@@ -103,7 +103,7 @@ class ForcesBetweenBodies(Attributes):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the derivatives of the joint forces of springs and bushings with respect to q and qd.
 
-        The joint forces are the generalised forces of `wrenches_between_bodies`: those that do the same work.
+        The joint forces are the generalised forces of `wrenches_between_bodies`: they do the same work.
 
         Parameters
         ----------
@@ -115,8 +115,9 @@ class ForcesBetweenBodies(Attributes):
         Returns
         -------
         dtau_dq, dtau_dqd : (..., nv, nv) arrays
-            Row i belongs to tau[i]. Derivatives with respect to q are on the tangent space, as those of
-            `inverse_dynamics_derivatives`. At zero length, the derivatives of a spring are those for `rest_length` 0.
+            Row i belongs to tau[i]. Derivatives with respect to q are on the tangent space, as in
+            `inverse_dynamics_derivatives`. A spring of zero length has the derivatives of a spring with `rest_length`
+            0.
 
         Raises
         ------

@@ -118,7 +118,7 @@ class ModelBuilder(SuggestsAttributes):
         inertia : Inertia, optional
             Mass, centre of mass and inertia tensor in the body's frame. By default the body is massless.
         joint_name : str, optional
-            Name of the joint; by default that of the body.
+            Name of the joint; by default the name of the body.
         rotor_inertia : float or (dofs,) array, kg m^2
             Moment of inertia of the motor's rotor about its own axis.
         gear_ratio : float or (dofs,) array
@@ -286,7 +286,7 @@ class ModelBuilder(SuggestsAttributes):
         Parameters
         ----------
         other : Model
-            It does not change. Its gravity is not used: that of this builder acts on all bodies.
+            It does not change. Its gravity is not used: the gravity of this builder acts on all bodies.
         parent : str, optional
             Name of the body or frame to which the world of the other model is fixed. The default is the world.
         placement : Pose, optional
@@ -477,7 +477,7 @@ class ModelBuilder(SuggestsAttributes):
 
 
 def _attached_bodies(added: Mechanism, prefix: str, parent: str | None, placement: Pose) -> dict[str, Body]:
-    """Return the bodies of another mechanism with a prefix, whose world is fixed to the parent."""
+    """Return the bodies of another mechanism with a prefix. The world of the other mechanism is fixed to the parent."""
     bodies = {}
     for name, body in added.bodies.items():
         is_root = body.parent is None

@@ -77,7 +77,7 @@ class Derivatives(Attributes):
         dqdd_dq, dqdd_dqd, dqdd_dtau : (..., nv, nv) arrays
             As for `inverse_dynamics_derivatives`. dqdd_dtau is the inverse of the mass matrix. NaN if the mechanism is
             singular. For closed chains, the derivatives contain the forces of the constraints. They hold for all
-            changes of the state, also those that open the loops. The choice of independent rows is that of q.
+            changes of the state, also for changes that open the loops. The independent rows are chosen at q.
 
         Raises
         ------

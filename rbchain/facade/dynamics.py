@@ -30,10 +30,10 @@ class Dynamics(Attributes):
         Parameters
         ----------
         q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-            Positions and velocities. Those of a closed chain must satisfy the constraints, which is not checked; see
+            Positions and velocities. In a closed chain, they must satisfy the constraints, which is not checked; see
             `assemble`.
         tau : (..., nv) array, N m or N
-            Joint forces. That of a screw is its moment plus pitch times force along the axis.
+            Joint forces. The joint force of a screw is its moment plus pitch times force along the axis.
         wrenches : (..., n, 6) array, N and N m, optional
             External wrench on each body: force, then moment about the origin of the body's frame, both in world axes.
         out : array, optional

@@ -96,10 +96,10 @@ class Editing(Attributes):
         backlash : float, rad or m
             Play of the transmission at the joint, from one end to the other. Inside the play, the spring has no force.
         rotor_inertia : float, kg m^2, optional
-            Inertia of the rotor about its axis. The default is that of the joint.
+            Inertia of the rotor about its axis. The default is the rotor inertia of the joint.
         gear_ratio : float, optional
-            Rotations of the rotor per rotation of the joint; in rad/m for a prismatic joint. The default is that of the
-            joint.
+            Rotations of the rotor per rotation of the joint; in rad/m for a prismatic joint. The default is the gear
+            ratio of the joint.
         motor_friction : float, N m
             Dry friction at the shaft of the motor. It is `gear_ratio` times larger at the joint.
         motor_damping : float, N m s/rad
@@ -108,7 +108,7 @@ class Editing(Attributes):
         Returns
         -------
         Model
-            The positions and velocities of the motor come before those of the deflection. Limits and passive forces of
+            The position of the motor comes before the deflection in q, and likewise in qd. Limits and passive forces of
             the joint remain with the motor.
 
         Raises
@@ -119,9 +119,9 @@ class Editing(Attributes):
 
         Notes
         -----
-        The kinetic energy of the rotor is that of its rotation relative to the link which carries it. This is the usual
-        model for large gear ratios (Spong 1987). The friction is regularised, as in `PassiveForces`; a `DryFriction` of
-        the joint sticks.
+        The rotor has the kinetic energy of its rotation relative to the link which carries it. This is the usual model
+        for large gear ratios (Spong 1987). The friction is regularised, as in `PassiveForces`; a `DryFriction` of the
+        joint sticks.
 
         References
         ----------
@@ -328,7 +328,7 @@ class Editing(Attributes):
 def reversed_state(kind: str, q: Any, qd: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the position and velocity of a joint (..., m) seen from its other side, as `reversed_joint` defines them.
 
-    The velocity of a free or spherical joint is that of the parent relative to the body, in the axes of the parent.
+    A free or spherical joint then has the velocity of the parent relative to the body, in the axes of the parent.
     """
     from scipy.spatial.transform import Rotation
 

@@ -168,7 +168,7 @@ class Identification(Attributes):
 
         The method is a QR decomposition of the regressor at random states. If the column of a parameter is a linear
         combination of the columns before it, the parameter is added to their combinations. Constraints are ignored: the
-        result is that of `open_tree()`.
+        result is the same as for `open_tree()`.
 
         Parameters
         ----------

@@ -53,8 +53,8 @@ class Matrices(Attributes):
     def mass_matrix_inverse(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the inverse of the mass matrix, by the articulated-body algorithm.
 
-        For H^-1 times a vector, `solve_mass_matrix` is faster. The matrix of a closed chain is that of the tree without
-        constraints.
+        For H^-1 times a vector, `solve_mass_matrix` is faster. The matrix of a closed chain is the matrix of the tree
+        without constraints.
 
         Parameters
         ----------
@@ -120,8 +120,8 @@ class Matrices(Attributes):
     def coriolis_matrix(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the Coriolis matrix C: C qd is the bias force without gravity, and dH/dt - 2 C is skew-symmetric.
 
-        Many matrices have these two properties. This is the one of the `christoffel_symbols`, computed in O(nv d)
-        operations, where d is the depth of the tree.
+        Many matrices have these two properties. This matrix has the `christoffel_symbols` as coefficients. It takes
+        O(nv d) operations, where d is the depth of the tree.
 
         Parameters
         ----------

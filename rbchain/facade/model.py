@@ -146,7 +146,7 @@ class Model(
         length, mass : float, m, kg
             Of each link, a thin rod with its cg in the middle.
         inertia : Inertia, optional
-            Inertia of each link, instead of that of a thin rod.
+            Inertia of each link, instead of the inertia of a thin rod.
         gravity : (3,) array, m/s^2
             In world axes. The default is along -y, so that the links swing about their z axes. The default of
             `ModelBuilder` and of files, (0, 0, -9.81), would not move them.
@@ -197,7 +197,7 @@ class Model(
         Returns
         -------
         Model
-            Its `batch_shape` is that of the fields. Its states are one state for all samples, or one for each sample.
+            It has the batch shape of the fields. Its states are one state for all samples, or one for each sample.
             Methods other than `simulate` also accept several states of each sample, along axes behind the batch axes.
 
         Raises
@@ -316,7 +316,7 @@ class Model(
         Returns
         -------
         Model
-            As from `vary`; the batch axes of the payload are those of the samples.
+            As from `vary`; the batch axes of the payload are the batch axes of the samples.
 
         Raises
         ------
@@ -359,7 +359,8 @@ class Model(
         q : (nq,) array, optional
             Initial positions; the default is `neutral()`.
         show, port, host
-            As for `Trajectory.view`. Reactions are those of the mechanism held at rest.
+            As for `Trajectory.view`. Reactions are computed for the mechanism at rest, with joint forces that balance
+            gravity.
 
         Returns
         -------

@@ -156,9 +156,9 @@ class Motion(Attributes):
         Returns
         -------
         kinetic, potential : (...) arrays, J
-            The kinetic energy includes that of the rotors, armature qd^2 / 2, which Pinocchio's `computeKineticEnergy`
-            does for some joints only. The potential energy is - sum of m g . c. It is zero if all centres of mass are
-            at the origin of the world.
+            The kinetic energy includes the energy of the rotors, armature qd^2 / 2. Pinocchio's `computeKineticEnergy`
+            includes it for some joints only. The potential energy is - sum of m g . c. It is zero if all centres of
+            mass are at the origin of the world.
 
         Examples
         --------

@@ -15,7 +15,7 @@ def product(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 def pseudo_inverse(matrix: np.ndarray) -> np.ndarray:
-    """Return the pseudo-inverses (..., n, m) of matrices (..., m, n) in float64; those of NaN are zero."""
+    """Return the pseudo-inverses (..., n, m) of matrices (..., m, n) in float64; zero for matrices with NaN."""
     finite = np.where(np.isfinite(matrix), matrix, 0.0).astype(np.float64)
     return np.asarray(np.linalg.pinv(finite, rcond=RANK_TOLERANCE))
 

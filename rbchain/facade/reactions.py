@@ -10,7 +10,7 @@ from ..errors import ModelError, StateError
 from ..model.arguments import as_array, copied_to
 from .attributes import Attributes
 
-#: Largest difference between given accelerations and those of the joint forces, relative to 1 + |qdd|.
+#: Largest difference between the given accelerations and the accelerations by the joint forces, relative to 1 + |qdd|.
 REACTION_TOLERANCE = {"float64": 1e-6, "float32": 1e-2}
 
 
@@ -63,7 +63,7 @@ class Reactions(Attributes):
     def _loads_with_constraints(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the wrenches on bodies and the joint forces, including those of the constraints."""
+        """Return the wrenches on bodies and the joint forces, including the forces of the constraints."""
         on_bodies, on_joints = self._constraint_wrenches(q, qd, tau, wrenches)
         if wrenches is not None:
             on_bodies = on_bodies + as_array("wrenches", wrenches)
@@ -132,7 +132,7 @@ class Reactions(Attributes):
         wrenches: npt.ArrayLike | None,
         tau: npt.ArrayLike | None,
     ) -> np.ndarray:
-        """Return the wrenches on bodies including those of the constraints, after a check of the accelerations."""
+        """Return the wrenches on bodies, including the wrenches of the constraints. Checks the accelerations first."""
         if tau is None:
             raise ModelError(
                 f"joint_reactions: model {self.name!r} has constraints, whose forces depend on the joint forces; "

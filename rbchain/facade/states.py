@@ -17,7 +17,7 @@ class States(Attributes):
 
     @property
     def position_labels(self) -> tuple[str, ...]:
-        """A name for each entry of q: that of its joint, with a number if the joint has several entries."""
+        """A name for each entry of q: the name of its joint, with a number if the joint has several entries."""
         return _labels(self.joint_names, np.diff([*self.position_index, self.nq]))
 
     @property

@@ -23,7 +23,7 @@ from .problem import Measurements, Problem
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-#: Share of the largest change from which a variable counts as at its limit.
+#: A variable counts as at its limit if its change is at least this share of the largest change.
 SHARE_OF_LIMIT = 0.999
 #: A combination with a singular value below this share of the largest one does not change the motion.
 NULL_SHARE = 1e-9
@@ -53,7 +53,7 @@ class Fit(SuggestsAttributes):
         Whether the fit has converged, no parameter is at the limit of its change, and the residuals are at most twice
         the noise, if it was given.
     message : str
-        The size of the residuals, whether the data determine all parameters, and what to do if `success` is False.
+        The size of the residuals, whether the data determine all parameters, and a remedy if `success` is False.
     undetermined : tuple of str
         Combinations of relative changes that the data do not determine, such as "0.71 link1.mass - 0.71 link2.mass".
         Their standard deviation exceeds 100 %, or they do not change the motion at all. They keep the values from which
@@ -114,10 +114,11 @@ def fit(
     parameters : sequence of str
         Names of parameters, as in `simulate(..., sensitivities=...)`. "q" and "qd" stand for the initial state. Without
         them, the motion starts exactly at the first measured state. Positive parameters are fitted as logarithms, and
-        entries that are zero are held. "inertia" is fitted in the log-Cholesky form, so the tensor is always physically
-        consistent.
+        entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is always
+        physically consistent.
     drives, forces, tau
-        The actions on the mechanism, as for `simulate`. Random signals are those of the first sample of a simulation.
+        The actions on the mechanism, as for `simulate`. Random signals are the same as in the first sample of a
+        simulation.
     noise : float or (2 nv,) array, optional
         Standard deviation of the measured positions and velocities. If not given, it is estimated from the residuals,
         and equal for all of them.
@@ -150,8 +151,8 @@ def fit(
 
     Examples
     --------
-    A torque of 1 N m accelerates a rod from rest, q = 0.4 t^2. Its inertia about the axis is 1.25 kg m^2, of which the
-    tensor of the model is 0.25 kg m^2 and the mass, 0.5 m from the axis, the rest:
+    A torque of 1 N m accelerates a rod from rest, q = 0.4 t^2. Its inertia about the axis is 1.25 kg m^2. The tensor of
+    the model contributes 0.25 kg m^2, and the mass, 0.5 m from the axis, contributes the rest:
 
     >>> import numpy as np, rbchain as rb
     >>> rod = rb.Model.serial_chain(1, length=1.0, mass=3.0, gravity=(0, 0, 0))
@@ -258,7 +259,7 @@ def _reasons_of_failure(at_limit: list[str], ends_early: bool) -> str:
 
 
 def _result(problem: Problem, x: np.ndarray, estimates_noise: bool, costs: np.ndarray, reasons: str) -> Fit:
-    """Return the Fit for the best variables x, and the reasons for which they are not a minimum."""
+    """Return the Fit for the best variables x. `reasons` says why they are not a minimum."""
     residuals, J = (part[0] for part in problem.evaluate(x[None]))
     misfit = float(residuals @ residuals) / max(residuals.size - problem.size, 1)
     variance, is_explained = (misfit, True) if estimates_noise else (1.0, misfit <= LARGEST_MISFIT**2)

@@ -135,7 +135,7 @@ class Problem:
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the residuals (starts, m) and their derivatives (starts, m, size), divided by the noise.
 
-        Those of a motion that fails are NaN.
+        They are NaN for a motion that fails.
         """
         if self._last[0] == x.tobytes():
             return self._last[1]

@@ -1,4 +1,4 @@
-"""The variables of a fit: numbers near zero from which the parameters of a model follow, with their derivatives."""
+"""The variables of a fit: numbers near zero that determine the parameters of a model, with their derivatives."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def variables_of(
     Raises
     ------
     StateError, ModelError
-        If the parameter is zero everywhere, or an inertia tensor is that of a rod, a plate or a point.
+        If the parameter is zero everywhere, or an inertia tensor belongs to a rod, a plate or a point.
     """
     if name == "inertia":
         return TensorVariables(model)

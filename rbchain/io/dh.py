@@ -185,7 +185,7 @@ def from_dh(
         Classic (Denavit and Hartenberg 1955; Spong): T = Rz(theta) Tz(d) Tx(a) Rx(alpha), with the frame at the far end
         of the link. Modified (Craig): T = Rx(alpha) Tx(a) Rz(theta) Tz(d), with the frame at the joint of the link.
     base_rotation : (3, 3) array or quaternion [x, y, z, w], optional
-        Additional rotation of the table's base: its pose is that of `base_coordinates` times this rotation.
+        Additional rotation of the table's base: its pose is the pose of `base_coordinates` times this rotation.
     base_coordinates : (6,) array, m and rad
         Pose of the base in the world: x, y, z, roll, pitch, yaw with R = Rz(yaw) Ry(pitch) Rx(roll).
     gravity : (3,) array, m/s^2
@@ -196,8 +196,8 @@ def from_dh(
         Name of the model.
     nonphysical_inertia : "refuse" or "warn"
         Whether an inertia tensor that violates the triangle inequality raises a ModelError, or only causes a warning
-        and is used unchanged. Measured tensors of real robots may violate it, such as those of links 1 and 3 of the
-        Puma 560. A tensor with a negative principal moment always raises a ModelError.
+        and is used unchanged. Measured tensors of real robots may violate it, such as the tensors of links 1 and 3 of
+        the Puma 560. A tensor with a negative principal moment always raises a ModelError.
 
     Returns
     -------

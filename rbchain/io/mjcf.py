@@ -99,7 +99,7 @@ class _Reader:
         self._joint_names = _Names({source.name("joint", joint) for joint in range(source.model.njnt)})
         #: Name in the model of each of MuJoCo's bodies, and origin of the model's frame in the frame of MuJoCo's body.
         self._frames: dict[int, tuple[str | None, np.ndarray]] = {0: (None, np.zeros(3))}
-        #: Names of those of MuJoCo's hinges and slides that are joints of the model.
+        #: Names of MuJoCo's hinges and slides that are joints of the model.
         self._joints: dict[int, str] = {}
 
     def add_body(self, body: int) -> None:
@@ -180,7 +180,7 @@ class _Reader:
         return found
 
     def add_constraints(self) -> tuple[list[int], list[int]]:
-        """Add the equality constraints; return those that were added and those that rbchain cannot represent."""
+        """Add the equality constraints; return the added ones, and the ones that rbchain cannot represent."""
         source, added, lacking = self.source, [], []
         names = _Names({source.name("equality", i) for i in range(source.model.neq)})
         for i in active_equalities(source):
@@ -212,7 +212,7 @@ def _rows(source: Source, body: int) -> list[list[int]]:
 
 
 def _point(source: Source, joints: Sequence[int]) -> np.ndarray:
-    """Anchor of a group of joints in MuJoCo's body frame: that of a rotation, because a slide may be anywhere."""
+    """Anchor of a group of joints in MuJoCo's body frame: the anchor of a rotation, because slides may be anywhere."""
     if not joints or source.joint_type(joints[0]) == "free":
         return np.zeros(3)
     turning = [joint for joint in joints if source.joint_type(joint) != "slide"]

@@ -37,7 +37,7 @@ def active_equalities(source: Source) -> list[int]:
 def constraint_of(source: Source, i: int, name: str, frames: Frames, joints: Mapping[int, str]) -> Constraint | None:
     """Return an equality constraint under this name, or None if rbchain cannot represent it.
 
-    `joints` are the names in the model of those of MuJoCo's joints that are joints with one degree of freedom there.
+    `joints` are the names, in the model, of MuJoCo's joints that are joints with one degree of freedom in the model.
     """
     kind, values = source.equality_type(i), source.model.eq_data[i]
     if kind in ("connect", "weld"):

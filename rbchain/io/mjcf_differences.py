@@ -84,9 +84,9 @@ def _of_fluid(source: Source) -> Iterator[str]:
 
 
 def differences(source: Source, forces: Forces, exact: list[int], no_constraints: list[int]) -> list[str]:
-    """Parts of the text of a warning: what the model leaves out, and what it treats differently.
+    """Parts of the text of a warning: elements that the model leaves out, and elements that it treats differently.
 
-    `exact` are the equality constraints that the model has, `no_constraints` those that it leaves out.
+    `exact` are the equality constraints that the model has, `no_constraints` the ones that it leaves out.
     """
     lacking = [f"{what} {_listed(names)}" for what, names in _lacking(source, forces, no_constraints).items() if names]
     lacking += _lacking_without_names(source)

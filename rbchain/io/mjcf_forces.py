@@ -17,8 +17,8 @@ class Forces:
     """The passive forces of a file, as its `<flag>` element enables them, with damping and armature of its actuators.
 
     `stiffness` (njnt, 3) and `damping` (nv, 3) are the coefficients of the polynomials k0 x + k1 x^2 + k2 x^3 and
-    d0 v + d1 abs(v) v + d2 v^3. `friction` and `armature` (nv,) are those of the degrees of freedom, and `gravcomp`
-    (nbody,) is that of the bodies. `fluid` has the density (kg/m^3) and the viscosity (Pa s).
+    d0 v + d1 abs(v) v + d2 v^3. `friction` and `armature` (nv,) belong to the degrees of freedom, and `gravcomp`
+    (nbody,) belongs to the bodies. `fluid` has the density (kg/m^3) and the viscosity (Pa s).
     """
 
     def __init__(self, source: Source) -> None:
@@ -38,7 +38,7 @@ class Forces:
         compensation = model.body_gravcomp * (model.body_weldid > 0) * (acts and self.gravity.any())
         compensated = [body for body in range(1, model.nbody) if compensation[body]]
         by_actuators = {body: _compensating_joints(source, body) for body in compensated}
-        #: Bodies whose gravity is compensated by actuators: at all joints that carry them, and at some of these.
+        #: Bodies whose gravity is compensated by actuators at all joints that carry them, then at some of these joints.
         self.lifted_by_actuators = [body for body, joints in by_actuators.items() if joints and all(joints)]
         self.partly_compensated = [body for body, joints in by_actuators.items() if any(joints) and not all(joints)]
         self.gravcomp = np.where(np.isin(np.arange(model.nbody), self.lifted_by_actuators), 0.0, compensation)
@@ -109,7 +109,7 @@ class Forces:
         return slice(self._source.dofs(joints[0]).start, self._source.dofs(joints[-1]).stop)
 
     def rotor_inertia(self, joints: Sequence[int]) -> np.ndarray:
-        """Armature of a group of joints; of a free joint only that of rotations, the rest becomes added mass."""
+        """Armature of a group of joints. A free joint keeps the armature of rotations; the rest becomes added mass."""
         found = self.armature[self.dofs(joints)]
         return np.where(np.arange(found.size) < 3, 0.0, found) if joints[0] in self.free else found
 

@@ -72,7 +72,8 @@ def load_motion(path: str | Path) -> Trajectory:
     Returns
     -------
     Trajectory
-        The saved one, bit for bit, with its model and forces. See `Trajectory.save` for what is not stored.
+        The saved trajectory, bit for bit, with its model and forces. `Trajectory.save` lists the data that are not
+        stored.
 
     Raises
     ------
@@ -264,7 +265,7 @@ def _check_records(motion: Trajectory) -> None:
 
 
 def _check_force(what: str, force: Any, kinds: tuple[type, ...], forces: tuple[Any, ...]) -> None:
-    """Raise a ValueError if a record is not that of a force of these classes."""
+    """Raise a ValueError if a record does not belong to a force of these classes."""
     if not (isinstance(force, kinds) and any(force is other for other in forces)):
         names = " or ".join(kind.__name__ for kind in kinds)
         raise ValueError(f"{what} belongs to {excerpt(force)}; expected {names} in forces")

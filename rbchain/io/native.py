@@ -95,7 +95,7 @@ MODEL_KEYS = (
     "constraint",
     "nominal",
 )
-#: What a model and its nominal model have in common.
+#: The fields that a model and its nominal model have in common.
 SAME_IN_NOMINAL = ("body_names", "parent", "joint_names", "joint_types", "dof_types", "constraints")
 BODY_KEYS = (
     *("name", "parent", "joint", "joint_name", "placement", "mass", "cg", "inertia"),

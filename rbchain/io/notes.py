@@ -13,7 +13,7 @@ LEFT_OUT = "left out of the model"
 
 
 class Notes:
-    """Sentences on what a model leaves out of a file or treats differently; one warning contains all of them."""
+    """Sentences on elements of a file that a model leaves out or treats differently; one warning has all of them."""
 
     def __init__(self) -> None:
         self._parts: dict[str, dict[str, dict[str, None]]] = {}

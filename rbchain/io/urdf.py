@@ -33,7 +33,7 @@ def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str
     The joint `base` connects the root link to the world; by default the link is fixed. Damping, friction and springs
     become passive forces of the joints. Limits are stored but not enforced, because URDF does not define the stiffness
     of stops. A joint that mimics another one becomes a CouplerConstraint with the name of the joint, and a loop joint
-    becomes a constraint. One warning names what the model leaves out, and likely mistakes.
+    becomes a constraint. One warning names all elements that the model leaves out, and likely mistakes.
 
     Raises FileFormatError if the file does not follow the format, and ModelError if the mechanism is invalid.
     """

@@ -39,7 +39,7 @@ GAZEBO_SPRING = ("springStiffness", "springReference")
 
 @dataclass
 class Extensions:
-    """What a file contains beyond URDF. `springs` are stiffness and rest position, `rotors` inertia and gear ratio."""
+    """Extensions of URDF in a file. `springs` are stiffness and rest position, `rotors` inertia and gear ratio."""
 
     springs: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     rotors: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Extensions:
 
 
 def extensions_of(path: Path, root: Any, robot: Robot, notes: Notes) -> Extensions:
-    """Read the extensions of a file; note those that the model leaves out."""
+    """Read the extensions of a file; note the extensions that the model leaves out."""
     reader = _Reader(path, robot, notes)
     for element in root:
         if label(element) in READERS:

@@ -60,7 +60,7 @@ def _colour(material: Any) -> tuple[float, ...] | None:
 def _file(path: Path, name: str) -> str:
     """Path of a mesh file, relative to the URDF or in a ROS package.
 
-    The package is searched in the folders above the URDF and in those of ROS_PACKAGE_PATH.
+    The package is searched in the folders above the URDF and in the folders of ROS_PACKAGE_PATH.
     """
     if not name.startswith(PACKAGE):
         return str((path.parent / name.removeprefix("file://")).resolve())

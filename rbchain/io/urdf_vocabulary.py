@@ -10,7 +10,7 @@ from .xml_reading import attributes_of, label
 
 
 class Names(NamedTuple):
-    """Names in an element: its attributes, children of which there is at most one, and other children.
+    """Names in an element: its attributes, children that occur at most once, and other children.
 
     `without_effect` are children that do not change the motion, and `left_out` are children that do.
     """

@@ -1,6 +1,6 @@
 """Writer for MJCF: bodies, joints, limits, springs, damping, visuals, sites and equality constraints.
 
-A warning names what MJCF cannot represent. The file is written without MuJoCo.
+A warning names the elements that MJCF cannot represent. The file is written without MuJoCo.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def mjcf_of(model: Model) -> str:
 
 
 class _Writer:
-    """The elements of a file. `lost` collects what the file leaves out or changes."""
+    """The elements of a file. `lost` collects everything that the file leaves out or changes."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.description = model, model.description
@@ -67,12 +67,12 @@ class _Writer:
         self.root = etree.Element("mujoco", model=self.description.name)
         etree.SubElement(self.root, "compiler", angle="radian", autolimits="true", inertiafromgeom="false")
         etree.SubElement(self.root, "option", gravity=number_text(self.description.gravity))
-        #: The element of each body; the last one is that of the world.
+        #: The element of each body; the last one is the element of the world.
         self.bodies: list[Any] = []
         self.joints, self.sites = set(self.description.joint_names), set(self.description.frames)
 
     def text(self) -> str:
-        """Write all elements, and warn of what is lost."""
+        """Write all elements, and warn of losses."""
         world = etree.SubElement(self.root, "worldbody")
         for i, parent in enumerate(self.description.parent):
             self._add_body(i, world if parent < 0 else self.bodies[parent])

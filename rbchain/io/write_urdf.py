@@ -1,6 +1,6 @@
 """Writer for URDF: links, visuals, joints, limits, damping, friction and couplers.
 
-A warning names what URDF cannot represent.
+A warning names the elements that URDF cannot represent.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _is_lost(model: Model, key: str) -> bool:
 
 
 def _warn_of_losses(model: Model, constraints: Sequence[str]) -> None:
-    """Warn of what the file leaves out, among it these constraints."""
+    """Warn of everything that the file leaves out, including these constraints."""
     description = model.description
     lost = [
         key

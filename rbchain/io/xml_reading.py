@@ -1,4 +1,4 @@
-"""XML of robot descriptions: tolerant of what other programs read, and safe.
+"""XML of robot descriptions: accepts files that other programs read, and is safe.
 
 Parsers of other programs ignore the XML version and name spaces. lxml checks both, but only well-formedness matters.
 """
@@ -94,7 +94,7 @@ def label(element: Any) -> str:
 
 
 def attributes_of(element: Any) -> dict[str, str]:
-    """Return the attributes of an element with their names as they are written, without those of XML itself."""
+    """Return the attributes of an element under their names in the file, without the attributes of XML itself."""
     prefixes = {uri: prefix for prefix, uri in element.nsmap.items()}
     found = {}
     for key, value in element.attrib.items():

@@ -2,9 +2,10 @@
 
 A light body between two constraints has nearly no inertia of its own along its joint, but moves with heavy bodies. The
 dynamics add an inertia to its joint and take its force away again (`core.loops.constraint_solver`). The result
-does not depend on it. Its size only decides how round-off is shared between two systems of equations: with an added
-inertia e, the condition number of one is about (inertia of the heavy bodies) / e. That of the other one is at most
-e / (own inertia), if the body can also move on its own, such as a rod between two ball joints about its axis.
+does not depend on it. Its size only decides how round-off is shared between two systems of equations. With an added
+inertia e, the condition number of one system is about (inertia of the heavy bodies) / e. The condition number of the
+other system is at most e / (own inertia), if the body can also move on its own, such as a rod between two ball joints
+about its axis.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from .topology import Dofs, dofs_of, topology_of
 
 #: A degree of freedom is light if its inertia is below this fraction of the largest one in its loops.
 LIGHT = 1e-5
-#: Smallest added inertia of a body with mass, as a fraction of the largest inertia, and that of a massless body.
+#: Smallest added inertia of bodies with mass, as a fraction of the largest inertia.
 SMALLEST_ADDED = {"float64": 1e-6, "float32": 1e-4}
+#: Added inertia of massless bodies, as a fraction of the largest inertia.
 ADDED_TO_MASSLESS = 1e-4
 #: A point is on the axis of a joint if its distance is below this fraction of its distance from the joint.
 ON_AXIS = 1e-12
@@ -53,7 +55,7 @@ def with_added_inertias(description: Description, precision: str) -> Description
 
 
 def _appended(values: np.ndarray, more: np.ndarray, axes: int) -> np.ndarray:
-    """Append values of further constraints, (..., m, ...) with `axes` axes behind those of the batch."""
+    """Append values of further constraints, (..., m, ...) with `axes` axes behind the batch axes."""
     batch = np.broadcast_shapes(*(x.shape[: x.ndim - axes] for x in (values, more)))
     return np.concatenate([np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :])) for x in (values, more)], -axes)
 
@@ -86,8 +88,8 @@ def added_inertias(description: Description, precision: str) -> np.ndarray:
 def _spins_freely(d: Description, dofs: Dofs) -> np.ndarray:
     """Whether no constraint changes when a degree of freedom moves (..., nv): its points are on the axis of a rotation.
 
-    For the dofs of revolute and spherical joints of bodies without children whose constraints have no rows of
-    directions.
+    This applies to the dofs of revolute and spherical joints of bodies without children, if their constraints have no
+    rows of directions.
     """
     last = np.isin(np.arange(dofs.body.size), dofs.last) & (dofs.counts[dofs.body] == 1)
     turns = (np.array(d.dof_types) == "revolute") & (last | (np.array(d.joint_types)[dofs.body] == "spherical"))

@@ -26,7 +26,7 @@ class StateArguments:
     ----------
     description : Description
     dofs : Dofs
-        The degrees of freedom of that description.
+        The degrees of freedom of the description.
     batch_shape : tuple
         Shape of the batch of samples whose parameters differ; () if all samples share them.
     """
@@ -47,7 +47,7 @@ class StateArguments:
         Parameters
         ----------
         names : sequence of str
-            Names of the arguments, for messages; those in `POSITIONS` have nq numbers, others nv.
+            Names of the arguments, for messages. Arguments in `POSITIONS` have nq numbers, all others nv.
         states : sequence of array_like
         *wrenches : array_like or None
             Wrenches on the bodies (..., n, 6), if the driver takes them; None for zero.

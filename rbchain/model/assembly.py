@@ -40,7 +40,7 @@ class Body(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Mechanism:
-    """The bodies of a mechanism by their names, parents first, and what belongs to the whole mechanism."""
+    """The bodies of a mechanism by their names, parents first, and the data of the whole mechanism."""
 
     name: str
     bodies: Mapping[str, Body]

@@ -94,7 +94,7 @@ def _way_to_root(dof: int, parent: np.ndarray) -> list[int]:
 
 
 def _order(supports: list[list[int]]) -> list[int]:
-    """Return the order of the constraints that puts those with common dofs next to each other (Cuthill-McKee)."""
+    """Return an order of the constraints in which constraints with common dofs are close together (Cuthill-McKee)."""
     count = len(supports)
     if count < MIN_TO_ORDER:
         return list(range(count))

@@ -78,8 +78,8 @@ class HingeConstraint(SuggestsAttributes):
 
     Notes
     -----
-    The residual has five rows: those of a `BallConstraint`, then the components of the unit vector along axis b on two
-    axes of body a that are normal to axis a. The multipliers are the force on body b, N, then two moments, N m.
+    The residual has five rows: three rows as in a `BallConstraint`, then the components of the unit vector along axis b
+    on two axes of body a that are normal to axis a. The multipliers are the force on body b, N, then two moments, N m.
 
     Examples
     --------
@@ -126,8 +126,8 @@ class WeldConstraint(SuggestsAttributes):
 
     Notes
     -----
-    The residual has six rows: those of a `BallConstraint`, then sin(angle) times the axis of the rotation between the
-    two frames, in the axes of frame a. The multipliers are the force on body b, N, then the moment, N m.
+    The residual has six rows: three rows as in a `BallConstraint`, then sin(angle) times the axis of the rotation
+    between the two frames, in the axes of frame a. The multipliers are the force on body b, N, then the moment, N m.
 
     Examples
     --------

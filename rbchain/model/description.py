@@ -25,9 +25,9 @@ class Frame:
 class ConstraintPlace(NamedTuple):
     """The name of a constraint, its kind ("ball", "hinge", "weld", "distance", "coupler") and its bodies (world: -1).
 
-    The bodies of a coupler are those of its joints: a is that of `other`. The kind "added inertia" follows the
-    constraints of the mechanism in the arrays of its dynamics only (`added_inertias`). It acts on the degree of freedom
-    `dof` of body b, and its inertia is in `constraint_length`.
+    The bodies of a coupler are the bodies of its joints; body a has the joint `other`. The kind "added inertia" follows
+    the constraints of the mechanism in the arrays of its dynamics only (`added_inertias`). It acts on the degree of
+    freedom `dof` of body b, and its inertia is in `constraint_length`.
     """
 
     name: str
@@ -103,8 +103,8 @@ class Description:
     constraint_offset: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
-#: Fields of constraints that may differ between samples: points in the axes of the bodies, rotations from the axes of
-#: the constraint to those of the bodies, lengths of distances, ratios and offsets of couplers.
+#: Fields of constraints that may differ between samples: points in the axes of the bodies, rotations from constraint
+#: axes to body axes, lengths of distances, ratios and offsets of couplers.
 CONSTRAINT_FIELDS: dict[str, tuple[str | int, ...]] = {
     "constraint_point_a": ("constraints", 3),
     "constraint_point_b": ("constraints", 3),
@@ -114,8 +114,8 @@ CONSTRAINT_FIELDS: dict[str, tuple[str | int, ...]] = {
     "constraint_ratio": ("constraints",),
     "constraint_offset": ("constraints",),
 }
-#: Fields that may differ between samples, with the shape of one sample's value: n is the number of bodies, nv that of
-#: degrees of freedom.
+#: Fields that may differ between samples, with the shape of one sample's value: n is the number of bodies, nv is the
+#: number of degrees of freedom.
 VARIABLE_FIELDS: dict[str, tuple[str | int, ...]] = {
     "placement_rotation": ("n", 3, 3),
     "placement_translation": ("n", 3),

@@ -1,8 +1,8 @@
 """Find the degrees of freedom whose accelerations neither inertia nor constraints determine.
 
 A massless body moves as the constraints demand, if these leave it no motion of its own: no motion of the mechanism may
-have zero kinetic energy and satisfy the constraints. That is a question of the geometry and of which inertias are zero,
-not of their values. The rows of the constraints and those of the inertias are therefore divided by their lengths.
+have zero kinetic energy and satisfy the constraints. This depends on the geometry and on the zeros of the inertias, not
+on the values of other inertias. The rows of the constraints and of the inertias are therefore divided by their lengths.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def undetermined_dofs(
 ) -> np.ndarray:
     """Return which degrees of freedom (samples, nv) move without inertia and without a constraint.
 
-    `without` (samples, nv) are those whose accelerations the inertias of the tree do not determine. `held` (nv,) and
-    `resisted` (samples, nv) are as for `dofs_without_inertia`.
+    `without` (samples, nv) marks degrees of freedom whose accelerations the inertias of the tree do not determine.
+    `held` (nv,) and `resisted` (samples, nv) are the same as for `dofs_without_inertia`.
     """
     found, known = np.zeros_like(without), {}
     for sample in np.flatnonzero(without.any(-1)):

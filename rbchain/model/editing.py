@@ -153,7 +153,7 @@ def _carrier(bodies: Mapping[str, Body], name: str | None) -> tuple[str | None, 
 
 
 def check_joints(what: str, given: Any, known: Sequence[str]) -> None:
-    """Raise a ModelError if a name is not that of a joint."""
+    """Raise a ModelError if a name is not the name of a joint."""
     for name in given:
         if name not in known:
             hint = did_you_mean(name, known) if isinstance(name, str) else ""
@@ -188,10 +188,10 @@ def joint_pose(what: str, joint: AnyJoint, position: npt.ArrayLike) -> Pose:
 def rerooted_description(description: Description, root: str) -> Description:
     """Return the description of the same mechanism, in which body `root` has the free joint to the world.
 
-    The joints between the old and the new root are reversed: the parent becomes the child. The frame of a body is that
-    of its joint, so a moving body named after the old parent, with the suffix "_body", has the frame of the reversed
-    joint. The old parent itself is fixed to it, so its name, frame, inertia and visuals stay as they are. Raises a
-    ModelError if that is impossible.
+    The joints between the old and the new root are reversed: the parent becomes the child. A body has the frame of its
+    joint. Therefore a moving body named after the old parent, with the suffix "_body", has the frame of the reversed
+    joint. The old parent itself is fixed to this body, so its name, frame, inertia and visuals do not change. Raises a
+    ModelError if the joints cannot be reversed.
     """
     mechanism = editable(description, "reroot")
     path = path_to_root(mechanism, root)
@@ -306,7 +306,8 @@ def _check_old_root(root: Body, drives: Sequence[Any]) -> None:
 def _check_reversible(child: Body, drives: Sequence[Any]) -> None:
     """Refuse gravity compensation of a reversed joint, and numbers of a free or spherical joint in axes of its body.
 
-    The gravity force of a joint is that of all bodies beyond it. Beyond a reversed joint are other bodies.
+    The gravity force of a joint is the gravity force of all bodies beyond it. A reversed joint has other bodies beyond
+    it.
     """
     if any(drive.joint == child.joint_name and getattr(drive, "gravity_compensation", False) for drive in drives):
         raise ModelError(

@@ -27,7 +27,7 @@ def shifted(matrix: np.ndarray, pose: Pose) -> np.ndarray:
 
 
 def _lengths(given: npt.ArrayLike, what: str) -> np.ndarray:
-    """Three positive lengths (3,); raises a ModelError that names them as `what` for anything else."""
+    """Three positive lengths (3,). Raises a ModelError that names them as `what` for anything else."""
     found = np.array([positive(length, what) for length in vector3(given, what)])
     if found.max() > LARGEST_RATIO * found.min():
         expected = f"expected lengths within a factor of {LARGEST_RATIO:g} of each other"
@@ -39,7 +39,7 @@ def _lengths(given: npt.ArrayLike, what: str) -> np.ndarray:
 class Immersion(SuggestsAttributes):
     """Buoyancy, added mass and drag of a body in a fluid at rest or in a current.
 
-    The density of the fluid is that of the model. All matrices refer to `frame`, with linear components before angular
+    The model defines the density of the fluid. All matrices refer to `frame`, with linear components before angular
     ones; six numbers stand for a diagonal matrix.
 
     Parameters

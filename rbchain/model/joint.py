@@ -168,8 +168,8 @@ class Free(SuggestsAttributes):
     Notes
     -----
     The position q = [x, y, z, qx, qy, qz, qw] consists of the body's origin (m) and its orientation (unit quaternion)
-    in the placement frame. The velocity qd = [linear (m/s), angular (rad/s)] is that of the body's origin relative to
-    the parent, in body axes, and qdd is its time derivative. The joint force tau = [force (N), moment about the origin
+    in the placement frame. The velocity qd = [linear (m/s), angular (rad/s)] of the body's origin is relative to the
+    parent, in body axes, and qdd is its time derivative. The joint force tau = [force (N), moment about the origin
     (N m)] is in body axes. Pinocchio's free-flyer has the same conventions. MuJoCo has the linear velocity in world
     axes, and its quaternion begins with w.
 
@@ -229,7 +229,7 @@ class Composite(SuggestsAttributes):
 
     Notes
     -----
-    q and qd = dq/dt are those of the joints, in order.
+    q and qd = dq/dt consist of the positions and velocities of the joints, in order.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Conversion of q and qd between two orders of the joints, such as those of rbchain and of another program."""
+"""Conversion of q and qd between two orders of the joints, such as the orders of rbchain and of another program."""
 
 from __future__ import annotations
 

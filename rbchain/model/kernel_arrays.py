@@ -263,7 +263,7 @@ class KernelArrays:
         """Return the model for the dynamics, in which samples with undetermined accelerations fail.
 
         In a closed chain, constraints may determine the accelerations of massless bodies, and the light degrees of
-        freedom have added inertias. Parameters and errors are those of `samples_without_inertia`.
+        freedom have added inertias. Parameters and errors are the same as for `samples_without_inertia`.
         """
         if self.has_inertia:
             return self.with_added_inertias

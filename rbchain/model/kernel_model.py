@@ -1,7 +1,7 @@
 """KernelModel: call drivers with the arrays of a mechanism. A state passes here from a method of `Model` to a driver.
 
-It adds to the arrays what the calls for one model share: the checks of states, and working memory. Pinocchio divides
-the same between `Model` and `Data`.
+It adds the checks of states and the working memory to the arrays. All calls for one model share these. Pinocchio
+divides the same between `Model` and `Data`.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class SingleCalls(dict[Callable[..., Any], Callable[..., np.ndarray | None]]):
 
 
 class KernelModel(KernelArrays):
-    """A mechanism that drivers can be called for.
+    """A mechanism with the arguments that drivers need besides states.
 
     Attributes
     ----------
     state_arguments : StateArguments
-        The checks of the states of this model. Other attributes are those of `KernelArrays`.
+        The checks of the states of this model. `KernelArrays` describes all other attributes.
     single_calls : SingleCalls
         The functions that compute single states.
     """
@@ -157,7 +157,7 @@ class KernelModel(KernelArrays):
         out: np.ndarray | None,
         **settings: Any,
     ) -> np.ndarray:
-        """Call `compute` for several states of each varied sample, along `extra` axes behind those of the batch."""
+        """Call `compute` for several states of each varied sample, along `extra` axes behind the batch axes."""
         behind = len(self.batch_shape)
         arguments, names_of_all = [*states, *wrenches], [*names, "wrenches"][: len(states) + len(wrenches)]
         # an argument without axes of its own there is the same for all states of a sample

@@ -1,6 +1,7 @@
 """Residuals and Jacobians of the constraints and Jacobians of the bodies of one sample, in NumPy.
 
-They are those of the kernels (`core.loops.constraint_rows`), for checks of a model before any kernel is compiled.
+They are the same as in the kernels (`core.loops.constraint_rows`). A model is checked with them before any kernel is
+compiled.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def dofs_without_inertia(
     """Return which degrees of freedom have undetermined accelerations: (samples, nv), or (1, nv) for equal samples.
 
     `held` (nv,) marks degrees of freedom with a prescribed acceleration. `resisted`, (nv,) or (samples, nv), marks
-    those that something other than inertia resists, such as damping in an implicit step.
+    degrees of freedom that something other than inertia resists, such as damping in an implicit step.
     """
     dofs = dofs_of(description)
     nothing = np.zeros((1, dofs.body.size), bool)
@@ -211,7 +211,7 @@ def _length(d: Description) -> np.ndarray:
 class _Articulated(NamedTuple):
     """An articulated inertia as its factor (..., rows, 6), and the size (2, ...) of its linear and angular parts.
 
-    The size is that of the rigid inertia, before the joints of the subtree were taken into account. It sets the
+    The size is the size of the rigid inertia, before the joints of the subtree were taken into account. It sets the
     threshold for round-off.
     """
 

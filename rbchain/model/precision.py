@@ -18,8 +18,8 @@ def parameters_and_variation(
 ) -> tuple[np.ndarray, Variation | None]:
     """Return parameters and variation in one precision, with or without the columns of a model in water.
 
-    The parameters are those of the first sample. The variation is None if all samples share them. Raises ModelError if
-    a parameter is beyond the range of the precision.
+    The parameters belong to the first sample. The variation is None if all samples share them. Raises ModelError if a
+    parameter is beyond the range of the precision.
     """
     try:
         with np.errstate(over="raise", invalid="raise"):

@@ -132,7 +132,7 @@ def _drag_codes(description: Description) -> np.ndarray:
 
 
 def _contribution_rows(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the contribution row of each degree of freedom (nv,), and whether it accumulates in its parent's (nv,).
+    """Return the contribution row of each degree of freedom (nv,), and whether it adds to its parent's row (nv,).
 
     The number of rows is the smallest possible. A degree of freedom whose only child is the next one needs no row.
     """

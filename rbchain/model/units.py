@@ -257,7 +257,7 @@ def _refuse_missing_pint() -> None:
     """Raise an ImportError if pint is not installed, without importing it."""
     try:
         found = importlib.util.find_spec("pint")
-    except ValueError:  # what is registered under the name is not a module
+    except ValueError:  # the object registered under the name is not a module
         found = None
     if found is None:
         raise ImportError(missing_package("units need the package pint", "units"))

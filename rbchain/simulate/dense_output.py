@@ -177,7 +177,7 @@ def kept_steps(
     is_unused = np.arange(steps) > last[:, None]
     samples, at_end = np.nonzero(is_unused)[0], np.arange(len(counts))
     of_last = times[at_end, last]
-    # just before the end, where the forces are those of the last step
+    # just before the end, where the forces of the last step act
     times[is_unused] = (of_last[:, 1] - _margins(of_last, states.dtype))[samples, None]
     states[is_unused] = states[at_end, last, -1][samples, None]
     outputs[is_unused] = outputs[at_end, last, -1][samples, None]

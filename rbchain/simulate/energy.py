@@ -43,7 +43,7 @@ def energy_error_of(
     ----------
     model : Model
     forces : sequence
-        The forces of the simulation, of which springs and bushings have elastic energy.
+        The forces of the simulation. Springs and bushings have elastic energy.
     q, qd : (samples, times, nq) and (samples, times, nv) arrays
         States from the start on.
     work : (samples, times) array or None, J

@@ -149,7 +149,7 @@ def close_saved_states(
 
 
 def close_states(model: Model, actions: Actions | None, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """Project states (samples, m, ...) onto the constraints, in place; NaN for those that cannot be projected.
+    """Project states (samples, m, ...) onto the constraints, in place; NaN for states that cannot be projected.
 
     Returns (samples, m) bool: which states could not be projected.
     """

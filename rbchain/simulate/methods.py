@@ -24,7 +24,7 @@ class Method:
     ----------
     name : MethodName
     title : str
-        What the method is, for the documentation.
+        Short description of the method, for the documentation.
     order : int
     is_adaptive : bool
         Whether each sample has its own step size, which follows from tolerances.

@@ -37,7 +37,7 @@ class Request:
     batch : tuple
         Shape of the batch.
     times : (m,) array, s
-        All times that the driver saves, the first and the last one those of the motion.
+        All times that the driver saves. The first and the last one are the start and the end of the motion.
     asked : slice
         The times that the caller asked for.
     names : tuple of str

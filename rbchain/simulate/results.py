@@ -138,7 +138,8 @@ def with_dense_output(
 ) -> Trajectory:
     """Return a motion with the accepted steps that a driver has recorded; without them if it has recorded none.
 
-    `times` are all that the driver has saved, s, the first and the last one those of the motion.
+    `times` are all times that the driver has saved, s. The first and the last one are the start and the end of the
+    motion.
     """
     if not outcome.record.times.shape[1]:
         return motion

@@ -45,7 +45,7 @@ KINDS = {
 ENTRIES_OF_BODY = {"mass": 1, "cg": 3, "inertia": 6}
 SPRINGS = ("stiffness", "rest_position", "cubic_stiffness")
 GAINS = ("kp", "ki", "kd")
-#: What the forces of controllers with a model depend on.
+#: The parameters that the forces of controllers with a model depend on.
 PARAMETERS_OF_CONTROLLERS = ("mass", "cg", "inertia", "rotor_inertia", "gear_ratio")
 
 

@@ -39,12 +39,12 @@ def memory_for(found: str, remedy: str) -> Iterator[None]:
     """Explain errors of allocations whose size a setting determines."""
     try:
         yield
-    except (MemoryError, OverflowError, ValueError) as error:  # sizes beyond those of the machine or of NumPy
+    except (MemoryError, OverflowError, ValueError) as error:  # sizes beyond the limits of the machine or of NumPy
         raise StateError(f"{found}, which needs more memory than this machine has ({error}); {remedy}") from None
 
 
 def times_to_save(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, slice]:
-    """Return all times that the driver saves, from 0 to the end, and the slice of those that the caller asked for.
+    """Return all times that the driver saves, from 0 to the end, and the slice of the times that the caller asked for.
 
     Raises StateError if `save_at` is neither a number of times nor increasing times from 0 to the duration.
     """

@@ -79,7 +79,7 @@ class Trajectory(SuggestsAttributes):
     sensitivities : dict
         Derivatives of the states at the saved times, {name: (..., times, 2 nv, ...) array}, for the names in the
         argument `sensitivities` of `simulate`. The rows are the positions on the tangent space, in the directions of
-        the velocities as in `Model.difference`, then the velocities. The last axes are those of the field: (nv,) for
+        the velocities as in `Model.difference`, then the velocities. The last axes are the axes of the field: (nv,) for
         "q", "qd", "tau", joints and gains, (n_bodies,) for "mass", (n_bodies, 3) for "cg" and (n_bodies, 3, 3) for
         "inertia". NaN after the end of a sample that ended early.
     dense_output : DenseOutput, optional
@@ -126,7 +126,7 @@ class Trajectory(SuggestsAttributes):
 
     @cached_property
     def tau(self) -> np.ndarray:
-        """Actuator forces at the saved times, (..., times, nv), N m or N; also those that prescribed motions need.
+        """Actuator forces at the saved times, (..., times, nv), N m or N, including the forces of prescribed motions.
 
         The forces of prescribed motions are NaN if the simulation has dry friction, hard stops or contacts.
         """
@@ -195,8 +195,8 @@ class Trajectory(SuggestsAttributes):
     def elastic_energy(self) -> np.ndarray:
         """Elastic energy at the saved times, (..., times), J.
 
-        It is that of joint springs and elastic stops (`PassiveForces`), and of springs and bushings between bodies.
-        `Model.energy` computes the kinetic energy, and the potential energy of gravity.
+        It is the energy of joint springs and elastic stops (`PassiveForces`), and of springs and bushings between
+        bodies. `Model.energy` computes the kinetic energy, and the potential energy of gravity.
         """
         return elastic_energy(self.model, self.forces, self.q, self.qd)
 
@@ -365,7 +365,7 @@ class Trajectory(SuggestsAttributes):
         Raises
         ------
         StateError
-            If `what` is not one of these, or a name in `joints` is not that of a moving joint.
+            If `what` is not one of these, or a name in `joints` is not the name of a moving joint.
 
         Examples
         --------

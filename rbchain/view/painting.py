@@ -63,7 +63,7 @@ class Painting:
         self._add_lines(ends.reshape(-1, 2, 3), colors=GRID, linewidths=0.6, zorder=0)
 
     def _add_lines(self, lines: np.ndarray, **style: Any) -> Any:
-        """Lines (lines, points, 3), without those that reach behind the camera."""
+        """Lines (lines, points, 3), without the lines that reach behind the camera."""
         from matplotlib.collections import LineCollection
 
         points, away = self.camera.project(lines)

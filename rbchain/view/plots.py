@@ -57,7 +57,7 @@ class Selection:
 
     @property
     def note(self) -> str:
-        """What the plot shows and how to change it."""
+        """Sentence on the joints in the plot and how to change them."""
         return f"{self.shown} of {self.shown + self.left_out} joints, evenly spaced. To select joints:"
 
 
@@ -65,7 +65,7 @@ def selected_joints(model: Model, joints: Sequence[str] | None, most: int) -> Se
     """Select the joints with these names.
 
     If there are none, select all moving joints, or evenly spaced ones that have at most `most` degrees of freedom.
-    Raises StateError for names that are not those of moving joints.
+    Raises StateError for names that do not belong to moving joints.
     """
     first_q, first_v = [*model.position_index, model.nq], [*model.velocity_index, model.nv]
     moving = [i for i in range(model.n_bodies) if first_v[i + 1] > first_v[i]]
@@ -182,7 +182,7 @@ def _energy(motion: Trajectory) -> Figure:
 
 
 def _phase(motion: Trajectory, selection: Selection) -> Figure:
-    """Draw velocity against position, for all coordinates except those of quaternions."""
+    """Draw velocity against position, for all coordinates except entries of quaternions."""
     model, q, qd = motion.model, _flat(motion, motion.q), _flat(motion, motion.qd)
     shown = set(selection.positions)
     pairs = [pair for pair in model.coordinate_pairs if pair[0] in shown]

@@ -65,7 +65,7 @@ class Scene:
 
     @cached_property
     def sizes(self) -> Sizes:
-        """Sizes of what is drawn of the sample."""
+        """Sizes of the drawn parts of the sample."""
         return sizes_of(self.model)
 
     @property
@@ -224,7 +224,7 @@ def scene_of_motion(motion: Trajectory, sample: int | tuple[int, ...], frames: i
 
 
 def known_layers(scene: Scene, layers: Sequence[str]) -> tuple[str, ...]:
-    """The layers without reactions that are not known, of which it warns."""
+    """The layers, without reactions if they are not known. Warns if it omits them."""
     if "reactions" in layers:
         try:
             _ = scene.reactions

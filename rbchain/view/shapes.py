@@ -41,7 +41,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of what is drawn of a mechanism, m."""
+    """Sizes of the drawn parts of a mechanism, m."""
 
     extent: float  # of the whole mechanism
     thickness: float  # radius of links; frames, joints and arrows are multiples of it
@@ -70,7 +70,7 @@ def sizes_of(model: Model) -> Sizes:
 
 
 def segments_of(radius: float, pixel: float) -> int:
-    """Even number of segments with which the outline of a circle is at most half a pixel wrong.
+    """Even number of segments that approximate a circle within half a pixel.
 
     `pixel` is the size of a pixel, m, where the mechanism is; 0 if the picture can be enlarged.
     """

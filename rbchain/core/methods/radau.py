@@ -308,7 +308,7 @@ def forget_polynomial(stepper, tableau, lane):
 
 @kernel
 def evaluations_of_radau_step(block, stepper, tableau, lane):
-    """Return the number of evaluations of the dynamics in the step of a lane, including those for the Jacobian."""
+    """Return the number of evaluations of the dynamics in the step of a lane, and for its Jacobian."""
     of_stages = STAGES * int(stepper.linear.iteration[ROW_COUNT, lane])
     return of_stages + 1 + evaluations_of_jacobian(block, stepper.linear.systems.linear)
 

@@ -148,7 +148,7 @@ def solve_with_matrix(block, linear, right, k):
 
 @kernel
 def evaluations_of_rosenbrock_step(block, stepper, tableau):
-    """Return the number of evaluations of the dynamics in a step, including those for the Jacobian."""
+    """Return the number of evaluations of the dynamics in a step, and for its Jacobian."""
     return tableau.c.shape[0] - 2 + evaluations_of_jacobian(block, stepper.linear)
 
 

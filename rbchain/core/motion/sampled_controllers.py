@@ -145,7 +145,7 @@ def compute_outputs(block, stepper, g, k):
 
 @routine
 def set_outputs_of_batch(block, stepper, g, k):
-    """Compute the outputs of a group as `compute_outputs` does, or take those that Python has computed."""
+    """Compute the outputs of a group as `compute_outputs` does, or take the outputs that Python has computed."""
     actions = block.loads.actions
     if actions.shared.samplers.groups[GROUP_BATCH_CALL, g] == 0:
         compute_outputs(block, stepper, g, k)
