@@ -1,13 +1,16 @@
 """The choice of the modes of dry friction, stops and contacts in one lane, from the accelerations.
 
 This is a complementarity problem: a closed gap has either a force or an acceleration. Friction is at its limit, against
-the acceleration, or the row has no acceleration. All rows that may change are held at first. The row that violates its
-conditions most then changes its mode, one after the other, with the forces that `contact_modes.solve_forces` computes.
-If this does not end, `contact_solver` gives another first choice. Its sweeps may diverge, and contacts that depend on
-each other have many solutions, of which `solve_forces` computes only one in the modes that it is given. The last choice
-therefore follows the solution for W with a diagonal that is reduced to the one that `solve_forces` adds. A ball that
-rolls in a groove has more rows at rest than degrees of freedom: see `find_forces_within_limits`. With sliding
-contacts there may be no solution (the paradox of Painleve), and then an impulse has to change the velocities.
+the acceleration, or the row has no acceleration.
+
+At first, all rows that may change are active constraints (mode HELD). Then one row after the other changes its mode:
+always the row that violates its conditions most, with the forces of `contact_modes.solve_forces`. If this does not end,
+`contact_solver` computes another first choice. This may fail, because its sweeps may diverge. Also, contacts that
+depend on each other have many solutions, and `solve_forces` computes only one of them for given modes. As a last
+resort, solve with a larger diagonal and reduce it step by step (a homotopy), down to the diagonal of `solve_forces`.
+
+A ball that rolls in a groove has more rows at rest than degrees of freedom: see `find_forces_within_limits`. With
+sliding contacts there may be no solution (the paradox of Painleve). An impulse then has to change the velocities.
 
 Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapters 5 and 8.
 """
@@ -63,21 +66,22 @@ from .contact_solver import (
 )
 
 MAX_ALIGNMENTS, MAX_TURNS, TURN_TOLERANCE = 40, 50, 1e-9
-# After the last choice. Round-off changes the directions of contacts that depend on each other by up to this angle.
+# The tolerance after the last choice: round-off changes the directions of contacts that depend on each other by up to
+# this angle, rad.
 LOOSE_TOLERANCE = 1e-6
-# Factors by which the diagonal is reduced, and steps of Newton's method for each of its values.
+# Factors that reduce the diagonal, and the number of Newton steps for each value of the diagonal.
 LARGEST_REDUCTION, SMALLEST_REDUCTION, MAX_NEWTON_STEPS = 0.1, 0.97, 12
 # Relative tolerance of the signs of forces and accelerations.
 SIGN_TOLERANCE = 1e-10
-# A contact that starts to slide with a smaller fraction of the largest acceleration has none.
+# A contact that starts to slide counts as idle if its acceleration is below this fraction of the largest acceleration.
 IDLE = 1e-8
 IS_IDLE = 2.0  # MODE_CAN_CHANGE of such a contact, while all contacts are compared
-# Of the limits of friction, within which forces of rows that depend on each other are found.
+# Fractions of the limits of friction: forces of rows that depend on each other are sought within these limits.
 PARTS_OF_FRICTION = (0.25, 0.75, 0.95)
 MAX_PROJECTIONS = 40
-# Of the solver that gives another first choice, relative to the largest acceleration.
+# Tolerance of the solver that computes another first choice, relative to the largest acceleration.
 SOLVER_TOLERANCE = 1e-13
-# The acceleration along the direction of contacts that slide, in this solver, as a multiple of the largest one.
+# In this solver, the acceleration of sliding contacts along their direction, as a multiple of the largest acceleration.
 SLIDING_ACCELERATION = 1e10
 # The bound of the velocity, or acceleration, of a row without a contact.
 NO_BOUND = -1e30
@@ -85,7 +89,7 @@ NO_BOUND = -1e30
 
 @kernel
 def motion_of_row(row, contacts, modes, lane):
-    """Return a + W p of a row."""
+    """Return the acceleration a + W p of a row under the forces p, m/s^2 or rad/s^2."""
     total = modes.rows[row, MODE_ACCELERATION, lane]
     for column in range(modes.rows.shape[0]):
         total = total + contacts.matrix[row, column, lane] * modes.rows[column, MODE_FORCE, lane]
@@ -96,7 +100,8 @@ def motion_of_row(row, contacts, modes, lane):
 def choose_modes(contacts, modes, numbers, rest, lane):
     """Choose the modes of the rows with MODE_CAN_CHANGE in one lane; return whether forces and accelerations fit them.
 
-    Starts from modes in which all of these rows are held. Velocities of tangents below `rest` count as zero.
+    In the initial modes, all of these rows must be active constraints. Velocities of tangents below `rest`, m/s, count
+    as zero.
     """
     if not choose_modes_that_fit(contacts, modes, numbers, rest, lane):
         return False
@@ -122,9 +127,10 @@ def choose_modes_that_fit(contacts, modes, numbers, rest, lane):
 
 @kernel
 def hold_idle_contacts(contacts, modes, lane):
-    """Hold the contacts that start to slide without an acceleration; return whether there are any.
+    """Let contacts stick that start to slide without an acceleration; return whether there are any.
 
-    The other held rows hold their points. Their forces are at the limit of friction, and would leave it at once.
+    Other active constraints keep the points of these contacts at rest. The friction of these contacts is at its limit,
+    and would leave it at once.
     """
     rows, largest, found = modes.rows, 0.0, False
     for row in range(rows.shape[0]):
@@ -146,11 +152,11 @@ def hold_idle_contacts(contacts, modes, lane):
 
 @routine
 def find_forces_within_limits(contacts, modes, numbers, rest, lane):
-    """Find a reference for the forces of held rows that depend on each other; return whether the modes fit it.
+    """Find reference forces of active constraints that depend on each other; return whether the modes fit them.
 
-    Of all forces that cause the same accelerations, it takes some that are within a part of the limits of friction, so
-    that the modes last. The forces are projected onto these limits, and the change that restores the accelerations is
-    added, in turns (von Neumann's method of alternating projections).
+    Many forces cause the same accelerations. Forces within a part of the limits of friction let the modes last. To find
+    them, alternately project the forces onto these limits, and add the change that restores the accelerations (von
+    Neumann's method of alternating projections).
     """
     for part in PARTS_OF_FRICTION:
         for _ in range(MAX_PROJECTIONS):
@@ -164,7 +170,7 @@ def find_forces_within_limits(contacts, modes, numbers, rest, lane):
 
 @kernel
 def project_forces(e, part, contacts, modes, numbers, lane):
-    """Set the reference of the held rows of an element to the forces within a part of its limits next to its forces."""
+    """Set the reference of an element's active constraints to the forces within `part` of its limits nearest to p."""
     rows, table, row, at = (
         modes.rows,
         contacts.table,
@@ -191,7 +197,7 @@ def project_forces(e, part, contacts, modes, numbers, lane):
 
 @kernel
 def are_within_limits(part, contacts, modes, lane):
-    """Whether the forces of all held contacts are within a part of their limits."""
+    """Whether the forces of all closed stops and contacts are within `part` of their limits."""
     rows, table = modes.rows, contacts.table
     for e in range(table.shape[1]):
         row, kind = table[ELEMENT_ROW, e], table[ELEMENT_KIND, e]
@@ -226,9 +232,9 @@ def correct_modes(contacts, modes, numbers, rest, lane):
 
 @kernel
 def align_directions(contacts, modes, numbers, tolerance, lane):
-    """Turn the directions of contacts that start to slide to those of their accelerations, which depend on them.
+    """Turn the directions of contacts that start to slide to the directions of their accelerations.
 
-    Returns whether the contacts had these directions before.
+    The accelerations depend on the directions. Returns whether the contacts had these directions before.
     """
     for turn in range(MAX_TURNS):
         change = 0.0
@@ -263,7 +269,7 @@ def turn_direction(row, contacts, modes, lane):
 
 @kernel
 def largest_eigenvalue(row, contacts, lane):
-    """Return the largest eigenvalue of W of the tangents of a contact."""
+    """Return the largest eigenvalue of the block of W for the two tangents of a contact."""
     W = contacts.matrix
     a, b, c = W[row + 1, row + 1, lane], W[row + 2, row + 2, lane], W[row + 1, row + 2, lane]
     return 0.5 * (a + b) + math.sqrt(0.25 * (a - b) * (a - b) + c * c)
@@ -298,7 +304,7 @@ def prepare_guess(contacts, modes, numbers, rest, lane):
 
 @kernel
 def hold_candidates(contacts, modes, rest, lane):
-    """Hold all rows whose modes follow from forces."""
+    """Make all rows whose modes follow from forces active constraints."""
     rows, table = modes.rows, contacts.table
     for e in range(table.shape[1]):
         row = table[ELEMENT_ROW, e]
@@ -330,8 +336,9 @@ def restore_velocities(contacts, lane):
 def follow_modes(contacts, modes, numbers, rest, lane):
     """Choose modes from forces with a diagonal added to W, which is reduced in steps from 1 to REGULARISATION.
 
-    With a large diagonal, the rows hardly depend on each other. Each solution starts from the one before it. A step
-    that fails is repeated with a smaller reduction. The last forces are almost those of `solve_forces` in their modes.
+    With a large diagonal, the rows hardly depend on each other. Each solution starts from the previous solution. A step
+    that fails is repeated with a smaller reduction. The last forces are almost equal to the forces of `solve_forces` in
+    the same modes.
     """
     rows, table = modes.rows, contacts.table
     tolerance = prepare_guess(contacts, modes, numbers, rest, lane)
@@ -406,7 +413,7 @@ def set_solver_rows(e, contacts, modes, numbers, sliding, lane):
 
 @kernel
 def release_element(e, contacts, modes, numbers, tolerance, lane):
-    """Open an element that is held without a force, and let it slide if its friction is at the limit."""
+    """Open an active constraint if it has no force, and let it slide if its friction is at the limit."""
     rows, table, row, at = (
         modes.rows,
         contacts.table,
@@ -429,13 +436,13 @@ def release_element(e, contacts, modes, numbers, tolerance, lane):
 
 @kernel
 def friction_limit(p, at, numbers, lane):
-    """Return the largest friction of a joint that sticks, on the side of the force p."""
+    """Return the largest friction of a joint that sticks, on the side of the force p, N m or N."""
     return numbers[at + FRICTION_STATIC_BACKWARD, lane] if p > 0.0 else numbers[at + FRICTION_STATIC_FORWARD, lane]
 
 
 @kernel
 def tangent_force(row, modes, lane):
-    """Return the size of the friction of a contact."""
+    """Return the size of the friction of a contact, N."""
     p, r = modes.rows[row + 1, MODE_FORCE, lane], modes.rows[row + 2, MODE_FORCE, lane]
     return math.sqrt(p * p + r * r)
 
@@ -467,7 +474,7 @@ def open_row(e, contacts, modes, lane):
 
 @kernel
 def close_row(e, contacts, modes, rest, lane):
-    """Close a stop or a contact, whose friction sticks if its velocity is at most `rest`, and else slides."""
+    """Close a stop or a contact. Its friction sticks if its velocity is at most `rest`, m/s, and otherwise slides."""
     row, rows = contacts.table[ELEMENT_ROW, e], modes.rows
     rows[row, MODE, lane] = HELD
     if not has_tangents(contacts.table[ELEMENT_KIND, e]):
@@ -517,7 +524,7 @@ def change_worst_mode(contacts, modes, numbers, rest, lane):
 
 @kernel
 def violation_of_element(e, contacts, modes, numbers, forces, accelerations, lane):
-    """Return by how much an element violates the conditions of its mode, relative to the largest number of all rows."""
+    """Return the violation of the conditions of an element's mode, relative to the largest force or acceleration."""
     rows, table = modes.rows, contacts.table
     row, at, kind = table[ELEMENT_ROW, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_KIND, e]
     p, mode = rows[row, MODE_FORCE, lane], rows[row, MODE, lane]

@@ -10,7 +10,7 @@ The velocity of a row is u = J v, and its impulse p acts on the dofs as J^T p:
     upper stop          u = -v_i   gap = upper - q_i   p >= 0
     contact             u = velocity of the point of the sphere next to the plane, along the normal and two tangents
                         p of the normal is >= 0, and p of the tangents is in a disc
-    two spheres         u = velocity of the second centre minus that of the first, along the line from the first to it
+    two spheres         u = velocity of the second centre relative to the first, along the line from the first to it
                         p >= 0; with friction also u of the points that touch, along two tangents
 
 Each constant has the prefix of its array: ELEMENT_ of `SharedActions.contacts`, CONTACT_ of `Contacts.rows`.
@@ -50,7 +50,7 @@ PAIR_POINT, PAIR_OTHER_POINT = 0, 3  # 3 each: centres of the second and the fir
 PAIR_RADII = 6  # sum of both radii, m
 PAIR_RESTITUTION = 7
 ROUGH_AXES = 7  # 9: orthonormal vectors, from which the tangents of two spheres follow
-# SPHERE_FRICTION and SPHERE_RESTITUTION also are those of a ROUGH_PAIR
+# a ROUGH_PAIR also uses SPHERE_FRICTION and SPHERE_RESTITUTION
 ROUGH_RADIUS, ROUGH_OTHER_RADIUS = 18, 19  # of the second and the first sphere, m
 
 # --- rows of `Contacts.rows` ---
@@ -60,30 +60,30 @@ CONTACT_BOUND = 2  # least u of a row with a gap
 CONTACT_IMPULSE = 3  # p, N s or N m s
 CONTACT_LOWER, CONTACT_UPPER = 4, 5  # limits of p; for the tangents of a contact, a radius that is added to mu p_n
 CONTACT_FRICTION = 6  # mu, at the normal row of a contact
-CONTACT_DIAGONAL = 7  # J M^-1 J^T of the row
-CONTACT_INVERSE = 8  # its reciprocal; 0 if no impulse changes u, and at the tangents one number for both
+CONTACT_DIAGONAL = 7  # J H^-1 J^T of the row
+CONTACT_INVERSE = 8  # its reciprocal; 0 if no impulse changes u; both tangents have the same number
 CONTACT_START_VELOCITY = 9  # u at the start of a step
 CONTACT_IMPACT = 10  # 1 if an impact is possible in the step, else 0
 CONTACT_STICKS = 11  # 1 if the friction of the dof, or of the contact, sticks, else 0
 CONTACT_RIGHT, CONTACT_PIVOT = 12, 13  # right-hand side and reciprocal pivot of a Newton step of the solver
 CONTACT_NEWTON_IMPULSE, CONTACT_NEWTON_VELOCITY = 14, 15  # p and u before the Newton steps of a round
 CONTACT_FREE_VELOCITY = 16  # u at the end of a step without impulses
-CONTACT_IMPACT_TIME = 17  # of an impact, as a fraction of the step
+CONTACT_IMPACT_TIME = 17  # time of an impact, as a fraction of the step
 CONTACT_IS_CLIPPED = 18  # 1 if the rebound ends within the step, else 0
 CONTACT_STORED = 19  # p, while the solver computes corrections of positions
 CONTACT_STUCK = 20  # 1 if the row stuck at the end of the last step, 2 if an interval of sticking is recorded, else 0
-CONTACT_RESIDUAL = 21  # of the solver, in the first row
+CONTACT_RESIDUAL = 21  # residual of the solver, in the first row
 CONTACT_COUPLES = 22  # 0 if a row of a Newton step has no entries to the right of its diagonal
 CONTACT_BIAS = 23  # d u / dt without accelerations of the joints
 CONTACT_NORMAL = 24  # 3: direction of a row of two spheres in world axes; the normal points to the second sphere
 CONTACT_PLACE = 27  # in lane 0: number of the row at this place of the matrix of a Newton step
 CONTACT_RESPONDS = 28  # in the first row and lane 0: 1 if the step has computed the responses
-CONTACT_CHANGE = 29  # of u by a Newton step
+CONTACT_CHANGE = 29  # change of u by a Newton step
 CONTACT_STEP_IMPULSE, CONTACT_STEP_VELOCITY = 30, 31  # p and u before a Newton step
 CONTACT_GIVEN_VELOCITY = 32  # u without impulses, from which the solver starts
-CONTACT_GIVEN_DIAGONAL, CONTACT_GIVEN_INVERSE = 33, 34  # before the solver adds numbers to the diagonal of W
-CONTACT_BEST_IMPULSE = 35  # p before it does so
-CONTACT_REACHED_IMPULSE = 36  # p of the last of these numbers with which it succeeded
+CONTACT_GIVEN_DIAGONAL, CONTACT_GIVEN_INVERSE = 33, 34  # DIAGONAL and INVERSE before the solver adds to W
+CONTACT_BEST_IMPULSE = 35  # p before the solver adds to the diagonal of W
+CONTACT_REACHED_IMPULSE = 36  # p with the last added number for which the solver succeeded
 CONTACT_SWEEP_INVERSE = 37  # CONTACT_INVERSE before a Newton step multiplies it
 CONTACT_RESTITUTION_IMPULSE = 38  # p with restitution, while the law of impacts limits the energy
 CONTACT_SHIFT = 39  # velocity at the end of a step minus the velocity at which the impulses of the row act
@@ -95,9 +95,9 @@ class Contacts(NamedTuple):
 
     * `table` (ELEMENT_ROWS, elements) and `rows` (m, CONTACT_ROWS, lanes) are described above.
     * `jacobian` (m, n, lanes) is J.
-    * `responses` (m, n, lanes) are the velocities M^-1 J^T that unit impulses of the rows cause.
-    * `matrix` (m, m, lanes) is J M^-1 J^T, `linear` (m, m, lanes) the matrix of a Newton step, whose
-      first rows and columns are those of the elements that change in it.
+    * `responses` (m, n, lanes) are the velocities H^-1 J^T that unit impulses of the rows cause.
+    * `matrix` (m, m, lanes) is J H^-1 J^T. `linear` (m, m, lanes) is the matrix of a Newton step. Its first rows and
+      columns belong to the elements that the step changes.
     * `changes` (2, n, lanes) is memory for changes of velocities and of positions.
     """
 

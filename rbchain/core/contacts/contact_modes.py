@@ -1,16 +1,16 @@
 """Modes of dry friction, stops and contacts: the forces in a given mode, and the choice of the mode.
 
-Each row is open, held or sliding. With the free accelerations a, which the dynamics have without these forces, and
-W = J M^-1 J^T, the forces p of the rows follow from
+Each row is open, sliding, or an active constraint (mode HELD). Let a be the accelerations of the rows without these
+forces, and W = J H^-1 J^T. The forces p of the rows follow from
 
     open      p = 0
-    held      a + W p = 0: a closed contact or stop, or friction that sticks
+    active    a + W p = 0: a closed contact or stop, or friction that sticks
     sliding   p = - kinetic friction along the direction of the motion, for contacts - mu p_n times this direction
 
-The mode of a row is constant within a step. The equations of the held rows are solved directly. A small diagonal is
-added to W, and one step of iterative refinement removes its effect on the accelerations. If rows depend on each
-other, the difference of the solution from a reference has almost the smallest norm. The reference is zero, or forces
-within the limits of friction that `contact_choice` has found.
+The mode of a row is constant within a step. The equations of the active constraints are solved directly. A small
+diagonal is added to W, and one step of iterative refinement removes its effect on the accelerations. If rows depend on
+each other, the difference of the solution from a reference has almost the smallest norm. The reference is zero, or
+forces within the limits of friction that `contact_choice` has found.
 
 Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapters 4 and 5; Acary and
 Brogliato (2008), *Numerical Methods for Nonsmooth Dynamical Systems*, chapter 8.
@@ -42,8 +42,8 @@ OPEN, HELD, SLIDING = 0.0, 1.0, 2.0
 
 # --- rows of `ContactModes.rows` ---
 MODE = 0  # OPEN, HELD or SLIDING
-MODE_DIRECTION = 1  # of the sliding at the start of the step: 1 or -1, or a component of a unit vector
-MODE_HEADING = 2  # of the sliding in the state of the last evaluation
+MODE_DIRECTION = 1  # direction of sliding at the start of the step: 1 or -1, or a component of a unit vector
+MODE_HEADING = 2  # direction of sliding in the state of the last evaluation
 MODE_ACCELERATION = 3  # a, without the forces of the rows
 MODE_FORCE = 4  # p
 MODE_RIGHT = 5  # right-hand side and solution of the linear system
@@ -61,7 +61,7 @@ MODE_VELOCITY_LOW, MODE_VELOCITY_HIGH = 18, 19  # u at the bounds
 MODE_SPEED, MODE_BEND, MODE_TURN = 20, 21, 22  # bounds of the motion in a step: see `core.motion.motion_bounds`
 # gap and its rate, at three places of an interval of a step: see `core.motion.contact_search`
 MODE_GAP_START, MODE_GAP_MIDDLE, MODE_GAP_END = 23, 25, 27
-MODE_REFERENCE = 29  # force of a held row that others depend on: p is the solution closest to it
+MODE_REFERENCE = 29  # reference force: if rows depend on each other, p is the solution closest to it
 MODE_SIZE = 30  # sum of the terms that cancel in the gap, m or rad
 MODE_ROWS = 31
 
@@ -71,24 +71,25 @@ FLAG_LOCATES = 1  # 1 while the length of a step is iterated
 FLAG_LOW, FLAG_HIGH = 2, 3  # bounds of this length, s
 FLAG_SIDE = 4  # bound that the last iteration has changed: -1 low, 1 high
 FLAG_ITERATIONS = 5
-FLAG_PROJECTIONS = 6  # number of projections of a state onto the held rows
+FLAG_PROJECTIONS = 6  # number of projections of a state onto the active constraints
 FLAG_CHOOSES = 7  # 1 while the modes of a lane that starts are chosen
-FLAG_DWELLS = 8  # number of successive steps that have ended with a change of modes in almost no time
+FLAG_DWELLS = 8  # number of successive steps of almost no length that have ended with a change of modes
 FLAG_CONTACT = 9  # fraction of the step after which a gap is closed that may open again; 1 if there is none
 FLAG_FREE, FLAG_WIDTH = 10, 11  # start and length of the interval of a step in which contacts are searched
 FLAG_PLACE, FLAG_TRIALS = 12, 13  # place in this interval at which gaps are evaluated; number of intervals
 FLAG_ROWS = 14
 
-# A gap up to CLOSED_GAP is closed, m or rad; up to a multiple of ROUND_OFF times MODE_SIZE, if that is larger.
+# A gap up to CLOSED_GAP, m or rad, is closed. If CLOSED_ROUND_OFF times ROUND_OFF times MODE_SIZE is larger, a gap up
+# to this number is closed.
 CLOSED_GAP, ROUND_OFF, CLOSED_ROUND_OFF = 1e-10, 1e-15, 10.0
-# Added to the diagonal of the held rows, relative to the largest diagonal entry of the element.
+# The number that is added to the diagonal of active constraints, relative to the largest diagonal entry of the element.
 REGULARISATION = 1e-8
-# A row whose diagonal entry is a smaller fraction of the largest one of its element is not moved by any force.
+# No force moves a row whose diagonal entry is below this fraction of the largest diagonal entry of its element.
 IMMOBILE = 1e-12
-# Held rows hold another row if they reduce its response to a force to less than this fraction. The error of the
+# Active constraints fix another row if they reduce its response to a force to less than this fraction. The error of the
 # solution for the forces is about REGULARISATION.
 AT_REST = 1e-6
-# The direction of sliding does not turn further if the speed is below this one, m/s.
+# The direction of sliding does not turn further if the speed is below this number, m/s.
 SLOWEST_TURN = 1e-11
 
 
@@ -96,8 +97,8 @@ class ContactModes(NamedTuple):
     """The modes of the rows in one block, which belong to `contact_layout.Contacts`; m is the number of rows.
 
     `rows` (m, MODE_ROWS, lanes) and `flags` (FLAG_ROWS, lanes) are described above. `matrix` (m, m, lanes) holds the
-    accelerations due to forces of the held rows, with the friction that they cause; `factors` (m, m, lanes) are its
-    factors.
+    accelerations due to unit forces of the active constraints, with the friction that these forces cause. `factors`
+    (m, m, lanes) are its factors.
     """
 
     rows: Annotated[np.ndarray, "m", MODE_ROWS]
@@ -121,7 +122,7 @@ def closed_gap(row, modes, k):
 
 @routine
 def solve_forces(contacts, modes, numbers, k):
-    """Compute MODE_FORCE of all rows from their modes, their velocities and MODE_ACCELERATION."""
+    """Compute MODE_FORCE of all rows, N or N m, from their modes, their velocities and MODE_ACCELERATION."""
     rows, table = modes.rows, contacts.table
     zero = constant_like(rows, 0.0)
     for e in range(table.shape[1]):
@@ -163,7 +164,7 @@ def prepare_element(e, contacts, modes, numbers, k):
 
 @kernel
 def kinetic_friction(row, at, modes, numbers, k):
-    """Return the friction of a joint that slides, else 0."""
+    """Return the friction of a joint that slides, N m or N, else 0."""
     rows, zero = modes.rows, constant_like(modes.rows, 0.0)
     d = rows[row, MODE_DIRECTION, k]
     forward, backward = numbers[at + FRICTION_KINETIC_FORWARD, k], numbers[at + FRICTION_KINETIC_BACKWARD, k]
@@ -173,7 +174,7 @@ def kinetic_friction(row, at, modes, numbers, k):
 
 @kernel
 def turn_heading(row, contacts, modes, k):
-    """Turn the direction of sliding of a contact to that of its velocity, by at most 45 degrees.
+    """Turn the direction of sliding of a contact to the direction of its velocity, by at most 45 degrees.
 
     The direction does not change if the velocity changes its sign within the step. The forces are therefore smooth
     functions of the state.
@@ -194,7 +195,10 @@ def turn_heading(row, contacts, modes, k):
 
 @kernel
 def factor_held_rows(contacts, modes, k):
-    """Compute and factor the matrix of the held rows, without row exchanges. The rest is that of the unit matrix."""
+    """Compute and factor the matrix of the active constraints, without row exchanges.
+
+    The other rows and columns are those of the identity matrix.
+    """
     rows, E, A, m = modes.rows, modes.matrix, modes.factors, modes.rows.shape[0]
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     for row in range(m):
@@ -227,7 +231,7 @@ def factor_held_rows(contacts, modes, k):
 
 @kernel
 def response_of_force(row, column, contacts, modes, k):
-    """Return the acceleration of a row due to a unit force of a held one, with the friction that this force causes."""
+    """Return the acceleration of a row due to a unit force of an active constraint and the friction that it causes."""
     rows, W = modes.rows, contacts.matrix
     total, mu = W[row, column, k], rows[column, MODE_FRICTION, k]
     if any_lane(mu > constant_like(rows, 0.0)):
@@ -240,9 +244,9 @@ def response_of_force(row, column, contacts, modes, k):
 
 @kernel
 def solve_held_rows(modes, k):
-    """Replace MODE_RIGHT by the forces of the held rows that cause these accelerations, with one refinement.
+    """Replace accelerations in MODE_RIGHT by the forces of active constraints that cause them, with one refinement.
 
-    MODE_RIGHT must be zero for all rows that are not held.
+    MODE_RIGHT must be zero for all rows that are not active constraints.
     """
     rows, E, m = modes.rows, modes.matrix, modes.rows.shape[0]
     for row in range(m):
@@ -263,7 +267,7 @@ def solve_held_rows(modes, k):
 
 @kernel
 def is_held_by_other_rows(row, contacts, modes, lane):
-    """Whether a row that is not held has no acceleration by its own force, because held rows hold its joint or contact.
+    """Whether active constraints fix the joint or contact of another row, so that its own force does not accelerate it.
 
     Reads the factors of `solve_forces`; overwrites MODE_RIGHT, MODE_REST and MODE_SOLUTION.
     """
@@ -281,7 +285,7 @@ def is_held_by_other_rows(row, contacts, modes, lane):
 
 @kernel
 def substitute(modes, k):
-    """Replace MODE_RIGHT by the solution of the factored system; zero for rows that are not held."""
+    """Replace MODE_RIGHT by the solution of the factored system; zero for rows that are not active constraints."""
     rows, A, m = modes.rows, modes.factors, modes.rows.shape[0]
     for row in range(m):
         x = rows[row, MODE_RIGHT, k]
@@ -311,13 +315,13 @@ def add_friction_of_contacts(contacts, modes, column, k):
 
 @kernel
 def correct_held_rows(contacts, modes, column, changes, k):
-    """Compute changes (n, lanes) of velocities that change a column of `contacts.rows` to zero in the held rows."""
+    """Compute changes (n, lanes) of velocities that make a column of `contacts.rows` zero in active constraints."""
     rows, zero = modes.rows, constant_like(modes.rows, 0.0)
     for row in range(rows.shape[0]):
         value = contacts.rows[row, column, k]
         rows[row, MODE_RIGHT, k] = select(rows[row, MODE_INVERSE, k] != zero, -value, zero * value)
     solve_held_rows(modes, k)
-    add_friction_of_contacts(contacts, modes, MODE_RIGHT, k)  # which the matrix of the held rows contains
+    add_friction_of_contacts(contacts, modes, MODE_RIGHT, k)  # as in `response_of_force`
     for i in range(changes.shape[0]):
         changes[i, k] = zero * rows[0, MODE_RIGHT, k]
     add_responses(contacts.responses, rows, MODE_RIGHT, changes, k)

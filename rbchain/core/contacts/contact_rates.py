@@ -38,10 +38,10 @@ def has_contact_modes(block, *_):
 
 @routine
 def add_forces_of_modes(block, y, rate, k):
-    """Add the accelerations due to the forces of all rows to the rate of the state y, which has none of them.
+    """Add the accelerations due to the forces of all rows to `rate`, the rate of the state y.
 
-    Reads the factors and the accelerations of the last dynamics; writes A. The acceleration of a joint that is held is
-    exactly zero.
+    y and `rate` are (rows, lanes); `rate` must not include these forces before. Reads the factors and the accelerations
+    of the last dynamics; writes A. The acceleration of a dof that sticks or touches a stop is exactly zero.
     """
     actions, model, nq, n = block.loads.actions, block.model, block.q.shape[0], block.qd.shape[0]
     contacts, modes, numbers = actions.contacts, actions.modes, actions.numbers
@@ -79,7 +79,7 @@ def store_acceleration(e, block, qdd, k):
         rows[row, MODE_ACCELERATION, k] = qdd[i, k] if table[ELEMENT_SIGN, e] > 0 else -qdd[i, k]
         return
     acceleration = acceleration_of_lowest_point(e, model, actions.contacts, numbers, block.work, k)
-    # the accelerations in A are those minus gravity
+    # A holds the accelerations minus gravity
     acceleration = add3(acceleration, parameter3(model.parameters, model.parent.shape[0], PARAM_GRAVITY, k))
     for direction in range(3):
         d = direction_of_contact(at, direction, numbers, k)
@@ -88,7 +88,7 @@ def store_acceleration(e, block, qdd, k):
 
 @kernel
 def stop_held_dofs(contacts, modes, v, k):
-    """Set the velocities or accelerations v (n, lanes) of joints that stick or touch a stop to exactly zero."""
+    """Set the velocities or accelerations v (n, lanes) of dofs that stick or touch a stop to exactly zero."""
     table = contacts.table
     for e in range(table.shape[1]):
         if table[ELEMENT_KIND, e] == FRICTION or table[ELEMENT_KIND, e] == STOP:

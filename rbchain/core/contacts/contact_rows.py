@@ -1,6 +1,6 @@
 """Rows of dry friction, joint stops and contacts: gaps, velocities, and the velocities that impulses cause.
 
-`contact_layout` describes the elements and their rows. The response of a row is Y = M^-1 J^T, the velocity that a unit
+`contact_layout` describes the elements and their rows. The response of a row is Y = H^-1 J^T, the velocity that a unit
 impulse causes. It follows from the articulated-body factors of the last dynamics by an inward sweep along the path to
 the base and an outward sweep over the tree, as for constraints (`constraint_solver`). In a closed chain, the response
 includes the impulses of the constraints, so that it satisfies the constraints. In an implicit step, the factors contain
@@ -86,19 +86,22 @@ from .contact_layout import (
 
 @kernel
 def vector_of(numbers, at, k):
-    """Return three numbers (m, lanes) from index `at` on."""
+    """Return three of the numbers (m, lanes), from index `at` on."""
     return (numbers[at, k], numbers[at + 1, k], numbers[at + 2, k])
 
 
 @kernel
 def direction_of_contact(at, direction, numbers, k):
-    """Return the normal (0) or a tangent (1, 2) of a contact whose numbers start at index `at`."""
+    """Return the normal (0) or a tangent (1, 2) of a contact, in world axes; its numbers start at index `at`."""
     return vector_of(numbers, at + SPHERE_NORMAL + (SPHERE_TANGENT_A - SPHERE_NORMAL) * direction, k)
 
 
 @kernel
 def lowest_point(e, model, contacts, numbers, work, k):
-    """Return the vector from the joint origin of its body to the point of a sphere that is closest to the plane."""
+    """Return the vector from the joint origin of its body to the point of a sphere that is closest to the plane.
+
+    World axes, m.
+    """
     i, at = contacts.table[ELEMENT_DOF, e], contacts.table[ELEMENT_NUMBERS, e]
     center = rotate(body_axes(i, model, work, k), vector_of(numbers, at + SPHERE_POINT, k))
     return subtract3(center, scale3(numbers[at + SPHERE_RADIUS, k], vector_of(numbers, at + SPHERE_NORMAL, k)))
@@ -108,7 +111,8 @@ def lowest_point(e, model, contacts, numbers, work, k):
 def acceleration_of_lowest_point(e, model, contacts, numbers, work, k):
     """Return d u / dt of the lowest point of a sphere, from the velocities in V and the accelerations in A.
 
-    The point has the velocity v_c - omega x r n. The normal n is constant, so its derivative is a_c - alpha x r n.
+    World axes, m/s^2. The point has the velocity v_c - omega x r n. The normal n is constant, so the derivative of this
+    velocity is a_c - alpha x r n.
     """
     i, at = contacts.table[ELEMENT_DOF, e], contacts.table[ELEMENT_NUMBERS, e]
     below = scale3(numbers[at + SPHERE_RADIUS, k], vector_of(numbers, at + SPHERE_NORMAL, k))
@@ -125,7 +129,10 @@ def acceleration_of_point(v, a, point):
 
 @kernel
 def center_of_sphere(i, at, model, numbers, work, k):
-    """Return the vector from joint origin i, or from that of the world, to a point whose numbers start at `at`."""
+    """Return the vector from joint origin i, or from the origin of the world, to a point whose numbers start at `at`.
+
+    World axes, m.
+    """
     point = vector_of(numbers, at, k)
     return point if i == model.parent.shape[0] else rotate(body_axes(i, model, work, k), point)
 
@@ -134,7 +141,7 @@ def center_of_sphere(i, at, model, numbers, work, k):
 def line_of_centers(e, model, contacts, numbers, work, k):
     """Return the levers of the first and the second centre of two spheres, and the direction and length of their line.
 
-    Reads R and POSITION.
+    World axes, m. Reads R and POSITION.
     """
     table, at = contacts.table, contacts.table[ELEMENT_NUMBERS, e]
     other, i = table[ELEMENT_OTHER, e], table[ELEMENT_DOF, e]
@@ -149,7 +156,7 @@ def line_of_centers(e, model, contacts, numbers, work, k):
 
 @kernel
 def positive_length(length):
-    """Return a length above zero, and 1 instead of zero: concentric spheres penetrate, and have the direction zero."""
+    """Return the length, or 1 if it is zero: concentric spheres penetrate, and their line has the direction zero."""
     one = constant_like(length, 1.0) + (length - length)
     return select(length > constant_like(length, 0.0), length, one)
 
@@ -173,9 +180,9 @@ def directions_of_pair(n, at, numbers, k):
 
 @kernel
 def levers_of_pair(e, model, contacts, numbers, work, k):
-    """Return the levers of the points of two rough spheres that touch, of the first and of the second, and their line.
+    """Return the levers of the touching points of the first and the second of two rough spheres, and their line.
 
-    The line is its direction and its length.
+    The line of the centres consists of its direction and its length. World axes, m.
     """
     at = contacts.table[ELEMENT_NUMBERS, e]
     first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
@@ -185,10 +192,11 @@ def levers_of_pair(e, model, contacts, numbers, work, k):
 
 @kernel
 def acceleration_of_touching_points(e, model, contacts, numbers, work, k):
-    """Return d w / dt of the relative velocity w of the points of two rough spheres that touch.
+    """Return d w / dt of the relative velocity w of the touching points of two rough spheres, world axes, m/s^2.
 
     Reads the velocities in V and the accelerations in A. The point of the second sphere, with radius r, has the
-    velocity v - omega x r n, and that of the first one v + omega x r n. The normal n turns with the centres.
+    velocity v - omega x r n. The point of the first sphere has the velocity v + omega x r n. The normal n turns with
+    the centres.
     """
     table, dof, at = contacts.table, work.dof, contacts.table[ELEMENT_NUMBERS, e]
     first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
@@ -208,8 +216,8 @@ def acceleration_of_touching_points(e, model, contacts, numbers, work, k):
 def acceleration_between_centers(e, model, contacts, numbers, work, k):
     """Return d u / dt of two spheres, from the velocities in V and the accelerations in A.
 
-    The velocity of the second centre minus that of the first is w, and u = n . w. The line of the centres has a length
-    d and the direction n. It turns with dn/dt = (w - u n) / d, so du/dt = n . dw/dt + |w - u n|^2 / d.
+    Let w be the velocity of the second centre relative to the first, and u = n . w. The line of the centres has the
+    length d and the direction n. It turns with dn/dt = (w - u n) / d, so du/dt = n . dw/dt + |w - u n|^2 / d.
     """
     table, dof = contacts.table, work.dof
     first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
@@ -224,7 +232,7 @@ def acceleration_between_centers(e, model, contacts, numbers, work, k):
 
 @routine
 def update_gaps(model, contacts, q, numbers, work, k):
-    """Compute the gaps of stops and contacts at the positions q (reads R and LEVER; writes POSITION)."""
+    """Compute the gaps of stops and contacts at q (nq, lanes), m or rad. Reads R and LEVER; writes POSITION."""
     table, rows = contacts.table, contacts.rows
     for i in range(model.parent.shape[0]):
         place_dof(i, model, work, k)
@@ -235,7 +243,7 @@ def update_gaps(model, contacts, q, numbers, work, k):
 
 @kernel
 def gap_of_element(e, model, contacts, q, numbers, work, k):
-    """Return the gap of a stop or a contact at the positions q (reads R, LEVER and POSITION)."""
+    """Return the gap of a stop or a contact at q (nq, lanes), m or rad. Reads R, LEVER and POSITION."""
     table, dof = contacts.table, work.dof
     i, at = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e]
     if table[ELEMENT_KIND, e] == SPHERE:
@@ -250,7 +258,7 @@ def gap_of_element(e, model, contacts, q, numbers, work, k):
 
 @kernel
 def size_of_gap(e, model, contacts, q, numbers, work, k):
-    """Return the sum of the absolute values of the terms that cancel in a gap (reads POSITION)."""
+    """Return the sum of the absolute values of the terms that cancel in a gap, m or rad. Reads POSITION."""
     table, dof = contacts.table, work.dof
     i, at = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e]
     if table[ELEMENT_KIND, e] == STOP:
@@ -270,7 +278,7 @@ def sum_of_sizes(v):
 
 @kernel
 def rate_of_gap(e, model, contacts, qd, numbers, work, k):
-    """Return the rate of the gap of a stop or a contact (reads R, LEVER, POSITION and V)."""
+    """Return the rate of the gap of a stop or a contact, m/s or rad/s. Reads R, LEVER, POSITION and V."""
     table, dof = contacts.table, work.dof
     i, at = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e]
     if table[ELEMENT_KIND, e] == STOP:
@@ -323,14 +331,14 @@ def store_tangential_accelerations(e, column, rows, model, contacts, numbers, wo
 
 @kernel
 def update_contact_rows(model, contacts, constraints, numbers, work, k):
-    """Compute J, Y = M^-1 J^T and J Y of all rows: see `update_jacobian` and `update_responses`."""
+    """Compute J, Y = H^-1 J^T and J Y of all rows: see `update_jacobian` and `update_responses`."""
     update_jacobian(model, contacts, numbers, work, k)
     update_responses(model, contacts, constraints, numbers, work, k)
 
 
 @routine
 def update_jacobian(model, contacts, numbers, work, k):
-    """Compute J of all rows. Reads R, LEVER and POSITION; writes the directions of pairs of spheres to NORMAL."""
+    """Compute J (m, n, lanes). Reads R, LEVER and POSITION; writes the directions of pairs of spheres to NORMAL."""
     table, rows = contacts.table, contacts.rows
     for row in range(rows.shape[0]):
         for i in range(model.parent.shape[0]):
@@ -378,7 +386,7 @@ def add_to_jacobian(row, dof_of_body, f, model, contacts, work, k):
 
 @routine
 def update_responses(model, contacts, constraints, numbers, work, k):
-    """Compute Y = M^-1 J^T and J Y of all rows, from J.
+    """Compute Y = H^-1 J^T (m, n, lanes) and J Y (m, m, lanes) of all rows, from J.
 
     Reads R, LEVER, POSITION, U and DINV of the last dynamics and, for closed chains, the factors of the constraints;
     writes A.
@@ -429,7 +437,7 @@ def is_upper_stop_after_lower(e, table):
 
 @kernel
 def copy_opposite_response(row, model, contacts, k):
-    """Set the response of a row to the opposite of that of the row before."""
+    """Set the response of a row to the negative response of the previous row."""
     for i in range(model.parent.shape[0]):
         contacts.responses[row, i, k] = -contacts.responses[row - 1, i, k]
 
@@ -450,8 +458,8 @@ def respond_to_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
 def respond_to_pair(e, row, first, second, d, model, contacts, work, k):
     """Compute the response of the open chain to a unit impulse along d between two spheres, positive on the second.
 
-    The impulse acts at the end of the lever `second`, and the opposite one at that of `first`. The impulses of both
-    spheres are passed to the base one after the other, and add up.
+    The impulse acts at the end of the lever `second`, and the opposite impulse at the end of the lever `first`. Both
+    impulses are passed to the base one after the other, and their responses add up.
     """
     table, zero = contacts.table, d[0] - d[0]
     back = (-d[0], -d[1], -d[2])
@@ -491,7 +499,7 @@ def spread_response(row, model, contacts, work, k):
 
 @kernel
 def remove_loop_part(row, model, contacts, constraints, work, k):
-    """Remove the part of a response that violates the constraints: Y - M^-1 J^T (J M^-1 J^T)^-1 J Y."""
+    """Remove the part of a response that violates the constraints: Y - H^-1 J^T (J H^-1 J^T)^-1 J Y."""
     n = model.parent.shape[0]
     for i in range(n):
         constraints.changes[i, k] = contacts.responses[row, i, k]
@@ -503,7 +511,7 @@ def remove_loop_part(row, model, contacts, constraints, work, k):
         contacts.responses[row, i, k] = contacts.responses[row, i, k] + constraints.changes[i, k]
 
 
-# Make the response of a row that of the closed mechanism; nothing for an open chain.
+# Replace the response of the open chain by the response of the closed mechanism; does nothing for an open chain.
 close_response = choose(
     lambda row, model, contacts, constraints, work, k: is_given(constraints),
     remove_loop_part,
@@ -513,7 +521,7 @@ close_response = choose(
 
 @routine
 def assemble_contact_matrix(model, contacts, k):
-    """Compute J Y of all pairs of rows, and the reciprocals of its diagonal with which the solver scales impulses."""
+    """Compute J Y (m, m, lanes), and the reciprocals of its diagonal, with which the solver scales impulses."""
     table, matrix, rows = contacts.table, contacts.matrix, contacts.rows
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     for e in range(table.shape[1]):
@@ -542,7 +550,7 @@ def assemble_contact_matrix(model, contacts, k):
 def row_of_velocity(e, row, model, contacts, v, k):
     """Compute J v for one row of element e, from velocities v (n, lanes)."""
     i, n = contacts.table[ELEMENT_DOF, e], model.parent.shape[0]
-    if is_pair(contacts.table[ELEMENT_KIND, e]):  # J is zero beside the paths to both bodies
+    if is_pair(contacts.table[ELEMENT_KIND, e]):  # J is zero outside the paths to both bodies
         total = contacts.jacobian[row, 0, k] * v[0, k]
         for j in range(1, n):
             total = total + contacts.jacobian[row, j, k] * v[j, k]

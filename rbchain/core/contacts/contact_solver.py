@@ -1,6 +1,6 @@
 """Impulses of dry friction, joint stops and contacts, by projected Gauss-Seidel sweeps and Newton steps.
 
-With the velocities u = u_free + W p of the rows, W = J M^-1 J^T, find impulses p such that
+With the velocities u = u_free + W p of the rows, W = J H^-1 J^T, find impulses p such that
 
     friction of a dof       p = min(max(p - u / W_ii, lower), upper)
     stop, normal direction  p = max(p - (u - bound) / W_ii, 0)
@@ -9,18 +9,18 @@ With the velocities u = u_free + W p of the rows, W = J M^-1 J^T, find impulses 
 The difference between both sides, as a velocity, is the residual. A sweep applies these equations row by row. Sweeps
 alone converge slowly if the rows are strongly coupled. Steps of Newton's method therefore linearise the equations of
 all rows. A line search shortens them. Their result is kept in the lanes in which it halves the least residual so far.
-Otherwise they could return to the same local minimum of the residual after each sweep.
+Otherwise, they could return to the same local minimum of the residual after each sweep.
 
-Each factor at u in these equations may be replaced by a larger one, which does not change their solutions. It changes
-the path of Newton's method, which fails with some factors. Sweeps and Newton steps with different factors alternate.
+The solution does not depend on the factors of u, as long as they are positive. The factors change the path of Newton's
+method, which fails with some factors. Sweeps and Newton steps with different factors alternate.
 In a contact that slides slowly, u / w is small compared with p, so that z = p - u / w hardly depends on the direction
 of u. Most rounds therefore choose the factor of the two tangents such that both terms are similarly large.
 
 W is singular if there are more rows than dofs. A number is therefore added to the diagonal of a Newton step, as in the
 proximal point method. It becomes larger after a step that fails, and smaller after one that succeeds.
 
-If both fail, the solver starts again with numbers added to the diagonal of W, so that the rows hardly depend on each
-other. The numbers become smaller in steps, and each solution is the start of the next.
+If sweeps and Newton steps fail, the solver starts again with numbers added to the diagonal of W, so that the rows
+hardly depend on each other. The numbers become smaller in steps, and each solution is the start of the next solution.
 
 Sources: Jean (1999), "The non-smooth contact dynamics method"; Alart and Curnier (1991), "A mixed formulation for
 frictional contact problems prone to Newton like solution methods".
@@ -60,41 +60,42 @@ from .contact_layout import (
     rows_of_element,
 )
 
-# Sweeps of the first round, the same for the last try, and the factor from round to round. The impulses of contacts
-# that jam while they slide (Painleve) grow slowly from sweep to sweep. In impacts of three adjacent contacts, that of
-# the middle one may decrease slowly to zero.
+# Number of sweeps in the first round, the same for the last try, and its factor from round to round. The impulses of
+# contacts that jam while they slide (Painleve) grow slowly from sweep to sweep. In impacts of three adjacent contacts,
+# the impulse of the middle contact may decrease slowly to zero.
 SWEEPS, LAST_SWEEPS, GROWTH = 3, 600, 1.2
 # Residuals above this multiple of the tolerance are reduced by Newton steps, if sweeps were necessary at all.
 GOAL = 1e-3
-# Newton steps of a round, and lengths of each that are tried: 1, 1/2, 1/4, ... A step fails if none of them fits.
+# Number of Newton steps of a round, and of lengths tried for each step: 1, 1/2, 1/4, ... A step without a length that
+# fits fails.
 NEWTON_STEPS, LENGTHS = 30, 7
-# Multiples of the factors at u for the Newton steps, one for each round. Their order was found with 20 links that fall
+# Multiples of the factors of u for the Newton steps, one for each round. Their order was found with 20 links that fall
 # on a floor and move on it.
 MULTIPLES = (1.0, 128.0, 8.0, 1024.0, 4.0, 256.0, 32.0, 4096.0)
-# The same for the ratio of |u| / w to |p| of the tangents of a contact: another multiple, up to the largest, increases
-# it to this value.
+# Least ratios of |u| / w to |p| of the tangents of a contact, one for each round. Another multiple of the factor, up to
+# LARGEST_MULTIPLE, increases the ratio to this value.
 BALANCES, LARGEST_MULTIPLE = (0.0, 0.0, 0.1, 1.0, 0.1, 1.0, 0.1, 1.0), 1e8
 # Newton steps are kept if they reduce the least residual so far by this factor.
 PROGRESS = 0.5
 # A step of length t reduces the sum of squares by more than this multiple of t.
 LEAST_REDUCTION = 2e-4
-# Numbers added to the diagonal, as multiples of 1 / (factor at u): the first, the largest, the smallest, and the ratio
-# of the next to one with which the solver succeeded.
+# Numbers added to the diagonal, as multiples of 1 / (factor of u): the first, the largest and the smallest number, and
+# the ratio of the next number to a number with which the solver succeeded.
 FIRST_ADDED, LARGEST_ADDED, LEAST_ADDED, RATIO = 0.1, 100.0, 1e-9, 0.25
-# The solver gives up if the next number is more than LAST_RATIO times the last with which it succeeded, or after
-# MAX_ADDED numbers.
+# The solver gives up if the next number is more than LAST_RATIO times the last number with which it succeeded, or
+# after MAX_ADDED numbers.
 LAST_RATIO, MAX_ADDED = 0.8, 40
-# Added to the diagonal of a Newton step, which is scaled to 1, as a multiple of the square root of epsilon: impulses of
-# dependent rows then change as little as possible. The number is multiplied by INCREASE after a step that fails, up to
-# LARGEST_PROXIMAL, and by DECREASE after one that succeeds.
+# The number added to the diagonal of a Newton step, which is scaled to 1, as a multiple of the square root of epsilon.
+# Impulses of dependent rows then change as little as possible. The number is multiplied by INCREASE after a step that
+# fails, up to LARGEST_PROXIMAL, and by DECREASE after a step that succeeds.
 PROXIMAL, LARGEST_PROXIMAL, INCREASE, DECREASE = 16.0, 0.3, 100.0, 0.1
 
 
 @routine
 def solve_contacts(contacts, tolerance, k):
-    """Solve for the impulses of all rows, from those in IMPULSE, and return the largest residual.
+    """Solve for the impulses of all rows, starting from IMPULSE, and return the largest residual.
 
-    Reads VELOCITY as u_free and writes it as u.
+    Reads u_free from VELOCITY, and writes u to VELOCITY. The residual and the tolerance have the unit of u.
     """
     rows = contacts.rows
     for row in range(rows.shape[0]):
@@ -122,7 +123,7 @@ def compute_velocities(contacts, running, k):
 def run_rounds(contacts, residual, tolerance, sweeps, k):
     """Alternate sweeps and Newton steps in the lanes whose residual exceeds the tolerance, and return the residual.
 
-    `sweeps` is their number in the first round.
+    `sweeps` is the number of sweeps in the first round.
     """
     rows, count = contacts.rows, 1.0 * sweeps
     least, goal = constant_like(rows, tolerance), constant_like(rows, GOAL * tolerance)
@@ -146,7 +147,7 @@ def run_rounds(contacts, residual, tolerance, sweeps, k):
 
 @kernel
 def add_to_velocities(row, change, contacts, k):
-    """Add the velocities that the change of an impulse causes to those of all rows."""
+    """Add the velocities that the change of an impulse causes to VELOCITY of all rows."""
     rows, matrix = contacts.rows, contacts.matrix
     if any_lane(change != change - change):
         for other in range(rows.shape[0]):
@@ -203,7 +204,7 @@ def friction_target(row, rows, k):
 
 @kernel
 def change_of_tangents(row, rows, k):
-    """Compute the changes of the tangential impulses, which are in a disc."""
+    """Compute the changes of the two tangential impulses, which stay in a disc."""
     a, b, norm, radius = friction_target(row, rows, k)
     one = constant_like(rows, 1.0)
     is_outside = norm > radius
@@ -231,7 +232,7 @@ def largest_residual(contacts, k):
 
 @routine
 def largest_missing_velocity(contacts, k):
-    """Return the largest velocity by which stops and contacts close that no impulse changes, or zero."""
+    """Return the largest violation of BOUND by stops and contacts whose velocity no impulse changes, or zero."""
     table, rows = contacts.table, contacts.rows
     zero, largest = constant_like(rows, 0.0), rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
     for e in range(table.shape[1]):
@@ -244,7 +245,7 @@ def largest_missing_velocity(contacts, k):
 
 @kernel
 def larger_residual(residual, row, change, rows, k):
-    """Return the larger of a residual and that of a row, whose impulse would have to change by `change`."""
+    """Return the larger of a residual and the residual of a row whose impulse would have to change by `change`."""
     inverse, one = rows[row, CONTACT_INVERSE, k], constant_like(rows, 1.0)
     acts = inverse > inverse - inverse
     found = select(acts, abs(change) / select(acts, inverse, one), change - change)
@@ -256,7 +257,7 @@ def larger_residual(residual, row, change, rows, k):
 
 @routine
 def reduce_diagonal(contacts, residual, tolerance, k):
-    """Solve with numbers added to the diagonal of W, which become zero, in the lanes whose residual is too large.
+    """Solve with numbers added to the diagonal of W and reduced to zero, in the lanes whose residual is too large.
 
     If this fails in a lane, it continues there with the impulses of the smaller residual. Returns the residual.
     """
@@ -379,7 +380,7 @@ def least_proximal(rows):
 
 @kernel
 def enlarge_factors(contacts, index, k):
-    """Multiply the factors at u for a Newton step of a round; the tangents of a contact have the same multiple."""
+    """Multiply the factors of u for a Newton step of a round; the tangents of a contact have the same multiple."""
     table, rows = contacts.table, contacts.rows
     multiple, balance = constant_like(rows, MULTIPLES[index]), constant_like(rows, BALANCES[index])
     zero, one, largest = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, LARGEST_MULTIPLE)
@@ -408,7 +409,7 @@ def norm_of_tangents(row, column, rows, k):
 
 @kernel
 def restore_factors(contacts, k):
-    """Restore the factors at u of sweeps and residuals."""
+    """Restore the factors of u for sweeps and residuals."""
     rows = contacts.rows
     for row in range(rows.shape[0]):
         rows[row, CONTACT_INVERSE, k] = rows[row, CONTACT_SWEEP_INVERSE, k]
@@ -416,7 +417,7 @@ def restore_factors(contacts, k):
 
 @routine
 def sum_of_squares(contacts, k):
-    """Return the sum of the squares of the changes of the impulses that the equations ask for, scaled to an energy."""
+    """Return the sum of the squares of the changes of the impulses that the equations require, scaled to an energy."""
     table, rows = contacts.table, contacts.rows
     total = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
     for e in range(table.shape[1]):
@@ -431,7 +432,7 @@ def sum_of_squares(contacts, k):
 
 @kernel
 def scaled_square(row, change, rows, k):
-    """Return the square of the change of an impulse, divided by the factor at u of its row."""
+    """Return the square of the change of an impulse, divided by the factor of u of its row."""
     inverse, one = rows[row, CONTACT_INVERSE, k], constant_like(rows, 1.0)
     acts = inverse > inverse - inverse
     return select(acts, change * change / select(acts, inverse, one), change - change)
@@ -439,9 +440,9 @@ def scaled_square(row, change, rows, k):
 
 @routine
 def compute_step(contacts, proximal, k):
-    """Compute the changes of the impulses by a Newton step, in RIGHT, and those of the velocities, in CHANGE.
+    """Compute a Newton step: the changes of the impulses, in RIGHT, and the changes of the velocities, in CHANGE.
 
-    Stores the impulses and velocities before it.
+    Stores the impulses and velocities before the step.
     """
     rows, matrix = contacts.rows, contacts.matrix
     eliminate_rows(contacts, linearise(contacts, proximal, k), k)
@@ -458,7 +459,7 @@ def compute_step(contacts, proximal, k):
 
 @kernel
 def move_along_step(contacts, length, k):
-    """Set the impulses and velocities after a Newton step, multiplied by `length`. Zero restores those before it."""
+    """Set the impulses and velocities after a Newton step of length `length`. Zero restores the start of the step."""
     rows = contacts.rows
     zero = constant_like(rows, 0.0)
     for row in range(rows.shape[0]):
@@ -505,7 +506,7 @@ def row_at_place(a, contacts):
 
 @kernel
 def row_changes(row, contacts, k):
-    """Whether the equation of a row has another solution than x = 0, or another row in it, in any lane."""
+    """Whether the equation of a row has a solution other than x = 0, or contains other rows, in any lane."""
     rows = contacts.rows
     zero = constant_like(rows, 0.0)
     return any_lane((rows[row, CONTACT_RIGHT, k] != zero) | (rows[row, CONTACT_COUPLES, k] != zero))
@@ -563,7 +564,7 @@ def linearise_tangents(row, contacts, k):
 def fill_tangents(place, row, count, contacts, proximal, k):
     """Write the equations of the two tangents of a contact, whose normal is at this place of the matrix.
 
-    Inside of the disc W x = -u. Outside, with the unit vector d = z / |z| of z = p - u / w and the radius r,
+    Inside the disc, W x = -u. Outside, with z = p - u / w, its direction d = z / |z| and the radius r of the disc,
 
         x - mu d x_n - r / |z| (1 - d d^T) (x - W x / w) = r d - p
     """

@@ -12,7 +12,7 @@ the impulses p_N of Newton's law add energy, the law takes the last point withou
 
 Impulses p_0 and p_N satisfy p_n >= 0 and |p_t| <= mu p_n, and their velocities u_n' >= 0. Both sets are convex, so p
 satisfies them too. An impact that loses energy has exactly the coefficient e. The law also limits impulses that the
-solver could not compute to its tolerance. If p_0 itself adds energy for this reason, it is multiplied by a number.
+solver could not compute to its tolerance. If p_0 itself adds energy for this reason, it is scaled down.
 Newton's law has no solution if friction holds a contact that has to rebound. The impulses are then p_0.
 
 Sources: Kane and Levinson (1985), *Dynamics: Theory and Applications*, section 5.8. Chatterjee and Ruina (1998), "A new
@@ -51,7 +51,7 @@ def solve_impacts(contacts, tolerance, k):
 def limit_energy(contacts, residual, tolerance, k):
     """Replace the impulses of `solve_contacts`, which have this residual, where they add energy; return the residual.
 
-    It is that of the plastic impulses where they replace the others.
+    Where plastic impulses replace the others, the residual belongs to the plastic impulses.
     """
     rows = contacts.rows
     zero, one, two = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 2.0)
@@ -67,7 +67,7 @@ def limit_energy(contacts, residual, tolerance, k):
 
 @kernel
 def energy_of_impulses(contacts, k):
-    """Return the energy that the impulses add, and the sum of the absolute values of its terms."""
+    """Return the energy that the impulses add, and the sum of the absolute values of its terms, J."""
     rows, half = contacts.rows, constant_like(contacts.rows, 0.5)
     total = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
     size = total
@@ -81,7 +81,7 @@ def energy_of_impulses(contacts, k):
 
 @kernel
 def largest_bound(contacts, k):
-    """Return the largest of the least velocities after the impulses, or zero."""
+    """Return the largest BOUND of all stops and contacts, m/s or rad/s, or zero."""
     table, rows = contacts.table, contacts.rows
     largest = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
     for e in range(table.shape[1]):
@@ -92,7 +92,7 @@ def largest_bound(contacts, k):
 
 @routine
 def limit_restitution(contacts, limits, residual, tolerance, k):
-    """Replace the impulses in the lanes in which `limits` is 1, by plastic ones where it is 2; return the residual."""
+    """Limit the impulses in lanes with `limits` 1, use plastic impulses in lanes with 2; return the residual."""
     rows, table = contacts.rows, contacts.table
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     is_limited = limits > zero
@@ -119,7 +119,7 @@ def limit_restitution(contacts, limits, residual, tolerance, k):
 
 @kernel
 def lose_energy(contacts, limits, k):
-    """Multiply plastic impulses that add energy by the largest number with which they do not."""
+    """Multiply plastic impulses that add energy by the largest number with which they add none."""
     rows, zero, one = contacts.rows, constant_like(contacts.rows, 0.0), constant_like(contacts.rows, 1.0)
     compute_velocities(contacts, one, k)
     total, _ = energy_of_impulses(contacts, k)
