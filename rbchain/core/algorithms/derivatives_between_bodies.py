@@ -83,7 +83,10 @@ def derivatives_between_bodies(model, q, qd, springs, bushings, numbers, derivat
 
 @kernel
 def add_derivatives(bodies, state, arm_b, W, model, numbers, derivatives, work, k):
-    """Add the derivatives of one force; `state` is its Spring or Bushing, and W its wrench on body b at the point."""
+    """Add the derivatives of one force; `state` is its Spring or Bushing, and W its wrench on body b at the point.
+
+    World axes, N m and N. `derivatives` is (2, n, n, lanes).
+    """
     a, b = bodies
     tip = add3(origin_about_first_joint(b, model, work, k), arm_b)
     v = motion_at_tip(load_motion(work.dof, b, ROW_V, k), arm_b)

@@ -20,9 +20,9 @@ from ..tree.layout import (
 
 @routine
 def inertia_norm_squared(model, v, work, k):
-    """Compute v . M v of the open chain for v (n, lanes): twice the kinetic energy at these velocities, J.
+    """Compute v . H v of the open chain for v (n, lanes): twice the kinetic energy at these velocities, J.
 
-    With the articulated-body factors, M = L^T D L, and L v follows from an outward sweep:
+    With the articulated-body factors, H = L^T D L, and L v follows from an outward sweep:
 
         (L v)_i = v_i + U_i . a_parent / D_i,   a_i = a_parent + S_i v_i
 

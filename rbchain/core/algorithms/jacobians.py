@@ -33,8 +33,8 @@ class Point(NamedTuple):
 def jacobian(model, q, point, J, work, k):
     """Compute the Jacobian J (6, n, lanes): rows of velocity, then of angular velocity, in world axes.
 
-    J must start as zeros: columns of dofs that are not on the path between the point's body and the observer are not
-    written.
+    J must start as zeros: only the columns of dofs on the path between the point's body and the observer are written.
+    J qd is in m/s and rad/s.
     """
     for i in range(model.parent.shape[0]):
         rotate_dof(i, model, q, work, k)

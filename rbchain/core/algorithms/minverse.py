@@ -26,7 +26,7 @@ def mass_matrix_inverse(model, inverse, columns, work, k):
     """Compute the inverse (n, n, lanes) of the mass matrix, from R, LEVER, U and DINV of `aba.forward_dynamics`.
 
     `columns` (COLUMNS_TOGETHER, n + 1, COLUMN_ROWS, lanes) is scratch memory. The inverse is symmetric, so column j
-    is computed for dofs i <= j only.
+    is computed for dofs i <= j only. It is in 1/(kg m^2), 1/(kg m) or 1/kg.
     """
     n, zero = model.parent.shape[0], constant_like(work.dof, 0.0)
     for start in range(0, n, COLUMNS_TOGETHER):

@@ -116,7 +116,7 @@ def mixed_moment(x, y, w, wd):
 def kinetic_energy_regressor(model, q, qd, Y, work, k):
     """Compute Y (bodies, 10, lanes) for the kinetic energy T = m v.v / 2 + (v x w).h + w.J w / 2, in body axes.
 
-    v is the velocity of the body origin, w the angular velocity, h = m c.
+    v is the velocity of the body origin, w the angular velocity, h = m c. T is in J.
     """
     half = constant_like(work.dof, 0.5)
     for i in range(model.parent.shape[0]):

@@ -123,7 +123,7 @@ def acceleration_of_lowest_point(e, model, contacts, numbers, work, k):
 
 @kernel
 def acceleration_of_point(v, a, point):
-    """Return the acceleration of a point of a body, from the motion of its frame; `point` is the lever to it."""
+    """Return the acceleration of a point of a body, m/s^2, from the motion of its frame; `point` is the lever to it."""
     return add3(motion_at_tip(a, point).lin, cross(v.ang, motion_at_tip(v, point).lin))
 
 
@@ -566,7 +566,7 @@ def row_of_velocity(e, row, model, contacts, v, k):
 
 @routine
 def update_row_velocities(model, contacts, v, column, k):
-    """Compute J v of all rows, and store it in a column of the rows."""
+    """Compute J v of all rows from v (n, lanes), and store it in a column of the rows."""
     table = contacts.table
     for e in range(table.shape[1]):
         first, count = table[ELEMENT_ROW, e], rows_of_element(e, table)

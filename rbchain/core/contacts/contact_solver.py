@@ -17,7 +17,7 @@ In a contact that slides slowly, u / w is small compared with p, so that z = p -
 of u. Most rounds therefore choose the factor of the two tangents such that both terms are similarly large.
 
 W is singular if there are more rows than dofs. A number is therefore added to the diagonal of a Newton step, as in the
-proximal point method. It becomes larger after a step that fails, and smaller after one that succeeds.
+proximal point method. It becomes larger after a failed step, and smaller after a successful step.
 
 If sweeps and Newton steps fail, the solver starts again with numbers added to the diagonal of W, so that the rows
 hardly depend on each other. The numbers become smaller in steps, and each solution is the start of the next solution.

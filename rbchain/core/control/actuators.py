@@ -167,7 +167,10 @@ def clip_to_curve(i, actions, force, v, k):
 
 @kernel
 def place_on_curve(i, actions, force, v, k):
-    """Return 1 if a force of dof i is between its limits, else 0, and the derivative of the clipped force by v."""
+    """Return 1 if a force of dof i is between its limits, else 0, and the derivative of the clipped force by v.
+
+    The derivative is in N m s/rad or N s/m.
+    """
     one, zero = constant_like(v, 1.0), v - v
     if actions.shared.actuators[ACTUATOR_POINTS, i] == 0:
         return one + zero, zero

@@ -191,6 +191,8 @@ def set_prescribed_state(i, model, actions, q, qd, k):
 def store_stiffness_and_damping(block, y, k):
     """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID force.
 
+    Writes JOINT_STIFFNESS, N m/rad or N/m, and JOINT_DAMPING, N m s/rad or N s/m.
+
     A PID force at its limit is constant and adds nothing. A force on the torque-speed curve of an actuator adds the
     damping of the curve.
     """
@@ -210,7 +212,7 @@ def store_stiffness_and_damping(block, y, k):
 
 @kernel
 def call_user_forces(actions, nq, n, y, lane):
-    """Call the user function for joint forces with the state of one lane, and store its results."""
+    """Call the user function for joint forces with the state of one lane, and store its results, N m or N."""
     for j in range(n):
         actions.joints[JOINT_USER_FORCE, j, lane] = constant_like(actions.joints, 0.0)
     if actions.failures[lane] != CALLS_ALLOWED:
@@ -373,7 +375,10 @@ reference = choose(
 
 @kernel
 def feedback(i, block, y, k):
-    """Compute KP e + KI (integral of e) + KD de/dt for dof i, with the position error e = reference - q."""
+    """Compute KP e + KI (integral of e) + KD de/dt for dof i, with the position error e = reference - q.
+
+    The result is in N m or N; for computed torque, in rad/s^2 or m/s^2.
+    """
     actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
     s, gains, row = (
         actions.shared.drives[DRIVE_SIGNAL, i],
@@ -467,7 +472,7 @@ def derivatives_of_joint_force(i, block, y, k):
 def apply_implicit_terms(i, block, v, k):
     """Add the implicit terms of a step of length h for dof i: (M + h D + h^2 K) qdd = tau - h K qd.
 
-    K is the stiffness and D the damping of the dof, v its velocity.
+    M is the mass matrix, K is the stiffness and D the damping of the dof, and v its velocity. h is in s.
     """
     joints = block.loads.actions.joints
     h, stiffness = joints[JOINT_STEP_LENGTH, 0, k], joints[JOINT_STIFFNESS, i, k]

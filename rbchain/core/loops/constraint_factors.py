@@ -143,8 +143,8 @@ def entry_of(row, column):
 def eliminate(row, matrix, first, offset, rows, pivots, k):
     """Compute one row of the factor L of a symmetric matrix in place, and return its pivot.
 
-    Entry (row, column) of the matrix is in matrix[offset[row] + column], for the columns from first[row] on. Column
-    `pivots` of `rows` has the inverse pivots of the previous rows.
+    Entry (row, column) of the matrix is number offset[row] + column of `matrix` (entries, lanes), for the columns from
+    first[row] on. Column `pivots` of `rows` has the inverse pivots of the previous rows.
     """
     at = offset[row]
     for column in range(first[row], row):

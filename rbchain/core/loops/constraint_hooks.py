@@ -68,7 +68,7 @@ decide_rank = choose(has_constraints, set_rank_decision, lambda block, decides, 
 
 @kernel
 def project_end_of_step(block, y, active, k):
-    """Project the end y of a step in the lanes in which `active` is positive."""
+    """Project the end y (rows, lanes) of a step in the lanes in which `active` is positive."""
     nq = block.q.shape[0]
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
     constrained_dynamics.project_state(block.model, block.constraints, q, qd, block.work, active, True, k)
@@ -82,7 +82,7 @@ def closed_lanes(block, accepted, k):
 
 @kernel
 def remove_normal_error(block, y_new, change, k):
-    """Remove the part of the error of a step that the projection corrects."""
+    """Remove the part that the projection corrects from `change` (rows, lanes), the error of a step."""
     nq = block.q.shape[0]
     end = nq + block.qd.shape[0]
     constrained_dynamics.remove_normal_part(

@@ -82,7 +82,10 @@ from .constraint_layout import (
 
 @routine
 def update_rows(model, constraints, q, qd, work, k):
-    """Compute all rows in the state (q, qd). Reads R, LEVER and V; writes the rows from RESIDUAL to MOTOR_B."""
+    """Compute all rows in the state (q, qd). Reads R, LEVER and V; writes the rows from RESIDUAL to MOTOR_B.
+
+    q is (nq, lanes), qd is (n, lanes). Residuals are in m or rad.
+    """
     for c in range(constraints.tables.table.shape[1]):
         kind = constraints.tables.table[TABLE_KIND, c]
         if kind == COUPLER:
