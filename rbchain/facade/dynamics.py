@@ -188,7 +188,7 @@ class Dynamics(Attributes):
 
         Examples
         --------
-        The first of two joints is held in place, while the second accelerates freely:
+        The first of two joints stays in place, while the second accelerates freely:
 
         >>> import rbchain as rb
         >>> arm = rb.Model.serial_chain(2)

@@ -137,7 +137,7 @@ class Model(
         gravity: npt.ArrayLike = (0.0, -10.0, 0.0),
         name: str = "chain",
     ) -> Self:
-        """Make a serial chain of n equal links along x, each of which turns about z.
+        """Make a serial chain of n equal links along x, which all turn about z.
 
         Parameters
         ----------

@@ -100,7 +100,7 @@ def fit(
 ) -> Fit:
     """Estimate parameters of a model from a measured motion.
 
-    The method is nonlinear least squares. The derivatives are those of `simulate(..., sensitivities=...)`. All starting
+    The method is nonlinear least squares with the derivatives of `simulate(..., sensitivities=...)`. All starting
     points are simulated in one batch. Levenberg-Marquardt steps improve all of them, and SciPy's
     `least_squares` completes the best one.
 

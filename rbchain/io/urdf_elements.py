@@ -39,7 +39,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Mimic:
-    """The position of a joint is multiplier times that of another joint, plus the offset."""
+    """The position of a joint is multiplier times the position of another joint, plus the offset."""
 
     joint: str
     multiplier: float

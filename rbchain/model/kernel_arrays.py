@@ -107,7 +107,7 @@ class KernelArrays:
         return self.in_water and any(field.any() for field in fields)
 
     def refuse_water(self, what: str) -> None:
-        """Raise a StateError if the model is in water, which the function `what` does not support."""
+        """Raise a StateError if the model is in water, because the function `what` does not support water."""
         if self.in_water:
             raise StateError(
                 f"{what} does not support bodies in water; expected a model with fluid_density 0. "
@@ -115,7 +115,7 @@ class KernelArrays:
             )
 
     def refuse_constraints(self, what: str, remedy: str) -> None:
-        """Raise a ModelError if the model has constraints, which the function `what` does not support."""
+        """Raise a ModelError if the model has constraints, because the function `what` does not support them."""
         if self.constraint_rows:
             names = excerpt([place.name for place in self.description.constraints])
             raise ModelError(
@@ -304,7 +304,7 @@ def _of_samples(free: np.ndarray, batch_shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _checked(free: np.ndarray, what: str, model: KernelArrays) -> None:
-    """Refuse a model all of whose samples have a degree of freedom `free` (samples, nv); `what` needs accelerations."""
+    """Refuse a model if all samples have a degree of freedom `free` (samples, nv); `what` needs accelerations."""
     if len(free) and free.any(-1).all():
         found = remedies(model.description.name, bodies_of_dofs(model.description, free[0]))
         raise ModelError(f"{what}: {found}. Kinematics and inverse dynamics work without inertia")

@@ -20,7 +20,7 @@ from .validation import check_finite, check_inertia, check_mass
 def serial_chain_description(
     n: int, length: float, mass: float, inertia: Inertia | None, gravity: npt.ArrayLike, name: str
 ) -> Description:
-    """Return the description of n equal links along x, each of which turns about z."""
+    """Return the description of n equal links along x, which all turn about z."""
     if not isinstance(n, (int, np.integer)) or n < 1:
         raise ModelError(f"n is {n!r}; expected the number of links, an integer of at least 1")
     length = positive(length, "length")

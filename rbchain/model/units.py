@@ -70,7 +70,7 @@ SYSTEMS = {
         "volume": "in^3",
     },
 }
-#: Factors of some units besides those of SI. They equal pint's, whose registry takes a second to import and to build.
+#: Factors of some units besides SI units. They equal the factors of pint, whose registry takes a second to import.
 FACTORS = {
     "length": {"cm": 0.01, "mm": 0.001},
     "mass": {"g": 0.001},

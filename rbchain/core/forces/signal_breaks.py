@@ -49,7 +49,7 @@ KNOT_SAME, KNOT_SMOOTH, KNOT_KINK, KNOT_JUMP = 0, 1, 2, 3
 RELATIVE_ROUND_OFF = 1e-14
 # Chebyshev points of a step, as fractions of its length.
 NODES = tuple(0.5 - 0.5 * math.cos(math.pi * j / 5) for j in range(6))
-# The angle w h at which the bound of a sine's difference from the polynomial of a step is 1.
+# At this angle w h, the bound of a sine's difference from the polynomial of a step is 1.
 SINE_LIMIT = 2.0 * (16.0 * 720.0) ** (1.0 / 6.0)
 NEAR_TOLERANCE = 1.1  # the multiple of the tolerance that the bound of a sum of sines may reach
 
@@ -70,7 +70,7 @@ def start_of_piece(actions, s, piece, lane):
 
 @kernel
 def next_knot(actions, s, piece, least, lane):
-    """Return the first piece from this one on whose start has at least a class; the number of pieces if none has."""
+    """Return the next piece, from this one on, whose start has at least a class; the number of pieces if none has."""
     codes = actions.shared.signals
     pieces, at = codes[SIGNAL_PIECES, s], codes[SIGNAL_KNOTS, s]
     row = min(actions.sample[lane], actions.shared.knots.shape[0] - 1)

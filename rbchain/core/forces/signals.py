@@ -10,12 +10,12 @@ from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like
 from ..lanes.trig import sincos
 
-# Rows of `SharedActions.signals`, one column for each signal. Indices of numbers are those of `BlockActions.numbers`.
+# Rows of `SharedActions.signals`, one column for each signal. Indices of numbers refer to `BlockActions.numbers`.
 SIGNAL_KIND = 0  # SIGNAL_CONSTANT, SIGNAL_POLYNOMIAL or SIGNAL_TABLE
 SIGNAL_FIRST_COEFFICIENT = 1  # index of the value of a constant, or of the first coefficient of a polynomial
 SIGNAL_COEFFICIENT_COUNT = 2  # number of coefficients of a polynomial, or of each piece of a table
 SIGNAL_TABLE_START = 3  # index of the table in `SharedActions.tables`: start times of all pieces, then coefficients
-SIGNAL_TABLE_STRIDE = 4  # from the table of one sample to that of the next; 0 if all samples share one
+SIGNAL_TABLE_STRIDE = 4  # from the table of one sample to the table of the next; 0 if all samples share one
 SIGNAL_PIECES = 5  # number of pieces of a table
 SIGNAL_SINES = 6  # index of the amplitude, angular frequency (rad/s) and phase (rad) of the first sine
 SIGNAL_SINE_COUNT = 7  # number of sines
@@ -26,8 +26,8 @@ SIGNAL_CONSTANT, SIGNAL_POLYNOMIAL, SIGNAL_TABLE = 0, 1, 2
 
 # Rows of `BlockActions.values`.
 SIGNAL_VALUE, SIGNAL_RATE, SIGNAL_ACCELERATION = 0, 1, 2
-# Rows of `BlockActions.pieces`, for the current piece of each lane: times between which it applies, the time at which
-# its polynomial has t = 0, and its coefficients.
+# Rows of `BlockActions.pieces`, for the current piece of each lane: its start and end, the time at which its polynomial
+# has t = 0, and its coefficients.
 PIECE_SINCE, PIECE_UNTIL, PIECE_ORIGIN, PIECE_COEFFICIENTS = 0, 1, 2, 3
 # Rows of `BlockActions.windows`: pieces of the table of each signal and lane.
 WINDOW_FIRST, WINDOW_LAST = 0, 1  # the first and the last piece that evaluations use

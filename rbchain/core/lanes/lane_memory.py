@@ -20,7 +20,7 @@ LARGE = 1 << 22  # bytes of a result that would displace most other data from th
 
 
 def lane_width(samples):
-    """Return the number of lanes in which `samples` are computed: 1 for a single sample (m,)."""
+    """Return the number of lanes that compute `samples`: 1 for a single sample (m,)."""
     return 1 if samples.ndim == 1 else LANE_WIDTHS[str(samples.dtype)]
 
 
@@ -31,7 +31,7 @@ def _overload_lane_width(samples):
 
 
 def all_lanes(samples):
-    """Return the index `k` of all lanes in which `samples` are computed."""
+    """Return the index `k` of all lanes that compute `samples`."""
     return 0
 
 

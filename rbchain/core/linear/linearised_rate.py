@@ -345,7 +345,7 @@ def subtract_forces_of_joints(block, linear, y, k):
             linear.by_integral[i, row - nq - n, k] = linear.by_integral[i, row - nq - n, k] + by_integral
 
 
-# Subtract the derivatives of passive forces and drives from K and D, and store those by integrals in C.
+# Subtract the derivatives of passive forces and drives from K and D, and store the derivatives by integrals in C.
 subtract_derivatives_of_joints = choose(
     lambda block, *_: is_given(block, "loads", "actions"),
     subtract_forces_of_joints,

@@ -42,10 +42,10 @@ MAX_ITERATIONS = 10
 MAX_RATIO = 2.5  # of a step to the previous step, if the polynomial of the previous step predicts it
 MIDDLE = (STAGES + 1) // 2  # the number of the middle stage
 PAIRS = (STAGES - 1) // 2  # the number of complex systems
-GROWTH_AT_START = 2.0  # of the second change to the first one, above which the iteration fails
+GROWTH_AT_START = 2.0  # the iteration fails if the ratio of the second change to the first one is larger
 MAX_DEFECT = 0.1  # of the end, above the tolerance, as a share of the defect of the prediction
 ERROR_TO_HALVE = 1007.0  # an error after which the step control repeats the step with half its length
-SLOW_CONVERGENCE = 6  # the number of iterations from which the next step is not longer
+SLOW_CONVERGENCE = 6  # from this number of iterations on, the next step is not longer
 GROWTH_FACTOR = 0.9  # of the step length: a rejected step takes more time than shorter steps
 
 # Rows of `RadauStep.iteration`.

@@ -12,7 +12,7 @@ import numpy as np
 STAGES = 5
 # The stages converge until the estimated error of their iteration is below this share of the tolerance.
 CONVERGENCE = 0.03
-ROUND_OFF = 50.0  # the multiple of the round-off of the precision below which changes of the stages are round-off
+ROUND_OFF = 50.0  # changes of the stages below this multiple of the machine precision are round-off
 
 
 class RadauTableau(NamedTuple):

@@ -22,7 +22,7 @@ from .runge_kutta import combine
 from .tableaus import RosenbrockTableau
 
 MAX_DEFECT = 0.5  # of the end of a step, as a share of the change of the rate that J describes
-ROUND_OFF = 50.0  # the multiple of the round-off of the precision below which increments are round-off
+ROUND_OFF = 50.0  # increments below this multiple of the machine precision are round-off
 ERROR_TO_HALVE = 32.0  # an error after which the step control repeats the step with half its length
 
 

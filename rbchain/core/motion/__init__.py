@@ -1,1 +1,1 @@
-"""The motion of samples: steps, events, contacts, sampled controllers, and what is saved."""
+"""The motion of samples: steps, events, contacts, sampled controllers, and saved states."""

@@ -383,7 +383,7 @@ def has_to_change(row, contacts, modes, rest, lane):
 
 @kernel
 def keep_start(block, lane):
-    """Copy the numbers at the end of a step to those at the start of the next step, and turn directions of sliding."""
+    """Copy the numbers at the end of a step to the start of the next step, and turn directions of sliding."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     for row in range(modes.rows.shape[0]):
         modes.rows[row, MODE_WATCH_START, lane] = modes.rows[row, MODE_WATCH, lane]
@@ -527,7 +527,7 @@ def has_round_off_only(modes, lane):
 
 @kernel
 def time_of_round_off(modes, lane):
-    """Return the longest time in which a gap that is negative at the upper bound changes by round-off, s."""
+    """Return the longest time, s, in which gaps that are negative at the upper bound change by round-off."""
     rows, longest = modes.rows, 0.0
     for row in range(rows.shape[0]):
         if modes.rows[row, MODE, lane] == OPEN and rows[row, MODE_WATCH_HIGH, lane] < 0.0:

@@ -73,7 +73,7 @@ def is_closed(e, contacts, modes, lane):
 
 @kernel
 def lowest_flight(row, modes, tolerances, lane):
-    """Return the height above which a flight after an impact is computed, m or rad: `atol` or round-off of the gap."""
+    """Return the least height of a computed flight after an impact, m or rad: `atol` or round-off of the gap."""
     return max(tolerances.atol, CLOSED_ROUND_OFF * ROUND_OFF * modes.rows[row, MODE_SIZE, lane])
 
 

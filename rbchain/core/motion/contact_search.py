@@ -55,7 +55,7 @@ from .motion_bounds import store_bounds_of_gap
 RESOLVED = 0.5  # rad; also the part of the distance of two centres
 # A closed gap ends the search when the interval is shorter than this fraction of the step.
 SHORT_INTERVAL = 1.0 / 64.0
-# After so many intervals, the step is shortened to half of the part that is free.
+# After this number of intervals, the step is shortened to half of the part that is free.
 MAX_INTERVALS = 400
 
 

@@ -153,7 +153,7 @@ def bends(a, b, c):
 
 @kernel
 def zero_of_derivative(a, b, c, d, low, high):
-    """Return the zero of a + 2 b x + 3 c x^2 + 4 d x^3 between two places between which it is monotone, or -1."""
+    """Return the zero of a + 2 b x + 3 c x^2 + 4 d x^3 between two places, or -1. It must be monotone between them."""
     f_low = a + low * (2.0 * b + low * (3.0 * c + low * 4.0 * d))
     f_high = a + high * (2.0 * b + high * (3.0 * c + high * 4.0 * d))
     if not f_low * f_high < 0.0:
@@ -175,7 +175,7 @@ def zero_of_derivative(a, b, c, d, low, high):
 
 @kernel
 def add_dips(e, block, stepper, tableau, t, h, count, lane):
-    """Insert the places at which a function that comes close to zero is on the other side; return the new number."""
+    """Insert places at which a function that comes close to zero has the other sign; return the number of places."""
     actions = block.loads.actions
     values, m = actions.event_values, actions.shared.events.shape[1]
     last = count - 1

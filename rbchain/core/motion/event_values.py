@@ -56,7 +56,7 @@ def largest_row(e, count):
 
 @kernel
 def occurrence_row(e, number, count):
-    """Return the row of the fraction of a step at which event e occurs for the time `number`, counted from 0."""
+    """Return the row of the fraction of a step at occurrence `number` of event e, counted from 0."""
     return 4 * count + MAX_OCCURRENCES * e + number
 
 

@@ -1,7 +1,7 @@
 """Fixed steps: integrate the samples of a block with the same step length in all lanes.
 
 With Euler's tableau, the step is linearly implicit in the springs, damping and friction of the joints, as MuJoCo's
-"implicitfast" is in damping. The dynamics solve (M + h D + h^2 K) qdd = tau - h K qd. This gives the velocity at the
+"implicitfast" is in damping. The dynamics solve (H + h D + h^2 K) qdd = tau - h K qd. This gives the velocity at the
 end of the step, which also moves the positions.
 """
 

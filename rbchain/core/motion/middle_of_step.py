@@ -1,12 +1,13 @@
 """The velocity in the middle of a step of "moreau": repeat the evaluation until gyroscopic forces add no energy.
 
-The step uses the rate at v_m = v + d / 2, with the change d of the velocity in the step. The first d is that at the
-velocity v of the start. The forces of inertia do no work in a step of the implicit midpoint rule, d = h qdd(q_m, v_m).
-With the last d and the change e from the d before it, they add the energy d . M e / 2. For a body that turns by the
-angle z in a step, this is z^4 / 8 of its energy after two evaluations. The evaluation is repeated as a fixed-point
-iteration while this part is larger than GROWTH. The iteration converges for z < 2.
+The step uses the rate at v_m = v + d / 2, with the change d of the velocity in the step. The first d is evaluated at
+the velocity v of the start. The forces of inertia do no work in a step of the implicit midpoint rule, d = h qdd(q_m,
+v_m). Let e be the change of d between the last two evaluations, and H the mass matrix. Then the forces of inertia add
+the energy d . H e / 2. For a body that turns by the angle z in a step, this is z^4 / 8 of its energy after two
+evaluations. The evaluation is repeated as a fixed-point iteration while this part is larger than GROWTH. The iteration
+converges for z < 2.
 
-Damping and other forces that reduce d from one evaluation to the next have d . M e < 0, and need no iteration.
+Damping and other forces that reduce d from one evaluation to the next have d . H e < 0, and need no iteration.
 """
 
 import math
@@ -38,7 +39,7 @@ def keep_first_change(block, stepper, k):
 def settle_middle(block, stepper, k):
     """Repeat the evaluation in the middle of a step in the lanes in which the forces of inertia add energy.
 
-    Sets CONTROL_ERROR to infinity in the lanes in which they still do so after all repetitions.
+    Sets CONTROL_ERROR to infinity in the lanes in which they still add energy after all repetitions.
     """
     y_new, rates, control, nq = stepper.y_new, stepper.rates, stepper.control, block.q.shape[0]
     zero, half = constant_like(y_new, 0.0), constant_like(y_new, 0.5) * control[CONTROL_H, k]
@@ -76,9 +77,9 @@ def may_add_energy(block, stepper, k):
 
 @kernel
 def energy_of_inertia(block, stepper, is_repeated, k):
-    """Return d . M e where it is above GROWTH v . M v, else 0; also store it in the first row of `change`.
+    """Return d . H e where it is above GROWTH v . H v, else 0; also store it in the first row of `change`.
 
-    4 d . M e is the difference of the squares of d + e and d - e. If repetitions have diverged, the result is infinite.
+    4 d . H e is the difference of the squares of d + e and d - e. If repetitions have diverged, the result is infinite.
     A first evaluation that is not finite is not repeated.
     """
     y, change, rates, h = stepper.y, stepper.change, stepper.rates, stepper.control[CONTROL_H, k]

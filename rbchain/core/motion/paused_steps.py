@@ -1,7 +1,7 @@
 """Steps that stop where a function in Python has to compute outputs, and continue later.
 
 Python calls such a function for all samples of a batch at once. So each block integrates its samples until they wait at
-an instant of a function. The steps are those of `fixed_steps` and `adaptive_steps`, and so are the results. Each block
+an instant of a function. The steps and the results are the same as in `fixed_steps` and `adaptive_steps`. Each block
 keeps its own memory. A lane whose sample has ended takes no other sample, because all samples proceed together.
 """
 
@@ -81,7 +81,7 @@ def ask_for_outputs(block, stepper, with_done_samples, span, k):
 
 @kernel
 def write_measurement(block, g, column, lane):
-    """Write the measured state of a lane, and the instant for which it is, for Python."""
+    """Write the measured state of a lane and its instant for Python."""
     actions, sampled = block.loads.actions, block.loads.actions.sampled
     calls, sample = actions.shared.samplers.batch_calls, actions.sample[lane]
     calls.due[sample, column] = 1 + sampled.counts[COUNT_NEXT, g, lane]

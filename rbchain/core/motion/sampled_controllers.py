@@ -348,7 +348,7 @@ def enqueue_outputs(actions, g, lane):
 def call_sampled_function(actions, g, nq, nv, lane):
     """Call the user function of a group with the measured state of a lane, and set its outputs.
 
-    Returns whether there are outputs: not if the function has failed, or if the sample has ended.
+    Returns whether there are outputs. There are none if the function has failed, or if the sample has ended.
     """
     sampled, groups, memory = actions.sampled, actions.shared.samplers.groups, actions.call_arguments
     if actions.failures[lane] != CALLS_ALLOWED:

@@ -1,8 +1,8 @@
 """The length of the next step of a lane: it ends at stops, and resolves the signals that act on the lane.
 
 Stops are the end of the motion, the breaks of signals, and the times at which sampled controllers measure or outputs
-begin to act. A step that a stop shortens says nothing about the steps after it. Therefore the length that its error
-would allow is kept for the step after the stop.
+begin to act. A step that a stop shortens says nothing about the steps after it. Therefore the step after the stop uses
+the length that its error would have allowed without the stop.
 """
 
 import math
@@ -15,7 +15,7 @@ from ..lanes.lanes import constant_like
 from ..methods.radau import has_radau_step
 from ..sample.records import CLOCK_PROPOSED, CLOCK_STEP, CLOCK_STOP, CLOCK_T, CONTROL_H, TALLY_BREAK
 
-NEAR_STOP = 10.0  # the number of steps to a stop below which they have equal lengths
+NEAR_STOP = 10.0  # if fewer steps remain to a stop, they have equal lengths
 # The first step is at most this part of the shortest period of the sines, so that its stages see them. Later steps
 # are at most ten times longer than the one before.
 FIRST_PART_OF_PERIOD = 0.25
@@ -37,7 +37,7 @@ limit_to_breaks = choose(
 
 @kernel
 def next_stop(block, batch, lane):
-    """Return the time at which the next step of a lane has to end at the latest, s."""
+    """Return the latest end of the next step of a lane, s."""
     end = batch.times[batch.times.shape[0] - 1]
     return limit_to_breaks(block, limit_to_stops(block, end, lane), lane)
 

@@ -8,8 +8,8 @@ The velocities of time stepping are linear in each part of a step from (q, v) to
   part, which ends at 2 s h.
 * All other steps have one part.
 
-So positions are the integrals of velocities, apart from corrections of positions. The positions of a part are a cubic
-polynomial, whose slopes at both ends are the rates of the positions there. Prescribed velocities do not jump.
+Positions are therefore the integrals of velocities, apart from corrections of positions. The positions of a part are a
+cubic polynomial, whose slopes at both ends are the rates of the positions there. Prescribed velocities do not jump.
 """
 
 from ...compiling.jit import choose, is_given, kernel

@@ -1,4 +1,4 @@
-"""Records of accepted steps: their continuous extensions, from which quantities are computed within the steps."""
+"""Records of accepted steps: their continuous extensions, to compute quantities within the steps."""
 
 from ...compiling.jit import choose, kernel, routine
 from ..control.actuators import output_at

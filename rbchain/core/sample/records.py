@@ -13,7 +13,7 @@ CONTROL_ACCEPTED = 2  # 1 if the step is accepted, else 0
 CONTROL_NEW = 3  # 1 if the lane has just received its sample, else 0
 CONTROL_STATE_NORM = 4  # norm of the state, for the first step
 CONTROL_RATE_NORM = 5  # norm of the rate, for the first step
-CONTROL_EULER_STEP = 6  # length of the Euler step from which the first step is estimated, s
+CONTROL_EULER_STEP = 6  # length of the Euler step that estimates the first step, s
 CONTROL_TIME = 7  # time at the start of the step, s
 CONTROL_FAILURE = 8  # of an implicit step: 0, or the error that shortens it
 CONTROL_SAVES, CONTROL_NEXT_H = 9, 10  # 1 while a lane computes a saved state; meanwhile the length of its next step
@@ -21,7 +21,7 @@ CONTROL_MEETING = 11  # fraction of a step of time stepping at which its second 
 CONTROL_ROWS = 12
 # Rows of `Stepper.clock`, always float64, because the sum of float32 steps would drift.
 CLOCK_T, CLOCK_STEP, CLOCK_PREVIOUS_ERROR = 0, 1, 2
-CLOCK_STOP = 3  # time at which the step has to end at the latest, s
+CLOCK_STOP = 3  # latest end of the step, s
 CLOCK_PROPOSED = 4  # length of the step that a stop has shortened, s; else 0
 CLOCK_START, CLOCK_TAKEN = 5, 6  # start and length of the last accepted step, s
 CLOCK_REACHED, CLOCK_PART = 7, 8  # time that the shorter steps to a saved time have reached, and their length, s

@@ -15,7 +15,7 @@ from ..lanes.lane_memory import window
 # Rows of `Samplers.clocks`, one column for each group, s.
 CLOCK_PERIOD, CLOCK_PHASE = 0, 1
 CLOCK_ROWS_OF_GROUP = 2
-# Rows of `Samplers.groups`, one column for each group. Indices of numbers are those of `BlockActions.numbers`.
+# Rows of `Samplers.groups`, one column for each group. Indices of numbers refer to `BlockActions.numbers`.
 GROUP_DELAY = 0  # index of the delay; the latency follows
 GROUP_COMPENSATES = 1  # 1 if a controller of the group compensates gravity
 GROUP_COMPUTES = 2  # 1 if the group contains computed torque
@@ -32,7 +32,7 @@ GROUP_ROWS = 15
 # Rows of `Samplers.channels`.
 CHANNEL_GROUP = 0  # group of the channel, or -1 if the dof has no sampled controller
 CHANNEL_NUMBERS = 1  # index of the largest rate of the output; the resolution of the output follows
-CHANNEL_DOF = 2  # the dof on which its force acts, or -1 for a target
+CHANNEL_DOF = 2  # the dof that its force acts on, or -1 for a target
 CHANNEL_ROWS = 3
 # Rows of `Samplers.sensors`, one column for each sensor.
 SENSOR_ROW = 0  # row of the state that it measures
