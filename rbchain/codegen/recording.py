@@ -156,7 +156,7 @@ class Mathematics:
 
 
 def sorted_nodes(results: Sequence[Number]) -> list[Recorded]:
-    """Return all nodes on which the results depend, operands before the nodes that use them."""
+    """Return all nodes that the results depend on, operands before the nodes that use them."""
     nodes, done = [], set()
     stack = [(x, False) for x in reversed(results) if isinstance(x, Recorded)]
     while stack:

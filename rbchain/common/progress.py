@@ -33,7 +33,7 @@ def in_notebook() -> bool:
 
 
 def in_terminal() -> bool:
-    """Return whether stderr, to which progress bars go, is a terminal."""
+    """Return whether stderr, which shows progress bars, is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 

@@ -31,7 +31,7 @@ class Jacobians(Attributes):
         point : (3,) array, m
             The point, in the axes of that body or frame, from its origin.
         relative_to : str, optional
-            The body or frame relative to which the motion is measured; the default is the world. The result is then the
+            The motion is measured relative to this body or frame; the default is the world. The result is then the
             velocity relative to the point of this body that has the same position, in world axes. The columns of
             joints that move both bodies are zero.
         out : array, optional

@@ -56,8 +56,8 @@ class Fit(SuggestsAttributes):
         The size of the residuals, whether the data determine all parameters, and a remedy if `success` is False.
     undetermined : tuple of str
         Combinations of relative changes that the data do not determine, such as "0.71 link1.mass - 0.71 link2.mass".
-        Their standard deviation exceeds 100 %, or they do not change the motion at all. They keep the values from which
-        the fit started, approximately.
+        Their standard deviation exceeds 100 %, or they do not change the motion at all. They approximately keep their
+        first guesses.
     residuals : (times, 2 nv) array
         Fitted minus measured positions and velocities; NaN where nothing was measured.
     motion : Trajectory
@@ -65,7 +65,7 @@ class Fit(SuggestsAttributes):
     drives : tuple
         The drives with the estimated gains.
     costs : (starts,) array
-        Half the sum of squared residuals, divided by the noise, to which each starting point converged.
+        Half the sum of squared residuals, divided by the noise, at the result of each starting point.
     """
 
     model: Model

@@ -234,7 +234,7 @@ class _Writer:
                     etree.SubElement(equality, "connect", name=own, **sites)
 
     def _distance_at_zero(self, constraint: DistanceConstraint) -> float:
-        """Distance of the points at the zero configuration, from which MuJoCo measures the length of a tendon."""
+        """Distance of the points at the zero configuration. MuJoCo measures the length of a tendon relative to it."""
         points = [
             (self._place_at_zero(body) @ Pose(point)).translation
             for body, point in (

@@ -110,7 +110,7 @@ class StateArguments:
         return ready, dtype, batch
 
     def check_quaternions(self, name: str, q: np.ndarray) -> None:
-        """Refuse quaternions that are not of norm 1. Those that are not finite are left to the sample's status."""
+        """Refuse finite quaternions whose norm is not 1. If they are not finite, the status of the sample says so."""
         allowed = UNIT_LENGTH.get(q.dtype, UNIT_LENGTH[FLOAT64])
         for at in self.dofs.quaternions:
             found = q[..., at : at + 4]

@@ -131,7 +131,7 @@ class WeldConstraint(SuggestsAttributes):
 
     Examples
     --------
-    A plate is 0.1 m from the frame to which it is welded:
+    A plate is welded to a frame at a distance of 0.1 m:
 
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder()

@@ -1,4 +1,4 @@
-"""Description: the names and numbers of a mechanism as plain arrays, from which a Model is made."""
+"""Description: the names and numbers of a mechanism as plain arrays. A Model is made from a description."""
 
 from __future__ import annotations
 

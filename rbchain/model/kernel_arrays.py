@@ -36,7 +36,7 @@ class KernelArrays:
     Attributes
     ----------
     description : Description
-        Names and numbers of the mechanism, from which everything else follows.
+        Names and numbers of the mechanism. They determine everything else.
     dofs : Dofs
         The degrees of freedom of each body.
     topology : array of int

@@ -23,7 +23,8 @@ from .arguments import FLOAT64, POSITIONS, StateArguments, as_array, check_out, 
 from .description import Description
 from .kernel_arrays import KernelArrays
 
-#: Rows of the result and of scratch up to which a single call takes at most about 1 ms. It keeps Python's global lock.
+#: Single calls with at most this number of rows of result and scratch take at most about 1 ms. They keep Python's
+#: global lock.
 MAX_ROWS_OF_SINGLE_CALLS = 10_000
 
 
@@ -244,7 +245,7 @@ class KernelModel(KernelArrays):
 
     @cached_property
     def zeros(self) -> np.ndarray:
-        """Velocities of zero (nv,), to which nothing is written."""
+        """Velocities of zero (nv,), which are only read."""
         return np.zeros(self.nv)
 
     def __reduce__(self) -> tuple[type[KernelModel], tuple[Description]]:

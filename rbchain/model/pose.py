@@ -151,7 +151,7 @@ def normalized(vectors: np.ndarray) -> np.ndarray:
 
 
 def _exponent(vectors: np.ndarray) -> np.ndarray:
-    """Exponents of two (..., 1) by which to scale vectors (..., m), so that their squares do not overflow."""
+    """Exponents of two (..., 1) to scale vectors (..., m) with, so that their squares do not overflow."""
     return np.frexp(np.abs(vectors).max(-1, keepdims=True))[1]
 
 

@@ -86,7 +86,7 @@ class DenseOutput:
     times : (samples, steps, 2) array, s
         Start and end of each step.
     counts : (samples,) array of int
-        Accepted steps of each sample, which are more than those here if `simulate` was not allowed to keep all.
+        Accepted steps of each sample. This is more than the number of steps here if `simulate` did not keep all.
     duration : float, s
     states, outputs : (samples, steps, nodes, ...) arrays
         States, and outputs of sampled controllers, at the nodes of each step.
@@ -121,7 +121,7 @@ class DenseOutput:
         return starts + np.clip(at * lengths, margins, lengths - margins)
 
     def at_nodes(self, first: int, last: int) -> Trajectory:
-        """Return the states at the nodes of the steps from `first` to before `last`, as those at (..., m) times."""
+        """Return the states at the nodes of the steps from `first` to before `last`, as states at (..., m) times."""
         of = slice(first, last)
         t = self._times(self.times[:, of, None], self.nodes)
         count = t.shape[1] * t.shape[2]
@@ -129,7 +129,7 @@ class DenseOutput:
         return self.complete(*flat)
 
     def at(self, steps: np.ndarray, fractions: np.ndarray) -> Trajectory:
-        """Return the states at these fractions of these steps (samples, m), as those at (..., m) times."""
+        """Return the states at these fractions of these steps (samples, m), as states at (..., m) times."""
         weights, rows = lagrange(self.nodes, fractions), np.arange(len(steps))[:, None]
         states, outputs = (
             sum(weights[..., i, None] * x[rows, steps, i] for i in range(self.nodes.size)).astype(x.dtype, copy=False)

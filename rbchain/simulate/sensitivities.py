@@ -108,7 +108,7 @@ def checked_names(names: Any, argument: str = "sensitivities") -> tuple[str, ...
 def _refuse_unsupported(
     model: Model, actions: Actions, drives: Sequence[AnyDrive], names: Sequence[str], method: Method
 ) -> None:
-    """Refuse methods, models and actions for which the derivatives of the motion are not computed."""
+    """Refuse methods, models and actions without derivatives of the motion."""
     remedy = "Use differences of simulations"
     if not method.has_sensitivities:
         raise StateError(

@@ -1,4 +1,4 @@
-"""The camera from which the viewer and the pictures show a scene at first."""
+"""The initial camera of the viewer and of pictures."""
 
 from __future__ import annotations
 

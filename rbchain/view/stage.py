@@ -74,7 +74,7 @@ class Stage:
             handle.visible = visible
 
     def show(self, frame: int, scene: Scene | None = None) -> None:
-        """Move everything to a frame of the scene, or of another one; ghosts stay if that one has none."""
+        """Move everything to a frame of the scene, or of another scene. Ghosts stay if the other scene has none."""
         self._frame, self._shown = frame, self.scene if scene is None else scene
         with self.server.atomic():
             for i, node in enumerate(self.nodes):

@@ -1,8 +1,8 @@
 """The velocity in the middle of a step of "moreau": repeat the evaluation until gyroscopic forces add no energy.
 
 The step uses the rate at v_m = v + d / 2, with the change d of the velocity in the step. The first d is evaluated at
-the velocity v of the start. The forces of inertia do no work in a step of the implicit midpoint rule, d = h qdd(q_m,
-v_m). Let e be the change of d between the last two evaluations, and H the mass matrix. Then the forces of inertia add
+the velocity v of the start. With the implicit midpoint rule, d = h qdd(q_m, v_m), the forces of inertia do no work in
+a step. Let e be the change of d between the last two evaluations, and H the mass matrix. Then the forces of inertia add
 the energy d . H e / 2. For a body that turns by the angle z in a step, this is z^4 / 8 of its energy after two
 evaluations. The evaluation is repeated as a fixed-point iteration while this part is larger than GROWTH. The iteration
 converges for z < 2.
