@@ -120,3 +120,16 @@ def test_closed_chains_stay_closed():
     motions = [chain.model.simulate(q, qd, 0.2, method=name, rtol=1e-10, atol=1e-10) for name in ("dop853", "rk45")]
     assert np.abs(chain.model.constraint_residual(motions[0].q)).max() < 1e-10
     np.testing.assert_allclose(motions[0].q[-1], motions[1].q[-1], atol=1e-8)
+
+
+@plain
+def test_sensitivities_are_derivatives_of_the_motion():
+    """Central differences by the mass with a step of 1e-4 have an error of about 1e-8."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    builder.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0.5, 0, 0), (0.01, 0.01, 0.01)))
+    model, settings = builder.build(), {"method": "dop853", "rtol": 1e-11, "atol": 1e-12}
+    for controls in (True, False):
+        options = {"sensitivities": ["mass"], "control_sensitivity_errors": controls}
+        found = model.simulate([0.3], [0.0], 0.5, **settings, **options).sensitivities["mass"]
+    ends = [model.replace(mass=[1.0 + d]).simulate([0.3], [0.0], 0.5, **settings).end_q for d in (1e-4, -1e-4)]
+    np.testing.assert_allclose(found[-1, 0, 0], (ends[0] - ends[1])[0] / 2e-4, atol=1e-7)

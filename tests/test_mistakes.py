@@ -126,14 +126,6 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
             lambda: simulate(drives=[rb.Sampled(rb.UserForces(np.copyto, derivatives=np.copyto))]),
             "it has derivatives, which Sampled does not use",
         ),
-        "errors of no sensitivities": (
-            lambda: simulate(method="rk45", step=None, control_sensitivity_errors=False),
-            'control_sensitivity_errors is False, but only "rk45" with sensitivities controls these errors',
-        ),
-        "errors of sensitivities of rk4": (
-            lambda: simulate(sensitivities=["mass"], control_sensitivity_errors=False),
-            'control_sensitivity_errors is False, but only "rk45" with sensitivities controls these errors',
-        ),
         "more steps than memory": (
             lambda: simulate(dense_output=10**15),
             f"dense_output is {10**15} and there are 1 samples, which needs more memory than this machine has",

@@ -137,11 +137,33 @@ def test_the_nominal_model_is_unchanged_after_saving_and_loading(tmp_path):
         assert again.nominal.mass.tolist() == [2.0, 1.0]
 
 
+def test_units_and_gravity_of_a_file_hold_for_its_nominal_model(tmp_path):
+    body = '[[{}]]\nname = "rod"\nmass = {}\ncg = [500, 0, 0]\njoint = {{ kind = "revolute", axis = [0, 1, 0] }}\n'
+    head = 'format = "rbchain 1"\nunits = "mm-kg-s"\ngravity = [0, 0, -1000]\n'
+    path = tmp_path / "rod.toml"
+    path.write_text(head + body.format("body", 2.0) + "[nominal]\n" + body.format("nominal.body", 1.0))
+    model = rb.load(path)
+    assert (model.mass.tolist(), model.nominal.mass.tolist()) == ([2.0], [1.0])
+    for one in (model, model.nominal):
+        np.testing.assert_allclose(one.gravity, [0.0, 0.0, -1.0])
+        np.testing.assert_allclose(one.cg, [[0.5, 0.0, 0.0]])
+
+
+def test_a_nominal_model_without_water_is_written(tmp_path):
+    builder = rb.ModelBuilder(fluid_density=1000.0)
+    immersion = rb.Immersion(volume=1e-3)
+    builder.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0.5, 0, 0)), immersion=immersion)
+    model = builder.build()
+    varied = model.replace(fluid_density=0.0).vary(fluid_density=1000.0)
+    again = round_trip(varied, tmp_path)
+    assert (again.fluid_density, again.nominal.fluid_density) == (1000.0, 0.0)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ('joint = { kind = "prismatic", axis = [0, 0, 1] }', r"joint_types is \['prismatic'\]; expected .*'revolute'"),
-        ('joint_name = "other"', r"joint_names is \['other'\]; expected that of the model, \['upper'\]"),
+        ('joint_name = "other"', r"joint_names is \['other'\]; expected the same as in the model, \['upper'\]"),
         ("masse = 2.0", "nominal: body 'upper'.*masse"),
     ],
 )

@@ -16,7 +16,7 @@ from rbchain.common.progress import is_quiet, log, progress
 from .conftest import HANG_LIMIT
 
 WORK = """
-from rbchain import progress as module
+from rbchain.common import progress as module
 from rbchain.common.progress import progress
 module.SECONDS_BETWEEN_LINES = 3600.0
 with progress("Counting [sheep]", total=3, after=0.0) as work:

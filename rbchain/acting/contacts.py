@@ -355,6 +355,7 @@ def _flat_pair(
         for axis in (TANGENT_AXIS, *_tangents(TANGENT_AXIS)):
             numbers.add_row(f"{what}: axes of the tangents", axis)
     if not contact.is_rough:
+        contact.numeric_field("friction").checked(what, numbers.for_each_sample(f"{what}: friction", contact.friction))
         numbers.add_field(what, contact, "restitution")
         return dof_a, [(layout.PAIR, dof_b, first, 1)]
     numbers.add_field(what, contact, "friction")

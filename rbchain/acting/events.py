@@ -149,7 +149,7 @@ def _refuse_fields_of_joints(e: int, event: Event) -> None:
     """Refuse fields of an event with a function that only the event of a joint has."""
     for name in ("value", "quantity", "dof"):
         given, unused = getattr(event, name), getattr(Event, name)
-        if not np.array_equal(given, unused):
+        if np.any(np.asarray(given) != unused):
             raise StateError(
                 f"event {e} has a function and {name} = {excerpt(given)}, but only the event of a joint has a {name}; "
                 f"remove {name}. The event occurs where the function writes 0"

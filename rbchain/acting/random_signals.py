@@ -228,7 +228,7 @@ def sea_state(
     depth = finite_number("depth", depth, StateError, least=0.0)
     if quantity == "elevation" and depth > 0.0:
         raise StateError(
-            f'depth is {depth:g}, but quantity is "elevation", which is that of the surface; expected a depth of 0. Or '
+            f'depth is {depth:g}, but quantity is "elevation", which is at the surface; expected a depth of 0. Or '
             "choose a velocity or an acceleration of the water as quantity"
         )
     return {

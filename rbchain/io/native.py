@@ -36,7 +36,9 @@
     name = "tool"
     body = "upper"
 
-    [nominal]                       # the model that controllers use, if it differs: the keys above without drives
+    [nominal]                       # the model that controllers use, if it differs: the keys above without drives.
+                                    # Units, gravity, fluid density and the treatment of nonphysical inertia are the
+                                    # same unless they are given
     gravity = [0, 0, -9.8]
 
     [[nominal.body]]
@@ -95,6 +97,8 @@ MODEL_KEYS = (
     "constraint",
     "nominal",
 )
+#: The keys that also hold for the nominal model, unless its table has them.
+SHARED_WITH_NOMINAL = ("units", "degrees", "gravity", "fluid_density", "nonphysical_inertia")
 #: The fields that a model and its nominal model have in common.
 SAME_IN_NOMINAL = ("body_names", "parent", "joint_names", "joint_types", "dof_types", "constraints")
 BODY_KEYS = (
@@ -191,15 +195,16 @@ def _with_nominal(model: Model, given: Mapping[str, Any], folder: Path) -> Model
     """Return a model with the nominal model in its table, which has the same bodies, joints and drives."""
     table = _table("the model", given, "nominal")
     _expect_keys("nominal", table, [key for key in MODEL_KEYS if key not in ("format", "drive", "nominal")])
+    shared = {key: given[key] for key in SHARED_WITH_NOMINAL if key in given}
     try:
-        nominal = _model({**table, "drive": given.get("drive", [])}, folder).description
+        nominal = _model({**shared, **table, "drive": given.get("drive", [])}, folder).description
     except (FileFormatError, ModelError) as error:
         raise type(error)(f"nominal: {error}") from None
     for field in SAME_IN_NOMINAL:
         own, other = getattr(model.description, field), getattr(nominal, field)
         if not (len(own) == len(other) and all(a == b for a, b in zip(own, other, strict=True))):
             raise FileFormatError(
-                f"nominal: {field} is {excerpt([*other])}; expected that of the model, {excerpt([*own])}"
+                f"nominal: {field} is {excerpt([*other])}; expected the same as in the model, {excerpt([*own])}"
             )
     return Model(dataclasses.replace(model.description, nominal=nominal))
 

@@ -26,7 +26,9 @@ def toml_of(model: Model) -> str:
     if description.drives:
         given["drive"] = [table_of_drive(drive) for drive in description.drives]
     if description.nominal is not None:
-        given["nominal"] = _table_of(model.nominal)
+        # the reader takes these from the model if the table of the nominal model does not have them
+        defaults = {"fluid_density": 0.0, "nonphysical_inertia": "refuse"}
+        given["nominal"] = {key: value for key, value in defaults.items() if key in given} | _table_of(model.nominal)
     return tomli_w.dumps(given)
 
 

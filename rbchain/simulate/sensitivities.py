@@ -64,11 +64,6 @@ def with_sensitivities(
     StateError
         If a name is unknown, or the sensitivities do not support the method, the model or the actions.
     """
-    if not controls_steps and not (names and method.is_adaptive):
-        raise StateError(
-            'control_sensitivity_errors is False, but only "rk45" and "dop853" with sensitivities control these '
-            "errors; remove control_sensitivity_errors"
-        )
     if not names:
         return actions
     assert actions is not None  # flatten_actions was called with always=True

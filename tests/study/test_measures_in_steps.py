@@ -74,6 +74,7 @@ def exact_swing(amplitude, duration):
 # their tolerance. 1e-6 is required; the polynomials of radau within its long steps have order 6 only.
 SETTINGS = {
     "rk45": {"rtol": 1e-10, "atol": 1e-12},
+    "dop853": {"rtol": 1e-10, "atol": 1e-12},
     "rosenbrock": {"rtol": 1e-10, "atol": 1e-12},
     "radau": {"rtol": 1e-10, "atol": 1e-12},
     "rk4": {"step": 2e-3},

@@ -452,7 +452,7 @@ def test_a_sample_with_a_varied_function_moves_as_with_these_numbers():
     plan = plan_of(vary, model, drives=[drive], simulate=simulate)
     assert plan.columns == ("function_parameter[spring.0]", "function_parameter[spring.1]")
     values = plan.draw(0, 3)
-    _, motion = plan.simulate(values, np.arange(3))
+    _, motion = plan.simulate(plan.samples(values, np.arange(3)))
     states = [np.tile(x, (3, 1)) for x in state]
     expected = model.simulate(*states, drives=[rb.UserForces(spring, values)], save_at=2, **settings)
     np.testing.assert_array_equal(motion.q[:, -1], expected.q[:, -1])
@@ -486,7 +486,7 @@ def test_a_body_that_is_welded_with_varied_axes_is_turned_by_the_drawn_vector():
     simulate = {"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2, "assemble": True}
     plan = plan_of(vary, welded(), simulate=simulate, drives=[])
     values = plan.draw(0, 4)
-    many, motion = plan.simulate(values, np.arange(4))
+    many, motion = plan.simulate(plan.samples(values, np.arange(4)))
     found = many.body_poses(motion.q[:, 0]).rotation[:, 0]
     np.testing.assert_allclose(found, Rotation.from_rotvec(values).as_matrix(), rtol=0, atol=1e-9)
 

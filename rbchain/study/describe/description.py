@@ -283,7 +283,7 @@ class Dispersion(Described):
                 f"how is {self.how!r}; expected {' or '.join(map(repr, parameter.ways))} for parameter "
                 f"{self.parameter!r}"
             )
-        if "point" in self.model_fields_set and self.parameter != "payload":
+        if any(self.point) and self.parameter != "payload":
             raise ValueError(
                 f"point is {list(self.point)}, but only the parameter 'payload' has a point; remove point from "
                 f"{self.parameter!r}"

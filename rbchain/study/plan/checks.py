@@ -17,6 +17,7 @@ from ...common.real_arrays import FLOAT64
 from ...errors import StudyError
 from ...simulate.methods import METHODS
 from ...simulate.settings import refuse_contacts, refuse_events
+from ..describe.description import Simulation
 from ..describe.places import errors_at
 from .nominal import Nominal
 
@@ -31,8 +32,14 @@ def check_settings(nominal: Nominal) -> None:
             f"simulate.step is {simulate.step}, but method {simulate.method!r} chooses its own steps; remove step, or "
             "set method to 'rk4' or 'implicit'"
         )
-    given = simulate.model_fields_set - set(simulate.settings())
-    of_errors = [name for name in ("atol", "max_step", "max_steps", "rtol") if name in given]
+    fields, used = Simulation.model_fields, simulate.settings()
+    given = [name for name in simulate.model_fields_set - set(used) if getattr(simulate, name) != fields[name].default]
+    if "max_steps" in given:
+        raise StudyError(
+            f"simulate.max_steps is {simulate.max_steps}, but step determines the number of steps of method "
+            f"{simulate.method!r}; remove max_steps"
+        )
+    of_errors = [name for name in ("atol", "max_step", "rtol") if name in given]
     if of_errors:
         raise StudyError(
             f"simulate.{of_errors[0]} is {getattr(simulate, of_errors[0])}, but method {simulate.method!r} has steps "
