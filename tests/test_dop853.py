@@ -133,3 +133,23 @@ def test_sensitivities_are_derivatives_of_the_motion():
         found = model.simulate([0.3], [0.0], 0.5, **settings, **options).sensitivities["mass"]
     ends = [model.replace(mass=[1.0 + d]).simulate([0.3], [0.0], 0.5, **settings).end_q for d in (1e-4, -1e-4)]
     np.testing.assert_allclose(found[-1, 0, 0], (ends[0] - ends[1])[0] / 2e-4, atol=1e-7)
+
+
+@plain
+def test_a_joint_at_rest_whose_value_differs_from_the_level_by_round_off_has_no_event():
+    """0.1 + 0.2 and 0.3 differ by one unit of round-off."""
+    rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
+    event = rb.Event("link1", value=0.3, stop=False)
+    motion = rod.simulate([0.1 + 0.2], [0.0], 1.0, method="dop853", max_step=0.05, events=[event])
+    assert motion.steps >= 20
+    assert motion.events[0].count == 0
+
+
+@plain
+@pytest.mark.parametrize(("damping", "is_stiff"), [(1.0, False), (1e4, True)])
+def test_stiffness_is_detected(damping, is_stiff):
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    damper = rb.PassiveForces(stiffness=damping, damping=damping)
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0), passive=damper)
+    motion = builder.build().simulate([1.0], [0.0], 1.0, method="dop853", rtol=1e-4, atol=1e-6)
+    assert bool(motion.is_stiff) == is_stiff

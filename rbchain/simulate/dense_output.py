@@ -86,7 +86,8 @@ class DenseOutput:
     times : (samples, steps, 2) array, s
         Start and end of each step.
     counts : (samples,) array of int
-        Accepted steps of each sample. This is more than the number of steps here if `simulate` did not keep all.
+        Accepted steps of each sample; a step of "moreau" in which velocities jump counts twice. This is more than the
+        number of steps here if `simulate` did not keep all.
     duration : float, s
     states, outputs : (samples, steps, nodes, ...) arrays
         States, and outputs of sampled controllers, at the nodes of each step.

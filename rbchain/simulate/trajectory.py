@@ -59,8 +59,8 @@ class Trajectory(SuggestsAttributes):
         For each sample whose user function raised an exception: the function, the exception and the time, as text. The
         key is the index of the sample in the batch, a tuple. Contains at most the first thousand such samples.
     is_stiff : (...) array of bool
-        Samples whose step size was limited by stability and not by the tolerances, as "rk45" detects it. The method
-        "rosenbrock" takes fewer steps for these.
+        Samples whose step size was limited by stability and not by the tolerances, which "rk45" and "dop853" detect.
+        The method "rosenbrock" takes fewer steps for these.
     contact_forces : (..., times, contacts, 3) array, N
         Forces of the contacts on their bodies in world axes, in the order of the `SphereContact` and
         `SphereSphereContact` objects in `forces`. Of two spheres: on `body_b`.

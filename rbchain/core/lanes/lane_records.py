@@ -34,19 +34,19 @@ def lane_record(record, *sizes):
     rows = {name: " * ".join(f"({extent})" for extent in shape) for name, shape in shapes.items() if shape}
     given = [name for name, shape in shapes.items() if not shape]
     arguments, place = ", ".join(sizes), "first"
-    lines = [f"def carve({', '.join(['memory', 'first', 'width', *given, *sizes])}):"]
+    lines = [f"def carve_{record.__name__}({', '.join(['memory', 'first', 'width', *given, *sizes])}):"]
     for name, count in rows.items():
         lines.append(f"    at_{name} = {place}")
         lines.append(f"    in_{name} = window(memory, at_{name}, ({', '.join(map(str, shapes[name]))}, width))")
         place = f"at_{name} + {count} * width"
     fields = ", ".join(name if name in given else f"in_{name}" for name in shapes)
     lines.append(f"    return record({fields})")
-    lines.append(f"def size({arguments}):")
+    lines.append(f"def size_{record.__name__}({arguments}):")
     lines.append(f"    return {' + '.join(rows.values())}")
     # a kernel belongs to the module of its record, as if it were written there
     names = {"window": window, "record": record, "__name__": record.__module__}
     exec("\n".join(lines), names)
-    return plain_or_compiled(names["size"]), kernel(names["carve"])
+    return plain_or_compiled(names[f"size_{record.__name__}"]), kernel(names[f"carve_{record.__name__}"])
 
 
 def _shape(hint):

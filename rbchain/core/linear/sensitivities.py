@@ -13,7 +13,7 @@ body in body axes,
 
     r' = w_r + r x omega,   l' = w_l + r x v + l x omega.
 
-In a closed chain, `algorithms.constrained_derivatives` projects K, D, C and dtau/dp. They then contain the forces of
+In a closed chain, `loops.constrained_derivatives` projects K, D, C and dtau/dp. They then contain the forces of
 the constraints, which do not depend on the parameters. When a state has been projected onto the constraints,
 at the start and after each step, the columns are projected onto their derivatives. The initial unit matrix becomes the
 derivative of the projection of the initial state. Between steps, the columns satisfy the derivatives of the constraints

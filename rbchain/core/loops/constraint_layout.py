@@ -9,7 +9,7 @@ Each constant has the prefix of its array: TABLE_ of `ConstraintTables.table`, C
 of the parameters of a constraint, which have their own row of the parameters, after the row of gravity.
 
 An added inertia is not a constraint of the mechanism. Its row belongs to one dof, the dof of body b, and comes after
-the rows of all constraints (`algorithms.constraint_solver`).
+the rows of all constraints (`loops.constraint_solver`).
 """
 
 from typing import Annotated, NamedTuple
@@ -190,7 +190,7 @@ class ConstraintDerivatives(NamedTuple):
     * `multipliers` (m,) are the multipliers in the state, N or N m.
     * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows. `rates` (m, n) are the derivatives
       of the rates J qd with respect to q.
-    * `responses` (m, n) is J H^-1, and `reactions` (m, n) is (J H^-1 J^T)^-1 J (`algorithms.constrained_derivatives`).
+    * `responses` (m, n) is J H^-1, and `reactions` (m, n) is (J H^-1 J^T)^-1 J (`loops.constrained_derivatives`).
     * `vectors` (MAX_ROW_COUNT, VECTOR_ROWS) and `force` (1, FORCE_ROWS) belong to one constraint.
     * `axes` (2 n, 6) are the motions S of all dofs on the paths to body a, then to body b, of one constraint. They are
       in world axes, at the point of the constraint on this body.

@@ -21,6 +21,8 @@ from .interface import MethodFunctions
 from .runge_kutta import advance, combine
 from .stiffness import detect_stiffness
 
+STABILITY_LIMIT = 6.1  # on the negative real axis
+
 
 class Dop853Tableau(NamedTuple):
     """The method as numbers, as in `Tableau`; the end of the step is stage 12.
@@ -274,7 +276,9 @@ def compute_dop853_step(block, stepper, tableau, tolerances, k):
         change[j, k] = h * combine(tableau.error, end, rates, j, k)
     error, zero = error_norm(block, change, y, y_new, tolerances, k), constant_like(y, 0.0)
     size = math.sqrt(error * error + constant_like(y, 0.01) * (low * low))
-    factor = select(size > zero, error / select(size > zero, size, size + constant_like(y, 1.0)), size)
+    one = constant_like(y, 1.0)
+    is_usable = (size > zero) & (size < constant_like(y, math.inf))  # squares of huge estimates overflow
+    factor = select(is_usable, error / select(is_usable, size, one + (error - error)), one + (error - error))
     for j in range(y.shape[0]):
         change[j, k] = factor * change[j, k]
 
@@ -304,11 +308,17 @@ def rates_with_dense_output(tableau):
     return tableau.c.shape[0] + tableau.dense_c.shape[0]
 
 
+@kernel
+def detect_stiffness_of_dop853(stepper, tableau, lane):
+    """Update the counts of stiff steps in a lane after an accepted step."""
+    detect_stiffness(stepper, tableau, STABILITY_LIMIT, lane)
+
+
 EIGHTH_ORDER = MethodFunctions(
     tableau=Dop853Tableau,
     take_step=compute_dop853_step,
     evaluations=evaluations_of_dop853_step,
     interpolate=interpolate_dop853,
-    detect_stiffness=detect_stiffness,
+    detect_stiffness=detect_stiffness_of_dop853,
     rates=rates_with_dense_output,
 )

@@ -1,30 +1,30 @@
 """Stiffness detection: whether stability, and not accuracy, limits the steps of an explicit Runge-Kutta method.
 
-The last two stages of a step of Dormand and Prince are at the same time, at states g and y_new. Then
+The last two stages of a step of the methods of Dormand and Prince are at the same time, at states g and y_new. Then
 
     h |lambda| = h |f(y_new) - f(g)| / |y_new - g|
 
 estimates the largest eigenvalue lambda of the Jacobian. A sample is stiff if the estimate exceeds the limit of
 stability in STIFF_STEPS steps without SMOOTH_STEPS others in a row between them.
 
-Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.2, and their code DOPRI5.
+Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.2, and their codes DOPRI5 and
+DOP853.
 """
 
 from ...compiling.jit import kernel
 from ..sample.records import CLOCK_STEP, TALLY_IS_STIFF, TALLY_SMOOTH_STEPS, TALLY_STEPS, TALLY_STIFF_STEPS
 
-STABILITY_LIMIT = 3.25  # of Dormand and Prince's method, on the negative real axis
 STIFF_STEPS, SMOOTH_STEPS = 15, 6
 STEPS_BETWEEN_TESTS = 100  # while no step is stiff
 
 
 @kernel
-def detect_stiffness(stepper, tableau, lane):
-    """Update the counts of stiff steps in a lane after an accepted step."""
+def detect_stiffness(stepper, tableau, limit, lane):
+    """Update the counts of stiff steps in a lane after an accepted step; `limit` is the limit of stability."""
     tally = stepper.tally
     if tally[TALLY_STIFF_STEPS, lane] == 0 and tally[TALLY_STEPS, lane] % STEPS_BETWEEN_TESTS != 0:
         return
-    if is_limited_by_stability(stepper, tableau, lane):
+    if is_limited_by_stability(stepper, tableau, limit, lane):
         tally[TALLY_SMOOTH_STEPS, lane] = 0
         tally[TALLY_STIFF_STEPS, lane] += 1
         if tally[TALLY_STIFF_STEPS, lane] >= STIFF_STEPS:
@@ -38,8 +38,8 @@ def detect_stiffness(stepper, tableau, lane):
 
 
 @kernel
-def is_limited_by_stability(stepper, tableau, lane):
-    """Whether the estimate of h |lambda| exceeds STABILITY_LIMIT."""
+def is_limited_by_stability(stepper, tableau, limit, lane):
+    """Whether the estimate of h |lambda| exceeds the limit."""
     rates, last = stepper.rates, tableau.c.shape[0] - 1
     rate_change, state_change = 0.0, 0.0
     for j in range(stepper.y.shape[0]):
@@ -50,4 +50,4 @@ def is_limited_by_stability(stepper, tableau, lane):
             change += (tableau.A[last, stage] - tableau.A[last - 1, stage]) * float(rates[stage, j, lane])
         state_change += change * change
     h = stepper.clock[CLOCK_STEP, lane]
-    return h * h * rate_change > STABILITY_LIMIT**2 * (h * h * state_change)
+    return h * h * rate_change > limit**2 * (h * h * state_change)

@@ -1,6 +1,6 @@
 """The search for contacts within a step: no accepted step passes over a gap that closes and opens again.
 
-A gap g is a function of the positions, which are polynomials of the fraction of the step (`dense_output`). An interval
+A gap g is a function of the positions, which are polynomials of the fraction of the step. An interval
 of the step from a to b, of length s, is free if one of three lower bounds of g is not negative:
 
     way        (g_a + g_b - V s) / 2                                      V, A: bounds of speed and acceleration

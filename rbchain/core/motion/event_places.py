@@ -56,19 +56,31 @@ def list_places(e, block, stepper, tableau, t, h, lane):
         return list_places_of_state(e, row, block, stepper, tableau, h, lane)
     start = event_value(e, block, stepper.y, t, lane) if has_jumps(block) else actions.event_values[e, lane]
     count = add_place(0.0, start, 0, actions, lane)
+    if row >= 0:
+        at = largest_row(e, actions.shared.events.shape[1])
+        largest = max(abs(float(stepper.y[row, lane])), abs(float(stepper.y_new[row, lane])))
+        actions.event_values[at, lane] = max(actions.event_values[at, lane], largest)
     for interval in range(1, INTERVALS):
         theta = interval / INTERVALS
-        f = value_within_step(e, block, stepper, tableau, t, h, theta, lane)
+        f = value_at(e, block, stepper, tableau, t, h, theta, lane)
         if math.isfinite(f):
             count = add_place(theta, f, count, actions, lane)
     end = event_value(e, block, stepper.y_new, t + h, lane)
     if row >= 0:
         at = largest_row(e, actions.shared.events.shape[1])
-        largest = max(abs(float(stepper.y[row, lane])), abs(float(stepper.y_new[row, lane])))
-        actions.event_values[at, lane] = max(actions.event_values[at, lane], largest)
         end = without_round_off(end, ROUND_OFF, actions.event_values[at, lane], stepper.y)
     count = add_place(1.0, end, count, actions, lane)
     return add_dips(e, block, stepper, tableau, t, h, count, lane)
+
+
+@kernel
+def value_at(e, block, stepper, tableau, t, h, theta, lane):
+    """Return the value of event e after the fraction theta of a step; 0 if the value of a row is round-off."""
+    f, events = value_within_step(e, block, stepper, tableau, t, h, theta, lane), block.loads.actions.shared.events
+    if events[EVENT_ROW, e] < 0:
+        return f
+    largest = block.loads.actions.event_values[largest_row(e, events.shape[1]), lane]
+    return without_round_off(f, units_within_step(tableau), largest, stepper.y)
 
 
 @kernel
@@ -187,7 +199,7 @@ def add_dips(e, block, stepper, tableau, t, h, count, lane):
             continue
         if number in (0, last):  # the slope decides whether there is an extreme beside the end of the step
             middle += SLOPE * (right - left) if number == 0 else -SLOPE * (right - left)
-            slope = value_within_step(e, block, stepper, tableau, t, h, middle, lane)
+            slope = value_at(e, block, stepper, tableau, t, h, middle, lane)
             if is_closest(f, slope):
                 continue
             f = slope
@@ -234,7 +246,7 @@ def search_dip(e, block, stepper, tableau, t, h, places, values, lane):
         if trial % 3 == 2 or not (left < middle - step < right) or abs(step) < SLOPE * (right - left):
             step = GOLDEN_PART * (middle - right if right - middle > middle - left else middle - left)
         x = middle - step
-        f = sign * value_within_step(e, block, stepper, tableau, t, h, x, lane)
+        f = sign * value_at(e, block, stepper, tableau, t, h, x, lane)
         if f < f_middle:
             left, right = (left, middle) if x < middle else (middle, right)
             f_left, f_right = (f_left, f_middle) if x < middle else (f_middle, f_right)

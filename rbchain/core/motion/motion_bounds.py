@@ -1,6 +1,6 @@
 """Bounds of the motion of two points, whose distance is a gap, within a step.
 
-The positions within a step are polynomials of the fraction of the step (`dense_output`). The bounds hold for the whole
+The positions within a step are polynomials of the fraction of the step. The bounds hold for the whole
 step, and their unit of time is its length. They add up along the paths of the two points to the frame that both have in
 common. Dof i of a path has the largest distance r_i of the point from its axis, and the largest rate w_i of its
 rotation. For a prismatic joint, r_i is 1 and w_i is 0.

@@ -62,10 +62,11 @@ def divide_step_of_contacts(block, stepper, weight, impact, flight, k):
     collides = impact > constant_like(y, 0.0)
     meeting = select(collides, weight, min(weight + weight, one + (weight - weight)))
     stepper.control[CONTROL_MEETING, k] = meeting
+    is_divided = meeting < one  # other lanes must not depend on whether a lane beside them is divided
     end, start = spare[SPARE_PART_END], spare[SPARE_PART_START]
     end_rate, start_rate = spare[SPARE_PART_END_RATE], spare[SPARE_PART_START_RATE]
     for j in range(nq + n, y.shape[0]):
-        end[j, k] = y[j, k] + meeting * (y_new[j, k] - y[j, k])
+        end[j, k] = select(is_divided, y[j, k] + meeting * (y_new[j, k] - y[j, k]), y_new[j, k])
         start[j, k] = end[j, k]
     for i in range(n):
         j = nq + i
@@ -74,20 +75,22 @@ def divide_step_of_contacts(block, stepper, weight, impact, flight, k):
             end[j, k] = select(collides, y[j, k] + meeting * smooth, y_new[j, k])
             start[j, k] = select(collides, y_new[j, k] - (one - meeting) * smooth, y_new[j, k])
         else:
-            end[j, k] = y[j, k] + meeting * (y_new[j, k] - y[j, k])
+            end[j, k] = select(is_divided, y[j, k] + meeting * (y_new[j, k] - y[j, k]), y_new[j, k])
             start[j, k] = end[j, k]
         end_rate[j, k] = half * (y[j, k] + end[j, k])
     for j in range(nq):
         end[j, k] = y_new[j, k]
         end_rate[j, k] = stepper.rates[1, j, k]
-    if any_lane(meeting < one):
+    if any_lane(is_divided):
         position_rates(model, y[:nq], end_rate[nq : nq + n], start_rate[:nq], k)
         for j in range(nq):
             start[j, k] = y[j, k] + meeting * h * start_rate[j, k]
         normalize_positions(model, start, k)
         for j in range(nq):
-            end[j, k] = select(meeting < one, start[j, k], end[j, k])
-        position_rates(model, end[:nq], end[nq : nq + n], end_rate[:nq], k)
+            end[j, k] = select(is_divided, start[j, k], end[j, k])
+        position_rates(model, end[:nq], end[nq : nq + n], start_rate[:nq], k)
+        for j in range(nq):
+            end_rate[j, k] = select(is_divided, start_rate[j, k], end_rate[j, k])
         position_rates(model, end[:nq], start[nq : nq + n], start_rate[:nq], k)
     for j in range(nq):
         start[j, k] = end[j, k]

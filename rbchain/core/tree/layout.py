@@ -204,7 +204,7 @@ class BlockActions(NamedTuple):
     * `model` is the controllers' model of the mechanism.
     * `between_bodies` (n + 1, 6, lanes) are the wrenches of all forces between bodies, or None without such forces.
     * `contacts` is a `contact_layout.Contacts`, or None without dry friction, stops and contacts. `modes` is an
-      `algorithms.contact_modes.ContactModes`, or None if the method does not compute their forces from modes.
+      `contacts.contact_modes.ContactModes`, or None if the method does not compute their forces from modes.
     * `sensitivities` is a `core.linear.sensitivities.Sensitivities`, or None.
     * `sampled` is a `sampler_layout.SamplerMemory`, or None without sampled controllers.
     """
