@@ -351,7 +351,7 @@ def test_tables_of_random_signals():
         ),
         (
             lambda: rb.Wrench("slide", (drift(), 0, 0)).of_sample(0, (2,)),
-            r"components is a random signal, .* Use its method signal\(duration, samples\)",
+            r"force is a random signal, .* Use its method signal\(duration, samples\)",
         ),
         (
             lambda: table_of_drive(rb.PrescribedForce("slide", rb.Signal.noise(lambda f: 1 + f, [0, 1]))),
