@@ -33,17 +33,17 @@ def check_settings(nominal: Nominal) -> None:
             "set method to 'rk4' or 'implicit'"
         )
     fields, used = Simulation.model_fields, simulate.settings()
-    given = [name for name in simulate.model_fields_set - set(used) if getattr(simulate, name) != fields[name].default]
+    unused = [name for name in ("atol", "max_step", "max_steps", "rtol") if name not in used]
+    given = [name for name in unused if getattr(simulate, name) != fields[name].default]
     if "max_steps" in given:
         raise StudyError(
             f"simulate.max_steps is {simulate.max_steps}, but step determines the number of steps of method "
             f"{simulate.method!r}; remove max_steps"
         )
-    of_errors = [name for name in ("atol", "max_step", "rtol") if name in given]
-    if of_errors:
+    if given:
         raise StudyError(
-            f"simulate.{of_errors[0]} is {getattr(simulate, of_errors[0])}, but method {simulate.method!r} has steps "
-            f"of fixed length and controls no error; remove {' and '.join(of_errors)}, or set method to 'rk45' or "
+            f"simulate.{given[0]} is {getattr(simulate, given[0])}, but method {simulate.method!r} has steps "
+            f"of fixed length and controls no error; remove {' and '.join(given)}, or set method to 'rk45' or "
             "'rosenbrock'"
         )
     if simulate.assembly is not None:
