@@ -16,7 +16,7 @@ from ..common.progress import progress
 from ..common.whole_files import whole_file
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
-from ..simulate.methods import METHODS
+from ..simulate.methods import METHODS, names_of
 from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
 from .states import random_states
 from .view import add_view
@@ -30,7 +30,8 @@ SAMPLES_PER_PIECE = 1000
 
 def add_single(commands: Any) -> None:
     """Add the commands `simulate`, `info` and `view` to the parser."""
-    adaptive, fixed = _names_of(True), _names_of(False)
+    adaptive = names_of(lambda method: method.is_adaptive, last="and", quote="")
+    fixed = names_of(lambda method: not method.is_adaptive, last="and", quote="")
     file = argparse.ArgumentParser(add_help=False)
     file.add_argument("file", metavar="FILE", help="mechanism: a URDF, MJCF (.xml) or TOML file")
     file.add_argument(
@@ -101,12 +102,6 @@ def add_single(commands: Any) -> None:
     add_view(commands, file, _model)
     for command in (simulate, info):
         command.set_defaults(subject=_model, when_interrupted="nothing was saved")
-
-
-def _names_of(is_adaptive: bool) -> str:
-    """Return the names of the methods that choose their steps, or of the others, as a list in a sentence."""
-    *first, last = (name for name, method in METHODS.items() if method.is_adaptive == is_adaptive)
-    return f"{', '.join(first)} and {last}"
 
 
 def _model(options: argparse.Namespace) -> Model:

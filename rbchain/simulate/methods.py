@@ -116,15 +116,15 @@ METHODS: dict[str, Method] = {
 }
 
 
-def names_of(methods: Callable[[Method], bool], last: str = "or") -> str:
-    """Return the quoted names of the methods for which a condition holds, as a list in a sentence.
+def names_of(methods: Callable[[Method], bool], last: str = "or", quote: str = '"') -> str:
+    """Return the names of the methods for which a condition holds, as a list in a sentence.
 
     Examples
     --------
     >>> names_of(lambda method: method.has_sensitivities)
     '"rk45", "dop853" or "rk4"'
     """
-    names = [f'"{name}"' for name, method in METHODS.items() if methods(method)]
+    names = [f"{quote}{name}{quote}" for name, method in METHODS.items() if methods(method)]
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

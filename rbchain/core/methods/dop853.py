@@ -21,8 +21,6 @@ from .interface import MethodFunctions
 from .runge_kutta import advance, combine
 from .stiffness import detect_stiffness
 
-STABILITY_LIMIT = 6.1  # on the negative real axis
-
 
 class Dop853Tableau(NamedTuple):
     """The method as numbers, as in `Tableau`; the end of the step is stage 12.
@@ -40,6 +38,7 @@ class Dop853Tableau(NamedTuple):
     low_error: np.ndarray
     dense: np.ndarray
     order: int
+    stability_limit: float
 
 
 def _rows(count: int, entries: dict[int, dict[int, float]]) -> np.ndarray:
@@ -252,6 +251,7 @@ DOP853 = Dop853Tableau(
     low_error=_rows(13, _ERRORS)[1],
     dense=_rows(16, _DENSE),
     order=8,
+    stability_limit=6.1,
 )
 
 
@@ -308,17 +308,11 @@ def rates_with_dense_output(tableau):
     return tableau.c.shape[0] + tableau.dense_c.shape[0]
 
 
-@kernel
-def detect_stiffness_of_dop853(stepper, tableau, lane):
-    """Update the counts of stiff steps in a lane after an accepted step."""
-    detect_stiffness(stepper, tableau, STABILITY_LIMIT, lane)
-
-
 EIGHTH_ORDER = MethodFunctions(
     tableau=Dop853Tableau,
     take_step=compute_dop853_step,
     evaluations=evaluations_of_dop853_step,
     interpolate=interpolate_dop853,
-    detect_stiffness=detect_stiffness_of_dop853,
+    detect_stiffness=detect_stiffness,
     rates=rates_with_dense_output,
 )

@@ -10,8 +10,6 @@ from .runge_kutta import advance, combine, interpolate_runge_kutta, polynomial_o
 from .stiffness import detect_stiffness
 from .tableaus import Tableau
 
-STABILITY_LIMIT = 3.25  # of Dormand and Prince's method of fifth order, on the negative real axis
-
 
 @kernel
 def compute_stages(block, stepper, tableau, k):
@@ -44,18 +42,12 @@ def evaluations_of_runge_kutta_step(block, stepper, tableau, lane):
     return tableau.c.shape[0] - 1
 
 
-@kernel
-def detect_stiffness_of_steps(stepper, tableau, lane):
-    """Update the counts of stiff steps in a lane after an accepted step."""
-    detect_stiffness(stepper, tableau, STABILITY_LIMIT, lane)
-
-
 RUNGE_KUTTA = MethodFunctions(
     tableau=Tableau,
     take_step=compute_runge_kutta_step,
     evaluations=evaluations_of_runge_kutta_step,
     interpolate=interpolate_runge_kutta,
     polynomial=polynomial_of_runge_kutta,
-    detect_stiffness=detect_stiffness_of_steps,
+    detect_stiffness=detect_stiffness,
     has_quartic=True,
 )

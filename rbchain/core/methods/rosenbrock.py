@@ -147,7 +147,7 @@ def solve_with_matrix(block, linear, right, k):
 
 
 @kernel
-def evaluations_of_rosenbrock_step(block, stepper, tableau):
+def evaluations_of_rosenbrock_step(block, stepper, tableau, lane):
     """Return the number of evaluations of the dynamics in a step, and for its Jacobian."""
     return tableau.c.shape[0] - 2 + evaluations_of_jacobian(block, stepper.linear)
 
@@ -185,16 +185,10 @@ def polynomial_of_rosenbrock(tableau, y, y_new, h, rates, j, k):
     return change + first, second - first, third - second, -third
 
 
-@kernel
-def evaluations_in_lane(block, stepper, tableau, lane):
-    """Return the number of evaluations of the dynamics in a step."""
-    return evaluations_of_rosenbrock_step(block, stepper, tableau)
-
-
 ROSENBROCK = MethodFunctions(
     tableau=RosenbrockTableau,
     take_step=compute_rosenbrock_step,
-    evaluations=evaluations_in_lane,
+    evaluations=evaluations_of_rosenbrock_step,
     interpolate=interpolate_rosenbrock,
     polynomial=polynomial_of_rosenbrock,
     error=error_or_failure,

@@ -19,12 +19,12 @@ STEPS_BETWEEN_TESTS = 100  # while no step is stiff
 
 
 @kernel
-def detect_stiffness(stepper, tableau, limit, lane):
-    """Update the counts of stiff steps in a lane after an accepted step; `limit` is the limit of stability."""
+def detect_stiffness(stepper, tableau, lane):
+    """Update the counts of stiff steps in a lane after an accepted step."""
     tally = stepper.tally
     if tally[TALLY_STIFF_STEPS, lane] == 0 and tally[TALLY_STEPS, lane] % STEPS_BETWEEN_TESTS != 0:
         return
-    if is_limited_by_stability(stepper, tableau, limit, lane):
+    if is_limited_by_stability(stepper, tableau, lane):
         tally[TALLY_SMOOTH_STEPS, lane] = 0
         tally[TALLY_STIFF_STEPS, lane] += 1
         if tally[TALLY_STIFF_STEPS, lane] >= STIFF_STEPS:
@@ -38,8 +38,8 @@ def detect_stiffness(stepper, tableau, limit, lane):
 
 
 @kernel
-def is_limited_by_stability(stepper, tableau, limit, lane):
-    """Whether the estimate of h |lambda| exceeds the limit."""
+def is_limited_by_stability(stepper, tableau, lane):
+    """Whether the estimate of h |lambda| exceeds the limit of stability."""
     rates, last = stepper.rates, tableau.c.shape[0] - 1
     rate_change, state_change = 0.0, 0.0
     for j in range(stepper.y.shape[0]):
@@ -49,5 +49,5 @@ def is_limited_by_stability(stepper, tableau, limit, lane):
         for stage in range(last):
             change += (tableau.A[last, stage] - tableau.A[last - 1, stage]) * float(rates[stage, j, lane])
         state_change += change * change
-    h = stepper.clock[CLOCK_STEP, lane]
+    h, limit = stepper.clock[CLOCK_STEP, lane], tableau.stability_limit
     return h * h * rate_change > limit**2 * (h * h * state_change)

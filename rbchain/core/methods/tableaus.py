@@ -12,6 +12,8 @@ class Tableau(NamedTuple):
     the difference from the embedded method. `dense` has their weights in the fourth-order term of the continuous
     extension, whose other terms are a cubic. Both are empty for methods without them. `order` is the order of the
     result; the order of the error estimate is one lower.
+
+    With adaptive steps, `stability_limit` is the largest stable abs(h lambda) for negative real lambda (`stiffness`).
     """
 
     A: np.ndarray
@@ -19,6 +21,7 @@ class Tableau(NamedTuple):
     error: np.ndarray
     dense: np.ndarray
     order: int
+    stability_limit: float
 
 
 RK4 = Tableau(  # Kutta (1901)
@@ -27,6 +30,7 @@ RK4 = Tableau(  # Kutta (1901)
     error=np.empty(0),
     dense=np.empty(0),
     order=4,
+    stability_limit=2.7853,
 )
 
 # Euler's method. The dynamics make it linearly implicit: see `fixed_steps`.
@@ -36,6 +40,7 @@ EULER = Tableau(
     error=np.empty(0),
     dense=np.empty(0),
     order=1,
+    stability_limit=2.0,
 )
 
 # Dormand and Prince (1980), "A family of embedded Runge-Kutta formulae". Continuous extension: Hairer, Norsett and
@@ -66,6 +71,7 @@ DORMAND_PRINCE = Tableau(
         ]
     ),
     order=5,
+    stability_limit=3.25,
 )
 
 
