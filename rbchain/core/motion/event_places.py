@@ -56,19 +56,15 @@ def list_places(e, block, stepper, tableau, t, h, lane):
         return list_places_of_state(e, row, block, stepper, tableau, h, lane)
     start = event_value(e, block, stepper.y, t, lane) if has_jumps(block) else actions.event_values[e, lane]
     count = add_place(0.0, start, 0, actions, lane)
+    largest = 0.0  # the values of functions keep their round-off
     if row >= 0:
-        at = largest_row(e, actions.shared.events.shape[1])
-        largest = max(abs(float(stepper.y[row, lane])), abs(float(stepper.y_new[row, lane])))
-        actions.event_values[at, lane] = max(actions.event_values[at, lane], largest)
+        largest = update_largest(e, float(stepper.y[row, lane]), float(stepper.y_new[row, lane]), actions, lane)
     for interval in range(1, INTERVALS):
         theta = interval / INTERVALS
         f = value_at(e, block, stepper, tableau, t, h, theta, lane)
         if math.isfinite(f):
             count = add_place(theta, f, count, actions, lane)
-    end = event_value(e, block, stepper.y_new, t + h, lane)
-    if row >= 0:
-        at = largest_row(e, actions.shared.events.shape[1])
-        end = without_round_off(end, ROUND_OFF, actions.event_values[at, lane], stepper.y)
+    end = without_round_off(event_value(e, block, stepper.y_new, t + h, lane), ROUND_OFF, largest, stepper.y)
     count = add_place(1.0, end, count, actions, lane)
     return add_dips(e, block, stepper, tableau, t, h, count, lane)
 
@@ -76,11 +72,17 @@ def list_places(e, block, stepper, tableau, t, h, lane):
 @kernel
 def value_at(e, block, stepper, tableau, t, h, theta, lane):
     """Return the value of event e after the fraction theta of a step; 0 if the value of a row is round-off."""
-    f, events = value_within_step(e, block, stepper, tableau, t, h, theta, lane), block.loads.actions.shared.events
-    if events[EVENT_ROW, e] < 0:
-        return f
-    largest = block.loads.actions.event_values[largest_row(e, events.shape[1]), lane]
+    actions, f = block.loads.actions, value_within_step(e, block, stepper, tableau, t, h, theta, lane)
+    largest = actions.event_values[largest_row(e, actions.shared.events.shape[1]), lane]  # 0 for functions
     return without_round_off(f, units_within_step(tableau), largest, stepper.y)
+
+
+@kernel
+def update_largest(e, start, end, actions, lane):
+    """Update and return the largest number of the row that event e observes, from both ends of a step."""
+    at = largest_row(e, actions.shared.events.shape[1])
+    actions.event_values[at, lane] = max(actions.event_values[at, lane], abs(start), abs(end))
+    return actions.event_values[at, lane]
 
 
 @kernel
@@ -133,10 +135,8 @@ def add_places_of_polynomial(e, block, stepper, tableau, ends, polynomial, span,
     actions, y, (start, end), (place, share) = block.loads.actions, stepper.y, ends, span
     values, events = actions.event_values, actions.shared.events
     level = float(actions.numbers[events[EVENT_NUMBERS, e], lane])
-    largest = values[largest_row(e, events.shape[1]), lane]
-    before = without_round_off(start - level, ROUND_OFF, largest, y)
-    largest = max(largest, abs(start), abs(end))
-    values[largest_row(e, events.shape[1]), lane] = largest
+    before = without_round_off(start - level, ROUND_OFF, values[largest_row(e, events.shape[1]), lane], y)
+    largest = update_largest(e, start, end, actions, lane)
     a, b, c, d = float(polynomial[0]), float(polynomial[1]), float(polynomial[2]), float(polynomial[3])
     count, low = add_place(place, before, count, actions, lane), 0.0
     first, second = bends(b, 3.0 * c, 6.0 * d)
