@@ -17,6 +17,9 @@ HEAVY = (
     *("numba", "scipy", "xarray", "matplotlib", "pandas", "zarr", "pydantic", "pint", "dask"),
     *("viser", "trimesh", "mujoco"),
 )
+#: The packages that only the extra `view` needs, and those that no core function needs.
+OF_VIEW = ("viser", "trimesh", "collada", "imageio_ffmpeg")
+OPTIONAL = (*OF_VIEW, "matplotlib", "xarray", "pandas", "zarr", "pydantic", "pint", "dask", "mujoco")
 USES = {
     "import rbchain": (),
     "import rbchain as rb; rb.Model.serial_chain(2).inverse_dynamics([0, 0], [0, 0], [0, 0])": ("numba", "scipy"),
@@ -42,6 +45,24 @@ def test_every_public_name_exists():
     for name in (*rbchain.__all__, "Study", "run_study", "study"):
         assert getattr(rbchain, name) is not None
     assert set(rbchain.__all__) <= set(dir(rbchain))
+
+
+@pytest.mark.parametrize(
+    ("missing", "use"),
+    [
+        (OPTIONAL, "model._repr_html_()"),
+        (OPTIONAL, "model.simulate([[0.0]], [[0.1]], 0.1, method='rk4', step=0.1, save_at=2).message"),
+        (OF_VIEW, "model.simulate([[0.0]], [[0.1]], 0.1, method='rk4', step=0.1, save_at=2).plot()"),
+        (OF_VIEW, "import rbchain.study.show.pictures, rbchain.study.show.report, rbchain.study.show.datasets"),
+        (OF_VIEW, "rb.Study, rb.run_study"),
+    ],
+)
+def test_a_use_needs_no_package_of_another_extra(missing, use):
+    """A package that is None in sys.modules cannot be imported."""
+    plain = "import os, sys; os.environ['NUMBA_DISABLE_JIT'] = '1'"
+    code = f"{plain}; sys.modules.update(dict.fromkeys({missing}))\nimport rbchain as rb\n"
+    ended = run(f"{code}model = rb.Model.serial_chain(1)\n{use}")
+    assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.parametrize(

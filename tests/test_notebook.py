@@ -11,7 +11,7 @@ from lxml import etree
 from PIL import Image
 
 import rbchain as rb
-from rbchain.view.notebook import html_of, origins_at_rest, sketch_of
+from rbchain.plots.notebook import html_of, origins_at_rest, sketch_of
 from tests.mechanisms import random_trees
 
 # the packages of Jupyter warn of each other

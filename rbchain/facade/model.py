@@ -395,7 +395,7 @@ class Model(
         return Model, (self.description,)
 
     def _repr_html_(self) -> str:
-        from ..view.notebook import html_of
+        from ..plots.notebook import html_of
 
         return html_of(self)
 

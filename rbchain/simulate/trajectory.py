@@ -377,7 +377,7 @@ class Trajectory(SuggestsAttributes):
         >>> [axes.get_ylabel() for axes in motion.plot("states", joints=["link2"]).axes]
         ['link2\\n(rad)', 'link2 rate\\n(rad/s)']
         """
-        from ..view.plots import draw_motion
+        from ..plots.motions import draw_motion
 
         return draw_motion(self, what, joints)
 

@@ -27,7 +27,7 @@ class Painting:
     """
 
     def __init__(self, scene: Scene, layers: Sequence[str], size: tuple[int, int]) -> None:
-        from .figure import Figure
+        from ..plots.figure import Figure
 
         self.scene, self.layers = scene, layers
         pixel = 2 * scene.camera((), layers).half_height / min(size)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ..common.lock_free import cached_property
 from ..errors import StateError
+from ..plots.motions import warn_of_few_times
 from .camera import Camera
-from .plots import warn_of_few_times
 from .shapes import Shape, Sizes, ends_of, sizes_of
 
 if TYPE_CHECKING:

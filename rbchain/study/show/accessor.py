@@ -12,7 +12,7 @@ from ...errors import StudyError
 from .pictures import GROUPS, draw_bands, draw_distribution, draw_influences, measures_of
 
 if TYPE_CHECKING:
-    from ...view.figure import Figure
+    from ...plots.figure import Figure
     from ..study import Study
 
 

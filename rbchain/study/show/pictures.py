@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ...view.plots import draw_quantile_bands
+from ...plots.motions import draw_quantile_bands
 from ..run.order_statistics import ranks_around_quantile
 from ..store.stored_results import StoredArray, StoredResults
 
 if TYPE_CHECKING:
     import xarray
 
-    from ...view.figure import Figure
+    from ...plots.figure import Figure
 
 AnyResults: TypeAlias = "xarray.Dataset | StoredResults"
 
@@ -53,7 +53,7 @@ def with_unit(label: str, unit: str) -> str:
 
 def _axes(rows: int, columns: int, height: float, shared_y: bool = False, width: float = WIDTH) -> tuple[Any, Any]:
     """Return a figure and its axes. The margins are constant: matplotlib fits them in twice the time of drawing."""
-    from ...view.figure import Figure
+    from ...plots.figure import Figure
 
     left, right, bottom, top = MARGINS
     across, down = GAP if shared_y else left, bottom + GAP

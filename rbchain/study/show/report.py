@@ -34,7 +34,7 @@ from .pictures import (
 from .report_tables import number, table
 
 if TYPE_CHECKING:
-    from ...view.figure import Figure
+    from ...plots.figure import Figure
 
 FAILURES_SHOWN = 20
 DPI = 110
