@@ -8,6 +8,9 @@ POINT = (0.25, 0.02, 0.0)  # of the tool, m
 GAP = 2e-3  # of a contact at the start, m
 RADIUS = 0.02
 AMPLITUDE, FREQUENCY = 2.0, 20.0
+KP, KD = 30.0, 1.0  # of PID, N m/rad and N m s/rad
+PERIOD = 4e-3  # of a digital controller, s
+RESOLUTION = 1e-5  # of its encoder, rad
 DRIVES = (
     *("none", "PrescribedForce", "PrescribedAcceleration", "PrescribedVelocity", "PrescribedPosition", "PID"),
     *("PID with gravity compensation", "ComputedTorque", "UserForces", "Sampled", "Encoder", "Actuator"),
@@ -37,7 +40,7 @@ def drives(kind, mechanism, sample=None):
     i, j = int(model.position_index[at]), int(model.velocity_index[at])
     q0, qd0 = mechanism.q[i], mechanism.qd[j]
     wave = rb.Signal.sines(AMPLITUDE * torque, FREQUENCY)
-    gains = {"kp": 30.0 * torque, "kd": 1.0 * torque}
+    gains = {"kp": KP * torque, "kd": KD * torque}
     ramp = rb.Signal.polynomial([q0, qd0, -2.0])
     sampled = rb.PID(name, 0.5, **gains)
     return {
@@ -50,14 +53,14 @@ def drives(kind, mechanism, sample=None):
         "PID with gravity compensation": lambda: [rb.PID(name, 0.5, **gains, gravity_compensation=True)],
         "ComputedTorque": lambda: [rb.ComputedTorque(name, 0.5, kp=30.0, kd=5.0)],
         "UserForces": lambda: [rb.UserForces(hold, parameters=(i, j, 20.0 * torque), derivatives=hold_derivatives)],
-        "Sampled": lambda: [rb.Sampled(sampled, period=4e-3, delay=1e-3)],
+        "Sampled": lambda: [rb.Sampled(sampled, PERIOD, delay=1e-3)],
         "Encoder": lambda: [
             rb.Sampled(
-                sampled, period=4e-3, sensors=[rb.Encoder(name, resolution=1e-3, noise=1e-3, seed=3, samples=sample)]
+                sampled, PERIOD, sensors=[rb.Encoder(name, RESOLUTION, noise=1e-3, seed=3, samples=sample)]
             )
         ],
         "Actuator": lambda: [
-            rb.Sampled(sampled, period=4e-3),
+            rb.Sampled(sampled, PERIOD),
             rb.Actuator(name, time_constant=5e-3, stall_torque=40.0 * torque, no_load_speed=20.0),
         ],
     }[kind]()
