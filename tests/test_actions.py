@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipj, ellipk, ellipkinc
 
 import rbchain as rb
-from rbchain.drivers.trajectories import adaptive_steps
+from rbchain.drivers.trajectories import integrate_batch
 
 from .mechanisms import random_inertia, random_rotation, random_tree
 
@@ -1053,10 +1053,10 @@ def test_changing_values_or_types_of_actions_does_not_recompile():
     """Other drives, signals and forces of other models run the same compiled code, because actions are data."""
     motion_under = partial(slider().simulate, np.zeros((3, 1)), np.ones((3, 1)), 0.1)
     motion_under(drives=[rb.PrescribedForce("slide", 1.0)])
-    compiled = len(adaptive_steps.signatures)
+    compiled = len(integrate_batch.signatures)
     motion_under(drives=[rb.PID("slide", rb.Signal.table([0, 0.1, 0.2], [0, 1, 0]), kp=np.arange(3.0), ki=1.0)])
     motion_under(drives=[rb.PrescribedPosition("slide", rb.Signal.sines([1.0, 2.0], [3.0, 4.0]))])
     motion_under(drives=[rb.UserForces(lambda t, q, qd, parameters, out: None)], events=[rb.Event("slide", value=1.0)])
     motion_under(forces=[rb.Wrench(slider().body_names[0], (1.0, 0, 0))])
     floater().simulate(*start(floater(), 3), 0.01)
-    assert len(adaptive_steps.signatures) == compiled
+    assert len(integrate_batch.signatures) == compiled

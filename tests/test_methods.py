@@ -6,22 +6,17 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.simulate.method_drivers import DRIVERS
 from rbchain.simulate.methods import METHODS, MethodName, table_for_documentation
+from rbchain.simulate.tableaus import TABLEAUS
 
 CHAIN = rb.Model.serial_chain(2)
 STATE = [[0.1, 0.2]], [[0.0, 0.0]]
-
-
-def no_forces(t, q, qd, parameters):
-    return 0.0 * qd
 
 
 FEATURES = {
     "has_contacts": {"forces": [rb.DryFriction("link1", kinetic=0.1)]},
     "has_events": {"events": [rb.Event("link1", value=1.0)]},
     "has_sensitivities": {"sensitivities": ["mass"]},
-    "has_batch_functions": {"drives": [rb.Sampled(no_forces, period=0.1)]},
 }
 
 
@@ -29,11 +24,11 @@ def settings(method):
     return {"method": method.name} | ({} if method.is_adaptive else {"step": 0.05})
 
 
-def test_the_names_for_type_checkers_and_the_drivers_are_those_of_the_table():
-    assert get_args(MethodName) == tuple(METHODS) == tuple(DRIVERS)
+def test_the_names_for_type_checkers_and_the_coefficients_are_those_of_the_table():
+    assert get_args(MethodName) == tuple(METHODS)
+    assert {*TABLEAUS, "radau"} == set(METHODS)  # the coefficients of radau depend on the tolerances
     for name, method in METHODS.items():
         assert method.name == name
-        assert method.has_batch_functions == (DRIVERS[name].run_to_calls is not None)
 
 
 @pytest.mark.parametrize("feature", FEATURES)

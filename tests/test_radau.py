@@ -14,7 +14,7 @@ from rbchain.core.methods.radau_error import MARGIN
 from rbchain.core.methods.radau_tableau import STAGES, radau_tableau
 from rbchain.core.sample.rate import evaluate, set_sample_forces
 from rbchain.core.sample.records import CONTROL_H, CONTROL_TIME, Tolerances
-from rbchain.drivers.radau_trajectories import radau_memory, radau_memory_for
+from rbchain.drivers.trajectories import block_of_method, trajectory_memory
 
 from .closed_chains import four_bar
 from .quantities import random_states
@@ -103,10 +103,10 @@ def block_with_state(model, y, **actions):
         given = [actions.get(name, []) for name in ("drives", "forces")]
         flat, _ = flatten_actions(model, (1,), 1.0, dtype, *given, [], False, False)
     topology, parameters, _ = model.kernel_model.arrays(dtype)
-    shape, q = (y.size, TABLEAU.c.size), y[None, : model.nq]
+    q = y[None, : model.nq]
     tables = model.kernel_model.constraint_tables
-    memory = radau_memory(topology, tables, *shape, flat, 1, dtype)
-    block, stepper = radau_memory_for(memory, topology, tables, parameters, q, flat, shape)
+    memory = trajectory_memory(topology, tables, y.size, TABLEAU, flat, 1, dtype)
+    block, stepper = block_of_method(memory, 0, topology, tables, parameters, q, flat, TABLEAU, y.size)
     set_sample_forces(block, np.zeros((1, model.nv)), 0.0, 0, 0)
     stepper.y[:, 0] = y
     return block, stepper, all_lanes(q)
@@ -354,8 +354,6 @@ def test_what_the_method_does_not_support_is_refused():
         model.simulate(*start, method="radau", forces=[rb.DryFriction("bob", kinetic=0.1)])
     with pytest.raises(rb.StateError, match='method is "radau", which does not compute sensitivities'):
         model.simulate(*start, method="radau", sensitivities=["mass"])
-    with pytest.raises(rb.StateError, match='method "radau" does not support functions that Python calls'):
-        model.simulate(*start, method="radau", drives=[rb.Sampled(lambda t, q, qd, p: 0 * qd, period=0.1)])
     assert model.simulate(*start, method="radau", max_steps=3).status == rb.Status.TOO_MANY_STEPS
 
 

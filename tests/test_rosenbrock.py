@@ -18,7 +18,7 @@ from rbchain.core.methods import tableaus
 from rbchain.core.methods.rosenbrock import compute_rosenbrock_step
 from rbchain.core.sample.rate import evaluate, has_exact_derivatives, set_sample_forces
 from rbchain.core.sample.records import CONTROL_H, CONTROL_TIME, Tolerances
-from rbchain.drivers.trajectories import rosenbrock_memory, rosenbrock_memory_for
+from rbchain.drivers.trajectories import block_of_method, trajectory_memory
 
 from .closed_chains import CHAINS, closed_chain, closed_state, four_bar
 from .conftest import mechanism
@@ -219,13 +219,12 @@ def block_with_state(model, y, tau=0.0, **actions):
         given = [actions.get(name, []) for name in ("drives", "forces", "events")]
         flat, _ = flatten_actions(model, (1,), 1.0, dtype, *given, False, False)
     topology, parameters, _ = model.kernel_model.arrays(dtype)
-    shape, q = (y.shape[1], tableaus.RODAS5P.c.size), y[:, : model.nq]
+    size, q, tableau = y.shape[1], y[:, : model.nq], tableaus.RODAS5P
     tables = model.kernel_model.constraint_tables
-    memory = rosenbrock_memory(topology, tables, *shape, flat, 1, dtype)
-    (block_memory, step_memory, *_), linear_memory, _ = memory
-    for numbers in (block_memory, step_memory, linear_memory):
+    memory = trajectory_memory(topology, tables, size, tableau, flat, 1, dtype)
+    for numbers in (memory.block, memory.stepper, memory.method[0]):
         numbers[:] = np.nan  # new memory may hold any numbers
-    block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, q, flat, shape)
+    block, stepper = block_of_method(memory, 0, topology, tables, parameters, q, flat, tableau, size)
     set_sample_forces(block, np.full((1, model.nv), tau), 0.0, 0, 0)
     stepper.y[:, 0] = y[0]
     return block, stepper, all_lanes(q)

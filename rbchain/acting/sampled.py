@@ -77,9 +77,8 @@ class Sampled(Declared):
 
     Notes
     -----
-    Functions in plain Python need one latency for all samples, and another method than "moreau". The rows of samples
-    that have ended contain their last measurement. With them, a simulation keeps the memory of all samples, about 5 kB
-    for each joint and sample.
+    Functions in plain Python need one latency for all samples. The rows of samples that have ended contain their last
+    measurement. With them, a simulation keeps the memory of all samples, about 5 kB for each joint and sample.
 
     All `ComputedTorque` drives must have the same period, delay, phase, latency and sensors. Other controllers can have
     their own. Methods with fixed steps need the same delay and latency in all samples.

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable
 
 import numba
@@ -82,6 +83,36 @@ def choose_among(index_of, functions):
 
     infer_global(chosen, types.Function(_Typing))
     return chosen
+
+
+def only_if(condition, otherwise=None):
+    """Let compiled code contain a function only where `condition` is true for its arguments, as for `choose`.
+
+    Elsewhere, calls of the function compile `otherwise`: a function with the same arguments, or a constant that they
+    return. So models that do not use a feature do not compile it.
+
+    Examples
+    --------
+    >>> from rbchain.compiling.jit import kernel, only_if
+    >>> @only_if(lambda values: len(values) > 0, 0.0)
+    ... @kernel
+    ... def first(values):
+    ...     return values[0]
+    >>> first((2.0, 3.0)), first(())
+    (2.0, 0.0)
+    """
+
+    def restrict(function):
+        plain = getattr(function, "py_func", function)
+        alternative = otherwise
+        if not callable(otherwise):
+            # compiled code needs a function with the same arguments, which belongs to the same module
+            names = {"otherwise": otherwise, "__name__": plain.__module__}
+            alternative = eval(f"lambda {', '.join(inspect.signature(plain).parameters)}: otherwise", names)
+        chosen = choose(condition, function, alternative)
+        return functools.update_wrapper(chosen, plain)
+
+    return restrict
 
 
 def is_given(value, *fields):

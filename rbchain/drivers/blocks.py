@@ -69,11 +69,19 @@ def body_count(topology):
 
 @kernel
 def block_for(memory, topology, parameters, wrenches, rows, q):
-    """Create the block for positions `q` in `memory`, of `memory_size` numbers, and reset its base.
+    """Create the block for positions `q` in `memory`, of `memory_size` numbers, and reset it.
 
     `rows` rows of the block are for the driver, and zero at first. Without `wrenches` (None or empty), the block has no
     memory for them.
     """
+    block = block_in(memory, topology, parameters, wrenches, rows, q)
+    reset_block(block, parameters, all_lanes(q))
+    return block
+
+
+@kernel
+def block_in(memory, topology, parameters, wrenches, rows, q):
+    """Create the block as `block_for` does, with the numbers that its memory contains."""
     n, nq, width = topology.shape[1], q.shape[q.ndim - 1], lane_width(q)
     wrench_dofs = 0
     if wrenches is not None:
@@ -89,7 +97,7 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     driver_rows = wrench + 6 * wrench_dofs * width
     copies = window(memory, driver_rows + rows * width, (*parameters.shape[:2], width))
     block_parameters = choose_parameters(parameters, copies)
-    block = Block(
+    return Block(
         flat_model(topology, block_parameters, water_of(topology, block_parameters)),
         Work(
             window(memory, dofs, (n + 1, DOF_ROWS, width)),
@@ -106,11 +114,16 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
         window(memory, driver_rows, (rows, width)),
         None,
     )
-    for row in range(rows):
-        for lane in range(width):
-            block.rows[row, lane] = constant_like(memory, 0.0)
-    reset_base(block.model, block.work, all_lanes(q))
-    return block
+
+
+@kernel
+def reset_block(block, parameters, k):
+    """Set the rows of the driver to zero, the parameters to those of the model, and the base to rest."""
+    copy_parameters(parameters, block.model.parameters)
+    for row in range(block.rows.shape[0]):
+        for lane in range(block.rows.shape[1]):
+            block.rows[row, lane] = constant_like(block.rows, 0.0)
+    reset_base(block.model, block.work, k)
 
 
 # The parameters if the model is in water, else None. The integer type of the topology decides.
@@ -122,19 +135,24 @@ water_of = choose(
 
 
 @routine
-def copy_parameters(parameters, copies):
+def copy_to_lanes(parameters, copies):
     """Copy parameters (n + 1, PARAM_COLUMNS, 1) to all lanes of `copies` (n + 1, PARAM_COLUMNS, lanes)."""
     for i in range(parameters.shape[0]):
         for column in range(parameters.shape[1]):
             for lane in range(copies.shape[2]):
                 copies[i, column, lane] = parameters[i, column, 0]
-    return copies
+
+
+def are_shared(parameters, *_):
+    """Whether all samples have the same parameters, so that blocks have no copies of them."""
+    return parameters.ndim == 2
 
 
 # The parameters that kernels read: shared ones themselves, or a copy for each lane if samples differ.
-choose_parameters = choose(
-    lambda parameters, copies: parameters.ndim == 2, lambda parameters, copies: parameters, copy_parameters
-)
+choose_parameters = choose(are_shared, lambda parameters, copies: parameters, lambda parameters, copies: copies)
+
+# Copy the parameters of the model to the lanes, if samples differ.
+copy_parameters = choose(are_shared, lambda parameters, copies: None, copy_to_lanes)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Drivers of `simulate`, which integrate each state of a batch to the last saved time, and their memory."""
+"""The driver of `simulate`, which integrates each state of a batch to the last saved time, and its memory."""
 
 import math
 from typing import NamedTuple
@@ -13,20 +13,14 @@ from ..core.forces.signal_breaks import NODES
 from ..core.forces.signals import PIECE_COEFFICIENTS, WINDOW_ROWS
 from ..core.lanes.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.lanes.lanes import constant_like
-from ..core.linear.linearised_rate import carve_linearised_rate, linearised_rate_size
+from ..core.linear.linear_memory import linearised_rate_in, linearised_rate_memory
 from ..core.linear.sensitivities import Sensitivities
 from ..core.loops.constraint_hooks import decide_rank
-from ..core.loops.constraint_layout import (
-    MEMORY_SIZE,
-    constraint_derivatives_in,
-    constraint_derivatives_size,
-    constraints_in,
-)
-from ..core.methods.adaptive_methods import rates_of_step
-from ..core.motion.adaptive_steps import integrate_adaptive_steps
+from ..core.loops.constraint_layout import MEMORY_SIZE, constraints_in
+from ..core.methods.adaptive_methods import memory_of_method, rates_of_step, record_of_method
 from ..core.motion.event_values import event_rows
-from ..core.motion.fixed_steps import integrate_fixed_steps
-from ..core.motion.moreau import integrate_moreau_steps
+from ..core.motion.life import integrate
+from ..core.motion.waiting import waits
 from ..core.sample.rate import allow_calls, evaluate, has_failed_call, set_sample_forces
 from ..core.sample.records import (
     CLOCK_ROWS,
@@ -38,6 +32,7 @@ from ..core.sample.records import (
     carve_stepper,
     stepper_size,
 )
+from ..core.sample.status import NOT_STARTED
 from ..core.sample.work_memory import work_in, work_memory
 from ..core.tree.layout import (
     JOINT_ACTUATOR_FORCE,
@@ -52,7 +47,7 @@ from ..core.tree.layout import (
     set_sample_parameters,
 )
 from ..core.tree.sampler_layout import SIZE_OUTPUTS, SIZE_STATES, has_samplers, sampler_sizes, samplers_in
-from .blocks import block_for, choose_parameters, memory_size, water_of
+from .blocks import block_in, choose_parameters, copy_parameters, memory_size, reset_block, water_of
 
 
 class Actions(NamedTuple):
@@ -75,39 +70,53 @@ class Actions(NamedTuple):
     sensitivities: object
 
 
-def trajectory_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False):
-    """Allocate the memory for one call of a driver in this module: of the block, the integrator, the actions, the work.
+class TrajectoryMemory(NamedTuple):
+    """The memory of one call: the complete state of the samples in the lanes of each block, between two steps.
 
-    `has_work` says whether the work of forces is computed.
+    All arrays begin with an axis of blocks. `block` holds the numbers of `block_in`, `stepper` those of a Stepper,
+    `clock` and `tally` its times and counts, `actions` the memory of `actions_memory`, `work` of a WorkMemory, and
+    `method` the memory of the integration method. The last three are None if they are not used.
     """
+
+    block: np.ndarray
+    stepper: np.ndarray
+    clock: np.ndarray
+    tally: np.ndarray
+    actions: object
+    work: object
+    method: object
+
+
+def trajectory_memory(topology, tables, state_size, tableau, actions, width, dtype, has_work=False, blocks=1):
+    """Allocate the TrajectoryMemory of a call for states of `state_size` rows. `has_work` asks for the work of forces.
+
+    One block computes all samples of a call, one after the other. If Python calls functions for the whole batch, all
+    samples proceed together, and each block of samples needs memory of its own.
+    """
+    integrals = 0 if actions is None else actions.integrals
+    memory = state_memory(topology, tables, state_size, rates_of_step(tableau), actions, width, dtype, has_work, blocks)
+    of_method = memory_of_method(tableau, topology, tables, integrals, state_size, width, dtype, blocks)
+    return memory._replace(method=of_method)
+
+
+def state_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False, blocks=1):
+    """Allocate a TrajectoryMemory without memory of a method, for `stages` rates of a step."""
     rows, constraints = (0, 0) if tables is None else (int(tables.sizes[MEMORY_SIZE]), tables.table.shape[1])
-    return (
-        np.empty(memory_size(topology, rows, width, dtype.itemsize, constraints), dtype),
-        np.empty(stepper_size(state_size, stages) * width + CACHE_LINE // dtype.itemsize, dtype),
-        np.zeros((CLOCK_ROWS, width)),
-        np.zeros((TALLY_ROWS, width), np.int64),
-        None if actions is None else actions_memory(topology, tables, state_size, actions, width, dtype),
-        work_memory(topology.shape[1], state_size, width, dtype) if has_work else None,
+    n, spare, of_actions = topology.shape[1], CACHE_LINE // dtype.itemsize, None
+    if actions is not None:
+        of_actions = actions_memory(topology, tables, state_size, actions, width, dtype, blocks)
+    return TrajectoryMemory(
+        block=np.empty((blocks, memory_size(topology, rows, width, dtype.itemsize, constraints)), dtype),
+        stepper=np.empty((blocks, stepper_size(state_size, stages) * width + spare), dtype),
+        clock=np.zeros((blocks, CLOCK_ROWS, width)),
+        tally=np.full((blocks, TALLY_ROWS, width), NOT_STARTED),
+        actions=of_actions,
+        work=work_memory(n, state_size, width, dtype, blocks) if has_work else None,
+        method=None,
     )
 
 
-def rosenbrock_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False):
-    """Allocate the memory for one call of `rosenbrock_steps`: as for the other drivers, and of a LinearisedRate."""
-    n, integrals = topology.shape[1], 0 if actions is None else actions.integrals
-    return (
-        trajectory_memory(topology, tables, state_size, stages, actions, width, dtype, has_work),
-        *linearised_rate_memory(n, tables, integrals, state_size, width, dtype),
-    )
-
-
-def linearised_rate_memory(n, tables, integrals, state_size, width, dtype):
-    """Allocate the memory that `linearised_rate_in` divides among the fields of a LinearisedRate."""
-    rows = linearised_rate_size(n, state_size - n - integrals, integrals)
-    rows += 0 if tables is None else constraint_derivatives_size(tables.envelope.shape[1], n)
-    return np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype), np.zeros((n, width), np.int64)
-
-
-def actions_memory(topology, tables, state_size, actions, width, dtype):
+def actions_memory(topology, tables, state_size, actions, width, dtype, blocks):
     """Allocate the memory that `lay_out_actions` divides among the fields of BlockActions.
 
     Returns, in this order: numbers in lanes, values of event functions and differences of signals, arguments of a user
@@ -118,39 +127,33 @@ def actions_memory(topology, tables, state_size, actions, width, dtype):
     rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
     controller = actions.controller.shape[0] * actions.controller.shape[1]
     contacts = 0 if actions.shared.contacts is None else contacts_size(actions.shared.contacts, n)
-    results = 2 * n * n if actions.settings[SETTING_DERIVATIVES] != 0 else n
-    if actions.shared.samplers is not None:
-        sizes = actions.shared.samplers.sizes
-        results = max(results, int(sizes[SIZE_OUTPUTS] + sizes[SIZE_STATES]))
+    results, samplers = 2 * n * n if actions.settings[SETTING_DERIVATIVES] != 0 else n, actions.shared.samplers
+    if samplers is not None:
+        results = max(results, int(samplers.sizes[SIZE_OUTPUTS] + samplers.sizes[SIZE_STATES]))
+    size = (rows + controller + 6 * (n + 1) + contacts) * width + CACHE_LINE // dtype.itemsize
+    modes, of_sensitivities, of_samplers = None, None, None
+    if actions.modes is not None:
+        modes = np.zeros((blocks, modes_size(int(actions.modes[0])) * width), dtype)
+    if actions.sensitivities is not None:
+        rows_of_state = 2 * n + actions.integrals
+        of_sensitivities = linearised_rate_memory(n, tables, actions.integrals, rows_of_state, width, dtype, blocks)
+    if samplers is not None:
+        of_numbers, of_times, of_counts = sampler_sizes(samplers, n, state_size, width)
+        of_samplers = (
+            np.zeros((blocks, of_numbers), dtype),
+            np.zeros((blocks, of_times)),
+            np.zeros((blocks, of_counts), np.int64),
+        )
     return (
-        np.zeros((rows + controller + 6 * (n + 1) + contacts) * width + CACHE_LINE // dtype.itemsize, dtype),
-        np.zeros((event_rows(actions.shared.events.shape[1]) + len(NODES), width)),
-        np.zeros(state_size + numbers + results + 1),
-        np.zeros((2 + WINDOW_ROWS * signals) * width + SETTING_COUNT, np.int64),
-        np.zeros((actions.records.failed_calls.shape[1], width)),
-        None if actions.modes is None else np.zeros(modes_size(int(actions.modes[0])) * width, dtype),
-        None
-        if actions.sensitivities is None
-        else linearised_rate_memory(n, tables, actions.integrals, 2 * n + actions.integrals, width, dtype),
-        None
-        if actions.shared.samplers is None
-        else sampler_memory(actions.shared.samplers, n, state_size, width, dtype),
+        np.zeros((blocks, size), dtype),
+        np.zeros((blocks, event_rows(actions.shared.events.shape[1]) + len(NODES), width)),
+        np.zeros((blocks, state_size + numbers + results + 1)),
+        np.zeros((blocks, (2 + WINDOW_ROWS * signals) * width + SETTING_COUNT), np.int64),
+        np.zeros((blocks, actions.records.failed_calls.shape[1], width)),
+        modes,
+        of_sensitivities,
+        of_samplers,
     )
-
-
-def sampler_memory(samplers, n, state_size, width, dtype):
-    """Allocate the memory of sampled controllers: numbers, times in float64, and integers."""
-    numbers, times, counts = sampler_sizes(samplers, n, state_size, width)
-    return np.zeros(numbers, dtype), np.zeros(times), np.zeros(counts, np.int64)
-
-
-@kernel
-def stepper_for(numbers, clock, tally, work, size, stages):
-    """Create the Stepper of one block in the memory of the integrator; `size` is the number of rows of the state.
-
-    `work` is a WorkMemory or None.
-    """
-    return carve_stepper(numbers, aligned_start(numbers), clock.shape[1], clock, tally, None, work, size, stages)
 
 
 def has_forces_between_bodies(actions, *_):
@@ -174,56 +177,38 @@ contacts_in_block = choose(
 
 # The ContactModes of a block, or None if the method computes no forces from modes.
 modes_in_block = choose(
-    lambda memory, width, actions: is_given(actions, "modes"),
-    lambda memory, width, actions: modes_in(memory, 0, width, actions.modes[0]),
-    lambda memory, width, actions: None,
+    lambda memory, b, width, actions: is_given(actions, "modes"),
+    lambda memory, b, width, actions: modes_in(memory[b], 0, width, actions.modes[0]),
+    lambda memory, b, width, actions: None,
 )
 
 
 # The SamplerMemory of a block, or None without sampled controllers.
 samplers_in_block = choose(
-    lambda memory, n, width, actions: is_given(actions, "shared", "samplers"),
-    lambda memory, n, width, actions: samplers_in(memory, actions.shared.samplers, n, width),
-    lambda memory, n, width, actions: None,
-)
-
-
-# The ConstraintDerivatives of a block, or None for an open chain.
-constraint_derivatives_in_block = choose(
-    lambda numbers, start, tables, n, width: is_given(tables),
-    lambda numbers, start, tables, n, width: constraint_derivatives_in(
-        numbers, start, width, tables.envelope.shape[1], n
+    lambda memory, b, n, width, actions: is_given(actions, "shared", "samplers"),
+    lambda memory, b, n, width, actions: samplers_in(
+        (memory[0][b], memory[1][b], memory[2][b]), actions.shared.samplers, n, width
     ),
-    lambda numbers, start, tables, n, width: None,
+    lambda memory, b, n, width, actions: None,
 )
-
-
-@kernel
-def linearised_rate_in(numbers, pivots, tables, nq, size):
-    """Create the LinearisedRate of a block with nq positions and `size` rows of the state."""
-    n, width = pivots.shape
-    integrals, start = size - nq - n, aligned_start(numbers)
-    of_constraints = constraint_derivatives_in_block(
-        numbers, start + linearised_rate_size(n, nq, integrals) * width, tables, n, width
-    )
-    return carve_linearised_rate(numbers, start, width, pivots, of_constraints, n, nq, integrals)
 
 
 # The Sensitivities of a block, or None. Their LinearisedRate has no scratch memory for differences, which need all rows
 # of the state.
 sensitivities_in_block = choose(
-    lambda memory, actions, tables, n: is_given(actions, "sensitivities"),
-    lambda memory, actions, tables, n: Sensitivities(
-        actions.sensitivities, linearised_rate_in(memory[0], memory[1], tables, n, 2 * n + actions.integrals)
+    lambda memory, b, actions, tables, n: is_given(actions, "sensitivities"),
+    lambda memory, b, actions, tables, n: Sensitivities(
+        actions.sensitivities, linearised_rate_in(memory[0][b], memory[1][b], tables, n, 2 * n + actions.integrals)
     ),
-    lambda memory, actions, tables, n: None,
+    lambda memory, b, actions, tables, n: None,
 )
 
 
 @kernel
-def lay_out_actions(memory, actions, topology, tables):
-    """Create the BlockActions of one block in the memory of the actions."""
-    numbers, times, call_arguments, integers, failed_calls, mode_numbers, of_sensitivities, of_samplers = memory
+def lay_out_actions(memory, b, actions, topology, tables):
+    """Create the BlockActions of block b in the memory of the actions."""
+    numbers, times, call_arguments, integers = memory[0][b], memory[1][b], memory[2][b], memory[3][b]
+    failed_calls, mode_numbers, of_sensitivities, of_samplers = memory[4][b], memory[5], memory[6], memory[7]
     n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
     width, count, start = times.shape[1], shared.signals.shape[1], aligned_start(numbers)
     time = start + shared.numbers.shape[1] * width
@@ -255,17 +240,17 @@ def lay_out_actions(memory, actions, topology, tables):
         flat_model(topology, controller, water_of(topology, controller)),
         if_between_bodies(actions, between_bodies),
         contacts_in_block(numbers, controllers + copies.size + between_bodies.size, width, actions, n),
-        modes_in_block(mode_numbers, width, actions),
-        sensitivities_in_block(of_sensitivities, actions, tables, n),
-        samplers_in_block(of_samplers, n, width, actions),
+        modes_in_block(mode_numbers, b, width, actions),
+        sensitivities_in_block(of_sensitivities, b, actions, tables, n),
+        samplers_in_block(of_samplers, b, n, width, actions),
     )
 
 
 # The BlockActions of a block, or None without actions.
 actions_in_block = choose(
-    lambda memory, actions, topology, tables: is_given(actions),
+    lambda memory, b, actions, topology, tables: is_given(actions),
     lay_out_actions,
-    lambda memory, actions, topology, tables: None,
+    lambda memory, b, actions, topology, tables: None,
 )
 
 # The arrays that record events, or None without actions.
@@ -282,94 +267,66 @@ rows_of_constraints = choose(is_given, lambda tables: tables.sizes[MEMORY_SIZE],
 
 
 @kernel
-def memory_for(memory, topology, tables, parameters, q, actions, shape):
-    """Create the block with its actions and constraints, and the Stepper.
+def memory_for(memory, b, topology, tables, parameters, q, actions, shape):
+    """Create block b with its actions and constraints, and the Stepper without the record of a method.
 
-    `shape` is (rows of the state, stages of the method).
+    `shape` is (rows of the state, rates of a step). A block whose samples wait continues with the numbers in memory.
     """
-    numbers, stepper_numbers, clock, counts, action_numbers, work_numbers = memory
-    block = block_for(numbers, topology, parameters, None, rows_of_constraints(tables), q)
-    loads = Loads(block.loads.tau, block.loads.wrenches, actions_in_block(action_numbers, actions, topology, tables))
+    block = block_in(memory.block[b], topology, parameters, None, rows_of_constraints(tables), q)
+    actions_of_block = actions_in_block(memory.actions, b, actions, topology, tables)
     constraints = constraints_in_block(tables, block.rows, topology.shape[1])
+    loads = Loads(block.loads.tau, block.loads.wrenches, actions_of_block)
     block_with_actions = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows, constraints)
-    work = work_in(work_numbers, topology.shape[1], shape[0])
-    return block_with_actions, stepper_for(stepper_numbers, clock, counts, work, shape[0], shape[1])
+    numbers, clock, tally, (size, rates) = memory.stepper[b], memory.clock[b], memory.tally[b], shape
+    work = work_in(memory.work, b, topology.shape[1], size)
+    stepper = carve_stepper(numbers, aligned_start(numbers), clock.shape[1], clock, tally, None, work, size, rates)
+    if not waits(stepper):
+        reset_block(block, parameters, all_lanes(q))
+        reset_controller_model(block_with_actions, actions)
+    return block_with_actions, stepper
 
 
-@driver
-def fixed_steps(
-    memory, topology, parameters, variation, tables, settings, start, actions, times, saved, outcome, first, last
-):
-    """Integrate the samples [first, last) with a fixed step.
-
-    `tables` is a ConstraintTables or None, `settings` a FixedStepSettings, `start` a Start, `actions` an Actions or
-    None, `times` (m,) the saved times, s. Writes `saved`, a Saved, and `outcome`, an Outcome. The other arguments are
-    as in `dynamics`.
-    """
-    tableau, shape = settings.tableau, (outcome.end_states.shape[1], rates_of_step(settings.tableau))
-    block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
-    batch = Batch(start, variation, times, saved, outcome, records_for(actions))
-    for block_start in range(first, last, lane_width(start.q)):
-        if outcome.interrupt[0] != 0:
-            break
-        span = (block_start, min(block_start + lane_width(start.q), last))
-        integrate_fixed_steps(block, stepper, tableau, batch, settings.step, span, all_lanes(start.q))
-
-
-@driver
-def moreau_steps(
-    memory, topology, parameters, variation, tables, settings, start, actions, times, saved, outcome, first, last
-):
-    """Integrate the samples [first, last) by Moreau's time stepping with a fixed step.
-
-    `settings` is a ContactStepSettings; the other arguments are as for `fixed_steps`.
-    """
-    shape = outcome.end_states.shape[1], rates_of_step(settings.tableau)
-    block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
-    batch = Batch(start, variation, times, saved, outcome, records_for(actions))
-    for block_start in range(first, last, lane_width(start.q)):
-        if outcome.interrupt[0] != 0:
-            break
-        span = (block_start, min(block_start + lane_width(start.q), last))
-        integrate_moreau_steps(block, stepper, settings, batch, span, all_lanes(start.q))
-
-
-@driver
-def adaptive_steps(
-    memory, topology, parameters, variation, tables, settings, start, actions, times, saved, outcome, first, last
-):
-    """Integrate the samples [first, last), each with its own adaptive step.
-
-    `settings` is an AdaptiveStepSettings; the other arguments are as for `fixed_steps`.
-    """
-    tableau, shape = settings.tableau, (outcome.end_states.shape[1], rates_of_step(settings.tableau))
-    block, stepper = memory_for(memory, topology, tables, parameters, start.q, actions, shape)
-    batch = Batch(start, variation, times, saved, outcome, records_for(actions))
-    integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
+# Copy the parameters of the controllers' model to the lanes of a block.
+reset_controller_model = choose(
+    lambda block, actions: is_given(actions),
+    lambda block, actions: copy_parameters(actions.controller, block.loads.actions.model.parameters),
+    lambda block, actions: None,
+)
 
 
 @kernel
-def rosenbrock_memory_for(memory, topology, tables, parameters, q, actions, shape):
-    """Create the block and the Stepper of a Rosenbrock method, as `memory_for` does."""
-    common, numbers, pivots = memory
-    block, stepper = memory_for(common, topology, tables, parameters, q, actions, shape)
+def block_of_method(memory, b, topology, tables, parameters, q, actions, tableau, size):
+    """Create block b and its Stepper with the record of the method, for `size` rows of the state."""
+    shape = size, rates_of_step(tableau)
+    block, stepper = memory_for(memory, b, topology, tables, parameters, q, actions, shape)
+    of_method = record_of_method(tableau, memory.method, b, tables, block.q.shape[0], size)
     y, y_new, change, rates, control, clock, tally, _, spare, work = stepper
-    linear = linearised_rate_in(numbers, pivots, tables, block.q.shape[0], shape[0])
-    return block, Stepper(y, y_new, change, rates, control, clock, tally, linear, spare, work)
+    return block, Stepper(y, y_new, change, rates, control, clock, tally, of_method, spare, work)
 
 
 @driver
-def rosenbrock_steps(
+def integrate_batch(
     memory, topology, parameters, variation, tables, settings, start, actions, times, saved, outcome, first, last
 ):
-    """Integrate the samples [first, last) by a Rosenbrock method, each with its own adaptive step.
+    """Integrate the samples [first, last), until they have ended or wait for functions in Python (`motion.life`).
 
-    `memory` is from `rosenbrock_memory`; the other arguments are as for `adaptive_steps`.
+    `memory` is from `trajectory_memory`, `tables` a ConstraintTables or None, `settings` are the settings of a method
+    (`methods.settings`), `start` is a Start, `actions` an Actions or None, `times` (m,) are the saved times, s. Writes
+    `saved`, a Saved, and `outcome`, an Outcome. The other arguments are as in `dynamics`.
     """
-    tableau, shape = settings.tableau, (outcome.end_states.shape[1], rates_of_step(settings.tableau))
-    block, stepper = rosenbrock_memory_for(memory, topology, tables, parameters, start.q, actions, shape)
-    batch = Batch(start, variation, times, saved, outcome, records_for(actions))
-    integrate_adaptive_steps(block, stepper, tableau, batch, settings.tolerances, (first, last), all_lanes(start.q))
+    batch, k, blocks = (
+        Batch(start, variation, times, saved, outcome, records_for(actions)),
+        all_lanes(start.q),
+        memory.clock.shape[0],
+    )
+    tableau, size = settings.tableau, outcome.end_states.shape[1]
+    count = max(1, last - first) if blocks == 1 else lane_width(start.q)  # samples of a block
+    for first_of_block in range(first, last, count):
+        if outcome.interrupt[0] != 0:
+            break
+        b = 0 if blocks == 1 else first_of_block // count
+        block, stepper = block_of_method(memory, b, topology, tables, parameters, start.q, actions, tableau, size)
+        integrate(block, stepper, settings, batch, (first_of_block, min(first_of_block + count, last)), k)
 
 
 @kernel
@@ -395,7 +352,8 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
     """
     q, qd, integrals, _, outputs, _ = states
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[1], lane_width(q)
-    block, stepper = memory_for(memory, topology, tables, parameters, q, actions, (nq + n + integrals.shape[1], 1))
+    shape = nq + n + integrals.shape[1], 1
+    block, stepper = memory_for(memory, 0, topology, tables, parameters, q, actions, shape)
     y, rate, joints = stepper.y, stepper.rates[0], block.loads.actions.joints
     for lane in range(width):
         decide_rank(block, constant_like(y, 1.0), lane)

@@ -25,7 +25,6 @@ def _settings(is_wanted: Callable[[Method], bool]) -> list[dict[str, Any]]:
 
 # "implicit" has the driver of "rk4", and "moreau" is for contacts
 SMOOTH = _settings(lambda method: not method.is_implicit_in_joints)
-WITH_BATCH_FUNCTIONS = [settings for settings in SMOOTH if METHODS[settings["method"]].has_batch_functions]
 WITH_SENSITIVITIES = [settings for settings in SMOOTH if METHODS[settings["method"]].has_sensitivities]
 WITH_CONTACTS = _settings(lambda method: method.has_contacts)
 WITH_CONTACTS_IN_FLOAT32 = _settings(lambda method: method.has_contacts and not method.locates_contacts)
@@ -90,8 +89,7 @@ def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
         _ = motion.tau
     if q.dtype == np.float64:
         for method in SMOOTH:
-            has_batch_functions = batch and method in WITH_BATCH_FUNCTIONS
-            controllers = [rb.PID("link1", reference=0.0, kp=1.0), *((_no_forces,) if has_batch_functions else ())]
+            controllers = [rb.PID("link1", reference=0.0, kp=1.0), *((_no_forces,) if batch else ())]
             for controller in controllers:
                 _ = model.simulate(q, qd, 0.1, drives=[rb.Sampled(controller, period=0.1)], **method).tau
         for method in WITH_SENSITIVITIES:

@@ -1,32 +1,30 @@
-"""Run a driver; if Python calls functions for the whole batch, integrate to their instants and call them there."""
+"""Run the driver; if Python calls functions for the whole batch, integrate to their instants and call them there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ..acting.user_code import BatchFunction
 from ..drivers import threads
-from ..drivers.paused_trajectories import memory_of_blocks, new_progress
-from .method_drivers import MethodDriver
+from ..drivers.trajectories import integrate_batch
 
 
 def run_driver(
-    driver: MethodDriver,
-    new_memory: Callable[[], Any],
+    new_memory: Callable[[int], Any],
     arguments: tuple[Any, ...],
     samples: int,
     width: int,
     effort: float,
     functions: Mapping[int, BatchFunction],
 ) -> None:
-    """Call a driver until all samples have ended. Ctrl-C can stop it.
+    """Call the driver until all samples have ended. Ctrl-C can stop it.
 
     Parameters
     ----------
-    driver : MethodDriver
     new_memory : function
-        Allocates the memory of a call.
+        Allocates the memory of a call for a number of blocks.
     arguments : tuple
         The arguments of the driver between `memory` and `first`.
     samples, width : int
@@ -36,19 +34,15 @@ def run_driver(
     functions : mapping of int to BatchFunction
         The functions that Python calls for the whole batch, in the order of the columns of BatchCalls.
     """
-    *_, tables, _, start, actions, _, _, outcome = arguments
+    *_, actions, _, _, outcome = arguments
     if not functions:
-        threads.run_interruptibly(driver.run, new_memory, arguments, samples, width, outcome.interrupt, effort)
+        memory_of_one = partial(new_memory, 1)
+        threads.run_interruptibly(integrate_batch, memory_of_one, arguments, samples, width, outcome.interrupt, effort)
         return
-    assert driver.run_to_calls is not None  # other methods refuse such functions
-    calls, blocks = actions.shared.samplers.batch_calls, -(-samples // width)
-    memory = memory_of_blocks(new_memory(), blocks)
-    arguments = (*arguments, new_progress(tables, blocks, width, start.q.dtype))
+    calls, memory = actions.shared.samplers.batch_calls, new_memory(-(-samples // width))
     while True:
         calls.due[...] = 0
-        threads.run_interruptibly(
-            driver.run_to_calls, lambda: memory, arguments, samples, width, outcome.interrupt, effort
-        )
+        threads.run_interruptibly(integrate_batch, lambda: memory, arguments, samples, width, outcome.interrupt, effort)
         if not calls.due.any():
             return
         for column, function in enumerate(functions.values()):

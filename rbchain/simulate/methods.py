@@ -34,8 +34,6 @@ class Method:
         Whether dry friction, hard stops and contacts are supported.
     has_events : bool
     has_sensitivities : bool
-    has_batch_functions : bool
-        Whether controllers may be functions that Python calls for the whole batch.
     degree : int
         Degree in time of the states within a step.
     """
@@ -48,7 +46,6 @@ class Method:
     has_contacts: bool = False
     has_events: bool = True
     has_sensitivities: bool = False
-    has_batch_functions: bool = True
     degree: int = 4
 
     @property
@@ -89,7 +86,6 @@ METHODS: dict[str, Method] = {
             9,
             is_adaptive=True,
             has_events=False,
-            has_batch_functions=False,
             degree=5,
         ),
         Method(
@@ -110,7 +106,6 @@ METHODS: dict[str, Method] = {
             1,
             is_implicit_in_joints=True,
             has_contacts=True,
-            has_batch_functions=False,
         ),
     )
 }
@@ -144,7 +139,6 @@ def table_for_documentation() -> str:
         "contacts, dry friction, stops": lambda method: method.has_contacts,
         "events": lambda method: method.has_events,
         "sensitivities": lambda method: method.has_sensitivities,
-        "functions in Python": lambda method: method.has_batch_functions,
         "delays per sample": lambda method: method.is_adaptive,
     }
     words = {True: "yes", False: "no"}

@@ -13,17 +13,15 @@ from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import actuators as actuator_codes
 from ..core.control import drives as drive_codes
-from ..core.methods.adaptive_methods import rates_of_step
 from ..core.sample.records import RECORDED_TALLIES, Outcome, Saved, Start
 from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
-from ..drivers.trajectories import Actions
+from ..drivers.trajectories import Actions, TrajectoryMemory, trajectory_memory
 from ..errors import StateError
 from ..model.topology import PASSIVE_CODES
 from .contacts import with_modes
 from .dense_output import new_record
 from .energy import new_work, refuse_without_inertia
 from .loops import closed_initial_states, held_dofs, refuse_controllers_of_closed_chains
-from .method_drivers import DRIVERS
 from .methods import Method
 from .request import Request
 from .results import new_contact_forces, new_outputs
@@ -91,17 +89,18 @@ class Prepared:
             self.outcome,
         )
 
-    def new_memory(self, request: Request) -> Any:
-        """Allocate the memory of one call of the driver."""
-        return DRIVERS[request.method.name].new_memory(
+    def new_memory(self, request: Request, blocks: int) -> TrajectoryMemory:
+        """Allocate the memory of one call of the driver for a number of blocks."""
+        return trajectory_memory(
             self.kernel_model.topology,
             self.kernel_model.constraint_tables,
             self.outcome.end_states.shape[1],
-            rates_of_step(request.settings.tableau),
+            request.settings.tableau,
             self.actions,
             width_of(request),
             request.dtype,
             request.energy_error,
+            blocks,
         )
 
 

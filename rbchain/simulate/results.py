@@ -31,7 +31,7 @@ from ..core.control.drives import DRIVE_KIND, PRESCRIBED_KINDS
 from ..core.sample.records import TALLY_PARTS, Outcome, Saved
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..drivers import threads
-from ..drivers.trajectories import Actions, actuator_forces, trajectory_memory
+from ..drivers.trajectories import Actions, actuator_forces, state_memory
 from ..errors import StateError, Status
 from ..model.pose import Pose
 from .dense_output import kept_steps
@@ -117,7 +117,7 @@ def tau_and_qdd(
     size = q.shape[-1] + n + integrals.shape[-1]
     times = np.ascontiguousarray(np.broadcast_to(times, (*batch, m)).reshape(samples, m))
     arguments = (*model_arrays(model, actions, dtype), model.constraint_tables, flat, tau, actions, times, found)
-    memory = partial(trajectory_memory, model.topology, model.constraint_tables, size, 1, actions, width, dtype)
+    memory = partial(state_memory, model.topology, model.constraint_tables, size, 1, actions, width, dtype)
     threads.run(actuator_forces, [], memory, arguments, samples * m, width)
     found[np.isnan(flat.q).any(-1)] = np.nan
     if actions.shared.contacts is not None:  # their forces at the saved times are not known

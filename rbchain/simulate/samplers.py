@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..core.tree.sampler_layout import GROUP_COMPENSATES, GROUP_COMPUTES, GROUP_DELAY
 from ..errors import StateError
-from .methods import Method, names_of
+from .methods import Method
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import Actions
@@ -22,12 +22,6 @@ def refuse_samplers(model: Model, actions: Actions | None, method: Method) -> No
         raise StateError(
             "Sampled: ComputedTorque and gravity_compensation do not support closed chains, because they compute the "
             "forces of an open tree; expected other controllers. Use PID or UserForces"
-        )
-    if not method.has_batch_functions and actions.shared.samplers.batch_calls is not None:
-        raise StateError(
-            f'Sampled: method "{method.name}" does not support functions that Python calls for the whole batch; '
-            "expected compiled functions, which have the argument out. Or use method "
-            f"{names_of(lambda method: method.has_batch_functions)}"
         )
     if not method.is_adaptive:
         first = groups[GROUP_DELAY]

@@ -16,8 +16,8 @@ from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, F
 from ..core.methods.tableaus import Tableau
 from ..core.sample.records import Tolerances
 from ..errors import StateError
-from .method_drivers import TABLEAUS, adaptive_tableau
 from .methods import Method, names_of
+from .tableaus import TABLEAUS, adaptive_tableau
 
 #: Squares of errors divided by a smaller atol would overflow.
 SMALLEST_ATOL = {"float64": 1e-100, "float32": 1e-12}

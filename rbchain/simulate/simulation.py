@@ -17,7 +17,6 @@ from ..errors import SimulationError, Status
 from .batch_functions import run_driver
 from .energy import energy_error_of
 from .loops import close_saved_states
-from .method_drivers import DRIVERS
 from .preparation import Prepared, prepare, width_of
 from .request import Request, check
 from .results import (
@@ -212,7 +211,6 @@ def _run(request: Request, prepared: Prepared) -> None:
     if not samples:
         return
     run_driver(
-        DRIVERS[request.method.name],
         partial(prepared.new_memory, request),
         prepared.driver_arguments(request),
         samples,

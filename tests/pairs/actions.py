@@ -55,9 +55,7 @@ def drives(kind, mechanism, sample=None):
         "UserForces": lambda: [rb.UserForces(hold, parameters=(i, j, 20.0 * torque), derivatives=hold_derivatives)],
         "Sampled": lambda: [rb.Sampled(sampled, PERIOD, delay=1e-3)],
         "Encoder": lambda: [
-            rb.Sampled(
-                sampled, PERIOD, sensors=[rb.Encoder(name, RESOLUTION, noise=1e-3, seed=3, samples=sample)]
-            )
+            rb.Sampled(sampled, PERIOD, sensors=[rb.Encoder(name, RESOLUTION, noise=1e-3, seed=3, samples=sample)])
         ],
         "Actuator": lambda: [
             rb.Sampled(sampled, PERIOD),

@@ -35,6 +35,8 @@ update_stiffness = _of_method("detect_stiffness", 1)
 interpolate = _of_method("interpolate", 0)
 polynomial_of_row = _of_method("polynomial", 0)
 rates_of_step = _of_method("rates", 0)
+memory_of_method = _of_method("allocate", 0)
+record_of_method = _of_method("carve", 0)
 
 
 def has_quartic(tableau, *_):

@@ -1,6 +1,6 @@
 """The interface of an adaptive integration method: the functions of its file, which `adaptive_methods` calls.
 
-`block`, `stepper`, `tolerances` and `k` have the same meaning as in `motion.adaptive_steps`. Each function that a
+`block`, `stepper`, `tolerances` and `k` have the same meaning as in `motion.life`. Each function that a
 method does not need has a default here. The type of the tableau identifies the method, in values and in Numba's types.
 """
 
@@ -48,6 +48,15 @@ def polynomial_of_line(tableau, y, y_new, h, rates, j, k):
     return change, change - change, change - change, change - change
 
 
+def allocate_nothing(tableau, topology, tables, integrals, state_size, width, dtype, blocks):
+    """Return no memory. Called in Python."""
+
+
+@kernel
+def carve_nothing(tableau, memory, b, tables, nq, size):
+    """Return no record, because the method needs no memory of its own."""
+
+
 def one_rate_per_stage(tableau):
     """Return the number of rates of a step, which is called in Python too and is therefore not compiled here."""
     return tableau.c.shape[0]
@@ -79,6 +88,10 @@ class MethodFunctions(NamedTuple):
         Detects whether a sample is stiff for an explicit method.
     rates(tableau)
         Returns the number of rates in `Stepper.rates` that a step needs.
+    allocate(tableau, topology, tables, integrals, state_size, width, dtype, blocks)
+        Allocates the memory of the method for each block, as a tuple of arrays or None. Called in Python.
+    carve(tableau, memory, b, tables, nq, size)
+        Returns the record `Stepper.linear` of block b in this memory, for nq positions and `size` rows of the state.
     has_quartic : bool
         Whether `polynomial` is the interpolant.
     has_large_stages : bool
@@ -96,5 +109,7 @@ class MethodFunctions(NamedTuple):
     forget: Callable = forget_nothing
     detect_stiffness: Callable = forget_nothing
     rates: Callable = one_rate_per_stage
+    allocate: Callable = allocate_nothing
+    carve: Callable = carve_nothing
     has_quartic: bool = False
     has_large_stages: bool = False

@@ -25,9 +25,17 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ...compiling.jit import kernel, routine
+from ..lanes.lane_memory import CACHE_LINE, aligned_start
 from ..lanes.lane_records import lane_record
 from ..lanes.lanes import constant_like, select
-from ..linear.complex_systems import ComplexSystems, factorize_complex_step, solve_complex_system
+from ..linear.complex_systems import (
+    ComplexSystems,
+    carve_complex_systems,
+    complex_systems_size,
+    factorize_complex_step,
+    solve_complex_system,
+)
+from ..linear.linear_memory import linearised_rate_in, linearised_rate_memory, without_tree
 from ..linear.linearised_rate import differentiate_by_state, factorize_step
 from ..linear.sensitivities import error_norm
 from ..sample.rate import evaluate
@@ -326,6 +334,29 @@ def interpolate_radau(tableau, y, y_new, h, rates, theta, j, k):
     return y_new[j, k] + total
 
 
+def allocate_radau_step(tableau, topology, tables, integrals, state_size, width, dtype, blocks):
+    """Allocate the memory of a LinearisedRate and of a RadauStep for each block."""
+    n = topology.shape[1]
+    rows = complex_systems_size(PAIRS, n, state_size - n - integrals, state_size) + radau_step_size(state_size)
+    return (
+        *linearised_rate_memory(n, tables, integrals, state_size, width, dtype, blocks),
+        np.zeros((blocks, rows * width + CACHE_LINE // dtype.itemsize), dtype),
+        np.zeros((blocks, PAIRS, 2 * n, width), np.int64),
+    )
+
+
+@kernel
+def radau_step_in(tableau, memory, b, tables, nq, size):
+    """Return the RadauStep of block b. Its systems have matrices, so its LinearisedRate has no tree."""
+    linear_numbers, linear_pivots, numbers, pivots = memory[0][b], memory[1][b], memory[2][b], memory[3][b]
+    n, width = linear_pivots.shape
+    linear = without_tree(linearised_rate_in(linear_numbers, linear_pivots, tables, nq, size))
+    start = aligned_start(numbers)
+    systems = carve_complex_systems(numbers, start, width, linear, pivots, PAIRS, n, nq, size)
+    stages = start + complex_systems_size(PAIRS, n, nq, size) * width
+    return carve_radau_step(numbers, stages, width, systems, size)
+
+
 RADAU = MethodFunctions(
     tableau=RadauTableau,
     take_step=compute_radau_step,
@@ -335,4 +366,6 @@ RADAU = MethodFunctions(
     growth=growth_after_iterations,
     after_accept=keep_polynomial,
     forget=forget_polynomial,
+    allocate=allocate_radau_step,
+    carve=radau_step_in,
 )

@@ -10,6 +10,7 @@ from ...compiling.jit import kernel, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q
 from ..algorithms.lu import solve
 from ..lanes.lanes import constant_like, epsilon, select
+from ..linear.linear_memory import linearised_rate_in, linearised_rate_memory
 from ..linear.linearised_rate import differentiate_rate, divide_positions, factorize_step, reads_dynamics
 from ..linear.linearised_tree import follows_tree, solve_along_tree
 from ..linear.sensitivities import error_norm
@@ -185,6 +186,17 @@ def polynomial_of_rosenbrock(tableau, y, y_new, h, rates, j, k):
     return change + first, second - first, third - second, -third
 
 
+def allocate_linear_systems(tableau, topology, tables, integrals, state_size, width, dtype, blocks):
+    """Allocate the memory of a LinearisedRate for each block."""
+    return linearised_rate_memory(topology.shape[1], tables, integrals, state_size, width, dtype, blocks)
+
+
+@kernel
+def carve_linear_systems(tableau, memory, b, tables, nq, size):
+    """Return the LinearisedRate of block b."""
+    return linearised_rate_in(memory[0][b], memory[1][b], tables, nq, size)
+
+
 ROSENBROCK = MethodFunctions(
     tableau=RosenbrockTableau,
     take_step=compute_rosenbrock_step,
@@ -192,6 +204,8 @@ ROSENBROCK = MethodFunctions(
     interpolate=interpolate_rosenbrock,
     polynomial=polynomial_of_rosenbrock,
     error=error_or_failure,
+    allocate=allocate_linear_systems,
+    carve=carve_linear_systems,
     has_quartic=True,
     has_large_stages=True,
 )

@@ -33,7 +33,7 @@ RK4 = Tableau(  # Kutta (1901)
     stability_limit=2.7853,
 )
 
-# Euler's method. The dynamics make it linearly implicit: see `fixed_steps`.
+# Euler's method. The dynamics make it linearly implicit: see `motion.fixed_steps`.
 EULER = Tableau(
     A=np.array([[0.0, 0.0], [1.0, 0.0]]),
     c=np.array([0.0, 1.0]),

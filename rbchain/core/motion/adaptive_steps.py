@@ -1,7 +1,4 @@
-"""Adaptive steps: integrate each sample with its own step lengths, which the error of each step controls.
-
-A lane whose sample has ended takes the next sample of the batch, so that slow samples do not hold up the others.
-"""
+"""The parts of adaptive steps, whose lengths the error of each step controls. `life` calls them in order."""
 
 import math
 
@@ -73,18 +70,17 @@ from .contact_events import (
     project_contacts,
     repeats_step,
     restart_after_jump,
-    restart_lane,
     starts_again,
 )
 from .contact_search import find_contacts
 from .event_values import interpolate_state
 from .events import NO_EVENT, begin_events, check_events, is_event_not_finite
-from .rollout import close_end_of_step, record_sample, save_end, save_lane, start_sample
+from .rollout import close_end_of_step, record_sample, save_end, save_lane
 from .sampled_controllers import has_changed, run_controllers, save_held_outputs
-from .saved_states import accept_steps, save_interpolated_states
+from .saved_states import save_interpolated_states
 from .step_lengths import longest_first_step, pass_breaks_of_lane, recall_step, set_step
 from .step_records import store_step
-from .work import integrate_work, keep_step_for_work
+from .work import keep_step_for_work
 
 # Steps are shorter than the round-off of time below this fraction of it. At the start, the time counts as at least the
 # fraction START of the end time.
@@ -92,52 +88,6 @@ SHORTEST_STEP, START = 1e-15, 1e-10
 # A motion whose steps are shorter than the round-off of the end time after the first ones cannot reach its end. If it
 # lasts longer than LONG_MOTION, s, its duration is the reason.
 LONG_MOTION, FIRST_STEPS = 1e9, 1000
-
-
-@routine
-def integrate_adaptive_steps(block, stepper, tableau, batch, tolerances, span, k):
-    """Integrate the samples first to last - 1, span = (first, last)."""
-    next_sample, last = span
-    running = 0
-    for lane in range(stepper.y.shape[1]):
-        stepper.tally[TALLY_STATUS, lane] = IDLE
-        # a lane without a sample computes with a copy of the last one, because its own memory is not initialised
-        start_sample(block, stepper, batch, min(next_sample, last - 1), lane)
-        if next_sample < last:
-            stepper.tally[TALLY_STATUS, lane] = RUNNING
-            next_sample += 1
-            running += 1
-        else:
-            allow_calls(block, False, lane)
-    start_new_lanes(block, stepper, tableau, batch, tolerances, k)
-    while running > 0 and batch.outcome.interrupt[0] == 0:
-        compute_trial_step(block, stepper, tableau, tolerances, k)
-        for lane in range(stepper.y.shape[1]):
-            if stepper.tally[TALLY_STATUS, lane] == RUNNING:
-                accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
-        integrate_work(block, stepper, tableau, batch, k)
-        accept_steps(block, stepper, tableau, batch, tolerances, k)
-        restart_after_breaks(block, stepper, tableau, k)
-        run_controllers_at_stops(block, stepper, batch, tolerances, k)
-        new_samples = 0
-        for lane in range(stepper.y.shape[1]):
-            if stepper.tally[TALLY_STATUS, lane] >= DONE:
-                end_lane(block, stepper, tableau, batch, lane)
-                stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
-                running -= 1
-                stepper.tally[TALLY_STATUS, lane] = IDLE
-                if next_sample < last:
-                    start_sample(block, stepper, batch, next_sample, lane)
-                    stepper.tally[TALLY_STATUS, lane] = RUNNING
-                    next_sample += 1
-                    running += 1
-                    new_samples += 1
-                else:
-                    park_lane(block, stepper, lane)
-            elif stepper.tally[TALLY_STATUS, lane] == RUNNING and restart_lane(block, stepper, lane):
-                new_samples += 1
-        if new_samples > 0:
-            start_new_lanes(block, stepper, tableau, batch, tolerances, k)
 
 
 @routine

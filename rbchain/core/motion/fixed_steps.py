@@ -1,15 +1,12 @@
-"""Fixed steps: integrate the samples of a block with the same step length in all lanes.
+"""Fixed steps, which have the same length in all lanes of a block. `life` calls these functions in order.
 
 With Euler's tableau, the step is linearly implicit in the springs, damping and friction of the joints, as MuJoCo's
 "implicitfast" is in damping. The dynamics solve (H + h D + h^2 K) qdd = tau - h K qd. This gives the velocity at the
 end of the step, which also moves the positions.
 """
 
-import math
-
 from ...compiling.jit import choose, kernel, routine
 from ..control.drives import DRIVE_KIND, KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY
-from ..control.sampler_clocks import limit_to_stops
 from ..lanes.lanes import constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
 from ..loops.constraint_hooks import decide_rank, has_constraints, has_open_loops
@@ -51,27 +48,7 @@ from .rollout import (
 )
 from .sampled_controllers import run_controllers, save_held_outputs
 from .step_records import store_step
-from .work import integrate_work, keep_step_for_work
-
-
-@routine
-def integrate_fixed_steps(block, stepper, tableau, batch, step, span, k):
-    """Integrate the samples first to last - 1 of one block, span = (first, last), in equal steps between saved times.
-
-    `step` is the maximum length of a step, s.
-    """
-    first, last = span
-    times, samples = batch.times, min(stepper.y.shape[1], last - first)
-    start_block(block, stepper, batch, span)
-    running = samples
-    for slot in range(1, times.shape[0]):
-        start = times[slot - 1]
-        while running > 0 and start < times[slot] and batch.outcome.interrupt[0] == 0:
-            place = first, samples, slot
-            start, running = integrate_to_stop(block, stepper, tableau, batch, step, place, start, running, k)
-    if running > 0 and batch.outcome.interrupt[0] == 0:
-        run_controllers_of_block(block, stepper, batch, times[times.shape[0] - 1], k)
-    end_block(block, stepper, batch, samples)
+from .work import keep_step_for_work
 
 
 @kernel
@@ -85,43 +62,23 @@ def start_block(block, stepper, batch, span):
 
 
 @kernel
-def integrate_to_stop(block, stepper, tableau, batch, step, place, start, running, k):
-    """Integrate from `start` to the next saved time or stop of controllers, in equal steps.
+def save_starts(block, stepper, settings, batch, samples, k):
+    """Save the initial states."""
+    for lane in range(samples):
+        begin_events(block, stepper.y, batch.times[0], lane)
+        save_lane(block, stepper.y, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane)
 
-    place = (first sample, number of samples, number of the next saved time). Returns the end, and the number of samples
-    that still run.
-    """
-    times, (first, samples, slot) = batch.times, place
-    has_jumped = run_controllers_of_block(block, stepper, batch, start, k)
-    end = limit_to_stops(block, times[slot], 0)
-    length = end - start
-    steps = max(1, int(math.ceil(length / step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
-    h = constant_like(stepper.y, length / steps)
-    is_first = slot == 1 and start == times[0]
-    if is_first or has_jumped or tableau.order == 1:  # else the last rate of the previous step is used
-        start_interval(block, stepper, start, h, k)
-    if is_first:
-        for lane in range(samples):
-            begin_events(block, stepper.y, times[0], lane)
-            save_lane(block, stepper.y, batch, first + lane, 0, lane)
-    for index in range(steps):
-        if running == 0 or batch.outcome.interrupt[0] != 0:
-            break
-        if tableau.order > 1:
-            update_stiffness_and_damping(block, stepper.y, k)
-        start_step(block, stepper, tableau, batch, start + index * (length / steps), length / steps)
-        choose_end(block, tableau, batch, index == steps - 1)
-        compute_stages_of_step(block, stepper, tableau, k)
-        close_end_of_step(block, stepper, tableau, k)
-        running = 0
-        for lane in range(samples):
-            if stepper.tally[TALLY_STATUS, lane] == RUNNING:
-                is_saved_time = index == steps - 1 and end == times[slot]
-                end_step(block, stepper, tableau, batch, is_saved_time, lane)
-                running += stepper.tally[TALLY_STATUS, lane] == RUNNING
-        integrate_work(block, stepper, tableau, batch, k)
-        accept_step(block, stepper, tableau, k)
-    return end, running
+
+@kernel
+def take_fixed_step(block, stepper, settings, batch, t, h, is_last, k):
+    """Compute the end of a step from t to t + h; `is_last` says whether a stop follows."""
+    tableau = settings.tableau
+    if tableau.order > 1:
+        update_stiffness_and_damping(block, stepper.y, k)
+    start_step(block, stepper, tableau, batch, t, h)
+    choose_end(block, tableau, batch, is_last)
+    compute_stages_of_step(block, stepper, tableau, k)
+    close_end_of_step(block, stepper, tableau, k)
 
 
 @kernel
@@ -280,9 +237,15 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
 
 
 @kernel
-def accept_step(block, stepper, tableau, k):
+def end_fixed_step(block, stepper, settings, batch, is_saved_time, lane):
+    """Call `end_step` with the tableau of the method."""
+    end_step(block, stepper, settings.tableau, batch, is_saved_time, lane)
+
+
+@kernel
+def accept_fixed_step(block, stepper, settings, k):
     """Move all lanes to the end of the step, whose last rate becomes the first of the next step."""
-    y, y_new, rates, final = stepper.y, stepper.y_new, stepper.rates, tableau.c.shape[0] - 1
+    y, y_new, rates, final = stepper.y, stepper.y_new, stepper.rates, settings.tableau.c.shape[0] - 1
     for j in range(y.shape[0]):
         y[j, k] = y_new[j, k]
         rates[0, j, k] = rates[final, j, k]

@@ -71,10 +71,9 @@ from ..contacts.contact_rows import (
 )
 from ..contacts.contact_solver import solve_contacts
 from ..contacts.impact_law import limit_energy
-from ..control.sampler_clocks import limit_to_stops
 from ..lanes.lanes import any_lane, constant_like, select
 from ..loops.constraint_hooks import has_open_loops
-from ..sample.rate import allow_calls, evaluate, integral_row, moves_freely, set_prescribed_states
+from ..sample.rate import evaluate, integral_row, moves_freely, set_prescribed_states
 from ..sample.records import (
     CLOCK_STEP,
     CLOCK_T,
@@ -82,7 +81,6 @@ from ..sample.records import (
     CONTROL_H,
     CONTROL_TIME,
     TALLY_EVALUATIONS,
-    TALLY_SAMPLE,
     TALLY_SAVED,
     TALLY_STATUS,
 )
@@ -91,12 +89,10 @@ from ..sample.work_memory import store_work_of_impulses
 from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
 from ..tree.layout import ROW_DINV
 from .contact_records import record_contacts
-from .events import begin_events
-from .fixed_steps import end_block, end_sample, end_step, run_controllers_of_block, start_interval
+from .fixed_steps import end_sample, end_step, save_starts
 from .middle_of_step import keep_first_change, settle_middle
-from .rollout import close_end_of_step, save_lane, start_sample
+from .rollout import close_end_of_step
 from .step_parts import divide_step, keep_smooth_changes
-from .work import integrate_work
 
 # An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
 IMPACT_SPEED = 2.0
@@ -109,73 +105,49 @@ def _has_contacts(block, *_):
     return is_given(block, "loads", "actions", "contacts")
 
 
+@kernel
+def take_moreau_step(block, stepper, settings, batch, t, h, is_last, k):
+    """Compute the end of a step from t to t + h."""
+    compute_midpoint(block, stepper, settings, t, h, k)
+    finish_step(block, stepper, settings, h, k)
+
+
 @routine
-def integrate_moreau_steps(block, stepper, settings, batch, span, k):
-    """Integrate the samples first to last - 1 of one block, span = (first, last), in equal steps to the saved times."""
-    first, last = span
-    times, samples, tableau = batch.times, min(stepper.y.shape[1], last - first), settings.tableau
-    for lane in range(stepper.y.shape[1]):
-        start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
-        stepper.tally[TALLY_STATUS, lane] = RUNNING
-        allow_calls(block, lane < samples, lane)
-    running = samples
-    for slot in range(1, times.shape[0]):
-        start = times[slot - 1]
-        while running > 0 and start < times[slot] and batch.outcome.interrupt[0] == 0:
-            run_controllers_of_block(block, stepper, batch, start, k)
-            end = limit_to_stops(block, times[slot], 0)
-            length = end - start
-            steps = max(1, int(math.ceil(length / settings.step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
-            start_interval(block, stepper, start, constant_like(stepper.y, length / steps), k)
-            if slot == 1 and start == times[0]:
-                running = start_motion(block, stepper, settings, batch, samples, k)
-            for index in range(steps):
-                if running == 0 or batch.outcome.interrupt[0] != 0:
-                    break
-                t, h = start + index * (length / steps), length / steps
-                compute_midpoint(block, stepper, settings, t, h, k)
-                finish_step(block, stepper, settings, h, k)
-                running = 0
-                for lane in range(samples):
-                    if is_too_fast(block, stepper, lane):
-                        end_sample(block, stepper, batch, STEP_TOO_LONG, t, stepper.y, lane)
-                    elif stepper.tally[TALLY_STATUS, lane] == RUNNING:
-                        slot_of_step = stepper.tally[TALLY_SAVED, lane]
-                        is_saved_time = index == steps - 1 and end == times[slot]
-                        end_step(block, stepper, tableau, batch, is_saved_time, lane)
-                        record_contacts(block, stepper, batch, slot_of_step, lane)
-                        running += stepper.tally[TALLY_STATUS, lane] == RUNNING
-                integrate_work(block, stepper, tableau, batch, k)
-                for j in range(stepper.y.shape[0]):
-                    stepper.y[j, k] = stepper.y_new[j, k]
-            start = end
-    if running > 0 and batch.outcome.interrupt[0] == 0:
-        run_controllers_of_block(block, stepper, batch, times[times.shape[0] - 1], k)
-    end_block(block, stepper, batch, samples)
+def end_moreau_step(block, stepper, settings, batch, is_saved_time, lane):
+    """Check the step of a lane as `end_step` does, and record its impacts and sticking."""
+    if is_too_fast(block, stepper, lane):
+        end_sample(block, stepper, batch, STEP_TOO_LONG, stepper.clock[CLOCK_T, lane], stepper.y, lane)
+        return
+    slot = stepper.tally[TALLY_SAVED, lane]
+    end_step(block, stepper, settings.tableau, batch, is_saved_time, lane)
+    record_contacts(block, stepper, batch, slot, lane)
+
+
+@kernel
+def move_to_end(block, stepper, settings, k):
+    """Move all lanes to the end of the step."""
+    for j in range(stepper.y.shape[0]):
+        stepper.y[j, k] = stepper.y_new[j, k]
 
 
 @kernel
 def is_too_fast(block, stepper, lane):
-    """Whether the middle of the step of a running lane could not be computed.
+    """Whether the middle of the step of a lane could not be computed.
 
     If the projection of the end onto the constraints fails, the error is infinite too.
     """
     is_infinite = float(stepper.control[CONTROL_ERROR, lane]) == math.inf
-    return stepper.tally[TALLY_STATUS, lane] == RUNNING and is_infinite and not has_open_loops(block, lane)
+    return is_infinite and not has_open_loops(block, lane)
 
 
 @routine
-def start_motion(block, stepper, settings, batch, samples, k):
-    """Save the initial states and end the samples that start in a penetration; return the number of the others."""
+def start_with_contacts(block, stepper, settings, batch, samples, k):
+    """Save the initial states, and end the samples that start in a penetration."""
     check_start(block, stepper, settings, k)
-    running = 0
+    save_starts(block, stepper, settings, batch, samples, k)
     for lane in range(samples):
-        begin_events(block, stepper.y, batch.times[0], lane)
-        save_lane(block, stepper.y, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane)
         if starts_inside(block, settings, lane):
             end_sample(block, stepper, batch, INITIAL_PENETRATION, batch.times[0], stepper.y, lane)
-        running += stepper.tally[TALLY_STATUS, lane] == RUNNING
-    return running
 
 
 @kernel

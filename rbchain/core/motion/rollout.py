@@ -1,7 +1,4 @@
-"""The common parts of fixed and adaptive steps: copy a sample to a lane, compute the stages of a step, save states.
-
-`fixed_steps` and `adaptive_steps` combine these kernels with the kernels of `runge_kutta`.
-"""
+"""The common parts of fixed and adaptive steps: copy a sample to a lane, close the loops, save states."""
 
 import numpy as np
 

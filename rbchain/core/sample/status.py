@@ -19,3 +19,5 @@ RUNNING = -1
 IDLE = -2
 # Status of a lane whose sample waits for functions that Python calls for the whole batch.
 WAITING = -3
+# Status of a lane that has not received a sample yet.
+NOT_STARTED = -4

@@ -52,16 +52,17 @@ class WorkMemory(NamedTuple):
     torques: np.ndarray
 
 
-def work_memory(n, state_size, width, dtype):
-    """Allocate the memory that `work_in` divides among the fields of a WorkMemory, for n dofs."""
+def work_memory(n, state_size, width, dtype, blocks):
+    """Allocate the memory that `work_in` divides among the fields of the WorkMemory of each block, for n dofs."""
     rows = NODES + 9 + 2 * state_size + n
-    return np.zeros((SUM_ROWS, width)), np.zeros(rows * width + CACHE_LINE // dtype.itemsize, dtype)
+    spare = CACHE_LINE // dtype.itemsize
+    return np.zeros((blocks, SUM_ROWS, width)), np.zeros((blocks, rows * width + spare), dtype)
 
 
 @kernel
-def divide_work_memory(memory, n, size):
-    """Create the WorkMemory of a block with n dofs and `size` rows of the state."""
-    sums, numbers = memory
+def divide_work_memory(memory, b, n, size):
+    """Create the WorkMemory of block b with n dofs and `size` rows of the state."""
+    sums, numbers = memory[0][b], memory[1][b]
     width, start = sums.shape[1], aligned_start(numbers)
     single = start + NODES * width
     state = single + 9 * width
@@ -84,7 +85,7 @@ def divide_work_memory(memory, n, size):
 
 
 # The WorkMemory of a block, or None if the work is not computed.
-work_in = choose(lambda memory, n, size: is_given(memory), divide_work_memory, lambda memory, n, size: None)
+work_in = choose(lambda memory, b, n, size: is_given(memory), divide_work_memory, lambda memory, b, n, size: None)
 
 
 def has_work(stepper, *_):

@@ -1,0 +1,62 @@
+"""Memory of a LinearisedRate: its allocation, and its division among the fields."""
+
+import numpy as np
+
+from ...compiling.jit import choose, is_given, kernel
+from ..lanes.lane_memory import CACHE_LINE, aligned_start
+from ..loops.constraint_layout import constraint_derivatives_in, constraint_derivatives_size
+from .linearised_rate import LinearisedRate, carve_linearised_rate, linearised_rate_size
+
+
+def linearised_rate_memory(n, tables, integrals, state_size, width, dtype, blocks=1):
+    """Allocate the memory of the LinearisedRate of each block, for n dofs and `state_size` rows of the state."""
+    rows = linearised_rate_size(n, state_size - n - integrals, integrals)
+    rows += 0 if tables is None else constraint_derivatives_size(tables.envelope.shape[1], n)
+    return (
+        np.zeros((blocks, rows * width + CACHE_LINE // dtype.itemsize), dtype),
+        np.zeros((blocks, n, width), np.int64),
+    )
+
+
+# The ConstraintDerivatives of a block, or None for an open chain.
+constraint_derivatives_in_block = choose(
+    lambda numbers, start, tables, n, width: is_given(tables),
+    lambda numbers, start, tables, n, width: constraint_derivatives_in(
+        numbers, start, width, tables.envelope.shape[1], n
+    ),
+    lambda numbers, start, tables, n, width: None,
+)
+
+
+@kernel
+def linearised_rate_in(numbers, pivots, tables, nq, size):
+    """Create the LinearisedRate of a block with nq positions and `size` rows of the state."""
+    n, width = pivots.shape
+    integrals, start = size - nq - n, aligned_start(numbers)
+    of_constraints = constraint_derivatives_in_block(
+        numbers, start + linearised_rate_size(n, nq, integrals) * width, tables, n, width
+    )
+    return carve_linearised_rate(numbers, start, width, pivots, of_constraints, n, nq, integrals)
+
+
+@kernel
+def without_tree(linear):
+    """Return the LinearisedRate without memory for trees, so that its systems have matrices."""
+    derivatives, by_integral, by_time, factors, pivots, direction, tangent, displacement = linear[:8]
+    state, rates, of_forces, dofs, _, of_constraints = linear[8:]
+    return LinearisedRate(
+        derivatives,
+        by_integral,
+        by_time,
+        factors,
+        pivots,
+        direction,
+        tangent,
+        displacement,
+        state,
+        rates,
+        of_forces,
+        dofs,
+        None,
+        of_constraints,
+    )

@@ -1,0 +1,218 @@
+"""The life of a sample, from its start to its end.
+
+    start      copy its initial state, parameters and forces to a lane; run the controllers; decide the modes of
+               contacts; compute the first rate; choose the first step
+    step       compute the end of a step from the rates of its stages; close the loops; find contacts within the step
+    inspect    accept or reject the step: its error, failed functions, events
+    accept     save the states at the saved times, the work of forces and the continuous extension; move to the end
+    continue   pass the breaks of signals; wait for functions in Python; run the controllers; choose the next step
+    end        record the status, the last valid state and the counts
+
+Methods with adaptive steps integrate each lane with its own steps, and a lane whose sample has ended takes the next
+sample of the batch. Methods with fixed steps integrate all lanes of a block with the same steps.
+"""
+
+import math
+
+from ...compiling.jit import choose, kernel, routine
+from ..control.sampler_clocks import limit_to_stops
+from ..lanes.lanes import constant_like
+from ..methods.settings import AdaptiveStepSettings
+from ..sample.rate import allow_calls
+from ..sample.records import CLOCK_T, CONTROL_ACCEPTED, CONTROL_NEW, TALLY_STATUS
+from ..sample.status import DONE, IDLE, RUNNING
+from .adaptive_steps import (
+    accept_or_reject_step,
+    compute_trial_step,
+    end_lane,
+    park_lane,
+    restart_after_breaks,
+    run_controllers_at_stops,
+    start_new_lanes,
+)
+from .contact_events import restart_lane
+from .fixed_methods import accept_step, inspect_step, start_motion, take_step
+from .fixed_steps import end_block, run_controllers_of_block, start_block, start_interval
+from .rollout import start_sample
+from .saved_states import accept_steps
+from .waiting import (
+    block_waits_at,
+    count_lanes,
+    has_ended,
+    is_resumed,
+    resume_block,
+    resume_lanes,
+    wait_for_outputs,
+)
+from .work import integrate_work
+
+
+@routine
+def integrate_adaptive_steps(block, stepper, settings, batch, span, k):
+    """Integrate the samples first to last - 1, span = (first, last), each with its own steps, until all end or wait."""
+    tableau, tolerances, next_sample = settings.tableau, settings.tolerances, span[1]
+    resumed = is_resumed(block, stepper)
+    if resumed:
+        resume_lanes(block, stepper, batch)
+    else:
+        next_sample = start_lanes(block, stepper, batch, span)
+        if wait_for_outputs(block, stepper, span, k):
+            return
+    if has_new_lane(stepper):
+        start_new_lanes(block, stepper, tableau, batch, tolerances, k)
+        resumed = False
+    while (resumed or count_lanes(stepper, RUNNING) > 0) and batch.outcome.interrupt[0] == 0:
+        if not resumed:
+            compute_trial_step(block, stepper, tableau, tolerances, k)
+            for lane in range(stepper.y.shape[1]):
+                if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                    accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
+            integrate_work(block, stepper, tableau, batch, k)
+            accept_steps(block, stepper, tableau, batch, tolerances, k)
+            restart_after_breaks(block, stepper, tableau, k)
+            wait_for_outputs(block, stepper, span, k)
+        resumed = False
+        run_controllers_at_stops(block, stepper, batch, tolerances, k)
+        next_sample = end_and_restart_lanes(block, stepper, settings, batch, next_sample, span, k)
+
+
+@kernel
+def start_lanes(block, stepper, batch, span):
+    """Start the first samples. Returns the number of the next sample."""
+    first, last = span
+    for lane in range(stepper.y.shape[1]):
+        # a lane without a sample computes with a copy of the last one, because its own memory is not initialised
+        start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
+        has_sample = first + lane < last
+        stepper.tally[TALLY_STATUS, lane] = RUNNING if has_sample else IDLE
+        allow_calls(block, has_sample, lane)
+    return min(first + stepper.y.shape[1], last)
+
+
+@kernel
+def has_new_lane(stepper):
+    """Whether a lane has just received its sample."""
+    for lane in range(stepper.y.shape[1]):
+        if stepper.control[CONTROL_NEW, lane] > constant_like(stepper.control, 0.0):
+            return True
+    return False
+
+
+@kernel
+def end_and_restart_lanes(block, stepper, settings, batch, next_sample, span, k):
+    """Record the samples that have ended, and start the next samples, and the lanes again whose contacts have changed.
+
+    Returns the number of the next sample.
+    """
+    new_samples = 0
+    for lane in range(stepper.y.shape[1]):
+        if stepper.tally[TALLY_STATUS, lane] >= DONE:
+            end_lane(block, stepper, settings.tableau, batch, lane)
+            stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+            stepper.tally[TALLY_STATUS, lane] = IDLE
+            if next_sample < span[1]:
+                start_sample(block, stepper, batch, next_sample, lane)
+                stepper.tally[TALLY_STATUS, lane] = RUNNING
+                next_sample += 1
+                new_samples += 1
+            else:
+                park_lane(block, stepper, lane)
+        elif stepper.tally[TALLY_STATUS, lane] == RUNNING and restart_lane(block, stepper, lane):
+            new_samples += 1
+    if new_samples > 0:
+        start_new_lanes(block, stepper, settings.tableau, batch, settings.tolerances, k)
+    return next_sample
+
+
+@routine
+def integrate_block(block, stepper, settings, batch, span, k):
+    """Integrate the samples first to last - 1 of a block, span = (first, last), in equal steps, until they end or wait.
+
+    Steps end at saved times and at stops of controllers. Between them, they are equal and not longer than `step`.
+    """
+    times, tableau, samples = batch.times, settings.tableau, min(stepper.y.shape[1], span[1] - span[0])
+    resumed, slot, end_time = is_resumed(block, stepper), 1, times[times.shape[0] - 1]
+    if resumed:
+        resume_block(stepper)
+    else:
+        start_block(block, stepper, batch, span)
+    start = stepper.clock[CLOCK_T, 0]
+    while slot < times.shape[0] and times[slot] <= start:
+        slot += 1
+    running = count_running(stepper, samples)
+    while running > 0 and batch.outcome.interrupt[0] == 0:
+        if not resumed and block_waits_at(block, stepper, start, span, k):
+            return
+        resumed = False
+        has_jumped = run_controllers_of_block(block, stepper, batch, start, k)
+        if start >= end_time:
+            break
+        end = limit_to_stops(block, times[slot], 0)
+        steps = max(1, int(math.ceil((end - start) / settings.step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
+        h, is_first = (end - start) / steps, start == times[0]
+        if is_first or has_jumped or tableau.order == 1:  # else the last rate of the previous step is used
+            start_interval(block, stepper, start, constant_like(stepper.y, h), k)
+        if is_first:
+            start_motion(block, stepper, settings, batch, samples, k)
+        running = take_steps(block, stepper, settings, batch, (start, h, steps, end == times[slot]), samples, k)
+        start = end
+        if not start < times[slot]:
+            start, slot = times[slot], slot + 1
+    end_block(block, stepper, batch, samples)
+
+
+@kernel
+def take_steps(block, stepper, settings, batch, interval, samples, k):
+    """Take the steps of interval = (start, length of a step, number of steps, whether it ends at a saved time).
+
+    Returns the number of samples that have not ended.
+    """
+    start, h, steps, ends_at_saved_time = interval
+    running = count_running(stepper, samples)
+    for index in range(steps):
+        if running == 0 or batch.outcome.interrupt[0] != 0:
+            break
+        is_last = index == steps - 1
+        take_step(block, stepper, settings, batch, start + index * h, h, is_last, k)
+        for lane in range(samples):
+            if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                inspect_step(block, stepper, settings, batch, is_last and ends_at_saved_time, lane)
+        running = count_running(stepper, samples)
+        integrate_work(block, stepper, settings.tableau, batch, k)
+        accept_step(block, stepper, settings, k)
+    return running
+
+
+@kernel
+def count_running(stepper, samples):
+    """Return the number of samples of a block that have not ended."""
+    running = 0
+    for lane in range(samples):
+        running += stepper.tally[TALLY_STATUS, lane] == RUNNING
+    return running
+
+
+@routine
+def integrate_blocks(block, stepper, settings, batch, span, k):
+    """Integrate the samples of a span with fixed steps, one block after the other."""
+    first, last = span
+    width = stepper.y.shape[1]
+    for first_of_block in range(first, last, width):
+        if batch.outcome.interrupt[0] != 0:
+            break
+        integrate_block(block, stepper, settings, batch, (first_of_block, min(first_of_block + width, last)), k)
+
+
+def has_adaptive_steps(block, stepper, settings, *_):
+    """Whether settings, or their Numba type, belong to a method with adaptive steps."""
+    return getattr(settings, "instance_class", type(settings)) is AdaptiveStepSettings
+
+
+integrate_samples = choose(has_adaptive_steps, integrate_adaptive_steps, integrate_blocks)
+
+
+@kernel
+def integrate(block, stepper, settings, batch, span, k):
+    """Integrate the samples of a block, unless they have ended before."""
+    if not has_ended(block, stepper):
+        integrate_samples(block, stepper, settings, batch, span, k)

@@ -1,0 +1,139 @@
+"""Samples that wait for functions in Python, which compute outputs of controllers for the whole batch.
+
+Python calls such a function for all samples at once. So each block integrates its samples until they have ended or
+wait at an instant of a function, and continues when Python has computed the outputs. The steps are the same as without
+waiting. Without such functions, nothing here is compiled.
+"""
+
+from ...compiling.jit import choose, kernel, routine
+from ..control.sampler_clocks import is_measurement_due, is_reached
+from ..lanes.lanes import constant_like
+from ..sample.rate import allow_calls
+from ..sample.records import CLOCK_T, CONTROL_ACCEPTED, CONTROL_H, CONTROL_TIME, TALLY_SAMPLE, TALLY_STATUS
+from ..sample.status import DONE, NOT_STARTED, RUNNING, WAITING
+from ..tree.sampler_layout import COUNT_NEXT, FLAG_IS_DUE, GROUP_BATCH_CALL, has_batch_calls
+from .sampled_controllers import is_due, measure_lanes
+
+
+@kernel
+def count_lanes(stepper, status):
+    """Return the number of lanes with a status."""
+    count = 0
+    for lane in range(stepper.tally.shape[1]):
+        count += stepper.tally[TALLY_STATUS, lane] == status
+    return count
+
+
+@kernel
+def waits(stepper):
+    """Whether samples of a block wait."""
+    return count_lanes(stepper, WAITING) > 0
+
+
+# Whether the samples of a block wait. Without functions in Python, they never do.
+is_resumed = choose(has_batch_calls, lambda block, stepper: waits(stepper), lambda block, stepper: False)
+
+# Whether all samples of a block have ended, so that a call only concerns other blocks.
+has_ended = choose(
+    has_batch_calls,
+    lambda block, stepper: count_lanes(stepper, NOT_STARTED) == 0 and not waits(stepper),
+    lambda block, stepper: False,
+)
+
+
+@routine
+def ask_for_outputs(block, stepper, with_done_samples, span, k):
+    """Measure the states for the functions that are due at the time of the lanes, and write them for Python.
+
+    Lanes without a sample of their own do not write. Returns how many outputs are needed.
+    """
+    actions, sampled = block.loads.actions, block.loads.actions.sampled
+    groups, asked, (first, last) = actions.shared.samplers.groups, 0, span
+    for lane in range(stepper.y.shape[1]):
+        stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, stepper.clock[CLOCK_T, lane])
+    for g in range(groups.shape[1]):
+        column, due = groups[GROUP_BATCH_CALL, g] - 1, 0
+        if column < 0:
+            continue
+        for lane in range(stepper.y.shape[1]):
+            status, t = stepper.tally[TALLY_STATUS, lane], stepper.clock[CLOCK_T, lane]
+            sampled.flags[FLAG_IS_DUE, lane] = constant_like(sampled.flags, 0.0)
+            proceeds = status == RUNNING or (with_done_samples and status == DONE)
+            if proceeds and is_reached(sampled.stops[g, lane], t) and is_measurement_due(actions, g, t, lane):
+                sampled.flags[FLAG_IS_DUE, lane] = constant_like(sampled.flags, 1.0)
+                due += 1
+        if due == 0:
+            continue
+        measure_lanes(block, stepper, g, k)
+        for lane in range(stepper.y.shape[1]):
+            if is_due(block, lane) and first + lane < last:
+                asked += 1
+                write_measurement(block, g, column, lane)
+    return asked
+
+
+@kernel
+def write_measurement(block, g, column, lane):
+    """Write the measured state of a lane and its instant for Python."""
+    actions, sampled = block.loads.actions, block.loads.actions.sampled
+    calls, sample = actions.shared.samplers.batch_calls, actions.sample[lane]
+    calls.due[sample, column] = 1 + sampled.counts[COUNT_NEXT, g, lane]
+    for j in range(calls.measured.shape[2]):
+        calls.measured[column, sample, j] = sampled.measured[j, lane]
+
+
+@kernel
+def wait_in_lanes(block, stepper, span, k):
+    """Let the lanes wait that need outputs. Their state and their rate do not change. Returns whether a lane waits."""
+    if ask_for_outputs(block, stepper, True, span, k) == 0:
+        return False
+    due = block.loads.actions.shared.samplers.batch_calls.due
+    for lane in range(stepper.y.shape[1]):
+        sample, status = stepper.tally[TALLY_SAMPLE, lane], stepper.tally[TALLY_STATUS, lane]
+        needs_outputs = False
+        for column in range(due.shape[1]):
+            needs_outputs = needs_outputs or due[sample, column] > 0
+        if needs_outputs and status in (RUNNING, DONE):
+            stepper.tally[TALLY_STATUS, lane] = WAITING
+            stepper.control[CONTROL_H, lane] = constant_like(stepper.control, 0.0)
+            stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+            allow_calls(block, False, lane)
+    return waits(stepper)
+
+
+@kernel
+def wait_in_block(block, stepper, t, span, k):
+    """Let all running lanes wait if one of them needs outputs at time t, which all have reached."""
+    for lane in range(stepper.y.shape[1]):
+        stepper.clock[CLOCK_T, lane] = t
+    if ask_for_outputs(block, stepper, False, span, k) == 0:
+        return False
+    for lane in range(stepper.y.shape[1]):
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+            stepper.tally[TALLY_STATUS, lane] = WAITING
+    return True
+
+
+# Let the lanes wait that need outputs of functions in Python, and return whether a lane waits.
+wait_for_outputs = choose(has_batch_calls, wait_in_lanes, lambda block, stepper, span, k: False)
+
+# Let a block with fixed steps wait if it needs outputs at time t, and return whether it waits.
+block_waits_at = choose(has_batch_calls, wait_in_block, lambda block, stepper, t, span, k: False)
+
+
+@kernel
+def resume_lanes(block, stepper, batch):
+    """Let the lanes continue that wait. The controllers then set their outputs and their next step."""
+    end = batch.times[batch.times.shape[0] - 1]
+    for lane in range(stepper.y.shape[1]):
+        if stepper.tally[TALLY_STATUS, lane] == WAITING:
+            stepper.tally[TALLY_STATUS, lane] = DONE if stepper.clock[CLOCK_T, lane] >= end else RUNNING
+            allow_calls(block, True, lane)
+
+
+@kernel
+def resume_block(stepper):
+    """Let the lanes of a block with fixed steps continue that wait."""
+    for lane in range(stepper.y.shape[1]):
+        if stepper.tally[TALLY_STATUS, lane] == WAITING:
+            stepper.tally[TALLY_STATUS, lane] = RUNNING
