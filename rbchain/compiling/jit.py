@@ -116,8 +116,13 @@ def only_if(condition, otherwise=None):
 
 
 def is_given(value, *fields):
-    """Return whether a field of a NamedTuple, or of its Numba type, is not None: `value.a.b` for fields "a", "b"."""
+    """Return whether a field of a NamedTuple, or of its Numba type, is not None: `value.a.b` for fields "a", "b".
+
+    If one of the fields is None, those in it are not given.
+    """
     for field in fields:
+        if value is None or isinstance(value, types.NoneType):
+            return False
         is_type = isinstance(value, types.Type)
         value = value.types[value.fields.index(field)] if is_type else getattr(value, field)
     return not (value is None or isinstance(value, types.NoneType))

@@ -4,7 +4,7 @@ The numbers of a batch are arrays (samples, m), which drivers compute in lanes. 
 arrays (m,), which drivers compute as scalars.
 """
 
-from ..compiling.jit import choose, kernel, routine
+from ..compiling.jit import choose, kernel, only_if, routine
 from ..core.lanes.lane_memory import (
     CACHE_LINE,
     aligned_start,
@@ -126,12 +126,11 @@ def reset_block(block, parameters, k):
     reset_base(block.model, block.work, k)
 
 
-# The parameters if the model is in water, else None. The integer type of the topology decides.
-water_of = choose(
-    lambda topology, parameters: str(topology.dtype) == IN_WATER.__name__,
-    lambda topology, parameters: parameters,
-    lambda topology, parameters: None,
-)
+@only_if(lambda topology, parameters: str(topology.dtype) == IN_WATER.__name__)
+@kernel
+def water_of(topology, parameters):
+    """Return the parameters if the model is in water, else None. The integer type of the topology decides."""
+    return parameters
 
 
 @routine
@@ -148,8 +147,12 @@ def are_shared(parameters, *_):
     return parameters.ndim == 2
 
 
-# The parameters that kernels read: shared ones themselves, or a copy for each lane if samples differ.
-choose_parameters = choose(are_shared, lambda parameters, copies: parameters, lambda parameters, copies: copies)
+@only_if(are_shared, otherwise=lambda parameters, copies: copies)
+@kernel
+def choose_parameters(parameters, copies):
+    """Return the parameters that kernels read: shared ones themselves, or a copy for each lane if samples differ."""
+    return parameters
+
 
 # Copy the parameters of the model to the lanes, if samples differ.
 copy_parameters = choose(are_shared, lambda parameters, copies: None, copy_to_lanes)

@@ -1,7 +1,7 @@
 """Checks of a single state in compiled code, for calls that pass the caller's arrays without checks in Python."""
 
 from ..compiling.direct_calls import UNCHECKED
-from ..compiling.jit import choose, kernel
+from ..compiling.jit import kernel, only_if
 from ..core.tree.layout import (
     POSING_FREE,
     POSING_OWN,
@@ -56,10 +56,12 @@ def is_valid_state(topology, states):
     return has_unit_quaternions(topology, states[0])
 
 
-# Whether a driver can compute these states. It checks a single state if `first` is UNCHECKED. Batches are checked in
-# Python, which takes little time for each sample.
-can_compute = choose(
-    lambda topology, first, states: states[0].ndim == 1,
-    lambda topology, first, states: first != UNCHECKED or is_valid_state(topology, states),
-    lambda topology, first, states: True,
-)
+@only_if(lambda topology, first, states: states[0].ndim == 1, True)
+@kernel
+def can_compute(topology, first, states):
+    """Whether a driver can compute these states.
+
+    It checks a single state if `first` is UNCHECKED. Batches are checked in Python, which takes little time for
+    each sample.
+    """
+    return first != UNCHECKED or is_valid_state(topology, states)

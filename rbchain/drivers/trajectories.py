@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiling.jit import choose, driver, is_given, kernel
+from ..compiling.jit import choose, driver, is_given, kernel, only_if
 from ..core.contacts.contact_layout import contacts_in, contacts_size
 from ..core.contacts.contact_modes import modes_in, modes_size
 from ..core.control.actuators import recall_lags
@@ -161,47 +161,44 @@ def has_forces_between_bodies(actions, *_):
     return is_given(actions, "shared", "springs")
 
 
-# The array of the forces between bodies of one block, or None without such forces.
-if_between_bodies = choose(
-    has_forces_between_bodies, lambda actions, wrenches: wrenches, lambda actions, wrenches: None
-)
+@only_if(has_forces_between_bodies)
+@kernel
+def if_between_bodies(actions, wrenches):
+    """Return the array of the forces between bodies of one block, or None without such forces."""
+    return wrenches
 
 
-# The Contacts of a block in the memory of the actions, or None without dry friction, stops and contacts.
-contacts_in_block = choose(
-    lambda numbers, first, width, actions, n: is_given(actions, "shared", "contacts"),
-    lambda numbers, first, width, actions, n: contacts_in(numbers, first, width, actions.shared.contacts, n),
-    lambda numbers, first, width, actions, n: None,
-)
+@only_if(lambda numbers, first, width, actions, n: is_given(actions, "shared", "contacts"))
+@kernel
+def contacts_in_block(numbers, first, width, actions, n):
+    """Return the Contacts of a block in the memory of the actions, or None without dry friction, stops and contacts."""
+    return contacts_in(numbers, first, width, actions.shared.contacts, n)
 
 
-# The ContactModes of a block, or None if the method computes no forces from modes.
-modes_in_block = choose(
-    lambda memory, b, width, actions: is_given(actions, "modes"),
-    lambda memory, b, width, actions: modes_in(memory[b], 0, width, actions.modes[0]),
-    lambda memory, b, width, actions: None,
-)
+@only_if(lambda memory, b, width, actions: is_given(actions, "modes"))
+@kernel
+def modes_in_block(memory, b, width, actions):
+    """Return the ContactModes of a block, or None if the method computes no forces from modes."""
+    return modes_in(memory[b], 0, width, actions.modes[0])
 
 
-# The SamplerMemory of a block, or None without sampled controllers.
-samplers_in_block = choose(
-    lambda memory, b, n, width, actions: is_given(actions, "shared", "samplers"),
-    lambda memory, b, n, width, actions: samplers_in(
-        (memory[0][b], memory[1][b], memory[2][b]), actions.shared.samplers, n, width
-    ),
-    lambda memory, b, n, width, actions: None,
-)
+@only_if(lambda memory, b, n, width, actions: is_given(actions, "shared", "samplers"))
+@kernel
+def samplers_in_block(memory, b, n, width, actions):
+    """Return the SamplerMemory of a block, or None without sampled controllers."""
+    return samplers_in((memory[0][b], memory[1][b], memory[2][b]), actions.shared.samplers, n, width)
 
 
-# The Sensitivities of a block, or None. Their LinearisedRate has no scratch memory for differences, which need all rows
-# of the state.
-sensitivities_in_block = choose(
-    lambda memory, b, actions, tables, n: is_given(actions, "sensitivities"),
-    lambda memory, b, actions, tables, n: Sensitivities(
+@only_if(lambda memory, b, actions, tables, n: is_given(actions, "sensitivities"))
+@kernel
+def sensitivities_in_block(memory, b, actions, tables, n):
+    """Return the Sensitivities of a block, or None.
+
+    Their LinearisedRate has no scratch memory for differences, which need all rows of the state.
+    """
+    return Sensitivities(
         actions.sensitivities, linearised_rate_in(memory[0][b], memory[1][b], tables, n, 2 * n + actions.integrals)
-    ),
-    lambda memory, b, actions, tables, n: None,
-)
+    )
 
 
 @kernel
@@ -253,16 +250,21 @@ actions_in_block = choose(
     lambda memory, b, actions, topology, tables: None,
 )
 
-# The arrays that record events, or None without actions.
-records_for = choose(is_given, lambda actions: actions.records, lambda actions: None)
+
+@only_if(is_given)
+@kernel
+def records_for(actions):
+    """Return the arrays that record events, or None without actions."""
+    return actions.records
 
 
-# The Constraints of a block, or None for an open chain, and their number of rows.
-constraints_in_block = choose(
-    lambda tables, rows, n: is_given(tables),
-    lambda tables, rows, n: constraints_in(rows, 0, tables, n),
-    lambda tables, rows, n: None,
-)
+@only_if(lambda tables, rows, n: is_given(tables))
+@kernel
+def constraints_in_block(tables, rows, n):
+    """Return the Constraints of a block, or None for an open chain."""
+    return constraints_in(rows, 0, tables, n)
+
+
 rows_of_constraints = choose(is_given, lambda tables: tables.sizes[MEMORY_SIZE], lambda tables: 0)
 
 
@@ -286,12 +288,11 @@ def memory_for(memory, b, topology, tables, parameters, q, actions, shape):
     return block_with_actions, stepper
 
 
-# Copy the parameters of the controllers' model to the lanes of a block.
-reset_controller_model = choose(
-    lambda block, actions: is_given(actions),
-    lambda block, actions: copy_parameters(actions.controller, block.loads.actions.model.parameters),
-    lambda block, actions: None,
-)
+@only_if(lambda block, actions: is_given(actions))
+@kernel
+def reset_controller_model(block, actions):
+    """Copy the parameters of the controllers' model to the lanes of a block."""
+    copy_parameters(actions.controller, block.loads.actions.model.parameters)
 
 
 @kernel
@@ -329,17 +330,14 @@ def integrate_batch(
         integrate(block, stepper, settings, batch, (first_of_block, min(first_of_block + count, last)), k)
 
 
+@only_if(has_samplers)
 @kernel
-def copy_outputs(block, outputs, row, lane):
+def recall_outputs(block, outputs, row, lane):
     """Copy saved outputs of sampled controllers (rows, channels) to a lane."""
     held = block.loads.actions.sampled.held
     for c in range(held.shape[0]):
         held[c, lane] = outputs[row, c]
     recall_lags(block.loads.actions, lane)
-
-
-# Copy saved outputs of sampled controllers to a lane.
-recall_outputs = choose(has_samplers, copy_outputs, lambda block, outputs, row, lane: None)
 
 
 @driver

@@ -16,7 +16,7 @@ i. Let Fc be the sum of the forces that `rnea` does not include: drag and terms 
 acts on the displaced mass.
 """
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..forces.added_mass import (
     general_coriolis_times,
     general_coriolis_transpose_times,
@@ -82,8 +82,13 @@ SCRATCH_FORCE = SCRATCH_DISPLACED + RIGID_ROWS
 WATER_DERIVATIVE_ROWS = SCRATCH_FORCE + 6
 
 
+def _is_in_water(model, *_):
+    return is_in_water(model)
+
+
+@only_if(_is_in_water)
 @routine
-def derivatives_of_water_forces(model, loads, derivatives, scratch, work, k):
+def add_derivatives_of_water(model, loads, derivatives, scratch, work, k):
     """Add the terms of water to derivatives (3, n, n, lanes) of `inverse_dynamics_derivatives`, which ran before.
 
     `scratch` (n, WATER_DERIVATIVE_ROWS, lanes) is the memory that this function has used. Drag and currents follow
@@ -228,13 +233,3 @@ def pass_response_of_water(i, model, scratch, work, k):
         store_rigid(scratch, p, SCRATCH_DISPLACED, k, displaced)
         f = force_on_parent(i, load_force(scratch, i, SCRATCH_FORCE, k), model, work, k)
         store_spatial(scratch, p, SCRATCH_FORCE, k, add_forces(load_force(scratch, p, SCRATCH_FORCE, k), f))
-
-
-def _is_in_water(model, *_):
-    return is_in_water(model)
-
-
-# Add the terms of water to the derivatives of inverse dynamics. In water, loads.actions is never None.
-add_derivatives_of_water = choose(
-    _is_in_water, derivatives_of_water_forces, lambda model, loads, derivatives, scratch, work, k: None
-)

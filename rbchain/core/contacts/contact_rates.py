@@ -1,6 +1,6 @@
 """Accelerations with the forces of dry friction, stops and contacts, for methods that locate changes of their modes."""
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import is_given, kernel, only_if, routine
 from ..lanes.lanes import constant_like, select
 from ..spatial.vectors import add3, dot
 from ..tree.layout import PARAM_GRAVITY, parameter3
@@ -33,11 +33,12 @@ from .contact_rows import (
 
 def has_contact_modes(block, *_):
     """Whether a block, or its Numba type, has modes of contacts."""
-    return is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "modes")
+    return is_given(block, "loads", "actions", "modes")
 
 
+@only_if(has_contact_modes)
 @routine
-def add_forces_of_modes(block, y, rate, k):
+def add_contact_forces(block, y, rate, k):
     """Add the accelerations due to the forces of all rows to `rate`, the rate of the state y.
 
     y and `rate` are (rows, lanes); `rate` must not include these forces before. Reads the factors and the accelerations
@@ -57,10 +58,6 @@ def add_forces_of_modes(block, y, rate, k):
     solve_forces(contacts, modes, numbers, k)
     add_responses(contacts.responses, modes.rows, MODE_FORCE, qdd, k)
     stop_held_dofs(contacts, modes, qdd, k)
-
-
-# Add the accelerations due to dry friction, stops and contacts, if the method computes their forces from modes.
-add_contact_forces = choose(has_contact_modes, add_forces_of_modes, lambda block, y, rate, k: None)
 
 
 @kernel

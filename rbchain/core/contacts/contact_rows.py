@@ -12,7 +12,7 @@ systems", chapter 4, for impulses by the articulated-body algorithm.
 
 import math
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import is_given, kernel, only_if, routine
 from ..lanes.lanes import constant_like, select
 from ..loops.constrained_dynamics import carry_change, store_targets_of_changes
 from ..loops.constraint_solver import respond_to_multipliers, solve_multipliers
@@ -497,8 +497,9 @@ def spread_response(row, model, contacts, work, k):
         store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, change))
 
 
+@only_if(lambda row, model, contacts, constraints, work, k: is_given(constraints))
 @kernel
-def remove_loop_part(row, model, contacts, constraints, work, k):
+def close_response(row, model, contacts, constraints, work, k):
     """Remove the part of a response that violates the constraints: Y - H^-1 J^T (J H^-1 J^T)^-1 J Y."""
     n = model.parent.shape[0]
     for i in range(n):
@@ -509,14 +510,6 @@ def remove_loop_part(row, model, contacts, constraints, work, k):
     respond_to_multipliers(model, constraints, work, k)
     for i in range(n):
         contacts.responses[row, i, k] = contacts.responses[row, i, k] + constraints.changes[i, k]
-
-
-# Replace the response of the open chain by the response of the closed mechanism; does nothing for an open chain.
-close_response = choose(
-    lambda row, model, contacts, constraints, work, k: is_given(constraints),
-    remove_loop_part,
-    lambda row, model, contacts, constraints, work, k: None,
-)
 
 
 @routine

@@ -12,7 +12,7 @@ clipped to [-F(-v), F(v)] in every evaluation.
 
 import math
 
-from ...compiling.jit import choose, is_given, kernel
+from ...compiling.jit import is_given, kernel, only_if
 from ..lanes.lanes import constant_like, select
 from ..tree.sampler_layout import CHANNEL_DOF, actions_have_samplers
 
@@ -32,7 +32,7 @@ SERIES = tuple(1.0 / n for n in range(13, 0, -1))  # exp(x) = 1 + x (1 + x / 2 (
 
 def has_actuators(block, *_):
     """Whether a block, or its Numba type, has actuators."""
-    return is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "shared", "actuators")
+    return is_given(block, "loads", "actions", "shared", "actuators")
 
 
 def actions_have_lags(actions, *_):
@@ -87,8 +87,9 @@ def lagged_output(i, actions, t, k):
     return actions.sampled.lagged[i, k] * e + total * (one - e)
 
 
+@only_if(actions_have_lags)
 @kernel
-def restart_lags_at(actions, t, lane):
+def restart_lags(actions, t, lane):
     """Restart the lags of a lane at time t, s, from their current forces."""
     sampled = actions.sampled
     time = constant_like(sampled.lagged, t)
@@ -97,12 +98,9 @@ def restart_lags_at(actions, t, lane):
     sampled.lag_start[0, lane] = time
 
 
-# Restart the lags of a lane at time t, before the latched outputs change.
-restart_lags = choose(actions_have_lags, restart_lags_at, lambda actions, t, lane: None)
-
-
+@only_if(actions_have_lags)
 @kernel
-def clear_lags(actions, lane):
+def begin_lags(actions, lane):
     """Set the forces of the lags of a lane with a new sample to zero; its motion starts at `actions.time`."""
     sampled = actions.sampled
     for i in range(sampled.lagged.shape[0]):
@@ -110,12 +108,9 @@ def clear_lags(actions, lane):
     sampled.lag_start[0, lane] = actions.time[0, lane]
 
 
-# Reset the lags of a lane with a new sample.
-begin_lags = choose(actions_have_lags, clear_lags, lambda actions, lane: None)
-
-
+@only_if(actions_have_lags, otherwise=lambda actions, c, t, lane: actions.sampled.held[c, lane])
 @kernel
-def output_behind_lag(actions, c, t, lane):
+def output_at(actions, c, t, lane):
     """Return the output to save for channel c: with a lag, the whole force of its dof is saved in the first channel."""
     n, dof = actions.shared.drives.shape[1], actions.shared.samplers.channels[CHANNEL_DOF, c]
     if dof < 0 or actions.shared.actuators[ACTUATOR_TIME_CONSTANT, dof] < 0:
@@ -125,19 +120,12 @@ def output_behind_lag(actions, c, t, lane):
     return lagged_output(c, actions, constant_like(actions.sampled.held, t), lane)
 
 
-# The output of channel c that is saved for the time t.
-output_at = choose(actions_have_lags, output_behind_lag, lambda actions, c, t, lane: actions.sampled.held[c, lane])
-
-
+@only_if(actions_have_lags)
 @kernel
-def copy_to_lags(actions, lane):
+def recall_lags(actions, lane):
     """Set the forces of the lags to the latched outputs, which were saved behind the lags."""
     for i in range(actions.sampled.lagged.shape[0]):
         actions.sampled.lagged[i, lane] = actions.sampled.held[i, lane]
-
-
-# Restore the forces of the lags from saved outputs.
-recall_lags = choose(actions_have_lags, copy_to_lags, lambda actions, lane: None)
 
 
 # --- limits that depend on the velocity -------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ Source: Spong (1994), "Partial feedback linearization of underactuated mechanica
 section 9.2.
 """
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import is_given, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD, inverse_dynamics_derivatives
 from ..algorithms.derivatives_in_water import add_derivatives_of_water
 from ..algorithms.hybrid import hybrid_dynamics
@@ -261,8 +261,14 @@ def store_responses_of_controllers(block, linear, y, k):
     apply_gravity(block.model, block.work, k)
 
 
+def _has_controllers_with_model(block, *_):
+    """Whether a controller may use its model: not in closed chains."""
+    return is_given(block, "loads", "actions") and not has_constraints(block)
+
+
+@only_if(_has_controllers_with_model)
 @kernel
-def add_derivatives_of_both(block, linear, y, k):
+def add_derivatives_of_controllers(block, linear, y, k):
     """Add the derivatives of the forces of controllers to `linear.of_forces` and `linear.by_integral`.
 
     Before the call, `linear.of_forces` holds the derivatives of user forces, because the accelerations of the
@@ -281,16 +287,3 @@ def add_derivatives_of_both(block, linear, y, k):
         add_computed_torque(block, linear, y, k)
     actions.settings[SETTING_EXTERNAL_FORCES] = 1
     apply_gravity(block.model, block.work, k)
-
-
-def _has_controllers_with_model(block, *_):
-    """Whether a controller may use its model: not in closed chains."""
-    return is_given(block, "loads", "actions") and not has_constraints(block)
-
-
-# Add the derivatives of the forces of controllers.
-add_derivatives_of_controllers = choose(
-    _has_controllers_with_model,
-    add_derivatives_of_both,
-    lambda block, linear, y, k: None,
-)

@@ -5,7 +5,7 @@ motion requires. Gravity compensation and computed torque run additional sweeps 
 without passive joint forces, wrenches and drag.
 """
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.hybrid import hybrid_dynamics
 from ..contacts.contact_rates import add_contact_forces
 from ..forces.passive import (
@@ -83,17 +83,14 @@ GAIN_KP, GAIN_KI, GAIN_KD, GAIN_LIMIT = 0, 1, 2, 3
 GRAVITY_SWEEP, COMPUTED_TORQUE_SWEEP, MOTION_SWEEP = 0, 1, 2
 
 
+@only_if(actions_have_samplers, otherwise=lambda actions, i: actions.shared.drives[DRIVE_KIND, i])
 @kernel
-def kind_of_controller(actions, i):
+def drive_kind(actions, i):
     """Return the kind of the drive of dof i, or of its sampled controller while its group computes outputs."""
     samplers = actions.shared.samplers
     if actions.settings[SETTING_SAMPLED_GROUP] == samplers.channels[CHANNEL_GROUP, i] + 1:
         return samplers.drives[DRIVE_KIND, i]
     return actions.shared.drives[DRIVE_KIND, i]
-
-
-# The kind of the drive of dof i.
-drive_kind = choose(actions_have_samplers, kind_of_controller, lambda actions, i: actions.shared.drives[DRIVE_KIND, i])
 
 
 # The force of dof i due to sampled controllers: the sum of their outputs, or the output of the lag of an actuator.
@@ -103,19 +100,22 @@ force_of_outputs = choose(
     sum_of_held_outputs,
 )
 
-# Add the outputs of sampled controllers to the force of dof i.
-add_held_outputs = choose(
-    lambda i, force, actions, k: actions_have_samplers(actions),
-    lambda i, force, actions, k: force + force_of_outputs(i, actions, k),
-    lambda i, force, actions, k: force,
-)
 
-# Add KI times the integral of a sampled controller to its output.
-add_integral_of_samples = choose(
+@only_if(lambda i, force, actions, k: actions_have_samplers(actions), otherwise=lambda i, force, actions, k: force)
+@kernel
+def add_held_outputs(i, force, actions, k):
+    """Add the outputs of sampled controllers to the force of dof i."""
+    return force + force_of_outputs(i, actions, k)
+
+
+@only_if(
     lambda i, total, gain, actions, k: actions_have_samplers(actions),
-    lambda i, total, gain, actions, k: total + gain * actions.sampled.integrals[i, k],
-    lambda i, total, gain, actions, k: total,
+    otherwise=lambda i, total, gain, actions, k: total,
 )
+@kernel
+def add_integral_of_samples(i, total, gain, actions, k):
+    """Add KI times the integral of a sampled controller to its output."""
+    return total + gain * actions.sampled.integrals[i, k]
 
 
 @routine
@@ -281,31 +281,21 @@ def state_of_curve(i, block, y, k):
     return place_on_curve(i, block.loads.actions, force_of_drive(i, block, y, k), y[block.q.shape[0] + i, k], k)
 
 
+@only_if(lambda i, varies, block, y, k: has_actuators(block), otherwise=lambda i, varies, block, y, k: varies)
 @kernel
-def is_inside_curve(i, varies, block, y, k):
+def limit_to_curve(i, varies, block, y, k):
     """Whether a force that varies with its input is also inside the torque-speed curve of dof i."""
     inside, _ = state_of_curve(i, block, y, k)
     return varies & (inside > constant_like(y, 0.0))
 
 
+@only_if(lambda i, damping, block, y, k: has_actuators(block), otherwise=lambda i, damping, block, y, k: damping)
 @kernel
-def add_damping_on_curve(i, damping, block, y, k):
+def add_damping_of_curve(i, damping, block, y, k):
     """Add the damping of the torque-speed curve of dof i, if its force is on the curve; negative damping is omitted."""
     _, slope = state_of_curve(i, block, y, k)
     return damping + max(-slope, slope - slope)
 
-
-# Whether a force of dof i that varies with its input is also inside a torque-speed curve.
-limit_to_curve = choose(
-    lambda i, varies, block, y, k: has_actuators(block), is_inside_curve, lambda i, varies, block, y, k: varies
-)
-
-# Add the damping of a torque-speed curve to the damping of dof i.
-add_damping_of_curve = choose(
-    lambda i, damping, block, y, k: has_actuators(block),
-    add_damping_on_curve,
-    lambda i, damping, block, y, k: damping,
-)
 
 # Return 1 if the actuator force of dof i is below its limits, so that it varies with its input, else 0.
 is_below_limit = choose(
@@ -357,20 +347,15 @@ def set_joint_command(i, sweep, block, y, k):
             block.loads.tau[i, k] = force + joints[JOINT_PASSIVE_FORCE, i, k]
 
 
+@only_if(actions_have_targets, otherwise=lambda actions, s, order, i, k: actions.values[s, order, k])
 @kernel
-def reference_or_target(actions, s, order, i, k):
+def reference(actions, s, order, i, k):
     """Return the reference of dof i or its rate: the value of signal s plus the latched target.
 
     If the dof has a target, the signal is zero. Units: rad or m, and rad/s or m/s for the rate.
     """
     channel, value = actions.shared.samplers.targets[order, i], actions.values[s, order, k]
     return value if channel < 0 else value + actions.sampled.held[channel, k]
-
-
-# The reference of dof i (order SIGNAL_VALUE) or its rate (SIGNAL_RATE).
-reference = choose(
-    actions_have_targets, reference_or_target, lambda actions, s, order, i, k: actions.values[s, order, k]
-)
 
 
 @kernel

@@ -7,7 +7,7 @@ outputs act, all outputs are zero.
 
 import math
 
-from ...compiling.jit import choose, kernel
+from ...compiling.jit import choose, kernel, only_if
 from ..forces.signal_breaks import RELATIVE_ROUND_OFF, is_reached
 from ..lanes.lanes import constant_like
 from ..tree.sampler_layout import (
@@ -117,8 +117,9 @@ def begin_sample(actions, lane):
         set_next_stop(actions, g, lane)
 
 
+@only_if(has_targets)
 @kernel
-def hold_initial_position(block, y, lane):
+def begin_targets(block, y, lane):
     """Set the targets of positions to the initial positions in y. They act until the first outputs act."""
     sampled, targets = block.loads.actions.sampled, block.loads.actions.shared.samplers.targets
     for i in range(targets.shape[1]):
@@ -128,23 +129,16 @@ def hold_initial_position(block, y, lane):
             sampled.computed[channel, lane] = y[block.model.coordinate[i], lane]
 
 
-# Set the targets of a lane with a new sample.
-begin_targets = choose(has_targets, hold_initial_position, lambda block, y, lane: None)
-
-
 # Reset the sampled controllers of a lane with a new sample.
 begin_samplers = choose(actions_have_samplers, begin_sample, lambda actions, lane: None)
 
 
+@only_if(has_samplers, otherwise=lambda block, until, lane: until)
 @kernel
-def earliest_stop(block, until, lane):
+def limit_to_stops(block, until, lane):
     """Return the first stop of all groups, s, or `until` if this time is earlier."""
     stops, first = block.loads.actions.sampled.stops, until
     for g in range(stops.shape[0]):
         if stops[g, lane] < first * (1.0 - RELATIVE_ROUND_OFF):
             first = stops[g, lane]
     return first
-
-
-# The time at which a step has to end for sampled controllers, at the latest `until`, s.
-limit_to_stops = choose(has_samplers, earliest_stop, lambda block, until, lane: until)

@@ -8,7 +8,7 @@ do not have the form of rigid bodies. The body-level matrix of Echeandia and Wen
 It has a short form for rigid bodies only. These kernels store its product with each of the six unit motions.
 """
 
-from ...compiling.jit import choose, kernel
+from ...compiling.jit import kernel, only_if
 from ..lanes.lanes import constant_like
 from ..spatial.inertias import add_inertias, inertia_at_root, momentum
 from ..spatial.storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
@@ -34,8 +34,13 @@ from .hydrodynamics import added_inertia, drag, is_in_water
 ADDED_MASS_B_ROWS = 36
 
 
+def _is_in_water(model, *_):
+    return is_in_water(model)
+
+
+@only_if(_is_in_water)
 @kernel
-def add_joint_drag(model, q, qd, forces, work, k):
+def add_drag(model, q, qd, forces, work, k):
     """Add the drag of still water to joint forces (n, lanes): S_i^T (sum of the drag in the subtree of dof i).
 
     Writes R, LEVER, V and F.
@@ -53,8 +58,9 @@ def add_joint_drag(model, q, qd, forces, work, k):
             store_spatial(dof, p, ROW_F, k, add_forces(load_force(dof, p, ROW_F, k), f_parent))
 
 
+@only_if(_is_in_water)
 @kernel
-def add_added_mass_matrix(model, H, work, k):
+def add_mass_of_water(model, H, work, k):
     """Add the added masses to the mass matrix H (n, n, lanes). Reads R and LEVER; writes COMPOSITE."""
     n = model.parent.shape[0]
     for i in range(n):
@@ -102,8 +108,9 @@ def project_mass(i, model, H, work, k):
         H[j, i, k] = H_ij
 
 
+@only_if(_is_in_water)
 @kernel
-def add_added_mass_coriolis(model, C, scratch, work, k):
+def add_coriolis_of_water(model, C, scratch, work, k):
     """Add the added masses to the Coriolis matrix C (n, n, lanes).
 
     Writes the first ADDED_MASS_B_ROWS rows of scratch (n, CORIOLIS_ROWS, lanes). Reads R, LEVER and V; writes
@@ -213,17 +220,3 @@ def project_general_coriolis(i, model, C, scratch, work, k):
 
 
 # --- functions for the algorithms, which do nothing for models in air -------------------------------------------------
-
-
-def _is_in_water(model, *_):
-    return is_in_water(model)
-
-
-# Add the added masses to the mass matrix H, after R and LEVER have been computed.
-add_mass_of_water = choose(_is_in_water, add_added_mass_matrix, lambda model, H, work, k: None)
-
-# Add the added masses to the Coriolis matrix C, after R, LEVER and V have been computed.
-add_coriolis_of_water = choose(_is_in_water, add_added_mass_coriolis, lambda model, C, scratch, work, k: None)
-
-# Add the drag of still water to joint forces (n, lanes).
-add_drag = choose(_is_in_water, add_joint_drag, lambda model, q, qd, forces, work, k: None)

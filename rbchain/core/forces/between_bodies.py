@@ -5,7 +5,7 @@
 wrench on the body of each dof about its joint origin, moment before force, in world axes; row n is that on the world.
 """
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import is_given, kernel, only_if, routine
 from ..lanes.lanes import constant_like
 from ..spatial.storage import load_force, store_spatial
 from ..spatial.vectors import Force, add_forces, force_at_root, subtract_forces
@@ -86,16 +86,15 @@ def compute_wrenches_of_actions(model, actions, work, k):
         )
 
 
-# Compute the forces between bodies in a simulation that has any.
-update_wrenches_between_bodies = choose(
-    lambda model, loads, *_: is_given(loads, "actions") and is_given(loads, "actions", "between_bodies"),
-    lambda model, loads, work, k: compute_wrenches_of_actions(model, loads.actions, work, k),
-    lambda model, loads, work, k: None,
-)
+@only_if(lambda model, loads, *_: is_given(loads, "actions", "between_bodies"))
+@kernel
+def update_wrenches_between_bodies(model, loads, work, k):
+    """Compute the forces between bodies in a simulation that has any."""
+    compute_wrenches_of_actions(model, loads.actions, work, k)
 
-# Subtract the forces between bodies from the force f on the body of dof i.
-subtract_wrench_between_bodies = choose(
-    lambda i, actions, *_: is_given(actions, "between_bodies"),
-    lambda i, actions, f, k: subtract_forces(f, load_force(actions.between_bodies, i, 0, k)),
-    lambda i, actions, f, k: f,
-)
+
+@only_if(lambda i, actions, *_: is_given(actions, "between_bodies"), otherwise=lambda i, actions, f, k: f)
+@kernel
+def subtract_wrench_between_bodies(i, actions, f, k):
+    """Subtract the forces between bodies from the force f on the body of dof i."""
+    return subtract_forces(f, load_force(actions.between_bodies, i, 0, k))

@@ -8,7 +8,7 @@ With the position q and the velocity v of a dof, and the penetration x of an ela
 `springs` and `bushings` describe the energies between bodies. Damping is not elastic.
 """
 
-from ...compiling.jit import choose, is_given, kernel
+from ...compiling.jit import is_given, kernel, only_if
 from ..tree.kinematics import place_about_first_joint
 from ..tree.layout import (
     PARAM_CUBIC_STIFFNESS,
@@ -39,8 +39,12 @@ def elastic_power_of_joint(i, model, q, qd, k):
     return total
 
 
+@only_if(
+    lambda block, k: is_given(block, "loads", "actions", "between_bodies"),
+    otherwise=lambda block, k: block.work.dof[0, 0, k] - block.work.dof[0, 0, k],
+)
 @kernel
-def power_of_springs_and_bushings(block, k):
+def elastic_power_between_bodies(block, k):
     """Compute the rate of the elastic energy between bodies, W (reads R, LEVER and V; writes POSITION)."""
     actions, model, work = block.loads.actions, block.model, block.work
     springs, bushings, numbers = actions.shared.springs, actions.shared.bushings, actions.numbers
@@ -52,14 +56,6 @@ def power_of_springs_and_bushings(block, k):
     for s in range(bushings.shape[1]):
         total = total + bushing_power(s, model, bushings, numbers, work, k)
     return total
-
-
-# The rate of the elastic energy between bodies, W; zero without springs and bushings.
-elastic_power_between_bodies = choose(
-    lambda block, k: is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "between_bodies"),
-    power_of_springs_and_bushings,
-    lambda block, k: block.work.dof[0, 0, k] - block.work.dof[0, 0, k],
-)
 
 
 @kernel

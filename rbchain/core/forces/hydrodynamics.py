@@ -14,7 +14,7 @@ costs models in air no time.
 
 import math
 
-from ...compiling.jit import choose, is_given, kernel
+from ...compiling.jit import choose, is_given, kernel, only_if
 from ..lanes.lanes import constant_like
 from ..spatial.inertias import Inertia, add_inertias, add_rigid, momentum, rigid_momentum
 from ..spatial.storage import load3, load9, load_motion
@@ -134,8 +134,13 @@ def add_inertia_and_bias_in_water(i, model, A, work, k):
     return add_inertias(A, T), subtract_forces(p, Force(moment, force))
 
 
+def _model_is_in_water(i, model, *_):
+    return is_in_water(model)
+
+
+@only_if(_model_is_in_water, otherwise=lambda i, model, a, f, work, k: f)
 @kernel
-def add_force_of_water(i, model, a, f, work, k):
+def add_water_force(i, model, a, f, work, k):
     """Return f + A (a + g) + v x* A v - buoyancy for the body of dof i (reads R and V).
 
     a is the acceleration of the body, with gravity as an upward acceleration of the base.
@@ -149,8 +154,11 @@ def add_force_of_water(i, model, a, f, work, k):
     return subtract_forces(f, buoyancy(i, model, g, work, k))
 
 
+@only_if(
+    _model_is_in_water, otherwise=lambda i, model, position, v, work, k: (v.ang[0] - v.ang[0], v.ang[0] - v.ang[0])
+)
 @kernel
-def energy_in_water(i, model, position, v, work, k):
+def energy_of_water(i, model, position, v, work, k):
     """Return v . A v and (displaced mass) g . (centre of buoyancy), J; the joint origin is at `position`, m."""
     zero = v.ang[0] - v.ang[0]
     if model.body[i] < 0:
@@ -162,8 +170,9 @@ def energy_in_water(i, model, position, v, work, k):
     return dot(Av.ang, v.ang) + dot(Av.lin, v.lin), potential
 
 
+@only_if(_model_is_in_water, otherwise=lambda i, model, actions, f, work, k: f)
 @kernel
-def subtract_drag_in_current(i, model, actions, f, work, k):
+def subtract_drag(i, model, actions, f, work, k):
     """Return f minus the drag; in a current, also refer f of the body of dof i to the motion relative to the water.
 
     With the velocity w of the water and u = v - (0, w):
@@ -304,22 +313,5 @@ def is_in_water(model):
     return is_given(model, "water")
 
 
-def _model_is_in_water(i, model, *_):
-    return is_in_water(model)
-
-
 # Add the inertia of the body of dof i to A, and compute its bias force, both with the terms of still water.
 add_inertia_and_bias = choose(_model_is_in_water, add_inertia_and_bias_in_water, add_inertia_and_bias_in_air)
-
-# Add the inertial force and the buoyancy of still water to the force f on the body of dof i.
-add_water_force = choose(_model_is_in_water, add_force_of_water, lambda i, model, a, f, work, k: f)
-
-# Subtract the drag and the terms of a current from the force f on the body of dof i.
-subtract_drag = choose(_model_is_in_water, subtract_drag_in_current, lambda i, model, actions, f, work, k: f)
-
-# Twice the kinetic energy of the water that the body of dof i moves, and the potential energy of its buoyancy, J.
-energy_of_water = choose(
-    _model_is_in_water,
-    energy_in_water,
-    lambda i, model, position, v, work, k: (v.ang[0] - v.ang[0], v.ang[0] - v.ang[0]),
-)

@@ -1,6 +1,6 @@
 """External forces over time, which sweeps subtract from the force on each body, and inertia of implicit steps."""
 
-from ...compiling.jit import choose, is_given, kernel
+from ...compiling.jit import is_given, kernel, only_if
 from ..spatial.vectors import Force, add3, cross, rotate, subtract_forces
 from ..tree.kinematics import body_axes
 from ..tree.layout import JOINT_IMPLICIT_INERTIA, SETTING_EXTERNAL_FORCES
@@ -43,16 +43,15 @@ def wrench_over_time(w, i, model, actions, work, k):
     return Force(add3(moment, cross(point, force)), force)
 
 
-# Subtract the drag, the wrenches over time and the forces between bodies from the force f on the body of dof i.
-subtract_action_wrenches = choose(
-    lambda i, model, loads, *_: is_given(loads, "actions"),
-    lambda i, model, loads, f, work, k: subtract_wrenches_over_time(i, model, loads.actions, f, work, k),
-    lambda i, model, loads, f, work, k: f,
-)
+@only_if(lambda i, model, loads, *_: is_given(loads, "actions"), otherwise=lambda i, model, loads, f, work, k: f)
+@kernel
+def subtract_action_wrenches(i, model, loads, f, work, k):
+    """Subtract the drag, the wrenches over time and the forces between bodies from the force f on the body of dof i."""
+    return subtract_wrenches_over_time(i, model, loads.actions, f, work, k)
 
-# Add the inertia that represents stiffness and damping in an implicit step to D of dof i.
-add_implicit_inertia = choose(
-    lambda i, loads, *_: is_given(loads, "actions"),
-    lambda i, loads, D, k: D + loads.actions.joints[JOINT_IMPLICIT_INERTIA, i, k],
-    lambda i, loads, D, k: D,
-)
+
+@only_if(lambda i, loads, *_: is_given(loads, "actions"), otherwise=lambda i, loads, D, k: D)
+@kernel
+def add_implicit_inertia(i, loads, D, k):
+    """Add the inertia that represents stiffness and damping in an implicit step to D of dof i."""
+    return D + loads.actions.joints[JOINT_IMPLICIT_INERTIA, i, k]

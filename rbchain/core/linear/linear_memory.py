@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...compiling.jit import choose, is_given, kernel
+from ...compiling.jit import is_given, kernel, only_if
 from ..lanes.lane_memory import CACHE_LINE, aligned_start
 from ..loops.constraint_layout import constraint_derivatives_in, constraint_derivatives_size
 from .linearised_rate import LinearisedRate, carve_linearised_rate, linearised_rate_size
@@ -18,14 +18,11 @@ def linearised_rate_memory(n, tables, integrals, state_size, width, dtype, block
     )
 
 
-# The ConstraintDerivatives of a block, or None for an open chain.
-constraint_derivatives_in_block = choose(
-    lambda numbers, start, tables, n, width: is_given(tables),
-    lambda numbers, start, tables, n, width: constraint_derivatives_in(
-        numbers, start, width, tables.envelope.shape[1], n
-    ),
-    lambda numbers, start, tables, n, width: None,
-)
+@only_if(lambda numbers, start, tables, n, width: is_given(tables))
+@kernel
+def constraint_derivatives_in_block(numbers, start, tables, n, width):
+    """Return the ConstraintDerivatives of a block, or None for an open chain."""
+    return constraint_derivatives_in(numbers, start, width, tables.envelope.shape[1], n)
 
 
 @kernel

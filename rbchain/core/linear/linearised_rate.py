@@ -44,7 +44,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import choose, is_given, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.derivatives_between_bodies import derivatives_between_bodies
 from ..algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS, add_derivatives_of_water
@@ -77,7 +77,7 @@ from ..sample.rate import (
 from ..spatial.vectors import add3, cross, rotate, scale3
 from ..tree.joints import quaternion_rate, quaternion_rotation
 from ..tree.kinematics import position_rates, store_quaternion, store_turn_of_rate, tangents_of_rates
-from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL
+from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL, has_actions
 from .linearised_tree import (
     TREE_ROWS,
     add_change_of_position,
@@ -246,9 +246,7 @@ def differentiate_by_time(block, linear, y, t, step, k):
 
 # Whether exact derivatives read results of the dynamics of the state: the rows and factors of a closed chain, or the
 # accelerations of the controllers' model under computed torque of some dofs.
-_reads_accelerations_of_controllers = choose(
-    lambda block: is_given(block, "loads", "actions"), computes_some_torques, lambda block: False
-)
+_reads_accelerations_of_controllers = choose(has_actions, computes_some_torques, lambda block: False)
 reads_dynamics = choose(has_constraints, lambda block: True, lambda block: _reads_accelerations_of_controllers(block))
 
 
@@ -290,10 +288,11 @@ def differentiate_exactly(block, linear, y, rate, t, k):
     hold_prescribed_dofs(block, linear, k)
 
 
-# Add the derivatives of springs and bushings to derivatives (2, n, n, lanes).
-add_derivatives_between_bodies = choose(
-    lambda block, *_: is_given(block, "loads", "actions", "between_bodies"),
-    lambda block, q, qd, derivatives, k: derivatives_between_bodies(
+@only_if(lambda block, *_: is_given(block, "loads", "actions", "between_bodies"))
+@kernel
+def add_derivatives_between_bodies(block, q, qd, derivatives, k):
+    """Add the derivatives of springs and bushings to derivatives (2, n, n, lanes)."""
+    derivatives_between_bodies(
         block.model,
         q,
         qd,
@@ -303,13 +302,12 @@ add_derivatives_between_bodies = choose(
         derivatives,
         block.work,
         k,
-    ),
-    lambda block, q, qd, derivatives, k: None,
-)
+    )
 
 
+@only_if(has_actions)
 @kernel
-def subtract_forces_over_time(block, linear, y, k):
+def subtract_derivatives_of_forces(block, linear, y, k):
     """Add the derivatives of wrenches, springs and bushings to `of_forces`, and subtract the sum from K and D."""
     nq, n, of_forces = block.q.shape[0], block.qd.shape[0], linear.of_forces
     q, qd = y[:nq], y[nq : nq + n]
@@ -322,16 +320,9 @@ def subtract_forces_over_time(block, linear, y, k):
             linear.derivatives[BY_QD, i, j, k] = linear.derivatives[BY_QD, i, j, k] - of_forces[BY_QD, i, j, k]
 
 
-# Subtract the derivatives of the forces of user functions and controllers, and of the forces on bodies, from K and D.
-subtract_derivatives_of_forces = choose(
-    lambda block, *_: is_given(block, "loads", "actions"),
-    subtract_forces_over_time,
-    lambda block, linear, y, k: None,
-)
-
-
+@only_if(has_actions)
 @kernel
-def subtract_forces_of_joints(block, linear, y, k):
+def subtract_derivatives_of_joints(block, linear, y, k):
     """Subtract the derivatives of passive forces and drives from K and D, and store them in C."""
     nq, n = block.q.shape[0], block.qd.shape[0]
     for i in range(n):
@@ -343,14 +334,6 @@ def subtract_forces_of_joints(block, linear, y, k):
         row = integral_row(block, i)
         if row >= 0:
             linear.by_integral[i, row - nq - n, k] = linear.by_integral[i, row - nq - n, k] + by_integral
-
-
-# Subtract the derivatives of passive forces and drives from K and D, and store the derivatives by integrals in C.
-subtract_derivatives_of_joints = choose(
-    lambda block, *_: is_given(block, "loads", "actions"),
-    subtract_forces_of_joints,
-    lambda block, linear, y, k: None,
-)
 
 
 # --- the matrix of a step ---------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ increments is then large, and so is the estimate of the error, which rejects the
 Sources: Featherstone (2008), chapter 7; Singh, Russell and Wensing (2022), as in `algorithms.derivatives`.
 """
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import choose, is_given, kernel, only_if, routine
 from ..algorithms.coriolis import SCRATCH_B, load_coriolis, start_composites
 from ..algorithms.derivatives import SCRATCH_PSIDDOT, SCRATCH_PSIDOT, SCRATCH_PSIDOT_PLUS_SDOT, store_axis_rates
 from ..algorithms.rnea import apply_newton_euler, pass_force
@@ -76,6 +76,7 @@ from ..tree.layout import (
     SETTING_COMPUTES,
     SETTING_FUNCTION,
     SETTING_HYBRID,
+    has_actions,
     parameter,
 )
 
@@ -102,18 +103,14 @@ TREE_ROWS = TREE_CHANGE + CHANGE_ROWS
 # --- which steps are solved along the tree ----------------------------------------------------------------------------
 
 
+@only_if(has_actions, True)
 @kernel
-def depends_on_own_dofs(block):
+def _has_only_joint_forces(block):
     """Whether all forces of actions depend on the state of their own dof only, and no motion is prescribed."""
     settings, wrenches = block.loads.actions.settings, block.loads.actions.shared.wrenches
     uses_model = settings[SETTING_COMPENSATES] != 0 or settings[SETTING_COMPUTES] != 0
     has_others = settings[SETTING_FUNCTION] != 0 or wrenches.shape[1] > 0
     return not (uses_model or has_others or settings[SETTING_HYBRID] != 0)
-
-
-_has_only_joint_forces = choose(
-    lambda block: is_given(block, "loads", "actions"), depends_on_own_dofs, lambda block: True
-)
 
 
 @kernel
@@ -125,13 +122,6 @@ def has_quaternions_at_roots_only(model):
     return found
 
 
-@kernel
-def is_long_tree(block, linear):
-    """Whether a tree has FEWEST_DOFS, only forces of joints, and spherical and free joints at its roots only."""
-    is_long = block.model.parent.shape[0] >= FEWEST_DOFS  # short trees must not pay for the other conditions
-    return is_long and _has_only_joint_forces(block) and has_quaternions_at_roots_only(block.model)
-
-
 def _may_follow_tree(block, linear, *_):
     in_water, between_bodies = is_given(block, "model", "water"), False
     if is_given(block, "loads", "actions"):
@@ -140,15 +130,20 @@ def _may_follow_tree(block, linear, *_):
     return is_given(linear, "tree") and not others
 
 
-# Whether the systems of a step are solved along the tree.
-follows_tree = choose(_may_follow_tree, is_long_tree, lambda block, linear: False)
+@only_if(_may_follow_tree, False)
+@kernel
+def follows_tree(block, linear):
+    """Whether a tree has FEWEST_DOFS, only forces of joints, and spherical and free joints at its roots only."""
+    is_long = block.model.parent.shape[0] >= FEWEST_DOFS  # short trees must not pay for the other conditions
+    return is_long and _has_only_joint_forces(block) and has_quaternions_at_roots_only(block.model)
 
 
 # --- derivatives ------------------------------------------------------------------------------------------------------
 
 
+@only_if(_may_follow_tree)
 @routine
-def linearise_bodies(block, linear, y, rate, k):
+def linearise_tree(block, linear, y, rate, k):
     """Compute the inertias, B, axes and forces in the matrix for the state y, whose rate is `rate`."""
     nq, n, model, loads, tree = block.q.shape[0], block.qd.shape[0], block.model, block.loads, linear.tree
     q, qd, qdd = y[:nq], y[nq : nq + n], rate[nq : nq + n]
@@ -205,8 +200,9 @@ store_derivatives_of_joint = choose(
 # --- factorisation ----------------------------------------------------------------------------------------------------
 
 
+@only_if(_may_follow_tree)
 @routine
-def store_unit_changes(block, linear, a, k):
+def start_unit_changes(block, linear, a, k):
     """Store the changes of the motion by unit increments w, without changes of the positions; a = 1 / (gamma h)."""
     n, tree, dofs = block.qd.shape[0], linear.tree, linear.dofs
     for i in range(n):
@@ -231,8 +227,9 @@ def change_of_position(dofs, i, x, k):
     return MotionChange(scale_motion(x, psiddot), scale3(x, psidot.ang))
 
 
+@only_if(_may_follow_tree)
 @routine
-def eliminate_dofs(block, linear, a, k):
+def eliminate_along_tree(block, linear, a, k):
     """Eliminate the increments of all dofs."""
     for i in range(block.qd.shape[0] - 1, -1, -1):
         eliminate_dof(i, block, linear, a, k)
@@ -265,8 +262,9 @@ def eliminate_dof(i, block, linear, a, k):
 # --- solution ---------------------------------------------------------------------------------------------------------
 
 
+@only_if(_may_follow_tree)
 @routine
-def increments_along_tree(block, linear, right, k):
+def solve_along_tree(block, linear, right, k):
     """Replace the right-hand side s of the velocities by the increments w.
 
     `right` (rows, lanes) has the increments of the integrals, p_0. `linear.tangent` (n, lanes) has t.
@@ -324,13 +322,8 @@ def pass_given_force(i, block, linear, right, k):
         store_spatial(tree, p, TREE_FORCE, k, f)
 
 
-# These compile nothing for mechanisms that are never solved along the tree.
-linearise_tree = choose(_may_follow_tree, linearise_bodies, lambda block, linear, y, rate, k: None)
-start_unit_changes = choose(_may_follow_tree, store_unit_changes, lambda block, linear, a, k: None)
 add_change_of_position = choose(
     _may_follow_tree,
     lambda block, linear, j, i, x, k: add_unit_change(linear, j, i, x, k),
     lambda block, linear, j, i, x, k: None,
 )
-eliminate_along_tree = choose(_may_follow_tree, eliminate_dofs, lambda block, linear, a, k: None)
-solve_along_tree = choose(_may_follow_tree, increments_along_tree, lambda block, linear, right, k: None)

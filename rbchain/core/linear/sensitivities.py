@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import choose, is_given, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.lu import factorize, solve
 from ..algorithms.rnea import accelerate_with_joint
@@ -115,7 +115,7 @@ class Sensitivities(NamedTuple):
 
 def has_sensitivities(block, *_):
     """Whether a block, or its Numba type, computes sensitivities."""
-    return is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "sensitivities")
+    return is_given(block, "loads", "actions", "sensitivities")
 
 
 @kernel
@@ -134,8 +134,9 @@ def rows_of_column(block):
 # --- start ------------------------------------------------------------------------------------------------------------
 
 
+@only_if(has_sensitivities)
 @kernel
-def start_columns(block, y, lane):
+def start_sensitivities(block, y, lane):
     """Set the sensitivities at the start of a sample: the unit matrix for the initial state, and zero for parameters.
 
     Prescribed positions and velocities do not depend on the initial state.
@@ -152,15 +153,12 @@ def start_columns(block, y, lane):
         first += rows_of_column(block)
 
 
-# Set the sensitivities at the start of a sample; its other rows after the velocities are zero.
-start_sensitivities = choose(has_sensitivities, start_columns, lambda block, y, lane: None)
-
-
 # --- rates ------------------------------------------------------------------------------------------------------------
 
 
+@only_if(has_sensitivities, otherwise=lambda block, y, t, rate, k: evaluate(block, y, t, rate, k))
 @routine
-def rates_with_sensitivities(block, y, t, rate, k):
+def evaluate_with_sensitivities(block, y, t, rate, k):
     """Compute the rate of the state y at time t with its sensitivities."""
     evaluate(block, y, t, rate, k)
     n, linear = block.qd.shape[0], block.loads.actions.sensitivities.linear
@@ -185,8 +183,9 @@ def rates_with_sensitivities(block, y, t, rate, k):
         first += size
 
 
+@only_if(has_constraints)
 @kernel
-def project_columns(block, y, k):
+def close_columns(block, y, k):
     """Project all columns of the state y onto the derivatives of the constraints, in the lanes whose state is closed.
 
     These are the lanes that decide which rows are independent.
@@ -200,27 +199,18 @@ def project_columns(block, y, k):
         first += rows_of_column(block)
 
 
-# Project the columns of a closed chain onto the derivatives of its constraints.
-close_columns = choose(has_constraints, project_columns, lambda block, y, k: None)
+@only_if(has_constraints)
+@kernel
+def remove_constrained_force(block, w, k):
+    """Remove the part of the joint forces w (n, lanes) of one column that the constraints of a closed chain cancel."""
+    project_force(block.constraints, block.loads.actions.sensitivities.linear.of_constraints, w, k)
 
-# Remove the part of the joint forces w (n, lanes) of one column that the constraints of a closed chain cancel.
-remove_constrained_force = choose(
-    has_constraints,
-    lambda block, w, k: project_force(block.constraints, block.loads.actions.sensitivities.linear.of_constraints, w, k),
-    lambda block, w, k: None,
-)
 
-# Compute the dynamics again in water, where the derivatives overwrite U and DINV, which projections read.
-restore_dynamics = choose(
-    lambda block, y, t, rate, k: has_constraints(block) and is_given(block, "model", "water"),
-    lambda block, y, t, rate, k: evaluate(block, y, t, rate, k),
-    lambda block, y, t, rate, k: None,
-)
-
-# Compute the rate of the state y at time t, with its sensitivities if there are any.
-evaluate_with_sensitivities = choose(
-    has_sensitivities, rates_with_sensitivities, lambda block, y, t, rate, k: evaluate(block, y, t, rate, k)
-)
+@only_if(lambda block, y, t, rate, k: has_constraints(block) and is_given(block, "model", "water"))
+@kernel
+def restore_dynamics(block, y, t, rate, k):
+    """Compute the dynamics again in water, where the derivatives overwrite U and DINV, which projections read."""
+    evaluate(block, y, t, rate, k)
 
 
 @kernel
@@ -441,19 +431,15 @@ def moment_of_product(x, y, w, wd):
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
+@only_if(
+    has_sensitivities,
+    otherwise=lambda block, x, y, y_new, tolerances, k: norm(x, y, y_new, tolerances.atol, tolerances.rtol, k),
+)
 @kernel
-def norm_with_sensitivities(block, x, y, y_new, tolerances, k):
+def error_norm(block, x, y, y_new, tolerances, k):
     """Return the norm of the error x of the motion or, if it is larger and controls the steps, of the sensitivities."""
     rows, atol, rtol = rows_of_motion(block), tolerances.atol, tolerances.rtol
     error = norm(x[:rows], y[:rows], y_new[:rows], atol, rtol, k)
     if block.loads.actions.sensitivities.settings.controls_steps == 0:
         return error
     return max(error, norm(x[rows:], y[rows:], y_new[rows:], atol, rtol, k))
-
-
-# Compute the norm of the error x of a step from y to y_new: at most 1 for an acceptable error.
-error_norm = choose(
-    has_sensitivities,
-    norm_with_sensitivities,
-    lambda block, x, y, y_new, tolerances, k: norm(x, y, y_new, tolerances.atol, tolerances.rtol, k),
-)

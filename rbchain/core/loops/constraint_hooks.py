@@ -3,7 +3,7 @@
 Each function has two forms, for closed and for open chains. `choose` selects one of them at compile time.
 """
 
-from ...compiling.jit import choose, is_given, kernel
+from ...compiling.jit import choose, is_given, kernel, only_if
 from ..algorithms.aba import forward_dynamics
 from ..algorithms.derivatives import BY_Q, BY_QD
 from ..algorithms.hybrid import hybrid_dynamics
@@ -55,15 +55,11 @@ def hybrid_dynamics_of_open_chain(block, q, qd, qdd, prescribed, k):
 hybrid_dynamics_of_block = choose(has_constraints, hybrid_dynamics_of_closed_chain, hybrid_dynamics_of_open_chain)
 
 
+@only_if(has_constraints)
 @kernel
-def set_rank_decision(block, decides, k):
+def decide_rank(block, decides, k):
     """Let the next evaluations decide which rows are independent, in the lanes in which `decides` is positive."""
     block.constraints.flags[FLAG_DECIDES, k] = decides
-
-
-# Select the lanes in which the next evaluations decide which rows of the constraints are independent. They decide only
-# in states that satisfy the constraints. In the other stages of a step, dependent rows would contradict each other.
-decide_rank = choose(has_constraints, set_rank_decision, lambda block, decides, k: None)
 
 
 @kernel
@@ -80,19 +76,15 @@ def closed_lanes(block, accepted, k):
     return accepted - block.constraints.flags[FLAG_OPEN, k]
 
 
+@only_if(has_constraints)
 @kernel
-def remove_normal_error(block, y_new, change, k):
+def reduce_error(block, y_new, change, k):
     """Remove the part that the projection corrects from `change` (rows, lanes), the error of a step."""
     nq = block.q.shape[0]
     end = nq + block.qd.shape[0]
     constrained_dynamics.remove_normal_part(
         block.model, block.constraints, y_new[:nq], change[:nq], change[nq:end], block.work, k
     )
-
-
-# Reduce the error of a step to its part along the constraints, which no projection corrects. Near singular positions,
-# round-off dominates the other part.
-reduce_error = choose(has_constraints, remove_normal_error, lambda block, y_new, change, k: None)
 
 
 # A step whose end has a FLAG_CONDITION below epsilon to this power is shortened, if its start is further away from the
@@ -115,50 +107,46 @@ def is_end_near_singularity(block, lane):
     return False
 
 
+@only_if(has_constraints)
 @kernel
-def forget_last_sample(block, lane):
+def reset_conditions(block, lane):
     """Reset the conditions that a lane has recorded in the steps of its last sample."""
     block.constraints.flags[FLAG_AVOIDED, lane] = constant_like(block.q, 0.0)
     block.constraints.flags[FLAG_START_CONDITION, lane] = constant_like(block.q, 0.0)
 
 
-# Reset the conditions that a lane has recorded in the steps of its last sample.
-reset_conditions = choose(has_constraints, forget_last_sample, lambda block, lane: None)
-
-
-# Whether the state of a lane could not be projected onto the constraints.
-has_open_loops = choose(
-    has_constraints,
-    lambda block, lane: block.constraints.flags[FLAG_OPEN, lane] > constant_like(block.q, 0.0),
-    lambda block, lane: False,
-)
+@only_if(has_constraints, False)
+@kernel
+def has_open_loops(block, lane):
+    """Whether the state of a lane could not be projected onto the constraints."""
+    return block.constraints.flags[FLAG_OPEN, lane] > constant_like(block.q, 0.0)
 
 
 # --- derivatives ------------------------------------------------------------------------------------------------------
 
 
-# Store the multipliers of the last dynamics and the responses to the constraints, before their derivatives.
-begin_derivatives_of_constraints = choose(
-    has_constraints,
-    lambda block, linear, q, k: store_reactions(
-        block.model, block.constraints, q, linear.of_constraints, block.work, k
-    ),
-    lambda block, linear, q, k: None,
-)
-
-# Compute the derivatives of the rows, and subtract the derivatives of the forces of the constraints from K. Reads the
-# results of `inverse_dynamics_derivatives`.
-subtract_derivatives_of_constraints = choose(
-    has_constraints,
-    lambda block, linear, k: differentiate_constraints(
-        block.model, block.constraints, linear.of_constraints, linear.derivatives, linear.dofs, block.work, k
-    ),
-    lambda block, linear, k: None,
-)
-
-
+@only_if(has_constraints)
 @kernel
-def project_all_derivatives(block, linear, k):
+def begin_derivatives_of_constraints(block, linear, q, k):
+    """Store the multipliers of the last dynamics and the responses to the constraints, before their derivatives."""
+    store_reactions(block.model, block.constraints, q, linear.of_constraints, block.work, k)
+
+
+@only_if(has_constraints)
+@kernel
+def subtract_derivatives_of_constraints(block, linear, k):
+    """Compute the derivatives of the rows, and subtract the derivatives of the forces of the constraints from K.
+
+    Reads the results of `inverse_dynamics_derivatives`.
+    """
+    differentiate_constraints(
+        block.model, block.constraints, linear.of_constraints, linear.derivatives, linear.dofs, block.work, k
+    )
+
+
+@only_if(has_constraints)
+@kernel
+def project_linearised_rate(block, linear, k):
     """Replace K, D and C of the open chain by K, D and C of the closed chain (`constrained_derivatives`)."""
     parts = linear.of_constraints
     project_derivatives(linear.derivatives[BY_Q], parts.by_q, parts, k)
@@ -167,7 +155,3 @@ def project_all_derivatives(block, linear, k):
         for column in range(linear.by_integral.shape[1]):
             parts.by_q[row, column, k] = constant_like(parts.by_q, 0.0)
     project_derivatives(linear.by_integral, parts.by_q, parts, k)
-
-
-# Replace the derivatives K, D and C of the joint forces of the open chain by K, D and C of the closed chain.
-project_linearised_rate = choose(has_constraints, project_all_derivatives, lambda block, linear, k: None)

@@ -2,7 +2,7 @@
 
 import math
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import choose, kernel, only_if, routine
 from ..contacts.contact_rates import has_contact_modes
 from ..forces.signal_breaks import KNOT_JUMP, KNOT_SAME, begin_breaks, use_pieces_between_breaks
 from ..lanes.lanes import constant_like, select
@@ -63,6 +63,7 @@ from ..sample.status import (
     USER_FUNCTION_FAILED,
 )
 from ..tree.kinematics import reset_quaternions
+from ..tree.layout import has_actions
 from ..tree.sampler_layout import FLAG_HAS_CHANGED, has_samplers
 from .contact_events import (
     begin_contacts,
@@ -156,12 +157,11 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
             start_lane(block, stepper, tableau, batch, tolerances, lane)
 
 
-# Run the sampled controllers of new lanes that have an instant at the start.
-start_controllers = choose(
-    has_samplers,
-    lambda block, stepper, batch, k: run_controllers(block, stepper, batch, False, k),
-    lambda block, stepper, batch, k: None,
-)
+@only_if(has_samplers)
+@kernel
+def start_controllers(block, stepper, batch, k):
+    """Run the sampled controllers of new lanes that have an instant at the start."""
+    run_controllers(block, stepper, batch, False, k)
 
 
 @kernel
@@ -283,8 +283,9 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         check_end_of_motion(block, stepper, batch, tolerances, step, lane)
 
 
+@only_if(has_samplers)
 @routine
-def run_controllers_of_lanes(block, stepper, batch, tolerances, k):
+def run_controllers_at_stops(block, stepper, batch, tolerances, k):
     """Run the sampled controllers of the lanes whose step has ended at a stop, and compute the rates with new outputs.
 
     Lanes without a stop keep their rates.
@@ -314,14 +315,9 @@ def run_controllers_of_lanes(block, stepper, batch, tolerances, k):
             allow_calls(block, True, lane)
 
 
-# Run the sampled controllers of the lanes whose step has ended at a stop.
-run_controllers_at_stops = choose(
-    has_samplers, run_controllers_of_lanes, lambda block, stepper, batch, tolerances, k: None
-)
-
-
+@only_if(has_actions)
 @routine
-def evaluate_after_breaks(block, stepper, tableau, k):
+def restart_after_breaks(block, stepper, tableau, k):
     """Let the lanes that have passed a break of a signal use the pieces after it, and compute their rates after a jump.
 
     Other lanes keep their rates.
@@ -358,19 +354,11 @@ def evaluate_after_breaks(block, stepper, tableau, k):
             tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
 
 
-# Let the lanes that have passed a break of a signal use the pieces after it.
-restart_after_breaks = choose(
-    lambda block, *_: is_given(block, "loads", "actions"),
-    evaluate_after_breaks,
-    lambda block, stepper, tableau, k: None,
-)
-
-# Find the first breaks of all signals for a lane that starts at time t.
-begin_breaks_of_lane = choose(
-    lambda block, *_: is_given(block, "loads", "actions"),
-    lambda block, t, lane: begin_breaks(block.loads.actions, t, lane),
-    lambda block, t, lane: None,
-)
+@only_if(has_actions)
+@kernel
+def begin_breaks_of_lane(block, t, lane):
+    """Find the first breaks of all signals for a lane that starts at time t."""
+    begin_breaks(block.loads.actions, t, lane)
 
 
 @kernel

@@ -16,7 +16,7 @@ constraints at the ends of steps and at the saved times.
 
 import math
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import choose, kernel, only_if, routine
 from ..contacts.contact_choice import choose_modes, friction_limit, tangent_force
 from ..contacts.contact_layout import (
     CONTACT_GAP,
@@ -122,8 +122,9 @@ MAX_DWELLS, DWELL = 50, 10.0
 # --- the start of a lane ----------------------------------------------------------------------------------------------
 
 
+@only_if(has_contact_modes)
 @routine
-def begin_modes(block, stepper, batch, tolerances, k):
+def begin_contacts(block, stepper, batch, tolerances, k):
     """Compute the impacts, modes and rates of all new lanes in their states `y_new`.
 
     Reads the rate that has just been evaluated; writes rates[1].
@@ -222,10 +223,6 @@ def stop_candidates(block, y, lane):
     update_row_velocities(block.model, contacts, y[nq : nq + n], CONTACT_VELOCITY, lane)
 
 
-# Compute the impacts and choose the modes of all new lanes.
-begin_contacts = choose(has_contact_modes, begin_modes, lambda block, stepper, batch, tolerances, k: None)
-
-
 @kernel
 def is_starting(stepper, lane):
     """Whether a lane has a sample that starts, or starts again."""
@@ -250,16 +247,16 @@ def begin_sample(block, stepper, batch, lane):
             stepper.tally[TALLY_STATUS, lane] = INITIAL_PENETRATION
 
 
-# Whether a lane starts again after a change of modes, so that its initial state has been saved before.
-starts_again = choose(
-    has_contact_modes,
-    lambda block, stepper, lane: stepper.control[CONTROL_NEW, lane] == STARTS_AGAIN,
-    lambda block, stepper, lane: False,
-)
-
-
+@only_if(has_contact_modes, False)
 @kernel
-def start_lane_again(block, stepper, lane):
+def starts_again(block, stepper, lane):
+    """Whether a lane starts again after a change of modes, so that its initial state has been saved before."""
+    return stepper.control[CONTROL_NEW, lane] == STARTS_AGAIN
+
+
+@only_if(has_contact_modes, False)
+@kernel
+def restart_lane(block, stepper, lane):
     """Let a lane start again if its step has ended with a change of modes, and return whether it does."""
     flags = block.loads.actions.modes.flags
     if not flags[FLAG_RESTARTS, lane] > 0.0:
@@ -273,15 +270,12 @@ def start_lane_again(block, stepper, lane):
     return True
 
 
-# Let a lane start again if its step has ended with a change of modes.
-restart_lane = choose(has_contact_modes, start_lane_again, lambda block, stepper, lane: False)
-
-
 # --- the end of a step ------------------------------------------------------------------------------------------------
 
 
+@only_if(has_contact_modes)
 @routine
-def project_held_rows(block, stepper, tableau, k):
+def project_contacts(block, stepper, tableau, k):
     """Project the end of a step onto the active constraints and compute the rate, in lanes with an accepted error."""
     control, y, flags = stepper.control, stepper.y_new, block.loads.actions.modes.flags
     h, error, rate = control[CONTROL_H, k], control[CONTROL_ERROR, k], stepper.rates[tableau.c.shape[0] - 1]
@@ -320,10 +314,6 @@ def project_onto_held_rows(block, stepper, y, rate, time, steps, k):
             y[nq + i, k] = y[nq + i, k] + select(moves, contacts.changes[1, i, k], zero * time)
         stop_held_dofs(contacts, modes, y[nq : nq + n], k)
         evaluate(block, y, time, rate, k)
-
-
-# Project the end of a step onto the closed contacts and stops and the friction that sticks.
-project_contacts = choose(has_contact_modes, project_held_rows, lambda block, stepper, tableau, k: None)
 
 
 @kernel
@@ -597,13 +587,10 @@ def clear_bounds(block, lane):
 forget_bounds = choose(has_contact_modes, clear_bounds, lambda block, lane: None)
 
 
+@only_if(has_contact_modes, False)
 @kernel
-def restart_lane_with_modes(block, lane):
+def restart_after_jump(block, lane):
     """Let a lane start again, because the forces have jumped and its modes may change; return that it does."""
     flags = block.loads.actions.modes.flags
     flags[FLAG_RESTARTS, lane] = constant_like(flags, 1.0)
     return True
-
-
-# Let a lane start again after a jump of the forces, if it has modes. Return whether it does.
-restart_after_jump = choose(has_contact_modes, restart_lane_with_modes, lambda block, lane: False)

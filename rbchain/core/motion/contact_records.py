@@ -2,7 +2,7 @@
 
 import math
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import is_given, kernel, only_if, routine
 from ..contacts.contact_layout import (
     CONTACT_IMPACT,
     CONTACT_IMPACT_TIME,
@@ -29,8 +29,9 @@ from ..sample.records import CLOCK_STEP, CLOCK_T, TALLY_SAMPLE, TALLY_SAVED, TAL
 from ..sample.status import RUNNING, STOPPED
 
 
+@only_if(lambda block, *_: is_given(block, "loads", "actions", "contacts"))
 @routine
-def record_step(block, stepper, batch, slot, lane):
+def record_contacts(block, stepper, batch, slot, lane):
     """Record the impulses of an accepted step of a lane; `slot` is the number of saved times before the step."""
     tally, contacts = stepper.tally, block.loads.actions.contacts
     if tally[TALLY_STATUS, lane] != RUNNING and tally[TALLY_STATUS, lane] != STOPPED:
@@ -50,14 +51,6 @@ def record_step(block, stepper, batch, slot, lane):
             record_impact(e, block, stepper, records, sample, lane)
         if kind == FRICTION or has_tangents(kind):
             record_sticking(e, contacts, stepper, records, sample, lane)
-
-
-# Record the impulses of an accepted step of a lane.
-record_contacts = choose(
-    lambda block, *_: is_given(block, "loads", "actions", "contacts"),
-    record_step,
-    lambda block, stepper, batch, slot, lane: None,
-)
 
 
 @kernel

@@ -15,7 +15,7 @@ not free are halved, from the start of the step to its end, until all are free o
 
 import math
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..contacts.contact_layout import (
     CONTACT_GAP,
     ELEMENT_KIND,
@@ -59,8 +59,9 @@ SHORT_INTERVAL = 1.0 / 64.0
 MAX_INTERVALS = 400
 
 
+@only_if(has_contact_modes)
 @routine
-def search_step(block, stepper, tableau, k):
+def find_contacts(block, stepper, tableau, k):
     """Set FLAG_CONTACT of each lane to a fraction of its step after which a gap is closed; 1 if there is none.
 
     No gap closes in the part of the step that is at most SHORT_INTERVAL shorter. Overwrites R, LEVER, V and POSITION.
@@ -86,10 +87,6 @@ def search_step(block, stepper, tableau, k):
             if modes.flags[FLAG_WIDTH, lane] > 0.0:
                 judge_interval(actions, lane)
             searching += int(modes.flags[FLAG_WIDTH, lane] > 0.0)
-
-
-# Find the first contact within the step of each lane.
-find_contacts = choose(has_contact_modes, search_step, lambda block, stepper, tableau, k: None)
 
 
 @kernel

@@ -10,7 +10,7 @@ Source: Kiefer (1953), "Sequential minimax search for a maximum", for the golden
 
 import math
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import choose, kernel, only_if, routine
 from ..contacts.contact_rates import has_contact_modes
 from ..lanes.lanes import constant_like
 from ..methods.adaptive_methods import has_quartic, polynomial_of_row
@@ -36,11 +36,19 @@ MAX_SEARCHES, MAX_BISECTIONS = 60, 100
 FLAT = 0.1
 NARROW = 1e-12  # of the step
 
-# Whether rows of the state are polynomials of fourth degree within a step.
-has_polynomials = choose(has_quartic, lambda tableau: True, lambda tableau: False)
 
-# Whether the state may jump between two steps, at impacts.
-has_jumps = choose(has_contact_modes, lambda block: True, lambda block: False)
+@only_if(has_quartic, False)
+@kernel
+def has_polynomials(tableau):
+    """Whether rows of the state are polynomials of fourth degree within a step."""
+    return True
+
+
+@only_if(has_contact_modes, False)
+@kernel
+def has_jumps(block):
+    """Whether the state may jump between two steps, at impacts."""
+    return True
 
 
 @routine

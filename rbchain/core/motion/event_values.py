@@ -2,7 +2,7 @@
 
 import math
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..control.callbacks import call, store_failed_call
 from ..lanes.lanes import constant_like, epsilon
 from ..methods.adaptive_methods import has_large_stages
@@ -75,8 +75,11 @@ def without_round_off(f, units, largest, y):
     return 0.0 if abs(f) <= units * epsilon(y) * largest else f
 
 
-# Return the units of round-off of the value of a row within a step.
-units_within_step = choose(has_large_stages, lambda tableau: ROUND_OFF_OF_STAGES, lambda tableau: ROUND_OFF)
+@only_if(has_large_stages, ROUND_OFF)
+@kernel
+def units_within_step(tableau):
+    """Return the units of round-off of the value of a row within a step."""
+    return ROUND_OFF_OF_STAGES
 
 
 @kernel

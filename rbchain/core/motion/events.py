@@ -6,10 +6,10 @@ at most once between two of them.
 
 import math
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..lanes.lanes import constant_like
 from ..methods.runge_kutta import zero_if_finite
-from ..tree.layout import CALLS_ALLOWED
+from ..tree.layout import CALLS_ALLOWED, has_actions
 from .event_places import list_places
 from .event_values import (
     EVENT_DIRECTION,
@@ -42,8 +42,9 @@ def is_event_not_finite(theta):
     return theta == EVENT_NOT_FINITE
 
 
+@only_if(has_actions)
 @kernel
-def store_event_values(block, y, t, lane):
+def begin_events(block, y, t, lane):
     """Store the values of all events at the start of a sample, at time t, and their largest numbers."""
     actions = block.loads.actions
     values, events = actions.event_values, actions.shared.events
@@ -57,8 +58,9 @@ def store_event_values(block, y, t, lane):
         values[e, lane] = f
 
 
+@only_if(has_actions, NO_EVENT)
 @routine
-def find_events(block, stepper, tableau, records, t, h, sample, lane):
+def check_events(block, stepper, tableau, records, t, h, sample, lane):
     """Record the events in the step of a lane from time t to t + h.
 
     Returns the fraction of the step after which an event ends the motion, NO_EVENT, or EVENT_NOT_FINITE. If a user
@@ -153,14 +155,3 @@ def locate_event(e, block, stepper, tableau, t, h, low, high, f_low, f_high, lan
             f_low = 0.5 * f_low if side == 1 else f_low
             side = 1
     return high if math.isfinite(high) else NO_EVENT
-
-
-def _has_actions(block, *_):
-    return is_given(block, "loads", "actions")
-
-
-# Store the values of all event functions at the start of a sample.
-begin_events = choose(_has_actions, store_event_values, lambda block, y, t, lane: None)
-
-# Record the events in a step, and return the fraction of the step after which an event ends the motion, or NO_EVENT.
-check_events = choose(_has_actions, find_events, lambda block, stepper, tableau, records, t, h, sample, lane: NO_EVENT)

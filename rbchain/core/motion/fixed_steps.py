@@ -5,7 +5,7 @@ With Euler's tableau, the step is linearly implicit in the springs, damping and 
 end of the step, which also moves the positions.
 """
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import choose, kernel, only_if, routine
 from ..control.drives import DRIVE_KIND, KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY
 from ..lanes.lanes import constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
@@ -81,8 +81,14 @@ def take_fixed_step(block, stepper, settings, batch, t, h, is_last, k):
     close_end_of_step(block, stepper, tableau, k)
 
 
+def may_omit_ends(block, *_):
+    """Whether many steps may end at stops, without projections and sensitivities that need the rates at their ends."""
+    return has_samplers(block) and not has_constraints(block) and not has_sensitivities(block)
+
+
+@only_if(may_omit_ends)
 @kernel
-def choose_omission(block, tableau, batch, is_last):
+def choose_end(block, tableau, batch, is_last):
     """Set FLAG_OMITS_END: whether the evaluation at the end of the next step can be skipped.
 
     It can if the step is the last one before a stop, where the motion restarts and the rates of implicit steps are
@@ -116,20 +122,13 @@ def compute_stages_with_omission(block, stepper, tableau, k):
             stepper.tally[TALLY_EVALUATIONS, lane] -= stepper.tally[TALLY_STATUS, lane] == RUNNING
 
 
-def may_omit_ends(block, *_):
-    """Whether many steps may end at stops, without projections and sensitivities that need the rates at their ends."""
-    return has_samplers(block) and not has_constraints(block) and not has_sensitivities(block)
-
-
-# Choose whether the next step omits the evaluation of the dynamics at its end.
-choose_end = choose(may_omit_ends, choose_omission, lambda block, tableau, batch, is_last: None)
-
 # Compute the stages of a step, with the rate at its end if that is used.
 compute_stages_of_step = choose(may_omit_ends, compute_stages_with_omission, compute_stages)
 
 
+@only_if(has_samplers, False)
 @routine
-def run_controllers_at(block, stepper, batch, t, k):
+def run_controllers_of_block(block, stepper, batch, t, k):
     """Run the sampled controllers with a stop at time t, which all lanes have at the same times.
 
     Returns whether there was a stop. A user function that fails ends its sample.
@@ -142,10 +141,6 @@ def run_controllers_at(block, stepper, batch, t, k):
         if stepper.tally[TALLY_STATUS, lane] == RUNNING and has_failed_call(block, lane):
             end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
     return True
-
-
-# Run the sampled controllers with a stop at time t, and return whether there was one.
-run_controllers_of_block = choose(has_samplers, run_controllers_at, lambda block, stepper, batch, t, k: False)
 
 
 @kernel

@@ -28,7 +28,7 @@ a closing gap follows Stewart and Trinkle (1996).
 
 import math
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import is_given, kernel, only_if, routine
 from ..contacts.contact_layout import (
     CONTACT_BIAS,
     CONTACT_BOUND,
@@ -239,8 +239,9 @@ def finish_step(block, stepper, settings, h, k):
 # --- contacts ---------------------------------------------------------------------------------------------------------
 
 
+@only_if(_has_contacts)
 @routine
-def predict_impulses_of_rows(block, stepper, settings, h, k):
+def predict_impulses(block, stepper, settings, h, k):
     """Compute the impulses of the step from the rate without them, and store the changes of the velocity by them.
 
     The solver at the end of the step uses these impulses as its initial guess. A step with an impact has no prediction.
@@ -267,35 +268,33 @@ def predict_impulses_of_rows(block, stepper, settings, h, k):
         changes[0, i, k] = select(collides, nothing, changes[0, i, k])
 
 
-# Predict the impulses of a step.
-predict_impulses = choose(_has_contacts, predict_impulses_of_rows, lambda block, stepper, settings, h, k: None)
-
-
+@only_if(_has_contacts)
 @kernel
-def add_half_of_changes(block, v, k):
+def add_half_of_prediction(block, v, k):
     """Add half the change of the velocity by the predicted impulses to v."""
     contacts = block.loads.actions.contacts
     for i in range(v.shape[0]):
         v[i, k] = v[i, k] + constant_like(v, 0.5) * contacts.changes[0, i, k]
 
 
-# Add half the change of the velocity by the predicted impulses.
-add_half_of_prediction = choose(_has_contacts, add_half_of_changes, lambda block, v, k: None)
-
-
+@only_if(_has_contacts)
 @kernel
-def compute_biases_of_rows(block, qd, k):
+def compute_biases(block, qd, k):
     """Compute d u / dt of all rows without accelerations of the joints, in the middle of a step."""
     actions = block.loads.actions
     update_biases(block.model, actions.contacts, qd, actions.numbers, block.work, k)
 
 
-# Compute d u / dt of all rows without accelerations of the joints.
-compute_biases = choose(_has_contacts, compute_biases_of_rows, lambda block, qd, k: None)
-
-
+@only_if(
+    _has_contacts,
+    otherwise=lambda block, stepper, settings, h, k: (
+        constant_like(h, 0.5) + (stepper.y[0, k] - stepper.y[0, k]),
+        stepper.y[0, k] - stepper.y[0, k],
+        stepper.y[0, k] - stepper.y[0, k],
+    ),
+)
 @routine
-def solve_all_impulses(block, stepper, settings, h, k):
+def solve_impulses(block, stepper, settings, h, k):
     """Add the impulses of all rows to the velocities at the end of a step; return the results of `weights_of_step`."""
     contacts, y_new, nq, n = block.loads.actions.contacts, stepper.y_new, block.q.shape[0], block.qd.shape[0]
     rows, responds, half = contacts.rows, constant_like(contacts.rows, 0.0), constant_like(contacts.rows, 0.5)
@@ -377,18 +376,6 @@ def solve_rows(block, settings, is_limited, h, k):
     if is_limited:
         residual = limit_energy(contacts, residual, settings.tolerance, k)
     return residual
-
-
-# Add the impulses of contacts to a step; without contacts, both velocities of a step have the same weight.
-solve_impulses = choose(
-    _has_contacts,
-    solve_all_impulses,
-    lambda block, stepper, settings, h, k: (
-        constant_like(h, 0.5) + (stepper.y[0, k] - stepper.y[0, k]),
-        stepper.y[0, k] - stepper.y[0, k],
-        stepper.y[0, k] - stepper.y[0, k],
-    ),
-)
 
 
 @kernel
@@ -594,8 +581,9 @@ def weights_of_step(contacts, settings, h, k):
     return select(impact > zero, time_of_first_impact(contacts, k), weight), impact, flies
 
 
+@only_if(_has_contacts)
 @routine
-def correct_contact_positions(block, stepper, settings, k):
+def correct_positions(block, stepper, settings, k):
     """Move the positions at the end of a step out of stops and planes, without a motion of joints that stick.
 
     Reads the responses of the middle of the step. Keeps the impulses and velocities of the rows.
@@ -646,10 +634,6 @@ def begin_correction(block, k):
         rows[row, CONTACT_STORED, k] = rows[row, CONTACT_IMPULSE, k]
 
 
-# Move the positions at the end of a step out of stops and planes.
-correct_positions = choose(_has_contacts, correct_contact_positions, lambda block, stepper, settings, k: None)
-
-
 @kernel
 def least_gap(contacts, k):
     """Return the smallest gap of all rows."""
@@ -688,8 +672,9 @@ def set_correction(e, holds, contacts, k):
 # --- the start of a motion --------------------------------------------------------------------------------------------
 
 
+@only_if(_has_contacts)
 @kernel
-def check_first_gaps(block, stepper, settings, k):
+def check_start(block, stepper, settings, k):
     """Compute the gaps at the start, and clear the numbers of earlier samples in the rows."""
     contacts = block.loads.actions.contacts
     for row in range(contacts.rows.shape[0]):
@@ -698,14 +683,8 @@ def check_first_gaps(block, stepper, settings, k):
     update_gaps(block.model, contacts, stepper.y, block.loads.actions.numbers, block.work, k)
 
 
-# Compute the gaps at the start of a motion.
-check_start = choose(_has_contacts, check_first_gaps, lambda block, stepper, settings, k: None)
-
-# Whether the initial position of a lane is inside of a stop or of a plane.
-starts_inside = choose(
-    _has_contacts,
-    lambda block, settings, lane: (
-        least_gap(block.loads.actions.contacts, lane) < constant_like(block.q, -settings.penetration)
-    ),
-    lambda block, settings, lane: False,
-)
+@only_if(_has_contacts, False)
+@kernel
+def starts_inside(block, settings, lane):
+    """Whether the initial position of a lane is inside of a stop or of a plane."""
+    return least_gap(block.loads.actions.contacts, lane) < constant_like(block.q, -settings.penetration)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..control.sampler_clocks import begin_targets
 from ..lanes.lanes import constant_like, select
 from ..linear.sensitivities import evaluate_with_sensitivities, start_sensitivities
@@ -48,8 +48,9 @@ from ..tree.layout import sample_entry, set_sample_parameters
 from .step_parts import state_within_step
 
 
+@only_if(has_constraints)
 @routine
-def close_loops(block, stepper, tableau, k):
+def close_end_of_step(block, stepper, tableau, k):
     """Project the end of a step onto the constraints, and compute the rate there.
 
     Reads CONTROL_ERROR: only steps whose error is accepted are projected. If the projection fails, the error is
@@ -73,10 +74,6 @@ def close_loops(block, stepper, tableau, k):
             control[CONTROL_ERROR, lane] = constant_like(control, np.inf)
         elif float(control[CONTROL_ERROR, lane]) <= 1.0 and is_end_near_singularity(block, lane):
             control[CONTROL_ERROR, lane] = constant_like(control, ERROR_TO_SHORTEN)
-
-
-# Project the end of a step onto the constraints of a closed chain.
-close_end_of_step = choose(has_constraints, close_loops, lambda block, stepper, tableau, k: None)
 
 
 @kernel

@@ -5,7 +5,7 @@ The integral of a PID controller is a discrete state: I_i = I_(i-1) + period e_i
 
 import math
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import choose, kernel, only_if, routine
 from ..control.actuators import output_at
 from ..control.callbacks import call, store_failed_call
 from ..control.drives import (
@@ -307,18 +307,15 @@ def output_of_controller(i, block, k):
     return min(max(force, -limit), limit)
 
 
+@only_if(actions_have_limits, otherwise=lambda actions, c, value, k: value)
 @kernel
-def clip_to_limit(actions, c, value, k):
+def clipped(actions, c, value, k):
     """Clip an output to the limit of its channel. NaN stays NaN."""
     at = actions.shared.samplers.limits[c]
     if at < 0:
         return value
     limit = float(actions.numbers[at, k])
     return select(abs(value) > limit, math.copysign(limit, value), value)
-
-
-# Clip an output of channel c to its limit, if outputs have limits.
-clipped = choose(actions_have_limits, clip_to_limit, lambda actions, c, value, k: value)
 
 
 @kernel
@@ -404,12 +401,9 @@ def save_outputs_at_stop(block, stepper, batch, lane):
         save_outputs(block, stepper, batch, slot, lane)
 
 
+@only_if(has_samplers)
 @kernel
-def save_outputs_of_step(block, stepper, batch, first, lane):
+def save_held_outputs(block, stepper, batch, first, lane):
     """Save the outputs for all saved times of a step; `first` was the next one before the step."""
     for slot in range(first, stepper.tally[TALLY_SAVED, lane]):
         save_outputs(block, stepper, batch, slot, lane)
-
-
-# Save the outputs of sampled controllers for the saved times of a step.
-save_held_outputs = choose(has_samplers, save_outputs_of_step, lambda block, stepper, batch, first, lane: None)

@@ -10,7 +10,7 @@ which all lanes with saved times in their last step compute together:
   divided.
 """
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import choose, kernel, only_if, routine
 from ..contacts.contact_rates import has_contact_modes, stop_held_dofs
 from ..lanes.lanes import constant_like, select
 from ..methods.adaptive_methods import interpolate, keep_prediction
@@ -104,8 +104,48 @@ def save_state(block, stepper, batch, y, lane):
 # --- dry friction, stops and contacts ---------------------------------------------------------------------------------
 
 
+@only_if(
+    lambda block, stepper, *_: has_radau_step(stepper),
+    otherwise=lambda block, stepper, tableau, batch, tolerances, k: move_to_ends(stepper, tableau, k),
+)
 @routine
-def accept_steps_with_modes(block, stepper, tableau, batch, tolerances, k):
+def _accept_steps_without_modes(block, stepper, tableau, batch, tolerances, k):
+    """Move the lanes to the ends of their accepted steps, and compute the states at the saved times in these steps."""
+    y, y_new, change, rates, control, clock, tally, linear, spare, work = stepper
+    count = choose_lanes(block, stepper, batch)
+    for j in range(y.shape[0] if count > 0 else 0):
+        spare[SPARE_START, j, k] = y[j, k]
+        spare[SPARE_RATE, j, k] = rates[0, j, k]
+    move_to_ends(stepper, tableau, k)
+    if count == 0:
+        return
+    for j in range(y.shape[0]):
+        spare[SPARE_NEXT_RATE, j, k] = rates[0, j, k]
+    control[CONTROL_NEXT_H, k] = control[CONTROL_H, k]
+    for lane in range(y.shape[1]):
+        return_to_start(stepper, lane)
+    shorter = Stepper(spare[SPARE_STATE], y_new, change, rates, control, clock, tally, linear, spare, work)
+    while choose_lanes(block, stepper, batch) > 0:
+        for lane in range(y.shape[1]):
+            set_shorter_step(block, stepper, batch, lane)
+        compute_radau_step(block, shorter, tableau, tolerances, k)
+        for lane in range(y.shape[1]):
+            if saves_now(stepper, lane):
+                end_shorter_step(block, stepper, tableau, batch, lane)
+    for j in range(y.shape[0]):
+        rates[0, j, k] = spare[SPARE_NEXT_RATE, j, k]
+    control[CONTROL_H, k] = control[CONTROL_NEXT_H, k]
+    linear.iteration[ROW_OFFSET, k] = control[CONTROL_H, k] - control[CONTROL_H, k]
+
+
+@only_if(
+    lambda block, *_: has_contact_modes(block),
+    otherwise=lambda block, stepper, tableau, batch, tolerances, k: _accept_steps_without_modes(
+        block, stepper, tableau, batch, tolerances, k
+    ),
+)
+@routine
+def accept_steps(block, stepper, tableau, batch, tolerances, k):
     """Save the states and forces at the saved times in the accepted steps, and move the lanes to the ends."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     state, rate, nq, n = stepper.spare[SPARE_STATE], stepper.spare[SPARE_RATE], block.q.shape[0], block.qd.shape[0]
@@ -148,36 +188,6 @@ def interpolate_saved_state(block, stepper, tableau, batch, state, lane):
 
 
 # --- Radau methods ----------------------------------------------------------------------------------------------------
-
-
-@routine
-def accept_steps_of_radau(block, stepper, tableau, batch, tolerances, k):
-    """Move the lanes to the ends of their accepted steps, and compute the states at the saved times in these steps."""
-    y, y_new, change, rates, control, clock, tally, linear, spare, work = stepper
-    count = choose_lanes(block, stepper, batch)
-    for j in range(y.shape[0] if count > 0 else 0):
-        spare[SPARE_START, j, k] = y[j, k]
-        spare[SPARE_RATE, j, k] = rates[0, j, k]
-    move_to_ends(stepper, tableau, k)
-    if count == 0:
-        return
-    for j in range(y.shape[0]):
-        spare[SPARE_NEXT_RATE, j, k] = rates[0, j, k]
-    control[CONTROL_NEXT_H, k] = control[CONTROL_H, k]
-    for lane in range(y.shape[1]):
-        return_to_start(stepper, lane)
-    shorter = Stepper(spare[SPARE_STATE], y_new, change, rates, control, clock, tally, linear, spare, work)
-    while choose_lanes(block, stepper, batch) > 0:
-        for lane in range(y.shape[1]):
-            set_shorter_step(block, stepper, batch, lane)
-        compute_radau_step(block, shorter, tableau, tolerances, k)
-        for lane in range(y.shape[1]):
-            if saves_now(stepper, lane):
-                end_shorter_step(block, stepper, tableau, batch, lane)
-    for j in range(y.shape[0]):
-        rates[0, j, k] = spare[SPARE_NEXT_RATE, j, k]
-    control[CONTROL_H, k] = control[CONTROL_NEXT_H, k]
-    linear.iteration[ROW_OFFSET, k] = control[CONTROL_H, k] - control[CONTROL_H, k]
 
 
 @kernel
@@ -235,20 +245,6 @@ def end_shorter_step(block, stepper, tableau, batch, lane):
 
 # --- the choice -------------------------------------------------------------------------------------------------------
 
-_accept_steps_without_modes = choose(
-    lambda block, stepper, *_: has_radau_step(stepper),
-    accept_steps_of_radau,
-    lambda block, stepper, tableau, batch, tolerances, k: move_to_ends(stepper, tableau, k),
-)
-
-# Move the lanes with an accepted step to its end. Save the states in it that were not interpolated before.
-accept_steps = choose(
-    lambda block, *_: has_contact_modes(block),
-    accept_steps_with_modes,
-    lambda block, stepper, tableau, batch, tolerances, k: _accept_steps_without_modes(
-        block, stepper, tableau, batch, tolerances, k
-    ),
-)
 
 # Save the states at the saved times up to t_new in an accepted step, if its method interpolates them.
 save_interpolated_states = choose(

@@ -7,13 +7,14 @@ the length that its error would have allowed without the stop.
 
 import math
 
-from ...compiling.jit import choose, is_given, kernel
+from ...compiling.jit import kernel, only_if
 from ..contacts.contact_rates import has_contact_modes
 from ..control.sampler_clocks import limit_to_stops
 from ..forces.signal_breaks import next_break, pass_breaks, resolved_length, shortest_period
 from ..lanes.lanes import constant_like
 from ..methods.radau import has_radau_step
 from ..sample.records import CLOCK_PROPOSED, CLOCK_STEP, CLOCK_STOP, CLOCK_T, CONTROL_H, TALLY_BREAK
+from ..tree.layout import has_actions
 
 NEAR_STOP = 10.0  # if fewer steps remain to a stop, they have equal lengths
 # The first step is at most this part of the shortest period of the sines, so that its stages see them. Later steps
@@ -23,16 +24,11 @@ FIRST_PART_OF_PERIOD = 0.25
 PART_OF_PERIOD = 0.125
 
 
-def _has_actions(block, *_):
-    return is_given(block, "loads", "actions")
-
-
-# The time of the first break of a signal, if it is before another time.
-limit_to_breaks = choose(
-    _has_actions,
-    lambda block, until, lane: next_break(block.loads.actions, until, lane),
-    lambda block, until, lane: until,
-)
+@only_if(has_actions, otherwise=lambda block, until, lane: until)
+@kernel
+def limit_to_breaks(block, until, lane):
+    """Return the time of the first break of a signal, if it is before another time."""
+    return next_break(block.loads.actions, until, lane)
 
 
 @kernel
@@ -42,12 +38,11 @@ def next_stop(block, batch, lane):
     return limit_to_breaks(block, limit_to_stops(block, end, lane), lane)
 
 
-# Record which breaks of signals a lane has passed at the end of a step, for `restart_after_breaks`.
-pass_breaks_of_lane = choose(
-    _has_actions,
-    lambda block, tally, t, lane: record_breaks(block, tally, t, lane),
-    lambda block, tally, t, lane: None,
-)
+@only_if(has_actions)
+@kernel
+def pass_breaks_of_lane(block, tally, t, lane):
+    """Record which breaks of signals a lane has passed at the end of a step, for `restart_after_breaks`."""
+    record_breaks(block, tally, t, lane)
 
 
 @kernel
@@ -56,28 +51,25 @@ def record_breaks(block, tally, t, lane):
     tally[TALLY_BREAK, lane] = pass_breaks(block.loads.actions, t, lane)
 
 
-# The length of a step from t in which no signal has a pulse that the step may miss, s.
-length_for_signals = choose(
-    _has_actions,
-    lambda block, tolerances, t, length, lane: resolved_length(
-        block.loads.actions, t, length, tolerances.of_signals, lane
-    ),
-    lambda block, tolerances, t, length, lane: length,
-)
+@only_if(has_actions, otherwise=lambda block, tolerances, t, length, lane: length)
+@kernel
+def length_for_signals(block, tolerances, t, length, lane):
+    """Return the length of a step from t in which no signal has a pulse that the step may miss, s."""
+    return resolved_length(block.loads.actions, t, length, tolerances.of_signals, lane)
 
-# The shortest period of the sines that act on a lane, s.
-shortest_period_of_lane = choose(
-    _has_actions, lambda block, lane: shortest_period(block.loads.actions, lane), lambda block, lane: math.inf
-)
 
-# The length of the longest step of a lane, s.
-longest_step = choose(
-    has_contact_modes,
-    lambda block, tolerances, lane: min(
-        tolerances.max_step, PART_OF_PERIOD * shortest_period(block.loads.actions, lane)
-    ),
-    lambda block, tolerances, lane: tolerances.max_step,
-)
+@only_if(has_actions, math.inf)
+@kernel
+def shortest_period_of_lane(block, lane):
+    """Return the shortest period of the sines that act on a lane, s."""
+    return shortest_period(block.loads.actions, lane)
+
+
+@only_if(has_contact_modes, otherwise=lambda block, tolerances, lane: tolerances.max_step)
+@kernel
+def longest_step(block, tolerances, lane):
+    """Return the length of the longest step of a lane, s."""
+    return min(tolerances.max_step, PART_OF_PERIOD * shortest_period(block.loads.actions, lane))
 
 
 @kernel
@@ -87,17 +79,11 @@ def longest_first_step(block, stepper, batch, tolerances, lane):
     return min(remaining, tolerances.max_step, FIRST_PART_OF_PERIOD * shortest_period_of_lane(block, lane))
 
 
+@only_if(lambda stepper, *_: has_radau_step(stepper), otherwise=lambda stepper, step, remaining: step)
 @kernel
-def equal_steps(stepper, step, remaining):
+def step_before_stop(stepper, step, remaining):
     """Return the length of the next step, at most `step`, if all steps to a stop that is near are of equal length."""
     return remaining / math.ceil(remaining / step) if remaining < NEAR_STOP * step else step
-
-
-# Return the length of a step that ends before a stop. The stages of a Radau method converge fastest if the last step
-# was as long.
-step_before_stop = choose(
-    lambda stepper, *_: has_radau_step(stepper), equal_steps, lambda stepper, step, remaining: step
-)
 
 
 @kernel

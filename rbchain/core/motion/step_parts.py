@@ -12,7 +12,7 @@ Positions are therefore the integrals of velocities, apart from corrections of p
 cubic polynomial, whose slopes at both ends are the rates of the positions there. Prescribed velocities do not jump.
 """
 
-from ...compiling.jit import choose, is_given, kernel
+from ...compiling.jit import is_given, kernel, only_if
 from ..contacts.contact_rates import has_contact_modes
 from ..lanes.lanes import any_lane, constant_like, select
 from ..methods.adaptive_methods import interpolate
@@ -30,27 +30,25 @@ from ..tree.kinematics import normalize_positions, position_rates
 
 def has_parts(block, *_):
     """Whether steps may have two parts: time stepping with dry friction, stops or contacts."""
-    has_contacts = is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "contacts")
+    has_contacts = is_given(block, "loads", "actions", "contacts")
     return has_contacts and not has_contact_modes(block)
 
 
 # --- the division of a step -------------------------------------------------------------------------------------------
 
 
+@only_if(has_parts)
 @kernel
-def keep_changes_of_velocities(block, stepper, k):
+def keep_smooth_changes(block, stepper, k):
     """Keep the changes of the velocities without impulses, which are in `change`, for `divide_step`."""
     nq = block.q.shape[0]
     for i in range(block.qd.shape[0]):
         stepper.spare[SPARE_PART_START, nq + i, k] = stepper.change[nq + i, k]
 
 
-# Keep the changes of the velocities without impulses until the end of the step is known.
-keep_smooth_changes = choose(has_parts, keep_changes_of_velocities, lambda block, stepper, k: None)
-
-
+@only_if(has_parts)
 @kernel
-def divide_step_of_contacts(block, stepper, weight, impact, flight, k):
+def divide_step(block, stepper, weight, impact, flight, k):
     """Compute the place at which both parts of a step meet, the states there, and the rates of their positions.
 
     `weight` is the weight s of the velocity at the start. `impact` is 1 in lanes with an impact, and `flight` is 1 if
@@ -96,10 +94,6 @@ def divide_step_of_contacts(block, stepper, weight, impact, flight, k):
         start[j, k] = end[j, k]
 
 
-# Divide a step of time stepping with contacts into its parts.
-divide_step = choose(has_parts, divide_step_of_contacts, lambda block, stepper, weight, impact, flight, k: None)
-
-
 # --- the state in a part ----------------------------------------------------------------------------------------------
 
 
@@ -118,8 +112,14 @@ def part_of_row(block, stepper, is_first, j, k):
     return start, end, share * h * first, share * h * last, share
 
 
+@only_if(
+    has_parts,
+    otherwise=lambda block, stepper, tableau, h, theta, j, k: interpolate(
+        tableau, stepper.y, stepper.y_new, h, stepper.rates, theta, j, k
+    ),
+)
 @kernel
-def state_in_parts(block, stepper, tableau, h, theta, j, k):
+def state_within_step(block, stepper, tableau, h, theta, j, k):
     """Compute row j after the fraction theta of a step; where the parts meet, in the first one."""
     zero, one, meeting = constant_like(theta, 0.0), constant_like(theta, 1.0), stepper.control[CONTROL_MEETING, k]
     is_first = theta <= meeting
@@ -131,16 +131,6 @@ def state_in_parts(block, stepper, tableau, h, theta, j, k):
     return start + x * (change + rest * (bend + x * (change - last - bend)))
 
 
-# Compute row j of the state after the fraction theta of a step of length h.
-state_within_step = choose(
-    has_parts,
-    state_in_parts,
-    lambda block, stepper, tableau, h, theta, j, k: interpolate(
-        tableau, stepper.y, stepper.y_new, h, stepper.rates, theta, j, k
-    ),
-)
-
-
 @kernel
 def polynomial_of_part(block, stepper, is_first, j, lane):
     """Return row j at the start and at the end of a part, and its coefficients of x to x^4, with the fraction x."""
@@ -150,9 +140,8 @@ def polynomial_of_part(block, stepper, is_first, j, lane):
     return float(start), float(end), (first, turn - (first - change), -turn, change - change)
 
 
-# Return the fraction of the last step of a lane at which its second part starts; 1 without one.
-meeting_of_parts = choose(
-    has_parts,
-    lambda block, stepper, lane: stepper.control[CONTROL_MEETING, lane],
-    lambda block, stepper, lane: constant_like(stepper.y, 1.0),
-)
+@only_if(has_parts, otherwise=lambda block, stepper, lane: constant_like(stepper.y, 1.0))
+@kernel
+def meeting_of_parts(block, stepper, lane):
+    """Return the fraction of the last step of a lane at which its second part starts; 1 without one."""
+    return stepper.control[CONTROL_MEETING, lane]

@@ -1,6 +1,6 @@
 """Records of accepted steps: their continuous extensions, to compute quantities within the steps."""
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..control.actuators import output_at
 from ..lanes.lanes import constant_like
 from ..sample.records import (
@@ -18,16 +18,13 @@ from ..tree.sampler_layout import has_samplers
 from .step_parts import has_parts, meeting_of_parts, state_within_step
 
 
+@only_if(has_samplers)
 @kernel
-def store_outputs_of_step(block, record, t, place, lane):
+def store_outputs(block, record, t, place, lane):
     """Store the outputs of sampled controllers that act at time t, place = (sample, step, node)."""
     actions, (sample, step, node) = block.loads.actions, place
     for c in range(actions.sampled.held.shape[0]):
         record.outputs[sample, step, node, c] = output_at(actions, c, t, lane)
-
-
-# Store the outputs of sampled controllers that act at a time within a step.
-store_outputs = choose(has_samplers, store_outputs_of_step, lambda block, record, t, place, lane: None)
 
 
 @routine
@@ -62,8 +59,14 @@ def store_part(block, stepper, tableau, batch, part, span, lane):
         store_outputs(block, record, t_start + record.nodes[node] * (t_end - t_start), (sample, number, node), lane)
 
 
+@only_if(
+    has_parts,
+    otherwise=lambda block, stepper, tableau, batch, end, t_new, lane: store_part(
+        block, stepper, tableau, batch, 0, (0.0, end, t_new), lane
+    ),
+)
 @routine
-def store_parts(block, stepper, tableau, batch, end, t_new, lane):
+def store_parts_of_step(block, stepper, tableau, batch, end, t_new, lane):
     """Store the parts of the step of a lane from its start to t_new, the fraction `end` of the step."""
     meeting = float(meeting_of_parts(block, stepper, lane))
     if end <= meeting:
@@ -72,16 +75,6 @@ def store_parts(block, stepper, tableau, batch, end, t_new, lane):
     t_meeting = stepper.clock[CLOCK_T, lane] + meeting * stepper.clock[CLOCK_STEP, lane]
     store_part(block, stepper, tableau, batch, 0, (0.0, meeting, t_meeting), lane)
     store_part(block, stepper, tableau, batch, 1, (meeting, end, t_new), lane)
-
-
-# Store the step of a lane from its start to t_new, the fraction `end` of the step.
-store_parts_of_step = choose(
-    has_parts,
-    store_parts,
-    lambda block, stepper, tableau, batch, end, t_new, lane: store_part(
-        block, stepper, tableau, batch, 0, (0.0, end, t_new), lane
-    ),
-)
 
 
 @routine

@@ -5,7 +5,7 @@ wait at an instant of a function, and continues when Python has computed the out
 waiting. Without such functions, nothing here is compiled.
 """
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..control.sampler_clocks import is_measurement_due, is_reached
 from ..lanes.lanes import constant_like
 from ..sample.rate import allow_calls
@@ -30,15 +30,18 @@ def waits(stepper):
     return count_lanes(stepper, WAITING) > 0
 
 
-# Whether the samples of a block wait. Without functions in Python, they never do.
-is_resumed = choose(has_batch_calls, lambda block, stepper: waits(stepper), lambda block, stepper: False)
+@only_if(has_batch_calls, False)
+@kernel
+def is_resumed(block, stepper):
+    """Whether the samples of a block wait. Without functions in Python, they never do."""
+    return waits(stepper)
 
-# Whether all samples of a block have ended, so that a call only concerns other blocks.
-has_ended = choose(
-    has_batch_calls,
-    lambda block, stepper: count_lanes(stepper, NOT_STARTED) == 0 and not waits(stepper),
-    lambda block, stepper: False,
-)
+
+@only_if(has_batch_calls, False)
+@kernel
+def has_ended(block, stepper):
+    """Whether all samples of a block have ended, so that a call only concerns other blocks."""
+    return count_lanes(stepper, NOT_STARTED) == 0 and not waits(stepper)
 
 
 @routine
@@ -82,8 +85,9 @@ def write_measurement(block, g, column, lane):
         calls.measured[column, sample, j] = sampled.measured[j, lane]
 
 
+@only_if(has_batch_calls, False)
 @kernel
-def wait_in_lanes(block, stepper, span, k):
+def wait_for_outputs(block, stepper, span, k):
     """Let the lanes wait that need outputs. Their state and their rate do not change. Returns whether a lane waits."""
     if ask_for_outputs(block, stepper, True, span, k) == 0:
         return False
@@ -101,8 +105,9 @@ def wait_in_lanes(block, stepper, span, k):
     return waits(stepper)
 
 
+@only_if(has_batch_calls, False)
 @kernel
-def wait_in_block(block, stepper, t, span, k):
+def block_waits_at(block, stepper, t, span, k):
     """Let all running lanes wait if one of them needs outputs at time t, which all have reached."""
     for lane in range(stepper.y.shape[1]):
         stepper.clock[CLOCK_T, lane] = t
@@ -112,13 +117,6 @@ def wait_in_block(block, stepper, t, span, k):
         if stepper.tally[TALLY_STATUS, lane] == RUNNING:
             stepper.tally[TALLY_STATUS, lane] = WAITING
     return True
-
-
-# Let the lanes wait that need outputs of functions in Python, and return whether a lane waits.
-wait_for_outputs = choose(has_batch_calls, wait_in_lanes, lambda block, stepper, span, k: False)
-
-# Let a block with fixed steps wait if it needs outputs at time t, and return whether it waits.
-block_waits_at = choose(has_batch_calls, wait_in_block, lambda block, stepper, t, span, k: False)
 
 
 @kernel

@@ -24,7 +24,7 @@ import math
 
 import numpy as np
 
-from ...compiling.jit import choose, kernel, routine
+from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.energy import ENERGY_KINETIC, energy
 from ..forces.elastic import elastic_power
 from ..lanes.lanes import any_lane, constant_like, select
@@ -79,22 +79,17 @@ def power_of_forces(block, work, k):
     return total
 
 
+@only_if(
+    has_constraints, otherwise=lambda block, stepper, t, k: evaluate(block, stepper.work.state, t, stepper.work.rate, k)
+)
 @kernel
-def project_and_evaluate(block, stepper, t, k):
+def evaluate_node(block, stepper, t, k):
     """Project the state at a node onto the constraints, and compute its rate. Constraint forces then do no work."""
     work = stepper.work
     evaluate(block, work.state, t, work.rate, k)
     project_end_of_step(block, work.state, work.length[0, k], k)
     normalize_positions(block.model, work.state, k)
     evaluate(block, work.state, t, work.rate, k)
-
-
-# Compute the rate of the state at a node, which satisfies the constraints of a closed chain.
-evaluate_node = choose(
-    has_constraints,
-    project_and_evaluate,
-    lambda block, stepper, t, k: evaluate(block, stepper.work.state, t, stepper.work.rate, k),
-)
 
 
 @kernel
@@ -114,8 +109,13 @@ state_at_node = choose(
 )
 
 
-# The numbers of the quadrature: a node, and the numbers of `_tables`.
-node_of = choose(is_radau, lambda tableau, i: RADAU_NODES[i], lambda tableau, i: GAUSS_NODES[i])
+@only_if(is_radau, otherwise=lambda tableau, i: GAUSS_NODES[i])
+@kernel
+def node_of(tableau, i):
+    """Return the numbers of the quadrature: a node, and the numbers of `_tables`."""
+    return RADAU_NODES[i]
+
+
 integral_of = choose(is_radau, lambda tableau, p, i: RADAU_INTEGRALS[p][i], lambda tableau, p, i: GAUSS_INTEGRALS[p][i])
 last_of = choose(is_radau, lambda tableau, i: RADAU_LAST[i], lambda tableau, i: GAUSS_LAST[i])
 
@@ -201,8 +201,9 @@ def end_work_of_step(block, stepper, batch, lane):
         batch.saved.work[sample, slot] += impulses
 
 
+@only_if(lambda block, stepper, *_: has_work(stepper))
 @routine
-def integrate_work_of_step(block, stepper, tableau, batch, k):
+def integrate_work(block, stepper, tableau, batch, k):
     """Integrate the work of the accepted steps, and save it at the saved times in them.
 
     Finally evaluates the ends of the steps again.
@@ -231,16 +232,9 @@ def integrate_work_of_step(block, stepper, tableau, batch, k):
             allow_calls(block, True, lane)
 
 
-# Integrate the work of the accepted steps, and save it at the saved times in them.
-integrate_work = choose(
-    lambda block, stepper, *_: has_work(stepper),
-    integrate_work_of_step,
-    lambda block, stepper, tableau, batch, k: None,
-)
-
-
+@only_if(lambda block, stepper, *_: has_work(stepper))
 @kernel
-def keep_accepted_step(block, stepper, slot, lane):
+def keep_step_for_work(block, stepper, slot, lane):
     """Keep the time and the length of the accepted step of a lane; `slot` is the number of saved times before it."""
     work, meeting = stepper.work, float(meeting_of_parts(block, stepper, lane))
     work.sums[SUM_TIME, lane] = stepper.clock[CLOCK_T, lane]
@@ -249,9 +243,3 @@ def keep_accepted_step(block, stepper, slot, lane):
     work.step[0, lane] = stepper.control[CONTROL_H, lane]
     work.start[0, lane] = constant_like(work.start, 0.0)
     work.length[0, lane] = constant_like(work.length, meeting if meeting > 0.0 else 1.0)
-
-
-# Store the time and the length of the accepted step of a lane. Its work is integrated afterwards.
-keep_step_for_work = choose(
-    lambda block, stepper, *_: has_work(stepper), keep_accepted_step, lambda block, stepper, slot, lane: None
-)

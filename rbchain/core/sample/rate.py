@@ -5,7 +5,7 @@ Each function here has two forms: one for constant joint forces only, and one fo
 contains no code for them.
 """
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..contacts.contact_rates import has_contact_modes
 from ..control.drives import (
@@ -37,6 +37,7 @@ from ..tree.layout import (
     SETTING_CONTROLLER_MODEL,
     SETTING_DERIVATIVES,
     SETTING_FUNCTION,
+    has_actions,
     replace_parameters,
     sample_entry,
 )
@@ -44,10 +45,6 @@ from ..tree.layout import (
 # An explicit Runge-Kutta method of fourth order is unstable for |h lambda| above these limits, for real and imaginary
 # eigenvalues lambda: Hairer and Wanner (1996), Solving ODEs II, section IV.2.
 REAL_STABILITY_LIMIT, IMAGINARY_STABILITY_LIMIT = 2.7853, 2.8284
-
-
-def _has_actions(block, *_):
-    return is_given(block, "loads", "actions")
 
 
 # --- rates ------------------------------------------------------------------------------------------------------------
@@ -63,11 +60,12 @@ def rate_under_constant_forces(block, y, t, rate, k):
 
 
 # Compute the rate of the state y at time t.
-evaluate = choose(_has_actions, rate_under_actions, rate_under_constant_forces)
+evaluate = choose(has_actions, rate_under_actions, rate_under_constant_forces)
 
 
+@only_if(has_actions, True)
 @kernel
-def has_no_times(block):
+def is_autonomous(block):
     """Whether there are no signals, user functions and sampled controllers.
 
     All other actions depend on the state only. The outputs of sampled controllers may pass a lag.
@@ -75,10 +73,6 @@ def has_no_times(block):
     actions = block.loads.actions
     has_functions = actions.settings[SETTING_FUNCTION] != 0 or actions.shared.samplers is not None
     return actions.shared.signals.shape[1] == 0 and not has_functions
-
-
-# Whether the rate does not depend on the time.
-is_autonomous = choose(_has_actions, has_no_times, lambda block: True)
 
 
 @kernel
@@ -89,25 +83,25 @@ def has_free_velocity(block, i):
 
 
 # Whether the velocity of dof i follows from the state. Else the evaluation replaces it by the velocity of a signal.
-moves_freely = choose(_has_actions, has_free_velocity, lambda block, i: True)
+moves_freely = choose(has_actions, has_free_velocity, lambda block, i: True)
 
 
+@only_if(has_actions, True)
 @kernel
-def has_known_derivatives(block):
+def _has_derivatives_of_forces(block):
     """Whether the derivatives of the forces of user functions are known."""
     settings = block.loads.actions.settings
     return settings[SETTING_FUNCTION] == 0 or settings[SETTING_DERIVATIVES] != 0
 
 
-# Whether the derivatives of all forces are known, with and without actions.
-_has_derivatives_of_forces = choose(_has_actions, has_known_derivatives, lambda block: True)
 has_exact_derivatives = choose(
     lambda block: has_contact_modes(block), lambda block: False, lambda block: _has_derivatives_of_forces(block)
 )
 
 
+@only_if(has_actions)
 @kernel
-def hold_dofs_with_drives(block, linear, k):
+def hold_prescribed_dofs(block, linear, k):
     """Change K, D, C and M so that prescribed accelerations are constant, and no force depends on prescribed states.
 
     The row of M of a prescribed dof becomes a row of the unit matrix. The matrices of a closed chain must be projected
@@ -130,10 +124,6 @@ def hold_dofs_with_drives(block, linear, k):
                 C[p, j, k] = zero * M[p, p, k]
 
 
-# Change the derivatives of the rate so that prescribed motions do not depend on the state.
-hold_prescribed_dofs = choose(_has_actions, hold_dofs_with_drives, lambda block, linear, k: None)
-
-
 @kernel
 def set_time_of_actions(block, t, k):
     """Evaluate the signals at time t."""
@@ -142,16 +132,19 @@ def set_time_of_actions(block, t, k):
 
 
 # Set the time of the actions.
-set_time = choose(_has_actions, set_time_of_actions, lambda block, t, k: None)
-
-# The row of the state that integrates the control error of dof i, or -1.
-integral_row = choose(
-    _has_actions, lambda block, i: block.loads.actions.shared.drives[DRIVE_INTEGRAL, i], lambda block, i: -1
-)
+set_time = choose(has_actions, set_time_of_actions, lambda block, t, k: None)
 
 
+@only_if(has_actions, -1)
 @kernel
-def add_user_derivatives_of_lanes(block, y, derivatives, k):
+def integral_row(block, i):
+    """Return the row of the state that integrates the control error of dof i, or -1."""
+    return block.loads.actions.shared.drives[DRIVE_INTEGRAL, i]
+
+
+@only_if(has_actions)
+@kernel
+def add_user_derivatives(block, y, derivatives, k):
     """Add the derivatives of user forces below the limits of their drives to derivatives (2, n, n, lanes)."""
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     if actions.settings[SETTING_DERIVATIVES] == 0:
@@ -165,12 +158,9 @@ def add_user_derivatives_of_lanes(block, y, derivatives, k):
                 derivatives[by, i, j, k] = factor * derivatives[by, i, j, k]
 
 
-# Add the derivatives of user forces with respect to q and qd to derivatives (2, n, n, lanes), which are zero before.
-add_user_derivatives = choose(_has_actions, add_user_derivatives_of_lanes, lambda block, y, derivatives, k: None)
-
-
+@only_if(has_actions)
 @kernel
-def set_states_of_drives(block, y, t, k):
+def set_prescribed_states(block, y, t, k):
     """Set the prescribed positions and velocities of the state y at time t."""
     actions, nq, n, is_prescribed = block.loads.actions, block.q.shape[0], block.qd.shape[0], False
     for i in range(n):
@@ -179,10 +169,6 @@ def set_states_of_drives(block, y, t, k):
         set_time_of_actions(block, t, k)
         for i in range(n):
             set_prescribed_state(i, block.model, actions, y[:nq], y[nq : nq + n], k)
-
-
-# Set the prescribed positions and velocities of a state at time t.
-set_prescribed_states = choose(_has_actions, set_states_of_drives, lambda block, y, t, k: None)
 
 
 # --- a new sample in a lane -------------------------------------------------------------------------------------------
@@ -223,20 +209,22 @@ def set_sample_actions(block, tau, t, sample, lane):
 
 
 # Copy the joint forces tau of a sample to its lane, and its actions from time t on.
-set_sample_forces = choose(_has_actions, set_sample_actions, set_constant_forces)
+set_sample_forces = choose(has_actions, set_sample_actions, set_constant_forces)
 
 
 # --- user functions ---------------------------------------------------------------------------------------------------
 
 
-# Whether a user function has raised an exception for the sample in a lane.
-has_failed_call = choose(
-    _has_actions, lambda block, lane: block.loads.actions.failures[lane] > CALLS_ALLOWED, lambda block, lane: False
-)
-
-
+@only_if(has_actions, False)
 @kernel
-def copy_failed_call(block, records, sample, lane):
+def has_failed_call(block, lane):
+    """Whether a user function has raised an exception for the sample in a lane."""
+    return block.loads.actions.failures[lane] > CALLS_ALLOWED
+
+
+@only_if(has_actions)
+@kernel
+def record_failed_call(block, records, sample, lane):
     """Copy the code and the arguments of the failed call from a lane to the records of its sample."""
     actions = block.loads.actions
     records.failures[sample] = actions.failures[lane]
@@ -244,35 +232,30 @@ def copy_failed_call(block, records, sample, lane):
         records.failed_calls[sample, j] = actions.failed_calls[j, lane]
 
 
-# Record which user function failed for a sample, and the arguments of that call.
-record_failed_call = choose(_has_actions, copy_failed_call, lambda block, records, sample, lane: None)
-
-
+@only_if(has_actions)
 @kernel
-def set_calls(block, allowed, lane):
+def allow_calls(block, allowed, lane):
     """Allow or stop the calls of user functions for a lane."""
     block.loads.actions.failures[lane] = CALLS_ALLOWED if allowed else CALLS_STOPPED
 
 
-# Set whether user functions are called for a lane. They are not called for a sample that has ended or waits for other
-# lanes, because the state in its lane then belongs to no step.
-allow_calls = choose(_has_actions, set_calls, lambda block, allowed, lane: None)
-
-# Whether user functions are called for a lane.
-allows_calls = choose(
-    _has_actions, lambda block, lane: block.loads.actions.failures[lane] == CALLS_ALLOWED, lambda block, lane: False
-)
+@only_if(has_actions, False)
+@kernel
+def allows_calls(block, lane):
+    """Whether user functions are called for a lane."""
+    return block.loads.actions.failures[lane] == CALLS_ALLOWED
 
 
 # --- stiffness in a step ----------------------------------------------------------------------------------------------
 
 
 # Store the stiffness and damping of all joints, in a state whose rate has just been computed.
-update_stiffness_and_damping = choose(_has_actions, store_stiffness_and_damping, lambda block, y, k: None)
+update_stiffness_and_damping = choose(has_actions, store_stiffness_and_damping, lambda block, y, k: None)
 
 
+@only_if(has_actions, False)
 @kernel
-def exceeds_stability_limit(block, h, lane):
+def is_too_stiff(block, h, lane):
     """Whether h lambda of any dof exceeds the stability limit, with lambda from its stiffness, damping and 1 / D.
 
     Each dof is checked alone, with its articulated inertia D. Coupling between dofs can increase |lambda|, so a step
@@ -289,15 +272,8 @@ def exceeds_stability_limit(block, h, lane):
     return False
 
 
-# Whether an explicit step of length h is unstable because of springs and damping.
-is_too_stiff = choose(_has_actions, exceeds_stability_limit, lambda block, h, lane: False)
-
-
+@only_if(has_actions)
 @kernel
-def store_step_length(block, h, k):
+def set_step_length(block, h, k):
     """Store the length of the step where `apply_implicit_terms` reads it."""
     block.loads.actions.joints[JOINT_STEP_LENGTH, 0, k] = h
-
-
-# Set the length of an implicit step, which enters the dynamics.
-set_step_length = choose(_has_actions, store_step_length, lambda block, h, k: None)

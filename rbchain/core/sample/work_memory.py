@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...compiling.jit import choose, is_given, kernel, routine
+from ...compiling.jit import is_given, kernel, only_if, routine
 from ..algorithms.rnea import inverse_dynamics
 from ..contacts.contact_layout import CONTACT_IMPULSE
 from ..contacts.contact_rows import add_responses
@@ -59,8 +59,9 @@ def work_memory(n, state_size, width, dtype, blocks):
     return np.zeros((blocks, SUM_ROWS, width)), np.zeros((blocks, rows * width + spare), dtype)
 
 
+@only_if(lambda memory, b, n, size: is_given(memory))
 @kernel
-def divide_work_memory(memory, b, n, size):
+def work_in(memory, b, n, size):
     """Create the WorkMemory of block b with n dofs and `size` rows of the state."""
     sums, numbers = memory[0][b], memory[1][b]
     width, start = sums.shape[1], aligned_start(numbers)
@@ -84,17 +85,14 @@ def divide_work_memory(memory, b, n, size):
     )
 
 
-# The WorkMemory of a block, or None if the work is not computed.
-work_in = choose(lambda memory, b, n, size: is_given(memory), divide_work_memory, lambda memory, b, n, size: None)
-
-
 def has_work(stepper, *_):
     """Whether a Stepper, or its Numba type, computes the work of forces."""
     return is_given(stepper, "work")
 
 
+@only_if(has_work)
 @kernel
-def reset_work(stepper, batch, sample, lane):
+def begin_work(stepper, batch, sample, lane):
     """Set the work of a new sample in a lane to zero."""
     work, zero = stepper.work, constant_like(stepper.y, 0.0)
     work.sums[SUM_WORK, lane] = 0.0
@@ -103,12 +101,9 @@ def reset_work(stepper, batch, sample, lane):
     batch.saved.work[sample, 0] = 0.0
 
 
-# Set the work of a new sample in a lane to zero.
-begin_work = choose(has_work, reset_work, lambda stepper, batch, sample, lane: None)
-
-
+@only_if(has_constraints)
 @kernel
-def subtract_added_inertias(block, qdd, torques, k):
+def _without_added_inertias(block, qdd, torques, k):
     """Subtract the forces on added inertias, which the dynamics of closed chains take away again."""
     table = block.constraints.tables.table
     for c in range(table.shape[1]):
@@ -116,9 +111,6 @@ def subtract_added_inertias(block, qdd, torques, k):
             i, at = table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
             added = parameter(block.model.parameters, at, PARAM_ADDED_INERTIA, k)
             torques[i, k] = torques[i, k] - added * qdd[i, k]
-
-
-_without_added_inertias = choose(has_constraints, subtract_added_inertias, lambda block, qdd, torques, k: None)
 
 
 @kernel
@@ -147,8 +139,9 @@ def compute_joint_impulses(block, work, q, k):
     apply_gravity(block.model, block.work, k)
 
 
+@only_if(lambda block, stepper, *_: has_work(stepper))
 @routine
-def add_work_of_collision(block, stepper, y, lane):
+def add_work_of_impact(block, stepper, y, lane):
     """Add the work of the impulses of an impact in the state y before it: v' H dv with the mean velocity v + dv / 2.
 
     This is the change of the kinetic energy by the change dv of the velocities.
@@ -161,14 +154,9 @@ def add_work_of_collision(block, stepper, y, lane):
     work.sums[SUM_WORK, lane] += total
 
 
-# Add the work of the impulses of an impact in a lane, before they change the state y.
-add_work_of_impact = choose(
-    lambda block, stepper, *_: has_work(stepper), add_work_of_collision, lambda block, stepper, y, lane: None
-)
-
-
+@only_if(lambda block, stepper, *_: has_work(stepper))
 @routine
-def compute_work_of_impulses(block, stepper, acts, lag, k):
+def store_work_of_impulses(block, stepper, acts, lag, k):
     """Compute the work of all impulses of a step of time stepping before they change the velocities in y_new.
 
     The velocities change from v to v'. The impulses contribute dv to this change, and other forces contribute d:
@@ -191,9 +179,3 @@ def compute_work_of_impulses(block, stepper, acts, lag, k):
         mean = half * (y[nq + i, k] + (y_new[nq + i, k] + change)) + lag * (y_new[nq + i, k] - y[nq + i, k])
         total = total + mean * impulse
     work.impulses[0, k] = total
-
-
-# Compute the work of all impulses of a step of time stepping, before they change the velocities at its end.
-store_work_of_impulses = choose(
-    lambda block, stepper, *_: has_work(stepper), compute_work_of_impulses, lambda block, stepper, acts, lag, k: None
-)

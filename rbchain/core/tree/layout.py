@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...compiling.jit import kernel
+from ...compiling.jit import is_given, kernel
 from ..lanes.lanes import constant_like
 from .sampler_layout import Samplers
 
@@ -338,6 +338,11 @@ def flat_model(topology, parameters, water):
         parameters,
         water,
     )
+
+
+def has_actions(block, *_):
+    """Whether drives, forces or events act on the samples of a Block, or of its Numba type."""
+    return is_given(block, "loads", "actions")
 
 
 @kernel

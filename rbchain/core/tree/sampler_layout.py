@@ -170,7 +170,7 @@ def samplers_in(memory, samplers, n, width):
 
 def has_samplers(block, *_):
     """Whether a block, or its Numba type, has sampled controllers."""
-    return is_given(block, "loads", "actions") and is_given(block, "loads", "actions", "sampled")
+    return is_given(block, "loads", "actions", "sampled")
 
 
 def actions_have_samplers(actions, *_):
