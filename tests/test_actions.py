@@ -797,6 +797,7 @@ def thrown(method, position, velocity, events, dtype=np.float64, **settings):
     return builder.build().simulate(*start, 0.3, method=method, events=events, **steps, **settings)
 
 
+@pytest.mark.plain_python
 @pytest.mark.parametrize("quantity", ["position", "velocity"])
 @pytest.mark.parametrize("value", [0.0, 0.1, 0.5, 3e3])
 @pytest.mark.parametrize("method", ["rk45", "rosenbrock", "rk4", "implicit", "moreau"])
@@ -807,6 +808,7 @@ def test_a_joint_that_starts_at_the_value_of_an_event_leaves_it_without_an_event
     assert motion.events[0].count[0] == 0
 
 
+@pytest.mark.plain_python
 @pytest.mark.parametrize("height", [0.0, 0.5, -0.05, 3e3])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("method", ["rk45", "rosenbrock", "rk4", "moreau"])

@@ -578,6 +578,7 @@ LINK = """<inertial><origin xyz="0.1 0 0.3"/><mass value="2"/>
     <inertia ixx="0.2" iyy="0.3" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>"""
 
 
+@pytest.mark.plain_python
 def test_all_commands_close_the_loops_of_random_states(tmp_path, run):
     """`view` and `simulate` start from the same states, with the coupled joints in their places."""
     file, film, saved = tmp_path / "gripper.urdf", tmp_path / "gripper.html", tmp_path / "gripper.npz"

@@ -158,6 +158,7 @@ def test_a_sample_with_too_many_steps_ends_at_the_state_it_reached():
     assert "The limit of max_steps was reached" in few.message
 
 
+@pytest.mark.plain_python
 def test_tolerances_below_round_off_are_refused():
     chain, zero = rb.Model.serial_chain(2), np.zeros((1, 2))
     for rtol, dtype in ((1e-17, np.float64), (1e-8, np.float32)):

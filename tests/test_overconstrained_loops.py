@@ -223,7 +223,7 @@ def three_cranks():
     return builder.build()
 
 
-@pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
+@pytest.mark.parametrize("method", ["rk45", pytest.param("rosenbrock", marks=pytest.mark.slow)])
 def test_three_cranks_stay_parallel_through_singular_positions(method):
     """They swing through angles of 0 and -pi, where the rank is 2. Steps of 1e-8 may lose 1e-6 of the energy."""
     start = np.array([[1.0, -1.0, 1.0, 1.0]])

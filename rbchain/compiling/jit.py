@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import inspect
+import math
 from collections.abc import Callable
 
 import numba
@@ -106,9 +107,10 @@ def only_if(condition, otherwise=None):
         plain = getattr(function, "py_func", function)
         alternative = otherwise
         if not callable(otherwise):
-            # compiled code needs a function with the same arguments, which belongs to the same module
-            names = {"otherwise": otherwise, "__name__": plain.__module__}
-            alternative = eval(f"lambda {', '.join(inspect.signature(plain).parameters)}: otherwise", names)
+            # Compiled code needs a function with the same arguments, which belongs to the same module. The constant is
+            # in its code, which identifies it.
+            arguments, names = ", ".join(inspect.signature(plain).parameters), {"__name__": plain.__module__}
+            alternative = eval(f"lambda {arguments}: {otherwise!r}", names | {"inf": math.inf})
         chosen = choose(condition, function, alternative)
         return functools.update_wrapper(chosen, plain)
 

@@ -1,4 +1,4 @@
-"""Reader for rbchain's own format, a TOML file with the complete model:
+"""Reader for rbchain's own format, a TOML file with the complete model::
 
     format = "rbchain 1"
     name = "arm"

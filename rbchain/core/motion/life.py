@@ -1,15 +1,19 @@
 """The life of a sample, from its start to its end.
 
-    start      copy its initial state, parameters and forces to a lane; run the controllers; decide the modes of
-               contacts; compute the first rate; choose the first step
-    step       compute the end of a step from the rates of its stages; close the loops; find contacts within the step
-    inspect    accept or reject the step: its error, failed functions, events
-    accept     save the states at the saved times, the work of forces and the continuous extension; move to the end
-    continue   pass the breaks of signals; wait for functions in Python; run the controllers; choose the next step
-    end        record the status, the last valid state and the counts
+    start      `start_sample` copies its initial state, parameters and forces to a lane. `start_new_lanes` runs the
+               controllers, decides the modes of contacts, computes the first rate, and chooses the first step.
+    step       `compute_trial_step` computes the end of a step by the method, closes the loops, and finds contacts that
+               close or open within the step.
+    inspect    `accept_or_reject_step` reads the error of the step, failed functions and events. It saves the states and
+               the outputs at the saved times, stores the continuous extension, and chooses the next step.
+    accept     `integrate_work` adds the work of forces. `accept_steps` moves to the end of the step.
+    continue   `restart_after_breaks` passes the breaks of signals. `wait_for_outputs` waits for functions in Python.
+               `run_controllers_at_stops` runs the digital controllers that are due.
+    end        `end_lane` records the status, the last valid state and the counts.
 
 Methods with adaptive steps integrate each lane with its own steps, and a lane whose sample has ended takes the next
-sample of the batch. Methods with fixed steps integrate all lanes of a block with the same steps.
+sample of the batch. Methods with fixed steps integrate all lanes of a block with the same steps: `take_step` computes a
+step, and `inspect_step` and `accept_step` correspond to the moments above.
 """
 
 import math
