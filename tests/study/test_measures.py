@@ -164,18 +164,83 @@ def test_limits_and_references_are_those_of_each_sample():
 
 @pytest.mark.parametrize("stops", [False, True])
 def test_final_values_of_frames_are_those_of_the_last_states(stops):
-    """Also for samples that end early, whose later states are NaN."""
+    """Also for samples that end between saved times, whose later states are NaN."""
     model, events = rb.Model.serial_chain(2), [rb.Event("link1", value=-1.0)] if stops else []
     start = np.array([[0.0, 0.1], [0.4, 0.0]])
     motion = model.simulate(start, 0 * start, 0.5, save_at=6, events=events, rtol=1e-6)
-    last = np.isfinite(motion.q[..., 0]).sum(-1) - 1
-    assert (last < 5).any() == stops
-    points = model.body_poses(motion.q).translation[[0, 1], last, 1]
+    assert (motion.end_time < 0.5).any() == stops
+    points = model.body_poses(motion.end_q).translation[:, 1]
     target = (0.1, 0.2, 0.3)
     distance = Measure(name="d", quantity="distance", frame="link2", target=target)
     np.testing.assert_array_equal(distance.values(model, motion), np.linalg.norm(points - target, axis=-1))
     height = Measure(name="h", quantity="coordinate", frame="link2", axis="y")
     np.testing.assert_array_equal(height.values(model, motion), points[:, 1])
+
+
+@pytest.mark.parametrize("times", [2, 21])
+def test_final_values_are_those_at_the_event_that_stops_a_sample(times):
+    """A PID without damping is a spring: the energy determines the speed, and so all forces, at each angle."""
+    mass, arm, moment, weight, kp, target, angle = 1.5, 0.8, 0.02, 15.0, 3.0, 0.3, -0.9
+    builder = rb.ModelBuilder(gravity=(0, -weight / mass, 0))
+    inertia = rb.Inertia(mass, (arm, 0, 0), np.diag([moment] * 3))
+    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=inertia)
+    quantities = ("velocity", "torque", "tracking_error", "power", "reaction_force", "reaction_moment")
+    drive, of_joint = rb.PID("bob", target, kp=kp), {"joint": "bob"}
+    measures = [{"name": f"final {quantity}", "quantity": quantity, **of_joint} for quantity in quantities]
+    measures += [{"name": "largest torque", "quantity": "torque", "over": "max", **of_joint}]
+    measures += [{"name": "final energy", "quantity": "energy"}, {"name": "final drift", "quantity": "energy_drift"}]
+    study = rb.Study(
+        model=builder.build(),
+        samples=2,
+        simulate={"duration": 2.0, "samples": times, "rtol": 1e-9, "atol": 1e-11},
+        drives=[drive],
+        events=[rb.Event("bob", value=angle, stop=True)],
+        measures=measures,
+    )
+    results = study.run()
+    about_joint, work = moment + mass * arm**2, kp * (target * angle - angle**2 / 2)
+    speed = -math.sqrt(2 * (work - weight * arm * math.sin(angle)) / about_joint)
+    torque = kp * (target - angle)
+    turning = (torque - weight * arm * math.cos(angle)) / about_joint
+    along = weight * math.sin(angle) - mass * arm * speed**2
+    across = weight * math.cos(angle) + mass * arm * turning
+    expected = {
+        "final velocity": speed,
+        "final torque": torque,
+        "final tracking_error": angle - target,
+        "final power": torque * speed,
+        "final reaction_force": math.hypot(along, across),
+        "final reaction_moment": torque,
+        "largest torque": torque,
+        "final energy": work,  # it is zero at the start
+        "final drift": work,
+    }
+    _, model, motion = study.sample(1)
+    for measure in study.plan.measures:
+        # the time of the event has the accuracy of the interpolant
+        np.testing.assert_allclose(results[measure.name], expected[measure.name], rtol=1e-6, err_msg=measure.name)
+        of_motion = measure.values(model, motion, [drive])
+        np.testing.assert_allclose(of_motion, expected[measure.name], rtol=1e-6, err_msg=measure.name)
+
+
+def test_final_values_of_digital_control_and_references_are_those_at_the_event():
+    """A force that is constant between instants. The reference moves on after the event."""
+    mass, kp, period, end = 2.0, 5.0, 0.1, 0.35
+    given = {"model": slide(mass), "samples": 2, "events": [rb.Event("slide", value=end, stop=True)]}
+    simulate = {"duration": 2.0, "samples": 2, "qd": 1.0}
+    torque = {"name": "x", "quantity": "torque", "joint": "slide"}
+    digital = rb.Sampled(rb.PID("slide", 0.0, kp=kp), period=period)
+    found = rb.Study(simulate=simulate, drives=[digital], measures=[torque], **given).run()
+    x, v, latched = 0.0, 1.0, 0.0
+    while x + v * period + latched / mass * period**2 / 2 < end:
+        x, v = x + v * period + latched / mass * period**2 / 2, v + latched / mass * period
+        latched = -kp * x
+    np.testing.assert_allclose(found["x"], latched, rtol=1e-8)
+    reference = rb.Signal.sines(0.2, 3.0)
+    error = {"name": "x", "quantity": "tracking_error", "joint": "slide"}
+    free = rb.PID("slide", reference, kp=0.0)  # without gains, the slide reaches the end at 0.35 s
+    found = rb.Study(simulate=simulate, drives=[free], measures=[error], **given).run()
+    np.testing.assert_allclose(found["x"], end - reference(end), rtol=1e-8)
 
 
 def test_integrals_end_at_the_event_that_stops_a_sample():

@@ -146,6 +146,12 @@ def _all_steps(motion: Trajectory) -> DenseOutput:
     return dense
 
 
+def ends_of(motion: Trajectory) -> Trajectory:
+    """Return the motion at the end of the last step of each sample, (..., 1) times, with the forces of this step."""
+    dense = _all_steps(motion)
+    return dense.at(dense.counts[:, None], np.ones((len(dense.counts), 1)))
+
+
 def duration_of(motion: Trajectory) -> float:
     """Return the duration of the simulation of a motion, s."""
     return _all_steps(motion).duration

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from ...acting.actuators import Actuator
 from ...acting.coordinates import dof_index
 from ...acting.drives import PID, ComputedTorque, PrescribedForce
+from ...acting.events import Event
 from ...acting.sampled import Drive, Sampled
 from ...acting.signals import as_signal
 from ...acting.wrenches import Current, Force
@@ -47,6 +48,8 @@ EXTREMES = {
 AT_SAVED_TIMES = "at the saved times"
 #: Quantities that are known at the saved times only.
 AT_TIMES = ("function", "energy_error")
+#: Quantities that the last state of a sample does not determine, because they need the drives and the forces.
+OF_FORCES = ("torque", "power", "reaction_force", "reaction_moment")
 #: Quantities whose final value is computed from the last states only.
 OF_FRAMES = ("distance", "coordinate", "speed")
 #: Reductions that need the reference of a step.
@@ -61,6 +64,13 @@ def extended(series: np.ndarray) -> np.ndarray:
     last = np.maximum(np.isfinite(series).cumsum(-1).argmax(-1), 0)
     times = np.minimum(np.arange(series.shape[-1]), last[..., None])
     return np.take_along_axis(series, times, -1)
+
+
+def _last_states(motion: Trajectory) -> Trajectory:
+    """Return the last state of each sample as a motion of (..., 1) times, without actuator forces."""
+    t, q, qd = motion.end_time[..., None], motion.end_q[..., None, :], motion.end_qd[..., None, :]
+    counts = motion.status, motion.steps, motion.rejections, motion.evaluations
+    return Trajectory(t, q, qd, *counts, model=motion.model, forces=motion.forces, end_time=motion.end_time)
 
 
 class Measure(Described):
@@ -137,7 +147,9 @@ class Measure(Described):
     missed.
 
     A "function" receives the motion at the saved times, so its reductions use the values at these times. Between
-    them, the series counts as linear. The same holds for `values` of a trajectory without `dense_output`.
+    them, the series counts as linear. The same holds for `values` of a trajectory without `dense_output`, except for
+    "final" values of a sample that ended early. They are the values in its last state, and of "torque", "power" and
+    reactions the values at the last saved time.
 
     Examples
     --------
@@ -365,6 +377,8 @@ class Measure(Described):
             )
         if series.shape == batch:
             return series
+        if self.over == "final" and self.quantity not in AT_TIMES:
+            series = self._with_values_at_ends(series, model, motion, drives)
         series = extended(series)
         if self.over in OVER:
             return OVER[self.over](series)
@@ -378,6 +392,24 @@ class Measure(Described):
             return responses.time_in_saturation(t, series, self._largest_output(model, drives)[..., None])
         magnitudes = {"integral": series, "integral_of_magnitude": np.abs(series), "integral_of_square": series**2}
         return responses.integral(t, magnitudes[self.over])
+
+    def _with_values_at_ends(
+        self, series: np.ndarray, model: Model, motion: Trajectory, drives: Sequence[Drive]
+    ) -> np.ndarray:
+        """Return the series (..., times) with the value at the end of each sample that ended early as the last one."""
+        is_missing = np.isnan(series[..., -1])
+        if not is_missing.any() or (self.quantity in OF_FORCES and motion.dense_output is None):
+            return series
+        ends = in_steps.ends_of(motion) if self.quantity in OF_FORCES else _last_states(motion)
+        x = self.quantity_of(model, ends, drives)[..., 0]
+        if self.quantity == "energy_drift":
+            x = x - self._energy(model, motion)[..., 0]
+        last = np.where(is_missing, x, series[..., -1])
+        return np.concatenate([series[..., :-1], last[..., None]], -1)
+
+    def needs_steps(self, events: Sequence[Event]) -> bool:
+        """Whether a study needs the accepted steps: also for forces in the state at an event that stops a sample."""
+        return self.is_in_steps or (self.over == "final" and self.quantity in OF_FORCES and any(e.stop for e in events))
 
     @property
     def is_in_steps(self) -> bool:
@@ -485,7 +517,8 @@ class Measure(Described):
 
     def _tracking_error(self, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
         reference = self._tracking_drive(model, drives).reference
-        return self._position(model, motion) - as_signal("reference", reference)(motion.t)
+        t = np.fmin(motion.t, motion.end_time[..., None])  # the error counts as constant afterwards
+        return self._position(model, motion) - as_signal("reference", reference)(t)
 
     def _power(self, model: Model, motion: Trajectory) -> np.ndarray:
         if self.joint is None:

@@ -111,15 +111,15 @@ def outputs_of(
         if not measure.is_in_steps:
             with _errors_of(i, measure):
                 outputs[measure.name] = measure.values(many, motion, drives) * nan_if_failed
-    if needs_steps(measures, variables):
+    if any(m.is_in_steps for m in measures) or any(v.name in EXTREMES for v in variables):
         found = _outputs_in_steps(variables, measures, many, motion, drives)
         outputs |= {name: (x.T * nan_if_failed).T for name, x in found.items()}
     return {v.name: outputs[v.name].astype(v.dtype, copy=False) for v in variables}
 
 
-def needs_steps(measures: Sequence[Measure], variables: Sequence[Variable]) -> bool:
+def needs_steps(measures: Sequence[Measure], variables: Sequence[Variable], events: Sequence[Event]) -> bool:
     """Whether outputs need the accepted steps of the motions."""
-    return any(m.is_in_steps for m in measures) or any(v.name in EXTREMES for v in variables)
+    return any(m.needs_steps(events) for m in measures) or any(v.name in EXTREMES for v in variables)
 
 
 def _errors_of(i: int, measure: Measure) -> AbstractContextManager[None]:

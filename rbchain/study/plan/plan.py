@@ -172,7 +172,7 @@ class Plan:
     @property
     def needs_steps(self) -> bool:
         """Whether outputs need the accepted steps of the motions."""
-        return needs_steps(self.measures, self.variables)
+        return needs_steps(self.measures, self.variables, self.nominal.events)
 
     def compute(self, first: int, last: int) -> dict[str, np.ndarray]:
         """Compute all outputs of the samples from `first` to before `last`, by name."""
