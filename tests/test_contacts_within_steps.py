@@ -339,3 +339,47 @@ def test_events_and_contacts_in_the_same_step_are_recorded_until_the_impact_and_
         assert record.count == len(exact)
         np.testing.assert_allclose(record.t[: len(exact)], exact, rtol=0, atol=1e-9)
     np.testing.assert_allclose(motion.events[2].t[:2], [0.4, 0.8], rtol=0, atol=1e-9)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("speed", [-1e3, -2.0, 0.1, 2.0])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_joint_reaches_its_stop_once_and_leaves_it_without_an_event(method, speed, restitution):
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    limits = rb.JointLimits(lower=-1.0, upper=1.0)
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=2.0), limits=limits)
+    arrives = 1 if speed > 0 else -1
+    events = [rb.Event("slide", value=float(arrives), direction=d, stop=False) for d in (0, arrives, -arrives)]
+    stops = [rb.HardStops("slide", restitution=restitution)]
+    time = 1.0 / abs(speed)
+    motion = builder.build().simulate([0.0], [speed], 1.5 * time, method=method, forces=stops, events=events)
+    assert [record.count for record in motion.events] == [1, 1, 0]
+    np.testing.assert_allclose(motion.events[0].t[0], time, rtol=1e-9)
+    np.testing.assert_allclose(motion.qd[-1, 0], -restitution * speed, rtol=1e-9)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+@pytest.mark.parametrize("up", [1, -1])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_ball_arrives_on_the_plane_at_each_impact_and_never_from_inside(method, up, restitution):
+    """A ball falls 0.9 m onto a plane and stays, or bounces until it rests after three times the time of the fall."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10.0 * up))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=2.0))
+    plane = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, up), restitution=restitution)
+    leaves = rb.Event("ball", value=0.1 * up, direction=up)
+    arrives = rb.Event("ball", value=0.1 * up, direction=-up, stop=False)
+    lands = rb.Event("ball", value=0.0, quantity="velocity", direction=up, stop=False)
+    motion = builder.build().simulate(
+        [1.0 * up], [0.0], 1.5, method=method, forces=[plane], events=[leaves, arrives, lands]
+    )
+    fall = math.sqrt(0.18)
+    assert motion.status == rb.Status.DONE and motion.events[0].count == 0
+    # the first bounces 0.9 * 0.25^n m, up to n = 15, are higher than the distance 1e-10 m that counts as zero
+    bounces = 15 if restitution > 0 else 0
+    impacts = fall * (1 + 2 * np.cumsum(0.5 ** np.arange(1, bounces + 1)))
+    impacts = np.concatenate(([fall], impacts))
+    assert motion.events[1].count >= impacts.size
+    np.testing.assert_allclose(motion.events[1].t[: impacts.size], impacts, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(motion.events[2].t[:1], fall, rtol=0, atol=1e-9)

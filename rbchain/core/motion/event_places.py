@@ -55,14 +55,17 @@ def has_jumps(block):
 def list_places(e, block, stepper, tableau, t, h, lane):
     """Store places of a step of a lane, in order, with the values of event e there; return their number.
 
-    The start of the step is the first place, and its end the last one. After an impact, the value at the start differs
-    from the value at the end of the last step.
+    The start of the step is the first place, and its end the last one. After an impact, the value of a velocity at the
+    start differs from the value at the end of the last step.
     """
     actions = block.loads.actions
     row = actions.shared.events[EVENT_ROW, e]
     if row >= 0 and has_polynomials(tableau):
         return list_places_of_state(e, row, block, stepper, tableau, h, lane)
-    start = event_value(e, block, stepper.y, t, lane) if has_jumps(block) else actions.event_values[e, lane]
+    start = actions.event_values[e, lane]
+    if has_jumps(block):
+        before = actions.event_values[largest_row(e, actions.shared.events.shape[1]), lane]  # 0 for functions
+        start = without_round_off(event_value(e, block, stepper.y, t, lane), ROUND_OFF, before, stepper.y)
     count = add_place(0.0, start, 0, actions, lane)
     largest = 0.0  # the values of functions keep their round-off
     if row >= 0:

@@ -21,8 +21,9 @@ EVENT_ROWS = 6
 
 # Rows of `BlockActions.event_values` (rows, lanes), for m events: the values at the start of a step (m), the numbers of
 # occurrences in it (m), and the values at its end (m). The value of an event is the difference of two numbers, and the
-# next rows are the largest of these numbers so far (m). The last rows are the fractions of the step at which events
-# occur (MAX_OCCURRENCES each), and the places of one event (fraction and value, MAX_PLACES).
+# next rows are the largest of these numbers so far (m). Then follow the distances of positions from their levels that
+# count as zero at contacts (m). The last rows are the fractions of the step at which events occur (MAX_OCCURRENCES
+# each), and the places of one event (fraction and value, MAX_PLACES).
 MAX_PLACES = 12
 MAX_OCCURRENCES = MAX_PLACES - 1
 # Round-off in units of the precision of the largest number. ROUND_OFF applies to a row of the state after some steps,
@@ -33,7 +34,7 @@ ROUND_OFF, ROUND_OFF_OF_STAGES = 8.0, 128.0
 
 def event_rows(count):
     """Return the number of rows of `BlockActions.event_values` for `count` events. Called in Python."""
-    return count * (4 + MAX_OCCURRENCES) + 2 * MAX_PLACES if count > 0 else 0
+    return count * (5 + MAX_OCCURRENCES) + 2 * MAX_PLACES if count > 0 else 0
 
 
 @kernel
@@ -55,15 +56,21 @@ def largest_row(e, count):
 
 
 @kernel
+def distance_row(e, count):
+    """Return the row of the distance of a position from its level, m or rad, that counts as zero at contacts."""
+    return 4 * count + e
+
+
+@kernel
 def occurrence_row(e, number, count):
     """Return the row of the fraction of a step at occurrence `number` of event e, counted from 0."""
-    return 4 * count + MAX_OCCURRENCES * e + number
+    return 5 * count + MAX_OCCURRENCES * e + number
 
 
 @kernel
 def place_row(number, count):
     """Return the row of the fraction of a step of a place; the value there is in the next row."""
-    return (4 + MAX_OCCURRENCES) * count + 2 * number
+    return (5 + MAX_OCCURRENCES) * count + 2 * number
 
 
 @kernel

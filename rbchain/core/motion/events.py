@@ -10,6 +10,7 @@ from ...compiling.jit import kernel, only_if, routine
 from ..lanes.lanes import constant_like
 from ..methods.runge_kutta import zero_if_finite
 from ..tree.layout import CALLS_ALLOWED, has_actions
+from .event_contacts import begin_at_contacts, update_distance_at_contacts, value_at_contacts
 from .event_places import list_places
 from .event_values import (
     EVENT_DIRECTION,
@@ -55,6 +56,7 @@ def begin_events(block, y, t, lane):
             largest = max(abs(float(y[row, lane])), abs(float(actions.numbers[events[EVENT_NUMBERS, e], lane])))
             values[largest_row(e, count), lane] = largest
             f = without_round_off(f, ROUND_OFF, largest, y)
+            f = begin_at_contacts(e, block, f, lane)
         values[e, lane] = f
 
 
@@ -104,14 +106,16 @@ def find_occurrences(e, block, stepper, tableau, t, h, lane):
     """Locate the occurrences of event e in a step, store their fractions of the step in order, and return their number.
 
     An event occurs where its value reaches or passes zero between two successive places, in the direction of the event.
-    It does not occur where a value leaves zero.
+    It does not occur where a value leaves zero. `event_contacts` decides this for positions at contacts.
     """
     events, values = block.loads.actions.shared.events, block.loads.actions.event_values
     count, direction, found = events.shape[1], events[EVENT_DIRECTION, e], 0
     places = list_places(e, block, stepper, tableau, t, h, lane)
     low, before = 0.0, values[e, lane]
+    update_distance_at_contacts(e, block, stepper, tableau, t + h, lane)
     for number in range(places):
         high, after = values[place_row(number, count), lane], values[place_row(number, count) + 1, lane]
+        after = value_at_contacts(e, block, before, after, number == 0, number == places - 1, lane)
         rises, falls = before < 0.0 and after >= 0.0, before > 0.0 and after <= 0.0
         if (rises and direction >= 0) or (falls and direction <= 0):
             theta = locate_event(e, block, stepper, tableau, t, h, low, high, before, after, lane)

@@ -1,0 +1,91 @@
+"""Events of positions at contacts, in methods that locate changes of modes.
+
+A step ends a little before or after the time of a change of modes, and the next steps project the positions onto closed
+gaps. The side of the level on which a joint is there is an error of the method. A joint so close to its level has
+reached it, and it leaves the level only when it moves farther away. Impacts do not change the positions.
+"""
+
+from ...compiling.jit import choose, kernel, only_if
+from ..contacts.contact_modes import FLAG_RESTARTS, closed_gap
+from ..contacts.contact_rates import has_contact_modes
+from .contact_events import TIME_TOLERANCE
+from .event_values import EVENT_ROW, distance_row
+
+TIMES = 2.0  # the error of the time of a change of modes, as a multiple of its tolerance
+
+
+@kernel
+def observes_position(e, block):
+    """Whether event e observes the position of a joint."""
+    row = block.loads.actions.shared.events[EVENT_ROW, e]
+    return row >= 0 and row < block.q.shape[0]
+
+
+@kernel
+def largest_closed_gap(modes, lane):
+    """Return the largest gap, m or rad, up to which rows are closed."""
+    largest = 0.0
+    for row in range(modes.rows.shape[0]):
+        largest = max(largest, float(closed_gap(row, modes, lane)))
+    return largest
+
+
+@kernel
+def begin_position_at_contacts(e, block, f, lane):
+    """Store the distance from the level that counts as zero, and return the value of event e at the start of a sample.
+
+    The start counts as a change of modes.
+    """
+    actions = block.loads.actions
+    if not observes_position(e, block):
+        return f
+    distance = largest_closed_gap(actions.modes, lane)
+    actions.event_values[distance_row(e, actions.shared.events.shape[1]), lane] = distance
+    return 0.0 if abs(f) <= distance else f
+
+
+# Return the value of event e at the start of a sample.
+begin_at_contacts = choose(
+    lambda e, block, *_: has_contact_modes(block), begin_position_at_contacts, lambda e, block, f, lane: f
+)
+
+
+@only_if(lambda e, block, *_: has_contact_modes(block))
+@kernel
+def update_distance_at_contacts(e, block, stepper, tableau, t, lane):
+    """Update the distance from the level that counts as zero, if a step ends with a change of modes at time t.
+
+    It is the largest one so far of the sums of a closed gap and the way in the error of the time.
+    """
+    actions = block.loads.actions
+    if not (observes_position(e, block) and actions.modes.flags[FLAG_RESTARTS, lane] > 0.0):
+        return
+    at, tolerance = distance_row(e, actions.shared.events.shape[1]), max(TIME_TOLERANCE, 4.0 * 2.2e-16 * abs(t))
+    speed = abs(float(stepper.rates[tableau.c.shape[0] - 1, actions.shared.events[EVENT_ROW, e], lane]))
+    distance = largest_closed_gap(actions.modes, lane) + TIMES * tolerance * speed
+    actions.event_values[at, lane] = max(actions.event_values[at, lane], distance)
+
+
+@kernel
+def value_of_position_at_contacts(e, block, before, after, is_start, is_end, lane):
+    """Return the value of event e at a place of a step, from the values at the place before it and at the place.
+
+    At the start of a step, a position has the value at the end of the last step. It is 0 at a change of modes close to
+    the level, and as long as the position stays there.
+    """
+    if not observes_position(e, block):
+        return after
+    if is_start:
+        return before
+    actions = block.loads.actions
+    changes = is_end and actions.modes.flags[FLAG_RESTARTS, lane] > 0.0
+    distance = actions.event_values[distance_row(e, actions.shared.events.shape[1]), lane]
+    return 0.0 if (changes or before == 0.0) and abs(after) <= distance else after
+
+
+# Return the value of event e at a place of a step.
+value_at_contacts = choose(
+    lambda e, block, *_: has_contact_modes(block),
+    value_of_position_at_contacts,
+    lambda e, block, before, after, is_start, is_end, lane: after,
+)
