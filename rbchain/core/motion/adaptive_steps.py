@@ -41,6 +41,7 @@ from ..sample.records import (
     CONTROL_RATE_NORM,
     CONTROL_STATE_NORM,
     CONTROL_TIME,
+    ERROR_TO_SHORTEN,
     TALLY_AFTER_REJECTION,
     TALLY_BREAK,
     TALLY_EVALUATIONS,
@@ -74,6 +75,7 @@ from .contact_events import (
     starts_again,
 )
 from .contact_search import find_contacts
+from .elastic_stops import passes_elastic_stop
 from .event_values import interpolate_state
 from .events import NO_EVENT, begin_events, check_events, is_event_not_finite
 from .rollout import close_end_of_step, record_sample, save_end, save_lane
@@ -234,6 +236,9 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     error, h = float(control[CONTROL_ERROR, lane]), clock[CLOCK_STEP, lane]
     tally[TALLY_EVALUATIONS, lane] += evaluations_of_step(block, stepper, tableau, lane)
     theta = NO_EVENT
+    if error <= 1.0 and passes_elastic_stop(block, stepper, tableau, tolerances, h, lane):
+        error = ERROR_TO_SHORTEN
+        control[CONTROL_ERROR, lane] = constant_like(control, error)
     if error <= 1.0 and not has_failed_call(block, lane):
         if repeats_step(block, stepper, tolerances, clock[CLOCK_T, lane], h, lane):
             return

@@ -1,0 +1,71 @@
+"""Elastic stops and plays that a joint would enter and leave within one step.
+
+The ends of such a step, and perhaps its stages, do not see the force. The positions within the step do: if they pass a
+limit farther than the tolerance between two ends that do not, the step is repeated with a shorter length, until it ends
+inside of the stop or before it.
+"""
+
+import math
+
+from ...compiling.jit import kernel, routine
+from ..lanes.lanes import constant_like, epsilon
+from ..methods.adaptive_methods import interpolate
+from ..tree.layout import PARAM_LOWER, PARAM_UPPER, PASSIVE_STOPS, parameter
+
+INTERVALS = 8  # of a step, in which the extreme is searched
+SEARCHES = 4  # parabolas through the three best places; an extreme of fourth degree is then known to about 1e-9
+PART_OF_TOLERANCE = 1e-3  # penetrations of less than this part of the tolerance of the position are not seen
+
+
+@routine
+def passes_elastic_stop(block, stepper, tableau, tolerances, h, lane):
+    """Whether the step of a lane, of length h, passes an elastic stop that the joint does not touch at either end."""
+    model, y = block.model, stepper.y
+    for i in range(model.parent.shape[0]):
+        if model.passive[i] & PASSIVE_STOPS:
+            row = model.coordinate[i]
+            start, end = float(y[row, lane]), float(stepper.y_new[row, lane])
+            for side in range(2):
+                sign, column = (1.0, PARAM_UPPER) if side == 1 else (-1.0, PARAM_LOWER)
+                limit = float(parameter(model.parameters, i, column, lane))
+                depth = max(sign * (start - limit), sign * (end - limit))
+                if depth < 0.0 and abs(limit) < math.inf:
+                    tolerance = PART_OF_TOLERANCE * (tolerances.atol + tolerances.rtol * abs(limit))
+                    tolerance = max(tolerance, 64.0 * epsilon(y) * max(abs(start), abs(end)))
+                    if deepest(stepper, tableau, h, row, sign, limit, lane) > tolerance:
+                        return True
+    return False
+
+
+@kernel
+def deepest(stepper, tableau, h, row, sign, limit, lane):
+    """Return the largest sign * (position - limit) within the step of a lane, if it is not at an end."""
+    best, depth = 0, sign * (float(stepper.y[row, lane]) - limit)
+    for number in range(1, INTERVALS):
+        found = depth_at(stepper, tableau, h, number / INTERVALS, row, sign, limit, lane)
+        if found > depth:
+            best, depth = number, found
+    if best == 0:
+        best = 1  # the extreme may be beside the start
+    width = 1.0 / INTERVALS
+    middle = best * width
+    for _ in range(SEARCHES):
+        left = depth_at(stepper, tableau, h, middle - width, row, sign, limit, lane)
+        right = depth_at(stepper, tableau, h, middle + width, row, sign, limit, lane)
+        center = depth_at(stepper, tableau, h, middle, row, sign, limit, lane)
+        depth = max(depth, center)
+        curvature = left - 2.0 * center + right
+        if not curvature < 0.0:
+            break
+        shift = 0.5 * (left - right) / curvature
+        middle, width = middle + min(max(shift, -1.0), 1.0) * width, 0.25 * width
+        middle = min(max(middle, width), 1.0 - width)
+    return max(depth, depth_at(stepper, tableau, h, middle, row, sign, limit, lane))
+
+
+@kernel
+def depth_at(stepper, tableau, h, theta, row, sign, limit, lane):
+    """Return sign * (position - limit) after the fraction theta of the step of a lane."""
+    y, y_new = stepper.y, stepper.y_new
+    length, fraction = constant_like(y, h), constant_like(y, theta)
+    return sign * (float(interpolate(tableau, y, y_new, length, stepper.rates, fraction, row, lane)) - limit)

@@ -1,0 +1,72 @@
+"""Elastic stops and plays that a body touches between the ends of a step, by closed forms."""
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+
+G = 10.0
+METHODS = ("rk45", "dop853", "rosenbrock", "radau")
+
+pytestmark = pytest.mark.plain_python
+
+
+def thrown(limit, side=1.0, stiffness=1e6):
+    """A mass of 1 kg that is thrown against the direction of gravity, with an elastic stop at `side * limit`."""
+    stop = {"upper_limit": limit} if side > 0 else {"lower_limit": -limit}
+    builder = rb.ModelBuilder(gravity=(0, 0, -side * G))
+    passive = rb.PassiveForces(**stop, limit_stiffness=stiffness)
+    builder.add_body("mass", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0), passive=passive)
+    return builder.build()
+
+
+def rebound(speed, limit, duration, acceleration=G, frequency=1e3):
+    """The position after a throw at `speed`, whose deceleration is constant, against a spring at `limit`.
+
+    In the spring, the mass oscillates about its place of equilibrium, x0 below the largest depth.
+    """
+    arrival = np.sqrt(speed**2 - 2 * acceleration * limit)
+    x0 = acceleration / frequency**2
+    contact = 2 * np.arccos(x0 / np.hypot(x0, arrival / frequency)) / frequency
+    t = duration - (speed - arrival) / acceleration - contact
+    return limit - arrival * t - acceleration * t**2 / 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("speed", [3.0, 5.0])
+@pytest.mark.parametrize("excess", [0.3, 0.03, 1e-3])
+def test_a_thrown_mass_does_not_pass_a_stop_below_its_apex(method, side, speed, excess):
+    """The apex would be `excess` beyond the stop. Errors e of the position change the arrival by e g / its speed."""
+    limit = speed**2 / (2 * G) - excess
+    motion = thrown(limit, side).simulate([0.0], [side * speed], 1.2, method=method)
+    assert motion.success
+    error = 3 * int(motion.steps) * 1e-6 * (1 + 2 * G * 1.2 / np.sqrt(2 * G * excess))
+    np.testing.assert_allclose(side * motion.q[-1, 0], rebound(speed, limit, 1.2), rtol=0, atol=error)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_stop_above_the_apex_does_not_act(method):
+    motion = thrown(1.25 + 1e-6).simulate([0.0], [5.0], 1.2, method=method)
+    np.testing.assert_allclose(motion.q[-1, 0], 5.0 * 1.2 - G * 1.2**2 / 2, rtol=0, atol=1e-9)
+
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_disc_touches_the_other_tooth_of_a_play(method):
+    """A disc (0.1 kg m^2) moves in a play of 0.2 rad towards a motor (1 kg m^2), decelerated by 0.3 N m on both."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    inertia = rb.Inertia(1.0, inertia=(0.1, 0.1, 0.1))
+    builder.add_body("disc", joint=rb.Revolute(), inertia=inertia, rotor_inertia=1.0, gear_ratio=1.0)
+    model = builder.build().with_motor("disc", stiffness=1e6, backlash=0.2)
+    brake = [rb.PrescribedForce("disc_deflection", -0.3)]
+    motion = model.simulate([0.0, 0.0], [0.0, 0.84], 0.4, method=method, drives=brake)
+    expected = rebound(0.84, 0.1, 0.4, acceleration=0.3 * 11, frequency=np.sqrt(1e6 * 11))
+    np.testing.assert_allclose(motion.q[-1, 1], expected, rtol=0, atol=3 * int(motion.steps) * 1e-6)
+
+
+def test_a_sample_that_passes_no_stop_keeps_its_bits():
+    alone = thrown(2.0).simulate([[0.0]], [[5.0]], 1.2)
+    both = thrown(2.0).simulate([[0.0], [0.0]], [[5.0], [6.5]], 1.2)
+    assert np.array_equal(alone.q[0], both.q[0])
+    assert both.rejections[1] > 0
