@@ -1,4 +1,4 @@
-"""Elastic stops and plays that a body touches between the ends of a step, by closed forms."""
+"""Elastic stops, plays and cables that act only between the ends of a step, by closed forms."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,6 @@ def test_a_stop_above_the_apex_does_not_act(method):
     np.testing.assert_allclose(motion.q[-1, 0], 5.0 * 1.2 - G * 1.2**2 / 2, rtol=0, atol=1e-9)
 
 
-
 @pytest.mark.parametrize("method", METHODS)
 def test_a_disc_touches_the_other_tooth_of_a_play(method):
     """A disc (0.1 kg m^2) moves in a play of 0.2 rad towards a motor (1 kg m^2), decelerated by 0.3 N m on both."""
@@ -63,6 +62,38 @@ def test_a_disc_touches_the_other_tooth_of_a_play(method):
     motion = model.simulate([0.0, 0.0], [0.0, 0.84], 0.4, method=method, drives=brake)
     expected = rebound(0.84, 0.1, 0.4, acceleration=0.3 * 11, frequency=np.sqrt(1e6 * 11))
     np.testing.assert_allclose(motion.q[-1, 1], expected, rtol=0, atol=3 * int(motion.steps) * 1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_thrown_mass_tightens_a_cable_below_its_apex(method):
+    """A cable from 3 m below becomes taut 0.01 m and less below the apex, in each sample at another height."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    builder.add_body("mass", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0))
+    speed = np.linspace(3.0, 5.0, 6)
+    excess = np.geomspace(1e-3, 0.1, 6)
+    height = speed**2 / (2 * G) - excess
+    lengths = {"rest_length": height + 3, "stiffness": 1e5, "tension_only": True}
+    cable = rb.SpringDamper(None, "mass", (0, 0, -3.0), (0, 0, 0), **lengths)
+    start = np.zeros((6, 1)), speed[:, None]
+    motion = builder.build().simulate(*start, 1.2, method=method, forces=[cable])
+    assert motion.success
+    error = 3 * motion.steps * 3e-6 * (1 + 2 * G * 1.2 / np.sqrt(2 * G * excess))
+    expected = rebound(speed, height, 1.2, frequency=np.sqrt(1e5))
+    assert (np.abs(motion.q[:, -1, 0] - expected) <= error).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_tethered_ball_turns_where_its_tether_tightens(method):
+    """A ball flies from the middle of a sphere, whose radius is the tether's length, and stays within it."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia.sphere(0.05, mass=1.0))
+    tether = rb.SpringDamper(None, "ball", (0, 0, 0), (0, 0, 0), rest_length=1.0, stiffness=1e6, tension_only=True)
+    q, qd = [0.6, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [0.0, 2.0, 1.0, 0.0, 0.0, 0.0]
+    motion = builder.build().simulate(q, qd, 4.0, method=method, forces=[tether], save_at=101)
+    assert np.linalg.norm(motion.q[:, :3], axis=-1).max() < 1.0 + 5**0.5 / 1e3
+    # the tether has no moment about its fixed point, and stores energy only while it is taut
+    momentum = np.cross(motion.q[:, :3], motion.qd[:, :3])
+    np.testing.assert_allclose(momentum, [momentum[0]] * 101, rtol=0, atol=3 * int(motion.steps) * 3e-6)
 
 
 def test_a_sample_that_passes_no_stop_keeps_its_bits():

@@ -110,9 +110,11 @@ def simulate(
         float32. For "moreau", `atol` is the tolerance of the velocities of contacts and joints with friction, 1e-10 m/s
         and rad/s by default, or 1e-5 in float32.
     max_step : float, s, optional
-        Longest step of the methods with tolerances. It is needed only for functions of the user that act for a
-        short time: the error of a step does not show a pulse between its stages. Choose at most a third of the duration
-        of the shortest pulse. Steps end at the breaks of signals, and they do not pass a pulse of a signal.
+        Longest step of the methods with tolerances. It is needed for functions of the user that act for a short
+        time: the error of a step does not show a pulse between its stages. Choose at most a third of the duration of
+        the shortest pulse. It is also needed for torque-speed curves that fall and rise again within the change of the
+        speed in a step. Steps end at the breaks of signals, and they do not pass a pulse of a signal, an elastic stop,
+        or a spring that becomes taut.
     save_at : int or (times,) array, s, optional
         Number of evenly spaced times from 0 to `duration`, or increasing times in this range. The default is the start
         and the end. They do not change the steps of the methods with tolerances.

@@ -81,6 +81,7 @@ from .events import NO_EVENT, begin_events, check_events, is_event_not_finite
 from .rollout import close_end_of_step, record_sample, save_end, save_lane
 from .sampled_controllers import has_changed, run_controllers, save_held_outputs
 from .saved_states import save_interpolated_states
+from .slack_springs import shorten_before_taut_springs
 from .step_lengths import longest_first_step, pass_breaks_of_lane, recall_step, set_step
 from .step_records import store_step
 from .work import keep_step_for_work
@@ -221,6 +222,7 @@ def compute_trial_step(block, stepper, tableau, tolerances, k):
     reduce_error(block, y_new, change, k)
     error = error_norm(block, change, y, y_new, tolerances, k)
     stepper.control[CONTROL_ERROR, k] = error_of_step(stepper, tableau, error + zero_if_finite(y_new, k), k)
+    shorten_before_taut_springs(block, stepper, tableau, tolerances, k)
     close_end_of_step(block, stepper, tableau, k)
     project_contacts(block, stepper, tableau, k)
     find_contacts(block, stepper, tableau, k)

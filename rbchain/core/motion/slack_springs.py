@@ -1,0 +1,97 @@
+"""Springs that can only pull, such as cables, and that would become taut and slack again within one step.
+
+As with elastic stops (`elastic_stops`), the ends of such a step do not see the force. The lengths within the step do:
+if a spring that is slack at both ends becomes taut, the step is repeated with a shorter length.
+"""
+
+import math
+
+from ...compiling.jit import is_given, kernel, only_if, routine
+from ..forces.springs import (
+    SPRING_DOF_A,
+    SPRING_DOF_B,
+    SPRING_NUMBERS,
+    SPRING_POINT_A,
+    SPRING_POINT_B,
+    SPRING_REST_LENGTH,
+    SPRING_TENSION_ONLY,
+    arm_and_position,
+    number3,
+)
+from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from ..methods.adaptive_methods import interpolate
+from ..sample.records import CONTROL_ERROR, CONTROL_H, ERROR_TO_SHORTEN
+from ..spatial.vectors import dot, subtract3
+from ..tree.kinematics import move_dof, normalize_positions, place_about_first_joint
+from .elastic_stops import INTERVALS, PART_OF_TOLERANCE, SEARCHES
+
+
+@only_if(lambda block, *_: is_given(block, "loads", "actions", "between_bodies"))
+@routine
+def shorten_before_taut_springs(block, stepper, tableau, tolerances, k):
+    """Set the error of lanes whose step passes a taut spring to a number that shortens it.
+
+    Overwrites q, qd, R, LEVER, V and POSITION.
+    """
+    springs, control, y = block.loads.actions.shared.springs, stepper.control, stepper.y
+    zero, one = constant_like(y, 0.0), constant_like(y, 1.0)
+    for s in range(springs.shape[1]):
+        if springs[SPRING_TENSION_ONLY, s] == 0:
+            continue
+        h, error = control[CONTROL_H, k], control[CONTROL_ERROR, k]
+        rest_length = block.loads.actions.numbers[springs[SPRING_NUMBERS, s] + SPRING_REST_LENGTH, k]
+        start = stretch_at(s, block, stepper, tableau, zero * h, k)
+        end = stretch_at(s, block, stepper, tableau, one + zero * h, k)
+        is_slack = (max(start, end) < zero) & (error <= one) & (h > zero)
+        if not any_lane(is_slack):
+            continue
+        tolerance = constant_like(y, PART_OF_TOLERANCE) * (
+            constant_like(y, tolerances.atol) + constant_like(y, tolerances.rtol) * rest_length
+        )
+        tolerance = max(tolerance, constant_like(y, 64.0) * constant_like(y, epsilon(y)) * rest_length)
+        passes = is_slack & (largest_stretch(s, block, stepper, tableau, start, k) > tolerance)
+        control[CONTROL_ERROR, k] = select(passes, constant_like(y, ERROR_TO_SHORTEN) + zero * error, error)
+
+
+@routine
+def largest_stretch(s, block, stepper, tableau, start, k):
+    """Return the largest stretch of spring s within the steps, m, from the stretch at their starts."""
+    y = stepper.y
+    one, two, half = constant_like(y, 1.0), constant_like(y, 2.0), constant_like(y, 0.5)
+    part, quarter = constant_like(y, 1.0 / INTERVALS), constant_like(y, 0.25)
+    zero = start - start
+    middle, stretch = part + zero, start
+    for number in range(1, INTERVALS):
+        theta = constant_like(y, number / INTERVALS) + zero
+        found = stretch_at(s, block, stepper, tableau, theta, k)
+        middle, stretch = select(found > stretch, theta, middle), max(stretch, found)
+    width = part + zero
+    for _ in range(SEARCHES):  # the vertex of the parabola through three places
+        left = stretch_at(s, block, stepper, tableau, middle - width, k)
+        center = stretch_at(s, block, stepper, tableau, middle, k)
+        right = stretch_at(s, block, stepper, tableau, middle + width, k)
+        stretch = max(stretch, center)
+        curvature = left - two * center + right
+        bends = curvature < zero
+        shift = select(bends, half * (left - right) / select(bends, curvature, one), zero)
+        middle, width = middle + min(max(shift, -one + zero), one + zero) * width, quarter * width
+        middle = min(max(middle, width), one - width)
+    return max(stretch, stretch_at(s, block, stepper, tableau, middle, k))
+
+
+@kernel
+def stretch_at(s, block, stepper, tableau, theta, k):
+    """Return the length of spring s above its rest length after the fraction theta of the steps, m."""
+    model, work, q, y, y_new = block.model, block.work, block.q, stepper.y, stepper.y_new
+    springs, numbers, h = block.loads.actions.shared.springs, block.loads.actions.numbers, stepper.control[CONTROL_H, k]
+    for j in range(q.shape[0]):
+        q[j, k] = interpolate(tableau, y, y_new, h, stepper.rates, theta, j, k)
+    normalize_positions(model, q, k)
+    for i in range(model.parent.shape[0]):
+        move_dof(i, model, q, block.qd, work, k)
+        place_about_first_joint(i, model, work, k)
+    at = springs[SPRING_NUMBERS, s]
+    _, point_a = arm_and_position(springs[SPRING_DOF_A, s], number3(numbers, at + SPRING_POINT_A, k), model, work, k)
+    _, point_b = arm_and_position(springs[SPRING_DOF_B, s], number3(numbers, at + SPRING_POINT_B, k), model, work, k)
+    d = subtract3(point_b, point_a)
+    return math.sqrt(dot(d, d)) - numbers[at + SPRING_REST_LENGTH, k]
