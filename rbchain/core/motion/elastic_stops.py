@@ -1,8 +1,8 @@
 """Elastic stops and plays that a joint would enter and leave within one step.
 
-The ends of such a step, and perhaps its stages, do not see the force. The positions within the step do: if they pass a
-limit farther than the tolerance between two ends that do not, the step is repeated with a shorter length, until it ends
-inside of the stop or before it.
+The ends of such a step, and perhaps its stages, do not see the force. The positions within the step do. If they pass a
+limit between two ends that do not, the step is repeated with a shorter length, until it ends inside of the stop or
+before it.
 """
 
 import math
