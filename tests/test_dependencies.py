@@ -51,6 +51,27 @@ class Slots:
         self.gain = gain
 
 
+class PrivateSlots:
+    __slots__ = ("__gain", "name")
+
+    def __init__(self, gain):
+        self.__gain, self.name = gain, "name"
+
+
+class Computed(collections.OrderedDict):
+    @functools.cached_property
+    def gain(self):
+        return 1.0
+
+
+class NotPickled:
+    def __init__(self, gain):
+        self.gain = gain
+
+    def __reduce__(self):
+        raise TypeError
+
+
 @dataclasses.dataclass
 class Data:
     gain: float
@@ -65,8 +86,49 @@ class OfDict(dict):
     gain = 1.0
 
 
+class OfDefaultDict(collections.defaultdict):
+    """Has a factory, items and attributes."""
+
+
+class OfDeque(collections.deque):
+    """Has a length, items and attributes."""
+
+
+class OfArray(np.ndarray):
+    gain = 1.0
+
+
+class OfPartial(functools.partial):
+    gain = 1.0
+
+
+class Callable:
+    """Replaces a function, as an object of a class that decorates does."""
+
+    def __init__(self, function, gain):
+        functools.update_wrapper(self, function)
+        self.gain = gain
+
+    def __call__(self, t):
+        return self.gain
+
+
+def one():
+    return 1.0
+
+
+def two():
+    return 2.0
+
+
+def with_gain(value, gain):
+    value.gain = gain
+    return value
+
+
 Point = collections.namedtuple("Point", "x y")
 MODE, DATA, SLOTS, POINT, OF_DICT = Mode.GAIN, Data(1.0), Slots(1.0), Point(1.0, 2.0), OfDict(gain=1.0)
+FACTORIES = collections.defaultdict(one)
 GENERATOR = np.random.default_rng(3)
 
 
@@ -212,6 +274,7 @@ CHANGES = {
     "named tuple": (by_tuple, in_this_module("POINT", Point(2.0, 2.0))),
     "entry of a subclass of dict": (by_subclass_of_dict, item(OF_DICT, "gain", 2.0)),
     "attribute of a subclass of dict": (by_subclass_of_dict, attribute(OF_DICT, "gain", 2.0)),
+    "factory of a dict": (lambda t: FACTORIES["gain"], attribute(FACTORIES, "default_factory", two)),
     "state of a generator of random numbers": (by_random_numbers, lambda patch: GENERATOR.normal()),
     "compiled function": (compiled, in_this_module("GAIN", 2.0)),
     "cached function": (remembered, in_this_module("GAIN", 2.0)),
@@ -243,6 +306,29 @@ def test_a_change_of_anything_that_a_function_reads_changes_its_description(chan
         ({"gain": 1.0}.get, {"gain": 2.0}.get),
         (Data(1.0), Data(1.0, np.ones(2))),
         (np.vectorize(closure(1.0)), np.vectorize(closure(2.0))),
+        (collections.defaultdict(one), collections.defaultdict(two)),
+        (collections.defaultdict(one, gain=1.0), collections.defaultdict(one, gain=2.0)),
+        (OfDefaultDict(one), OfDefaultDict(two)),
+        (with_gain(OfDefaultDict(one), 1.0), with_gain(OfDefaultDict(two), 1.0)),
+        (with_gain(OfDefaultDict(one), 1.0), with_gain(OfDefaultDict(one), 2.0)),
+        (types.MappingProxyType(OfDefaultDict(one)), types.MappingProxyType(OfDefaultDict(two))),
+        (collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1)),
+        (with_gain(collections.OrderedDict(), 1.0), with_gain(collections.OrderedDict(), 2.0)),
+        (with_gain(collections.Counter("ab"), 1.0), with_gain(collections.Counter("ab"), 2.0)),
+        (collections.Counter("ab"), collections.Counter("aab")),
+        (collections.Counter("ab"), {"a": 1, "b": 1}),
+        (collections.deque([1.0], 2), collections.deque([1.0], 3)),
+        (with_gain(OfDeque([1.0], 2), 1.0), with_gain(OfDeque([1.0], 3), 1.0)),
+        (with_gain(OfDeque([1.0], 2), 1.0), with_gain(OfDeque([2.0], 2), 1.0)),
+        (Point(1.0, 2.0), collections.namedtuple("Point", "y x")(1.0, 2.0)),
+        (with_gain(np.ones(2).view(OfArray), 1.0), with_gain(np.ones(2).view(OfArray), 2.0)),
+        (np.ones(2).view(OfArray), np.ones(2).view(type("OfArray", (np.ndarray,), {"gain": 2.0}))),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), np.ma.array([1.0, 2.0], mask=[1, 0])),
+        (OfPartial(one), type("OfPartial", (functools.partial,), {"gain": 2.0})(one)),
+        (Callable(one, 1.0), Callable(one, 2.0)),
+        (PrivateSlots(1.0), PrivateSlots(2.0)),
+        (NotPickled(1.0), NotPickled(2.0)),
+        (with_gain(functools.cache(closure(1.0)), 1.0), with_gain(functools.cache(closure(1.0)), 2.0)),
         (True, 1),
         (0.0, -0.0),
         ([1.0], (1.0,)),
@@ -252,9 +338,30 @@ def test_functions_and_objects_with_other_contents_have_other_descriptions(one, 
     assert dependencies_of(one).digest != dependencies_of(other).digest
 
 
-@pytest.mark.parametrize("make", [lambda: closure(1.0), lambda: Bound(1.0).force, lambda: Data(1.0), lambda: Slots(2)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(lambda: closure(1.0), lambda: Bound(1.0).force, lambda: Data(1.0), lambda: Slots(2)),
+        *(lambda: OfDefaultDict(one, gain=1.0), lambda: collections.Counter("ab"), lambda: OfDeque([1.0], 2)),
+        *(lambda: np.ones(2).view(OfArray), lambda: np.ma.array([1.0], mask=[1]), lambda: OfPartial(one)),
+    ],
+)
 def test_equal_functions_and_objects_have_equal_descriptions(make):
     assert dependencies_of(make()).digest == dependencies_of(make()).digest
+
+
+@pytest.mark.parametrize(
+    ("value", "use"),
+    [
+        (Computed(a=1.0), lambda value: value.gain),
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), np.ma.filled),
+        (functools.cache(by_default), lambda value: value(1.0)),
+    ],
+)
+def test_values_that_an_object_keeps_when_it_is_used_do_not_change_its_description(value, use):
+    before = dependencies_of(value).digest
+    use(value)
+    assert dependencies_of(value).digest == before
 
 
 def test_functions_and_objects_that_refer_to_each_other_are_described():

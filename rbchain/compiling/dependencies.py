@@ -7,6 +7,7 @@ numbers if it ignored the values that a function reads. Equal functions have equ
 import collections
 import enum
 import functools
+import gc
 import hashlib
 import inspect
 import re
@@ -20,10 +21,10 @@ from .function_code import globals_read, imported_inside, importer_of, names_in
 from .origins import is_known, module_of, name_of, package_of, version_of
 
 SCALARS = (bool, int, float, complex, str, bytes, np.generic, type(None), type(Ellipsis), range)
-#: Attributes of classes that Python, `abc`, `dataclasses` or pydantic add, and that no function reads.
+#: Attributes of classes that Python, `abc`, `copyreg`, `dataclasses` or pydantic add, and that no function reads.
 OF_CLASSES = re.compile(
-    "__(dict|weakref|doc|module|annotations|firstlineno|static_attributes|match_args|abstractmethods|signature)__"
-    "|__(dataclass|pydantic|class_vars|private_attributes).*|_abc_impl|__(orig_bases|parameters|subclasshook|repr)__"
+    "__(dict|weakref|doc|module|annotations|firstlineno|static_attributes|slotnames|match_args|abstractmethods)__"
+    "|__signature__|__(dataclass|pydantic|class_vars|private_attributes).*|_abc_impl|__(orig_bases|parameters|subclasshook|repr)__"
 )
 #: Variables of modules that Python adds.
 OF_MODULES = {*dir(types.ModuleType("")), "__builtins__"}
@@ -38,6 +39,8 @@ DESCRIPTORS = (
     *(types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),
     *(types.MethodDescriptorType, types.ClassMethodDescriptorType),
 )
+#: Containers whose items are their whole state; their subclasses can have more.
+CONTAINERS = (dict, list, tuple, set, frozenset)
 WITHOUT_STATE = ("_thread.lock", "_thread.RLock", "logging.Logger", "logging.RootLogger")
 
 
@@ -102,7 +105,11 @@ class Dependencies:
             return self._of("compiled", compiled, options)
         for kind, describe in self._kinds():
             if isinstance(value, kind):
-                return describe(value)
+                found, cls = describe(value), type(value)
+                if kind in (type, enum.Enum) or is_known(cls.__module__):
+                    return found
+                parts = (("class", self.describe(cls, "class")), ("content", found))
+                return _described("object", name_of(cls), "", parts + self._parts(_attributes(value)))
         return self._object(value)
 
     def _kinds(self):
@@ -121,7 +128,9 @@ class Dependencies:
             (weakref.ref, lambda x: self._of("weakref", x())),
             ((types.BuiltinFunctionType, types.MethodWrapperType), self._builtin),
             (DESCRIPTORS, lambda x: _described("descriptor", x.__name__, "")),
+            (np.ma.MaskedArray, lambda x: self._of("masked array", x.data, np.ma.getmaskarray(x), x.fill_value)),
             (np.ndarray, self._array),
+            (types.MappingProxyType, lambda x: self._of("proxy", *gc.get_referents(x))),  # the mapping behind it
         )
 
     # --- code ---------------------------------------------------------------------------------------------------------
@@ -203,10 +212,13 @@ class Dependencies:
             return _described("empty", "", "")
 
     def _array(self, array):
+        cls, name = type(array), f"{array.dtype} {array.shape} {type(array).__name__}"
+        if cls.__reduce__ is not np.ndarray.__reduce__ or cls.__reduce_ex__ is not np.ndarray.__reduce_ex__:
+            return _described("array", name, "", self._parts(self._reduced(array)))  # such as an array with a unit
         if array.dtype.hasobject:
-            return _described("array", str(array.shape), "", self._parts(dict(enumerate(array.ravel().tolist()))))
+            return _described("array", name, "", self._parts(dict(enumerate(array.ravel().tolist()))))
         digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-        return _described("array", f"{array.dtype} {array.shape} {type(array).__name__}", digest)
+        return _described("array", name, digest)
 
     def _object(self, value):
         cls = type(value)
@@ -215,41 +227,46 @@ class Dependencies:
             return _described("object", name, "")
         if package_of(cls.__module__) in ("numba", "llvmlite"):
             return _described("object", name, re.sub(r" at 0x[0-9a-f]+", "", str(value)))
-        if callable(value) and hasattr(value, "__wrapped__"):  # a function with functools.cache
-            return self._of("wrapper", cls, value.__wrapped__)
-        if callable(value) and hasattr(value, "__qualname__"):  # a function of an extension module
+        if callable(value) and hasattr(value, "__wrapped__"):
+            if is_known(cls.__module__):  # a function with functools.cache
+                attributes = {name: x for name, x in vars(value).items() if not name.startswith("__")}
+                return self._of("wrapper", cls, value.__wrapped__, attributes)
+        elif callable(value) and hasattr(value, "__qualname__"):  # a function of an extension module
             return self._imported("function", value)
         parts = _contents(value)
-        if parts is None or not is_known(cls.__module__):
+        if cls not in CONTAINERS:
             parts = (parts or {}) | self._state(value, is_container=parts is not None)
         return _described("object", name, "", (("class", self.describe(cls, "class")), *self._parts(parts)))
 
     def _state(self, value, is_container):
-        """Return the attributes of an object, and the values that `pickle` would store."""
-        state = {}
-        if not is_known(type(value).__module__):
-            caches = {n for n, x in inspect.getmembers_static(type(value)) if type(x).__name__ == "cached_property"}
-            state = {name: x for name, x in getattr(value, "__dict__", {}).items() if name not in caches}
-            slots = [name for base in type(value).__mro__ for name in _slots(base) if hasattr(value, name)]
-            state |= {name: getattr(value, name) for name in slots if name not in ("__dict__", "__weakref__")}
-        if is_container or (state and type(value).__reduce_ex__ is object.__reduce_ex__ and _is_plain(type(value))):
-            return state
+        """Return the attributes of an object, and the values that `pickle` would store besides the items."""
+        cls = type(value)
+        has_attributes = is_container or not is_known(cls.__module__)
+        own = _attributes(value) if has_attributes else {}
+        if isinstance(value, (set, frozenset)):  # `pickle` would store the items in the order of their hashes
+            return own
+        reduced = self._reduced(value)
+        if is_container:
+            reduced = {name: x for name, x in reduced.items() if name not in ("(items)", "(entries)")}
+        is_default = cls.__reduce_ex__ is object.__reduce_ex__ and cls.__reduce__ is object.__reduce__
+        state = reduced.get("(state)")
+        if has_attributes and ((is_default and own) or _is_copy(state, getattr(value, "__dict__", None))):
+            reduced["(state)"] = None  # the attributes, with those that are computed when they are first read
+        return own | reduced
+
+    def _reduced(self, value):
+        """Return the values that `pickle` would store, by name; nothing if it cannot store the object."""
         try:
             reduced = value.__reduce_ex__(4)
         except Exception:  # any error that a class raises
-            self.unknown.append(f"{'.'.join(filter(None, self._path))}, a {name_of(type(value))}")
-            return state
+            if not _is_plain(type(value)):
+                self.unknown.append(f"{'.'.join(filter(None, self._path))}, a {name_of(type(value))}")
+            return {}
         if isinstance(reduced, str):
-            return state | {"global": f"{module_of(value)}.{reduced}"}
-        made, arguments, *rest = (*reduced, *[None] * 4)
-        contents = {} if not state else {"attributes": state}
-        return contents | {
-            "made by": made,
-            "arguments": arguments,
-            "state": rest[0] if not state else None,
-            "items": list(rest[1] or ()),
-            "entries": list(rest[2] or ()),
-        }
+            return {"(global)": f"{module_of(value)}.{reduced}"}
+        made, arguments, state, items, entries, *_ = (*reduced, *[None] * 4)
+        parts = {"(made by)": made, "(arguments)": arguments, "(state)": state}
+        return parts | {"(items)": list(items or ()), "(entries)": list(entries or ())}
 
 
 def dependencies_of(function):
@@ -264,7 +281,7 @@ def _described(kind, name, own, parts=()):
 
 def _contents(value):
     """Return the items of a container by name, and None for other objects. The order in sets means nothing."""
-    if isinstance(value, (dict, types.MappingProxyType)):
+    if isinstance(value, dict):
         if all(type(key) is str for key in value):
             return {f"[{key!r}]": item for key, item in value.items()}
         return {f"{i} {side}": pair[side] for i, pair in enumerate(value.items()) for side in (0, 1)}
@@ -285,11 +302,35 @@ def _content(cell):
         return None
 
 
-def _slots(cls):
-    slots = vars(cls).get("__slots__", ())
-    return (slots,) if isinstance(slots, str) else tuple(slots)
+def _attributes(value):
+    """Return the attributes of an object and the values in its slots, by name, without values that it can compute."""
+    caches = {name for name, x in inspect.getmembers_static(type(value)) if type(x).__name__ == "cached_property"}
+    own = {name: x for name, x in getattr(value, "__dict__", {}).items() if name not in caches}
+    slots = [name for base in type(value).__mro__ for name in _slots(base) if hasattr(value, name)]
+    return own | {name: getattr(value, name) for name in slots if name not in ("__dict__", "__weakref__")}
 
 
 def _is_plain(cls):
     """Whether all bases of a class are written in Python, so that its attributes are its whole state."""
-    return all(base is object or base.__flags__ & (1 << 9) for base in cls.__mro__)  # Py_TPFLAGS_HEAPTYPE
+    return all(
+        base is object
+        or not is_known(base.__module__)
+        or "__slots__" in vars(base)
+        or any(isinstance(x, types.FunctionType) for x in vars(base).values())
+        for base in cls.__mro__
+    )
+
+
+def _slots(cls):
+    """Return the names of the slots of a class, as attributes: Python adds the class to private ones."""
+    slots = vars(cls).get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    private = [name for name in names if name.startswith("__") and not name.endswith("__")]
+    return tuple(f"_{cls.__name__.lstrip('_')}{name}" if name in private else name for name in names)
+
+
+def _is_copy(state, attributes):
+    """Whether a state has the attributes of an object and nothing else."""
+    if not isinstance(state, dict) or attributes is None or state.keys() != attributes.keys():
+        return False
+    return all(state[name] is attributes[name] for name in state)
