@@ -502,3 +502,30 @@ def test_nodes_and_polynomials():
         np.testing.assert_allclose(lagrange(nodes, t) @ nodes**degree, t**degree, atol=1e-14)
         weights = np.linalg.solve(nodes[None] ** np.arange(degree + 1)[:, None], 1 / np.arange(1, degree + 2))
         np.testing.assert_allclose(weights @ nodes ** (2 * degree - 1), 1 / (2 * degree), rtol=1e-13)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("place", [0.7, 1e3])
+def test_a_body_that_rests_at_a_level_is_not_above_it(place):
+    """It starts at the reference of its controller; in "moreau" it is then pushed against a stop, and stays there."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    limits = rb.JointLimits(lower=-9, upper=place)
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0), limits=limits)
+    above = {"name": "above", "quantity": "position", "over": "time_above", "limit": place, "joint": "slide"}
+    settled = {"name": "settled", "quantity": "position", "over": "settling_time", "joint": "slide", "reference": place}
+    held = [rb.PID("slide", place, kp=36.0, kd=2.4)]
+    pushed = [rb.PrescribedForce("slide", 1.0)]
+    for method, drives, forces in (("rk45", held, []), ("moreau", pushed, [rb.HardStops("slide")])):
+        steps = {} if method == "rk45" else {"step": 0.01}
+        results = rb.Study(
+            model=builder.build(),
+            samples=2,
+            vary=[{"parameter": "mass", "how": "multiply", "distribution": {"kind": "uniform", "low": 1, "high": 1.1}}],
+            simulate={"duration": 0.5, "q": [place], "method": method, **steps},
+            drives=drives,
+            forces=forces,
+            measures=[above, settled] if method == "rk45" else [above],
+        ).run()
+        assert (results.above.values == 0.0).all()
+        if method == "rk45":
+            assert (results.settled.values == 0.0).all()

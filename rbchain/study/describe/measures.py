@@ -25,6 +25,9 @@ from .in_steps import along
 from .numbers import Described, real_numbers
 
 SMALLEST = float(np.finfo(float).tiny)
+#: Values that exceed a level by less than this share of the largest value are at the level: projections and the solver
+#: of "moreau" hold bodies at stops to 1e-10 of their units.
+ROUND_OFF_OF_LEVELS = 2e-10
 LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its name
 
 #: Reductions of a series (..., times) over time.
@@ -64,6 +67,11 @@ def extended(series: np.ndarray) -> np.ndarray:
     last = np.maximum(np.isfinite(series).cumsum(-1).argmax(-1), 0)
     times = np.minimum(np.arange(series.shape[-1]), last[..., None])
     return np.take_along_axis(series, times, -1)
+
+
+def _round_off(steps: in_steps.Steps, level: float) -> np.ndarray:
+    """Return by how much the values of each sample may exceed a level on which they are."""
+    return ROUND_OFF_OF_LEVELS * np.maximum(np.abs(steps.x).max((1, 2), initial=0.0), abs(level))
 
 
 def _last_states(motion: Trajectory) -> Trajectory:
@@ -110,7 +118,7 @@ class Measure(Described):
         * "overshoot": how far the quantity passes the reference, relative to the initial deviation (0.1 means 10 %)
         * "rise_time": time in s from the first 10 % to the first 90 % of the step to the reference; NaN if 90 % are not
           reached
-        * "time_above": time in s for which the quantity is above `limit`
+        * "time_above": time in s for which the quantity is above `limit`, by more than 2e-10 of its largest value
         * "time_in_saturation": time in s for which the "torque" is at the limit of its drive, or at the limit rounded
           to the `resolution` of a `Sampled`; not for joints with an `Actuator`
     frame : str
@@ -439,7 +447,8 @@ class Measure(Described):
             return self._response(steps, start, self._in_si("reference", model))
         if self.over == "time_above":
             limit = self._in_si("limit", model)
-            return in_steps.time_above_zero(steps.map(lambda x: x - limit))
+            above = limit + _round_off(steps, limit)
+            return in_steps.time_above_zero(steps.map(lambda x: x - along(above, x)))
         if self.over == "time_in_saturation":
             largest = np.broadcast_to(self._largest_output(model, drives), motion.status.shape)
             least = responses.SATURATED * largest.reshape(-1)
@@ -456,7 +465,8 @@ class Measure(Described):
     def _response(self, steps: in_steps.Steps, start: np.ndarray, reference: float) -> np.ndarray:
         """Return a settling time, overshoot or rise time of a step from the values at the start."""
         if self.over == "settling_time":
-            outside = steps.map(lambda x: np.abs(x - reference) - along(self.band * np.abs(start - reference), x))
+            band = self.band * np.abs(start - reference) + _round_off(steps, reference)
+            outside = steps.map(lambda x: np.abs(x - reference) - along(band, x))
             found = in_steps.last_time(outside)
             return np.where(outside.end > 0.0, np.nan, np.where(np.isnan(found), steps.times[:, 0, 0], found))
         with np.errstate(divide="ignore", invalid="ignore"):
