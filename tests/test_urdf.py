@@ -255,6 +255,14 @@ def test_a_nonfinite_number_is_refused_with_its_link_or_joint(write, sound, spoi
         rb.load(write(changed(sound, spoilt.format(bad))))
 
 
+@pytest.mark.parametrize("given", ['lower="-2"', 'upper="3"', 'lower="-2" upper="3"'])
+def test_a_limit_that_is_missing_beside_the_other_one_is_zero(write, given):
+    path = write(changed('lower="-1" upper="1"', given))
+    judge = pin.buildModelFromUrdf(str(path))
+    found = rb.load(path).position_limits[0]
+    assert found.tolist() == [judge.lowerPositionLimit[0], judge.upperPositionLimit[0]]
+
+
 def test_a_zero_axis_is_refused_with_its_joint(write):
     with pytest.raises(
         rb.FileFormatError, match=r"sample\.urdf: joint 'hinge': axis is .*; expected a non-zero vector"

@@ -33,11 +33,13 @@ def limits_of(robot: Robot, notes: Notes) -> dict[str, JointLimits]:
 def _limits(joint: Joint) -> tuple[JointLimits, list[str]]:
     """Return the valid limits of a joint, and texts for the invalid ones.
 
-    A continuous joint has no limits of position. Many files have 0 for unknown limits of other quantities.
+    A continuous joint has no limits of position. If one of `lower` and `upper` is missing, it is 0, as URDF defines it.
+    A joint with neither has no limits of position. Many files have 0 for unknown limits of other quantities.
     """
     given = {name: np.copysign(np.inf, x) if abs(x) >= UNLIMITED else x for name, x in joint.limit.items()}
-    lower, upper = given.pop("lower", -np.inf), given.pop("upper", np.inf)
-    if joint.type == "continuous":
+    has_limits = joint.type != "continuous" and ("lower" in given or "upper" in given)
+    lower, upper = given.pop("lower", 0.0), given.pop("upper", 0.0)
+    if not has_limits:
         lower, upper = -np.inf, np.inf
     faults = []
     if lower > upper or lower == np.inf or upper == -np.inf:
