@@ -507,7 +507,7 @@ def test_nodes_and_polynomials():
 @pytest.mark.plain_python
 @pytest.mark.parametrize("place", [0.7, 1e3])
 def test_a_body_that_rests_at_a_level_is_not_above_it(place):
-    """It starts at the reference of its controller; in "moreau" it is then pushed against a stop, and stays there."""
+    """It starts at the reference of its controller. With "moreau", a constant force then holds it at a stop."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     limits = rb.JointLimits(lower=-9, upper=place)
     builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0), limits=limits)
