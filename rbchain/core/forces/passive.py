@@ -47,8 +47,7 @@ def passive_force(i, model, q, qd, k):
     if kinds & PASSIVE_DAMPER:
         force = force - parameter(parameters, i, PARAM_DAMPING, k) * v
     if kinds & PASSIVE_FRICTION:
-        v0 = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k)
-        force = force - sliding_friction(i, kinds, parameters, v, k) * v / math.sqrt(v * v + v0 * v0)
+        force = force - friction_against(i, kinds, parameters, v, k)
     if kinds & PASSIVE_SPRING:
         x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
         force = force - x * (
@@ -70,10 +69,7 @@ def passive_stiffness_and_damping(i, model, q, qd, k):
     if kinds & PASSIVE_DAMPER:
         damping = damping + parameter(parameters, i, PARAM_DAMPING, k)
     if kinds & PASSIVE_FRICTION:
-        v0 = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k)
-        # The derivative of F(v) is omitted: the Stribeck effect reduces the damping.
-        inverse = one / math.sqrt(v * v + v0 * v0)
-        damping = damping + sliding_friction(i, kinds, parameters, v, k) * (v0 * v0) * (inverse * inverse * inverse)
+        damping = damping + friction_slope(i, kinds, parameters, v, k)
     if kinds & PASSIVE_SPRING:
         x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
         cubic = constant_like(v, 3.0) * parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
@@ -103,6 +99,33 @@ def exact_passive_stiffness_and_damping(i, model, q, qd, k):
         slope = parameter(parameters, i, PARAM_BREAKAWAY, k) * slope
         damping = damping + slope * v / math.sqrt(v * v + v0 * v0)
     return stiffness, damping
+
+
+@kernel
+def friction_against(i, kinds, parameters, v, k):
+    """Compute the dry friction of dof i against its velocity v, N m or N: F v / sqrt(v^2 + v0^2)."""
+    v0 = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k)
+    return sliding_friction(i, kinds, parameters, v, k) * v / math.sqrt(v * v + v0 * v0)
+
+
+@kernel
+def friction_slope(i, kinds, parameters, v, k):
+    """Compute the derivative of the dry friction of dof i by its velocity v, N m s/rad or N s/m.
+
+    The derivative of F(v) is omitted: the Stribeck effect reduces the damping.
+    """
+    v0 = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k)
+    inverse = constant_like(v, 1.0) / math.sqrt(v * v + v0 * v0)
+    return sliding_friction(i, kinds, parameters, v, k) * (v0 * v0) * (inverse * inverse * inverse)
+
+
+@kernel
+def mean_friction_slope(i, kinds, parameters, v, w, lane):
+    """Compute the mean slope of the dry friction of dof i in a lane between the velocities v and w."""
+    if v == w:
+        return friction_slope(i, kinds, parameters, v, lane)
+    f, g = friction_against(i, kinds, parameters, v, lane), friction_against(i, kinds, parameters, w, lane)
+    return (f - g) / (v - w)
 
 
 @kernel

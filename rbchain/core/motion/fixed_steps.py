@@ -18,7 +18,9 @@ from ..sample.rate import (
     is_too_stiff,
     record_failed_call,
     set_step_length,
+    update_passive_stiffness_and_damping,
     update_stiffness_and_damping,
+    use_mean_slopes_of_friction,
 )
 from ..sample.records import (
     CLOCK_STEP,
@@ -34,7 +36,7 @@ from ..sample.records import (
 )
 from ..sample.status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
 from ..tree.kinematics import normalize_positions, position_rates
-from ..tree.layout import SETTING_FUNCTION
+from ..tree.layout import SETTING_FUNCTION, has_actions
 from ..tree.sampler_layout import FLAG_OMITS_END, has_samplers
 from .event_values import interpolate_state
 from .events import NO_EVENT, begin_events, check_events, is_event_not_finite
@@ -78,6 +80,8 @@ def take_fixed_step(block, stepper, settings, batch, t, h, is_last, k):
     start_step(block, stepper, tableau, batch, t, h)
     choose_end(block, tableau, batch, is_last)
     compute_stages_of_step(block, stepper, tableau, k)
+    if tableau.order > 1:
+        end_stiff_samples(block, stepper, tableau, batch, t, h, k)
     close_end_of_step(block, stepper, tableau, k)
 
 
@@ -196,6 +200,28 @@ def start_step(block, stepper, tableau, batch, t, h):
             position_rates(block.model, y[:nq], stepper.y_new[nq : nq + n], rate[:nq], lane)
         elif stepper.tally[TALLY_STATUS, lane] == RUNNING and is_too_stiff(block, h, lane):
             end_sample(block, stepper, batch, TOO_STIFF, t, y, lane)
+
+
+@only_if(has_actions)
+@kernel
+def end_stiff_samples(block, stepper, tableau, batch, t, h, k):
+    """End the samples that are too stiff for an explicit step in one of its stages, or at its end.
+
+    Forces such as those of elastic stops may act within a step only. The inertia is the one at the end of the step.
+    Drives count at the end only, because whether they are saturated is not known at the other stages any more.
+    """
+    y, y_stage, final = stepper.y, stepper.change, tableau.c.shape[0] - 1
+    for stage in range(1, final + 1):
+        advance(tableau.A[stage], stage, y, stepper.control[CONTROL_H, k], stepper.rates, y_stage, k)
+        if stage == final:
+            update_stiffness_and_damping(block, y_stage, k)
+        else:
+            update_passive_stiffness_and_damping(block, y_stage, k)
+        for lane in range(y.shape[1]):
+            if stepper.tally[TALLY_STATUS, lane] == RUNNING and not has_failed_call(block, lane):
+                use_mean_slopes_of_friction(block, y, y_stage, lane)
+                if is_too_stiff(block, h, lane):
+                    end_sample(block, stepper, batch, TOO_STIFF, t, y, lane)
 
 
 @routine

@@ -21,6 +21,7 @@ from ..control.drives import (
     store_stiffness_and_damping,
 )
 from ..control.sampler_clocks import begin_samplers
+from ..forces.passive import friction_slope, mean_friction_slope, passive_stiffness_and_damping
 from ..forces.signals import evaluate_signals, set_sample_signals
 from ..lanes.lanes import constant_like
 from ..loops.constraint_hooks import forward_dynamics_of_block
@@ -33,6 +34,7 @@ from ..tree.layout import (
     JOINT_IMPLICIT_INERTIA,
     JOINT_STEP_LENGTH,
     JOINT_STIFFNESS,
+    PASSIVE_FRICTION,
     ROW_DINV,
     SETTING_CONTROLLER_MODEL,
     SETTING_DERIVATIVES,
@@ -251,6 +253,33 @@ def allows_calls(block, lane):
 
 # Store the stiffness and damping of all joints, in a state whose rate has just been computed.
 update_stiffness_and_damping = choose(has_actions, store_stiffness_and_damping, lambda block, y, k: None)
+
+
+@only_if(has_actions)
+@kernel
+def update_passive_stiffness_and_damping(block, y, k):
+    """Store the stiffness and damping of the passive forces of all joints in the state y. Drives are left out."""
+    joints, nq = block.loads.actions.joints, block.q.shape[0]
+    for i in range(block.qd.shape[0]):
+        stiffness, damping = passive_stiffness_and_damping(i, block.model, y[:nq], y[nq : nq + block.qd.shape[0]], k)
+        joints[JOINT_STIFFNESS, i, k], joints[JOINT_DAMPING, i, k] = stiffness, damping
+
+
+@only_if(has_actions)
+@kernel
+def use_mean_slopes_of_friction(block, y, y_stage, lane):
+    """Replace the slopes of dry friction in the damping at a stage of a step by the mean slopes since its start y.
+
+    The slope is large only near the velocity zero, which stages pass. The mean slope never exceeds the largest slope.
+    """
+    joints, model, nq = block.loads.actions.joints, block.model, block.q.shape[0]
+    for i in range(block.qd.shape[0]):
+        kinds = model.passive[i]
+        if kinds & PASSIVE_FRICTION:
+            v, w = y[nq + i, lane], y_stage[nq + i, lane]
+            change = mean_friction_slope(i, kinds, model.parameters, v, w, lane)
+            change = change - friction_slope(i, kinds, model.parameters, w, lane)
+            joints[JOINT_DAMPING, i, lane] = joints[JOINT_DAMPING, i, lane] + change
 
 
 @only_if(has_actions, False)
