@@ -383,3 +383,17 @@ def test_a_ball_arrives_on_the_plane_at_each_impact_and_never_from_inside(method
     assert motion.events[1].count >= impacts.size
     np.testing.assert_allclose(motion.events[1].t[: impacts.size], impacts, rtol=0, atol=1e-8)
     np.testing.assert_allclose(motion.events[2].t[:1], fall, rtol=0, atol=1e-9)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("method", ["rk45", pytest.param("rosenbrock", marks=pytest.mark.slow), "moreau"])
+def test_a_velocity_that_friction_brings_to_rest_has_one_event(method):
+    """A slide of 1 kg with 2 m/s rests after 0.5 s; it reaches the velocity 0 from above, and does not pass it."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
+    events = [rb.Event("slide", value=0.0, quantity="velocity", stop=False, direction=d) for d in (0, 1, -1)]
+    steps = {"step": 0.01} if method == "moreau" else {}
+    friction = [rb.DryFriction("slide", 4.0)]
+    motion = builder.build().simulate([0.0], [2.0], 0.8, method=method, forces=friction, events=events, **steps)
+    assert [int(event.count) for event in motion.events] == [1, 0, 1]
+    np.testing.assert_allclose(motion.events[0].t[0], 0.5, rtol=0, atol=1e-9)

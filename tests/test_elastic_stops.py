@@ -46,6 +46,18 @@ def test_a_thrown_mass_does_not_pass_a_stop_below_its_apex(method, side, speed, 
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_a_damped_stop_that_does_not_act_on_a_leaving_joint_is_not_passed(method):
+    """A joint that leaves it with more than 0.1 m/s feels no force, so the end of a long step inside is free."""
+    passive = rb.PassiveForces(upper_limit=1.2, limit_stiffness=1e5, limit_damping=10.0)
+    builder = rb.ModelBuilder(gravity=(0, 0, -G))
+    builder.add_body("mass", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0), passive=passive)
+    speed = np.array([[4.91], [4.96]])
+    motion = builder.build().simulate(0 * speed, speed, 0.8, method=method)
+    fine = builder.build().simulate(0 * speed, speed, 0.8, method=method, max_step=5e-3)
+    np.testing.assert_allclose(motion.q[:, -1], fine.q[:, -1], rtol=0, atol=3e-6 * int(fine.steps.max()))
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_a_stop_above_the_apex_does_not_act(method):
     motion = thrown(1.25 + 1e-6).simulate([0.0], [5.0], 1.2, method=method)
     np.testing.assert_allclose(motion.q[-1, 0], 5.0 * 1.2 - G * 1.2**2 / 2, rtol=0, atol=1e-9)

@@ -2,7 +2,7 @@
 
 The ends of such a step, and perhaps its stages, do not see the force. The positions within the step do. If they pass a
 limit between two ends that do not, the step is repeated with a shorter length, until it ends inside of the stop or
-before it.
+before it. A damped stop does not act on a joint that leaves it quickly: such an end is not inside.
 """
 
 import math
@@ -10,7 +10,7 @@ import math
 from ...compiling.jit import kernel, routine
 from ..lanes.lanes import constant_like, epsilon
 from ..methods.adaptive_methods import interpolate
-from ..tree.layout import PARAM_LOWER, PARAM_UPPER, PASSIVE_STOPS, parameter
+from ..tree.layout import PARAM_LIMIT_DAMPING, PARAM_LOWER, PARAM_UPPER, PASSIVE_STOPS, parameter
 
 INTERVALS = 8  # of a step, in which the extreme is searched
 SEARCHES = 4  # parabolas through the three best places; an extreme of fourth degree is then known to about 1e-9
@@ -23,13 +23,15 @@ def passes_elastic_stop(block, stepper, tableau, tolerances, h, lane):
     model, y = block.model, stepper.y
     for i in range(model.parent.shape[0]):
         if model.passive[i] & PASSIVE_STOPS:
-            row = model.coordinate[i]
+            row, at = model.coordinate[i], block.q.shape[0] + i
+            damping = float(parameter(model.parameters, i, PARAM_LIMIT_DAMPING, lane))
             start, end = float(y[row, lane]), float(stepper.y_new[row, lane])
             for side in range(2):
                 sign, column = (1.0, PARAM_UPPER) if side == 1 else (-1.0, PARAM_LOWER)
                 limit = float(parameter(model.parameters, i, column, lane))
-                depth = max(sign * (start - limit), sign * (end - limit))
-                if depth < 0.0 and abs(limit) < math.inf:
+                depth, velocity = sign * (end - limit), float(stepper.y_new[at, lane])
+                is_free = depth < 0.0 or damping * sign * velocity <= -1.0
+                if sign * (start - limit) < 0.0 and is_free and abs(limit) < math.inf:
                     tolerance = PART_OF_TOLERANCE * (tolerances.atol + tolerances.rtol * abs(limit))
                     tolerance = max(tolerance, 64.0 * epsilon(y) * max(abs(start), abs(end)))
                     if deepest(stepper, tableau, h, row, sign, limit, lane) > tolerance:

@@ -1,8 +1,9 @@
-"""Events of positions at contacts, in methods that locate changes of modes.
+"""Events of positions and velocities at contacts, in methods that locate changes of modes.
 
 A step ends a little before or after the time of a change of modes, and the next steps project the positions onto closed
 gaps. The side of the level on which a joint is there is an error of the method. A joint so close to its level has
-reached it, and it leaves the level only when it moves farther away. Impacts do not change the positions.
+reached it, and it leaves the level only when it moves farther away. Impacts do not change the positions. The same holds
+for the velocity of a joint that friction stops.
 """
 
 from ...compiling.jit import choose, kernel, only_if
@@ -58,26 +59,28 @@ def update_distance_at_contacts(e, block, stepper, tableau, t, lane):
     It is the largest one so far of the sums of a closed gap and the way in the error of the time.
     """
     actions = block.loads.actions
-    if not (observes_position(e, block) and actions.modes.flags[FLAG_RESTARTS, lane] > 0.0):
+    row = actions.shared.events[EVENT_ROW, e]
+    if row < 0 or actions.modes.flags[FLAG_RESTARTS, lane] == 0.0:
         return
     at, tolerance = distance_row(e, actions.shared.events.shape[1]), max(TIME_TOLERANCE, 4.0 * 2.2e-16 * abs(t))
-    speed = abs(float(stepper.rates[tableau.c.shape[0] - 1, actions.shared.events[EVENT_ROW, e], lane]))
-    distance = largest_closed_gap(actions.modes, lane) + TIMES * tolerance * speed
+    distance = TIMES * tolerance * abs(float(stepper.rates[tableau.c.shape[0] - 1, row, lane]))
+    if observes_position(e, block):
+        distance += largest_closed_gap(actions.modes, lane)
     actions.event_values[at, lane] = max(actions.event_values[at, lane], distance)
 
 
 @kernel
-def value_of_position_at_contacts(e, block, before, after, is_start, is_end, lane):
+def value_of_row_at_contacts(e, block, before, after, is_start, is_end, lane):
     """Return the value of event e at a place of a step, from the values at the place before it and at the place.
 
-    At the start of a step, a position has the value at the end of the last step. It is 0 at a change of modes close to
-    the level, and as long as the position stays there.
+    At the start of a step, a position has the value at the end of the last step, and a velocity that after an impact.
+    The value is 0 at a change of modes close to the level, and as long as the joint stays there.
     """
-    if not observes_position(e, block):
-        return after
-    if is_start:
-        return before
     actions = block.loads.actions
+    if actions.shared.events[EVENT_ROW, e] < 0:
+        return after
+    if is_start and observes_position(e, block):
+        return before
     changes = is_end and actions.modes.flags[FLAG_RESTARTS, lane] > 0.0
     distance = actions.event_values[distance_row(e, actions.shared.events.shape[1]), lane]
     return 0.0 if (changes or before == 0.0) and abs(after) <= distance else after
@@ -86,6 +89,6 @@ def value_of_position_at_contacts(e, block, before, after, is_start, is_end, lan
 # Return the value of event e at a place of a step.
 value_at_contacts = choose(
     lambda e, block, *_: has_contact_modes(block),
-    value_of_position_at_contacts,
+    value_of_row_at_contacts,
     lambda e, block, before, after, is_start, is_end, lane: after,
 )
