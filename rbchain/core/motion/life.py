@@ -24,7 +24,7 @@ from ..lanes.lanes import constant_like
 from ..methods.settings import AdaptiveStepSettings
 from ..sample.rate import allow_calls
 from ..sample.records import CLOCK_T, CONTROL_ACCEPTED, CONTROL_NEW, TALLY_STATUS
-from ..sample.status import DONE, IDLE, RUNNING
+from ..sample.status import DONE, IDLE, RUNNING, WAITING
 from .adaptive_steps import (
     accept_or_reject_step,
     compute_trial_step,
@@ -65,7 +65,7 @@ def integrate_adaptive_steps(block, stepper, settings, batch, span, k):
     if has_new_lane(stepper):
         start_new_lanes(block, stepper, tableau, batch, tolerances, k)
         resumed = False
-    while (resumed or count_lanes(stepper, RUNNING) > 0) and batch.outcome.interrupt[0] == 0:
+    while has_active_lane(stepper) and batch.outcome.interrupt[0] == 0:
         if not resumed:
             compute_trial_step(block, stepper, tableau, tolerances, k)
             for lane in range(stepper.y.shape[1]):
@@ -91,6 +91,12 @@ def start_lanes(block, stepper, batch, span):
         stepper.tally[TALLY_STATUS, lane] = RUNNING if has_sample else IDLE
         allow_calls(block, has_sample, lane)
     return min(first + stepper.y.shape[1], last)
+
+
+@kernel
+def has_active_lane(stepper):
+    """Whether a lane has a sample that does not wait, also one that has ended and is not yet recorded."""
+    return count_lanes(stepper, IDLE) + count_lanes(stepper, WAITING) < stepper.tally.shape[1]
 
 
 @kernel
