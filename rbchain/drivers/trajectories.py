@@ -315,11 +315,8 @@ def integrate_batch(
     (`methods.settings`), `start` is a Start, `actions` an Actions or None, `times` (m,) are the saved times, s. Writes
     `saved`, a Saved, and `outcome`, an Outcome. The other arguments are as in `dynamics`.
     """
-    batch, k, blocks = (
-        Batch(start, variation, times, saved, outcome, records_for(actions)),
-        all_lanes(start.q),
-        memory.clock.shape[0],
-    )
+    batch = Batch(start, variation, times, saved, outcome, records_for(actions))
+    k, blocks = all_lanes(start.q), memory.clock.shape[0]
     tableau, size = settings.tableau, outcome.end_states.shape[1]
     count = max(1, last - first) if blocks == 1 else lane_width(start.q)  # samples of a block
     for first_of_block in range(first, last, count):
