@@ -17,6 +17,7 @@ import pytest
 
 import rbchain as rb
 from rbchain.compiling import machine_code
+from rbchain.compiling.numba_internals import kernel_dispatcher
 from rbchain.drivers.motion import body_poses
 from rbchain.precompile.signatures import signatures_of
 
@@ -112,6 +113,19 @@ def test_a_driver_is_compiled_from_the_kernels_of_other_processes(cache, tmp_pat
     assert finished(started(tmp_path / "cache", "float64")) == (double, [])
     assert len(compiled_code(tmp_path / "cache")) == 1
     assert kept == {path: path.stat().st_mtime_ns for path in compiled_kernels(tmp_path / "cache")}
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_a_process_finds_each_routine_by_the_name_in_the_file_of_its_caller():
+    """Also if the module has a choice that contains the routine under this name."""
+    choices = 0
+    for module in [module for name, module in sorted(sys.modules.items()) if name.startswith("rbchain.core.")]:
+        for name, found in vars(module).items():
+            plain = getattr(found, "__wrapped__", None)
+            if plain is not None and (plain.__module__, name) in kernel_dispatcher.dispatchers:
+                assert kernel_dispatcher.dispatchers[plain.__module__, name].py_func is plain, (plain.__module__, name)
+                choices += not numba.extending.is_jitted(found)
+    assert choices > 10
 
 
 def instructions(driver):

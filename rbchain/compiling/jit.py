@@ -17,7 +17,7 @@ from .levels import COMPILE_ONLY, PLAIN_NUMBA
 if not PLAIN_NUMBA:
     from .numba_internals.compilers import DriverCompiler, KernelCompiler, RoutineCompiler
     from .numba_internals.driver_dispatcher import DriverDispatcher, UncallableDriver
-    from .numba_internals.kernel_dispatcher import KernelDispatcher
+    from .numba_internals.kernel_dispatcher import KernelDispatcher, dispatchers
 
 # "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
 # Without "_nrt" a function borrows the arrays it is given and counts no references: counting, which is atomic, would
@@ -135,6 +135,7 @@ def _without_entries(function, options):
     compiled = numba.njit(**options, **OPTIONS)(function)
     if not (numba.config.DISABLE_JIT or PLAIN_NUMBA):
         compiled.__class__ = KernelDispatcher
+        dispatchers[function.__module__, function.__qualname__] = compiled
     return compiled
 
 

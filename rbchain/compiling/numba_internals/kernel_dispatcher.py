@@ -31,6 +31,11 @@ NUMBA_NAMES = {
 }
 
 
+#: The last kernel or routine of each module and qualified name. A module may have another object under the name, such
+#: as a choice that contains the routine (`only_if`).
+dispatchers = {}
+
+
 class KernelDispatcher(CPUDispatcher):
     """A function that only compiled code can call."""
 
@@ -103,6 +108,7 @@ class KernelDispatcher(CPUDispatcher):
 
 def _routine(module, name, args):
     """Return the library of a routine, which is loaded or compiled."""
-    dispatcher = getattr(importlib.import_module(module), name)
+    importlib.import_module(module)
+    dispatcher = dispatchers[module, name]
     dispatcher.compile(args)
     return dispatcher.overloads[args].library
