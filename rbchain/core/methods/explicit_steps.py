@@ -18,13 +18,25 @@ def compute_stages(block, stepper, tableau, k):
     Writes the end of the step to y_new, and the rate there to the last entry of rates. Its quaternions are normalised
     before, so that this rate is the first of the next step, and of another motion that starts there.
     """
-    y, y_new, rates, h = stepper.y, stepper.y_new, stepper.rates, stepper.control[CONTROL_H, k]
     for stage in range(1, tableau.c.shape[0]):
-        advance(tableau.A[stage], stage, y, h, rates, y_new, k)
-        if stage == tableau.c.shape[0] - 1:
-            normalize_positions(block.model, y_new, k)
-        t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
-        evaluate_with_sensitivities(block, y_new, t, rates[stage], k)
+        advance_to_stage(block, stepper, tableau, stage, k)
+        evaluate_stage(block, stepper, tableau, stage, k)
+
+
+@kernel
+def advance_to_stage(block, stepper, tableau, stage, k):
+    """Write the state of a stage to y_new. The last stage is the end of the step."""
+    advance(tableau.A[stage], stage, stepper.y, stepper.control[CONTROL_H, k], stepper.rates, stepper.y_new, k)
+    if stage == tableau.c.shape[0] - 1:
+        normalize_positions(block.model, stepper.y_new, k)
+
+
+@kernel
+def evaluate_stage(block, stepper, tableau, stage, k):
+    """Compute the rate of the stage in y_new."""
+    h = stepper.control[CONTROL_H, k]
+    t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
+    evaluate_with_sensitivities(block, stepper.y_new, t, stepper.rates[stage], k)
 
 
 @kernel

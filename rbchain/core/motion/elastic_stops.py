@@ -8,7 +8,7 @@ before it. A damped stop does not act on a joint that leaves it quickly: such an
 import math
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import constant_like, epsilon
+from ..lanes.lanes import constant_like, epsilon, select
 from ..methods.adaptive_methods import interpolate
 from ..tree.layout import PARAM_LIMIT_DAMPING, PARAM_LOWER, PARAM_UPPER, PASSIVE_STOPS, parameter
 
@@ -56,13 +56,24 @@ def deepest(stepper, tableau, h, row, sign, limit, lane):
         right = depth_at(stepper, tableau, h, middle + width, row, sign, limit, lane)
         center = depth_at(stepper, tableau, h, middle, row, sign, limit, lane)
         depth = max(depth, center)
-        curvature = left - 2.0 * center + right
-        if not curvature < 0.0:
-            break
-        shift = 0.5 * (left - right) / curvature
-        middle, width = middle + min(max(shift, -1.0), 1.0) * width, 0.25 * width
-        middle = min(max(middle, width), 1.0 - width)
+        middle, width = approach_extreme(middle, width, left, center, right)
     return max(depth, depth_at(stepper, tableau, h, middle, row, sign, limit, lane))
+
+
+@kernel
+def approach_extreme(middle, width, left, center, right):
+    """Return the middle and the half width of a narrower interval about the vertex of the parabola through its places.
+
+    left, center, right: values at middle - width, middle and middle + width, in fractions of a step. The interval stays
+    where it is if the parabola has no maximum.
+    """
+    zero = center - center
+    one, half, quarter = constant_like(zero, 1.0), constant_like(zero, 0.5), constant_like(zero, 0.25)
+    curvature = left - (center + center) + right
+    bends = curvature < zero
+    shift = select(bends, half * (left - right) / select(bends, curvature, one + zero), zero)
+    middle, width = middle + min(max(shift, -one + zero), one + zero) * width, quarter * width
+    return min(max(middle, width), one - width), width
 
 
 @kernel

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from ...compiling.jit import choose_among
 from ..methods.settings import ContactStepSettings, FixedStepSettings
-from .fixed_steps import accept_fixed_step, end_fixed_step, save_starts, take_fixed_step
-from .moreau import end_moreau_step, move_to_end, start_with_contacts, take_moreau_step
+from .fixed_steps import accept_fixed_step, end_fixed_step, move_to_end, save_starts, take_fixed_step
+from .moreau import end_moreau_step, start_with_contacts, take_moreau_step
 
 
 class FixedStepFunctions(NamedTuple):

@@ -5,13 +5,13 @@ With Euler's tableau, the step is linearly implicit in the springs, damping and 
 end of the step, which also moves the positions.
 """
 
-from ...compiling.jit import choose, kernel, only_if, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..control.drives import DRIVE_KIND, KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY
 from ..lanes.lanes import constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
 from ..loops.constraint_hooks import decide_rank, has_constraints, has_open_loops
-from ..methods.explicit_steps import compute_stages
-from ..methods.runge_kutta import advance, zero_if_finite
+from ..methods.explicit_steps import advance_to_stage, evaluate_stage
+from ..methods.runge_kutta import zero_if_finite
 from ..sample.rate import (
     allow_calls,
     has_failed_call,
@@ -35,7 +35,7 @@ from ..sample.records import (
     TALLY_STEPS,
 )
 from ..sample.status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
-from ..tree.kinematics import normalize_positions, position_rates
+from ..tree.kinematics import position_rates
 from ..tree.layout import SETTING_FUNCTION, has_actions
 from ..tree.sampler_layout import FLAG_OMITS_END, has_samplers
 from .event_values import interpolate_state
@@ -46,21 +46,10 @@ from .rollout import (
     save_end,
     save_lane,
     save_passed_times,
-    start_sample,
 )
 from .sampled_controllers import run_controllers, save_held_outputs
 from .step_records import store_step
 from .work import keep_step_for_work
-
-
-@kernel
-def start_block(block, stepper, batch, span):
-    """Start the samples of a block. Lanes without a sample compute with a copy of the last one."""
-    first, last = span
-    for lane in range(stepper.y.shape[1]):
-        start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
-        stepper.tally[TALLY_STATUS, lane] = RUNNING
-        allow_calls(block, first + lane < last, lane)
 
 
 @kernel
@@ -79,9 +68,7 @@ def take_fixed_step(block, stepper, settings, batch, t, h, is_last, k):
         update_stiffness_and_damping(block, stepper.y, k)
     start_step(block, stepper, tableau, batch, t, h)
     choose_end(block, tableau, batch, is_last)
-    compute_stages_of_step(block, stepper, tableau, k)
-    if tableau.order > 1:
-        end_stiff_samples(block, stepper, tableau, batch, t, h, k)
+    compute_stages_of_step(block, stepper, tableau, batch, t, h, k)
     close_end_of_step(block, stepper, tableau, k)
 
 
@@ -108,26 +95,48 @@ def choose_end(block, tableau, batch, is_last):
     flags[FLAG_OMITS_END, 0] = constant_like(flags, 1.0 if is_free and is_last and tableau.order == 1 else 0.0)
 
 
+@only_if(may_omit_ends, False)
 @kernel
-def compute_stages_with_omission(block, stepper, tableau, k):
-    """Compute the stages of a step as `compute_stages` does, without the rate at its end if FLAG_OMITS_END is set."""
-    y, y_new, h, stages = stepper.y, stepper.y_new, stepper.control[CONTROL_H, k], tableau.c.shape[0]
-    omits_end = block.loads.actions.sampled.flags[FLAG_OMITS_END, 0] > constant_like(y, 0.0)
-    for stage in range(1, stages - 1 if omits_end else stages):
-        advance(tableau.A[stage], stage, y, h, stepper.rates, y_new, k)
-        if stage == stages - 1:
-            normalize_positions(block.model, y_new, k)
-        t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
-        evaluate_with_sensitivities(block, y_new, t, stepper.rates[stage], k)
-    if omits_end:
-        advance(tableau.A[stages - 1], stages - 1, y, h, stepper.rates, y_new, k)
-        normalize_positions(block.model, y_new, k)
-        for lane in range(y.shape[1]):
+def omits_end(block):
+    """Whether the evaluation at the end of the step is skipped."""
+    return block.loads.actions.sampled.flags[FLAG_OMITS_END, 0] > constant_like(block.qd, 0.0)
+
+
+@kernel
+def compute_stages_of_step(block, stepper, tableau, batch, t, h, k):
+    """Compute the stages of a step from t to t + h as `compute_stages` does, without the rate at its end if not used.
+
+    End the samples for which the step is too long at a stage.
+    """
+    final = tableau.c.shape[0] - 1
+    for stage in range(1, final + 1):
+        advance_to_stage(block, stepper, tableau, stage, k)
+        if stage < final or not omits_end(block):
+            evaluate_stage(block, stepper, tableau, stage, k)
+            if tableau.order > 1:
+                end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k)
+    if omits_end(block):
+        for lane in range(stepper.y.shape[1]):
             stepper.tally[TALLY_EVALUATIONS, lane] -= stepper.tally[TALLY_STATUS, lane] == RUNNING
 
 
-# Compute the stages of a step, with the rate at its end if that is used.
-compute_stages_of_step = choose(may_omit_ends, compute_stages_with_omission, compute_stages)
+@only_if(has_actions)
+@kernel
+def end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k):
+    """End the samples that are too stiff for an explicit step at a stage, whose rate has just been computed.
+
+    Forces such as those of elastic stops may act within a step only. Drives count at the end only: stages may pass
+    states in which a drive is not saturated.
+    """
+    if stage == tableau.c.shape[0] - 1:
+        update_stiffness_and_damping(block, stepper.y_new, k)
+    else:
+        update_passive_stiffness_and_damping(block, stepper.y_new, k)
+    for lane in range(stepper.y.shape[1]):
+        if stepper.tally[TALLY_STATUS, lane] == RUNNING and not has_failed_call(block, lane):
+            use_mean_slopes_of_friction(block, stepper.y, stepper.y_new, lane)
+            if is_too_stiff(block, h, lane):
+                end_sample(block, stepper, batch, TOO_STIFF, t, stepper.y, lane)
 
 
 @only_if(has_samplers, False)
@@ -202,28 +211,6 @@ def start_step(block, stepper, tableau, batch, t, h):
             end_sample(block, stepper, batch, TOO_STIFF, t, y, lane)
 
 
-@only_if(has_actions)
-@kernel
-def end_stiff_samples(block, stepper, tableau, batch, t, h, k):
-    """End the samples that are too stiff for an explicit step in one of its stages, or at its end.
-
-    Forces such as those of elastic stops may act within a step only. The inertia is the one at the end of the step.
-    Drives count at the end only, because whether they are saturated is not known at the other stages any more.
-    """
-    y, y_stage, final = stepper.y, stepper.change, tableau.c.shape[0] - 1
-    for stage in range(1, final + 1):
-        advance(tableau.A[stage], stage, y, stepper.control[CONTROL_H, k], stepper.rates, y_stage, k)
-        if stage == final:
-            update_stiffness_and_damping(block, y_stage, k)
-        else:
-            update_passive_stiffness_and_damping(block, y_stage, k)
-        for lane in range(y.shape[1]):
-            if stepper.tally[TALLY_STATUS, lane] == RUNNING and not has_failed_call(block, lane):
-                use_mean_slopes_of_friction(block, y, y_stage, lane)
-                if is_too_stiff(block, h, lane):
-                    end_sample(block, stepper, batch, TOO_STIFF, t, y, lane)
-
-
 @routine
 def end_step(block, stepper, tableau, batch, is_saved_time, lane):
     """Check the step of a lane for failures and events, count it, and save its end if that is a saved time."""
@@ -264,9 +251,16 @@ def end_fixed_step(block, stepper, settings, batch, is_saved_time, lane):
 
 
 @kernel
+def move_to_end(block, stepper, settings, k):
+    """Move all lanes to the end of the step."""
+    for j in range(stepper.y.shape[0]):
+        stepper.y[j, k] = stepper.y_new[j, k]
+
+
+@kernel
 def accept_fixed_step(block, stepper, settings, k):
     """Move all lanes to the end of the step, whose last rate becomes the first of the next step."""
-    y, y_new, rates, final = stepper.y, stepper.y_new, stepper.rates, settings.tableau.c.shape[0] - 1
-    for j in range(y.shape[0]):
-        y[j, k] = y_new[j, k]
+    rates, final = stepper.rates, settings.tableau.c.shape[0] - 1
+    move_to_end(block, stepper, settings, k)
+    for j in range(stepper.y.shape[0]):
         rates[0, j, k] = rates[final, j, k]

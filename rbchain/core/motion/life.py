@@ -36,7 +36,7 @@ from .adaptive_steps import (
 )
 from .contact_events import restart_lane
 from .fixed_methods import accept_step, inspect_step, start_motion, take_step
-from .fixed_steps import end_block, run_controllers_of_block, start_block, start_interval
+from .fixed_steps import end_block, run_controllers_of_block, start_interval
 from .rollout import start_sample
 from .saved_states import accept_steps
 from .waiting import (
@@ -145,11 +145,11 @@ def integrate_block(block, stepper, settings, batch, span, k):
     if resumed:
         resume_block(stepper)
     else:
-        start_block(block, stepper, batch, span)
+        start_lanes(block, stepper, batch, span)
     start = stepper.clock[CLOCK_T, 0]
     while slot < times.shape[0] and times[slot] <= start:
         slot += 1
-    running = count_running(stepper, samples)
+    running = count_lanes(stepper, RUNNING)
     while running > 0 and batch.outcome.interrupt[0] == 0:
         if not resumed and block_waits_at(block, stepper, start, span, k):
             return
@@ -178,7 +178,7 @@ def take_steps(block, stepper, settings, batch, interval, samples, k):
     Returns the number of samples that have not ended.
     """
     start, h, steps, ends_at_saved_time = interval
-    running = count_running(stepper, samples)
+    running = count_lanes(stepper, RUNNING)
     for index in range(steps):
         if running == 0 or batch.outcome.interrupt[0] != 0:
             break
@@ -187,18 +187,9 @@ def take_steps(block, stepper, settings, batch, interval, samples, k):
         for lane in range(samples):
             if stepper.tally[TALLY_STATUS, lane] == RUNNING:
                 inspect_step(block, stepper, settings, batch, is_last and ends_at_saved_time, lane)
-        running = count_running(stepper, samples)
+        running = count_lanes(stepper, RUNNING)
         integrate_work(block, stepper, settings.tableau, batch, k)
         accept_step(block, stepper, settings, k)
-    return running
-
-
-@kernel
-def count_running(stepper, samples):
-    """Return the number of samples of a block that have not ended."""
-    running = 0
-    for lane in range(samples):
-        running += stepper.tally[TALLY_STATUS, lane] == RUNNING
     return running
 
 

@@ -124,13 +124,6 @@ def end_moreau_step(block, stepper, settings, batch, is_saved_time, lane):
 
 
 @kernel
-def move_to_end(block, stepper, settings, k):
-    """Move all lanes to the end of the step."""
-    for j in range(stepper.y.shape[0]):
-        stepper.y[j, k] = stepper.y_new[j, k]
-
-
-@kernel
 def is_too_fast(block, stepper, lane):
     """Whether the middle of the step of a lane could not be computed.
 

@@ -23,7 +23,7 @@ from ..methods.adaptive_methods import interpolate
 from ..sample.records import CONTROL_ERROR, CONTROL_H, ERROR_TO_SHORTEN
 from ..spatial.vectors import dot, subtract3
 from ..tree.kinematics import move_dof, normalize_positions, place_about_first_joint
-from .elastic_stops import INTERVALS, PART_OF_TOLERANCE, SEARCHES
+from .elastic_stops import INTERVALS, PART_OF_TOLERANCE, SEARCHES, approach_extreme
 
 
 @only_if(lambda block, *_: is_given(block, "loads", "actions", "between_bodies"))
@@ -57,25 +57,19 @@ def shorten_before_taut_springs(block, stepper, tableau, tolerances, k):
 def largest_stretch(s, block, stepper, tableau, start, k):
     """Return the largest stretch of spring s within the steps, m, from the stretch at their starts."""
     y = stepper.y
-    one, two, half = constant_like(y, 1.0), constant_like(y, 2.0), constant_like(y, 0.5)
-    part, quarter = constant_like(y, 1.0 / INTERVALS), constant_like(y, 0.25)
-    zero = start - start
+    part, zero = constant_like(y, 1.0 / INTERVALS), start - start
     middle, stretch = part + zero, start
     for number in range(1, INTERVALS):
         theta = constant_like(y, number / INTERVALS) + zero
         found = stretch_at(s, block, stepper, tableau, theta, k)
         middle, stretch = select(found > stretch, theta, middle), max(stretch, found)
     width = part + zero
-    for _ in range(SEARCHES):  # the vertex of the parabola through three places
+    for _ in range(SEARCHES):
         left = stretch_at(s, block, stepper, tableau, middle - width, k)
         center = stretch_at(s, block, stepper, tableau, middle, k)
         right = stretch_at(s, block, stepper, tableau, middle + width, k)
         stretch = max(stretch, center)
-        curvature = left - two * center + right
-        bends = curvature < zero
-        shift = select(bends, half * (left - right) / select(bends, curvature, one), zero)
-        middle, width = middle + min(max(shift, -one + zero), one + zero) * width, quarter * width
-        middle = min(max(middle, width), one - width)
+        middle, width = approach_extreme(middle, width, left, center, right)
     return max(stretch, stretch_at(s, block, stepper, tableau, middle, k))
 
 
