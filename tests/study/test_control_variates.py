@@ -9,7 +9,7 @@ from scipy import integrate, stats
 import rbchain as rb
 from rbchain.study import open_dataset
 from rbchain.study.analyse.control_variates import controlled_mean, controlled_means
-from rbchain.study.describe import distributions
+from rbchain.study.describe import distributions, scipy_distributions
 
 pytestmark = pytest.mark.plain_python
 
@@ -31,7 +31,7 @@ DISTRIBUTIONS = [
     distributions.LogNormal(median=4.0, sigma=0.3),
     distributions.Uniform(low=-1.0, high=4.0),
     distributions.Triangular(low=0.0, mode=0.5, high=2.0),
-    distributions.Scipy(name="beta", args=(2.0, 3.0), kwds={"scale": 2.0}),
+    scipy_distributions.Scipy(name="beta", args=(2.0, 3.0), kwds={"scale": 2.0}),
 ]
 
 
@@ -69,7 +69,7 @@ def test_moments_of_distant_truncated_normal_distributions():
 def test_wrong_moments_of_scipy_count_as_unknown():
     frozen = stats.truncnorm(5.0, 5.0 + 1e-6)
     assert not 0.9 < frozen.std() / (1e-6 / np.sqrt(12)) < 1.1  # remove the check of Scipy.moments when SciPy is right
-    found = distributions.Scipy(name="truncnorm", args=(5.0, 5.0 + 1e-6)).moments()
+    found = scipy_distributions.Scipy(name="truncnorm", args=(5.0, 5.0 + 1e-6)).moments()
     assert np.isnan(found).all()
 
 
@@ -77,8 +77,8 @@ def test_moments_of_discrete_and_unknown_distributions():
     mean, std = distributions.Discrete(values=[1.0, 5.0], probabilities=[0.25, 0.75]).moments()
     assert (mean, std) == (4.0, np.sqrt(3.0))
     assert distributions.Discrete(values=[1.0, 3.0]).moments() == (2.0, 1.0)
-    assert np.isnan(distributions.Given(distribution=Wave).moments()).all()
-    assert not np.isfinite(distributions.Scipy(name="cauchy").moments()).any()
+    assert np.isnan(scipy_distributions.Given(distribution=Wave).moments()).all()
+    assert not np.isfinite(scipy_distributions.Scipy(name="cauchy").moments()).any()
 
 
 def test_the_mean_of_a_linear_function_is_exact():

@@ -6,18 +6,18 @@ from scipy import stats
 from scipy.stats import qmc
 
 from rbchain.errors import StudyError
-from rbchain.study import MultivariateNormal
-from rbchain.study.describe.description import checked
-from rbchain.study.describe.designs import Factorial, LatinHypercube, Random, Sobol, permuted, uniforms
-from rbchain.study.describe.distributions import (
+from rbchain.study import (
     Discrete,
     LogNormal,
+    MultivariateNormal,
     Normal,
     Scipy,
     Triangular,
     TruncatedNormal,
     Uniform,
 )
+from rbchain.study.describe.description import checked
+from rbchain.study.describe.designs import Factorial, LatinHypercube, Random, Sobol, permuted, uniforms
 from rbchain.study.plan import plan as plans
 
 DESIGNS = [Random(), LatinHypercube(), Sobol(), Factorial(levels=4)]

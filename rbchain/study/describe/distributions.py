@@ -1,8 +1,8 @@
 """Distributions of one number or of several correlated ones.
 
 Each maps uniform numbers in (0, 1) to values by the inverse of its distribution function. So every distribution works
-with every design (random, stratified, Sobol), and frozen distributions of SciPy work too. The formulas agree with
-`scipy.stats`, which takes more than a second to import.
+with every design (random, stratified, Sobol). The formulas agree with `scipy.stats`, which takes more than a second to
+import. `scipy_distributions` accepts its other distributions.
 """
 
 import math
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 from scipy import special
 
-from ...common.real_arrays import excerpt
 from ...model.units import Units
-from .numbers import Described, real_numbers, refuse_unreal
+from .correlations import triangle_of_correlation
+from .numbers import Described, real_numbers
 
 
 def _finite_read_only(values: npt.ArrayLike, info: ValidationInfo) -> np.ndarray:
@@ -167,6 +167,16 @@ class TruncatedNormal(Bounded):
         offset = np.average(offsets, weights=weights)
         spread = np.sqrt(np.average((offsets - offset) ** 2, weights=weights))
         return float((mode + offset) * self.std + self.mean), float(spread * self.std)
+
+
+def _log_of_normal(a: float, b: float) -> float:
+    """Return the logarithm of the probability that a standard normal number is between a and b."""
+    if a > 0.0:  # mirrored, because the difference of two numbers near 1 would lose digits
+        a, b = -b, -a
+    if b > 0.0:
+        return float(np.log1p(-special.ndtr(a) - special.ndtr(-b)))
+    upper = special.log_ndtr(b)
+    return float(upper + np.log1p(-np.exp(special.log_ndtr(a) - upper)))
 
 
 class LogNormal(Distribution):
@@ -353,145 +363,3 @@ class MultivariateNormal(Distribution):
     def component(self, i: int) -> Normal:
         """Return the distribution of component i alone."""
         return Normal(mean=float(self.mean[i]), std=float(self.std[i]))
-
-
-class Scipy(Distribution):
-    """Continuous or discrete distribution of `scipy.stats`, by name.
-
-    Parameters
-    ----------
-    name : str
-        Name in `scipy.stats`, such as "beta".
-    args : sequence of float
-        Its shape parameters.
-    kwds : dict of float
-        Its keyword arguments, such as `loc` and `scale`.
-
-    Examples
-    --------
-    >>> from rbchain.study import Scipy
-    >>> Scipy(name="expon", kwds={"scale": 2.0}).ppf([0.5]).round(3).tolist()
-    [1.386]
-    """
-
-    kind: Literal["scipy"] = "scipy"
-    name: str
-    args: tuple[float, ...] = ()
-    kwds: dict[str, float] = Field(default={})
-
-    @field_validator("kwds", mode="before")
-    @classmethod
-    def _check_keywords(cls, kwds: Any) -> Any:
-        for name, value in kwds.items() if isinstance(kwds, dict) else ():
-            refuse_unreal(f"kwds.{name}", value)
-        return kwds
-
-    @model_validator(mode="after")
-    def _check_name_and_arguments(self) -> Self:
-        from scipy import stats
-
-        family = getattr(stats, self.name, None)
-        if not isinstance(family, (stats.rv_continuous, stats.rv_discrete)):
-            raise ValueError(f"name is {self.name!r}; expected a distribution of scipy.stats, such as 'beta'")
-        try:
-            median = self.ppf(0.5)
-        except TypeError as error:
-            raise ValueError(
-                f"scipy.stats.{self.name} does not accept args = {self.args} and kwds = {self.kwds}: {error}"
-            ) from None
-        if not np.isfinite(median):
-            raise ValueError(
-                f"scipy.stats.{self.name} with args = {self.args} and kwds = {self.kwds} has the median {median}; "
-                "expected arguments in the range that SciPy documents"
-            )
-        return self
-
-    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
-        from scipy import stats
-
-        return getattr(stats, self.name)(*self.args, **self.kwds).ppf(u)
-
-    def moments(self) -> tuple[float, float]:
-        from scipy import stats
-
-        frozen = getattr(stats, self.name)(*self.args, **self.kwds)
-        with np.errstate(all="ignore"):
-            mean, std = float(frozen.mean()), float(frozen.std())
-            values = frozen.ppf((np.arange(10_000) + 0.5) / 10_000)
-            # SciPy's moments can be wrong, for example for a narrow truncnorm: they must agree with the quantiles
-            agree = abs(values.mean() - mean) <= 0.01 * std and abs(values.std() - std) <= 0.1 * std < np.inf
-        return (mean, std) if agree else (math.nan, math.nan)
-
-
-def _log_of_normal(a: float, b: float) -> float:
-    """Return the logarithm of the probability that a standard normal number is between a and b."""
-    if a > 0.0:  # mirrored, because the difference of two numbers near 1 would lose digits
-        a, b = -b, -a
-    if b > 0.0:
-        return float(np.log1p(-special.ndtr(a) - special.ndtr(-b)))
-    upper = special.log_ndtr(b)
-    return float(upper + np.log1p(-np.exp(special.log_ndtr(a) - upper)))
-
-
-class Given(Distribution):
-    """Object with a method `ppf`, from Python only: a histogram of SciPy or a user's own distribution."""
-
-    kind: Literal["given"] = "given"
-    distribution: Any
-
-    def ppf(self, u: npt.ArrayLike) -> np.ndarray:
-        try:
-            result = self.distribution.ppf(u)
-        except Exception as error:
-            raise ValueError(f"the method ppf raised {type(error).__name__}: {error}") from error
-        values = real_numbers("the result of ppf", result)
-        if values.shape != np.shape(u):
-            raise ValueError(
-                f"the method ppf returned shape {values.shape} for an argument of shape {np.shape(u)}; expected the "
-                "same shape"
-            )
-        return values
-
-
-def _from_object(value: Any) -> Any:
-    """Describe a frozen distribution of SciPy by its name, and wrap any other object with a `ppf`."""
-    if isinstance(value, Distribution | dict) or not hasattr(value, "ppf"):
-        return value
-    from scipy import stats
-
-    family = getattr(value, "dist", None)
-    if family is not None and type(getattr(stats, getattr(family, "name", None) or "", None)) is type(family):
-        return Scipy(name=family.name, args=value.args, kwds=value.kwds)  # type: ignore[union-attr]
-    return Given(distribution=value)
-
-
-AnyDistribution = Annotated[
-    Annotated[
-        Normal | TruncatedNormal | LogNormal | Uniform | Triangular | Discrete | MultivariateNormal | Scipy | Given,
-        Field(discriminator="kind"),
-    ],
-    BeforeValidator(_from_object),
-]
-
-
-def triangle_of_correlation(matrix: npt.ArrayLike) -> np.ndarray:
-    """Return the lower triangle L with L L^T = matrix, or raise a ValueError if it is not a correlation matrix."""
-    matrix = np.asarray(matrix, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-        raise ValueError(f"the matrix is {excerpt(matrix.tolist())}; expected a square matrix of finite numbers")
-    if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-12):
-        i, j = np.argwhere(np.abs(matrix - matrix.T) > 1e-12)[0]
-        raise ValueError(
-            f"the matrix is not symmetric: entry [{i}, {j}] is {matrix[i, j]:g}, but entry [{j}, {i}] is "
-            f"{matrix[j, i]:g}"
-        )
-    if not np.allclose(matrix.diagonal(), 1.0, rtol=0.0, atol=1e-12):
-        raise ValueError(f"the diagonal of the correlation matrix is {matrix.diagonal().tolist()}; expected ones")
-    try:
-        return np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        smallest = np.linalg.eigvalsh(matrix)[0]
-        raise ValueError(
-            f"the correlation matrix is not positive definite: its smallest eigenvalue is {smallest:.3g}; expected all "
-            "above 0. Make the correlations between different numbers smaller"
-        ) from None

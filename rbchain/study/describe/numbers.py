@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from numbers import Number
-from typing import Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from ...common.misspelt import did_you_mean
 from ...common.real_arrays import excerpt, real_array
+
+#: One name, or several.
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)]
 
 
 class Described(BaseModel):

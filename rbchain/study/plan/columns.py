@@ -9,8 +9,10 @@ from scipy import special
 
 from ...errors import StudyError
 from ...model.units import SI
-from ..describe.description import Description, Dispersion
-from ..describe.distributions import Distribution, MultivariateNormal, triangle_of_correlation
+from ..describe.correlations import triangle_of_correlation
+from ..describe.description import Description
+from ..describe.dispersions import Dispersion
+from ..describe.distributions import Distribution, MultivariateNormal
 from ..describe.parameter_table import DIMENSIONLESS, MODEL, PARAMETERS
 from ..describe.places import errors_at
 from .checks import refuse_driven

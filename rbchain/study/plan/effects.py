@@ -12,7 +12,7 @@ from ...errors import RbchainError, StudyError
 from ...facade.model import Model
 from ...model.parameters import COLUMNS, WATER_COLUMNS
 from ...simulate.methods import METHODS
-from ..describe.description import Dispersion
+from ..describe.dispersions import Dispersion
 from ..describe.parameter_table import PARAMETERS
 from .nominal import Nominal
 from .plan import Plan

@@ -12,7 +12,8 @@ from ...acting.random_signals import actions_of_samples
 from ...common.real_arrays import excerpt, real_array
 from ...errors import StudyError
 from ...facade.model import Model
-from ..describe.description import Description, ModelSource, Simulation
+from ..describe.description import Description, Simulation
+from ..describe.model_source import ModelSource
 from ..describe.places import errors_at
 
 

@@ -23,8 +23,9 @@ from ...errors import ModelError, StateError, StudyError
 from ...facade.model import Model
 from ...simulate.methods import METHODS
 from ...simulate.trajectory import Trajectory
-from ..describe.description import Description, as_json
+from ..describe.description import Description
 from ..describe.designs import Random, Table
+from ..describe.identity import as_json
 from ..describe.measures import Measure
 from ..describe.places import errors_at
 from .checks import check_actions, check_settings

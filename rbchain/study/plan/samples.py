@@ -19,7 +19,7 @@ from ...errors import StudyError
 from ...facade.model import Model
 from ...model.pose import Pose
 from ...simulate.loops import assembled_states
-from ..describe.description import Dispersion
+from ..describe.dispersions import Dispersion
 from ..describe.parameter_table import DRIVE, ENCODER, FUNCTION, MODEL, PARAMETERS, STRAINS, VELOCITY_SENSOR
 from .nominal import Nominal
 from .targets import Target, owner_of

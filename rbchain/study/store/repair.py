@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import StudyError
-from ..describe.description import differences
+from ..describe.identity import differences
 from ..plan.plan import Plan
 from .checksums import read_verified, write_with_checksum
 from .inspection import Findings, damaged_chunks

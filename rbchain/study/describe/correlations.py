@@ -1,0 +1,69 @@
+"""Correlations of drawn numbers, and their matrices."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import model_validator
+
+from ...common.real_arrays import excerpt
+from .numbers import Described, real_numbers
+
+
+class Correlation(Described):
+    """Correlation of several drawn numbers, by a Gaussian copula.
+
+    Parameters
+    ----------
+    parameters : sequence of str
+        Names of the numbers as in the results, for instance "mass[link1]" and "cg[link1].x".
+    matrix : array_like, shape (m, m)
+        Correlation matrix of the normal scores of the m numbers. For normally distributed numbers this is their
+        correlation matrix.
+
+    Examples
+    --------
+    >>> from rbchain.study import Correlation
+    >>> Correlation(parameters=["mass[link1]", "cg[link1].x"], matrix=[[1.0, 0.5], [0.5, 1.0]]).parameters
+    ('mass[link1]', 'cg[link1].x')
+    """
+
+    renamed: ClassVar[Mapping[str, str]] = {"of": "parameters"}
+
+    parameters: tuple[str, ...]
+    matrix: Any
+
+    @model_validator(mode="after")
+    def _check_matrix(self) -> Self:
+        matrix = real_numbers("matrix", self.matrix)
+        if matrix.shape != (len(self.parameters),) * 2:
+            raise ValueError(
+                f"matrix has shape {matrix.shape}; expected ({len(self.parameters)}, {len(self.parameters)}), one row "
+                "and one column for each of the parameters"
+            )
+        triangle_of_correlation(matrix)
+        return self
+
+
+def triangle_of_correlation(matrix: npt.ArrayLike) -> np.ndarray:
+    """Return the lower triangle L with L L^T = matrix, or raise a ValueError if it is not a correlation matrix."""
+    matrix = np.asarray(matrix, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+        raise ValueError(f"the matrix is {excerpt(matrix.tolist())}; expected a square matrix of finite numbers")
+    if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-12):
+        i, j = np.argwhere(np.abs(matrix - matrix.T) > 1e-12)[0]
+        raise ValueError(
+            f"the matrix is not symmetric: entry [{i}, {j}] is {matrix[i, j]:g}, but entry [{j}, {i}] is "
+            f"{matrix[j, i]:g}"
+        )
+    if not np.allclose(matrix.diagonal(), 1.0, rtol=0.0, atol=1e-12):
+        raise ValueError(f"the diagonal of the correlation matrix is {matrix.diagonal().tolist()}; expected ones")
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        smallest = np.linalg.eigvalsh(matrix)[0]
+        raise ValueError(
+            f"the correlation matrix is not positive definite: its smallest eigenvalue is {smallest:.3g}; expected all "
+            "above 0. Make the correlations between different numbers smaller"
+        ) from None
