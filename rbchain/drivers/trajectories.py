@@ -21,7 +21,7 @@ from ..core.methods.adaptive_methods import memory_of_method, rates_of_step, rec
 from ..core.motion.event_values import event_rows
 from ..core.motion.life import integrate
 from ..core.motion.waiting import waits
-from ..core.sample.rate import allow_calls, evaluate, has_failed_call, set_sample_forces
+from ..core.sample.rate import allow_calls, evaluate, has_failed_call, record_failed_call, set_sample_forces
 from ..core.sample.records import (
     CLOCK_ROWS,
     CONTROL_TIME,
@@ -342,8 +342,9 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
     """Compute actuator forces and accelerations at states of trajectories, at the times (samples, times).
 
     `states` is a Saved with arrays (samples * times, ...), `tau` the constant joint forces, N m and N. `result`
-    (samples * times, 2 n) holds the actuator forces, N m and N, then the accelerations, rad/s^2 and m/s^2. `first` and
-    `last` count rows of these arrays, in which the times of one sample follow each other.
+    (samples * times, 2 n) holds the actuator forces, N m and N, then the accelerations, rad/s^2 and m/s^2. They are NaN
+    where a user function fails, which the records of the actions show. `first` and `last` count rows of these arrays,
+    in which the times of one sample follow each other.
     """
     q, qd, integrals, _, outputs, _ = states
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[1], lane_width(q)
@@ -369,9 +370,9 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
             stepper.control[CONTROL_TIME, lane] = constant_like(q, times[row // m, row % m])
         evaluate(block, y, stepper.control[CONTROL_TIME, all_lanes(q)], rate, all_lanes(q))
         for lane in range(min(width, last - block_start)):
-            failed = has_failed_call(block, lane)
+            failed, row = has_failed_call(block, lane), block_start + lane
+            if failed:
+                record_failed_call(block, actions.records, row // m, lane)
             for j in range(n):
-                result[block_start + lane, j] = (
-                    constant_like(q, math.nan) if failed else joints[JOINT_ACTUATOR_FORCE, j, lane]
-                )
-                result[block_start + lane, n + j] = constant_like(q, math.nan) if failed else rate[nq + j, lane]
+                result[row, j] = constant_like(q, math.nan) if failed else joints[JOINT_ACTUATOR_FORCE, j, lane]
+                result[row, n + j] = constant_like(q, math.nan) if failed else rate[nq + j, lane]

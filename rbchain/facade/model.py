@@ -19,6 +19,7 @@ from ..model.payload import description_with_payload
 from ..model.serial_chain import serial_chain_description
 from ..model.varied_fields import replaced_description, varied_description
 from ..simulate import simulation
+from ..simulate.accelerations import accelerations
 from .assembly import Assembly
 from .between_bodies import ForcesBetweenBodies
 from .constraints import Constraints
@@ -342,6 +343,7 @@ class Model(
         return Model(description_with_payload(self.description, dofs, frame, placed, payload, known))
 
     simulate = simulation.simulate
+    accelerations = accelerations
     generate = generate
 
     def view(

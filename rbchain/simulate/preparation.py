@@ -127,7 +127,7 @@ def prepare(request: Request) -> Prepared:
         request.times.size,
     )
     actions, calls = _flattened(request)
-    kernel_model = _with_inertia(model, actions, method, request.energy_error)
+    kernel_model = kernel_model_for_simulation(model, actions, method, request.energy_error)
     integrals = 0 if actions is None else actions.integrals
     more_rows = integrals + sensitivity_rows(model, actions)
     q, qd, more = _new_states(samples, times, (model.nq, model.nv, more_rows), dtype)
@@ -181,12 +181,12 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
     refuse_events(request.events, method)
     refuse_contacts(request.forces, method)
     refuse_samplers(model, actions, method)
-    _refuse_forces_of_drives(model, actions, request.states[2])
+    refuse_forces_of_drives(model, actions, request.states[2])
     actions = with_modes(model, actions, method, dtype)
     return with_sensitivities(model, actions, request.drives, names, method, request.control_sensitivity_errors), calls
 
 
-def _refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
+def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
     """Refuse a tau other than zero of joints with a drive or a lag."""
     if actions is None:
         return
@@ -212,7 +212,9 @@ def _refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndar
         )
 
 
-def _with_inertia(model: Model, actions: Actions | None, method: Method, energy_error: bool) -> KernelModel:
+def kernel_model_for_simulation(
+    model: Model, actions: Actions | None, method: Method, has_energy_error: bool
+) -> KernelModel:
     """Return the kernel model in which samples without inertia fail, unless a drive prescribes the motion.
 
     In an implicit step, springs and dampers resist motion as inertia does.
@@ -223,7 +225,7 @@ def _with_inertia(model: Model, actions: Actions | None, method: Method, energy_
     held = np.isin(kinds, drive_codes.PRESCRIBED_KINDS)
     if not method.is_implicit_in_joints:
         return model.kernel_model.for_dynamics("simulate", held)
-    if energy_error:
+    if has_energy_error:
         refuse_without_inertia(model, method.name)
     springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
     resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.KIND_PID)

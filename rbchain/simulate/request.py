@@ -105,7 +105,7 @@ def check(
         if not isinstance(options[name], bool | np.bool):
             raise StateError(f"{name} is {options[name]!r}; expected True or False")
     names = checked_names(options["sensitivities"])
-    arrays, dtype, batch = _checked_states(model, *states)
+    arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
     of_steps = {name: options[name] for name in ("step", "rtol", "atol", "max_step", "max_steps")}
     settings = settings_of(of_method, times=times, dtype=dtype, **of_steps)
@@ -132,16 +132,18 @@ def check(
     )
 
 
-def _checked_states(
-    model: Model, q0: npt.ArrayLike, qd0: npt.ArrayLike, tau: npt.ArrayLike
+def checked_states(
+    model: Model, names: tuple[str, str, str], q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike
 ) -> tuple[list[np.ndarray], np.dtype, tuple[int, ...]]:
-    """Return q0, qd0 and tau as arrays of one precision and one batch shape, the precision and the batch shape."""
-    q, qd, force = (
-        real_array(name, x, StateError, keep_float32=True) for name, x in (("q0", q0), ("qd0", qd0), ("tau", tau))
+    """Return positions, velocities and joint forces as arrays of one precision and one batch shape, and both of these.
+
+    `names` are the names of the arguments for messages. `tau` may be a number for all joints.
+    """
+    q, qd, tau = (
+        real_array(name, x, StateError, keep_float32=True) for name, x in zip(names, (q, qd, tau), strict=True)
     )
     if q.dtype == qd.dtype == np.float32:
-        force = float32_array("tau", force, StateError)
-    # a copy, because the trajectory keeps it
-    force = force.copy() if force.ndim else np.full(model.nv, force)
-    states, dtype, batch = model.kernel_model.state_arguments.check(("q0", "qd0", "tau"), (q, qd, force))
+        tau = float32_array(names[2], tau, StateError)
+    tau = tau.copy() if tau.ndim else np.full(model.nv, tau)  # a copy, because the trajectory keeps it
+    states, dtype, batch = model.kernel_model.state_arguments.check(names, (q, qd, tau))
     return list(states), dtype, batch

@@ -1,0 +1,128 @@
+"""The accelerations of a state under the forces that `simulate` integrates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.contacts import NAMES_OF_CONTACTS, is_contact
+from ..acting.flatten import flatten_actions
+from ..acting.random_signals import random_signals_of
+from ..acting.sampled import Drive, Sampled
+from ..acting.wrenches import Force
+from ..common.real_arrays import excerpt, real_array
+from ..errors import StateError
+from .methods import method_named
+from .preparation import kernel_model_for_simulation, refuse_forces_of_drives
+from .request import checked_states
+from .results import exceptions_of, set_prescribed_states, tau_and_qdd
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+def accelerations(
+    model: Model,
+    q: npt.ArrayLike,
+    qd: npt.ArrayLike,
+    *,
+    t: npt.ArrayLike = 0.0,
+    tau: npt.ArrayLike = 0.0,
+    drives: Sequence[Drive] = (),
+    forces: Sequence[Force] = (),
+) -> np.ndarray:
+    """Compute joint accelerations from all forces that `simulate` integrates, at one time.
+
+    These are gravity, the passive forces of the joints (`PassiveForces`), joint forces, drives, wrenches, springs and
+    bushings between bodies, and the forces of water. `forward_dynamics` computes the accelerations without the passive
+    forces. The result is `simulate(q, qd, ...).qdd` at the start of the motion.
+
+    Parameters
+    ----------
+    model : Model
+    q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
+        State of each sample, as for `simulate`. In a closed chain, it must satisfy the constraints, which is not
+        checked. Prescribed positions and velocities replace the given ones.
+    t : float or (...) array, s
+        Time of each sample, from 0, at which the signals are evaluated.
+    tau : float or (..., nv) array, N m or N
+        Joint forces; zero for joints that have a drive.
+    drives, forces : lists
+        As for `simulate`, without what has a memory of its own or acts in impacts: `Sampled`, random signals,
+        `DryFriction`, `HardStops` and contacts. The integrals of `PID` are zero, as at the start of a motion.
+
+    Returns
+    -------
+    (..., nv) array, rad/s^2 or m/s^2
+
+    Raises
+    ------
+    StateError
+        If a shape does not fit, a drive or a force is refused, or a user function raises an exception.
+    ModelError
+        If the model has `bodies_without_inertia` whose motion is not prescribed.
+
+    Examples
+    --------
+    A pendulum of length 1.5 m falls from the horizontal position, and its bearing has viscous damping:
+
+    >>> import rbchain as rb
+    >>> rod = rb.Model.serial_chain(1, length=1.5, mass=2.0, gravity=(0, -10, 0)).replace(damping=[0.3])
+    >>> rod.accelerations([0.0], [1.0]).round(9).tolist(), rod.forward_dynamics([0.0], [1.0], [0.0]).tolist()
+    ([-10.2], [-10.0])
+    >>> push = rb.PrescribedForce("link1", rb.Signal.polynomial([0.0, 1.5]))
+    >>> rod.accelerations([0.0], [0.0], t=[0.0, 1.0], drives=[push]).round(9).tolist()
+    [[-10.0], [-9.0]]
+    """
+    times, q = _broadcast(t, q)
+    (q, qd, tau), dtype, batch = checked_states(model, ("q", "qd", "tau"), q, qd, tau)
+    times = np.broadcast_to(times, batch)
+    _refuse_memory(drives, forces)
+    actions, calls = flatten_actions(model, batch, float(times.max(initial=0.0)), dtype, drives, forces)
+    refuse_forces_of_drives(model, actions, tau)
+    kernel_model = kernel_model_for_simulation(model, actions, method_named("rk45"), has_energy_error=False)
+    samples, integrals = times.size, 0 if actions is None else actions.integrals
+    states = [
+        q.reshape(samples, 1, model.nq).copy(),
+        qd.reshape(samples, 1, model.nv).copy(),
+        np.zeros((samples, 1, integrals), dtype),
+        np.zeros((samples, 1, 0), dtype),
+    ]
+    set_prescribed_states(model, drives, times[..., None], (states[0], states[1]), batch)
+    found = tau_and_qdd(kernel_model, actions, tau, times[..., None], states, batch)
+    failures = exceptions_of(model, actions, calls, batch)
+    if failures:
+        sample = min(failures)
+        raise StateError(f"accelerations: {failures[sample]}" + (f", sample {sample}" if sample else ""))
+    return found[..., 0, model.nv :]
+
+
+def _broadcast(t: npt.ArrayLike, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return the times and the positions, of one batch shape."""
+    times, q = real_array("t", t, StateError), real_array("q", q, StateError, keep_float32=True)
+    if not (np.isfinite(times) & (times >= 0.0)).all():
+        raise StateError(f"t is {excerpt(t)}; expected finite times from 0, s")
+    try:
+        batch = np.broadcast_shapes(times.shape, q.shape[:-1])
+    except ValueError:
+        raise StateError(
+            f"the batch shapes do not fit together: t {times.shape}, q {q.shape[:-1]}; expected equal lengths, or 1"
+        ) from None
+    return times, np.broadcast_to(q, batch + q.shape[-1:])
+
+
+def _refuse_memory(drives: Sequence[Drive], forces: Sequence[Force]) -> None:
+    """Refuse actions whose forces do not follow from the state and the time."""
+    if any(isinstance(drive, Sampled) for drive in drives) or random_signals_of(drives) or random_signals_of(forces):
+        raise StateError(
+            "accelerations depend on the past with Sampled and random signals; expected drives and forces without "
+            "them. Use simulate(...).qdd"
+        )
+    if any(is_contact(force) for force in forces):
+        raise StateError(
+            f"accelerations are not available with {NAMES_OF_CONTACTS}, because velocities jump in impacts; expected "
+            "forces without them"
+        )
