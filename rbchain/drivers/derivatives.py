@@ -6,6 +6,7 @@ xy, xz, yy, yz, zz), kg m^2, in body axes. "Scratch" in a docstring is the numbe
 
 from ..compiling.jit import driver
 from ..core.algorithms import aba, derivatives, minverse, regressors
+from ..core.forces.passive import exact_passive_stiffness_and_damping
 from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.tree.layout import set_sample_parameters
 from .blocks import block_for, body_count, pack, unpack
@@ -134,5 +135,26 @@ def potential_energy_regressor(memory, topology, parameters, variation, q, resul
         set_sample_parameters(block, block.model.parameters, variation, start, k, k)
         pack(q, start, last, block.q, k)
         regressors.potential_energy_regressor(block.model, block.q, Y, block.work, k)
+        unpack(block.rows, result, start, last)
+    return True
+
+
+@driver
+def passive_derivatives(memory, topology, parameters, variation, q, qd, result, first, last):
+    """Compute the derivative of each passive joint force with respect to its own q and qd, `result` (2, n).
+
+    Drag is left out.
+    """
+    if not can_compute(topology, first, (q, qd)):
+        return False
+    n, k = topology.shape[1], all_lanes(q)
+    block = block_for(memory, topology, parameters, None, 2 * n, q)
+    for start in range(first, last, lane_width(q)):
+        set_sample_parameters(block, block.model.parameters, variation, start, k, k)
+        pack(q, start, last, block.q, k)
+        pack(qd, start, last, block.qd, k)
+        for i in range(n):
+            stiffness, damping = exact_passive_stiffness_and_damping(i, block.model, block.q, block.qd, k)
+            block.rows[i, k], block.rows[n + i, k] = -stiffness, -damping
         unpack(block.rows, result, start, last)
     return True

@@ -51,8 +51,18 @@ class Attributes:
         ) -> tuple[np.ndarray, np.ndarray]: ...
         def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
         def forward_dynamics(
-            self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
+            self,
+            q: npt.ArrayLike,
+            qd: npt.ArrayLike,
+            tau: npt.ArrayLike = 0.0,
+            wrenches: npt.ArrayLike | None = None,
+            *,
+            passive: bool = False,
         ) -> np.ndarray: ...
+        def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
+        def _joint_forces(
+            self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, passive: bool
+        ) -> npt.ArrayLike: ...
         def _inverse_dynamics_of_tree(
             self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
         ) -> np.ndarray: ...
@@ -62,8 +72,9 @@ class Attributes:
             qd: npt.ArrayLike,
             qdd: npt.ArrayLike,
             wrenches: npt.ArrayLike | None,
-            out: np.ndarray | None,
             actuated: Sequence[str] | None,
+            passive: bool,
+            out: np.ndarray | None,
         ) -> np.ndarray: ...
         def _constraint_wrenches(
             self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None

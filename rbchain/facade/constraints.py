@@ -145,12 +145,13 @@ class Constraints(Attributes):
         qd: npt.ArrayLike,
         qdd: npt.ArrayLike,
         wrenches: npt.ArrayLike | None,
-        out: np.ndarray | None,
         actuated: Sequence[str] | None,
+        passive: bool,
+        out: np.ndarray | None,
     ) -> np.ndarray:
         """Compute the forces of actuated joints: `inverse_dynamics` of a closed chain.
 
-        The constraints do no work in motions P dq that satisfy them: P^T (H qdd + h - S^T tau) = 0.
+        The constraints do no work in motions P dq that satisfy them: P^T (H qdd + h - tau_passive - S^T tau) = 0.
         """
         if actuated is None:
             raise ModelError(
@@ -159,6 +160,8 @@ class Constraints(Attributes):
             )
         dofs = self.kernel_model.dofs_of_joints("actuated", actuated)
         total = self._inverse_dynamics_of_tree(q, qd, qdd, wrenches)
+        if passive:
+            total = total - self.passive_forces(q, qd)
         J = np.broadcast_to(
             self.constraint_jacobian(q), (*total.shape[:-1], self.kernel_model.constraint_rows, self.nv)
         )
@@ -166,7 +169,7 @@ class Constraints(Attributes):
         forces = product(pseudo_inverse(along[..., dofs]), product(along, total))
         tau = np.zeros(total.shape)
         tau[..., dofs] = forces
-        expected = self.forward_dynamics(q, qd, tau.astype(total.dtype), wrenches)
+        expected = self.forward_dynamics(q, qd, tau.astype(total.dtype), wrenches, passive=passive)
         given = np.broadcast_to(np.asarray(qdd, np.float64), expected.shape)
         tolerance = MOTION_TOLERANCE[total.dtype.name] * (1.0 + np.abs(given).max(-1) + np.abs(expected).max(-1))
         failed = np.abs(expected - given).max(-1) > tolerance

@@ -13,19 +13,29 @@ from ..core.algorithms.minverse import COLUMN_ROWS, COLUMNS_TOGETHER
 from ..drivers import closed_chains, derivatives
 from ..model.kernel_model import KernelModel
 from .attributes import Attributes
+from .dynamics import is_true
 
 
 class Derivatives(Attributes):
     """Methods of Model that compute derivatives of the dynamics."""
 
     def inverse_dynamics_derivatives(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        qdd: npt.ArrayLike,
+        *,
+        passive: bool = False,
+        out: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Compute the derivatives of `inverse_dynamics` with respect to q, qd and qdd, without wrenches.
 
         Parameters
         ----------
         q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
+        passive : bool
+            Whether passive joint forces act, as for `inverse_dynamics`. At a kink of a force, such as the limit of an
+            elastic stop, the result is the derivative on one side.
         out : (..., 3, nv, nv) array, optional
             The array for the three results, as for `forward_dynamics`.
 
@@ -59,16 +69,31 @@ class Derivatives(Attributes):
         driver = derivatives.inverse_dynamics_derivatives
         self.kernel_model.refuse_water("inverse_dynamics_derivatives")
         self.kernel_model.refuse_constraints("inverse_dynamics_derivatives", "Use finite differences")
-        return _three_matrices(self.kernel_model, driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
+        found = _three_matrices(self.kernel_model, driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
+        if is_true("passive", passive):
+            of_passive_forces, diagonal = self._passive_derivatives(q, qd), np.arange(self.nv)
+            for order in range(2):
+                found[order][..., diagonal, diagonal] -= of_passive_forces[..., order, :]
+        return found
 
     def forward_dynamics_derivatives(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None = None
+        self,
+        q: npt.ArrayLike,
+        qd: npt.ArrayLike,
+        tau: npt.ArrayLike = 0.0,
+        *,
+        passive: bool = False,
+        out: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Compute the derivatives of `forward_dynamics` with respect to q, qd and tau, without wrenches.
 
         Parameters
         ----------
         q, qd, tau : (..., nq), (..., nv) and (..., nv) arrays
+            `tau` may also be a number.
+        passive : bool
+            Whether passive joint forces act, as for `forward_dynamics`. At a kink of a force, such as the limit of an
+            elastic stop, the result is the derivative on one side.
         out : (..., 3, nv, nv) array, optional
             The array for the three results, as for `forward_dynamics`.
 
@@ -92,11 +117,26 @@ class Derivatives(Attributes):
         --------
         >>> import rbchain as rb
         >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
-        >>> dqdd_dq, dqdd_dqd, dqdd_dtau = rod.forward_dynamics_derivatives([0.0], [0.0], [0.0])
+        >>> dqdd_dq, dqdd_dqd, dqdd_dtau = rod.forward_dynamics_derivatives([0.0], [0.0])
         >>> float(dqdd_dtau[0, 0].round(9))
         6.0
         """
         self.kernel_model.refuse_water("forward_dynamics_derivatives")
+        found = self._forward_dynamics_derivatives(q, qd, self._joint_forces(q, qd, tau, passive), out)
+        if passive:  # d qdd / d tau times the diagonal matrix of the derivatives of the passive forces
+            of_passive_forces = self._passive_derivatives(q, qd)
+            for order in range(2):
+                found[order][...] += found[2] * of_passive_forces[..., order, None, :]
+        return found
+
+    def _passive_derivatives(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
+        """Return the derivatives (..., 2, nv) of the passive joint forces with respect to q and qd."""
+        return self.kernel_model.compute(derivatives.passive_derivatives, (2, self.nv), ("q", "qd"), (q, qd))
+
+    def _forward_dynamics_derivatives(
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Compute the derivatives of `forward_dynamics` for the joint forces `tau`."""
         model = self.kernel_model.for_dynamics("forward_dynamics_derivatives")
         if model.constraint_tables is not None:
             tables = model.constraint_tables

@@ -21,21 +21,27 @@ class Dynamics(Attributes):
         self,
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
-        tau: npt.ArrayLike,
+        tau: npt.ArrayLike = 0.0,
         wrenches: npt.ArrayLike | None = None,
+        *,
+        passive: bool = False,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Compute joint accelerations from joint forces, by the articulated-body algorithm.
+
+        `accelerations` adds all other forces of a simulation.
 
         Parameters
         ----------
         q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
             Positions and velocities. In a closed chain, they must satisfy the constraints, which is not checked; see
             `assemble`.
-        tau : (..., nv) array, N m or N
+        tau : float or (..., nv) array, N m or N
             Joint forces. The joint force of a screw is its moment plus pitch times force along the axis.
         wrenches : (..., n, 6) array, N and N m, optional
             External wrench on each body: force, then moment about the origin of the body's frame, both in world axes.
+        passive : bool
+            Whether the passive joint forces (`passive_forces`) act too, as they do in `simulate`.
         out : array, optional
             The array for the result, of the same shape and precision. It must not share memory with the arguments. For
             large batches this is faster, because the operating system takes time to provide new memory.
@@ -63,9 +69,16 @@ class Dynamics(Attributes):
 
         >>> import rbchain as rb
         >>> rod = rb.Model.serial_chain(1, length=0.25, gravity=(0, -10, 0))
-        >>> rod.forward_dynamics([0.0], [0.0], [0.0])
+        >>> rod.forward_dynamics([0.0], [0.0])
         array([-60.])
+
+        A damper of 0.1 N m s brakes it when it moves at 1 rad/s:
+
+        >>> damped = rod.replace(damping=[0.1])
+        >>> damped.forward_dynamics([0.0], [1.0], passive=True) - damped.forward_dynamics([0.0], [1.0])
+        array([-4.8])
         """
+        tau = self._joint_forces(q, qd, tau, passive)
         model = self.kernel_model.for_dynamics("forward_dynamics")
         driver, given = model.forward_dynamics_driver
         return model.compute(driver, (model.nv,), ("q", "qd", "tau"), (q, qd, tau), wrenches, given=given, out=out)
@@ -76,9 +89,10 @@ class Dynamics(Attributes):
         qd: npt.ArrayLike,
         qdd: npt.ArrayLike,
         wrenches: npt.ArrayLike | None = None,
-        out: np.ndarray | None = None,
         *,
         actuated: Sequence[str] | None = None,
+        passive: bool = False,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Compute the joint forces for given accelerations, by the recursive Newton-Euler algorithm.
 
@@ -86,17 +100,17 @@ class Dynamics(Attributes):
         ----------
         q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
             Positions, velocities and accelerations.
-        wrenches, out : arrays, optional
-            As for `forward_dynamics`.
+        wrenches, passive, out
+            As for `forward_dynamics`. If passive forces act, the motors do not have to provide them.
         actuated : sequence of str
             Names of the joints with motors. Required for a closed chain; must be None for an open tree.
 
         Returns
         -------
         (..., nv) array, N m or N
-            Joint forces. Passive forces (`PassiveForces`) are not included. For a closed chain, the result contains
-            only the actuated degrees of freedom, in the order of `actuated`. If there are more motors than degrees of
-            freedom, the forces have the minimum norm.
+            Joint forces, without the passive forces (`PassiveForces`). For a closed chain, the result contains only the
+            actuated degrees of freedom, in the order of `actuated`. If there are more motors than degrees of freedom,
+            the forces have the minimum norm.
 
         Raises
         ------
@@ -119,13 +133,16 @@ class Dynamics(Attributes):
         array([5.])
         """
         if self.kernel_model.constraint_rows:
-            return self._forces_of_actuated_joints(q, qd, qdd, wrenches, out, actuated)
+            return self._forces_of_actuated_joints(q, qd, qdd, wrenches, actuated, passive, out)
         if actuated is not None:
             raise ModelError(
                 f"actuated is {excerpt(actuated)}, but model {self.name!r} has no constraints, so accelerations "
                 "determine all joint forces; expected None. Remove actuated"
             )
-        return self._inverse_dynamics_of_tree(q, qd, qdd, wrenches, out)
+        tau = self._inverse_dynamics_of_tree(q, qd, qdd, wrenches, out)
+        if is_true("passive", passive):
+            tau -= self.passive_forces(q, qd)
+        return tau
 
     def _inverse_dynamics_of_tree(
         self,
@@ -153,6 +170,8 @@ class Dynamics(Attributes):
         qdd: npt.ArrayLike,
         prescribed: npt.ArrayLike,
         wrenches: npt.ArrayLike | None = None,
+        *,
+        passive: bool = False,
         out: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the unknown joint forces and accelerations, where one of the two is given for each degree of freedom.
@@ -164,8 +183,8 @@ class Dynamics(Attributes):
             that are not used may be arbitrary, including NaN.
         prescribed : (nv,) or (..., nv) array of bool
             Degrees of freedom whose accelerations are given: the same for all samples, or different for each.
-        wrenches : (..., n, 6) array, optional
-            As for `forward_dynamics`.
+        wrenches, passive
+            As for `forward_dynamics`. The joint forces of the result do not contain passive forces.
         out : (..., 2, nv) array, optional
             The array for both results, as for `forward_dynamics`.
 
@@ -202,6 +221,7 @@ class Dynamics(Attributes):
         if not self.kernel_model.has_inertia and prescribed.shape[-1:] == (self.nv,):
             failing = self._without_inertia_where(prescribed)
         check_overlap(out, (prescribed,))
+        tau = self._joint_forces(q, qd, tau, passive)
         states = [as_array(name, x) for name, x in zip(("q", "qd", "tau", "qdd"), (q, qd, tau, qdd), strict=True)]
         single = all(x.dtype == np.float32 for x in states)
         names = ("q", "qd", "tau", "qdd", "prescribed")
@@ -212,6 +232,8 @@ class Dynamics(Attributes):
         if failing.any():
             behind = (1,) * (found.ndim - 2 - failing.ndim)
             found[np.broadcast_to(failing.reshape((*failing.shape, *behind)), found.shape[:-2])] = np.nan
+        if passive:
+            found[..., 1, :] -= self.passive_forces(q, qd)
         return found[..., 0, :], found[..., 1, :]
 
     def _without_inertia_where(self, prescribed: np.ndarray) -> np.ndarray:
@@ -277,8 +299,8 @@ class Dynamics(Attributes):
         """Compute the passive joint forces: springs, damping, friction and stops (see `PassiveForces`).
 
         For bodies in water they include the drag in still water. Only `simulate` takes a current into account.
-        `simulate` adds passive forces to the actuator forces; other methods ignore them. With actuator forces tau, the
-        accelerations are therefore `forward_dynamics(q, qd, tau + passive_forces(q, qd))`.
+        `simulate` adds passive forces to the actuator forces, and so do other methods with `passive=True`:
+        `forward_dynamics(q, qd, tau, passive=True)` is `forward_dynamics(q, qd, tau + passive_forces(q, qd))`.
 
         Parameters
         ----------
@@ -298,8 +320,26 @@ class Dynamics(Attributes):
         """
         return self.kernel_model.compute(dynamics.passive_forces, (self.nv,), ("q", "qd"), (q, qd), out=out)
 
+    def _joint_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, passive: bool) -> npt.ArrayLike:
+        """Return the joint forces `tau`, a number or an array, and the passive forces if they act too."""
+        if np.ndim(tau) == 0:
+            single = as_array("q", q).dtype == as_array("qd", qd).dtype == np.float32
+            tau = np.full(self.nv, as_array("tau", tau), np.float32 if single else np.float64)
+        if is_true("passive", passive):
+            tau = as_array("tau", tau)
+            states = [x if x.dtype == tau.dtype else x.astype(float) for x in (as_array("q", q), as_array("qd", qd))]
+            return tau + self.passive_forces(*states)
+        return tau
+
     def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray:
         """Return velocities or accelerations of zero, in the precision of an argument."""
         if type(states) is np.ndarray and states.dtype is FLOAT64:
             return self.kernel_model.zeros
         return np.zeros(self.nv, np.float32 if as_array(name, states).dtype == np.float32 else np.float64)
+
+
+def is_true(name: str, flag: bool) -> bool:
+    """Return a flag. Raises StateError, with its name, if it is not True or False."""
+    if flag is True or flag is False or isinstance(flag, np.bool):
+        return bool(flag)
+    raise StateError(f"{name} is {excerpt(flag)}; expected True or False")

@@ -21,8 +21,10 @@ class Reactions(Attributes):
         self,
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
-        tau: npt.ArrayLike,
+        tau: npt.ArrayLike = 0.0,
         wrenches: npt.ArrayLike | None = None,
+        *,
+        passive: bool = False,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Compute the unbalanced force on each body after `forward_dynamics`, which is zero up to round-off.
@@ -33,7 +35,7 @@ class Reactions(Attributes):
 
         Parameters
         ----------
-        q, qd, tau, wrenches, out
+        q, qd, tau, wrenches, passive, out
             As for `forward_dynamics`.
 
         Returns
@@ -50,9 +52,10 @@ class Reactions(Attributes):
         --------
         >>> import numpy as np, rbchain as rb
         >>> chain = rb.Model.serial_chain(6)
-        >>> bool(np.abs(chain.force_balance_residual(np.ones(6), np.ones(6), np.zeros(6))).max() < 1e-13)
+        >>> bool(np.abs(chain.force_balance_residual(np.ones(6), np.ones(6))).max() < 1e-13)
         True
         """
+        tau = self._joint_forces(q, qd, tau, passive)
         model = self.kernel_model.for_dynamics("force_balance_residual")
         given = (q, qd, tau, wrenches)
         if model.constraint_rows:
@@ -75,9 +78,10 @@ class Reactions(Attributes):
         qd: npt.ArrayLike,
         qdd: npt.ArrayLike,
         wrenches: npt.ArrayLike | None = None,
-        out: np.ndarray | None = None,
         *,
         tau: npt.ArrayLike | None = None,
+        passive: bool = False,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Compute the forces and moments that the joints transmit, which their bearings have to carry.
 
@@ -85,9 +89,11 @@ class Reactions(Attributes):
         ----------
         q, qd, qdd, wrenches, out
             As for `inverse_dynamics`.
-        tau : (..., nv) array, N m or N
-            Joint forces, including passive ones. Required for a closed chain, because the forces of the constraints
-            depend on them; `qdd` must then be `forward_dynamics(q, qd, tau, wrenches)`. Not used for an open tree.
+        tau : float or (..., nv) array, N m or N
+            Joint forces. Required for a closed chain, because the forces of the constraints depend on them; `qdd` must
+            then be `forward_dynamics(q, qd, tau, wrenches, passive=passive)`. Not used for an open tree.
+        passive : bool
+            Whether passive forces act besides `tau`. The reactions of an open tree do not depend on them.
 
         Returns
         -------
@@ -119,7 +125,7 @@ class Reactions(Attributes):
         """
         shape = (self.n_bodies, 6)
         if self.kernel_model.constraint_rows:
-            wrenches = self._wrenches_in_closed_chain(q, qd, qdd, wrenches, tau)
+            wrenches = self._wrenches_in_closed_chain(q, qd, qdd, wrenches, tau, passive)
         return self.kernel_model.compute(
             dynamics.joint_reactions, shape, ("q", "qd", "qdd"), (q, qd, qdd), wrenches, out=out
         )
@@ -131,6 +137,7 @@ class Reactions(Attributes):
         qdd: npt.ArrayLike,
         wrenches: npt.ArrayLike | None,
         tau: npt.ArrayLike | None,
+        passive: bool,
     ) -> np.ndarray:
         """Return the wrenches on bodies, including the wrenches of the constraints. Checks the accelerations first."""
         if tau is None:
@@ -138,13 +145,15 @@ class Reactions(Attributes):
                 f"joint_reactions: model {self.name!r} has constraints, whose forces depend on the joint forces; "
                 "expected tau=, an array (..., nv)"
             )
+        tau = self._joint_forces(q, qd, tau, passive)
         expected, given = self.forward_dynamics(q, qd, tau, wrenches), np.asarray(qdd)
         difference = np.abs(expected - given).max(-1)
         largest = REACTION_TOLERANCE[expected.dtype.name] * (1.0 + np.abs(expected).max(-1))
         if (difference > largest).any():
             raise StateError(
                 f"joint_reactions: qdd differs from forward_dynamics(q, qd, tau) by {np.nanmax(difference):.1e}; "
-                "expected the accelerations that tau causes. Pass the tau of the motion, including passive forces"
+                "expected the accelerations that tau causes. Pass the tau of the motion, and passive=True if joints have "
+                "passive forces"
             )
         return self._loads_with_constraints(q, qd, tau, wrenches)[0]
 
@@ -152,15 +161,17 @@ class Reactions(Attributes):
         self,
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
-        tau: npt.ArrayLike,
+        tau: npt.ArrayLike = 0.0,
         wrenches: npt.ArrayLike | None = None,
+        *,
+        passive: bool = False,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Compute the power of the joint forces and wrenches, which is the time derivative of the mechanical energy.
 
         Parameters
         ----------
-        q, qd, tau, wrenches, out
+        q, qd, tau, wrenches, passive, out
             As for `forward_dynamics`.
 
         Returns
@@ -179,6 +190,7 @@ class Reactions(Attributes):
         11.0
         """
         given = (q, qd, tau, wrenches)
+        tau = self._joint_forces(q, qd, tau, passive)
         (q, qd, tau, *_), dtype, _ = self.kernel_model.state_arguments.check(
             ("q", "qd", "tau"), (q, qd, tau), wrenches, of_samples=()
         )

@@ -124,7 +124,7 @@ def _call_quantities(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
     model.christoffel_symbols(q)
     model.centroidal_momentum_matrix(q)
     model.inverse_dynamics_derivatives(q, qd, qd)
-    model.forward_dynamics_derivatives(q, qd, qd)
+    model.forward_dynamics_derivatives(q, qd, qd, passive=True)
     model.inverse_dynamics_regressor(q, qd, qd)
     model.kinetic_energy_regressor(q, qd)
     model.potential_energy_regressor(q)
