@@ -152,8 +152,8 @@ class Reactions(Attributes):
         if (difference > largest).any():
             raise StateError(
                 f"joint_reactions: qdd differs from forward_dynamics(q, qd, tau) by {np.nanmax(difference):.1e}; "
-                "expected the accelerations that tau causes. Pass the tau of the motion, and passive=True if joints have "
-                "passive forces"
+                "expected the accelerations that tau causes. Pass the tau of the motion, and passive=True for passive "
+                "forces"
             )
         return self._loads_with_constraints(q, qd, tau, wrenches)[0]
 
