@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
+from rbchain.model.pose import computed_pose
 
 from .oracles import newton_euler
 
@@ -776,7 +777,7 @@ def test_a_model_without_a_moving_body_is_refused():
         {"joint": rb.Revolute},
         {"placement": (0, 0, 1)},
         {"inertia": 3.0},
-        {"placement": rb.Pose.computed(np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1)))},
+        {"placement": computed_pose(np.zeros((2, 3)), np.tile(np.eye(3), (2, 1, 1)))},
         {"parent": 0},
     ],
     ids=["no joint", "joint by name", "joint class", "bare translation", "bare mass", "many poses", "parent by number"],

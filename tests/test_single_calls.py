@@ -13,6 +13,7 @@ import pytest
 import rbchain as rb
 from rbchain.compiling.levels import PLAIN_NUMBA
 from rbchain.drivers import dynamics
+from rbchain.model.pose import computed_pose
 
 from .mechanisms import random_tree
 from .test_forks import exit_code_of_child
@@ -139,6 +140,9 @@ INVALID = {
 @pytest.mark.parametrize("argument", range(3))
 def test_invalid_states_are_refused_with_the_name_of_the_argument(model, invalid, argument):
     change, words = INVALID[invalid]
+    if (invalid, argument) == ("no axis", 2):
+        change = lambda x: np.array(np.nan + 1j)  # noqa: E731 (one real number is the force of all joints)
+        words = "complex128"
     state = list(state_of(model))
     state[argument] = change(state[argument])
     with pytest.raises(rb.StateError, match=rf"{('q', 'qd', 'tau')[argument]}\b.*({words})"):
@@ -270,7 +274,7 @@ def test_poses_are_copied_pickled_and_shown_like_other_poses():
     model = random_tree(2, [-1, 0])
     poses = model.body_poses(np.ones(2))
     shown = repr(model.body_poses(np.ones(2)))
-    assert shown == repr(rb.Pose.computed(poses.translation, poses.rotation))
+    assert shown == repr(computed_pose(poses.translation, poses.rotation))
     assert poses.translation is poses.translation
     for same in (pickle.loads(pickle.dumps(poses)), copy.deepcopy(poses), poses @ rb.Pose()):
         assert same.translation.tolist() == poses.translation.tolist()

@@ -10,7 +10,7 @@ import numpy as np
 from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt, real_array
 from ..errors import StateError
-from ..model.pose import Pose
+from ..model.pose import computed_pose
 from .signals import as_signal, three_signals
 
 #: Largest finite numbers. Fields with the smaller one are multiplied by other numbers before they are checked again.
@@ -72,7 +72,7 @@ class NumericField:
             return as_signal(self.name, value).of_sample(i, batch_shape)
         if self.kind == POSE:
             parts = (value.translation, (3,)), (value.rotation, (3, 3))
-            return Pose.computed(*(_of_sample(self.name, part, i, (*batch_shape, *shape)) for part, shape in parts))
+            return computed_pose(*(_of_sample(self.name, part, i, (*batch_shape, *shape)) for part, shape in parts))
         return _of_sample(self.name, value, i, (*batch_shape, *self.shape))
 
 

@@ -72,9 +72,9 @@ class Dynamics(Attributes):
         >>> rod.forward_dynamics([0.0], [0.0])
         array([-60.])
 
-        A damper of 0.1 N m s brakes it when it moves at 1 rad/s:
+        A damper of 0.01 N m s brakes it when it moves at 1 rad/s:
 
-        >>> damped = rod.replace(damping=[0.1])
+        >>> damped = rod.replace(damping=[0.01])
         >>> damped.forward_dynamics([0.0], [1.0], passive=True) - damped.forward_dynamics([0.0], [1.0])
         array([-4.8])
         """

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..drivers import motion
 from ..model.arguments import copied_to
-from ..model.pose import Pose, PoseOfRows
+from ..model.pose import Pose, PoseOfRows, computed_pose
 from .attributes import Attributes
 
 
@@ -76,21 +76,21 @@ class Motion(Attributes):
             return pose
         rotation = pose.rotation.reshape(*pose.rotation.shape[:-2], 9)
         rows = copied_to(out, np.concatenate([pose.translation, rotation], -1), (q,))
-        return Pose.computed(rows[..., :3], rows[..., 3:].reshape(*rows.shape[:-1], 3, 3))
+        return computed_pose(rows[..., :3], rows[..., 3:].reshape(*rows.shape[:-1], 3, 3))
 
     def _frame_poses(self, q: npt.ArrayLike, frame: str) -> Pose:
         if frame in self.body_names:
             bodies, i = self.body_poses(q), self.body_names.index(frame)
-            return Pose.computed(bodies.translation[..., i, :], bodies.rotation[..., i, :, :])
+            return computed_pose(bodies.translation[..., i, :], bodies.rotation[..., i, :, :])
         fixed = self.kernel_model.frame(frame)
         if fixed.body >= 0:
             carrier = self._frame_poses(q, self.body_names[fixed.body])
             dtype = carrier.translation.dtype
-            pose = Pose.computed(fixed.pose.translation.astype(dtype), fixed.pose.rotation.astype(dtype))
+            pose = computed_pose(fixed.pose.translation.astype(dtype), fixed.pose.rotation.astype(dtype))
             return carrier @ pose
         _, dtype, batch = self.kernel_model.state_arguments.check(("q",), (q,))
         translation = np.broadcast_to(fixed.pose.translation, (*batch, 3)).astype(dtype)
-        return Pose.computed(translation, np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)).astype(dtype))
+        return computed_pose(translation, np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)).astype(dtype))
 
     def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the velocity of the origin of each body's frame, and its angular velocity, in world axes.

@@ -28,7 +28,7 @@ from ..model.description import Description
 from ..model.joint import QUATERNION_JOINTS
 from ..model.limits import LIMITS
 from ..model.passive import PASSIVE_FIELDS, PassiveForces
-from ..model.pose import Pose
+from ..model.pose import Pose, computed_pose
 from ..model.visual import Visual
 from .mjcf_source import MIN_VALUE, UNLIMITED
 from .notes import listed
@@ -87,7 +87,7 @@ class _Writer:
 
     def _add_body(self, i: int, parent: Any) -> None:
         d, name = self.description, self.description.body_names[i]
-        pose = _pose_attributes(Pose.computed(d.placement_translation[i], d.placement_rotation[i]))
+        pose = _pose_attributes(computed_pose(d.placement_translation[i], d.placement_rotation[i]))
         element = etree.SubElement(parent, "body", name=name, **pose)
         self.bodies.append(element)
         self._add_joints(i, element)
@@ -97,7 +97,7 @@ class _Writer:
             "inertial",
             mass=repr(mass),
             diaginertia=number_text(moments),
-            **_pose_attributes(Pose.computed(d.cg[i], axes)),
+            **_pose_attributes(computed_pose(d.cg[i], axes)),
         )
         _add_geoms(element, self.model.visuals.get(name, ()), Pose())
 
@@ -249,7 +249,7 @@ class _Writer:
         d, place = self.description, Pose()
         i = -1 if body is None else d.body_names.index(body)
         while i >= 0:
-            place = Pose.computed(d.placement_translation[i], d.placement_rotation[i]) @ place
+            place = computed_pose(d.placement_translation[i], d.placement_rotation[i]) @ place
             i = int(d.parent[i])
         return place
 

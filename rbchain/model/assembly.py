@@ -18,7 +18,7 @@ from .inertia import Inertia
 from .joint import AnyJoint, Composite, Fixed, Free, Planar, Prismatic, Revolute, Screw, Spherical, Universal
 from .limits import LIMITS
 from .passive import PASSIVE_FIELDS
-from .pose import Pose
+from .pose import Pose, computed_pose
 from .visual import Visual
 
 
@@ -149,7 +149,7 @@ def mechanism_of(description: Description) -> Mechanism:
         bodies[name] = Body(
             parent=d.body_names[d.parent[i]] if d.parent[i] >= 0 else None,
             joint=joint_of(d, i, dofs),
-            placement=Pose.computed(d.placement_translation[i], d.placement_rotation[i]),
+            placement=computed_pose(d.placement_translation[i], d.placement_rotation[i]),
             inertia=Inertia(d.mass[i], d.cg[i], d.inertia[i]),
             rotor_inertia=d.rotor_inertia[dofs],
             gear_ratio=d.gear_ratio[dofs],
@@ -187,7 +187,7 @@ def joint_of(description: Description, i: int, dofs: slice) -> AnyJoint:
 def _immersion_of(description: Description, i: int) -> Immersion | None:
     """Return the immersion of body i, or None if it is dry."""
     d = description
-    frame = Pose.computed(d.drag_translation[i], d.drag_rotation[i])
+    frame = computed_pose(d.drag_translation[i], d.drag_rotation[i])
     names = ("volume", "linear_damping", "quadratic_damping", "strip_diameter", "strip_length", "strip_drag")
     own = {name: getattr(d, name)[i] for name in names}
     added = {name: getattr(d, name)[i] for name in ("added_mass", "added_volume")}

@@ -23,7 +23,7 @@ from .constraints import (
 )
 from .description import ConstraintPlace, Description, Frame
 from .joint import axes_along
-from .pose import Pose, normalized
+from .pose import Pose, computed_pose, normalized
 
 
 def constraint_fields(
@@ -106,7 +106,7 @@ def _constraint_of(d: Description, c: int) -> Constraint:
     if kind == "hinge":
         return HingeConstraint(name, body_a, body_b, point_a, point_b, axes_a[:, 2], axes_b[:, 2])
     if kind == "weld":
-        return WeldConstraint(name, body_a, body_b, Pose.computed(point_a, axes_a), Pose.computed(point_b, axes_b))
+        return WeldConstraint(name, body_a, body_b, computed_pose(point_a, axes_a), computed_pose(point_b, axes_b))
     return DistanceConstraint(name, body_a, body_b, point_a, point_b, float(d.constraint_length[c]))
 
 

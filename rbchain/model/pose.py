@@ -11,7 +11,10 @@ import numpy.typing as npt
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import real_array
-from ..errors import ModelError
+from ..errors import ModelError, StateError
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 #: Largest error of a given rotation matrix, as entries of R R^T - 1. The nearest rotation replaces the matrix.
 NEARLY_ORTHOGONAL = 1e-6
@@ -74,14 +77,18 @@ def asymmetry(matrix: np.ndarray) -> str:
     )
 
 
-def rotation_matrix(rotation: npt.ArrayLike | None) -> np.ndarray:
-    """Return the rotation matrix (3, 3) of None (no rotation), a matrix, or a quaternion [x, y, z, w] of any length.
+def rotation_matrix(rotation: npt.ArrayLike | Rotation | None) -> np.ndarray:
+    """Return the rotation matrix (3, 3) of a rotation.
+
+    It is None (no rotation), a matrix, a quaternion [x, y, z, w] of any length, or SciPy's Rotation.
 
     A matrix that is orthogonal to within 1e-6 is replaced by the nearest rotation. Raises a ModelError for other
     matrices and for the zero quaternion.
     """
     if rotation is None:
         return np.eye(3)
+    if hasattr(rotation, "as_matrix"):  # SciPy's Rotation, whose import takes longer than rbchain's
+        rotation = rotation.as_matrix()
     found = numbers(rotation, "rotation")
     if found.shape == (4,):
         if not found.any():
@@ -97,8 +104,8 @@ def rotation_matrix(rotation: npt.ArrayLike | None) -> np.ndarray:
         return nearest_rotation(np.array(matrix) / (xx + yy + zz + ww))
     if found.shape != (3, 3):
         raise ModelError(
-            f"rotation has shape {found.shape}; expected (3, 3), or (4,) for a quaternion [x, y, z, w]. Convert Euler "
-            "angles to one of them"
+            f"rotation has shape {found.shape}; expected (3, 3), or (4,) for a quaternion [x, y, z, w]. For Euler "
+            "angles, use scipy.spatial.transform.Rotation.from_euler"
         )
     if not is_rotation(found):
         raise ModelError(
@@ -166,9 +173,9 @@ class Pose(SuggestsAttributes):
     ----------
     translation : (3,) array, m
         Origin of the frame in the outer frame.
-    rotation : None, (3, 3) array, or quaternion [x, y, z, w]
+    rotation : None, (3, 3) array, quaternion [x, y, z, w], or SciPy Rotation
         Rotation from the axes of the frame to the outer axes; no rotation by default. A quaternion may have any length
-        except zero.
+        except zero. For Euler angles, pass `scipy.spatial.transform.Rotation.from_euler(...)`.
 
     Raises
     ------
@@ -184,7 +191,7 @@ class Pose(SuggestsAttributes):
     """
 
     translation: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
-    rotation: Made[npt.ArrayLike | None, np.ndarray] = None  # type: ignore[assignment]
+    rotation: Made[npt.ArrayLike | Rotation | None, np.ndarray] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         translation, rotation = vector3(self.translation, "translation"), rotation_matrix(self.rotation)
@@ -192,12 +199,60 @@ class Pose(SuggestsAttributes):
         object.__setattr__(self, "rotation", rotation)
 
     @classmethod
-    def computed(cls, translation: np.ndarray, rotation: np.ndarray) -> Pose:
-        """Return a pose of computed arrays without checking, converting or copying them."""
-        pose = object.__new__(cls)
-        object.__setattr__(pose, "translation", translation)
-        object.__setattr__(pose, "rotation", rotation)
-        return pose
+    def from_matrix(cls, matrix: npt.ArrayLike) -> Pose:
+        """Make a pose from a homogeneous matrix (4, 4), as `Pose.matrix` returns it.
+
+        Raises
+        ------
+        ModelError
+            If the shape is not (4, 4), the last row is not [0, 0, 0, 1], or the rotation is not a rotation within 1e-6.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> pose = rb.Pose((1, 2, 3), rotation=(0, 0, 1, 1))
+        >>> rb.Pose.from_matrix(pose.matrix) == pose
+        True
+        """
+        found = numbers(matrix, "matrix", (4, 4))
+        if not np.array_equal(found[3], (0.0, 0.0, 0.0, 1.0)):
+            raise ModelError(f"matrix has the last row {found[3].tolist()}; expected [0, 0, 0, 1]")
+        return cls(found[:3, 3], found[:3, :3])
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """Homogeneous matrices (..., 4, 4): the rotation, the translation in the last column, the last row 0 0 0 1."""
+        found = np.zeros((*self.translation.shape[:-1], 4, 4), self.translation.dtype)
+        found[..., :3, :3], found[..., :3, 3], found[..., 3, 3] = self.rotation, self.translation, 1.0
+        return found
+
+    @property
+    def quaternion(self) -> np.ndarray:
+        """Unit quaternions (..., 4) of the rotation, [x, y, z, w] with w >= 0, as in SciPy."""
+        from scipy.spatial.transform import Rotation  # takes longer to import than rbchain
+
+        flat = Rotation.from_matrix(self.rotation.reshape(-1, 3, 3)).as_quat(canonical=True)
+        return flat.reshape(*self.rotation.shape[:-2], 4)
+
+    def apply(self, points: npt.ArrayLike) -> np.ndarray:
+        """Return the outer coordinates of points in the frame.
+
+        Parameters
+        ----------
+        points : (..., 3) array, m
+            Points; their leading axes broadcast with those of a batch of poses.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> quarter_turn = rb.Pose((1, 0, 0), rotation=(0, 0, 1, 1))
+        >>> quarter_turn.apply([[1, 0, 0], [0, 2, 0]]).round(12).tolist()
+        [[1.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
+        """
+        found = real_array("points", points, StateError)
+        if found.shape[-1:] != (3,):
+            raise StateError(f"points has shape {found.shape}; expected (..., 3)")
+        return (self.rotation @ found[..., None])[..., 0] + self.translation
 
     def inverse(self) -> Pose:
         """Return the pose of the outer frame in this frame.
@@ -210,12 +265,28 @@ class Pose(SuggestsAttributes):
         [0.0, 0.0, 0.0]
         """
         back = np.swapaxes(self.rotation, -1, -2)
-        return Pose.computed(-(back @ self.translation[..., None])[..., 0], back)
+        return computed_pose(-(back @ self.translation[..., None])[..., 0], back)
 
     def __matmul__(self, other: Pose) -> Pose:
         """Compose two poses: `other` is a pose in the frame that has this pose."""
         translation = self.translation + (self.rotation @ other.translation[..., None])[..., 0]
-        return Pose.computed(translation, self.rotation @ other.rotation)
+        return computed_pose(translation, self.rotation @ other.rotation)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Pose):
+            return NotImplemented
+        return np.array_equal(self.translation, other.translation) and np.array_equal(self.rotation, other.rotation)
+
+    def __hash__(self) -> int:
+        return hash(Pose)  # numbers that are equal have many forms
+
+
+def computed_pose(translation: np.ndarray, rotation: np.ndarray) -> Pose:
+    """Return a pose of computed arrays without checking, converting or copying them."""
+    pose = object.__new__(Pose)
+    object.__setattr__(pose, "translation", translation)
+    object.__setattr__(pose, "rotation", rotation)
+    return pose
 
 
 class PoseOfRows(Pose):
@@ -236,7 +307,7 @@ class PoseOfRows(Pose):
         return self._rows[..., 1:, :]
 
     def __reduce__(self) -> Any:
-        return Pose.computed, (self.translation, self.rotation)
+        return computed_pose, (self.translation, self.rotation)
 
     if TYPE_CHECKING:
         _rows: np.ndarray

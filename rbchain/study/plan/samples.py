@@ -17,7 +17,7 @@ from ...acting.wrenches import Current
 from ...core.tree.layout import TOPOLOGY_COORDINATE
 from ...errors import StudyError
 from ...facade.model import Model
-from ...model.pose import Pose
+from ...model.pose import Pose, computed_pose
 from ...simulate.loops import assembled_states
 from ..describe.dispersions import Dispersion
 from ..describe.parameter_table import DRIVE, ENCODER, FUNCTION, MODEL, PARAMETERS, STRAINS, VELOCITY_SENSOR
@@ -214,10 +214,10 @@ class Samples:
         translation = np.array(np.broadcast_to(pose.translation, (self.count, 3)))
         rotation = np.broadcast_to(pose.rotation, (self.count, 3, 3))
         if PARAMETERS[dispersion.parameter].dimension == "angle":
-            return Pose.computed(translation, rotation @ self._rotations(dispersion, values))
+            return computed_pose(translation, rotation @ self._rotations(dispersion, values))
         columns = list(dispersion.component_indices)
         translation[:, columns] = changed(translation[:, columns], values, dispersion.how)
-        return Pose.computed(translation, rotation)
+        return computed_pose(translation, rotation)
 
 
 def changed(old: np.ndarray, draws: np.ndarray, how: str | None) -> np.ndarray:
