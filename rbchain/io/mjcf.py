@@ -20,7 +20,10 @@ from .mjcf_constraints import active_equalities, constraint_of
 from .mjcf_differences import differences, refusals
 from .mjcf_forces import Forces
 from .mjcf_source import UNLIMITED, Source, rotation
+from .mjcf_states import state_from_mujoco, state_to_mujoco
 from .notes import Notes, listed
+
+__all__ = ["load_mjcf", "state_from_mujoco", "state_to_mujoco"]
 
 
 def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:

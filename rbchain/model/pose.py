@@ -231,8 +231,8 @@ class Pose(SuggestsAttributes):
         """Unit quaternions (..., 4) of the rotation, [x, y, z, w] with w >= 0, as in SciPy."""
         from scipy.spatial.transform import Rotation  # takes longer to import than rbchain
 
-        flat = Rotation.from_matrix(self.rotation.reshape(-1, 3, 3)).as_quat(canonical=True)
-        return flat.reshape(*self.rotation.shape[:-2], 4)
+        writable = self.rotation.reshape(-1, 3, 3).copy()  # as SciPy needs it
+        return Rotation.from_matrix(writable).as_quat(canonical=True).reshape(*self.rotation.shape[:-2], 4)
 
     def apply(self, points: npt.ArrayLike) -> np.ndarray:
         """Return the outer coordinates of points in the frame.
