@@ -320,9 +320,10 @@ class Dynamics(Attributes):
         """
         return self.kernel_model.compute(dynamics.passive_forces, (self.nv,), ("q", "qd"), (q, qd), out=out)
 
-    def _joint_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, passive: bool) -> npt.ArrayLike:
+    def _joint_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, passive: bool) -> np.ndarray:
         """Return the joint forces `tau`, a number or an array, and the passive forces if they act too."""
-        if np.ndim(tau) == 0:
+        tau = tau if isinstance(tau, np.ndarray) else as_array("tau", tau)
+        if tau.ndim == 0:
             single = as_array("q", q).dtype == as_array("qd", qd).dtype == np.float32
             tau = np.full(self.nv, as_array("tau", tau), np.float32 if single else np.float64)
         if is_true("passive", passive):
