@@ -90,7 +90,7 @@ def right_hand_side(problem):
         states = np.ascontiguousarray(y.T)
         q, qd = np.ascontiguousarray(states[..., :n]), np.ascontiguousarray(states[..., n:])
         wrenches = model.wrenches_between_bodies(q, qd, forces) if forces else None
-        qdd = model.forward_dynamics(q, qd, model.passive_forces(q, qd), wrenches)
+        qdd = model.forward_dynamics(q, qd, 0.0, wrenches, passive=True)
         return np.concatenate([qd, qdd], -1).T
 
     return rate

@@ -83,15 +83,14 @@ def both(tmp_path):
 
 
 def forward(both):
-    tau = TAU + both.model.passive_forces(Q, QD)
-    return [(both.model.forward_dynamics(Q, QD, tau), both.data.qacc)]
+    found = both.model.forward_dynamics(Q, QD, TAU, passive=True)
+    return [(found, both.data.qacc), (both.model.accelerations(Q, QD, tau=TAU), both.data.qacc)]
 
 
 def inverse(both):
     both.data.qacc = QDD
     mujoco.mj_inverse(both.engine, both.data)
-    found = both.model.inverse_dynamics(Q, QD, QDD) - both.model.passive_forces(Q, QD)
-    return [(found, both.data.qfrc_inverse)]
+    return [(both.model.inverse_dynamics(Q, QD, QDD, passive=True), both.data.qfrc_inverse)]
 
 
 def full_mass_matrix(both):
