@@ -78,7 +78,8 @@ class Dynamics(Attributes):
         >>> damped.forward_dynamics([0.0], [1.0], passive=True) - damped.forward_dynamics([0.0], [1.0])
         array([-4.8])
         """
-        tau = self._joint_forces(q, qd, tau, passive)
+        if passive is not False or type(tau) is not np.ndarray or tau.ndim == 0:  # not for each single state
+            tau = self._joint_forces(q, qd, tau, passive)
         model = self.kernel_model.for_dynamics("forward_dynamics")
         driver, given = model.forward_dynamics_driver
         return model.compute(driver, (model.nv,), ("q", "qd", "tau"), (q, qd, tau), wrenches, given=given, out=out)
