@@ -506,7 +506,7 @@ def test_help_shows_examples_of_several_commands_and_exit_codes(run):
 STUDY_COMMANDS = [f"study {verb}" for verb in ("run", "resume", "sensitivity", "sample", "status", "report")]
 
 
-@pytest.mark.parametrize("command", ["simulate", "info", "view", "warm", "doctor", "study", *STUDY_COMMANDS])
+@pytest.mark.parametrize("command", ["simulate", "info", "view", "convert", "warm", "doctor", "study", *STUDY_COMMANDS])
 def test_help_of_a_command_shows_its_own_examples_and_exit_codes(run, command):
     code, output, errors = run(*command.split(), "--help")
     assert code == DONE

@@ -1,4 +1,4 @@
-"""The command line: `rbchain simulate`, `info`, `view`, `study`, `warm` and `doctor`."""
+"""The command line: `rbchain simulate`, `info`, `view`, `convert`, `study`, `warm` and `doctor`."""
 
 import argparse
 import gc

@@ -1,4 +1,4 @@
-"""`rbchain simulate`, `rbchain info` and `rbchain view`: commands for one mechanism."""
+"""`rbchain simulate`, `info`, `view` and `convert`: commands for one mechanism."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..common.whole_files import whole_file
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
 from ..simulate.methods import METHODS, names_of
+from .convert import add_convert
 from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
 from .states import random_states
 from .view import add_view
@@ -29,7 +30,7 @@ SAMPLES_PER_PIECE = 1000
 
 
 def add_single(commands: Any) -> None:
-    """Add the commands `simulate`, `info` and `view` to the parser."""
+    """Add the commands `simulate`, `info`, `view` and `convert` to the parser."""
     adaptive = names_of(lambda method: method.is_adaptive, last="and", quote="")
     fixed = names_of(lambda method: not method.is_adaptive, last="and", quote="")
     file = argparse.ArgumentParser(add_help=False)
@@ -100,6 +101,7 @@ def add_single(commands: Any) -> None:
     )
     info.set_defaults(command=_info)
     add_view(commands, file, _model)
+    add_convert(commands, file, _model)
     for command in (simulate, info):
         command.set_defaults(subject=_model, when_interrupted="nothing was saved")
 
