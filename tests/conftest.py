@@ -24,7 +24,7 @@ LONGEST = (
 # Examples in docstrings run in plain Python, which takes less time than compiling them, except for these.
 COMPILED_EXAMPLES = {
     *("rbchain.acting.drives.PID", "rbchain.simulate.simulation.simulate", "rbchain.study.study.Study"),
-    "rbchain.simulate.trajectory.Trajectory.plot",
+    "rbchain.plots.motions.plot",
 }
 # Collecting all files takes longer than the quick tests; `-m quick` collects only these.
 QUICK_FILES = {

@@ -26,8 +26,42 @@ COLOUR = "#1f5a99"
 OF_JOINTS = ("states", "phase")
 
 
-def draw_motion(motion: Trajectory, what: str, joints: Sequence[str] | None) -> Figure:
-    """Figure of a motion: see `Trajectory.plot`."""
+def plot(motion: Trajectory, what: str = "states", *, joints: Sequence[str] | None = None) -> Figure:
+    """Plot the motion as a matplotlib Figure (extra `plots`), which a notebook shows as the result of a cell.
+
+    Parameters
+    ----------
+    what : str
+        * "states": positions and velocities over time
+        * "energy": kinetic, potential and total energy, and the change of the total, or `energy_error` if the
+          motion has it. The potential energy includes the elastic energy.
+        * "phase": velocities against positions
+        * "steps": histograms of accepted steps, mean step size and rejected steps
+
+        More than 20 samples are drawn as their median and bands of quantiles; "phase" draws 20 of them.
+    joints : sequence of str, optional
+        Names of the joints that "states" and "phase" show. If not given, all joints are shown. If these have more
+        than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure says so.
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    StateError
+        If `what` is not one of these, or a name in `joints` is not the name of a moving joint.
+
+    Examples
+    --------
+    >>> import numpy as np, rbchain as rb
+    >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((50, 2)), np.zeros((50, 2)), 0.5, save_at=11)
+    >>> figure = motion.plot("energy")  # figure.savefig("energy.png") writes a file
+    >>> len(figure.axes)
+    4
+    >>> [axes.get_ylabel() for axes in motion.plot("states", joints=["link2"]).axes]
+    ['link2\\n(rad)', 'link2 rate\\n(rad/s)']
+    """
     drawings: dict[str, Any] = {"states": _states, "energy": _energy, "phase": _phase, "steps": _steps}
     if what not in drawings:
         raise StateError(f"what is {what!r}; expected one of {', '.join(drawings)}")

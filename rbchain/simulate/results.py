@@ -36,7 +36,7 @@ from ..errors import StateError, Status
 from ..model.pose import Pose
 from .dense_output import kept_steps
 from .loops import close_states
-from .trajectory import sample_index
+from .messages import sample_index
 
 if TYPE_CHECKING:
     from ..facade.model import Model

@@ -1,4 +1,4 @@
-"""Motions as xarray datasets and pandas data frames."""
+"""Motions as xarray datasets, pandas data frames and Parquet files: methods of `Trajectory`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..common.whole_files import whole_file
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas
     import xarray
 
     from .trajectory import Trajectory
 
 
-def dataset_of(motion: Trajectory) -> xarray.Dataset:
-    """Convert a motion to an xarray.Dataset: see `Trajectory.to_xarray`."""
+def to_xarray(motion: Trajectory) -> xarray.Dataset:
+    """Return the motion as an xarray.Dataset, with names and units of the coordinates (extra `study`)."""
     import xarray
 
     model, batch = motion.model, tuple(f"sample_{i}" for i in range(motion.status.ndim))
@@ -36,8 +40,11 @@ def dataset_of(motion: Trajectory) -> xarray.Dataset:
     return xarray.Dataset(states | counts, labels, {"model": model.name, "message": motion.message})
 
 
-def frame_of(motion: Trajectory) -> pandas.DataFrame:
-    """Convert a motion to a pandas.DataFrame: see `Trajectory.to_dataframe`."""
+def to_dataframe(motion: Trajectory) -> pandas.DataFrame:
+    """Return the motion as a pandas.DataFrame with a row for each sample and time (extra `study`).
+
+    There is a column for each entry of q and of qd. The name of a velocity is "d " and the name of its coordinate.
+    """
     import pandas
 
     model, samples = motion.model, motion.status.size
@@ -49,3 +56,9 @@ def frame_of(motion: Trajectory) -> pandas.DataFrame:
     if len(index) == 1:
         return pandas.DataFrame(states, pandas.Index(index[0], name="time"), columns)
     return pandas.DataFrame(states, pandas.MultiIndex.from_arrays(index, names=[*names, "time"]), columns)
+
+
+def to_parquet(motion: Trajectory, path: str | Path) -> None:
+    """Write `to_dataframe` to a Parquet file (extra `study`)."""
+    with whole_file(path) as partial:
+        to_dataframe(motion).to_parquet(partial)

@@ -16,21 +16,22 @@ from ..acting.events import EventRecord
 from ..acting.wrenches import Current, Force, wrenches_on_bodies
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
-from ..common.whole_files import whole_file
 from ..errors import StateError, Status
 from ..model.arguments import check_sample_index
+from ..plots import motions
+from . import messages, showing, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    import pandas
-    import xarray
-    from matplotlib.figure import Figure
-
     from ..facade.model import Model
-    from ..view.viewer import Viewer
     from .dense_output import DenseOutput
+
+#: Attributes with an entry for each sample.
+OF_SAMPLES = (
+    *("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd", "is_stiff"),
+    *("contact_forces", "contact_residual"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,44 +278,24 @@ class Trajectory(SuggestsAttributes):
         Raises StateError if the batch has no such sample.
         """
         check_sample_index(i, self.status.shape)
-        events = tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events)
-        status, steps, rejections, evaluations = (
-            x[i] for x in (self.status, self.steps, self.rejections, self.evaluations)
-        )
-        compute = (lambda: self._tau_and_qdd[i]) if self._knows_tau_and_qdd else None
-        forces = tuple(force.of_sample(i, self.status.shape) for force in self.forces)
+        shape, at = self.status.shape, i if isinstance(i, tuple) else (i,)
+        index = tuple(int(k) % size for k, size in zip(at, shape, strict=False))
+        forces = tuple(force.of_sample(i, shape) for force in self.forces)
         of: dict[Any, Any] = dict(zip(self.forces, forces, strict=True))
-        index = tuple(
-            int(k) % size for k, size in zip(i if isinstance(i, tuple) else (i,), self.status.shape, strict=False)
-        )
-        exceptions = {
-            at[len(index) :]: exception for at, exception in self.exceptions.items() if at[: len(index)] == index
-        }
-        return Trajectory(
-            self.t if self.t.ndim == 1 else self.t[i],
-            self.q[i],
-            self.qd[i],
-            status,
-            steps,
-            rejections,
-            evaluations,
-            events,
-            self.model.of_sample(i),
-            forces,
-            self.end_time[i],
-            self.end_q[i],
-            self.end_qd[i],
-            exceptions,
-            self.is_stiff[i],
-            self.contact_forces[i],
-            tuple(ImpactRecord(of[e.force], e.count[i], e.t[i], e.impulse[i]) for e in self.impacts),
-            tuple(StickingRecord(of[e.force], e.count[i], e.start[i], e.end[i]) for e in self.sticking),
-            self.contact_residual[i],
-            self.contact_tolerance,
-            {name: x[i] for name, x in self.sensitivities.items()},
-            self._steps_of_sample(index),
-            None if self._energy_error is None else self._energy_error[i],
-            compute,
+        return replace(
+            self,
+            **{name: getattr(self, name)[i] for name in OF_SAMPLES},
+            t=self.t if self.t.ndim == 1 else self.t[i],
+            events=tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events),
+            model=self.model.of_sample(i),
+            forces=forces,
+            exceptions={k[len(index) :]: text for k, text in self.exceptions.items() if k[: len(index)] == index},
+            impacts=tuple(ImpactRecord(of[e.force], e.count[i], e.t[i], e.impulse[i]) for e in self.impacts),
+            sticking=tuple(StickingRecord(of[e.force], e.count[i], e.start[i], e.end[i]) for e in self.sticking),
+            sensitivities={name: x[i] for name, x in self.sensitivities.items()},
+            dense_output=self._steps_of_sample(index),
+            _energy_error=None if self._energy_error is None else self._energy_error[i],
+            _compute_tau_and_qdd=(lambda: self._tau_and_qdd[i]) if self._knows_tau_and_qdd else None,
         )
 
     def at_times(self, indices: npt.ArrayLike) -> Trajectory:
@@ -340,119 +321,6 @@ class Trajectory(SuggestsAttributes):
         if self.dense_output is None or len(index) < len(shape):
             return None
         return self.dense_output.of_sample(int(np.ravel_multi_index(index, shape)), index)
-
-    def plot(self, what: str = "states", *, joints: Sequence[str] | None = None) -> Figure:
-        """Plot the motion as a matplotlib Figure (extra `plots`), which a notebook shows as the result of a cell.
-
-        Parameters
-        ----------
-        what : str
-            * "states": positions and velocities over time
-            * "energy": kinetic, potential and total energy, and the change of the total, or `energy_error` if the
-              motion has it. The potential energy includes the elastic energy.
-            * "phase": velocities against positions
-            * "steps": histograms of accepted steps, mean step size and rejected steps
-
-            More than 20 samples are drawn as their median and bands of quantiles; "phase" draws 20 of them.
-        joints : sequence of str, optional
-            Names of the joints that "states" and "phase" show. If not given, all joints are shown. If these have more
-            than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure says so.
-
-        Returns
-        -------
-        Figure
-
-        Raises
-        ------
-        StateError
-            If `what` is not one of these, or a name in `joints` is not the name of a moving joint.
-
-        Examples
-        --------
-        >>> import numpy as np, rbchain as rb
-        >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((50, 2)), np.zeros((50, 2)), 0.5, save_at=11)
-        >>> figure = motion.plot("energy")  # figure.savefig("energy.png") writes a file
-        >>> len(figure.axes)
-        4
-        >>> [axes.get_ylabel() for axes in motion.plot("states", joints=["link2"]).axes]
-        ['link2\\n(rad)', 'link2 rate\\n(rad/s)']
-        """
-        from ..plots.motions import draw_motion
-
-        return draw_motion(self, what, joints)
-
-    def view(
-        self,
-        sample: int | tuple[int, ...] = 0,
-        *,
-        show: Sequence[str] = ("bodies", "ghosts", "trails"),
-        port: int = 8080,
-        host: str = "127.0.0.1",
-    ) -> Viewer:
-        """Play the motion in the browser (extra `view`).
-
-        Sliders move the joints by hand; the mouse moves the camera.
-
-        Parameters
-        ----------
-        sample : int or tuple
-            The sample to show in full; up to 30 others of the batch are drawn as ghosts.
-        show : sequence of str
-            Layers that are visible at first: "bodies", "ghosts", "trails" (of the outermost points), "frames",
-            "centers" (of mass), "ellipsoids" (of inertia) and "reactions" (forces in the joints). The page has a
-            checkbox for each layer.
-        port : int
-            The first port to try.
-        host : str
-            Address to listen on; "0.0.0.0" makes the page available to other machines.
-
-        Returns
-        -------
-        Viewer
-            Its attribute `url` is the address of the page, which exists until `close()`. In a script, `wait()` blocks
-            until Ctrl-C.
-        """
-        from ..view.viewer import Viewer
-
-        return Viewer(self.model, self, None, sample, show, host, port)
-
-    def film(
-        self,
-        path: str | Path,
-        sample: int | tuple[int, ...] = 0,
-        *,
-        show: Sequence[str] = ("bodies", "ghosts", "trails"),
-        fps: float = 30,
-        speed: float = 1.0,
-        size: tuple[int, int] = (800, 600),
-    ) -> list[Path]:
-        """Write the motion as a film (extra `view`).
-
-        Parameters
-        ----------
-        path : str or Path
-            The suffix selects the format: `.html` for a page that needs no server or network; `.gif` or `.mp4`; `.png`
-            for a picture of each frame, such as swing_0000.png for "swing.png".
-        sample, show
-            As for `view`.
-        fps, speed : float
-            Frames per second of the film, and seconds of the motion per second of the film.
-        size : (int, int)
-            Width and height in pixels; not used for `.html`.
-
-        Returns
-        -------
-        list of Path
-            The files written.
-
-        Warns
-        -----
-        UserWarning
-            If `show` contains "reactions" but they are not known, or if only the first and last states were saved.
-        """
-        from ..view.film import film
-
-        return film(self, path, sample, show, fps, speed, size)
 
     def save(self, path: str | Path) -> None:
         """Write the motion to a file that `rbchain.load_motion` reads.
@@ -481,25 +349,13 @@ class Trajectory(SuggestsAttributes):
 
         save_motion(self, path, self._tau_and_qdd if self._knows_tau_and_qdd else None)
 
-    def to_xarray(self) -> xarray.Dataset:
-        """Return the motion as an xarray.Dataset, with names and units of the coordinates (extra `study`)."""
-        from .tables import dataset_of
-
-        return dataset_of(self)
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return the motion as a pandas.DataFrame with a row for each sample and time (extra `study`).
-
-        There is a column for each entry of q and of qd. The name of a velocity is "d " and the name of its coordinate.
-        """
-        from .tables import frame_of
-
-        return frame_of(self)
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write `to_dataframe` to a Parquet file (extra `study`)."""
-        with whole_file(path) as partial:
-            self.to_dataframe().to_parquet(partial)
+    plot = motions.plot
+    view = showing.view
+    film = showing.film
+    to_xarray = tables.to_xarray
+    to_dataframe = tables.to_dataframe
+    to_parquet = tables.to_parquet
+    message = property(messages.message)
 
     def __repr__(self) -> str:
         return f"Trajectory({self.status.size} samples, {self.t.size} times to {self.t[-1]:g} s; {self.message})"
@@ -508,44 +364,3 @@ class Trajectory(SuggestsAttributes):
     def success(self) -> bool:
         """Whether every sample reached the end of the simulation, or an event that stops it."""
         return bool(np.isin(self.status, [status for status in Status if status.success]).all())
-
-    @property
-    def message(self) -> str:
-        """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
-
-        Further lines say how many samples were stiff, and in how many the impulses of contacts missed their tolerance.
-        """
-        lines = []
-        for status in Status:
-            samples = np.flatnonzero(self.status.reshape(-1) == status)
-            if samples.size:
-                first = int(samples[0])
-                details = "" if status.success else self._where_it_failed(first, status)
-                lines.append(f"{samples.size} of {self.status.size}: {status.sentence}{details}")
-        stiff = np.count_nonzero(self.is_stiff)
-        if stiff:
-            lines.append(
-                f"{stiff} of {self.status.size}: The system is stiff: stability, and not the tolerances, limits the "
-                'step size. Use method="rosenbrock".'
-            )
-        missed = np.count_nonzero(self.contact_residual > self.contact_tolerance)
-        if missed:
-            lines.append(
-                f"{missed} of {self.status.size}: The impulses of friction and contacts missed their tolerance, "
-                f"{self.contact_tolerance:g}. The largest residual is {np.nanmax(self.contact_residual):.1e} m/s or "
-                "rad/s. Use a shorter step, or a larger atol if this residual is acceptable."
-            )
-        return "\n".join(lines)
-
-    def _where_it_failed(self, sample: int, status: Status) -> str:
-        """Return a sentence with the time that a failed sample reached, or the exception of its user function."""
-        index = sample_index(sample, self.status.shape)
-        who = "" if not index else f" Sample {index[0] if len(index) == 1 else index}"
-        if status is Status.USER_FUNCTION_FAILED and index in self.exceptions:
-            return f"{who}: {self.exceptions[index]}." if who else f" {self.exceptions[index]}."
-        return f"{who or ' It'} reached {float(self.end_time[index]):.6g} s."
-
-
-def sample_index(sample: int, batch: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the index in the batch of the sample with this number."""
-    return tuple(int(k) for k in np.unravel_index(sample, batch)) if batch else ()

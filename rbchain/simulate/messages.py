@@ -1,0 +1,54 @@
+"""The message of a trajectory: how many samples ended with which status, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import Status
+
+if TYPE_CHECKING:
+    from .trajectory import Trajectory
+
+
+def message(motion: Trajectory) -> str:
+    """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
+
+    Further lines say how many samples were stiff, and in how many the impulses of contacts missed their tolerance.
+    """
+    lines = []
+    for status in Status:
+        samples = np.flatnonzero(motion.status.reshape(-1) == status)
+        if samples.size:
+            first = int(samples[0])
+            details = "" if status.success else _where_it_failed(motion, first, status)
+            lines.append(f"{samples.size} of {motion.status.size}: {status.sentence}{details}")
+    stiff = np.count_nonzero(motion.is_stiff)
+    if stiff:
+        lines.append(
+            f"{stiff} of {motion.status.size}: The system is stiff: stability, and not the tolerances, limits the "
+            'step size. Use method="rosenbrock".'
+        )
+    missed = np.count_nonzero(motion.contact_residual > motion.contact_tolerance)
+    if missed:
+        lines.append(
+            f"{missed} of {motion.status.size}: The impulses of friction and contacts missed their tolerance, "
+            f"{motion.contact_tolerance:g}. The largest residual is {np.nanmax(motion.contact_residual):.1e} m/s or "
+            "rad/s. Use a shorter step, or a larger atol if this residual is acceptable."
+        )
+    return "\n".join(lines)
+
+
+def _where_it_failed(motion: Trajectory, sample: int, status: Status) -> str:
+    """Return a sentence with the time that a failed sample reached, or the exception of its user function."""
+    index = sample_index(sample, motion.status.shape)
+    who = "" if not index else f" Sample {index[0] if len(index) == 1 else index}"
+    if status is Status.USER_FUNCTION_FAILED and index in motion.exceptions:
+        return f"{who}: {motion.exceptions[index]}." if who else f" {motion.exceptions[index]}."
+    return f"{who or ' It'} reached {float(motion.end_time[index]):.6g} s."
+
+
+def sample_index(sample: int, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the index in the batch of the sample with this number."""
+    return tuple(int(k) for k in np.unravel_index(sample, batch)) if batch else ()
