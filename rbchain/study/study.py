@@ -6,28 +6,22 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ..common.misspelt import SuggestsAttributes, did_you_mean
-from ..common.real_arrays import finite_number, whole_number
-from ..errors import ModelError, StateError, StudyError
-from ..facade.model import Model
-from ..simulate.trajectory import Trajectory
+from ..errors import StudyError
+from .analyse import control_variates as controls
+from .analyse import gradients
 from .analyse.linear_analysis import linear_analysis
 from .analyse.survivors import survivors_in
 from .describe.description import checked, read_description
 from .describe.identity import changes_that_are_not_noticed
 from .plan.effects import effects_of
 from .plan.plan import Plan, plan_of
-from .run import executors
-from .run.chunks import MEMORY, chunk_size, run
+from .run import executors, replay
+from .run.chunks import chosen_chunk_size, run
 from .run.compilation import compiled_in_parallel
-from .run.replay import motion_again
 from .run.statistics import Statistics
 from .show.datasets import dataset_in, dataset_in_memory
 from .show.progress import bar_of
@@ -37,8 +31,6 @@ from .store.store import InMemory, Store, locked
 
 if TYPE_CHECKING:
     import xarray
-
-EXECUTORS = ("local", "processes", "dask")
 
 
 class Study(SuggestsAttributes):
@@ -247,112 +239,20 @@ class Study(SuggestsAttributes):
                 return self.run(out, progress=advance, **settings)
         if out is not None:
             run_into(self, out, progress=progress or None, **settings)
-            return self._of_this_study(dataset_in(Path(out)))
-        compute, size = _executor(executor, workers, scheduler), _chunk_size(self.plan, chunk, memory)
-        store = InMemory(self.plan, size)
-        with compiled_in_parallel(self.plan):
-            statistics = run(self.plan, store, compute, progress or None)
-        return self._of_this_study(dataset_in_memory(store, self.plan, statistics))
-
-    def _of_this_study(self, results: xarray.Dataset) -> xarray.Dataset:
+            results = dataset_in(Path(out))
+        else:
+            compute = executors.executor_of(executor, workers, scheduler)
+            store = InMemory(self.plan, chosen_chunk_size(self.plan, chunk, memory))
+            with compiled_in_parallel(self.plan):
+                statistics = run(self.plan, store, compute, progress or None)
+            results = dataset_in_memory(store, self.plan, statistics)
         results.rbchain.study = self
         return results
 
-    def sample(self, k: int, save_at: npt.ArrayLike | None = None) -> tuple[dict[str, float], Model, Trajectory]:
-        """Simulate sample k again. Its motion is the motion in the study, bit for bit.
-
-        Parameters
-        ----------
-        k : int
-            Number of the sample, from 0.
-        save_at : int or (m,) array, s, optional
-            Saved times, as for `Model.simulate`. The default is at least 201 times, which include the times of the
-            study. It is the times of the study if more times would change the steps, and so the motion.
-
-        Returns
-        -------
-        drawn : dict of float
-            The drawn numbers by name.
-        model : Model
-        trajectory : Trajectory
-
-        Raises
-        ------
-        StudyError
-            If there is no sample k, its parameters are invalid, or times in `save_at` would change its motion.
-
-        Examples
-        --------
-        >>> import rbchain as rb
-        >>> study = rb.Study(
-        ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
-        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
-        ... )
-        >>> drawn, model, motion = study.sample(3)
-        >>> motion.q.shape, bool(abs(drawn["q[link1]"]) < 0.35)
-        ((201, 1), True)
-        """
-        samples, plan = self.description.samples, self.plan
-        k = whole_number("sample", k, StudyError, least=0, most=samples - 1)
-        drawn = plan.draw(k, k + 1)
-        try:
-            model = plan.samples(drawn, np.array([k])).build(only=0)
-            # together with a valid neighbour, because a batch of one sample runs other machine code than the study
-            lowest, highest = max(0, k - 4), min(samples, k + 5)
-            values = plan.draw(lowest, highest)
-            others = np.flatnonzero(plan.valid(values) & (np.arange(lowest, highest) != k))
-            differing = others[(values[others] != drawn).any(-1)]
-            beside = np.concatenate([differing, others])[:1]
-            numbers = np.concatenate([[k], lowest + beside])
-            motion = motion_again(plan, np.concatenate([drawn, values[beside]]), numbers, save_at, 200)
-        except (ModelError, StateError) as error:
-            raise StudyError(f"sample {k} has invalid parameters: {error}") from None
-        return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_sample(0)
-
-    def motions(self, count: int = 30, first: int = 0, save_at: npt.ArrayLike | None = None) -> Trajectory:
-        """Simulate some samples again, for example to show them with `study.motions().view()`.
-
-        Parameters
-        ----------
-        count : int
-            Number of samples, at least 2.
-        first : int
-            Number of the first sample.
-        save_at : int or (m,) array, s, optional
-            Saved times. The default is at least 101 times, as for `sample`.
-
-        Returns
-        -------
-        Trajectory
-
-        Raises
-        ------
-        StudyError
-            If one of the samples has invalid parameters, or times in `save_at` would change the motions.
-
-        Examples
-        --------
-        >>> import rbchain as rb
-        >>> study = rb.Study(
-        ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
-        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
-        ... )
-        >>> study.motions(4).q.shape
-        (4, 101, 1)
-        """
-        samples = self.description.samples
-        first = whole_number("first", first, StudyError, least=0, most=max(0, samples - 2))
-        if samples < 2:
-            raise StudyError("the study has 1 sample, but motions() needs at least 2; use sample(0) instead")
-        count = min(whole_number("count", count, StudyError, least=2), samples - first)
-        try:
-            drawn, numbers = self.plan.draw(first, first + count), np.arange(first, first + count)
-            return motion_again(self.plan, drawn, numbers, save_at, 100)
-        except (ModelError, StateError) as error:
-            raise StudyError(
-                f"one of the samples {first} to {first + count - 1} has invalid parameters: {error}. Choose other "
-                "samples by first and count"
-            ) from None
+    sample = replay.sample
+    motions = replay.motions
+    gradient = gradients.gradient
+    control_variates = controls.control_variates
 
     def sensitivity(
         self,
@@ -405,117 +305,7 @@ class Study(SuggestsAttributes):
         from .analyse.sensitivity import indices
 
         of_run = _checked_settings("Study.sensitivity", settings)
-
-        def run(plan: Plan) -> xarray.Dataset:
-            return self.of_plan(plan).run(out, **of_run)
-
-        return indices(self.plan, measure, method, samples, run)
-
-    def gradient(self, measure: str | None = None) -> xarray.Dataset:
-        """Compute the derivatives of measures by the drawn numbers, at the means of these numbers.
-
-        One batch of 4 p + 1 motions for p drawn numbers gives the derivatives of all measures: central differences
-        with steps of 1/64 and 1/32 of the standard deviations, and Richardson's extrapolation. The means and standard
-        deviations of the drawn numbers follow from their distributions.
-
-        Parameters
-        ----------
-        measure : str, optional
-            Name of a measure; all measures by default.
-
-        Returns
-        -------
-        xarray.Dataset
-            Along `measure` and `parameter`: `gradient`, an estimate of its error (`error`), and `contribution`, the
-            absolute change of the measure for one standard deviation of the parameter. Along `measure`: `value` at the
-            means, and `first_order_std`, the standard deviation of a linear measure with this gradient. Along
-            `parameter`: `mean` and `std`. The coordinates `units`, `parameter_units` and `gradient_units` hold the
-            units. A unit is empty if it is not known.
-
-        Raises
-        ------
-        StudyError
-            If one of the samples fails, if a mean or standard deviation is unknown or infinite, if the draws come from
-            a table, or if the study has noise.
-
-        Notes
-        -----
-        `error` estimates the truncation error of a central difference, half of the jump of the slope at the means, and
-        round-off. If it is large, the measure is not smooth, or the tolerances of `simulate` are too coarse.
-        `gradient` is NaN where a measure is not finite near the means.
-
-        The variance of first order is g C g for the gradient g and the covariance C of the drawn numbers. It is NaN if
-        correlated numbers are not normally distributed.
-
-        Examples
-        --------
-        >>> import rbchain as rb
-        >>> study = rb.Study(
-        ...     model=rb.Model.serial_chain(1, gravity=(0, 0, 0)), samples=50, simulate={"duration": 2.0},
-        ...     vary=[{"parameter": "qd", "distribution": {"kind": "normal", "std": 0.1}}],
-        ...     measures=[{"name": "angle", "quantity": "position", "joint": "link1"}],
-        ... )
-        >>> found = study.gradient("angle")
-        >>> found.gradient.values.round(6).tolist(), found.gradient_units.values.tolist()
-        ([2.0], ['rad/(rad/s)'])
-        >>> round(found.first_order_std.item(), 6)
-        0.2
-        """
-        from .analyse.gradients import gradients
-
-        return gradients(self.plan, measure)
-
-    def control_variates(self, results: xarray.Dataset, measure: str | None = None) -> xarray.Dataset:
-        """Estimate the means of measures with less variance, from the known means of the drawn numbers.
-
-        A linear regression on the drawn numbers explains a part of the variance of a measure. Because the means of
-        these numbers are known, this part does not contribute to the error of the mean.
-
-        Parameters
-        ----------
-        results : xarray.Dataset
-            Results of this study.
-        measure : str, optional
-            Name of a measure; all measures by default.
-
-        Returns
-        -------
-        xarray.Dataset
-            Along `measure`: the mean and the half width `half_width` of its 95 % interval, `plain_mean` and
-            `plain_half_width` without control variates, and `factor`. A study without control variates needs `factor`
-            times as many samples for the same error. `attrs["parameters"]` lists the numbers that were used.
-
-        Raises
-        ------
-        StudyError
-            If samples failed, if the samples are not independent (`design` is not "random"), if they are fewer than 10
-            for each coefficient, or if the results belong to another study.
-
-        Notes
-        -----
-        Numbers whose mean or standard deviation is unknown or infinite are not used. User-defined distributions and
-        distributions such as Cauchy's have such numbers. SciPy gives the means of its distributions; rbchain uses them
-        if they agree with the quantiles. Intervals are exact for normal numbers and asymptotic for others. A factor
-        slightly below 1 means that the measure does not depend linearly on the numbers.
-
-        The source is Lavenberg and Welch (1981), "A perspective on the use of control variables to increase the
-        efficiency of Monte Carlo simulations".
-
-        Examples
-        --------
-        >>> import rbchain as rb
-        >>> study = rb.Study(
-        ...     model=rb.Model.serial_chain(1), samples=50, simulate={"duration": 0.1},
-        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.1, "high": 0.1}}],
-        ...     measures=[{"name": "angle", "quantity": "position", "joint": "link1"}],
-        ... )
-        >>> found = study.control_variates(study.run(), "angle")
-        >>> bool(found.half_width < 0.1 * found.plain_half_width), bool(found.factor > 100)
-        (True, True)
-        """
-        from .analyse.control_variates import control_variates
-
-        return control_variates(self.plan, results, measure)
+        return indices(self.plan, measure, method, samples, lambda plan: self.of_plan(plan).run(out, **of_run))
 
 
 def run_study(file: str | Path, out: str | Path, **settings: Any) -> xarray.Dataset:
@@ -580,8 +370,8 @@ def run_into(
 
     `Study.run` describes the arguments.
     """
-    plan, compute = study.plan, _executor(executor, workers, scheduler)
-    size = _chunk_size(plan, chunk, memory)
+    plan, compute = study.plan, executors.executor_of(executor, workers, scheduler)
+    size = chosen_chunk_size(plan, chunk, memory)
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
         with locked(out):
@@ -606,31 +396,3 @@ def run_into(
         raise StudyError(
             f"{out}: the results cannot be written into this folder ({error.strerror or error}); choose another folder"
         ) from error
-
-
-def _chunk_size(plan: Plan, chunk: int | None, memory: float | None) -> int:
-    """Return the chunk size of a run: `chunk`, or as many samples as the memory allows."""
-    if chunk is None:
-        return chunk_size(plan, finite_number("memory", MEMORY if memory is None else memory, StudyError, above=0.0))
-    if memory is not None:
-        raise StudyError(
-            f"chunk is {chunk!r} and memory is {memory!r}, which both determine how many samples are computed at once; "
-            "expected one of them"
-        )
-    return min(whole_number("chunk", chunk, StudyError, least=1), plan.description.samples)
-
-
-def _executor(name: str, workers: int | None, scheduler: Any) -> executors.Executor:
-    if name not in EXECUTORS:
-        raise StudyError(f"executor is {name!r}; expected one of {', '.join(EXECUTORS)}")
-    if workers is not None:
-        workers = whole_number("workers", workers, StudyError, least=1)
-    for argument, given, user in (("workers", workers, "processes"), ("scheduler", scheduler, "dask")):
-        if given is not None and name != user:
-            raise StudyError(
-                f"{argument} is {given!r}, but executor {name!r} does not use it; remove {argument}, or choose "
-                f"executor={user!r}"
-            )
-    if name == "processes":
-        return partial(executors.processes, workers=workers)
-    return partial(executors.dask, scheduler=scheduler) if name == "dask" else executors.local

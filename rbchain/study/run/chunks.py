@@ -8,6 +8,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
+from ...common.real_arrays import finite_number, whole_number
 from ...errors import StudyError
 from ..plan.plan import Plan
 from ..store.store import InMemory, Store
@@ -30,6 +31,18 @@ def chunk_size(plan: Plan, memory: float) -> int:
             "sample needs"
         )
     return min(CHUNK, at_once, plan.description.samples)
+
+
+def chosen_chunk_size(plan: Plan, chunk: int | None, memory: float | None) -> int:
+    """Return the chunk size of a run: `chunk`, or as many samples as the memory allows."""
+    if chunk is None:
+        return chunk_size(plan, finite_number("memory", MEMORY if memory is None else memory, StudyError, above=0.0))
+    if memory is not None:
+        raise StudyError(
+            f"chunk is {chunk!r} and memory is {memory!r}, which both determine how many samples are computed at once; "
+            "expected one of them"
+        )
+    return min(whole_number("chunk", chunk, StudyError, least=1), plan.description.samples)
 
 
 def run(

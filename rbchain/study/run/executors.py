@@ -12,12 +12,14 @@ import pickle
 import signal
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
+from functools import partial
 from itertools import islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ...common.real_arrays import whole_number
 from ...drivers import threads
 from ...errors import StudyError, missing_package
 from ..plan.plan import Plan
@@ -30,7 +32,25 @@ Span = tuple[int, int, int]
 Computed: TypeAlias = "tuple[int, dict[str, np.ndarray]]"
 Executor: TypeAlias = "Callable[[Plan, Iterable[Span]], Generator[Computed, None, None]]"
 
+EXECUTORS = ("local", "processes", "dask")
 MOST_ATTEMPTS = 3  # to compute a chunk whose worker dies
+
+
+def executor_of(name: str, workers: int | None, scheduler: Any) -> Executor:
+    """Return the executor of this name. Raises a StudyError if there is none, or if it does not use an argument."""
+    if name not in EXECUTORS:
+        raise StudyError(f"executor is {name!r}; expected one of {', '.join(EXECUTORS)}")
+    if workers is not None:
+        workers = whole_number("workers", workers, StudyError, least=1)
+    for argument, given, user in (("workers", workers, "processes"), ("scheduler", scheduler, "dask")):
+        if given is not None and name != user:
+            raise StudyError(
+                f"{argument} is {given!r}, but executor {name!r} does not use it; remove {argument}, or choose "
+                f"executor={user!r}"
+            )
+    if name == "processes":
+        return partial(processes, workers=workers)
+    return partial(dask, scheduler=scheduler) if name == "dask" else local
 
 
 def local(plan: Plan, spans: Iterable[Span]) -> Generator[Computed, None, None]:

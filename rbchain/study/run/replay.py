@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import StudyError
+from ...common.real_arrays import whole_number
+from ...errors import ModelError, StateError, StudyError
+from ...facade.model import Model
 from ...simulate.settings import times_to_save
 from ...simulate.trajectory import Trajectory
 from ..plan.plan import Plan
+
+if TYPE_CHECKING:
+    from ..study import Study
 
 #: Times that differ by less than this, relative to the duration, are the same: they are computed in different ways.
 SAME_TIME = 8 * np.finfo(float).eps
@@ -17,7 +24,105 @@ SAME_TIME = 8 * np.finfo(float).eps
 COMPARED = ("q", "qd", "status", "steps", "rejections", "end_time", "end_q", "end_qd")
 
 
-def motion_again(
+def sample(study: Study, k: int, save_at: npt.ArrayLike | None = None) -> tuple[dict[str, float], Model, Trajectory]:
+    """Simulate sample k again. Its motion is the motion in the study, bit for bit.
+
+    Parameters
+    ----------
+    k : int
+        Number of the sample, from 0.
+    save_at : int or (m,) array, s, optional
+        Saved times, as for `Model.simulate`. The default is at least 201 times, which include the times of the
+        study. It is the times of the study if more times would change the steps, and so the motion.
+
+    Returns
+    -------
+    drawn : dict of float
+        The drawn numbers by name.
+    model : Model
+    trajectory : Trajectory
+
+    Raises
+    ------
+    StudyError
+        If there is no sample k, its parameters are invalid, or times in `save_at` would change its motion.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> study = rb.Study(
+    ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
+    ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
+    ... )
+    >>> drawn, model, motion = study.sample(3)
+    >>> motion.q.shape, bool(abs(drawn["q[link1]"]) < 0.35)
+    ((201, 1), True)
+    """
+    plan, samples = study.plan, study.description.samples
+    k = whole_number("sample", k, StudyError, least=0, most=samples - 1)
+    drawn = plan.draw(k, k + 1)
+    try:
+        model = plan.samples(drawn, np.array([k])).build(only=0)
+        # together with a valid neighbour, because a batch of one sample runs other machine code than the study
+        lowest, highest = max(0, k - 4), min(samples, k + 5)
+        values = plan.draw(lowest, highest)
+        others = np.flatnonzero(plan.valid(values) & (np.arange(lowest, highest) != k))
+        differing = others[(values[others] != drawn).any(-1)]
+        beside = np.concatenate([differing, others])[:1]
+        numbers = np.concatenate([[k], lowest + beside])
+        motion = _motion_again(plan, np.concatenate([drawn, values[beside]]), numbers, save_at, 200)
+    except (ModelError, StateError) as error:
+        raise StudyError(f"sample {k} has invalid parameters: {error}") from None
+    return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_sample(0)
+
+
+def motions(study: Study, count: int = 30, first: int = 0, save_at: npt.ArrayLike | None = None) -> Trajectory:
+    """Simulate some samples again, for example to show them with `study.motions().view()`.
+
+    Parameters
+    ----------
+    count : int
+        Number of samples, at least 2.
+    first : int
+        Number of the first sample.
+    save_at : int or (m,) array, s, optional
+        Saved times. The default is at least 101 times, as for `sample`.
+
+    Returns
+    -------
+    Trajectory
+
+    Raises
+    ------
+    StudyError
+        If one of the samples has invalid parameters, or times in `save_at` would change the motions.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> study = rb.Study(
+    ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
+    ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
+    ... )
+    >>> study.motions(4).q.shape
+    (4, 101, 1)
+    """
+    samples = study.description.samples
+    first = whole_number("first", first, StudyError, least=0, most=max(0, samples - 2))
+    if samples < 2:
+        raise StudyError("the study has 1 sample, but motions() needs at least 2; use sample(0) instead")
+    count = min(whole_number("count", count, StudyError, least=2), samples - first)
+    try:
+        drawn, numbers = study.plan.draw(first, first + count), np.arange(first, first + count)
+        return _motion_again(study.plan, drawn, numbers, save_at, 100)
+    except (ModelError, StateError) as error:
+        raise StudyError(
+            f"one of the samples {first} to {first + count - 1} has invalid parameters: {error}. Choose other "
+            "samples by first and count"
+        ) from None
+
+
+def _motion_again(
     plan: Plan, values: np.ndarray, numbers: np.ndarray, save_at: npt.ArrayLike | None, least_intervals: int
 ) -> Trajectory:
     """Simulate samples again, with the steps of the study, so that their states have the same bits as the results.
