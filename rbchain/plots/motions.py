@@ -130,7 +130,7 @@ def warn_of_few_times(motion: Trajectory) -> None:
     """Warn if only the first and the last state of a motion were saved."""
     if motion.t.size == 2 and motion.steps.max(initial=0) > 1:
         problem = "the motion was saved at its beginning and end only, and is drawn as a straight line between them"
-        warnings.warn(f"{problem}: give simulate a save_at, such as save_at=101", stacklevel=4)
+        warnings.warn(f"{problem}: give simulate a save_at, such as save_at=101", stacklevel=3)
 
 
 def _grid(rows: int, columns: int, height: float = 2.2) -> tuple[Figure, np.ndarray]:
