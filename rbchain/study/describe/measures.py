@@ -2,83 +2,31 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from ...acting.actuators import Actuator
-from ...acting.coordinates import dof_index
-from ...acting.drives import PID, ComputedTorque, PrescribedForce
 from ...acting.events import Event
-from ...acting.sampled import Drive, Sampled
-from ...acting.signals import as_signal
+from ...acting.sampled import Drive
 from ...acting.wrenches import Current, Force
 from ...common.misspelt import did_you_mean
 from ...errors import StudyError
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
-from . import in_steps, measure_units, responses
-from .in_steps import along
-from .numbers import Described, real_numbers
+from . import measure_units
+from .in_steps import Steps
+from .numbers import Described
+from .quantities import QUANTITIES, Case, limited_drive, tracking_drive
+from .reductions import AT_TIMES, OF_FORCES, OF_STEPS, reduced, reduced_in_steps
 
-SMALLEST = float(np.finfo(float).tiny)
-#: Values that exceed a level by less than this share of the largest value are at the level: projections and the solver
-#: of "moreau" hold bodies at stops to 1e-10 of their units.
-ROUND_OFF_OF_LEVELS = 2e-10
 LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its name
 
-#: Reductions of a series (..., times) over time.
-OVER = {
-    "final": lambda x: x[..., -1],
-    "max": lambda x: x.max(-1),
-    "min": lambda x: x.min(-1),
-    "mean": lambda x: x.mean(-1),
-    "rms": lambda x: np.sqrt((x * x).mean(-1)),
-    "peak": lambda x: np.abs(x).max(-1),
-    "peak_to_peak": lambda x: x.max(-1) - x.min(-1),
-}
-#: The same of the extremes in the steps of a motion.
-EXTREMES = {
-    "max": in_steps.largest,
-    "min": in_steps.smallest,
-    "peak": lambda steps: in_steps.largest(steps.map(np.abs)),
-    "peak_to_peak": lambda steps: in_steps.largest(steps) - in_steps.smallest(steps),
-}
 #: Words for a measure that depends on the saved times.
 AT_SAVED_TIMES = "at the saved times"
-#: Quantities that are known at the saved times only.
-AT_TIMES = ("function", "energy_error")
-#: Quantities that the last state of a sample does not determine, because they need the drives and the forces.
-OF_FORCES = ("torque", "power", "reaction_force", "reaction_moment")
-#: Quantities whose final value is computed from the last states only.
-OF_FRAMES = ("distance", "coordinate", "speed")
-#: Reductions that need the reference of a step.
-OF_STEPS = ("settling_time", "overshoot", "rise_time")
 DURATIONS = ("settling_time", "rise_time", "time_above", "time_in_saturation")
 #: Units of the integral over time, where "s" is not simply appended.
 INTEGRATED = {"W": "J", "m/s": "m", "rad/s": "rad", "": "s"}
-
-
-def extended(series: np.ndarray) -> np.ndarray:
-    """Return the series (..., times) with the last finite number repeated to the end of each sample."""
-    last = np.maximum(np.isfinite(series).cumsum(-1).argmax(-1), 0)
-    times = np.minimum(np.arange(series.shape[-1]), last[..., None])
-    return np.take_along_axis(series, times, -1)
-
-
-def _round_off(steps: in_steps.Steps, level: float) -> np.ndarray:
-    """Return by how much the values of each sample may exceed a level on which they are."""
-    return ROUND_OFF_OF_LEVELS * np.maximum(np.abs(steps.x).max((1, 2), initial=0.0), abs(level))
-
-
-def _last_states(motion: Trajectory) -> Trajectory:
-    """Return the last state of each sample as a motion of (..., 1) times, without actuator forces."""
-    t, q, qd = motion.end_time[..., None], motion.end_q[..., None, :], motion.end_qd[..., None, :]
-    counts = motion.status, motion.steps, motion.rejections, motion.evaluations
-    return Trajectory(t, q, qd, *counts, model=motion.model, forces=motion.forces, end_time=motion.end_time)
 
 
 class Measure(Described):
@@ -285,7 +233,7 @@ class Measure(Described):
         has_own_unit = self.quantity == "function" and self.over not in (*DURATIONS, "overshoot")
         return 1.0 if has_own_unit or not self.unit else measure_units.factor(self.unit, self._si_unit(model))
 
-    def _in_si(self, key: str, model: Model) -> float:
+    def in_si(self, key: str, model: Model) -> float:
         """Return the reference or the limit in the SI unit of the quantity."""
         return measure_units.number_in_si(key, getattr(self, key) or 0.0, self._unit_of_quantity(model))
 
@@ -300,21 +248,7 @@ class Measure(Described):
         return "" if self.over == "overshoot" else unit
 
     def _unit_of_quantity(self, model: Model) -> str:
-        angular = self.joint is not None and model.dof_types[self._dof(model)] != "prismatic"
-        of_joints = {"position": ("m", "rad"), "velocity": ("m/s", "rad/s"), "torque": ("N", "N m")}
-        of_joints["tracking_error"] = of_joints["position"]
-        if self.quantity in of_joints:
-            return of_joints[self.quantity][angular]
-        of_others = {
-            "distance": "m",
-            "distance_to_plane": "m",
-            "coordinate": "m",
-            "speed": "m/s",
-            "power": "W",
-            "reaction_force": "N",
-            "reaction_moment": "N m",
-        }
-        return of_others.get(self.quantity, "J" if "energy" in self.quantity else "")
+        return QUANTITIES[self.quantity].unit_of(self, model)
 
     def check(self, model: Model, forces: Sequence[Force], drives: Sequence[Drive] = ()) -> None:
         """Raise a StudyError if the measure does not fit the model, the forces or the drives."""
@@ -338,11 +272,11 @@ class Measure(Described):
                 )
         self.factor(model)
         for key in ("reference", "limit"):
-            self._in_si(key, model)
+            self.in_si(key, model)
         if self.quantity == "tracking_error":
-            self._tracking_drive(model, drives)
+            tracking_drive(self, model, drives)
         if self.over == "time_in_saturation":
-            self._limited_drive(model, drives)
+            limited_drive(self, model, drives)
         if self.quantity.startswith("reaction") and (model.in_water or not all(isinstance(f, Current) for f in forces)):
             raise StudyError(
                 f"quantity is {self.quantity!r}, but the study has bodies in water, or forces such as a Wrench; "
@@ -365,55 +299,7 @@ class Measure(Described):
         (...) array
             In the unit of `units_in`.
         """
-        return self._values_in_si(model, motion, drives) * self.factor(model)
-
-    def _values_in_si(self, model: Model, motion: Trajectory, drives: Sequence[Drive] = ()) -> np.ndarray:
-        if self.over == "final" and self.quantity in OF_FRAMES and motion.t.size > 1:
-            end = replace(motion, t=motion.t[-1:], q=motion.q[..., -1:, :], qd=motion.qd[..., -1:, :])
-            final = self._values_in_si(model, end)
-            if np.isfinite(final).all():  # else a sample has ended earlier
-                return final
-        if self.is_in_steps and motion.dense_output is not None:
-            steps = in_steps.in_steps(motion, [partial(self.quantity_of, model, drives=drives)])[0]
-            return self._reduced_in_si(steps, model, motion, drives).reshape(motion.status.shape)
-        series = real_numbers("the result of the function", self._series(model, motion, drives))
-        batch, times = motion.status.shape, motion.t.size
-        if series.shape not in (batch, (*batch, times)):
-            raise StudyError(
-                f"the function returned an array of shape {series.shape}; expected {batch}, one number for each "
-                f"sample, or {(*batch, times)}, one for each sample and time"
-            )
-        if series.shape == batch:
-            return series
-        if self.over == "final" and self.quantity not in AT_TIMES:
-            series = self._with_values_at_ends(series, model, motion, drives)
-        series = extended(series)
-        if self.over in OVER:
-            return OVER[self.over](series)
-        t = np.minimum(motion.t, motion.end_time[..., None])
-        if self.over in OF_STEPS:
-            band = (self.band,) if self.over == "settling_time" else ()
-            return getattr(responses, self.over)(t, series, self._in_si("reference", model), *band)
-        if self.over == "time_above":
-            return responses.time_above(t, series, self._in_si("limit", model))
-        if self.over == "time_in_saturation":
-            return responses.time_in_saturation(t, series, self._largest_output(model, drives)[..., None])
-        magnitudes = {"integral": series, "integral_of_magnitude": np.abs(series), "integral_of_square": series**2}
-        return responses.integral(t, magnitudes[self.over])
-
-    def _with_values_at_ends(
-        self, series: np.ndarray, model: Model, motion: Trajectory, drives: Sequence[Drive]
-    ) -> np.ndarray:
-        """Return the series (..., times) with the value at the end of each sample that ended early as the last one."""
-        is_missing = np.isnan(series[..., -1])
-        if not is_missing.any() or (self.quantity in OF_FORCES and motion.dense_output is None):
-            return series
-        ends = in_steps.ends_of(motion) if self.quantity in OF_FORCES else _last_states(motion)
-        x = self.quantity_of(model, ends, drives)[..., 0]
-        if self.quantity == "energy_drift":
-            x = x - self._energy(model, motion)[..., 0]
-        last = np.where(is_missing, x, series[..., -1])
-        return np.concatenate([series[..., :-1], last[..., None]], -1)
+        return reduced(Case(self, model, motion, drives)) * self.factor(model)
 
     def needs_steps(self, events: Sequence[Event]) -> bool:
         """Whether a study needs the accepted steps: also for forces in the state at an event that stops a sample."""
@@ -432,167 +318,6 @@ class Measure(Described):
         """Words for the times that the measure depends on; none if it does not depend on the saved times."""
         return AT_SAVED_TIMES if self.quantity in AT_TIMES else ""
 
-    def reduced(self, steps: in_steps.Steps, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
+    def reduced_in_steps(self, steps: Steps, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
         """Return the measure (...) of each sample from its quantity in the steps of a motion, as `values` does."""
-        found = self._reduced_in_si(steps, model, motion, drives)
-        return found.reshape(motion.status.shape) * self.factor(model)
-
-    def _reduced_in_si(
-        self, steps: in_steps.Steps, model: Model, motion: Trajectory, drives: Sequence[Drive]
-    ) -> np.ndarray:
-        start = steps.x[:, 0, 0]
-        if self.quantity == "energy_drift":
-            steps = steps.map(lambda x: x - along(start, x))
-        if self.over in OF_STEPS:
-            return self._response(steps, start, self._in_si("reference", model))
-        if self.over == "time_above":
-            limit = self._in_si("limit", model)
-            above = limit + _round_off(steps, limit)
-            return in_steps.time_above_zero(steps.map(lambda x: x - along(above, x)))
-        if self.over == "time_in_saturation":
-            largest = np.broadcast_to(self._largest_output(model, drives), motion.status.shape)
-            least = responses.SATURATED * largest.reshape(-1)
-            return in_steps.time_above_zero(steps.map(lambda x: np.abs(x) - along(least, x) + SMALLEST))
-        if self.over in EXTREMES:
-            return EXTREMES[self.over](steps)
-        if self.over in ("mean", "rms"):
-            squares = steps.map(np.square) if self.over == "rms" else steps
-            found = in_steps.mean(squares, in_steps.duration_of(motion))
-            return np.sqrt(np.maximum(found, 0.0)) if self.over == "rms" else found
-        functions = {"integral_of_magnitude": np.abs, "integral_of_square": np.square}
-        return in_steps.integral(steps.map(functions[self.over]) if self.over in functions else steps)
-
-    def _response(self, steps: in_steps.Steps, start: np.ndarray, reference: float) -> np.ndarray:
-        """Return a settling time, overshoot or rise time of a step from the values at the start."""
-        if self.over == "settling_time":
-            band = self.band * np.abs(start - reference) + _round_off(steps, reference)
-            outside = steps.map(lambda x: np.abs(x - reference) - along(band, x))
-            found = in_steps.last_time(outside)
-            return np.where(outside.end > 0.0, np.nan, np.where(np.isnan(found), steps.times[:, 0, 0], found))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.over == "overshoot":
-                beyond = steps.map(lambda x: (x - reference) / along(reference - start, x))
-                return np.maximum(in_steps.largest(beyond), 0.0)
-            progress = steps.map(lambda x: (x - along(start, x)) / along(reference - start, x))
-            first, last = (in_steps.first_time(progress.map(partial(np.add, -level))) for level in (0.1, 0.9))
-            return last - first
-
-    def quantity_of(self, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
-        """Return the quantity at the times of a motion, (..., times); the energy itself for an "energy_drift"."""
-        if self.quantity == "energy_drift":
-            return self._energy(model, motion)
-        return self._series(model, motion, drives)
-
-    def _series(self, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
-        needed = (drives,) if self.quantity == "tracking_error" else ()
-        return getattr(self, f"_{self.quantity}")(model, motion, *needed)
-
-    def _largest_output(self, model: Model, drives: Sequence[Drive]) -> np.ndarray:
-        """Return the largest torque of the drive of the degree of freedom, of each sample or of all."""
-        drive = self._limited_drive(model, drives)
-        resolution = [x.resolution for x in drives if isinstance(x, Sampled) and x.controller is drive]
-        return responses.largest_output(drive.limit, resolution[0] if resolution else 0.0)
-
-    def _drive(self, model: Model, drives: Sequence[Drive], kinds: tuple[type, ...], expected: str) -> Any:
-        """Return the drive of the degree of freedom, or the controller inside it."""
-        inner: list[Any] = [getattr(drive, "controller", drive) for drive in drives]
-        for drive in inner:
-            if type(drive) in kinds and dof_index(model, "drive", drive.joint, drive.dof) == self._dof(model):
-                return drive
-        names = " or ".join(kind.__name__ for kind in kinds)
-        raise StudyError(
-            f"joint {self.joint!r} has no drive with {expected}, which this measure needs; expected a {names} among "
-            "the drives"
-        )
-
-    def _limited_drive(self, model: Model, drives: Sequence[Drive]) -> Any:
-        for drive in drives:
-            if isinstance(drive, Actuator) and dof_index(model, "Actuator", drive.joint, drive.dof) == self._dof(model):
-                raise StudyError(
-                    f"over is 'time_in_saturation', but joint {self.joint!r} has an Actuator, whose torque differs "
-                    "from the command of the drive; expected a joint without one. Use 'time_above' with the limit of "
-                    "the motor"
-                )
-        return self._drive(model, drives, (PID, ComputedTorque, PrescribedForce), "a limit")
-
-    def _tracking_drive(self, model: Model, drives: Sequence[Drive]) -> Any:
-        drive = self._drive(model, drives, (PID, ComputedTorque), "a reference")
-        if isinstance(drive.reference, str):
-            raise StudyError(
-                f"quantity is 'tracking_error', but the {type(drive).__name__} of joint {self.joint!r} follows the "
-                f"{drive.reference!r} of a user function, which is not stored; expected a drive with a number or a "
-                "Signal as reference. Use the quantity 'position', or a function of your own"
-            )
-        return drive
-
-    def _tracking_error(self, model: Model, motion: Trajectory, drives: Sequence[Drive]) -> np.ndarray:
-        reference = self._tracking_drive(model, drives).reference
-        t = np.fmin(motion.t, motion.end_time[..., None])  # the error counts as constant afterwards
-        return self._position(model, motion) - as_signal("reference", reference)(t)
-
-    def _power(self, model: Model, motion: Trajectory) -> np.ndarray:
-        if self.joint is None:
-            return (motion.tau * motion.qd).sum(-1)
-        return self._torque(model, motion) * self._velocity(model, motion)
-
-    def _distance_to_plane(self, model: Model, motion: Trajectory) -> np.ndarray:
-        normal = np.array(self.normal)
-        return (self._poses(model, motion) - self.target) @ (normal / np.linalg.norm(normal))
-
-    def _poses(self, model: Model, motion: Trajectory) -> np.ndarray:
-        if self.frame in model.body_names:
-            return model.body_poses(motion.q).translation[..., model.body_names.index(self.frame), :]
-        return model.frame_poses(motion.q, self.frame).translation  # type: ignore[arg-type]
-
-    def _distance(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return np.linalg.norm(self._poses(model, motion) - self.target, axis=-1)
-
-    def _coordinate(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return self._poses(model, motion)[..., "xyz".index(self.axis)]
-
-    def _speed(self, model: Model, motion: Trajectory) -> np.ndarray:
-        J = model.jacobian(motion.q, self.frame)  # type: ignore[arg-type]
-        return np.linalg.norm((J[..., :3, :] @ motion.qd[..., None])[..., 0], axis=-1)
-
-    def _dof(self, model: Model) -> int:
-        return int(model.velocity_index[model.joint_names.index(self.joint)]) + self.dof
-
-    def _position(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return model.difference(model.neutral(), motion.q)[..., self._dof(model)]
-
-    def _velocity(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return motion.qd[..., self._dof(model)]
-
-    def _torque(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return motion.tau[..., self._dof(model)]
-
-    def _reaction(self, model: Model, motion: Trajectory, part: slice) -> np.ndarray:
-        joint = model.joint_names.index(self.joint)
-        reactions = model.joint_reactions(motion.q, motion.qd, motion.qdd, tau=motion.joint_forces)
-        return np.linalg.norm(reactions[..., joint, part], axis=-1)
-
-    def _reaction_force(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return self._reaction(model, motion, slice(0, 3))
-
-    def _reaction_moment(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return self._reaction(model, motion, slice(3, 6))
-
-    def _kinetic_energy(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return model.energy(motion.q, motion.qd)[0]
-
-    def _potential_energy(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return model.energy(motion.q, motion.qd)[1] + motion.elastic_energy
-
-    def _energy(self, model: Model, motion: Trajectory) -> np.ndarray:
-        kinetic, potential = model.energy(motion.q, motion.qd)
-        return kinetic + potential + motion.elastic_energy
-
-    def _energy_drift(self, model: Model, motion: Trajectory) -> np.ndarray:
-        energy = self._energy(model, motion)
-        return energy - energy[..., :1]
-
-    def _energy_error(self, model: Model, motion: Trajectory) -> np.ndarray:
-        return motion.energy_error
-
-    def _function(self, model: Model, motion: Trajectory) -> Any:
-        return self.function(model, motion)
+        return reduced_in_steps(steps, Case(self, model, motion, drives)) * self.factor(model)

@@ -19,6 +19,7 @@ from ..describe.description import Outputs
 from ..describe.in_steps import in_steps, largest, smallest
 from ..describe.measures import Measure
 from ..describe.places import errors_at
+from ..describe.quantities import Case, quantity_of
 from .nominal import Nominal
 from .outcomes import NOT_RUN, has_failed
 
@@ -141,7 +142,7 @@ def _outputs_in_steps(
     entries = [(name, i) for name in names for i in range(getattr(motion, name).shape[-1])]
     quantities += [partial(_entry, name, i) for name, i in entries]
     found = in_steps(motion, quantities)
-    outputs = {m.name: m.reduced(x, many, motion, drives) for (_, m), x in zip(chosen, found, strict=False)}
+    outputs = {m.name: m.reduced_in_steps(x, many, motion, drives) for (_, m), x in zip(chosen, found, strict=False)}
     for name in names:
         rows = [x for x, (of, _) in zip(found[len(chosen) :], entries, strict=True) if of == name]
         outputs[f"{name}_max"] = np.stack([largest(x) for x in rows], -1)
@@ -152,7 +153,7 @@ def _outputs_in_steps(
 def _quantity(i: int, measure: Measure, many: Model, drives: Sequence[Drive], motion: Trajectory) -> np.ndarray:
     """Return the quantity of measure i at the times of a motion."""
     with _errors_of(i, measure):
-        return measure.quantity_of(many, motion, drives)
+        return quantity_of(Case(measure, many, motion, drives))
 
 
 def _entry(name: str, i: int, motion: Trajectory) -> np.ndarray:

@@ -1,0 +1,187 @@
+"""Quantities of measures: their values at the times of a motion, their units, and the drives that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...acting.actuators import Actuator
+from ...acting.coordinates import dof_index
+from ...acting.drives import PID, ComputedTorque, PrescribedForce
+from ...acting.sampled import Drive, Sampled
+from ...acting.signals import as_signal
+from ...errors import StudyError
+from ...facade.model import Model
+from ...simulate.trajectory import Trajectory
+from . import responses
+
+if TYPE_CHECKING:
+    from .measures import Measure
+
+
+class Case(NamedTuple):
+    """A measure of a motion, with the simulated model and its drives."""
+
+    measure: Measure
+    model: Model
+    motion: Trajectory
+    drives: Sequence[Drive] = ()
+
+    @property
+    def dof(self) -> int:
+        """Index of the degree of freedom of the measure."""
+        return dof_of(self.measure, self.model)
+
+    @property
+    def energy(self) -> np.ndarray:
+        """Kinetic, potential and elastic energy at the times of the motion, (..., times)."""
+        kinetic, potential = self.model.energy(self.motion.q, self.motion.qd)
+        return kinetic + potential + self.motion.elastic_energy
+
+
+def dof_of(measure: Measure, model: Model) -> int:
+    """Return the index of the degree of freedom of a measure."""
+    return int(model.velocity_index[model.joint_names.index(measure.joint)]) + measure.dof
+
+
+class Quantity(NamedTuple):
+    """A quantity: its values at the times of a motion, its SI unit, and its unit for a degree of freedom that turns."""
+
+    values: Callable[[Case], Any]
+    unit: str = ""
+    angular_unit: str = ""
+
+    def unit_of(self, measure: Measure, model: Model) -> str:
+        """Return the SI unit of the quantity of a measure."""
+        is_angular = self.angular_unit and model.dof_types[dof_of(measure, model)] != "prismatic"
+        return self.angular_unit if is_angular else self.unit
+
+
+def quantity_of(case: Case) -> np.ndarray:
+    """Return the quantity of a measure at the times of a motion, (..., times); the energy for an "energy_drift"."""
+    return case.energy if case.measure.quantity == "energy_drift" else QUANTITIES[case.measure.quantity].values(case)
+
+
+def _points(case: Case) -> np.ndarray:
+    """Return the origin of the frame of a measure, (..., times, 3)."""
+    frame, model, q = case.measure.frame, case.model, case.motion.q
+    if frame in model.body_names:
+        return model.body_poses(q).translation[..., model.body_names.index(frame), :]
+    return model.frame_poses(q, frame).translation  # type: ignore[arg-type]
+
+
+def _distance(case: Case) -> np.ndarray:
+    return np.linalg.norm(_points(case) - case.measure.target, axis=-1)
+
+
+def _distance_to_plane(case: Case) -> np.ndarray:
+    normal = np.array(case.measure.normal)
+    return (_points(case) - case.measure.target) @ (normal / np.linalg.norm(normal))
+
+
+def _speed(case: Case) -> np.ndarray:
+    J = case.model.jacobian(case.motion.q, case.measure.frame)  # type: ignore[arg-type]
+    return np.linalg.norm((J[..., :3, :] @ case.motion.qd[..., None])[..., 0], axis=-1)
+
+
+def _position(case: Case) -> np.ndarray:
+    return case.model.difference(case.model.neutral(), case.motion.q)[..., case.dof]
+
+
+def _tracking_error(case: Case) -> np.ndarray:
+    reference = tracking_drive(case.measure, case.model, case.drives).reference
+    t = np.fmin(case.motion.t, case.motion.end_time[..., None])  # the error counts as constant afterwards
+    return _position(case) - as_signal("reference", reference)(t)
+
+
+def _power(case: Case) -> np.ndarray:
+    powers = case.motion.tau * case.motion.qd
+    return powers.sum(-1) if case.measure.joint is None else powers[..., case.dof]
+
+
+def _reaction(case: Case, part: slice) -> np.ndarray:
+    """Return the magnitude of the force or of the moment that a joint transmits."""
+    motion, joint = case.motion, case.model.joint_names.index(case.measure.joint)
+    reactions = case.model.joint_reactions(motion.q, motion.qd, motion.qdd, tau=motion.joint_forces)
+    return np.linalg.norm(reactions[..., joint, part], axis=-1)
+
+
+def _kinetic_energy(case: Case) -> np.ndarray:
+    return case.model.energy(case.motion.q, case.motion.qd)[0]
+
+
+def _potential_energy(case: Case) -> np.ndarray:
+    return case.model.energy(case.motion.q, case.motion.qd)[1] + case.motion.elastic_energy
+
+
+def _energy_drift(case: Case) -> np.ndarray:
+    energy = case.energy
+    return energy - energy[..., :1]
+
+
+QUANTITIES = {
+    "distance": Quantity(_distance, "m"),
+    "distance_to_plane": Quantity(_distance_to_plane, "m"),
+    "coordinate": Quantity(lambda case: _points(case)[..., "xyz".index(case.measure.axis)], "m"),
+    "speed": Quantity(_speed, "m/s"),
+    "position": Quantity(_position, "m", "rad"),
+    "velocity": Quantity(lambda case: case.motion.qd[..., case.dof], "m/s", "rad/s"),
+    "torque": Quantity(lambda case: case.motion.tau[..., case.dof], "N", "N m"),
+    "tracking_error": Quantity(_tracking_error, "m", "rad"),
+    "power": Quantity(_power, "W"),
+    "reaction_force": Quantity(lambda case: _reaction(case, slice(0, 3)), "N"),
+    "reaction_moment": Quantity(lambda case: _reaction(case, slice(3, 6)), "N m"),
+    "kinetic_energy": Quantity(_kinetic_energy, "J"),
+    "potential_energy": Quantity(_potential_energy, "J"),
+    "energy": Quantity(lambda case: case.energy, "J"),
+    "energy_drift": Quantity(_energy_drift, "J"),
+    "energy_error": Quantity(lambda case: case.motion.energy_error, "J"),
+    "function": Quantity(lambda case: case.measure.function(case.model, case.motion)),
+}
+
+
+def largest_output(measure: Measure, model: Model, drives: Sequence[Drive]) -> np.ndarray:
+    """Return the largest torque of the drive of the degree of freedom, of each sample or of all."""
+    drive = limited_drive(measure, model, drives)
+    resolution = [x.resolution for x in drives if isinstance(x, Sampled) and x.controller is drive]
+    return responses.largest_output(drive.limit, resolution[0] if resolution else 0.0)
+
+
+def limited_drive(measure: Measure, model: Model, drives: Sequence[Drive]) -> Any:
+    """Return the drive of the degree of freedom, which has a limit. Raises StudyError if there is none."""
+    dof = dof_of(measure, model)
+    for drive in drives:
+        if isinstance(drive, Actuator) and dof_index(model, "Actuator", drive.joint, drive.dof) == dof:
+            raise StudyError(
+                f"over is 'time_in_saturation', but joint {measure.joint!r} has an Actuator, whose torque differs "
+                "from the command of the drive; expected a joint without one. Use 'time_above' with the limit of "
+                "the motor"
+            )
+    return _drive(measure, model, drives, (PID, ComputedTorque, PrescribedForce), "a limit")
+
+
+def tracking_drive(measure: Measure, model: Model, drives: Sequence[Drive]) -> Any:
+    """Return the drive of the degree of freedom, which follows a reference. Raises StudyError if there is none."""
+    drive = _drive(measure, model, drives, (PID, ComputedTorque), "a reference")
+    if isinstance(drive.reference, str):
+        raise StudyError(
+            f"quantity is 'tracking_error', but the {type(drive).__name__} of joint {measure.joint!r} follows the "
+            f"{drive.reference!r} of a user function, which is not stored; expected a drive with a number or a "
+            "Signal as reference. Use the quantity 'position', or a function of your own"
+        )
+    return drive
+
+
+def _drive(measure: Measure, model: Model, drives: Sequence[Drive], kinds: tuple[type, ...], expected: str) -> Any:
+    """Return the drive of the degree of freedom, or the controller inside it."""
+    inner: list[Any] = [getattr(drive, "controller", drive) for drive in drives]
+    for drive in inner:
+        if type(drive) in kinds and dof_index(model, "drive", drive.joint, drive.dof) == dof_of(measure, model):
+            return drive
+    names = " or ".join(kind.__name__ for kind in kinds)
+    raise StudyError(
+        f"joint {measure.joint!r} has no drive with {expected}, which this measure needs; expected a {names} among "
+        "the drives"
+    )
