@@ -22,14 +22,6 @@ def or_one_each(batch: tuple[int, ...]) -> str:
     return f", or an array of shape {batch} with one for each sample"
 
 
-def numbers_of_samples(samples: npt.ArrayLike) -> np.ndarray:
-    """Return the numbers of samples as integers. Raises StateError if they are not whole or below 0."""
-    found = real_array("samples", samples, StateError)
-    if not ((found >= 0) & (found < 2.0**53) & (found == np.floor(found))).all():
-        raise StateError(f"samples is {excerpt(found.tolist())}; expected whole numbers from 0 on")
-    return found.astype(np.int64)
-
-
 class SampleNumbers:
     """Numbers of actions, one column after the other; each is shared by all samples or has a value for each."""
 

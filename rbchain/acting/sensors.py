@@ -14,7 +14,8 @@ from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StateError
 from .coordinates import dof_index, refuse_quaternion
 from .numeric_fields import LARGEST, Declared, NumericField
-from .packing import SampleNumbers, numbers_of_samples
+from .packing import SampleNumbers
+from .random_signals import numbers_of_samples
 
 if TYPE_CHECKING:
     from ..facade.model import Model

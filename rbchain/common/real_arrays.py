@@ -63,6 +63,14 @@ def real_array(
         raise error(f"{name} is {excerpt(value.tolist())}; expected numbers within float64's range") from None
 
 
+def finite_array(name: str, value: Any, error: type[Exception]) -> np.ndarray:
+    """Convert a caller's finite numbers to a new float64 array; raise an `error` if one is not finite."""
+    found = np.array(real_array(name, value, error))
+    if not np.isfinite(found).all():
+        raise error(f"{name} is {excerpt(found.tolist())}; expected finite numbers")
+    return found
+
+
 def finite_number(
     name: str, value: Any, error: type[Exception], *, least: float = -math.inf, above: float = -math.inf
 ) -> float:

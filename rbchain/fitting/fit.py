@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..acting.random_signals import actions_of_samples
+from ..acting.random_actions import actions_of_samples
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
 from ..common.misspelt import SuggestsAttributes

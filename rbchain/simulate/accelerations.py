@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..acting.contacts import NAMES_OF_CONTACTS, is_contact
 from ..acting.flatten import flatten_actions
-from ..acting.random_signals import random_signals_of
+from ..acting.random_actions import random_signals_of
 from ..acting.sampled import Drive, Sampled
 from ..acting.wrenches import Force
 from ..common.real_arrays import excerpt, real_array

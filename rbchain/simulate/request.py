@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.events import Event
-from ..acting.random_signals import actions_of_samples
+from ..acting.random_actions import actions_of_samples
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
 from ..common.real_arrays import finite_number, float32_array, real_array, whole_number

@@ -11,7 +11,7 @@ from ...acting.actuators import Actuator
 from ...acting.coordinates import dof_index
 from ...acting.drives import ONE_JOINT
 from ...acting.flatten import flatten_actions
-from ...acting.random_signals import random_signals_of
+from ...acting.random_actions import random_signals_of
 from ...acting.sampled import controller_of, has_noise, is_in_cascade
 from ...common.real_arrays import FLOAT64
 from ...errors import StudyError

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...acting.random_signals import actions_of_samples
+from ...acting.random_actions import actions_of_samples
 from ...common.real_arrays import excerpt, real_array
 from ...errors import StudyError
 from ...facade.model import Model

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...acting.flatten import flatten_actions
-from ...acting.random_signals import RandomSignal, random_signals_of
+from ...acting.random_actions import random_signals_of
+from ...acting.random_signals import RandomSignal
 from ...acting.sampled import Sampled, controller_of, is_called_for_batch
 from ...acting.user_forces import UserForces
 from ...common.real_arrays import FLOAT64

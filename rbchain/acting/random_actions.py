@@ -1,0 +1,79 @@
+"""The random signals and the noise of sensors among drives and forces, for the samples of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from .random_signals import RandomSignal
+from .sampled import with_samples
+from .signals import Signal
+
+
+def actions_of_samples(
+    drives: Any, forces: Any, duration: float, samples: np.ndarray, seed: int = 0
+) -> tuple[Any, Any]:
+    """Return drives and forces with the signals and the noise of sensors of some samples.
+
+    A random signal without a channel uses its position among all random signals of the drives, then of the forces,
+    as the channel. Channels that other signals have been given are not counted.
+
+    Parameters
+    ----------
+    drives, forces : lists
+        They are returned as they are if they contain no random signals and no noise.
+    duration : float, s
+    samples : (...) array of int
+        Numbers of the samples of the batch.
+    seed : int
+        Seed of random signals and sensors without a seed.
+    """
+    given = {signal.channel for signal in random_signals_of(drives) + random_signals_of(forces)}
+    channels = (channel for channel in count() if channel not in given)
+
+    def of_samples(signal: RandomSignal) -> Signal:
+        return signal.realised(duration, samples, seed, next(channels))
+
+    return with_samples(_replaced(drives, of_samples), samples, seed), _replaced(forces, of_samples)
+
+
+def random_signals_of(actions: Sequence[Any]) -> list[RandomSignal]:
+    """Return the random signals of drives or forces."""
+    found: list[RandomSignal] = []
+
+    def collect(signal: RandomSignal) -> RandomSignal:
+        found.append(signal)
+        return signal
+
+    _replaced(actions, collect)
+    return found
+
+
+def _replaced(actions: Any, function: Callable[[RandomSignal], Any]) -> Any:
+    """Return actions in which the function has replaced each random signal, also in the components of forces."""
+    if isinstance(actions, (list, tuple)):
+        return [_replaced_in(action, function) for action in actions]
+    return actions
+
+
+def _replaced_in(value: Any, function: Callable[[RandomSignal], Any]) -> Any:
+    if isinstance(value, RandomSignal):
+        return function(value)
+    if _has_three_components(value):
+        parts = tuple(_replaced_in(part, function) for part in value)
+        return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
+    if not is_dataclass(value) or isinstance(value, (type, Signal)):
+        return value
+    old = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    new = {name: _replaced_in(part, function) for name, part in old.items()}
+    changed = {name: part for name, part in new.items() if part is not old[name]}
+    return replace(value, **changed) if changed else value
+
+
+def _has_three_components(value: Any) -> bool:
+    is_sequence = isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.dtype.kind == "O")
+    return is_sequence and len(value) == 3
