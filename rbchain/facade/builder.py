@@ -20,15 +20,14 @@ from ..model.constraints import CONSTRAINTS, Constraint
 from ..model.editing import editable
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
-from ..model.joint import JOINTS, AnyJoint, Fixed
+from ..model.joint import AnyJoint, Fixed
 from ..model.limits import JointLimits
 from ..model.massless import remedies
 from ..model.passive import PassiveForces
 from ..model.pose import Pose, numbers, vector3
 from ..model.visual import Visual
+from .added_bodies import attached_bodies, check_tree, checked_body
 from .model import Model
-
-MASSLESS = Inertia(0.0)
 
 
 class ModelBuilder(SuggestsAttributes):
@@ -141,56 +140,22 @@ class ModelBuilder(SuggestsAttributes):
         """
         joint_name = name if joint_name is None else joint_name
         self._check_names(name, parent, joint_name)
-        if not isinstance(joint, JOINTS):
-            kinds = ", ".join(kind.__name__ for kind in JOINTS)
-            raise ModelError(
-                f"body {name!r}: joint is {joint!r}; expected an instance of {kinds}, such as Revolute(axis=(0, 0, 1))"
-            )
-        placement = Pose() if placement is None else placement
-        inertia = MASSLESS if inertia is None else inertia
-        if not isinstance(placement, Pose) or placement.translation.shape != (3,):
-            raise ModelError(
-                f"body {name!r}: placement is {placement!r}; expected one Pose, such as Pose(translation=(0, 0, 1))"
-            )
-        self._expect(name, "inertia", inertia, Inertia)
-        validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
-        self._check_inertia(name, inertia)
-        rotor = self._of_dofs(name, joint, "rotor_inertia", rotor_inertia)
-        if (rotor < 0.0).any():
-            raise ModelError(f"body {name!r}: rotor_inertia is {rotor.tolist()}; expected zero or more")
-        gears = self._of_dofs(name, joint, "gear_ratio", gear_ratio)
-        if ((gears == 0.0) & (rotor > 0.0)).any():
-            raise ModelError(
-                f"body {name!r}: gear_ratio is {gears.tolist()}, but rotor_inertia is {rotor.tolist()}; expected a "
-                "ratio other than 0, because the reflected inertia is rotor_inertia * gear_ratio^2. Use 1 for a direct "
-                "drive, or set rotor_inertia to 0"
-            )
-        if isinstance(joint, Fixed) and np.any(rotor_inertia):
-            raise ModelError(
-                f"body {name!r}: rotor_inertia is {rotor_inertia!r}; expected 0, because a fixed joint does not move"
-            )
-        passive = PassiveForces() if passive is None else passive
-        self._expect(name, "passive", passive, PassiveForces)
-        forces = passive.of_dofs(name, joint)
-        has_stop = np.isfinite(passive.lower_limit).any() or np.isfinite(passive.upper_limit).any()
-        if np.any(passive.limit_stiffness) and not has_stop:
-            warnings.warn(
-                f"body {name!r}: passive has a limit_stiffness but no lower_limit and no upper_limit, so that the "
-                "joint has no stop. JointLimits are not enforced; set the limits of PassiveForces",
-                stacklevel=2,
-            )
-        if immersion is not None:
-            self._expect(name, "immersion", immersion, Immersion)
-        limits = JointLimits() if limits is None else limits
-        self._expect(name, "limits", limits, JointLimits)
-        ranges = limits.of_dofs(name, joint)
-        if not isinstance(visuals, (list, tuple)):
-            raise ModelError(f"body {name!r}: visuals is {excerpt(visuals)}; expected a list of Visual, even for one")
-        for visual in visuals:
-            self._expect(name, "an element of visuals", visual, Visual)
-        self._bodies[name] = Body(
-            parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, tuple(visuals), joint_name
+        body = checked_body(
+            name,
+            joint_name,
+            parent,
+            joint,
+            placement,
+            inertia,
+            rotor_inertia,
+            gear_ratio,
+            passive,
+            immersion,
+            limits,
+            visuals,
         )
+        self._check_inertia(name, body.inertia)
+        self._bodies[name] = body
 
     def _check_names(self, name: str, parent: str | None, joint_name: str) -> None:
         if not (isinstance(name, str) and name):
@@ -220,23 +185,6 @@ class ModelBuilder(SuggestsAttributes):
             self._nonphysical.append(name)
         if self.nonphysical_inertia == "warn" and validation.has_negative_moment(inertia.mass, inertia.inertia):
             self._negative_moments.append(name)
-
-    @staticmethod
-    def _expect(name: str, what: str, value: object, kind: type) -> None:
-        if not isinstance(value, kind):
-            article = "an" if kind.__name__[0] in "AEIOU" else "a"
-            raise ModelError(f"body {name!r}: {what} is {value!r}; expected {article} {kind.__name__}")
-
-    @staticmethod
-    def _of_dofs(name: str, joint: AnyJoint, what: str, value: npt.ArrayLike) -> np.ndarray:
-        """An array (dofs,) from one number for all degrees of freedom of a joint, or from one for each."""
-        found, count = numbers(value, f"body {name!r}: {what}"), len(joint.dofs)
-        if found.shape not in ((), (count,)):
-            raise ModelError(
-                f"body {name!r}: {what} has shape {found.shape}; expected a number, or an array of shape ({count},) "
-                f"for the degrees of freedom of the {joint.kind} joint"
-            )
-        return np.broadcast_to(found, count)
 
     def add_drive(self, drive: OneJointDrive) -> None:
         """Add a drive to the `drives` that the model stores; pass them to `simulate` to use them.
@@ -331,13 +279,13 @@ class ModelBuilder(SuggestsAttributes):
         self._check_joined_names(added, prefix)
         for name, body in added.bodies.items():
             self._check_inertia(prefix + name, body.inertia)
-        self._bodies |= _attached_bodies(added, prefix, parent, placement)
+        self._bodies |= attached_bodies(added, prefix, parent, placement)
         self._drives += [replace(drive, joint=prefix + drive.joint) for drive in added.drives]
         for constraint in added.constraints:
             self.add_constraint(attached_constraint(constraint, prefix, parent, placement))
         if other.description.nominal is not None:
             nominal = editable(other.description.nominal, "add_model")
-            self._nominal_bodies |= _attached_bodies(nominal, prefix, parent, placement)
+            self._nominal_bodies |= attached_bodies(nominal, prefix, parent, placement)
             attached = (attached_constraint(each, prefix, parent, placement) for each in nominal.constraints)
             self._nominal_constraints |= {each.name: each for each in attached}
 
@@ -406,7 +354,7 @@ class ModelBuilder(SuggestsAttributes):
         >>> builder.build().body_names
         ('rod',)
         """
-        self._check_tree()
+        check_tree(self.name, self._bodies)
         mechanism = Mechanism(
             self.name,
             self._bodies,
@@ -442,48 +390,3 @@ class ModelBuilder(SuggestsAttributes):
                 "exceeds the sum of the other two (triangle inequality). It is used unchanged",
                 stacklevel=3,
             )
-
-    def _check_tree(self) -> None:
-        if not self._bodies:
-            raise ModelError(f"model {self.name!r} is empty; expected at least one body")
-        seen = set()
-        for name, body in self._bodies.items():
-            parent = body.parent
-            if parent is not None and parent not in self._bodies:
-                others = [other for other in self._bodies if other != name]
-                known = f", or one of {others}{did_you_mean(parent, others)}" if others else ""
-                raise ModelError(
-                    f"body {name!r}: parent is {parent!r}, which is not a body of the model; expected None for the "
-                    f"world{known}"
-                )
-            if parent is not None and parent not in seen:
-                if self._is_in_cycle(name):
-                    raise ModelError(
-                        f"body {name!r}: its parents form a cycle; expected a tree whose root is connected to the world"
-                    )
-                raise ModelError(
-                    f"body {name!r}: its parent {parent!r} was added after it; expected parents before children. "
-                    f"Call add_body for {parent!r} first"
-                )
-            seen.add(name)
-
-    def _is_in_cycle(self, name: str | None) -> bool:
-        """Whether the parents of a body never lead to the world."""
-        visited = set()
-        while name is not None and name not in visited:
-            visited.add(name)
-            name = self._bodies[name].parent
-        return name is not None
-
-
-def _attached_bodies(added: Mechanism, prefix: str, parent: str | None, placement: Pose) -> dict[str, Body]:
-    """Return the bodies of another mechanism with a prefix. The world of the other mechanism is fixed to the parent."""
-    bodies = {}
-    for name, body in added.bodies.items():
-        is_root = body.parent is None
-        bodies[prefix + name] = body._replace(
-            parent=parent if is_root else f"{prefix}{body.parent}",
-            placement=placement @ body.placement if is_root else body.placement,
-            joint_name=prefix + body.joint_name if body.joint_name else "",
-        )
-    return bodies

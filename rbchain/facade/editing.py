@@ -1,8 +1,8 @@
-"""Edit models: lock joints, add motors, choose another root, remove constraints; and convert states."""
+"""Edit models: lock joints, add motors and payloads, choose another root, remove constraints; and convert states."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -18,8 +18,10 @@ from ..model.editing import (
     path_to_root,
     rerooted_description,
 )
+from ..model.inertia import Inertia
 from ..model.joint import QUATERNION_JOINTS, Free
 from ..model.motors import description_with_motor
+from ..model.payload import description_with_payload
 from .attributes import Attributes
 
 
@@ -145,6 +147,59 @@ class Editing(Attributes):
             "motor_damping": motor_damping,
         }
         return type(self)(description_with_motor(self.description, joint, spring, motor))
+
+    def with_payload(
+        self,
+        frame: str,
+        mass: npt.ArrayLike | None = None,
+        cg: npt.ArrayLike = (0.0, 0.0, 0.0),
+        inertia: Inertia | Sequence[Inertia] | npt.ArrayLike = (0.0, 0.0, 0.0),
+        *,
+        known: bool = False,
+    ) -> Self:
+        """Return the model with a rigid payload fixed to a body.
+
+        Parameters
+        ----------
+        frame : str
+            Name of a body, or of a frame on fixed joints.
+        mass : float or (...) array, kg
+        cg : (3,) or (..., 3) array, m
+            Centre of mass of the payload, in the axes of `frame`, from its origin.
+        inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2; or Inertia, or (...) of them
+            Tensor of the payload about its cg, in the axes of `frame`; or an `Inertia` in that frame instead of `mass`
+            and `cg`.
+        known : bool
+            Whether controllers know the payload, so that the `nominal` model has it too. It must then be the same for
+            all samples.
+
+        Returns
+        -------
+        Model
+            As from `vary`; the batch axes of the payload are the batch axes of the samples.
+
+        Raises
+        ------
+        ModelError
+            If the model has no such frame, it is fixed to the world, or a number is not possible. If the payload is
+            known and differs between the samples.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
+        >>> loaded = rod.with_payload("link1", mass=np.array([0.0, 1.0]), cg=(0.5, 0, 0))
+        >>> loaded.gravity_forces(np.zeros((2, 1))).tolist()
+        [[5.0], [10.0]]
+        >>> loaded = rod.with_payload("link1", inertia=rb.Inertia.sphere(0.1, mass=1.0, cg=(0.5, 0, 0)))
+        >>> loaded.gravity_forces(np.zeros(1)).tolist()
+        [10.0]
+        """
+        placed = self.kernel_model.frame(frame)
+        if not isinstance(known, bool):
+            raise ModelError(f"known is {known!r}; expected True or False")
+        payload, dofs = (mass, cg, inertia), self.kernel_model.dofs
+        return type(self)(description_with_payload(self.description, dofs, frame, placed, payload, known))
 
     def lock_state(self, joints: Iterable[str], q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Convert a state of this model to one of the model that `lock` returns, by leaving out the locked joints.

@@ -1,4 +1,4 @@
-"""Model: the facade, where a state enters rbchain. Its methods are in `quantities` and `simulation`."""
+"""Model: the description of a mechanism with all methods. Its base classes contain the methods of one topic each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import numpy.typing as npt
 from ..codegen.generate import generate
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
-from ..errors import ModelError
 from ..model.arguments import check_sample_index
 from ..model.description import VARIABLE_FIELDS, Description
 from ..model.inertia import Inertia
-from ..model.payload import description_with_payload
 from ..model.serial_chain import serial_chain_description
 from ..model.varied_fields import replaced_description, varied_description
 from ..simulate import simulation
@@ -288,59 +286,6 @@ class Model(
         [3.0]
         """
         return self if self.description.nominal is None else Model(self.description.nominal)
-
-    def with_payload(
-        self,
-        frame: str,
-        mass: npt.ArrayLike | None = None,
-        cg: npt.ArrayLike = (0.0, 0.0, 0.0),
-        inertia: Inertia | Sequence[Inertia] | npt.ArrayLike = (0.0, 0.0, 0.0),
-        *,
-        known: bool = False,
-    ) -> Model:
-        """Return the model with a rigid payload fixed to a body.
-
-        Parameters
-        ----------
-        frame : str
-            Name of a body, or of a frame on fixed joints.
-        mass : float or (...) array, kg
-        cg : (3,) or (..., 3) array, m
-            Centre of mass of the payload, in the axes of `frame`, from its origin.
-        inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2; or Inertia, or (...) of them
-            Tensor of the payload about its cg, in the axes of `frame`; or an `Inertia` in that frame instead of `mass`
-            and `cg`.
-        known : bool
-            Whether controllers know the payload, so that the `nominal` model has it too. It must then be the same for
-            all samples.
-
-        Returns
-        -------
-        Model
-            As from `vary`; the batch axes of the payload are the batch axes of the samples.
-
-        Raises
-        ------
-        ModelError
-            If the model has no such frame, it is fixed to the world, or a number is not possible. If the payload is
-            known and differs between the samples.
-
-        Examples
-        --------
-        >>> import numpy as np, rbchain as rb
-        >>> rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -10, 0))
-        >>> loaded = rod.with_payload("link1", mass=np.array([0.0, 1.0]), cg=(0.5, 0, 0))
-        >>> loaded.gravity_forces(np.zeros((2, 1))).tolist()
-        [[5.0], [10.0]]
-        >>> loaded = rod.with_payload("link1", inertia=rb.Inertia.sphere(0.1, mass=1.0, cg=(0.5, 0, 0)))
-        >>> loaded.gravity_forces(np.zeros(1)).tolist()
-        [10.0]
-        """
-        placed = self.kernel_model.frame(frame)
-        if not isinstance(known, bool):
-            raise ModelError(f"known is {known!r}; expected True or False")
-        payload, dofs = (mass, cg, inertia), self.kernel_model.dofs
-        return Model(description_with_payload(self.description, dofs, frame, placed, payload, known))
 
     simulate = simulation.simulate
     accelerations = accelerations

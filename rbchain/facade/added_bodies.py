@@ -1,0 +1,161 @@
+"""Bodies that a `ModelBuilder` adds: checks of each body and of their tree, and the bodies of another model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt
+from ..errors import ModelError
+from ..model import validation
+from ..model.assembly import Body, Mechanism
+from ..model.immersion import Immersion
+from ..model.inertia import Inertia
+from ..model.joint import JOINTS, AnyJoint, Fixed
+from ..model.limits import JointLimits
+from ..model.passive import PassiveForces
+from ..model.pose import Pose, numbers
+from ..model.visual import Visual
+
+MASSLESS = Inertia(0.0)
+
+
+def checked_body(
+    name: str,
+    joint_name: str,
+    parent: str | None,
+    joint: AnyJoint | None,
+    placement: Pose | None,
+    inertia: Inertia | None,
+    rotor_inertia: npt.ArrayLike,
+    gear_ratio: npt.ArrayLike,
+    passive: PassiveForces | None,
+    immersion: Immersion | None,
+    limits: JointLimits | None,
+    visuals: Sequence[Visual],
+) -> Body:
+    """Return the body with these arguments of `ModelBuilder.add_body`. Raises ModelError if one is invalid.
+
+    The names and the numbers of the inertia are checked elsewhere.
+    """
+    placement = Pose() if placement is None else placement
+    inertia = MASSLESS if inertia is None else inertia
+    passive = PassiveForces() if passive is None else passive
+    limits = JointLimits() if limits is None else limits
+    if not isinstance(joint, JOINTS):
+        kinds = ", ".join(kind.__name__ for kind in JOINTS)
+        raise ModelError(
+            f"body {name!r}: joint is {joint!r}; expected an instance of {kinds}, such as Revolute(axis=(0, 0, 1))"
+        )
+    if not isinstance(placement, Pose) or placement.translation.shape != (3,):
+        raise ModelError(
+            f"body {name!r}: placement is {placement!r}; expected one Pose, such as Pose(translation=(0, 0, 1))"
+        )
+    if not isinstance(visuals, (list, tuple)):
+        raise ModelError(f"body {name!r}: visuals is {excerpt(visuals)}; expected a list of Visual, even for one")
+    for what, value, kind in (
+        ("inertia", inertia, Inertia),
+        ("passive", passive, PassiveForces),
+        ("limits", limits, JointLimits),
+        *(() if immersion is None else (("immersion", immersion, Immersion),)),
+        *(("an element of visuals", visual, Visual) for visual in visuals),
+    ):
+        if not isinstance(value, kind):
+            article = "an" if kind.__name__[0] in "AEIOU" else "a"
+            raise ModelError(f"body {name!r}: {what} is {value!r}; expected {article} {kind.__name__}")
+    validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
+    rotor, gears = _checked_motor(name, joint, rotor_inertia, gear_ratio)
+    forces = passive.of_dofs(name, joint)
+    has_stop = np.isfinite(passive.lower_limit).any() or np.isfinite(passive.upper_limit).any()
+    if np.any(passive.limit_stiffness) and not has_stop:
+        warnings.warn(
+            f"body {name!r}: passive has a limit_stiffness but no lower_limit and no upper_limit, so that the "
+            "joint has no stop. JointLimits are not enforced; set the limits of PassiveForces",
+            stacklevel=3,
+        )
+    ranges = limits.of_dofs(name, joint)
+    return Body(parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, tuple(visuals), joint_name)
+
+
+def _checked_motor(
+    name: str, joint: AnyJoint, rotor_inertia: npt.ArrayLike, gear_ratio: npt.ArrayLike
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rotor inertias and gear ratios of a joint (dofs,), or raise a ModelError."""
+    rotor = _of_dofs(name, joint, "rotor_inertia", rotor_inertia)
+    if (rotor < 0.0).any():
+        raise ModelError(f"body {name!r}: rotor_inertia is {rotor.tolist()}; expected zero or more")
+    gears = _of_dofs(name, joint, "gear_ratio", gear_ratio)
+    if ((gears == 0.0) & (rotor > 0.0)).any():
+        raise ModelError(
+            f"body {name!r}: gear_ratio is {gears.tolist()}, but rotor_inertia is {rotor.tolist()}; expected a "
+            "ratio other than 0, because the reflected inertia is rotor_inertia * gear_ratio^2. Use 1 for a direct "
+            "drive, or set rotor_inertia to 0"
+        )
+    if isinstance(joint, Fixed) and np.any(rotor_inertia):
+        raise ModelError(
+            f"body {name!r}: rotor_inertia is {rotor_inertia!r}; expected 0, because a fixed joint does not move"
+        )
+    return rotor, gears
+
+
+def _of_dofs(name: str, joint: AnyJoint, what: str, value: npt.ArrayLike) -> np.ndarray:
+    """An array (dofs,) from one number for all degrees of freedom of a joint, or from one for each."""
+    found, count = numbers(value, f"body {name!r}: {what}"), len(joint.dofs)
+    if found.shape not in ((), (count,)):
+        raise ModelError(
+            f"body {name!r}: {what} has shape {found.shape}; expected a number, or an array of shape ({count},) "
+            f"for the degrees of freedom of the {joint.kind} joint"
+        )
+    return np.broadcast_to(found, count)
+
+
+def check_tree(model_name: str, bodies: Mapping[str, Body]) -> None:
+    """Raise a ModelError if bodies by their names do not form a tree with parents before children."""
+    if not bodies:
+        raise ModelError(f"model {model_name!r} is empty; expected at least one body")
+    seen: set[str | None] = {None}
+    for name, body in bodies.items():
+        parent = body.parent
+        if parent is not None and parent not in bodies:
+            others = [other for other in bodies if other != name]
+            known = f", or one of {others}{did_you_mean(parent, others)}" if others else ""
+            raise ModelError(
+                f"body {name!r}: parent is {parent!r}, which is not a body of the model; expected None for the "
+                f"world{known}"
+            )
+        if parent not in seen:
+            if _is_in_cycle(name, bodies):
+                raise ModelError(
+                    f"body {name!r}: its parents form a cycle; expected a tree whose root is connected to the world"
+                )
+            raise ModelError(
+                f"body {name!r}: its parent {parent!r} was added after it; expected parents before children. "
+                f"Call add_body for {parent!r} first"
+            )
+        seen.add(name)
+
+
+def _is_in_cycle(name: str | None, bodies: Mapping[str, Body]) -> bool:
+    """Whether the parents of a body never lead to the world."""
+    visited = set()
+    while name is not None and name not in visited:
+        visited.add(name)
+        name = bodies[name].parent
+    return name is not None
+
+
+def attached_bodies(added: Mechanism, prefix: str, parent: str | None, placement: Pose) -> dict[str, Body]:
+    """Return the bodies of another mechanism with a prefix. The world of the other mechanism is fixed to the parent."""
+    bodies = {}
+    for name, body in added.bodies.items():
+        is_root = body.parent is None
+        bodies[prefix + name] = body._replace(
+            parent=parent if is_root else f"{prefix}{body.parent}",
+            placement=placement @ body.placement if is_root else body.placement,
+            joint_name=prefix + body.joint_name if body.joint_name else "",
+        )
+    return bodies
