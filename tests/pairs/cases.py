@@ -65,22 +65,32 @@ def documented_refusals(case):
     return [word for word, applies in found.items() if applies]
 
 
-def pairs_of(values):
-    """The pairs of a case: (two factors, their two values)."""
-    return [(i, j, values[i], values[j]) for i, j in combinations(range(len(values)), 2)]
-
-
 @cache
 def all_cases():
     """The combinations that rbchain accepts, and those that it refuses for one reason.
 
     The initial states of studies are float64. Some drives depend on the root.
     """
-    combined = [Case(*values) for values in product(*FACTORS)]
-    combined = [case for case in combined if not (case.precision == "float32" and case.way in STUDIES)]
-    combined = [case for case in combined if not (case.world == "rerooted" and case.drive in OF_ROOT)]
-    accepted = [case for case in combined if not documented_refusals(case)]
-    return accepted, [case for case in combined if len(documented_refusals(case)) == 1]
+    combined = map(Case._make, product(*FACTORS))
+    combined = (case for case in combined if not (case.precision == "float32" and case.way in STUDIES))
+    combined = (case for case in combined if not (case.world == "rerooted" and case.drive in OF_ROOT))
+    accepted, refused = [], []
+    for case in combined:
+        refusals = len(documented_refusals(case))
+        if refusals < 2:
+            (refused if refusals else accepted).append(case)
+    return accepted, refused
+
+
+def pairs_of(cases):
+    """Number the pairs of values of two factors in each case, (pairs of factors, cases)."""
+    places = [{value: place for place, value in enumerate(values)} for values in FACTORS]
+    at = np.array([[place[value] for place, value in zip(places, case, strict=True)] for case in cases]).T
+    found, first = [], 0
+    for i, j in combinations(range(len(FACTORS)), 2):
+        found.append(first + at[i] * len(FACTORS[j]) + at[j])
+        first += len(FACTORS[i]) * len(FACTORS[j])
+    return np.array(found, np.int16)
 
 
 @cache
@@ -91,15 +101,18 @@ def covering_cases():
     """
     covered, chosen = set(), []
     for cases in all_cases():
-        number = {pair: i for i, pair in enumerate({pair: None for case in cases for pair in pairs_of(case)})}
-        ids = np.array([[number[pair] for pair in pairs_of(case)] for case in cases])
-        is_new = np.array([pair not in covered for pair in number])
+        pairs = pairs_of(cases)
+        new = set(pairs.ravel().tolist()) - covered
+        covered |= new
+        count = np.isin(pairs, list(new)).sum(axis=0)  # new pairs in each case
         chosen.append([])
-        while is_new.any():
-            best = int(is_new[ids].sum(axis=1).argmax())
+        while new:
+            best = int(count.argmax())
             chosen[-1].append(cases[best])
-            is_new[ids[best]] = False
-        covered |= set(number)
+            for row in pairs:
+                if row[best] in new:
+                    new.remove(row[best])
+                    count -= row == row[best]
     return chosen
 
 
