@@ -16,7 +16,7 @@ QUICK_TREES = 3
 HANG_LIMIT = 1800.0  # s; ends a test that hangs, never one that runs on a busy machine
 # Started first, so that at the end no worker still runs a long file while the others are idle.
 LONGEST = (
-    *("test_one_source", "test_actions", "test_quantities", "test_run", "test_simulation", "test_machine_code"),
+    *("test_one_source", "test_passive_forces", "test_quantities", "test_run", "test_simulation", "test_machine_code"),
     *("test_batches", "test_derivatives", "test_arguments", "test_compiled_arguments", "test_compiled_simulations"),
     *("test_cache", "test_controllers", "test_models", "test_constrained_derivatives", "test_closed_motions"),
     *("test_contact", "test_sensitivities"),

@@ -1,0 +1,1 @@
+"""Drives, forces and events over time."""

@@ -1,0 +1,1 @@
+"""Models from ModelBuilder, serial chains, and models with parameters per sample."""
