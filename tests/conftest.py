@@ -14,12 +14,14 @@ from .quantities import Magnitudes, random_state
 STATES_PER_TREE = 3
 QUICK_TREES = 3
 HANG_LIMIT = 1800.0  # s; ends a test that hangs, never one that runs on a busy machine
-# Started first, so that at the end no worker still runs a long file while the others are idle.
+# Started first, so that at the end no worker still runs a long file while the others are idle. Neighbours compile
+# different drivers, so that no worker waits for another.
 LONGEST = (
-    *("test_one_source", "test_passive_forces", "test_quantities", "test_run", "test_simulation", "test_machine_code"),
-    *("test_batches", "test_derivatives", "test_arguments", "test_compiled_arguments", "test_compiled_simulations"),
-    *("test_cache", "test_controllers", "test_models", "test_constrained_derivatives", "test_closed_motions"),
-    *("test_contact", "test_sensitivities"),
+    *("test_passive_forces", "test_simulation", "test_quantities", "test_run", "test_closed_motions", "test_pairs"),
+    *("test_contact", "test_cli", "test_contacts_within_steps", "test_signal_breaks", "test_machine_code"),
+    *("test_measures_in_steps", "test_batches", "test_derivatives", "test_hostile", "test_damage", "test_cache"),
+    *("test_elastic_stops", "test_contact_events", "test_sensitivities", "test_arguments", "test_compiled_arguments"),
+    *("test_compiled_simulations", "test_controllers", "test_models", "test_constrained_derivatives"),
 )
 # Examples in docstrings run in plain Python, which takes less time than compiling them, except for these.
 COMPILED_EXAMPLES = {
@@ -42,7 +44,9 @@ class QuickFiles:
 
 def pytest_addoption(parser):
     """`--fuzz N`: how many random cases the tests in `fuzz` run."""
-    parser.addoption("--fuzz", type=int, default=cases.DEFAULT, metavar="N", help="random cases in all (default: 1000)")
+    parser.addoption(
+        "--fuzz", type=int, default=cases.DEFAULT, metavar="N", help=f"random cases in all (default: {cases.DEFAULT})"
+    )
     parser.addoption(plain_python.OPTION, metavar="FILE", help="where a run without a compiler writes its results")
 
 

@@ -150,6 +150,7 @@ def test_a_batch_computed_in_several_parts_is_complete(run, arm, tmp_path):
         assert len(np.unique(saved["q"][:, 0])) == 2501
 
 
+@pytest.mark.plain_python
 def test_the_fixed_step_method_uses_the_given_step(run, arm, tmp_path):
     out = tmp_path / "x.npz"
     code, _, _ = run(
@@ -245,6 +246,7 @@ def test_a_mechanism_without_inertia_is_refused_with_the_name_of_its_body(run, a
     assert "resists the motion of ['tip']" in " ".join(errors.split())
 
 
+@pytest.mark.plain_python
 def test_failed_samples_are_counted_and_give_exit_code_1(run, arm, tmp_path):
     """The damper is too strong for a step of this length."""
     out, stiff = tmp_path / "x.npz", ARM.replace("</joint>", '<dynamics damping="1e6"/></joint>')
@@ -583,7 +585,7 @@ def test_all_commands_close_the_loops_of_random_states(tmp_path, run):
     """`view` and `simulate` start from the same states, with the coupled joints in their places."""
     file, film, saved = tmp_path / "gripper.urdf", tmp_path / "gripper.html", tmp_path / "gripper.npz"
     file.write_text(MIMIC.format(link=LINK))
-    options = file, "--duration", "0.1", "--batch", "2", "--seed", "3"
+    options = file, "--duration", "0.02", "--batch", "2", "--seed", "3"
     assert run("simulate", *options, "--out", saved)[0] == DONE
     with np.load(saved) as motion:
         np.testing.assert_allclose(motion["q"][..., 1], -motion["q"][..., 0], rtol=0, atol=1e-10)
@@ -611,11 +613,12 @@ def test_the_viewer_starts_with_closed_loops(tmp_path, monkeypatch, run):
     assert shown[1] is None
 
 
+@pytest.mark.plain_python
 def test_warnings_of_commands_are_lines_without_source_code(tmp_path, run):
     file = tmp_path / "rod.urdf"
     mesh = '<visual><geometry><mesh filename="package://robot/meshes/rod.stl"/></geometry></visual>'
     file.write_text(MIMIC.format(link=LINK + mesh))
-    code, out, err = run("view", file, "--duration", "0.1", "--out", tmp_path / "rod.html")
+    code, out, err = run("view", file, "--duration", "0.02", "--out", tmp_path / "rod.html")
     assert code == DONE
     assert "rbchain: warning: model 'gripper': these meshes are not shown" in err
     assert "UserWarning" not in out + err

@@ -749,15 +749,15 @@ def links_on_a_floor():
 
 def test_impulses_of_redundant_contacts_reach_their_tolerance_and_do_not_depend_on_other_samples():
     model, settings = links_on_a_floor()
-    q = np.random.default_rng(0).uniform(-0.05, 0.0, (64, 20))
-    motion, backwards = (model.simulate(start, np.zeros((64, 20)), 0.4, **settings) for start in (q, q[::-1]))
+    q = np.random.default_rng(0).uniform(-0.05, 0.0, (19, 20))
+    motion, backwards = (model.simulate(start, np.zeros((19, 20)), 0.4, **settings) for start in (q, q[::-1]))
     assert motion.contact_residual.max() <= 1e-10
     assert max(record.count.max() for record in motion.impacts) >= 1
     np.testing.assert_array_equal(motion.q, backwards.q[::-1])
     np.testing.assert_array_equal(motion.qd, backwards.qd[::-1])
 
 
-@pytest.mark.parametrize(("samples", "misses"), [(8, 1), pytest.param(32, 3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("samples", "misses"), [(4, 1), pytest.param(32, 3, marks=pytest.mark.slow)])
 def test_impulses_of_contacts_that_slide_slowly_reach_their_tolerance(samples, misses):
     """The links slide at less than 1e-6 m/s before they come to rest. Rarely, a step does not reach the tolerance."""
     model, settings = links_on_a_floor()

@@ -142,7 +142,7 @@ def test_friction_at_its_limit_sticks_while_a_contact_holds_the_joint(method):
 # --- impacts ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("restitution", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize("restitution", [0.0, 0.5, pytest.param(0.8, marks=pytest.mark.slow)])
 def test_bouncing_ball_and_its_rest(restitution):
     """Zeno: infinitely many bounces end at the time t_1 (1 + e) / (1 - e)."""
     model, floor = ball(restitution, max_records=100)
@@ -306,10 +306,10 @@ def test_moreau_converges_to_the_same_motion():
     start = [0.0, 0.4, 0.4], [0.5, 0.0, 0.0]
     exact = model.simulate(*start, 0.5, forces=ends)
     errors = []
-    for step in (4e-3, 5e-4):
+    for step in (8e-3, 2e-3):
         motion = model.simulate(*start, 0.5, method="moreau", step=step, forces=ends)
         errors.append(np.abs(motion.q[-1] - exact.q[-1]).max())
-    assert errors[1] < 0.5 * errors[0] and errors[1] < 2e-3, errors
+    assert errors[1] < 0.5 * errors[0] and errors[1] < 8e-3, errors
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -397,7 +397,7 @@ def test_a_rod_that_rocks_without_restitution_comes_to_rest_after_few_impacts():
     """The impacts of both ends follow each other in a geometric series, which ends with flights below `atol`."""
     model, ends = rod_in_the_plane(inertia=1.0)
     counts = []
-    for atol in (1e-6, 1e-10):
+    for atol in (1e-6, 1e-8):
         motion = model.simulate([0.0, 0.1, 0.1], [0.0, 0.0, 0.0], 2.0, forces=ends, atol=atol, save_at=21)
         assert motion.success and (np.abs(motion.qd[-1]) < 10 * atol).all()
         assert (np.diff(energy_of(model, motion)) < max(atol, 1e-8)).all()
@@ -504,7 +504,9 @@ def test_a_ball_slides_along_a_groove_until_it_rolls():
         assert normal > 0 and given @ given - normal**2 <= (friction * normal) ** 2
 
 
-@pytest.mark.parametrize(("angle", "friction"), [(0.2, 0.3), (0.05, 0.1), (0.3, 0.05)])
+@pytest.mark.parametrize(
+    ("angle", "friction"), [pytest.param(0.2, 0.3, marks=pytest.mark.slow), (0.05, 0.1), (0.3, 0.05)]
+)
 def test_a_ball_rolls_or_slips_down_a_groove(angle, friction):
     """The acceleration of rolling is g sin a / (1 + I / (m r^2 / 2)), if friction is strong enough for it."""
     model, planes, start = grooved_ball(angle, friction=friction)
@@ -515,7 +517,7 @@ def test_a_ball_rolls_or_slips_down_a_groove(angle, friction):
     np.testing.assert_allclose(motion.q[-1, 1], acceleration / 2, rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("friction", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("friction", [0.0, 0.1, pytest.param(0.5, marks=pytest.mark.slow)])
 def test_a_ball_in_the_corner_of_three_planes_comes_to_rest(friction):
     """Nine rows hold six motions. Without friction, the ball keeps its rotation."""
     builder = rb.ModelBuilder(gravity=(-5.0, -6.0, -4.5))

@@ -24,7 +24,7 @@ SMALL = [
     "small_floating_tree",
     "every_joint_tree",
 ]
-STATES = 100
+STATES = 25
 
 
 def forward_condition(H, h, tau, qdd):

@@ -49,7 +49,7 @@ def test_errors_of_a_noisy_motion_are_within_their_standard_deviations():
     assert 0.5 < np.nanstd(fit.residuals) / 1e-3 < 1.5
     assert fit.success
     assert "times the noise. The data determine all parameters" in fit.message
-    estimated = rb.fit(model, motion, ["q", "qd", "mass"], drives=[DRIVE], starts=1, **LOOSE)
+    estimated = rb.fit(fit.model, motion, ["q", "qd", "mass"], drives=[DRIVE], starts=1, **LOOSE)
     np.testing.assert_allclose(estimated.values, fit.values, rtol=1e-4, atol=1e-5)
     ratio = estimated.standard_deviations / fit.standard_deviations
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)

@@ -8,7 +8,7 @@ import rbchain as rb
 from .closed_chains import four_bar
 
 pytestmark = pytest.mark.plain_python
-STEP, STEPS = 2.0**-9, 64  # s; binary, so that all calls have the same step
+STEP, STEPS = 2.0**-7, 16  # s; binary, so that all calls have the same step
 GRAVITY = (0, 0, -9.81)
 
 
@@ -82,7 +82,7 @@ def test_quaternions_damping_and_a_controller_at_its_limit_continue_to_round_off
 
 
 def test_contacts_stops_and_friction_continue_to_round_off():
-    """Impacts multiply differences, here by up to 1e3 in 64 steps."""
+    """Impacts multiply differences, here by up to 1e3 in 16 steps."""
     model, q, qd = free_tree()
     drives = [rb.PID("link0", reference=0.2, kp=20.0, kd=1.0, limit=3.0)]
     assert difference(model, q, qd, "moreau", forces=contacts_of_tree(), drives=drives) < 1e-11

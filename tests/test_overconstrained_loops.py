@@ -227,7 +227,7 @@ def three_cranks():
 def test_three_cranks_stay_parallel_through_singular_positions(method):
     """They swing through angles of 0 and -pi, where the rank is 2. Steps of 1e-8 may lose 1e-6 of the energy."""
     start = np.array([[1.0, -1.0, 1.0, 1.0]])
-    motion = three_cranks().simulate(start, start, 1.0, method=method)
+    motion = as_batch(three_cranks()).simulate(start, start, 1.0, method=method)
     assert motion.success, motion.message
     q, qd = motion.q[0, -1], motion.qd[0, -1]
     assert q[0] < -np.pi

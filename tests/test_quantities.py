@@ -32,7 +32,7 @@ SUMMED = ("power", "integrate", "difference")
 
 # --- against Pinocchio ------------------------------------------------------------------------------------------------
 
-STATES = 50
+STATES = 21
 PEERED = (
     *("inverse_dynamics", "bias_forces", "gravity_forces", "joint_reactions", "mass_matrix"),
     *("centroidal_momentum_matrix", "momentum", "center_of_mass", "energy"),

@@ -12,6 +12,7 @@ from rbchain.core.lanes.random_numbers import two_normals
 from .closed_chains import four_bar
 
 pytestmark = pytest.mark.plain_python
+SLOW = pytest.mark.slow
 MASS, REFERENCE, KP, KD = 2.0, 0.3, 20.0, 8.0
 START = ([[0.1]], [[0.2]])
 METHODS = {"rk45": {}, "rosenbrock": {}, "radau": {}, "rk4": {"step": 0.02}, "moreau": {"step": 0.02}}
@@ -47,8 +48,17 @@ def discrete_motion(control, period, delay, count):
     return np.array(found).T
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.05, 0.13], ids=["none", "fraction", "one period", "longer"])
+DELAYS = {"none": 0.0, "fraction": 0.02, "one period": 0.05, "longer": 0.13}
+
+
+@pytest.mark.parametrize(
+    ("method", "delay"),
+    [
+        pytest.param(method, delay, id=f"{method}-{name}", marks=[] if method == "rk45" or i in (1, 3) else SLOW)
+        for method in METHODS
+        for i, (name, delay) in enumerate(DELAYS.items())
+    ],
+)
 def test_a_sampled_pd_controller_is_the_discrete_time_system(method, delay):
     count, period = 25, 0.05
     drives = [pd(period=period, delay=delay)]

@@ -6,7 +6,10 @@ from scipy.interpolate import PchipInterpolator, PPoly
 
 import rbchain as rb
 
-METHODS = ("rk45", "dop853", "rosenbrock", "radau")
+OTHERS = ("dop853", "rosenbrock", "radau")
+# Machine code of a method takes longer to compile than these motions take in plain Python, unless they have many steps.
+METHODS = ("rk45", *(pytest.param(method, marks=pytest.mark.plain_python) for method in OTHERS))
+METHODS_OF_LONG_MOTIONS = ("rk45", *(pytest.param(method, marks=pytest.mark.slow) for method in OTHERS))
 END = 10.0
 ROUND_OFF = 1e-11  # of a speed of up to 1000 m/s that some hundred steps add up
 
@@ -118,13 +121,24 @@ def test_one_value_of_a_smooth_table_acts(method, interval):
     np.testing.assert_allclose(push(signal, method=method).qd[0, -1, 0], integral(signal, END), rtol=1e-7)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("rtol", [1e-8, 1e-4])
-@pytest.mark.parametrize("width", [0.3, 0.1, 0.03, 0.01])
-def test_the_pulse_of_a_fourier_series_acts(method, rtol, width):
+def check_fourier_series(width, rtol, method):
     """The speed is the integral of the force: the offset times the period."""
     motion = push(fourier_series(width), method=method, rtol=rtol, atol=1e-2 * rtol)
     np.testing.assert_allclose(motion.qd[0, -1, 0], width * np.sqrt(2.0 * np.pi), rtol=10.0 * rtol)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("rtol", [1e-8, 1e-4])
+@pytest.mark.parametrize("width", [0.3, 0.1])
+def test_the_pulse_of_a_fourier_series_acts(method, rtol, width):
+    check_fourier_series(width, rtol, method)
+
+
+@pytest.mark.parametrize("method", METHODS_OF_LONG_MOTIONS)
+@pytest.mark.parametrize("rtol", [1e-8, 1e-4])
+@pytest.mark.parametrize("width", [0.03, 0.01])
+def test_the_short_pulse_of_a_long_fourier_series_acts(method, rtol, width):
+    check_fourier_series(width, rtol, method)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -135,6 +149,7 @@ def test_the_bound_of_sines_costs_no_steps_where_errors_limit_them(method):
     assert push(sine, method=method).steps[0] < 1.1 * push(table, method=method).steps[0]
 
 
+@pytest.mark.plain_python
 def test_pulses_act_in_float32():
     """The times of breaks have no exact values in float32, so their sides must not depend on comparisons of times.
 
@@ -188,7 +203,7 @@ def test_pulses_of_wrenches_and_references_act():
     np.testing.assert_allclose(servo.qd[0, -1, 0], np.sum((f[1:] + f[:-1]) / 2) * (s[1] - s[0]), rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS_OF_LONG_MOTIONS)
 def test_fourier_series_of_wrenches_references_and_prescribed_positions_act(method):
     model, at_rest, pulse, w = sliding_mass(), np.zeros((1, 1)), fourier_series(0.03), 0.3
     wrench = model.simulate(at_rest, at_rest, END, method=method, forces=[rb.Wrench("mass", force=(pulse, 0.0, 0.0))])

@@ -7,7 +7,9 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, settings
 
 #: Cases of all tests together, unless `--fuzz N` says otherwise.
-DEFAULT = 1000
+DEFAULT = 300
+#: With fewer cases, some of the endings that a test lists may be missing.
+ENOUGH_FOR_ALL_ENDINGS = 1000
 SUPPRESSED = [
     HealthCheck.too_slow,  # a case may build a model, simulate it, and run a study
     HealthCheck.data_too_large,  # a case of a file draws its whole text
@@ -30,7 +32,9 @@ def ended(how: str) -> None:
 
 
 def cases(*, percent: float, ends: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for this share of all cases, and fail if none of them ended in one of the ways that `ends` lists.
+    """Run a test for this share of all cases.
+
+    With 1,000 cases in all, fail if none of them ended in one of the ways that `ends` lists.
 
     Cases are always the same ones (`derandomize`): a larger total adds cases, and a case that failed once fails until
     the code is corrected. A case has no time limit, because a busy machine would fail it.
@@ -52,7 +56,7 @@ def cases(*, percent: float, ends: tuple[str, ...] = ()) -> Callable[[Callable[.
         def run_all(*arguments: Any, **named: Any) -> None:
             _endings.clear()
             run(*arguments, **named)
-            if _total >= DEFAULT:  # with fewer cases, some endings may be missing
+            if _total >= ENOUGH_FOR_ALL_ENDINGS:
                 missing = set(ends) - _endings
                 assert not missing, f"no case ended in {sorted(missing)}, so the test checks less than it says"
 

@@ -6,7 +6,7 @@ import pytest
 import rbchain as rb
 
 from .actions import KD, KP, RESOLUTION
-from .cases import CONTACTS, FIXED_STEPS, LOOPS, PRESCRIBED, covering_cases, documented_refusals, few_cases
+from .cases import CONTACTS, FIXED_STEPS, LOOPS, PRESCRIBED, covering_cases, documented_refusals, short_cases
 from .running import STEPS, WAYS_TO_RUN, Setup
 from .worlds import WORLDS, World
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.plain_python
 
 def marked(cases):
     """Leave most cases to the slow tests."""
-    few = few_cases()
-    return [pytest.param(case, id=str(case), marks=[] if case in few else pytest.mark.slow) for case in cases]
+    short = short_cases()
+    return [pytest.param(case, id=str(case), marks=[] if case in short else pytest.mark.slow) for case in cases]
 
 
 def other_method(case):
