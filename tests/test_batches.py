@@ -281,6 +281,7 @@ def test_results_written_with_streaming_stores_equal_those_of_small_batches(chai
     assert np.array_equal(H, np.concatenate([model.mass_matrix(part) for part in np.array_split(q, 40)]))
 
 
+@pytest.mark.plain_python
 @pytest.mark.parametrize("frame", ["tool0", "link4", "base"])
 def test_frame_poses_keep_the_precision_and_pass_nan(frame):
     model = mechanism("puma560")

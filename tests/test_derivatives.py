@@ -178,6 +178,7 @@ def test_no_force_depends_on_position_or_linear_velocity_of_a_floating_base():
     assert np.abs(by_q[..., :6]).max() <= model.nv * EPS * scale
 
 
+@pytest.mark.plain_python
 def test_derivatives_are_nan_only_for_singular_samples():
     builder = rb.ModelBuilder()
     builder.add_body("link", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia.rod(1.0, mass=1.0, cg=(0.5, 0, 0)))

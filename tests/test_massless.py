@@ -266,6 +266,7 @@ def hinges(without):
     return chain.vary(mass=mass, inertia=inertia)
 
 
+@pytest.mark.plain_python
 @pytest.mark.parametrize(
     "name", [name for name in NEEDS_INERTIA if name not in ("simulate", "forward_dynamics of generated source")]
 )
@@ -290,6 +291,7 @@ def test_a_sample_without_inertia_ends_at_the_start(method, step):
     np.testing.assert_array_equal(np.delete(found.q, WITHOUT, 0), np.delete(whole.q, WITHOUT, 0))
 
 
+@pytest.mark.plain_python
 def test_prescribed_accelerations_need_no_inertia():
     some, first, last = hinges(WITHOUT), WITHOUT[0], WITHOUT[-1]
     q, qd = some.random_state(0, SAMPLES)
@@ -344,6 +346,7 @@ def test_an_empty_batch_is_not_refused_as_singular():
 # --- motions that need no inertia -------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain_python
 def test_hybrid_dynamics_needs_inertia_only_where_forces_are_given():
     model = finger()
     for held in itertools.product([False, True], repeat=3):

@@ -227,8 +227,8 @@ def test_kinks_and_jumps_of_a_force_are_detected(shape, tolerance):
 
 @plain
 @pytest.mark.parametrize("method", ["rosenbrock", "radau"])
-@pytest.mark.parametrize("stiffness", [1e8, 1e10, 1e12])
-@pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("stiffness", [1e8, pytest.param(1e10, marks=pytest.mark.slow), 1e12])
+@pytest.mark.parametrize("tolerance", [1e-4, pytest.param(1e-6, marks=pytest.mark.slow), 1e-8])
 def test_a_body_leaves_a_stiff_stop(method, stiffness, tolerance):
     """The force t - 1 holds the body at an elastic stop for a second. Nothing else limits the steps; q(4) = 27 / 6."""
     force = rb.PrescribedForce("slide", rb.Signal.table([0.0, 10.0], [-1.0, 9.0], kind="linear"))
