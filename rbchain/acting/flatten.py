@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -81,13 +81,12 @@ def flatten_actions(
     StateError
         If an action names a joint that does not exist, a joint has two drives, or numbers do not fit.
     """
-    _check_list("drives", drives)
-    _check_list("forces", forces)
-    _check_list("events", events)
+    for name, items in (("drives", drives), ("forces", forces), ("events", events)):
+        if not isinstance(items, (list, tuple)):
+            raise StateError(f"{name} is {excerpt(items)}; expected a list, such as {name}=[...]")
     if not (always or drives or forces or events or implicit or model.kernel_model.has_passive_or_fluid_forces):
         return None, UserCalls({}, np.zeros((1, 0)), dtype, {})
     numbers = SampleNumbers(batch)
-    functions: dict[int, UserCall] = {}
     signals = SignalTables(numbers, duration)
     settings = np.zeros(layout.SETTING_COUNT, np.int64)
     settings[[layout.SETTING_IMPLICIT, layout.SETTING_HYBRID]] = implicit
@@ -104,7 +103,7 @@ def flatten_actions(
         layout.FAILED_FIRST_EVENT + len(events),
     )
     batch_functions = {code: call for code, call in sampled_calls.items() if isinstance(call, BatchFunction)}
-    functions |= {code: call for code, call in sampled_calls.items() if isinstance(call, UserCall)}
+    functions = {code: call for code, call in sampled_calls.items() if isinstance(call, UserCall)}
     actuator_codes = flatten_actuators(model, actuators, drive_codes, samplers, user is not None, numbers)
     settings_of_drives(drive_codes, settings)
     settings[layout.SETTING_CONTROLLER_MODEL] = (
@@ -113,25 +112,14 @@ def flatten_actions(
         or (samplers is not None and samplers.groups[[GROUP_COMPENSATES, GROUP_COMPUTES]].any())
     )
     if user is not None:
-        calls = flatten_user_forces(model, user, numbers, boundscheck)
-        settings[layout.SETTING_FUNCTION_NUMBERS], settings[layout.SETTING_FUNCTION_COUNT] = (
-            calls[0].first,
-            calls[0].count,
-        )
-        for call, setting, code in zip(calls, USER_SETTINGS, USER_CODES, strict=False):
-            settings[setting], functions[code] = call.function.address, call
+        functions |= _add_user_forces(model, user, numbers, boundscheck, settings)
     settings[layout.SETTING_CURRENT] = flatten_current(model, forces, signals)
     wrench_codes = flatten_wrenches(model, forces, signals, numbers)
-    between_bodies: tuple[np.ndarray | None, np.ndarray | None] = None, None
-    if any(is_between_bodies(force) for force in forces):
-        between_bodies = flatten_between_bodies(model, forces, numbers)
+    is_between = any(is_between_bodies(force) for force in forces)
+    springs, bushings = flatten_between_bodies(model, forces, numbers) if is_between else (None, None)
     contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_rows.DRIVE_KIND])
-    codes_of_events = []
-    for e, event in enumerate(events):
-        codes, called = flatten_event(model, e, event, numbers, boundscheck)
-        codes_of_events.append(codes)
-        if called is not None:
-            functions[layout.FAILED_FIRST_EVENT + e] = called
+    flat_events = [flatten_event(model, e, event, numbers, boundscheck) for e, event in enumerate(events)]
+    functions |= {layout.FAILED_FIRST_EVENT + e: call for e, (_, call) in enumerate(flat_events) if call is not None}
     signal_codes, tables, knots = signals.arrays()
     given = numbers.rows()
     controller, variation = controller_arrays(model, controllers_model(model, drives, batch), dtype)
@@ -139,28 +127,32 @@ def flatten_actions(
         signals=signal_codes,
         drives=drive_codes,
         wrenches=wrench_codes,
-        springs=between_bodies[0],
-        bushings=between_bodies[1],
+        springs=springs,
+        bushings=bushings,
         contacts=contacts,
         samplers=samplers,
         actuators=actuator_codes,
-        events=np.array(codes_of_events, np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
+        events=np.array([codes for codes, _ in flat_events], np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
         tables=tables,
         knots=knots,
         numbers=given,
         variation=variation,
     )
-    samples = math.prod(batch)
+    samples, has_functions = math.prod(batch), bool(functions or batch_functions)
     contact_records = new_contact_records(contacts, forces, samples)
-    has_functions = bool(functions or batch_functions)
     records = _new_records(model, samples, events, integrals, has_functions, dtype, contact_records)
     actions = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None, None)
     return actions, UserCalls(functions, given, dtype, batch_functions)
 
 
-def _check_list(name: str, items: Any) -> None:
-    if not isinstance(items, (list, tuple)):
-        raise StateError(f"{name} is {excerpt(items)}; expected a list, such as {name}=[...]")
+def _add_user_forces(
+    model: Model, user: UserForces, numbers: SampleNumbers, boundscheck: bool, settings: np.ndarray
+) -> dict[int, UserCall]:
+    """Add the functions of UserForces to the settings, and return them by the codes of their failures."""
+    calls = flatten_user_forces(model, user, numbers, boundscheck)
+    settings[[layout.SETTING_FUNCTION_NUMBERS, layout.SETTING_FUNCTION_COUNT]] = calls[0].first, calls[0].count
+    settings[[*USER_SETTINGS[: len(calls)]]] = [call.function.address for call in calls]
+    return dict(zip(USER_CODES, calls, strict=False))
 
 
 def _flatten_drives(

@@ -31,8 +31,6 @@ SAMPLES_PER_PIECE = 1000
 
 def add_single(commands: Any) -> None:
     """Add the commands `simulate`, `info`, `view` and `convert` to the parser."""
-    adaptive = names_of(lambda method: method.is_adaptive, last="and", quote="")
-    fixed = names_of(lambda method: not method.is_adaptive, last="and", quote="")
     file = argparse.ArgumentParser(add_help=False)
     file.add_argument("file", metavar="FILE", help="mechanism: a URDF, MJCF (.xml) or TOML file")
     file.add_argument(
@@ -44,6 +42,28 @@ def add_single(commands: Any) -> None:
     file.add_argument(
         "--free-base", action="store_true", help="let the root link of a URDF file float (default: fixed to the world)"
     )
+    simulate = _add_simulate(commands, file)
+    info = commands.add_parser(
+        "info",
+        parents=[file],
+        help="show the tree of bodies and joints",
+        **help_texts(
+            "Show the tree of bodies and joints, with masses and fixed frames, and the constraints.",
+            "rbchain info examples/puma560.urdf",
+            "rbchain info drone.urdf --free-base",
+        ),
+    )
+    info.set_defaults(command=_info)
+    add_view(commands, file, _model)
+    add_convert(commands, file, _model)
+    for command in (simulate, info):
+        command.set_defaults(subject=_model, when_interrupted="nothing was saved")
+
+
+def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add the command `simulate` to the parser."""
+    adaptive = names_of(lambda method: method.is_adaptive, last="and", quote="")
+    fixed = names_of(lambda method: not method.is_adaptive, last="and", quote="")
     simulate = commands.add_parser(
         "simulate",
         parents=[file],
@@ -89,21 +109,7 @@ def add_single(commands: Any) -> None:
     simulate.add_argument("--samples", type=int, default=21, help="number of saved times of each motion (default: 21)")
     simulate.add_argument("--out", metavar="FILE.npz", help="file for t, q, qd, status, step counts and energy_error")
     simulate.set_defaults(command=_simulate)
-    info = commands.add_parser(
-        "info",
-        parents=[file],
-        help="show the tree of bodies and joints",
-        **help_texts(
-            "Show the tree of bodies and joints, with masses and fixed frames, and the constraints.",
-            "rbchain info examples/puma560.urdf",
-            "rbchain info drone.urdf --free-base",
-        ),
-    )
-    info.set_defaults(command=_info)
-    add_view(commands, file, _model)
-    add_convert(commands, file, _model)
-    for command in (simulate, info):
-        command.set_defaults(subject=_model, when_interrupted="nothing was saved")
+    return simulate
 
 
 def _model(options: argparse.Namespace) -> Model:

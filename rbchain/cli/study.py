@@ -63,29 +63,11 @@ def add_study(commands: Any) -> None:
 
 
 def _verbs() -> dict[str, _Verb]:
-    file = argparse.ArgumentParser(add_help=False)
-    file.add_argument("file", metavar="FILE", help="study: a TOML file")
-    folder = argparse.ArgumentParser(add_help=False)
-    folder.add_argument("folder", metavar="FOLDER", help="folder of the results")
-    code = argparse.ArgumentParser(add_help=False)
-    code.add_argument("--no-code", action="store_true", help="refuse a study that imports user functions")
-    out = argparse.ArgumentParser(add_help=False)
-    out.add_argument("--out", metavar="FOLDER", help="folder for the results (default: FILE without its ending)")
-    running = argparse.ArgumentParser(add_help=False)
-    running.add_argument(
-        "--executor",
-        choices=("local", "processes", "dask"),
-        default="local",
-        help="compute on the threads of one process, in several processes, or on a dask cluster (default: local)",
-    )
-    running.add_argument("--workers", type=int, help="number of processes of --executor processes (default: all cores)")
-    running.add_argument(
-        "--scheduler", metavar="ADDRESS", help="scheduler of --executor dask, such as tcp://10.0.0.1:8786"
-    )
-    running.add_argument("--chunk", type=int, help="samples computed at once (default: up to 4096, as memory allows)")
-    running.add_argument(
-        "--memory", type=float, help="memory limit for these samples in GB, in place of --chunk (default: 1)"
-    )
+    file = _parent("file", metavar="FILE", help="study: a TOML file")
+    folder = _parent("folder", metavar="FOLDER", help="folder of the results")
+    code = _parent("--no-code", action="store_true", help="refuse a study that imports user functions")
+    out = _parent("--out", metavar="FOLDER", help="folder for the results (default: FILE without its ending)")
+    running = _options_of_runs()
     return {
         "run": _Verb(
             [file, running, out, code],
@@ -139,6 +121,32 @@ def _verbs() -> dict[str, _Verb]:
             ("rbchain study report landing",),
         ),
     }
+
+
+def _parent(name: str, **settings: Any) -> argparse.ArgumentParser:
+    """Return a parser with one argument, for commands that have this argument."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument(name, **settings)
+    return parser
+
+
+def _options_of_runs() -> argparse.ArgumentParser:
+    running = argparse.ArgumentParser(add_help=False)
+    running.add_argument(
+        "--executor",
+        choices=("local", "processes", "dask"),
+        default="local",
+        help="compute on the threads of one process, in several processes, or on a dask cluster (default: local)",
+    )
+    running.add_argument("--workers", type=int, help="number of processes of --executor processes (default: all cores)")
+    running.add_argument(
+        "--scheduler", metavar="ADDRESS", help="scheduler of --executor dask, such as tcp://10.0.0.1:8786"
+    )
+    running.add_argument("--chunk", type=int, help="samples computed at once (default: up to 4096, as memory allows)")
+    running.add_argument(
+        "--memory", type=float, help="memory limit for these samples in GB, in place of --chunk (default: 1)"
+    )
+    return running
 
 
 def read_study(options: argparse.Namespace) -> Study:

@@ -163,21 +163,7 @@ def fit(
     """
     from scipy.optimize import least_squares
 
-    names = checked_names(parameters, "parameters")
-    if not names:
-        raise StateError('parameters is empty; expected names such as ["mass"]')
-    if model.batch_shape:
-        raise ModelError(
-            f"fit needs one set of parameters, but the model has batch_shape {model.batch_shape}; expected (). Use "
-            "model.of_sample(i)"
-        )
-    for name in names:
-        if name in ("q", "qd") and model.kernel_model.constraint_tables is not None:
-            raise StateError(
-                f'parameters contains "{name}", which fit does not support for closed chains, because initial '
-                "states have to satisfy the constraints; expected other parameters. Pass a motion that starts in a "
-                "closed state"
-            )
+    names = _fitted_names(model, parameters)
     starts = whole_number("starts", starts, StateError, least=1, most=100_000)
     spread = finite_number("spread", spread, StateError, least=0.0)
     data = Measurements(model, motion, noise)
@@ -212,6 +198,26 @@ def fit(
         if abs(x) > SHARE_OF_LIMIT * largest
     ]
     return _result(problem, best.x, noise is None, costs, _reasons_of_failure(at_limit, best.status == 0))
+
+
+def _fitted_names(model: Model, parameters: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of parameters, or raise an error if `fit` cannot estimate them for this model."""
+    names = checked_names(parameters, "parameters")
+    if not names:
+        raise StateError('parameters is empty; expected names such as ["mass"]')
+    if model.batch_shape:
+        raise ModelError(
+            f"fit needs one set of parameters, but the model has batch_shape {model.batch_shape}; expected (). Use "
+            "model.of_sample(i)"
+        )
+    for name in names:
+        if name in ("q", "qd") and model.kernel_model.constraint_tables is not None:
+            raise StateError(
+                f'parameters contains "{name}", which fit does not support for closed chains, because initial '
+                "states have to satisfy the constraints; expected other parameters. Pass a motion that starts in a "
+                "closed state"
+            )
+    return names
 
 
 def improve(problem: Problem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
