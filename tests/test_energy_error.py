@@ -343,6 +343,48 @@ def test_long_steps_of_prescribed_motions_are_resolved():
     assert_only_round_off(motion, 1e-6)
 
 
+def slide(**passive):
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    joint, inertia = rb.Prismatic((1, 0, 0)), rb.Inertia(mass=1.0)
+    builder.add_body("slide", joint=joint, inertia=inertia, passive=rb.PassiveForces(**passive))
+    return builder.build()
+
+
+@PLAIN
+@pytest.mark.parametrize("settings", [{}, {"method": "dop853"}, {"method": "radau"}])
+def test_a_stop_that_a_body_leaves_without_a_force_takes_its_elastic_energy(settings):
+    """At -4 m/s, the factor 1 + d dx/dt of the force is below zero. The body moves freely from each depth, 8 J."""
+    model = slide(upper_limit=1.0, limit_stiffness=100.0, limit_damping=0.5)
+    start = np.linspace(1.05, 1.5, 10)[:, None]
+    motion = model.simulate(start, np.full((10, 1), -4.0), 1.0, save_at=5, energy_error=True, **settings)
+    np.testing.assert_allclose(motion.q[:, -1], start - 4.0, rtol=1e-13)
+    # the parts with the kink are 2^-16 of a step of at most 1 s, and the power is at most 100 * 0.5 * 4 W
+    assert np.abs(motion.energy_error).max() < 2.0**-16 * 200.0 * 2.0**-16 * 4.0 + 8.0 * 1e-6
+
+
+@PLAIN
+@pytest.mark.parametrize("settings", [{}, {"method": "dop853"}])
+@pytest.mark.parametrize("what", ["stop", "cable"])
+def test_a_prescribed_motion_into_a_stop_or_a_cable_has_no_error(what, settings):
+    """x = 0.137 + t from 0.137 to 2.3 m: the drive stores 100 / 2 * 1.3^2 J. Its steps are as long as the motion."""
+    forces = [rb.SpringDamper(None, "slide", (0, 0, 0), (0, 0, 0), 100.0, 0.0, 1.0, tension_only=True)]
+    model = slide(upper_limit=1.0, limit_stiffness=100.0) if what == "stop" else slide()
+    drives = [rb.PrescribedPosition("slide", rb.Signal.polynomial([0.137, 1.0]))]
+    settings |= {"forces": forces if what == "cable" else []}
+    motion = model.simulate([[0.137]], [[1.0]], 2.163, drives=drives, energy_error=True, **settings)
+    assert np.abs(motion.energy_error).max() < 0.5 * 1e-6
+
+
+@PLAIN
+@pytest.mark.parametrize("method", ["rk45", "dop853", "radau"])
+def test_a_cable_that_lets_go_while_it_is_taut_has_no_error(method):
+    """The damper would push near the end of the stretch, so that the cable has no force while it still has energy."""
+    cable = rb.SpringDamper(None, "slide", (0, 0, 0), (0, 0, 0), 64.47, 5.116, 1.0, tension_only=True)
+    motion = slide().simulate([[0.9]], [[5.163]], 2.0, method=method, forces=[cable], energy_error=True)
+    assert motion.q[0, -1, 0] < 0.0  # it has been caught and flies back
+    assert np.abs(motion.energy_error).max() < 1e-6 * 13.4
+
+
 # --- the request ------------------------------------------------------------------------------------------------------
 
 

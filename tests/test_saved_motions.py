@@ -168,6 +168,15 @@ def test_failed_samples_and_their_exceptions_are_saved(tmp_path):
     assert_same(loaded.tau, motion.tau)
 
 
+def test_a_motion_with_dense_output_is_saved_without_it(tmp_path):
+    model = rb.Model.serial_chain(2)
+    motion = model.simulate(np.zeros((2, 2)), np.ones((2, 2)), 0.1, save_at=3, dense_output=100)
+    motion.save(tmp_path / "dense.npz")
+    again = rb.load_motion(tmp_path / "dense.npz")
+    assert motion.dense_output is not None and again.dense_output is None
+    np.testing.assert_array_equal(again.q, motion.q)
+
+
 def test_sensitivities_are_saved(tmp_path):
     model = rb.Model.serial_chain(2)
     motion = model.simulate(*start(model, (2,)), 0.02, **FIXED, sensitivities=("q", "mass"))

@@ -249,7 +249,8 @@ class Assembly(Attributes):
         if not np.isfinite(residual).all():
             return f"assemble: {named_samples(failed)}q_guess has numbers that are not finite; expected finite numbers"
         names = self.constraint_names_of_rows
-        worst = int((residual / sizes).argmax())
+        relative = np.divide(residual, sizes, out=np.zeros_like(residual), where=sizes > 0.0)  # 0 / 0 in a closed row
+        worst = int(relative.argmax())
         held = "" if free.all() else " with these fixed joints"
         if (residual <= CLOSED * sizes).all():
             return (

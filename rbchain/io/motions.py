@@ -37,8 +37,8 @@ FORMAT = "rbchain motion 1"
 CONTENTS, DIGEST = "contents", "sha256"
 #: The classes of the objects in a trajectory.
 CLASSES = {kind.__name__: kind for kind in (*get_args(Force), EventRecord, ImpactRecord, StickingRecord, Signal, Pose)}
-#: Fields of a trajectory that the file describes in another way than the other fields.
-SPECIAL = ("model", "exceptions", "_compute_tau_and_qdd")
+#: Fields of a trajectory that the file describes in another way than the other fields, or not at all.
+SPECIAL = ("model", "exceptions", "dense_output", "_compute_tau_and_qdd")
 
 
 def save_motion(motion: Trajectory, path: str | Path, tau_and_qdd: np.ndarray | None) -> None:

@@ -343,7 +343,8 @@ class Trajectory(SuggestsAttributes):
         Notes
         -----
         The file does not contain the drives and events of the simulation, nor their functions. The actuator forces and
-        accelerations at the saved times, and the records of the events, replace them.
+        accelerations at the saved times, and the records of the events, replace them. It does not contain
+        `dense_output` either, whose steps need the drives.
         """
         from ..io.motions import save_motion
 

@@ -9,7 +9,8 @@ With the position q and the velocity v of a dof, and the penetration x of an ela
 """
 
 from ...compiling.jit import is_given, kernel, only_if
-from ..tree.kinematics import place_about_first_joint
+from ..lanes.lanes import constant_like, select
+from ..tree.kinematics import move_dof, place_about_first_joint
 from ..tree.layout import (
     PARAM_CUBIC_STIFFNESS,
     PARAM_LIMIT_STIFFNESS,
@@ -21,7 +22,7 @@ from ..tree.layout import (
 )
 from .bushings import bushing_power
 from .passive import stop_penetration
-from .springs import spring_power
+from .springs import SPRING_TENSION_ONLY, elastic_stretch, spring_power, spring_state
 
 
 @kernel
@@ -64,4 +65,61 @@ def elastic_power(block, q, qd, k):
     total = elastic_power_between_bodies(block, k)
     for i in range(block.model.parent.shape[0]):
         total = total + elastic_power_of_joint(i, block.model, q, qd, k)
+    return total
+
+
+@only_if(lambda block: is_given(block, "loads", "actions", "between_bodies"), False)
+@kernel
+def has_cables(block):
+    """Whether a spring between bodies can only pull."""
+    springs, found = block.loads.actions.shared.springs, False
+    for s in range(springs.shape[1]):
+        found = found or springs[SPRING_TENSION_ONLY, s] == 1
+    return found
+
+
+@kernel
+def has_kinks(block):
+    """Whether the elastic energy has kinks: at elastic stops, and where springs that can only pull become taut."""
+    found = has_cables(block)
+    for i in range(block.model.parent.shape[0]):
+        found = found or (block.model.passive[i] & PASSIVE_STOPS) != 0
+    return found
+
+
+@kernel
+def engaged_elements(block, q, qd, k):
+    """Return a number that changes where a joint enters or leaves an elastic stop, or a cable becomes taut or slack.
+
+    It is the sum of the numbers of these stops and cables, from 1 on. With cables, it writes R, LEVER, V and POSITION.
+    """
+    model, n = block.model, block.model.parent.shape[0]
+    total = q[0, k] - q[0, k]
+    for i in range(n):
+        if model.passive[i] & PASSIVE_STOPS:
+            depth, _ = stop_penetration(i, model.parameters, q[model.coordinate[i], k], k)
+            total = total + select(depth > total - total, constant_like(q, i + 1.0) + (total - total), total - total)
+    if has_cables(block):
+        total = total + taut_cables(block, q, qd, k)
+    return total
+
+
+@only_if(
+    lambda block, q, qd, k: is_given(block, "loads", "actions", "between_bodies"),
+    otherwise=lambda block, q, qd, k: q[0, k] - q[0, k],
+)
+@kernel
+def taut_cables(block, q, qd, k):
+    """Return the sum of the numbers of taut cables, from n + 1 on (writes R, LEVER, V and POSITION)."""
+    model, work, actions, n = block.model, block.work, block.loads.actions, block.model.parent.shape[0]
+    springs, numbers, zero = actions.shared.springs, actions.numbers, q[0, k] - q[0, k]
+    total = zero
+    for i in range(n):
+        move_dof(i, model, q, qd, work, k)
+        place_about_first_joint(i, model, work, k)
+    for s in range(springs.shape[1]):
+        if springs[SPRING_TENSION_ONLY, s] == 1:
+            spring = spring_state(s, model, springs, numbers, work, k)
+            stretch = elastic_stretch(s, spring, model, springs, numbers, work, k)
+            total = total + select(stretch > zero, constant_like(q, n + s + 1.0) + zero, zero)
     return total

@@ -26,7 +26,7 @@ import numpy as np
 
 from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.energy import ENERGY_KINETIC, energy
-from ..forces.elastic import elastic_power
+from ..forces.elastic import elastic_power, engaged_elements, has_kinks
 from ..lanes.lanes import any_lane, constant_like, select
 from ..loops.constraint_hooks import has_constraints, project_end_of_step
 from ..methods.radau_tableau import STAGES, is_radau, radau_tableau
@@ -56,6 +56,7 @@ RESOLUTION = 1e-6
 # The scale is at least the work of the joint forces over this displacement, rad or m.
 LEAST_DISPLACEMENT = 1e-6
 SHORTEST_PART = 1.0 / 64.0  # of a step
+SHORTEST_PART_WITH_KINK = 2.0**-16  # of the elastic energy, whose place in the part is not known
 SMALLEST_SCALE = 1e-30  # J
 ROUND_OFF = 1e-6  # of a saved time at the end of a step, as a fraction of the step
 WAITS, HAS_STEP = 1.0, 2.0  # values of `WorkMemory.role`
@@ -123,6 +124,35 @@ last_of = choose(is_radau, lambda tableau, i: RADAU_LAST[i], lambda tableau, i: 
 # --- the work of a step -----------------------------------------------------------------------------------------------
 
 
+@kernel
+def store_state(block, stepper, tableau, theta, k):
+    """Store the state after the fraction theta of a step."""
+    work = stepper.work
+    for j in range(work.state.shape[0]):
+        work.state[j, k] = state_at_node(block, stepper, tableau, work.step[0, k], theta, j, k)
+    normalize_positions(block.model, work.state, k)
+
+
+@routine
+def find_kinks(block, stepper, tableau, k):
+    """Return 1 if the elastic energy has a kink between the start, the nodes and the end of the current part, else 0.
+
+    The powers at the nodes would not show a kink at which the force does not change, such as the end of a stop that a
+    joint leaves without force.
+    """
+    work, nq = stepper.work, block.q.shape[0]
+    zero, one = work.length[0, k] - work.length[0, k], constant_like(work.length, 1.0)
+    first, found = zero, zero
+    if has_kinks(block):
+        for place in range(NODES + 2):
+            x = 0.0 if place == 0 else 1.0 if place == NODES + 1 else node_of(tableau, place - 1)
+            store_state(block, stepper, tableau, work.start[0, k] + constant_like(zero, x) * work.length[0, k], k)
+            engaged = engaged_elements(block, work.state[:nq], work.state[nq : nq + block.qd.shape[0]], k)
+            first = engaged if place == 0 else first
+            found = select(engaged == first, found, one + zero)
+    return found
+
+
 @routine
 def compute_powers_of_part(block, stepper, tableau, k):
     """Compute the powers at the nodes of the current part of a step, and the resolution that they need.
@@ -131,11 +161,10 @@ def compute_powers_of_part(block, stepper, tableau, k):
     """
     work, t, h, nq = stepper.work, stepper.control[CONTROL_TIME, k], stepper.work.step[0, k], block.q.shape[0]
     last, forces = h - h, h - h
+    work.kinks[0, k] = find_kinks(block, stepper, tableau, k)
     for node in range(NODES):
         theta = work.start[0, k] + constant_like(h, node_of(tableau, node)) * work.length[0, k]
-        for j in range(work.state.shape[0]):
-            work.state[j, k] = state_at_node(block, stepper, tableau, h, theta, j, k)
-        normalize_positions(block.model, work.state, k)
+        store_state(block, stepper, tableau, theta, k)
         evaluate_node(block, stepper, t + theta * h, k)
         work.powers[node, k] = power_of_forces(block, work, k)
         last = last + constant_like(h, last_of(tableau, node)) * work.powers[node, k]
@@ -175,7 +204,8 @@ def end_part(block, stepper, tableau, batch, lane):
     """Add the work of the current part of a lane's step and save it at the times in it, or halve the part."""
     work, sample = stepper.work, stepper.tally[TALLY_SAMPLE, lane]
     start, length = float(work.start[0, lane]), float(work.length[0, lane])
-    if work.needed[0, lane] > RESOLUTION and length > SHORTEST_PART:
+    is_long = length > SHORTEST_PART or (work.kinks[0, lane] > 0.0 and length > SHORTEST_PART_WITH_KINK)
+    if (work.needed[0, lane] > RESOLUTION or work.kinks[0, lane] > 0.0) and is_long:
         work.length[0, lane] = constant_like(work.length, 0.5 * length)
         return
     for slot in range(int(work.sums[SUM_SLOT, lane]), end_of_saved_times(work, batch, lane)):

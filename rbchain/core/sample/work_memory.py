@@ -31,6 +31,7 @@ class WorkMemory(NamedTuple):
     * `step` (1, lanes) is the length of the accepted step, s. `start` and `length` (1, lanes) are the start and the
       length of the current part, as fractions of the step; the length is zero without one.
     * `needed` (1, lanes) is the resolution that the part needs, `scale` (1, lanes) the scale of the energy, J.
+    * `kinks` (1, lanes) is 1 if the elastic energy has a kink in the part, else 0.
     * `role` (1, lanes) tells lanes with a step from lanes whose calls of user functions wait for them.
     * `energies` (2, lanes) are the kinetic and the potential energy at a node, J.
     * `state` and `rate` (rows, lanes) are the state at a node and its rate.
@@ -44,6 +45,7 @@ class WorkMemory(NamedTuple):
     start: np.ndarray
     length: np.ndarray
     needed: np.ndarray
+    kinks: np.ndarray
     scale: np.ndarray
     role: np.ndarray
     energies: np.ndarray
@@ -54,7 +56,7 @@ class WorkMemory(NamedTuple):
 
 def work_memory(n, state_size, width, dtype, blocks):
     """Allocate the memory that `work_in` divides among the fields of the WorkMemory of each block, for n dofs."""
-    rows = NODES + 9 + 2 * state_size + n
+    rows = NODES + 10 + 2 * state_size + n
     spare = CACHE_LINE // dtype.itemsize
     return np.zeros((blocks, SUM_ROWS, width)), np.zeros((blocks, rows * width + spare), dtype)
 
@@ -66,7 +68,7 @@ def work_in(memory, b, n, size):
     sums, numbers = memory[0][b], memory[1][b]
     width, start = sums.shape[1], aligned_start(numbers)
     single = start + NODES * width
-    state = single + 9 * width
+    state = single + 10 * width
     rate = state + size * width
     return WorkMemory(
         sums,
@@ -78,7 +80,8 @@ def work_in(memory, b, n, size):
         window(numbers, single + 4 * width, (1, width)),
         window(numbers, single + 5 * width, (1, width)),
         window(numbers, single + 6 * width, (1, width)),
-        window(numbers, single + 7 * width, (2, width)),
+        window(numbers, single + 7 * width, (1, width)),
+        window(numbers, single + 8 * width, (2, width)),
         window(numbers, state, (size, width)),
         window(numbers, rate, (size, width)),
         window(numbers, rate + size * width, (n, width)),
