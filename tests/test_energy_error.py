@@ -378,7 +378,7 @@ def test_a_prescribed_motion_into_a_stop_or_a_cable_has_no_error(what, settings)
 @PLAIN
 @pytest.mark.parametrize("method", ["rk45", "dop853", "radau"])
 def test_a_cable_that_lets_go_while_it_is_taut_has_no_error(method):
-    """The damper would push near the end of the stretch, so that the cable has no force while it still has energy."""
+    """Near the end of the stretch, the damper takes away the whole tension, while the cable still has energy."""
     cable = rb.SpringDamper(None, "slide", (0, 0, 0), (0, 0, 0), 64.47, 5.116, 1.0, tension_only=True)
     motion = slide().simulate([[0.9]], [[5.163]], 2.0, method=method, forces=[cable], energy_error=True)
     assert motion.q[0, -1, 0] < 0.0  # it has been caught and flies back
