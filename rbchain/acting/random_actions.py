@@ -11,6 +11,7 @@ import numpy as np
 
 from .random_signals import RandomSignal
 from .sampled import with_samples
+from .signal_arithmetic import SignalSum
 from .signals import Signal
 
 
@@ -63,6 +64,8 @@ def _replaced(actions: Any, function: Callable[[RandomSignal], Any]) -> Any:
 def _replaced_in(value: Any, function: Callable[[RandomSignal], Any]) -> Any:
     if isinstance(value, RandomSignal):
         return function(value)
+    if isinstance(value, SignalSum):
+        return value.replaced(function)
     if _has_three_components(value):
         parts = tuple(_replaced_in(part, function) for part in value)
         return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
 from ..core.lanes.random_numbers import FIRST_SIGNAL_CHANNEL
 from ..errors import StateError
+from .signal_arithmetic import AddsSignals
 
 if TYPE_CHECKING:
     from .signals import Signal
@@ -29,7 +29,7 @@ BYTES_PER_NUMBER = 32  # of a signal in memory: its array, and copies of it for 
 
 
 @dataclass(frozen=True, eq=False)
-class RandomSignal(SuggestsAttributes):
+class RandomSignal(AddsSignals):
     """A random function of time. Each sample of a simulation or study sees its own realisation.
 
     `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.

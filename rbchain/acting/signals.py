@@ -10,24 +10,27 @@ from typing import TYPE_CHECKING, Self, SupportsIndex, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt, finite_array, real_array
 from ..errors import StateError
 from . import random_processes
 from .random_signals import RandomSignal
+from .signal_arithmetic import AddsSignals, SignalSum, derivative_of
 
 if TYPE_CHECKING:
     from scipy.interpolate import PPoly
 
 
 @dataclass(frozen=True, eq=False)
-class Signal(SuggestsAttributes):
+class Signal(AddsSignals):
     """A function of time: a polynomial or a piecewise polynomial, plus sines.
 
     `Signal.constant`, `Signal.polynomial`, `Signal.sines` and `Signal.table` make signals. Arguments that expect a
     signal also accept a number, an array with one number for each sample, or a piecewise polynomial of SciPy
     (`CubicSpline`, `PPoly`). Arrays of coefficients may have batch axes in front, for one signal per sample.
     `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
+
+    Signals, also random ones, can be added, subtracted, and multiplied and divided by numbers. A number may differ
+    between samples.
 
     Attributes
     ----------
@@ -225,6 +228,22 @@ class Signal(SuggestsAttributes):
     random_walk = staticmethod(random_processes.random_walk)
     sea_state = staticmethod(random_processes.sea_state)
 
+    def derivative(self) -> Signal:
+        """Return the derivative of the signal with respect to time.
+
+        Raises
+        ------
+        StateError
+            If the signal jumps.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> (rb.Signal.polynomial([1.0, 2.0, 3.0]).derivative())([0.0, 1.0]).tolist()
+        [2.0, 8.0]
+        """
+        return derivative_of(self)
+
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """Shape of the batch; () if all samples share the signal."""
@@ -284,7 +303,7 @@ def _cubic_spline(times: np.ndarray, values: np.ndarray) -> PPoly:
         ) from None
 
 
-SignalLike: TypeAlias = "Signal | RandomSignal | npt.ArrayLike | PPoly"
+SignalLike: TypeAlias = "Signal | RandomSignal | SignalSum | npt.ArrayLike | PPoly"
 ThreeSignals: TypeAlias = Sequence[SignalLike] | np.ndarray
 
 
@@ -298,7 +317,7 @@ def as_signal(name: str, value: SignalLike) -> Signal:
         if not isinstance(value, PPoly):
             raise StateError(f"{name} is a {type(value).__name__}; expected a PPoly, such as a CubicSpline")
         return Signal.pieces(value)
-    if isinstance(value, RandomSignal):
+    if isinstance(value, (RandomSignal, SignalSum)):
         raise StateError(
             f"{name} is a random signal, which differs between samples; expected the signals of some samples. Use its "
             "method signal(duration, samples)"

@@ -17,6 +17,7 @@ from .numeric_fields import POSE, SIGNAL, fields_of_kind
 from .random_signals import RandomSignal
 from .sampled import Sampled
 from .sensors import Encoder, VelocitySensor
+from .signal_arithmetic import SignalSum
 from .signals import Signal, as_signal
 from .user_forces import UserForces
 
@@ -131,6 +132,11 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
 def _table_of_signal(name: str, value: Any) -> Any:
     if isinstance(value, RandomSignal):
         return _table_of_random_signal(name, value)
+    if isinstance(value, SignalSum):
+        raise StateError(
+            f"{name} is a sum with random signals, which a table cannot hold; expected a single signal. Pass the drive "
+            "to simulate() instead of adding it to the model"
+        )
     signal = as_signal(name, value)
     if signal.is_constant and not np.isfinite(signal.end):
         return signal.coefficients[..., 0, 0].tolist()

@@ -1,0 +1,178 @@
+"""Sums, multiples and derivatives of signals, which are exact. `Signal` and `RandomSignal` have these operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import comb
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import excerpt, finite_array
+from ..errors import StateError
+
+if TYPE_CHECKING:
+    from .random_signals import RandomSignal
+    from .signals import Signal
+
+
+class AddsSignals(SuggestsAttributes):
+    """Base class of signals, with the operators +, - and * and /. The second operand of * and / is a number.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> ramp = 2.0 * rb.Signal.polynomial([0.0, 1.0]) - 3.0
+    >>> ramp([0.0, 5.0]).tolist()
+    [-3.0, 7.0]
+    """
+
+    __array_ufunc__ = None  # so that NumPy leaves array * signal to the signal
+
+    def __add__(self, other: Any) -> Any:
+        return _combined(self, other, 1.0)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return _combined(self, other, -1.0)
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, factor: npt.ArrayLike) -> Any:
+        if isinstance(factor, AddsSignals):
+            raise StateError("the product of two signals is not a signal; expected a number. Use UserForces")
+        number = finite_array("factor", factor, StateError)
+        return _made([(number * own, term) for own, term in _terms_of(self)], multiple_of(_rest_of(self), number))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: npt.ArrayLike) -> Any:
+        number = finite_array("divisor", divisor, StateError)
+        if not number.all():
+            raise StateError(f"divisor is {excerpt(divisor)}; expected numbers other than zero")
+        return self * (1.0 / number)
+
+    def __neg__(self) -> Any:
+        return self * -1.0
+
+
+@dataclass(frozen=True, eq=False)
+class SignalSum(AddsSignals):
+    """A sum of multiples of random signals, and a signal.
+
+    Attributes
+    ----------
+    terms : tuple of (factor, RandomSignal)
+        A factor is one number, or one for each sample.
+    rest : Signal
+    """
+
+    terms: tuple[tuple[np.ndarray, RandomSignal], ...]
+    rest: Signal
+
+    def replaced(self, function: Callable[[RandomSignal], Any]) -> Any:
+        """Return the sum of the results of a function of the random signals, which are random signals or signals."""
+        found = self.rest
+        for factor, term in self.terms:
+            found = found + factor * function(term)
+        return found
+
+    def signal(self, duration: float, samples: npt.ArrayLike = 0) -> Signal:
+        """Return the signals of some samples, as `RandomSignal.signal` does.
+
+        The terms have the channels 0, 1, 2, ...
+        """
+        from .random_signals import numbers_of_samples
+
+        channels, numbers = iter(range(len(self.terms))), numbers_of_samples(samples)
+        return self.replaced(lambda term: term.realised(duration, numbers, 0, next(channels)))
+
+
+def _terms_of(value: Any) -> tuple[tuple[np.ndarray, Any], ...]:
+    """Return the random signals of a signal, with their factors."""
+    if isinstance(value, SignalSum):
+        return value.terms
+    return ((np.ones(()), value),) if hasattr(value, "realised") else ()
+
+
+def _rest_of(value: Any) -> Signal:
+    """Return the part of a signal that is not random."""
+    from .signals import Signal, as_signal
+
+    if isinstance(value, SignalSum):
+        return value.rest
+    return Signal.constant(0.0) if hasattr(value, "realised") else as_signal("a term of a sum", value)
+
+
+def _combined(a: Any, b: Any, sign: float) -> Any:
+    """Return a + sign b. A random signal that occurs twice is one term."""
+    terms = list(_terms_of(a))
+    for factor, term in _terms_of(b):
+        own = [i for i, (_, other) in enumerate(terms) if other is term]
+        if own:
+            terms[own[0]] = (terms[own[0]][0] + sign * factor, term)
+        else:
+            terms.append((sign * factor, term))
+    return _made(terms, sum_of(_rest_of(a), multiple_of(_rest_of(b), np.asarray(sign))))
+
+
+def _made(terms: list[tuple[np.ndarray, Any]], rest: Signal) -> Any:
+    return SignalSum(tuple(terms), rest) if terms else rest
+
+
+def sum_of(a: Signal, b: Signal) -> Signal:
+    """Return the sum of two signals, which is defined until the first of them ends."""
+    breaks = np.union1d(a.breaks, b.breaks)
+    parts = [_coefficients_from(signal, breaks) for signal in (a, b)]
+    count = max(part.shape[-1] for part in parts)
+    first, second = (np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, count - x.shape[-1])]) for x in parts)
+    batch = np.broadcast_shapes(a.waves.shape[:-2], b.waves.shape[:-2])
+    waves = [np.broadcast_to(x.waves, batch + x.waves.shape[-2:]) for x in (a, b)]
+    return type(a)(first + second, breaks, np.concatenate(waves, -2), min(a.end, b.end))
+
+
+def _coefficients_from(signal: Signal, breaks: np.ndarray) -> np.ndarray:
+    """Return the coefficients (..., pieces, m) of a signal in pieces that start at other breaks.
+
+    The polynomial sum c_k (t + d)^k has the coefficients sum over k of binomial(k, j) c_k d^(k - j).
+    """
+    piece = np.clip(np.searchsorted(signal.breaks, breaks, "right") - 1, 0, None)
+    given, later = signal.coefficients[..., piece, :], breaks - signal.breaks[piece]
+    found = np.zeros_like(given)
+    for k in range(given.shape[-1]):
+        for j in range(k + 1):
+            found[..., j] += comb(k, j) * given[..., k] * later ** (k - j)
+    return found
+
+
+def multiple_of(signal: Signal, factor: np.ndarray) -> Signal:
+    """Return a signal times a factor (...), the same for all samples or different for each."""
+    shape = np.broadcast_shapes(signal.waves.shape, (*factor.shape, 1, 1))
+    waves = np.broadcast_to(signal.waves, shape).copy()
+    waves[..., 0] *= factor[..., None]
+    return type(signal)(signal.coefficients * factor[..., None, None], signal.breaks, waves, signal.end)
+
+
+def derivative_of(signal: Signal) -> Signal:
+    """Return the derivative of a signal. Raises StateError if the signal jumps."""
+    from ..core.forces.signal_breaks import KNOT_JUMP
+    from .knots import classes_of_knots
+
+    duration = signal.end if np.isfinite(signal.end) else signal.breaks[-1] + 1.0
+    jumps = (classes_of_knots(signal, 0, duration) == KNOT_JUMP).any(0)
+    if jumps.any():
+        raise StateError(
+            f"the signal jumps at t = {signal.breaks[np.argmax(jumps)]:g} s, where it has no derivative; expected a "
+            'signal without jumps, such as Signal.table(times, values, kind="cubic")'
+        )
+    powers = signal.coefficients
+    found = powers[..., 1:] * np.arange(1, powers.shape[-1]) if powers.shape[-1] > 1 else 0.0 * powers
+    waves = signal.waves.copy()
+    waves[..., 0] *= waves[..., 1]
+    waves[..., 2] += 0.5 * np.pi
+    return type(signal)(found, signal.breaks, waves, signal.end)
