@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt, real_array
+from ..common.values import Value
 from ..errors import StateError
 from ..model.pose import computed_pose
 from .signals import as_signal, three_signals
@@ -81,7 +81,7 @@ def _of_sample(name: str, value: Any, i: Any, shape: tuple[Any, ...]) -> np.ndar
 
 
 @dataclass(frozen=True, eq=False)
-class Declared(SuggestsAttributes):
+class Declared(Value):
     """Base class of drives, sensors, forces and events. It declares which fields may differ between samples."""
 
     numeric_fields: ClassVar[tuple[NumericField, ...]] = ()

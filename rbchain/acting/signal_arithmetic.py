@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt, finite_array
+from ..common.values import Value
 from ..errors import StateError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .signals import Signal
 
 
-class AddsSignals(SuggestsAttributes):
+class AddsSignals(Value):
     """Base class of signals, with the operators +, - and * and /. The second operand of * and / is a number.
 
     Examples

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.values import Value
 from ..errors import ModelError
 from ..facade.builder import ModelBuilder
 from ..facade.model import Model
@@ -24,7 +24,7 @@ JOINTS: dict[str, type[Revolute | Prismatic]] = {"revolute": Revolute, "prismati
 
 
 @dataclass(frozen=True, eq=False)
-class DHLink(SuggestsAttributes):
+class DHLink(Value):
     """A row of a Denavit-Hartenberg table, with the properties of the link, the joint and the motor.
 
     The friction of the motor is given at its shaft, as B and Tc in Corke's Robotics Toolbox. At the joint it is a

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.values import Value
 from ..errors import ModelError
 from .joint import axes_along
 from .pose import Array, Pose, asymmetry, numbers, positive, unit_axis, vector3
@@ -36,7 +36,7 @@ def _lengths(given: npt.ArrayLike, what: str) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Immersion(SuggestsAttributes):
+class Immersion(Value):
     """Buoyancy, added mass and drag of a body in a fluid at rest or in a current.
 
     The model defines the density of the fluid. All matrices refer to `frame`, with linear components before angular

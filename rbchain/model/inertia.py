@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.values import Value
 from ..errors import ModelError
 from .materials import density_of
 from .pose import LARGEST, Array, Pose, asymmetry, numbers, positive, rotation_matrix, unit_axis, vector3
@@ -39,7 +39,7 @@ def tensor_of_point(mass: npt.ArrayLike, arm: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Inertia(SuggestsAttributes):
+class Inertia(Value):
     """Mass properties of a rigid body.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.values import Value
 from ..errors import ModelError
 from .pose import Array, normalized, numbers, vector3
 
@@ -37,7 +37,7 @@ def _direction(axis: npt.ArrayLike) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Revolute(SuggestsAttributes):
+class Revolute(Value):
     """Revolute joint: rotates about `axis` by q.
 
     Parameters
@@ -68,7 +68,7 @@ class Revolute(SuggestsAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class Prismatic(SuggestsAttributes):
+class Prismatic(Value):
     """Prismatic joint: translates along `axis` by q.
 
     Parameters
@@ -99,7 +99,7 @@ class Prismatic(SuggestsAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class Screw(SuggestsAttributes):
+class Screw(Value):
     """Screw joint: rotates about `axis` by q and translates along it by `pitch` q.
 
     Parameters
@@ -143,7 +143,7 @@ class Screw(SuggestsAttributes):
 
 
 @dataclass(frozen=True)
-class Fixed(SuggestsAttributes):
+class Fixed(Value):
     """Fixed joint: the body is merged into its parent body, and its name becomes the name of a frame.
 
     Examples
@@ -162,7 +162,7 @@ class Fixed(SuggestsAttributes):
 
 
 @dataclass(frozen=True)
-class Free(SuggestsAttributes):
+class Free(Value):
     """Free joint: six degrees of freedom.
 
     Notes
@@ -191,7 +191,7 @@ class Free(SuggestsAttributes):
 
 
 @dataclass(frozen=True)
-class Spherical(SuggestsAttributes):
+class Spherical(Value):
     """Spherical joint (ball joint): rotates about any axis through the origin; three degrees of freedom.
 
     Notes
@@ -213,7 +213,7 @@ class Spherical(SuggestsAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class Composite(SuggestsAttributes):
+class Composite(Value):
     """Composite joint: joints with one degree of freedom in series at the same point.
 
     Parameters
@@ -258,7 +258,7 @@ class Composite(SuggestsAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class Universal(SuggestsAttributes):
+class Universal(Value):
     """Universal joint: rotates about `first`, and then about `second` in the rotated frame.
 
     Parameters
@@ -296,7 +296,7 @@ class Universal(SuggestsAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class Planar(SuggestsAttributes):
+class Planar(Value):
     """Planar joint: translates in the plane normal to `axis`, and then rotates about `axis`.
 
     Parameters

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.values import Value
 from ..errors import ModelError
 from .joint import AnyJoint
 from .pose import numbers
 
 
 @dataclass(frozen=True, eq=False)
-class JointLimits(SuggestsAttributes):
+class JointLimits(Value):
     """Limits of a joint, as in robot description files.
 
     rbchain stores them for planners, viewers and files. `HardStops` enforces the range of the position in a simulation.

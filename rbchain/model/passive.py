@@ -8,14 +8,14 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.values import Value
 from ..errors import ModelError
 from .joint import AnyJoint
 from .pose import numbers
 
 
 @dataclass(frozen=True, eq=False)
-class PassiveForces(SuggestsAttributes):
+class PassiveForces(Value):
     """Passive forces of a joint: springs, damping, friction and stops.
 
     At the position q and the velocity v, the passive force is the sum of

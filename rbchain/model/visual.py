@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.values import Value
 from ..errors import ModelError
 from .pose import Made, Pose, numbers
 
@@ -23,7 +23,7 @@ SIZES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Visual(SuggestsAttributes):
+class Visual(Value):
     """A shape fixed to a body, for pictures.
 
     Parameters

@@ -1,0 +1,76 @@
+"""Joints, inertias, drives, forces, events and signals are equal if their fields are."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.io.dh import DHLink
+
+
+def push(t, q, qd, parameters, out):
+    out[0] = parameters[0]
+
+
+VALUES = {
+    "Inertia": (lambda x: rb.Inertia(x, cg=(0.1, 0, 0), inertia=(1, 2, 3)), 2.0, 2.5),
+    "Revolute": (lambda x: rb.Revolute((0, x, 1)), 0.0, 1.0),
+    "Screw": (lambda x: rb.Screw((0, 0, 1), pitch=x), 0.1, 0.2),
+    "Universal": (lambda x: rb.Universal((1, 0, 0), (0, 1, x)), 0.0, 1.0),
+    "Composite": (lambda x: rb.Composite([rb.Revolute((0, 0, 1)), rb.Prismatic((x, 0, 0))]), 1.0, -1.0),
+    "JointLimits": (lambda x: rb.JointLimits(-1.0, x), 1.0, np.inf),
+    "PassiveForces": (lambda x: rb.PassiveForces(damping=x, stiffness=(1.0, 2.0)), 0.1, 0.2),
+    "Visual": (lambda x: rb.Visual("sphere", (0.1,), rb.Pose((x, 0, 0))), 0.0, 1.0),
+    "Immersion": (lambda x: rb.Immersion(volume=x), 0.1, 0.2),
+    "PID": (lambda x: rb.PID("a", rb.Signal.sines(1.0, 2.0), kp=x), np.array([1.0, 2.0]), np.array([1.0, 3.0])),
+    "Sampled": (lambda x: rb.Sampled(rb.PID("a", 0.1, kp=1.0), period=x, sensors=[rb.Encoder("a")]), 0.1, 0.2),
+    "UserForces": (lambda x: rb.UserForces(push, parameters=[x]), 1.0, 2.0),
+    "Wrench": (lambda x: rb.Wrench("a", force=(x, 0, rb.Signal.constant(1.0))), 1.0, 2.0),
+    "Bushing": (lambda x: rb.Bushing(None, "a", x * np.eye(6), pose_a=rb.Pose((0, 0, 1))), 1.0, 2.0),
+    "SphereContact": (lambda x: rb.SphereContact("a", (0, 0, 0), 0.1, (0, 0, x), (0, 0, 1)), 0.0, -1.0),
+    "Event": (lambda x: rb.Event("a", value=x), 0.5, 0.6),
+    "Signal": (lambda x: rb.Signal.table([0, 1, 2], [0, x, 1], kind="linear"), 1.0, 2.0),
+    "RandomSignal": (lambda x: rb.Signal.random_walk(x, 0.1), 1.0, 2.0),
+    "sum of signals": (lambda x: rb.Signal.random_walk(1.0, 0.1) + x, 1.0, 2.0),
+    "DHLink": (lambda x: DHLink(x, 0.1, 0.2), 0.5, 0.6),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_equal_fields_make_equal_objects(name):
+    make, number, other = VALUES[name]
+    value, same = make(number), make(number)
+    assert value == same
+    assert hash(value) == hash(same)
+    assert pickle.loads(pickle.dumps(value)) == value
+    assert value != make(other)
+    assert value != "another type"
+
+
+def test_numbers_in_lists_and_arrays_are_equal():
+    assert rb.Revolute([0, 0, 1]) == rb.Revolute(np.array([0.0, 0.0, 1.0]))
+    assert rb.PassiveForces(damping=1) == rb.PassiveForces(damping=np.float64(1.0))
+    assert rb.PID("a", 0.0, kp=1) == rb.PID("a", 0.0, kp=1.0)
+
+
+def test_joints_of_different_types_differ():
+    assert rb.Revolute((0, 0, 1)) != rb.Prismatic((0, 0, 1))
+    assert rb.Free() == rb.Free()
+
+
+def test_numbers_that_are_missing_are_equal():
+    limits = rb.JointLimits(np.nan, 1.0)
+    assert limits == rb.JointLimits(np.nan, 1.0)
+
+
+def test_equal_objects_are_one_entry_of_a_set():
+    joints = [rb.Revolute((0, 0, 1)), rb.Revolute((0, 0, 1)), rb.Revolute((0, 1, 0))]
+    assert len(set(joints)) == 2
+    assert joints.index(rb.Revolute((0, 1, 0))) == 2
+
+
+def test_a_changed_copy_differs():
+    drive = rb.PID("a", 0.1, kp=1.0)
+    assert replace(drive, kp=1.0) == drive != replace(drive, kp=2.0)
