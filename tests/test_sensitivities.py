@@ -14,11 +14,12 @@ from .test_one_source import check_alike, computed
 
 plain = pytest.mark.plain_python
 TIGHT = {"rtol": 1e-12, "atol": 1e-13}
+DURATION = 0.1  # of motions of two links, s
 STEP = 1e-30  # of a complex step, whose derivative has no error of cancellation
 INERTIAL = ("mass", "cg", "inertia")
 
 
-def extrapolated(rate, state, duration, intervals=8, columns=8):
+def extrapolated(rate, state, duration, intervals=4, columns=8):
     """Integrate by the extrapolated midpoint rule (Hairer, Norsett and Wanner 1993, section II.9); also complex."""
     for _ in range(intervals):
         rows = []
@@ -91,7 +92,7 @@ def two_links():
 @plain
 def test_two_links_agree_with_complex_steps_of_their_equations():
     names = ["q", "qd", "mass", "cg", "inertia", "damping", "stiffness", "rotor_inertia"]
-    motion = two_links().simulate(START[:2], START[2:], 0.2, sensitivities=names, **TIGHT)
+    motion = two_links().simulate(START[:2], START[2:], DURATION, sensitivities=names, **TIGHT)
     at_start = motion.sensitivities["q"][0], motion.sensitivities["qd"][0]
     np.testing.assert_array_equal(np.concatenate(at_start, -1), np.eye(4))
     assert all(not motion.sensitivities[name][0].any() for name in names[2:])
@@ -101,12 +102,12 @@ def test_two_links_agree_with_complex_steps_of_their_equations():
         for i in range(2):
             x = {key: np.array(values, complex) for key, values in LINKS.items()}
             x[field][i] += 1j * STEP
-            end = extrapolated(lambda s, x=x: rate_of_two_links(s, x), START.astype(complex), 0.2)
+            end = extrapolated(lambda s, x=x: rate_of_two_links(s, x), START.astype(complex), DURATION)
             np.testing.assert_allclose(motion.q[-1], end.real[:2], rtol=0, atol=1e-11)
             np.testing.assert_allclose(found[field][:, i], end.imag / STEP, rtol=0, atol=1e-9, err_msg=field)
     for i in range(4):
         start = START + 1j * STEP * np.eye(4)[i]
-        end = extrapolated(lambda s: rate_of_two_links(s, LINKS), start, 0.2)
+        end = extrapolated(lambda s: rate_of_two_links(s, LINKS), start, DURATION)
         np.testing.assert_allclose(found["q" if i < 2 else "qd"][:, i % 2], end.imag / STEP, rtol=0, atol=1e-9)
     assert not found["cg"][..., 2].any()
 
@@ -153,18 +154,18 @@ def controllers_of_known_links(tau):
 @pytest.mark.parametrize("tau", CONTROLLERS)
 def test_controllers_with_a_model_agree_with_complex_steps(tau):
     drives, names = controllers_of_known_links(tau), ["q", "qd", "mass", "damping"]
-    motion = two_links().simulate(START[:2], START[2:], 0.2, drives=drives, sensitivities=names, **TIGHT)
+    motion = two_links().simulate(START[:2], START[2:], DURATION, drives=drives, sensitivities=names, **TIGHT)
     for field in ("mass", "damping"):
         for i in range(2):
             x = {key: np.array(values, complex) for key, values in LINKS.items()}
             x[field][i] += 1j * STEP
-            end = extrapolated(lambda s, x=x: rate_of_two_links(s, x, tau), START.astype(complex), 0.2)
+            end = extrapolated(lambda s, x=x: rate_of_two_links(s, x, tau), START.astype(complex), DURATION)
             np.testing.assert_allclose(motion.q[-1], end.real[:2], rtol=0, atol=1e-11)
             found = motion.sensitivities[field][-1, :, i]
             np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9, err_msg=field)
     for i in range(4):
         start = START + 1j * STEP * np.eye(4)[i]
-        end = extrapolated(lambda s: rate_of_two_links(s, LINKS, tau), start, 0.2)
+        end = extrapolated(lambda s: rate_of_two_links(s, LINKS, tau), start, DURATION)
         found = motion.sensitivities["q" if i < 2 else "qd"][-1, :, i % 2]
         np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9)
 
@@ -173,13 +174,13 @@ def test_controllers_with_a_model_agree_with_complex_steps(tau):
 def test_computed_torque_of_one_link_depends_on_the_drive_and_the_force_of_the_other():
     names = {"kp": ("kp",), "kd": ("kd",), "tau": ("first", "last")}
     drives = controllers_of_known_links(partly_computed_torque)
-    motion = two_links().simulate(START[:2], START[2:], 0.2, drives=drives, sensitivities=[*names], **TIGHT)
+    motion = two_links().simulate(START[:2], START[2:], DURATION, drives=drives, sensitivities=[*names], **TIGHT)
     x = {"kp": 6.0, "kd": 0.7, "first": 0.0, "last": 0.0}
     for name, arguments in names.items():
         for i, argument in enumerate(arguments, 2 - len(arguments)):
             varied = x | {argument: x[argument] + 1j * STEP}
             tau = lambda s, varied=varied: partly_computed_torque(s, **varied)  # noqa: E731
-            end = extrapolated(lambda s, tau=tau: rate_of_two_links(s, LINKS, tau), START.astype(complex), 0.2)
+            end = extrapolated(lambda s, tau=tau: rate_of_two_links(s, LINKS, tau), START.astype(complex), DURATION)
             found = motion.sensitivities[name][-1, :, i]
             np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9, err_msg=argument)
 
@@ -190,9 +191,9 @@ def test_the_nominal_model_of_a_controller_does_not_change_with_the_masses():
     model, step = two_links(), 1e-4
     masses = np.array(LINKS["mass"]) + step * np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
     drives = [CONTROLLERS[gravity_forces](joint) for joint in model.joint_names]
-    motion = model.simulate(START[:2], START[2:], 0.2, drives=drives, sensitivities=["mass"], **TIGHT)
+    motion = model.simulate(START[:2], START[2:], DURATION, drives=drives, sensitivities=["mass"], **TIGHT)
     starts = np.tile(START, (4, 1))
-    ends = model.vary(mass=masses).simulate(starts[:, :2], starts[:, 2:], 0.2, drives=drives, **TIGHT)
+    ends = model.vary(mass=masses).simulate(starts[:, :2], starts[:, 2:], DURATION, drives=drives, **TIGHT)
     state = np.concatenate([ends.q[:, -1], ends.qd[:, -1]], -1)
     differences = (state[::2] - state[1::2]).T / (2 * step)
     np.testing.assert_allclose(motion.sensitivities["mass"][-1], differences, rtol=0, atol=1e-6)
