@@ -14,6 +14,7 @@ plain = pytest.mark.plain_python
 LENGTH, GRAVITY = 0.7, 9.81
 SLIDES = {"mass": (1.5, 0.8), "damping": (0.3, 0.2), "stiffness": (2.0, 1.0), "tau": (0.4, -0.3)}
 START = np.array([0.6, 1.1])  # angle of the rod and its rate
+DURATION = 0.1  # s
 
 
 def trammel():
@@ -48,18 +49,20 @@ def slides_of(state):
 def test_two_slides_and_a_rod_agree_with_complex_steps_of_their_equation(settings):
     model, names = trammel(), ["q", "qd", *SLIDES]
     start, allowed = slides_of(START), 1e-10 if "rtol" in settings else 1e-9
-    motion = model.simulate(start[:2], start[2:], 0.3, tau=SLIDES["tau"], sensitivities=names, save_at=4, **settings)
+    motion = model.simulate(
+        start[:2], start[2:], DURATION, tau=SLIDES["tau"], sensitivities=names, save_at=4, **settings
+    )
     found = {name: motion.sensitivities[name][-1] for name in names}
     for field in SLIDES:
         for i in range(2):
             x = {key: np.array(values, complex) for key, values in SLIDES.items()}
             x[field][i] += 1j * STEP
-            end = slides_of(extrapolated(lambda s, x=x: rate_of_trammel(s, x), START.astype(complex), 0.3))
+            end = slides_of(extrapolated(lambda s, x=x: rate_of_trammel(s, x), START.astype(complex), DURATION))
             np.testing.assert_allclose(np.r_[motion.q[-1], motion.qd[-1]], end.real, rtol=0, atol=allowed)
             np.testing.assert_allclose(found[field][:, i], end.imag / STEP, rtol=0, atol=allowed, err_msg=field)
     for i in range(2):
         first = START + 1j * STEP * np.eye(2)[i]
-        end, moved = extrapolated(lambda s: rate_of_trammel(s, SLIDES), first, 0.3), slides_of(first).imag / STEP
+        end, moved = extrapolated(lambda s: rate_of_trammel(s, SLIDES), first, DURATION), slides_of(first).imag / STEP
         change = found["q"] @ moved[:2] + found["qd"] @ moved[2:]
         np.testing.assert_allclose(change, slides_of(end).imag / STEP, rtol=0, atol=allowed)
 
@@ -110,7 +113,7 @@ def test_a_pendulum_of_a_prescribed_cart_agrees_with_complex_steps_of_its_equati
         rb.PrescribedPosition: ([x, v, 0.5 * CART_ACCELERATION], 2),
     }[drive]
     motion = pendulum_of_a_cart().simulate(
-        *(start[:3], start[3:], 0.3),
+        *(start[:3], start[3:], DURATION),
         tau=[0.0, *BOB["tau"][1:]],
         drives=[drive("cart", rb.Signal.polynomial(signal))],
         sensitivities=["q", "qd", *BOB],
@@ -122,13 +125,16 @@ def test_a_pendulum_of_a_prescribed_cart_agrees_with_complex_steps_of_its_equati
         for i in range(3):
             x = {key: np.array(values, complex) for key, values in BOB.items()}
             x[field][i] += 1j * STEP
-            end = extrapolated(lambda s, x=x: rate_of_pendulum(s, x), CART_START.astype(complex), 0.3)
+            end = extrapolated(lambda s, x=x: rate_of_pendulum(s, x), CART_START.astype(complex), DURATION)
             end = slides_of_pendulum(end)
             np.testing.assert_allclose(np.r_[motion.q[-1], motion.qd[-1]], end.real, rtol=0, atol=1e-10)
             np.testing.assert_allclose(found[field][:, i], end.imag / STEP, rtol=0, atol=1e-10, err_msg=field)
     for i in range(free):
         first = CART_START + 1j * STEP * np.eye(4)[i]
-        end, moved = extrapolated(lambda s: rate_of_pendulum(s, BOB), first, 0.3), slides_of_pendulum(first).imag / STEP
+        end, moved = (
+            extrapolated(lambda s: rate_of_pendulum(s, BOB), first, DURATION),
+            slides_of_pendulum(first).imag / STEP,
+        )
         change = found["q"] @ moved[:3] + found["qd"] @ moved[3:]
         np.testing.assert_allclose(change, slides_of_pendulum(end).imag / STEP, rtol=0, atol=1e-10)
 
