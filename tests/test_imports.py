@@ -133,6 +133,36 @@ def test_a_misspelt_attribute_suggests_the_right_name(owner, misspelt, meant):
         getattr(owner, misspelt)
 
 
+@pytest.mark.parametrize(
+    ("owner", "name", "message"),
+    [
+        (
+            rbchain.Model.serial_chain(1),
+            "masses",
+            "cannot set masses, because models are immutable; did you mean mass?",
+        ),
+        (
+            rbchain.Model.serial_chain(1),
+            "mass",
+            r"cannot set mass, because models are immutable; .* model.replace\(mass",
+        ),
+        (rbchain.Model.serial_chain(1), "simulate", "cannot set simulate, because models are immutable$"),
+        (rbchain.ModelBuilder(), "gravty", "'ModelBuilder' object has no attribute 'gravty'; did you mean gravity?"),
+        (rbchain.ModelBuilder(), "build", "cannot set build of a ModelBuilder"),
+    ],
+)
+def test_attributes_that_a_class_does_not_have_cannot_be_set(owner, name, message):
+    with pytest.raises(AttributeError, match=message.replace("?", r"\?")):
+        setattr(owner, name, 1.0)
+
+
+def test_attributes_of_a_builder_can_be_set():
+    builder = rbchain.ModelBuilder()
+    builder.gravity = np.zeros(3)
+    builder.add_body("bob", joint=rbchain.Revolute(), inertia=rbchain.Inertia(1.0, cg=(1, 0, 0)))
+    assert builder.build().gravity.tolist() == [0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize("owner", [rbchain, rbchain.io, rbchain.Model.serial_chain(1)])
 @pytest.mark.parametrize("name", ["__wrapped__", "_loda", "zzzzzzzz"])
 def test_private_and_dissimilar_names_get_no_suggestion(owner, name):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
 
 import numpy as np
 
+from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ModelError
 from ..model.constraint_tables import row_counts_of
@@ -92,9 +93,17 @@ class Attributes:
                 f"Model was called with {excerpt(description)}; expected a Description. Use rbchain.load for a file, "
                 "and rbchain.ModelBuilder for a new mechanism"
             )
-        self.description = description
-        self.kernel_model = KernelModel(description)
+        self.__dict__.update(description=description, kernel_model=KernelModel(description))
 
+    def __setattr__(self, name: str, value: Never) -> None:
+        """Raise an AttributeError, which suggests the right name of a misspelt field."""
+        if isinstance(getattr(type(self), name, None), DescriptionField):
+            object.__setattr__(self, name, value)  # raises its own message
+        hint = "" if hasattr(self, name) else did_you_mean(name, dir(self))
+        raise AttributeError(f"cannot set {name}, because models are immutable{hint}")
+
+    description: Description
+    kernel_model: KernelModel
     name = DescriptionField[str]()
     body_names = DescriptionField[tuple[str, ...]]()
     joint_names = DescriptionField[tuple[str, ...]]()

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.drives import ONE_JOINT, OneJointDrive
-from ..common.misspelt import SuggestsAttributes, did_you_mean
+from ..common.misspelt import ClosedAttributes, did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ModelError
 from ..model import validation
@@ -30,7 +30,7 @@ from .added_bodies import attached_bodies, check_tree, checked_body
 from .model import Model
 
 
-class ModelBuilder(SuggestsAttributes):
+class ModelBuilder(ClosedAttributes):
     """Describe a mechanism body by body, parents before children, and build an immutable `Model`.
 
     Parameters
@@ -61,6 +61,11 @@ class ModelBuilder(SuggestsAttributes):
     >>> crane.n_bodies, crane.inverse_dynamics([0, 1], [0, 0], [0, 0]).round(3).tolist()
     (2, [-9417.6, -1962.0])
     """
+
+    name: str
+    gravity: np.ndarray
+    nonphysical_inertia: str
+    fluid_density: float
 
     def __init__(
         self,

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..common.misspelt import SuggestsAttributes, did_you_mean
+from ..common.misspelt import ClosedAttributes, did_you_mean
 from ..errors import StudyError
 from .analyse import control_variates as controls
 from .analyse import gradients
 from .analyse.linear_analysis import linear_analysis
 from .analyse.survivors import survivors_in
-from .describe.description import checked, read_description
+from .describe.description import Description, checked, read_description
 from .describe.identity import changes_that_are_not_noticed
 from .plan.effects import effects_of
 from .plan.plan import Plan, plan_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-class Study(SuggestsAttributes):
+class Study(ClosedAttributes):
     """A Monte Carlo study: many samples of a model, with a distribution for each varied parameter.
 
     Parameters
@@ -83,6 +83,10 @@ class Study(SuggestsAttributes):
     """
 
     file: Path | None = None  # from which the study was read
+    plan: Plan
+    description: Description
+    effects: dict[str, str]
+    modules: dict[str, str]
 
     def __init__(self, *, folder: str | Path = ".", **keys: Any) -> None:
         self._set_plan(plan_of(checked(keys), folder))
