@@ -10,7 +10,7 @@ from mpmath import mp
 from rbchain.compiling.jit import driver, kernel
 from rbchain.compiling.levels import LANE_WIDTHS
 from rbchain.core.lanes.lane_memory import all_lanes, lane_width, window
-from rbchain.core.lanes.lanes import any_lane, constant_like, floor, select
+from rbchain.core.lanes.lanes import any_lane, constant_like, floor, full_like, nan_unless_finite, select, zeros_like
 from rbchain.core.lanes.trig import sincos
 
 DTYPES = [np.float64, np.float32]
@@ -91,6 +91,55 @@ def test_comparisons_with_nan_are_false():
     minimum_of(np.full((1, width), np.nan), np.ones((1, width)), out)
     assert np.isnan(out[0]).all()  # like Python's min(nan, 1.0)
     assert (out[1] == 0).all()
+
+
+@kernel
+def store_constants(a, out, k):
+    x, y = a[0, k], a[1, k]
+    total, product = zeros_like(x), full_like(x, 1.0)  # numbers of another type could not change in the loop
+    for i in range(a.shape[0]):
+        total, product = total + a[i, k], product * a[i, k]
+    out[0, k], out[1, k], out[2, k] = zeros_like(x), full_like(x, 0.1), nan_unless_finite(x)
+    out[3, k], out[4, k], out[5, k] = nan_unless_finite(x * y), total, product
+
+
+@driver
+def constants_in_lanes(a, out):
+    store_constants(a, out, all_lanes(a))
+
+
+@driver
+def constants_of_numbers(a, out):
+    for lane in range(a.shape[1]):
+        store_constants(a, out, lane)
+
+
+def constants_in_plain_python(a, out):
+    for lane in range(a.shape[1]):
+        getattr(store_constants, "py_func", store_constants)(a, out, lane)
+
+
+@pytest.mark.parametrize("compute", [constants_in_lanes, constants_of_numbers, constants_in_plain_python])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_zeros_are_exact_also_for_nan_and_only_finite_numbers_have_a_difference_of_zero_from_themselves(compute, dtype):
+    width = LANE_WIDTHS[np.dtype(dtype).name]
+    a = np.random.default_rng(0).normal(size=(2, width)).astype(dtype)
+    special = np.array([np.nan, np.inf, -np.inf, -1.5], dtype)
+    for first in range(special.size):  # a register may have fewer lanes
+        a[0] = np.resize(np.roll(special, first), width)
+        out = np.full((6, width), 7.0, dtype)
+        with np.errstate(invalid="ignore"):
+            compute(a, out)
+            exact = [np.zeros(width), np.full(width, dtype(0.1)), a[0] - a[0], a[0] - a[0], a[0] + a[1], a[0] * a[1]]
+        np.testing.assert_array_equal(out, exact)
+        assert not np.signbit(out[0]).any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_zeros_and_constants_have_the_precision_of_their_number(dtype):
+    for found in (zeros_like(dtype(1.0)), full_like(dtype(1.0), 0.1), nan_unless_finite(dtype(1.0))):
+        assert type(found) is dtype
+    assert type(zeros_like(1.0)) is float
 
 
 @driver

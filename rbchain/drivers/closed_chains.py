@@ -8,7 +8,7 @@ without added inertias. The other arguments are as in `dynamics`.
 from ..compiling.jit import driver, kernel, plain_or_compiled
 from ..core.algorithms import aba, derivatives, minverse
 from ..core.lanes.lane_memory import all_lanes, lane_width
-from ..core.lanes.lanes import constant_like, epsilon
+from ..core.lanes.lanes import constant_like, epsilon, full_like
 from ..core.loops import constrained_derivatives, constrained_dynamics, constraint_minimum_norm, constraint_rows
 from ..core.loops import constraint_jacobian as constraint_jacobian_kernels
 from ..core.loops.constraint_layout import (
@@ -261,7 +261,7 @@ def closed_states(memory, topology, parameters, variation, tables, q, qd, held, 
         for i in range(n):
             block.qdd[i, k] = constant_like(block.qdd, 0.0)
             block.loads.tau[i, k] = constant_like(block.qdd, 0.0)
-        one = constant_like(block.q, 1.0) + (block.q[0, k] - block.q[0, k])
+        one = full_like(block.q[0, k], 1.0)
         for stage in range(2):  # whether rates depend on each other is known only for closed positions
             constrained_dynamics.constrained_hybrid_dynamics(
                 block.model, constraints, block.q, block.qd, block.loads, block.qdd, held_rows, block.work, k

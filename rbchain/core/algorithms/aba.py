@@ -10,7 +10,7 @@ from ...compiling.jit import kernel
 from ..forces.between_bodies import update_wrenches_between_bodies
 from ..forces.hydrodynamics import add_inertia_and_bias
 from ..forces.wrenches import subtract_action_wrenches
-from ..lanes.lanes import constant_like, epsilon, select
+from ..lanes.lanes import constant_like, epsilon, nan_unless_finite, select
 from ..spatial.inertias import add_inertias, deflate, inertia_at_root, momentum
 from ..spatial.storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
 from ..spatial.vectors import (
@@ -70,9 +70,9 @@ def forward_dynamics(model, q, qd, loads, qdd, work, k):
 @kernel
 def propagate_nan(rows, k):
     """Set all rows (m, lanes) of a lane to NaN if any of them is not finite, so that a failed sample is all NaN."""
-    nothing = rows[0, k] - rows[0, k]
+    nothing = nan_unless_finite(rows[0, k])
     for j in range(1, rows.shape[0]):
-        nothing = nothing + (rows[j, k] - rows[j, k])
+        nothing = nothing + nan_unless_finite(rows[j, k])
     for j in range(rows.shape[0]):
         rows[j, k] = rows[j, k] + nothing
 

@@ -37,7 +37,7 @@ from ..forces.springs import (
     spring_response,
     spring_state,
 )
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, zeros_like
 from ..spatial.storage import load_motion
 from ..spatial.vectors import (
     Force,
@@ -70,7 +70,7 @@ def derivatives_between_bodies(model, q, qd, springs, bushings, numbers, derivat
         place_about_first_joint(i, model, work, k)
     for s in range(springs.shape[1]):
         spring = spring_state(s, model, springs, numbers, work, k)
-        zero = spring.tension - spring.tension
+        zero = zeros_like(spring.tension)
         bodies = springs[SPRING_DOF_A, s], springs[SPRING_DOF_B, s]
         wrench = Force((zero, zero, zero), spring_force(spring))
         add_derivatives(bodies, spring, spring.arm_b, wrench, model, numbers, derivatives, work, k)

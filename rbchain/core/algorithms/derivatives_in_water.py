@@ -29,6 +29,7 @@ from ..forces.added_mass import (
 from ..forces.drag_derivatives import drag_along
 from ..forces.hydrodynamics import gravity_of_base, is_in_water, motion_of_water, subtract_drag
 from ..forces.signals import SIGNAL_RATE, SIGNAL_VALUE
+from ..lanes.lanes import zeros_like
 from ..spatial.inertias import Rigid, add_rigids, momentum, rigid_at_root, rigid_times
 from ..spatial.storage import (
     load3,
@@ -136,7 +137,7 @@ def start_response_of_water(i, model, actions, scratch, work, k):
         motion_of_water(actions, SIGNAL_VALUE, k),
         load_inertia(work.dof, i, ROW_COMPOSITE, k),
     )
-    u, zero, has_drag = Motion(v.ang, subtract3(v.lin, w)), v.ang[0] - v.ang[0], model.body[i] >= 0
+    u, zero, has_drag = Motion(v.ang, subtract3(v.lin, w)), zeros_like(v.ang[0]), model.body[i] >= 0
     has_drag = has_drag and actions.settings[SETTING_EXTERNAL_FORCES] == 1
     Au, nothing = momentum(A, u), Force((zero, zero, zero), (zero, zero, zero))
     for row in range(6):
@@ -160,7 +161,7 @@ def start_response_of_water(i, model, actions, scratch, work, k):
 @kernel
 def response_of_displaced_mass(i, s, field, scratch, k):
     """Return the change of the buoyancy force on the subtree of dof i along a rotation s, in body axes."""
-    zero = s[0] - s[0]
+    zero = zeros_like(s[0])
     change = cross(field, s)
     return rigid_times(load_rigid(scratch, i, SCRATCH_DISPLACED, k), Motion((zero, zero, zero), change))
 

@@ -9,6 +9,7 @@ world axes keeps its axes, and moves with its point:
 
 from ...compiling.jit import kernel
 from ..forces.wrenches import WRENCH_AXES, WRENCH_BODY_AXES, WRENCH_DOF, WRENCH_POINT, wrench_over_time
+from ..lanes.lanes import zeros_like
 from ..spatial.vectors import Force, add3, cross, cross_force, force_at_root, rotate
 from ..tree.kinematics import body_axes, origin_about_first_joint, place_about_first_joint
 from .derivatives_between_bodies import add_columns, motion_at
@@ -29,7 +30,7 @@ def derivatives_of_wrenches(model, actions, derivatives, work, k):
         arm = rotate(body_axes(b, model, work, k), point)
         tip = add3(origin_about_first_joint(b, model, work, k), arm)
         W = force_at_root(wrench_over_time(w, b, model, actions, work, k), (-arm[0], -arm[1], -arm[2]))
-        zero = arm[0] - arm[0]
+        zero = zeros_like(arm[0])
         no_force = Force((zero, zero, zero), (zero, zero, zero))
         i = b
         while i != n:

@@ -7,7 +7,7 @@ the parent, and its acceleration becomes part of the bias force. The prescribed 
 from ...compiling.jit import kernel
 from ..forces.between_bodies import update_wrenches_between_bodies
 from ..forces.wrenches import add_implicit_inertia
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, select, zeros_like
 from ..spatial.inertias import deflate, momentum
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import add_forces, add_motions, motion_at_tip, power, scale_force, z_axis
@@ -57,7 +57,7 @@ def project_out_or_prescribe_dof(i, model, qd, loads, qdd, prescribed, contribut
     U = inertia_along(joint, IA, axis, advance)
     D = joint_force(joint, axis, advance, U) + parameter(model.parameters, i, PARAM_ARMATURE, k)
     D = add_implicit_inertia(i, loads, D, k)
-    is_prescribed, zero = prescribed[i, k] != constant_like(dof, 0.0), D - D
+    is_prescribed, zero = prescribed[i, k] != constant_like(dof, 0.0), zeros_like(D)
     Dinv = select(is_prescribed, zero, reciprocal_of_inertia(i, model, D, IA, work, k))
     u = select(is_prescribed, zero, loads.tau[i, k]) - joint_force(joint, axis, advance, pA)
     store_spatial(dof, i, ROW_U, k, U)

@@ -1,7 +1,7 @@
 """The norm of velocities in the metric of the mass matrix, from the factors of the last dynamics."""
 
 from ...compiling.jit import routine
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, nan_unless_finite, select, zeros_like
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, power, z_axis
 from ..tree.joints import add_joint_motion
@@ -29,7 +29,7 @@ def inertia_norm_squared(model, v, work, k):
     Prescribed dofs have 1 / D = 0, and do not count. Reads R, LEVER, U and DINV; writes A. Source: Featherstone (2008),
     sections 6.5 and 7.3.
     """
-    dof, total = work.dof, v[0, k] - v[0, k]
+    dof, total = work.dof, zeros_like(v[0, k])
     zero, one = constant_like(dof, 0.0), constant_like(dof, 1.0)
     remove_gravity(model, work, k)
     for i in range(model.parent.shape[0]):
@@ -38,7 +38,7 @@ def inertia_norm_squared(model, v, work, k):
         Dinv = dof[i, ROW_DINV, k]
         part = v[i, k] + Dinv * power(load_force(dof, i, ROW_U, k), a)
         moves = Dinv > zero
-        total = total + select(moves, part * part / select(moves, Dinv, one), zero * part)
+        total = total + select(moves, part * part / select(moves, Dinv, one), nan_unless_finite(part))
         store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, v[i, k]))
     apply_gravity(model, work, k)
     return total

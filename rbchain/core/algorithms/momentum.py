@@ -5,7 +5,7 @@ robot".
 """
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, zeros_like
 from ..spatial.inertias import Rigid, rigid_momentum
 from ..spatial.storage import load3, load9, load_motion, load_rigid, store_rigid
 from ..spatial.vectors import add3, cross, scale3, subtract3, z_axis
@@ -26,7 +26,7 @@ def momentum(model, q, qd, result, work, k):
     World axes; kg m/s, kg m^2/s and m.
     """
     n = model.parent.shape[0]
-    zero = constant_like(work.dof, 0.0) * q[0, k]
+    zero = zeros_like(q[0, k])
     linear, angular, centre, mass = (zero, zero, zero), (zero, zero, zero), (zero, zero, zero), zero
     for i in range(n):
         move_dof(i, model, q, qd, work, k)
@@ -55,7 +55,7 @@ def centroidal_momentum_matrix(model, q, matrix, composite, work, k):
     The angular momentum is about the centre of mass. `composite` (n, RIGID_ROWS, lanes) is scratch memory.
     """
     n = model.parent.shape[0]
-    zero = constant_like(work.dof, 0.0) * q[0, k]
+    zero = zeros_like(q[0, k])
     centre, mass = (zero, zero, zero), zero
     for i in range(n):
         rotate_dof(i, model, q, work, k)

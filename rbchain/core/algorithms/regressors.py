@@ -6,7 +6,7 @@ manipulator loads and links".
 """
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, zeros_like
 from ..spatial.storage import load3, load9, load_motion
 from ..spatial.vectors import (
     Force,
@@ -66,7 +66,7 @@ def body_regressor(i, model, Y, work, k):
     f_x, f_y, f_z = first_moment_force(x, w, wd, a), first_moment_force(y, w, wd, a), first_moment_force(z, w, wd, a)
     m_xx, m_xy, m_xz = second_moment(x, x, w, wd), mixed_moment(x, y, w, wd), mixed_moment(x, z, w, wd)
     m_yy, m_yz, m_zz = second_moment(y, y, w, wd), mixed_moment(y, z, w, wd), second_moment(z, z, w, wd)
-    zero = constant_like(dof, 0.0) * a[0]
+    zero = zeros_like(a[0])
     f_m, b, j = Force((zero, zero, zero), a), model.body[i], i
     while j < n:
         joint, axis = model.joint[j], z_axis(load9(dof, j, ROW_R, k))
@@ -91,7 +91,7 @@ def body_regressor(i, model, Y, work, k):
 @kernel
 def moment_on_joint(joint, axis, moment):
     """Compute S . (moment, 0)."""
-    return axis[0] - axis[0] if joint == PRISMATIC else dot(axis, moment)
+    return zeros_like(axis[0]) if joint == PRISMATIC else dot(axis, moment)
 
 
 @kernel

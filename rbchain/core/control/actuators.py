@@ -13,7 +13,7 @@ clipped to [-F(-v), F(v)] in every evaluation.
 import math
 
 from ...compiling.jit import is_given, kernel, only_if
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, full_like, nan_unless_finite, select, zeros_like
 from ..tree.sampler_layout import CHANNEL_DOF, actions_have_samplers
 
 # Rows of `SharedActions.actuators`, one column for each degree of freedom. Indices refer to `BlockActions.numbers`.
@@ -47,12 +47,12 @@ def actions_have_lags(actions, *_):
 def decay(x):
     """Return exp(-x) for x of at least -1, by a Taylor series after reduction to [0, log(2) / 2)."""
     one = constant_like(x, 1.0)
-    x, scale = min(x, constant_like(x, LONGEST) + (x - x)), one + (x - x)
+    x, scale = min(x, constant_like(x, LONGEST)), full_like(x, 1.0)
     for length, factor in REDUCTIONS:
         is_longer = x >= constant_like(x, length)
         scale = select(is_longer, scale * constant_like(x, factor), scale)
         x = select(is_longer, x - constant_like(x, length), x)
-    series = one + (x - x)
+    series = full_like(x, 1.0)
     for inverse in SERIES:
         series = one - x * constant_like(x, inverse) * series
     return scale * series
@@ -79,10 +79,10 @@ def lagged_output(i, actions, t, k):
     if actuators[ACTUATOR_LIMIT, i] >= 0:
         limit = numbers[actuators[ACTUATOR_LIMIT, i], k]
         total = min(max(total, -limit), limit)
-    zero, one, length = total - total, constant_like(total, 1.0), numbers[at, k]
+    zero, one, length = zeros_like(total), constant_like(total, 1.0), numbers[at, k]
     is_lagged = length > zero
     # differences in time also evaluate the force a little before the stop
-    x = max((t - actions.sampled.lag_start[0, k]) / select(is_lagged, length, one), zero - one)
+    x = max((t - actions.sampled.lag_start[0, k]) / select(is_lagged, length, one), -one)
     e = select(is_lagged, decay(x), zero)
     return actions.sampled.lagged[i, k] * e + total * (one - e)
 
@@ -135,7 +135,7 @@ def recall_lags(actions, lane):
 def force_on_curve(i, actions, v, k):
     """Return the largest force F(v) of dof i in positive direction, N m or N, and dF/dv."""
     numbers, at = actions.numbers, actions.shared.actuators[ACTUATOR_CURVE, i]
-    force, slope = numbers[at, k] + (v - v), v - v
+    force, slope = numbers[at, k] + nan_unless_finite(v), nan_unless_finite(v)
     for p in range(actions.shared.actuators[ACTUATOR_POINTS, i] - 1):
         first, rate, last = numbers[at + 1 + 2 * p, k], numbers[at + 2 + 2 * p, k], numbers[at + 3 + 2 * p, k]
         force = force + rate * (min(max(v, first), last) - first)
@@ -159,11 +159,11 @@ def place_on_curve(i, actions, force, v, k):
 
     The derivative is in N m s/rad or N s/m.
     """
-    one, zero = constant_like(v, 1.0), v - v
+    one, zero = full_like(v, 1.0), zeros_like(v)
     if actions.shared.actuators[ACTUATOR_POINTS, i] == 0:
-        return one + zero, zero
+        return one, zero
     upper, rise = force_on_curve(i, actions, v, k)
     lower, fall = force_on_curve(i, actions, -v, k)
     is_above, is_below = force >= upper, force <= -lower
     slope = select(is_above, rise, select(is_below, fall, zero))
-    return select(is_above | is_below, zero, one + zero), slope
+    return select(is_above | is_below, zero, one), slope

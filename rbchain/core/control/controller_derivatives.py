@@ -25,7 +25,7 @@ from ..algorithms.derivatives_in_water import add_derivatives_of_water
 from ..algorithms.hybrid import hybrid_dynamics
 from ..algorithms.lu import factorize, solve
 from ..forces.signals import SIGNAL_ACCELERATION
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, full_like, zeros_like
 from ..loops.constraint_hooks import has_constraints
 from ..tree.layout import (
     JOINT_MODEL_ACCELERATION,
@@ -86,7 +86,7 @@ def differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k):
     for by in range(3):
         for i in range(n):
             for j in range(n):
-                derivatives[by, i, j, k] = constant_like(q, 0.0) * q[0, k]
+                derivatives[by, i, j, k] = constant_like(derivatives, 0.0)
     inverse_dynamics_derivatives(model, q, qd, qdd, block.loads, derivatives, linear.dofs, block.work, k)
 
 
@@ -103,7 +103,7 @@ def add_gravity_compensation(block, linear, y, k):
     """Add the derivatives of gravity compensation to `linear.of_forces` (2, n, n, lanes)."""
     nq, n, actions = block.q.shape[0], block.qd.shape[0], block.loads.actions
     for i in range(n):
-        linear.direction[i, k] = constant_like(y, 0.0) * y[0, k]
+        linear.direction[i, k] = constant_like(y, 0.0)
     differentiate_controllers_model(block, y[:nq], linear.direction, linear.direction, linear, k)
     for i in range(n):
         if actions.shared.drives[DRIVE_COMPENSATES_GRAVITY, i] == 1:
@@ -159,12 +159,11 @@ def add_some_computed_torques(block, linear, y, k):
     Reads the derivatives of the actuator forces of the other dofs. Overwrites `linear.factors` and `linear.pivots`.
     """
     n, actions, M = block.qd.shape[0], block.loads.actions, linear.derivatives[BY_INPUT]
-    zero = constant_like(y, 0.0)
     factorize_other_dofs(actions, linear, k)
     for j in range(n):
         for by in range(2):
             for i in range(n):
-                change = change_of_input(i, block, y, by, k) if i == j else zero * M[i, j, k]
+                change = change_of_input(i, block, y, by, k) if i == j else zeros_like(M[i, j, k])
                 if not accelerates_with_input(actions, i):
                     change = change + (linear.of_forces[by, i, j, k] - linear.derivatives[by, i, j, k])
                 linear.direction[i, k] = change
@@ -181,11 +180,10 @@ def add_some_computed_torques(block, linear, y, k):
 def factorize_other_dofs(actions, linear, k):
     """Factorise M, with a row of the unit matrix for each dof whose acceleration is an input."""
     n, M = linear.pivots.shape[0], linear.derivatives[BY_INPUT]
-    zero, one = constant_like(M, 0.0), constant_like(M, 1.0)
     for i in range(n):
         is_input = accelerates_with_input(actions, i)
         for j in range(n):
-            linear.factors[i, j, k] = zero * M[i, j, k] + (one if i == j else zero) if is_input else M[i, j, k]
+            linear.factors[i, j, k] = full_like(M[i, j, k], 1.0 if i == j else 0.0) if is_input else M[i, j, k]
     factorize(linear.factors, linear.pivots, k)
 
 
@@ -198,7 +196,7 @@ def store_integrals_of_some_torques(block, linear, y, k):
         if row >= 0:
             for i in range(n):
                 change = change_of_input(i, block, y, BY_INTEGRAL, k)
-                linear.direction[i, k] = change if i == j else change - change
+                linear.direction[i, k] = change if i == j else zeros_like(change)
             solve(linear.factors, linear.pivots, linear.direction, k)
             for i in range(n):
                 if actions.shared.drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
@@ -246,17 +244,16 @@ def store_responses_of_controllers(block, linear, y, k):
     remove_gravity(actions.model, block.work, k)
     for j in range(n):
         for i in range(n):
-            nothing = zero * y[0, k]
-            joints[JOINT_QD, i, k], joints[JOINT_QDD, i, k] = nothing, nothing
-            joints[JOINT_PRESCRIBED, i, k] = nothing + one if accelerates_with_input(actions, i) else nothing
-            loads.tau[i, k] = nothing + one if i == j else nothing
+            joints[JOINT_QD, i, k], joints[JOINT_QDD, i, k] = zero, zero
+            joints[JOINT_PRESCRIBED, i, k] = one if accelerates_with_input(actions, i) else zero
+            loads.tau[i, k] = one if i == j else zero
         q, qd, qdd, prescribed = y[: block.q.shape[0]], joints[JOINT_QD], joints[JOINT_QDD], joints[JOINT_PRESCRIBED]
         hybrid_dynamics(actions.model, q, qd, loads, qdd, prescribed, block.work, k)
         for i in range(n):
             is_response = actions.shared.drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE
             is_response = is_response and not accelerates_with_input(actions, j)
             response = is_below_limit(i, block, y, k) * loads.tau[i, k]
-            responses[i, j, k] = response if is_response else zero * response
+            responses[i, j, k] = response if is_response else zeros_like(response)
     actions.settings[SETTING_EXTERNAL_FORCES] = 1
     apply_gravity(block.model, block.work, k)
 

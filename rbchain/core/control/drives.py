@@ -14,7 +14,7 @@ from ..forces.passive import (
     passive_stiffness_and_damping,
 )
 from ..forces.signals import SIGNAL_ACCELERATION, SIGNAL_RATE, SIGNAL_VALUE, evaluate_signals
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, full_like, select, zeros_like
 from ..loops.constraint_hooks import forward_dynamics_of_block, hybrid_dynamics_of_block
 from ..tree.kinematics import position_rates
 from ..tree.layout import (
@@ -204,8 +204,8 @@ def store_stiffness_and_damping(block, y, k):
             gains, force = actions.shared.drives[DRIVE_GAINS, i], actions.joints[JOINT_ACTUATOR_FORCE, i, k]
             varies = limit_to_curve(i, abs(force) < actions.numbers[gains + GAIN_LIMIT, k], block, y, k)
             kp, kd = actions.numbers[gains + GAIN_KP, k], actions.numbers[gains + GAIN_KD, k]
-            stiffness = stiffness + select(varies, kp, kp - kp)
-            damping = damping + select(varies, kd, kd - kd)
+            stiffness = stiffness + select(varies, kp, zeros_like(kp))
+            damping = damping + select(varies, kd, zeros_like(kd))
         actions.joints[JOINT_STIFFNESS, i, k] = stiffness
         actions.joints[JOINT_DAMPING, i, k] = add_damping_of_curve(i, damping, block, y, k)
 
@@ -268,11 +268,11 @@ def call_user_derivatives(actions, nq, n, y, derivatives, lane):
 def is_below_limit_of_drive(i, block, y, k):
     """Return 1 if the force of dof i is below the limit of its drive, so that it varies with its input; else 0."""
     actions = block.loads.actions
-    one = constant_like(y, 1.0) + constant_like(y, 0.0) * y[0, k]
+    one = full_like(y[0, k], 1.0)
     if actions.shared.drives[DRIVE_KIND, i] == KIND_NONE:
         return one
     limit = actions.numbers[actions.shared.drives[DRIVE_GAINS, i] + GAIN_LIMIT, k]
-    return select(abs(force_of_drive(i, block, y, k)) < limit, one, one - one)
+    return select(abs(force_of_drive(i, block, y, k)) < limit, one, zeros_like(one))
 
 
 @kernel
@@ -294,7 +294,7 @@ def limit_to_curve(i, varies, block, y, k):
 def add_damping_of_curve(i, damping, block, y, k):
     """Add the damping of the torque-speed curve of dof i, if its force is on the curve; negative damping is omitted."""
     _, slope = state_of_curve(i, block, y, k)
-    return damping + max(-slope, slope - slope)
+    return damping + max(-slope, zeros_like(slope))
 
 
 # Return 1 if the actuator force of dof i is below its limits, so that it varies with its input, else 0.
@@ -419,7 +419,7 @@ def derivatives_of_drive(i, block, y, k):
     """Return the derivatives of the force of a PID drive; zero for all other drives, and for a force at its limit."""
     actions = block.loads.actions
     if actions.shared.drives[DRIVE_KIND, i] != KIND_PID:
-        zero = constant_like(y, 0.0) * y[0, k]
+        zero = zeros_like(y[0, k])
         return zero, zero, zero
     gains, factor = actions.shared.drives[DRIVE_GAINS, i], is_below_limit(i, block, y, k)
     return (

@@ -9,7 +9,7 @@ It has a short form for rigid bodies only. These kernels store its product with 
 """
 
 from ...compiling.jit import kernel, only_if
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, full_like, zeros_like
 from ..spatial.inertias import add_inertias, inertia_at_root, momentum
 from ..spatial.storage import load3, load9, load_force, load_inertia, load_motion, store_inertia, store_spatial
 from ..spatial.vectors import (
@@ -129,8 +129,7 @@ def add_coriolis_of_water(model, C, scratch, work, k):
 @kernel
 def unit_motion(row, x):
     """Return the motion whose entry `row` is one, angular before linear, in the precision and lanes of x."""
-    zero = x - x
-    one, j = zero + constant_like(zero, 1.0), row
+    zero, one, j = zeros_like(x), full_like(x, 1.0), row
     return Motion(
         (one if j == 0 else zero, one if j == 1 else zero, one if j == 2 else zero),
         (one if j == 3 else zero, one if j == 4 else zero, one if j == 5 else zero),

@@ -6,7 +6,7 @@ wrench on the body of each dof about its joint origin, moment before force, in w
 """
 
 from ...compiling.jit import is_given, kernel, only_if, routine
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, zeros_like
 from ..spatial.storage import load_force, store_spatial
 from ..spatial.vectors import Force, add_forces, force_at_root, subtract_forces
 from ..tree.kinematics import place_about_first_joint
@@ -33,7 +33,7 @@ def add_each_spring(model, springs, numbers, wrenches, work, k):
     """Add the forces of all springs."""
     for s in range(springs.shape[1]):
         spring = spring_state(s, model, springs, numbers, work, k)
-        force, zero = spring_force(spring), spring.tension - spring.tension
+        force, zero = spring_force(spring), zeros_like(spring.tension)
         f = Force((zero, zero, zero), force)
         add_wrench(springs[SPRING_DOF_B, s], force_at_root(f, spring.arm_b), wrenches, k)
         subtract_wrench(springs[SPRING_DOF_A, s], force_at_root(f, spring.arm_a), wrenches, k)
@@ -66,7 +66,7 @@ def elastic_energy(model, springs, bushings, numbers, work, k):
     """Compute the elastic energy of all springs and bushings, J (reads as above; writes POSITION)."""
     for i in range(model.parent.shape[0]):
         place_about_first_joint(i, model, work, k)
-    total = numbers[0, k] - numbers[0, k]
+    total = zeros_like(numbers[0, k])
     for s in range(springs.shape[1]):
         total = total + spring_energy(s, model, springs, numbers, work, k)
     for s in range(bushings.shape[1]):

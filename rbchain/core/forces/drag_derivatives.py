@@ -3,7 +3,7 @@
 import math
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, select, zeros_like
 from ..spatial.storage import load9
 from ..spatial.vectors import (
     Force,
@@ -39,7 +39,7 @@ from .hydrodynamics import GAUSS_POINTS, GAUSS_WEIGHTS
 @kernel
 def drag_along(i, model, v, m, work, k):
     """Compute the derivative of `drag` at the velocity v along a motion m, both at the joint origin (reads R)."""
-    zero, kinds, parameters = v.ang[0] - v.ang[0], model.drag[i], model.parameters
+    zero, kinds, parameters = zeros_like(v.ang[0]), model.drag[i], model.parameters
     f = Force((zero, zero, zero), (zero, zero, zero))
     if kinds == 0:
         return f
@@ -78,7 +78,7 @@ def matrix_drag_along(i, parameters, v, m, k):
 @kernel
 def drag_row_along(i, parameters, entry, v, m, k):
     """Return one row of `matrix_drag_along`; its parameters start at `entry` of D1 and of D2."""
-    total, two = v[0] - v[0], constant_like(v[0], 2.0)
+    total, two = zeros_like(v[0]), constant_like(v[0], 2.0)
     for j in range(6):
         linear = parameter(parameters, i, PARAM_LINEAR_DAMPING + entry + j, k)
         quadratic = parameter(parameters, i, PARAM_QUADRATIC_DAMPING + entry + j, k)
@@ -93,7 +93,7 @@ def strip_drag_along(i, parameters, v, m, axis, k):
     The derivative of |u| u along w is |u| w + u (u . w) / |u|.
     """
     (lin, omega), (m_lin, m_omega) = v, m
-    zero, one = lin[0] - lin[0], constant_like(lin[0], 1.0)
+    zero, one = zeros_like(lin[0]), constant_like(lin[0], 1.0)
     factor = parameter(parameters, i, PARAM_STRIP_FACTOR, k)
     half = constant_like(zero, 0.5) * parameter(parameters, i, PARAM_STRIP_LENGTH, k)
     f = Force((zero, zero, zero), (zero, zero, zero))
@@ -103,7 +103,7 @@ def strip_drag_along(i, parameters, v, m, axis, k):
         w = add3(m_lin, scale3(z, cross(m_omega, axis)))
         u, w = subtract3(u, scale3(dot(axis, u), axis)), subtract3(w, scale3(dot(axis, w), axis))
         speed = math.sqrt(dot(u, u))
-        along = dot(u, w) / select(speed > zero, speed, one + zero)
+        along = dot(u, w) / select(speed > zero, speed, one)
         force = add3(scale3(speed, w), scale3(along, u))
         force = scale3(-factor * constant_like(zero, GAUSS_WEIGHTS[j]) * half, force)
         f = Force(add3(f.ang, scale3(z, cross(axis, force))), add3(f.lin, force))

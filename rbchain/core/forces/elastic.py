@@ -9,7 +9,7 @@ With the position q and the velocity v of a dof, and the penetration x of an ela
 """
 
 from ...compiling.jit import is_given, kernel, only_if
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, select, zeros_like
 from ..tree.kinematics import move_dof, place_about_first_joint
 from ..tree.layout import (
     PARAM_CUBIC_STIFFNESS,
@@ -29,7 +29,7 @@ from .springs import SPRING_TENSION_ONLY, elastic_stretch, spring_power, spring_
 def elastic_power_of_joint(i, model, q, qd, k):
     """Compute the rate of the elastic energy of dof i, W."""
     kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
-    total = v - v
+    total = zeros_like(v)
     if kinds & PASSIVE_SPRING:
         x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
         cubic = parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k)
@@ -42,7 +42,7 @@ def elastic_power_of_joint(i, model, q, qd, k):
 
 @only_if(
     lambda block, k: is_given(block, "loads", "actions", "between_bodies"),
-    otherwise=lambda block, k: block.work.dof[0, 0, k] - block.work.dof[0, 0, k],
+    otherwise=lambda block, k: zeros_like(block.work.dof[0, 0, k]),
 )
 @kernel
 def elastic_power_between_bodies(block, k):
@@ -51,7 +51,7 @@ def elastic_power_between_bodies(block, k):
     springs, bushings, numbers = actions.shared.springs, actions.shared.bushings, actions.numbers
     for i in range(model.parent.shape[0]):
         place_about_first_joint(i, model, work, k)
-    total = numbers[0, k] - numbers[0, k]
+    total = zeros_like(numbers[0, k])
     for s in range(springs.shape[1]):
         total = total + spring_power(s, model, springs, numbers, work, k)
     for s in range(bushings.shape[1]):
@@ -94,11 +94,11 @@ def engaged_elements(block, q, qd, k):
     It is the sum of the numbers of these stops and cables, from 1 on. With cables, it writes R, LEVER, V and POSITION.
     """
     model, n = block.model, block.model.parent.shape[0]
-    total = q[0, k] - q[0, k]
+    total, zero = zeros_like(q[0, k]), constant_like(q, 0.0)
     for i in range(n):
         if model.passive[i] & PASSIVE_STOPS:
             depth, _ = stop_penetration(i, model.parameters, q[model.coordinate[i], k], k)
-            total = total + select(depth > total - total, constant_like(q, i + 1.0) + (total - total), total - total)
+            total = total + select(depth > zero, constant_like(q, i + 1.0), zero)
     if has_cables(block):
         total = total + taut_cables(block, q, qd, k)
     return total
@@ -106,13 +106,13 @@ def engaged_elements(block, q, qd, k):
 
 @only_if(
     lambda block, q, qd, k: is_given(block, "loads", "actions", "between_bodies"),
-    otherwise=lambda block, q, qd, k: q[0, k] - q[0, k],
+    otherwise=lambda block, q, qd, k: zeros_like(q[0, k]),
 )
 @kernel
 def taut_cables(block, q, qd, k):
     """Return the sum of the numbers of taut cables, from n + 1 on (writes R, LEVER, V and POSITION)."""
     model, work, actions, n = block.model, block.work, block.loads.actions, block.model.parent.shape[0]
-    springs, numbers, zero = actions.shared.springs, actions.numbers, q[0, k] - q[0, k]
+    springs, numbers, zero = actions.shared.springs, actions.numbers, zeros_like(q[0, k])
     total = zero
     for i in range(n):
         move_dof(i, model, q, qd, work, k)
@@ -121,5 +121,5 @@ def taut_cables(block, q, qd, k):
         if springs[SPRING_TENSION_ONLY, s] == 1:
             spring = spring_state(s, model, springs, numbers, work, k)
             stretch = elastic_stretch(s, spring, model, springs, numbers, work, k)
-            total = total + select(stretch > zero, constant_like(q, n + s + 1.0) + zero, zero)
+            total = total + select(stretch > zero, constant_like(q, n + s + 1.0), zero)
     return total

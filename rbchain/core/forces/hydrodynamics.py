@@ -15,7 +15,7 @@ costs models in air no time.
 import math
 
 from ...compiling.jit import choose, is_given, kernel, only_if
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, zeros_like
 from ..spatial.inertias import Inertia, add_inertias, add_rigid, momentum, rigid_momentum
 from ..spatial.storage import load3, load9, load_motion
 from ..spatial.vectors import (
@@ -124,7 +124,7 @@ def add_inertia_and_bias_in_water(i, model, A, work, k):
     T is the inertia of the rigid body plus the added mass, f the sum of weight and buoyancy.
     """
     v, parameters, axes = load_motion(work.dof, i, ROW_V, k), model.parameters, load9(work.dof, i, ROW_R, k)
-    zero = axes[0] - axes[0]
+    zero = zeros_like(axes[0])
     if model.body[i] < 0:
         return A, Force((zero, zero, zero), (zero, zero, zero))
     T, g = rotated_inertia(i, PARAM_TOTAL_INERTIA, model, work, k), gravity_of_base(model, work, k)
@@ -155,12 +155,12 @@ def add_water_force(i, model, a, f, work, k):
 
 
 @only_if(
-    _model_is_in_water, otherwise=lambda i, model, position, v, work, k: (v.ang[0] - v.ang[0], v.ang[0] - v.ang[0])
+    _model_is_in_water, otherwise=lambda i, model, position, v, work, k: (zeros_like(v.ang[0]), zeros_like(v.ang[0]))
 )
 @kernel
 def energy_of_water(i, model, position, v, work, k):
     """Return v . A v and (displaced mass) g . (centre of buoyancy), J; the joint origin is at `position`, m."""
-    zero = v.ang[0] - v.ang[0]
+    zero = zeros_like(v.ang[0])
     if model.body[i] < 0:
         return zero, zero
     Av = momentum(added_inertia(i, model, work, k), v)
@@ -187,7 +187,7 @@ def subtract_drag(i, model, actions, f, work, k):
     if actions.settings[SETTING_CURRENT] >= 0:
         w, w_rate = motion_of_water(actions, SIGNAL_VALUE, k), motion_of_water(actions, SIGNAL_RATE, k)
         added, u = added_inertia(i, model, work, k), Motion(v.ang, subtract3(v.lin, w))
-        zero = w[0] - w[0]
+        zero = zeros_like(w[0])
         c = Motion((zero, zero, zero), subtract3(cross(v.ang, w), w_rate))
         f = add_forces(f, add_forces(momentum(added, c), cross_force(u, momentum(added, u))))
         f = subtract_forces(f, cross_force(v, momentum(added, v)))
@@ -202,7 +202,7 @@ def motion_of_water(actions, order, k):
 
     Both are zero without a current, and for controllers, because their model is in still water.
     """
-    s, zero = actions.settings[SETTING_CURRENT], constant_like(actions.time, 0.0) * actions.time[0, k]
+    s, zero = actions.settings[SETTING_CURRENT], zeros_like(actions.time[0, k])
     if s < 0 or actions.settings[SETTING_EXTERNAL_FORCES] == 0:
         return (zero, zero, zero)
     return (actions.values[s, order, k], actions.values[s + 1, order, k], actions.values[s + 2, order, k])
@@ -211,7 +211,7 @@ def motion_of_water(actions, order, k):
 @kernel
 def drag(i, model, v, work, k):
     """Compute the drag on the body of dof i about its joint origin (reads R). v is relative to the water."""
-    zero, kinds, parameters = v.ang[0] - v.ang[0], model.drag[i], model.parameters
+    zero, kinds, parameters = zeros_like(v.ang[0]), model.drag[i], model.parameters
     f = Force((zero, zero, zero), (zero, zero, zero))
     if kinds == 0:
         return f
@@ -273,7 +273,7 @@ def full_drag(i, parameters, lin, ang, k):
 @kernel
 def drag_row(i, parameters, entry, lin, ang, k):
     """Return one row of `full_drag`; its parameters start at `entry` of D1 and of D2."""
-    total = lin[0] - lin[0]
+    total = zeros_like(lin[0])
     for j in range(3):
         total = (
             total
@@ -294,7 +294,7 @@ def strip_drag(i, parameters, lin, omega, axis, k):
         parameter(parameters, i, PARAM_STRIP_FACTOR, k),
         constant_like(omega[0], 0.5) * parameter(parameters, i, PARAM_STRIP_LENGTH, k),
     )
-    zero, slope = omega[0] - omega[0], cross(omega, axis)  # slope of the velocity along the axis
+    zero, slope = zeros_like(omega[0]), cross(omega, axis)  # slope of the velocity along the axis
     f = Force((zero, zero, zero), (zero, zero, zero))
     for j in range(4):
         z = constant_like(omega[0], GAUSS_POINTS[j]) * half

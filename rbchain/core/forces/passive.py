@@ -14,7 +14,7 @@ Sources: friction, Hess and Soom (1990), with v / sqrt(v^2 + v0^2) in place of t
 import math
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, nan_unless_finite, select, zeros_like
 from ..tree.layout import (
     PARAM_BREAKAWAY,
     PARAM_CUBIC_STIFFNESS,
@@ -43,7 +43,7 @@ from ..tree.layout import (
 def passive_force(i, model, q, qd, k):
     """Compute the passive force of dof i, N m or N."""
     kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
-    force = v - v
+    force = nan_unless_finite(v)
     if kinds & PASSIVE_DAMPER:
         force = force - parameter(parameters, i, PARAM_DAMPING, k) * v
     if kinds & PASSIVE_FRICTION:
@@ -55,7 +55,7 @@ def passive_force(i, model, q, qd, k):
         )
     if kinds & PASSIVE_STOPS:
         x, sign = stop_penetration(i, parameters, q[model.coordinate[i], k], k)
-        factor = max(constant_like(v, 1.0) - sign * parameter(parameters, i, PARAM_LIMIT_DAMPING, k) * v, v - v)
+        factor = max(constant_like(v, 1.0) - sign * parameter(parameters, i, PARAM_LIMIT_DAMPING, k) * v, zeros_like(v))
         force = force + sign * (parameter(parameters, i, PARAM_LIMIT_STIFFNESS, k) * x * factor)
     return force
 
@@ -64,7 +64,7 @@ def passive_force(i, model, q, qd, k):
 def passive_stiffness_and_damping(i, model, q, qd, k):
     """Compute stiffness and damping of dof i: - d force / d q and - d force / d qd, with negative terms set to zero."""
     kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
-    zero, one = v - v, constant_like(v, 1.0)
+    zero, one = zeros_like(v), constant_like(v, 1.0)
     stiffness, damping = zero, zero
     if kinds & PASSIVE_DAMPER:
         damping = damping + parameter(parameters, i, PARAM_DAMPING, k)
@@ -91,7 +91,7 @@ def exact_passive_stiffness_and_damping(i, model, q, qd, k):
     if kinds & PASSIVE_SPRING:
         x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
         cubic = constant_like(v, 3.0) * parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
-        stiffness = stiffness + min(parameter(parameters, i, PARAM_STIFFNESS, k) + cubic, v - v)
+        stiffness = stiffness + min(parameter(parameters, i, PARAM_STIFFNESS, k) + cubic, zeros_like(v))
     if kinds & PASSIVE_STRIBECK:
         v0, s = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k), stribeck_share(i, parameters, v, k)
         rate = parameter(parameters, i, PARAM_STRIBECK_RATE, k)
@@ -134,12 +134,13 @@ def sliding_friction(i, kinds, parameters, v, k):
 
     f is the sliding friction, fs the static friction, s(v) the result of `stribeck_share`, and a the asymmetry.
     """
-    friction = parameter(parameters, i, PARAM_FRICTION, k) + (v - v)
+    zero = zeros_like(v)
+    friction = parameter(parameters, i, PARAM_FRICTION, k) + zero  # in lanes, even if all samples share the number
     if kinds & PASSIVE_STRIBECK:
         friction = friction + parameter(parameters, i, PARAM_BREAKAWAY, k) * stribeck_share(i, parameters, v, k)
     if kinds & PASSIVE_ASYMMETRIC:
-        asymmetry = parameter(parameters, i, PARAM_FRICTION_ASYMMETRY, k) + (v - v)
-        friction = friction + select(v > v - v, asymmetry, -asymmetry)
+        asymmetry = parameter(parameters, i, PARAM_FRICTION_ASYMMETRY, k)
+        friction = friction + select(v > zero, asymmetry, -asymmetry)
     return friction
 
 
@@ -153,7 +154,7 @@ def stribeck_share(i, parameters, v, k):
 @kernel
 def stop_penetration(i, parameters, q, k):
     """Compute how far dof i is beyond a stop, rad or m, and the sign of the force of the stop, 1 or -1."""
-    zero, one = q - q, constant_like(q, 1.0)
+    zero, one = zeros_like(q), constant_like(q, 1.0)
     below, above = parameter(parameters, i, PARAM_LOWER, k) - q, q - parameter(parameters, i, PARAM_UPPER, k)
     return max(below, zero) + max(above, zero), select(above > zero, -one, one)
 

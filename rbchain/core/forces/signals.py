@@ -7,7 +7,7 @@ share the kind of a signal. Coefficients may differ between samples, and each la
 import math
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, zeros_like
 from ..lanes.trig import sincos
 
 # Rows of `SharedActions.signals`, one column for each signal. Indices of numbers refer to `BlockActions.numbers`.
@@ -123,7 +123,7 @@ def find_piece(actions, s, t, lane):
 @kernel
 def evaluate_polynomial(actions, s, coefficients, first, t, k):
     """Compute the sum of coefficients[first + j] t^j and its first two derivatives, by Horner's rule."""
-    value = constant_like(t, 0.0) * t
+    value = zeros_like(t)
     rate, half_acceleration = value, value
     for j in range(actions.shared.signals[SIGNAL_COEFFICIENT_COUNT, s] - 1, -1, -1):
         half_acceleration = half_acceleration * t + rate

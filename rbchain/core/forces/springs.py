@@ -12,7 +12,7 @@ import math
 from typing import NamedTuple
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, select, zeros_like
 from ..spatial.storage import load_motion
 from ..spatial.vectors import Force, add3, cross, dot, motion_at_tip, rotate, scale3, subtract3
 from ..tree.kinematics import body_axes, origin_about_first_joint
@@ -147,6 +147,6 @@ def spring_response(spring, S):
 @kernel
 def spring_damping_response(spring, S):
     """Compute the derivative of the wrench on body b along the relative velocity S; axes and point as above."""
-    zero = spring.tension - spring.tension
+    zero = zeros_like(spring.tension)
     along = spring.damping * dot(spring.direction, S.lin)
     return Force((zero, zero, zero), scale3(-along, spring.direction))

@@ -122,7 +122,7 @@ for _comparison, _sign in ((operator.lt, "<"), (operator.le, "<="), (operator.gt
 
 
 def _function(function, accepts, emit):
-    """Define a function of one SIMD value (or mask) whose result has the same type."""
+    """Define a function of one value whose result has the same type. `accepts` is a class of types, or several."""
 
     @infer_global(function)
     class _Typing(AbstractTemplate):
@@ -130,9 +130,11 @@ def _function(function, accepts, emit):
             if len(operands) == 1 and isinstance(operands[0], accepts):
                 return signature(operands[0], operands[0])
 
-    @lower_builtin(function, accepts)
     def lower(context, builder, sig, values):
         return emit(builder, values[0])
+
+    for accepted in accepts if isinstance(accepts, tuple) else (accepts,):
+        lower_builtin(function, accepted)(lower)
 
 
 def _vector_intrinsic(name):
@@ -268,6 +270,45 @@ def _overload_constant_like(x, constant):
     if isinstance(x, types.Array):
         return lambda x, constant: x.dtype.type(constant)
     return lambda x, constant: constant
+
+
+def full_like(x, value):
+    """Return a number with this value of the type of `x`: in all lanes if `x` is a SIMD value.
+
+    A variable that is a SIMD value later needs a SIMD value at its start, where `constant_like` returns a number.
+    """
+    return x.dtype.type(value) if isinstance(x, np.generic) else value
+
+
+@intrinsic
+def _full_pack(typing_context, x, value):
+    def codegen(context, builder, sig, values):
+        return _splat(context, builder, values[1], sig.args[1], sig.return_type)
+
+    return x(x, value), codegen
+
+
+@overload(full_like)
+def _overload_full_like(x, value):
+    if isinstance(x, Pack):
+        return lambda x, value: _full_pack(x, value)
+    return lambda x, value: type(x)(value)
+
+
+def zeros_like(x):
+    """Return zero of the type of `x`, also where `x` is not finite: in all lanes if `x` is a SIMD value."""
+    return full_like(x, 0.0)
+
+
+def nan_unless_finite(x):
+    """Return x - x: zero where `x` is finite, else NaN. Added to a result, it lets a failed lane remain NaN."""
+    return x - x
+
+
+_function(zeros_like, (Pack, types.Float), lambda b, x: ir.Constant(x.type, None))
+# The difference must not be fused with a product x: fma(a, b, -(a * b)) is the round-off of a * b, not zero. Numba adds
+# "contract" to instructions without flags. "arcp" prevents that, and has no effect, because it concerns divisions.
+_function(nan_unless_finite, (Pack, types.Float), lambda b, x: b.fsub(x, x, flags=("arcp",)))
 
 
 def floor(x):

@@ -18,7 +18,7 @@ from ...compiling.jit import kernel, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.lu import factorize, solve
 from ..lanes.lane_records import lane_record
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, full_like, zeros_like
 from ..sample.rate import has_exact_derivatives, integral_row, moves_freely
 from ..spatial.vectors import add3, cross, rotate
 from ..tree.joints import quaternion_rate, quaternion_rotation
@@ -69,11 +69,11 @@ def factorize_complex_step(block, systems, number, a, k):
     nq, n, model, linear, y = block.q.shape[0], block.qd.shape[0], block.model, systems.linear, systems.center
     factors = systems.factors[number]
     one, inverse, is_exact = constant_like(y, 1.0), reciprocal(a), has_exact_derivatives(block)
-    zero = constant_like(y, 0.0) * a[0]
+    zero = constant_like(y, 0.0)
     for i in range(n):
         for j in range(n):
             D = linear.derivatives[BY_QD, i, j, k]
-            M = linear.derivatives[BY_INPUT, i, j, k] if is_exact else zero + constant_like(y, 1.0 if i == j else 0.0)
+            M = linear.derivatives[BY_INPUT, i, j, k] if is_exact else full_like(D, 1.0 if i == j else 0.0)
             store_entry(factors, i, j, (D + a[0] * M, a[1] * M), k)
         for side in range(2):
             systems.directions[side, i, k] = zero
@@ -84,7 +84,7 @@ def factorize_complex_step(block, systems, number, a, k):
         if model.posing[first] == POSING_OWN:
             add_to_column(factors, j, linear.derivatives[BY_Q], j, inverse, k)
         else:
-            systems.directions[0, j, k] = zero + one
+            systems.directions[0, j, k] = one
             position_rates(model, y[:nq], systems.directions[0], systems.displacements[0], k)
             systems.directions[0, j, k] = zero
             for i in range(nq):
@@ -182,7 +182,7 @@ def solve_complex_system(block, systems, number, right, a, k):
         re[nq + i, k], im[nq + i, k] = systems.right[i, k], systems.right[n + i, k]
         for side in range(2):
             w = systems.right[side * n + i, k]
-            systems.directions[side, i, k] = w if moves_freely(block, i) else w - w
+            systems.directions[side, i, k] = w if moves_freely(block, i) else zeros_like(w)
     for side in range(2):
         position_rates(model, y[:nq], systems.directions[side], systems.displacements[side], k)
     divide_complex_positions(block, systems, systems.displacements[0], systems.displacements[1], a, k)
@@ -204,7 +204,7 @@ def set_right_hand_side(block, systems, r, side, k):
     for i in range(n):
         total = r[nq + i, k]
         if is_exact:
-            total = total - total
+            total = zeros_like(total)
             for j in range(n):
                 total = total + linear.derivatives[BY_INPUT, i, j, k] * r[nq + j, k]
         for j in range(n):

@@ -57,7 +57,7 @@ from ..control.controller_derivatives import (
 )
 from ..control.drives import derivatives_of_joint_force
 from ..lanes.lane_records import lane_record
-from ..lanes.lanes import constant_like, epsilon
+from ..lanes.lanes import constant_like, epsilon, zeros_like
 from ..loops.constraint_hooks import (
     begin_derivatives_of_constraints,
     has_constraints,
@@ -153,7 +153,7 @@ def difference_accelerations(block, linear, y, rate, t, h, k):
     nq, n = block.q.shape[0], block.qd.shape[0]
     minus = constant_like(y, -1.0)
     for i in range(n):
-        linear.direction[i, k] = y[nq + i, k] - y[nq + i, k]
+        linear.direction[i, k] = constant_like(y, 0.0)
     for i in range(n):
         linear.direction[i, k] = linear.direction[i, k] + constant_like(y, 1.0)
         position_rates(block.model, y[:nq], linear.direction, linear.displacement, k)
@@ -180,17 +180,15 @@ def relative_increment(y):
 @kernel
 def increment(size):
     """Return the increment of a number with this absolute value."""
-    least = constant_like(size, SMALLEST_SIZE) + (size - size)
-    return constant_like(size, relative_increment(size)) * max(size, least)
+    return constant_like(size, relative_increment(size)) * max(size, constant_like(size, SMALLEST_SIZE))
 
 
 @kernel
 def size_of_position(i, block, y, k):
     """Return the absolute position of dof i, or 0 for the dofs of free and spherical joints."""
-    zero = constant_like(y, 0.0) * y[block.q.shape[0] + i, k]
     if block.model.posing[i] == POSING_OWN:
         return abs(y[block.model.coordinate[i], k])
-    return zero
+    return zeros_like(y[block.q.shape[0] + i, k])
 
 
 @kernel
@@ -228,7 +226,7 @@ def differentiate_by_time(block, linear, y, t, step, k):
     """Compute d rate / dt from the rates at t + step and t - step; zero if nothing depends on the time."""
     if is_autonomous(block):
         for j in range(y.shape[0]):
-            linear.by_time[j, k] = constant_like(y, 0.0) * t
+            linear.by_time[j, k] = constant_like(y, 0.0)
         return
     # a step may be shorter than the distance of two numbers at t, such as before an impact at a saved time
     step = max(step, constant_like(y, 4.0 * epsilon(y)) * abs(t))
@@ -265,7 +263,7 @@ def differentiate_exactly(block, linear, y, rate, t, k):
     """
     nq, n, model, loads = block.q.shape[0], block.qd.shape[0], block.model, block.loads
     q, qd = y[:nq], y[nq : nq + n]
-    zero = constant_like(y, 0.0) * t
+    zero = constant_like(y, 0.0)
     set_time(block, t, k)
     for i in range(n):
         linear.tangent[i, k] = loads.tau[i, k]
@@ -349,7 +347,7 @@ def factorize_step(block, linear, y, a, k):
     else:
         start_matrix(block, linear, a, k)
     for i in range(n):
-        linear.direction[i, k] = zero * a
+        linear.direction[i, k] = zero
     for j in range(n):
         if not moves_freely(block, j):
             continue

@@ -189,7 +189,7 @@ def store_derivatives(i, block, tree, y, k):
 def store_zeros(i, block, tree, y, k):
     """Set the derivatives of the joint force of dof i to zero."""
     for row in range(TREE_STIFFNESS, TREE_INTEGRAL + 1):
-        tree[i, row, k] = constant_like(y, 0.0) * y[0, k]
+        tree[i, row, k] = constant_like(tree, 0.0)
 
 
 store_derivatives_of_joint = choose(
@@ -210,7 +210,7 @@ def start_unit_changes(block, linear, a, k):
         A = add_motions(scale_motion(a, S), load_motion(dofs, i, SCRATCH_PSIDOT_PLUS_SDOT, k))
         store_change(tree, i, TREE_UNIT, k, MotionChange(A, S.ang))
         for row in range(FORCE_MAP_ROWS):
-            tree[i, TREE_MAP + row, k] = constant_like(a, 0.0) * a
+            tree[i, TREE_MAP + row, k] = constant_like(tree, 0.0)
 
 
 @kernel
@@ -272,7 +272,7 @@ def solve_along_tree(block, linear, right, k):
     n, model, tree = block.qd.shape[0], block.model, linear.tree
     for i in range(n):
         for row in range(6):
-            tree[i, TREE_FORCE + row, k] = constant_like(right, 0.0) * right[0, k]
+            tree[i, TREE_FORCE + row, k] = constant_like(tree, 0.0)
     for i in range(n - 1, -1, -1):
         pass_given_force(i, block, linear, right, k)
     for i in range(n):

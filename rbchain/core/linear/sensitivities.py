@@ -43,7 +43,7 @@ from ..control.drives import DRIVE_KIND, DRIVE_SIGNAL, KIND_PRESCRIBED_POSITION,
 from ..forces.passive import stribeck_share
 from ..forces.signals import SIGNAL_RATE, SIGNAL_VALUE
 from ..lanes.error_norm import norm
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, full_like, select, zeros_like
 from ..loops.constrained_derivatives import project_change, project_force
 from ..loops.constraint_hooks import has_constraints
 from ..loops.constraint_layout import FLAG_DECIDES
@@ -175,7 +175,7 @@ def evaluate_with_sensitivities(block, y, t, rate, k):
         store_position_rates(block, y, u, change, k)
         w = change[n : 2 * n]
         for i in range(n):
-            w[i, k] = constant_like(y, 0.0) * y[0, k]
+            w[i, k] = constant_like(y, 0.0)
         subtract_parameter_force(block, columns, column, y, rate, w, k)
         remove_constrained_force(block, w, k)
         subtract_state_force(block, linear, u, w, k)
@@ -223,11 +223,10 @@ def accelerates_freely(block, i):
 def factorize_mass_matrix(block, linear, k):
     """Factorise the mass matrix, with a row of the unit matrix for each prescribed dof."""
     n, M = block.qd.shape[0], linear.derivatives[BY_INPUT]
-    zero, one = constant_like(M, 0.0), constant_like(M, 1.0)
     for i in range(n):
         is_free = accelerates_freely(block, i)
         for j in range(n):
-            linear.factors[i, j, k] = M[i, j, k] if is_free else zero * M[i, j, k] + (one if i == j else zero)
+            linear.factors[i, j, k] = M[i, j, k] if is_free else full_like(M[i, j, k], 1.0 if i == j else 0.0)
     factorize(linear.factors, linear.pivots, k)
 
 
@@ -303,7 +302,7 @@ def subtract_state_force(block, linear, u, w, k):
             total = total - linear.derivatives[BY_QD, i, j, k] * u[n + j, k]
         for j in range(linear.by_integral.shape[1]):
             total = total + linear.by_integral[i, j, k] * u[2 * n + j, k]
-        w[i, k] = total if accelerates_freely(block, i) else constant_like(w, 0.0) * u[i, k]
+        w[i, k] = total if accelerates_freely(block, i) else zeros_like(total)
 
 
 # --- parameters -------------------------------------------------------------------------------------------------------
@@ -351,7 +350,7 @@ def derivative_of_passive_force(i, block, kind, y, k):
     if kind == BY_DAMPING:
         return -v
     if kind in (BY_FRICTION, BY_STATIC_FRICTION):
-        v0, zero, one = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k), v - v, constant_like(v, 1.0)
+        v0, zero, one = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k), zeros_like(v), constant_like(v, 1.0)
         # without static friction above the sliding friction, the friction does not depend on the former
         share = select(
             parameter(parameters, i, PARAM_BREAKAWAY, k) + zero > zero, stribeck_share(i, parameters, v, k), zero
@@ -394,7 +393,8 @@ def force_by_parameter(i, block, kind, entry, k):
         moment = moment_of_product(x, y, w, wd)
         if entry not in (0, 3, 5):  # the tensor is symmetric
             moment = add3(moment, moment_of_product(y, x, w, wd))
-        return Force(moment, scale3(constant_like(dof, 0.0), moment))
+        zero = zeros_like(moment[0])
+        return Force(moment, (zero, zero, zero))
     c = rotate(load9(dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_CG, k))
     b = add3(add3(acceleration.lin, cross(w, v.lin)), acceleration_about_origin(c, w, wd))
     if kind == BY_MASS:

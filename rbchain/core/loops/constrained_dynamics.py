@@ -12,7 +12,7 @@ import numpy as np
 from ...compiling.jit import kernel, routine
 from ..algorithms.aba import accelerate_dof, forward_dynamics
 from ..algorithms.hybrid import acceleration_or_force, hybrid_dynamics
-from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from ..lanes.lanes import any_lane, constant_like, epsilon, full_like, nan_unless_finite, select, zeros_like
 from ..spatial.storage import load3, load9, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, z_axis
 from ..tree.joints import add_joint_motion
@@ -105,12 +105,11 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
     """
     flags = constraints.flags
     zero, one = constant_like(q, 0.0), constant_like(q, 1.0)
-    nothing = zero * active
     is_active = active > zero
     # near singular positions, the error of the state is the residual divided by FLAG_CONDITION
     goal = constant_like(q, ROUND_OFF * epsilon(q)) * flags[FLAG_CONDITION, k]
-    is_moving, before, earlier = is_active, constant_like(q, np.inf) + nothing, constant_like(q, np.inf) + nothing
-    farthest, condition = nothing, flags[FLAG_CONDITION, k]
+    is_moving, before, earlier = is_active, full_like(active, np.inf), full_like(active, np.inf)
+    farthest, condition = zeros_like(active), flags[FLAG_CONDITION, k]
     for _ in range(MAX_PROJECTIONS):
         move_and_update_rows(model, constraints, q, qd, work, k)
         error = largest_error(constraints, moves_velocities, constant_like(q, epsilon(q)), k)
@@ -128,12 +127,12 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
         if moves_velocities:
             compute_correction(model, constraints, CON_RATE, work, k)
             for i in range(qd.shape[0]):
-                qd[i, k] = qd[i, k] + select(is_moving, constraints.changes[i, k], nothing)
+                qd[i, k] = qd[i, k] + select(is_moving, constraints.changes[i, k], zero)
     apply_gravity(model, work, k)
     is_closed = flags[FLAG_ERROR, k] <= constant_like(q, ACCEPTED_ROUND_OFF * epsilon(q))
     # near a singular position, a longer way could lead to another branch
     is_closed = is_closed & (farthest <= constant_like(q, LONGEST_WAY) * condition)
-    flags[FLAG_OPEN, k] = select(is_active, select(is_closed, nothing, one + nothing), nothing)
+    flags[FLAG_OPEN, k] = select(is_active, select(is_closed, zero, one), zero)
 
 
 @routine
@@ -200,9 +199,9 @@ def largest_error(constraints, includes_rates, smallest, k):
     at zero and of parts at rest are zero or round-off.
     """
     table, rows, zero = constraints.tables.table, constraints.rows, constant_like(constraints.rows, 0.0)
-    error = zero * rows[0, CON_RESIDUAL, k]
+    error = zeros_like(rows[0, CON_RESIDUAL, k])
     for sort in range(3):
-        size, speed = zero * error, zero * error
+        size, speed = zeros_like(error), zeros_like(error)
         for c in range(table.shape[1]):
             start, end = rows_of_sort(table, c, sort)
             for row in range(start, end):
@@ -233,7 +232,7 @@ def rows_of_sort(table, c, sort):
 @kernel
 def larger(a, b):
     """Return the larger number, or NaN if one of them is NaN."""
-    return select(a >= b, a, b + (a - a))
+    return select(a >= b, a, b + nan_unless_finite(a))
 
 
 @kernel

@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import constant_like, epsilon, select
+from ..lanes.lanes import constant_like, epsilon, full_like, nan_unless_finite, select
 from .constraint_layout import (
     CON_COMPLIANCE,
     CON_KEPT,
@@ -50,24 +50,24 @@ def factor_matrix(constraints, may_decide, k):
     flags, zero, one = constraints.flags, constant_like(matrix, 0.0), constant_like(matrix, 1.0)
     round_off = constant_like(matrix, DEPENDENT_ROW_FACTOR * epsilon(matrix))
     decides = flags[FLAG_DECIDES, k] > (zero if may_decide else constant_like(matrix, np.inf))
-    smallest = one + zero * flags[FLAG_DECIDES, k]
+    smallest = full_like(flags[FLAG_DECIDES, k], 1.0)
     fewest = smallest
     for row in range(constraints.tables.sizes[CONSTRAINT_ROWS]):
         scale = rows[row, CON_PIVOT_SCALE, k]
         pivot = eliminate(row, matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)
-        is_independent = pivot > round_off * scale
-        kept = select(decides, select(is_independent, one + (pivot - pivot), zero * pivot), rows[row, CON_KEPT, k])
+        is_independent, nothing = pivot > round_off * scale, nan_unless_finite(pivot)
+        kept = select(decides, select(is_independent, one + nothing, nothing), rows[row, CON_KEPT, k])
         rows[row, CON_KEPT, k] = kept
         uses = (kept > zero) & (pivot > zero)
         # NaN if the scale is NaN: such rows cannot be solved
-        rows[row, CON_PIVOT, k] = select(uses, one / select(uses, pivot, one), zero * pivot * scale)
+        rows[row, CON_PIVOT, k] = select(uses, one / select(uses, pivot, one), nothing + nan_unless_finite(scale))
         smallest = select(uses, min(smallest, pivot / select(uses, scale, one)), smallest)
         fewest = min(fewest, kept)
     factor_added_inertias(constraints, k)
     flags[FLAG_CONDITION, k] = math.sqrt(smallest)
     doubtful = constant_like(matrix, epsilon(matrix) ** DOUBTFUL_POWER)
-    limit = select(fewest > zero, doubtful + zero * fewest, constant_like(matrix, SMALL_PIVOT) + zero * fewest)
-    flags[FLAG_UNCERTAIN, k] = select(decides & (smallest < limit), one + zero * smallest, zero * smallest)
+    limit = select(fewest > zero, doubtful, constant_like(matrix, SMALL_PIVOT))
+    flags[FLAG_UNCERTAIN, k] = select(decides & (smallest < limit), one, zero)
 
 
 @kernel
@@ -82,8 +82,9 @@ def factor_added_inertias(constraints, k):
         is_added = compliance > zero
         is_regular = -pivot > round_off * compliance
         inverse = select(is_regular, one / select(is_regular, pivot, one), constant_like(matrix, np.nan))
-        rows[row, CON_PIVOT, k] = select(is_added, inverse, zero * compliance)
-        rows[row, CON_KEPT, k] = one + zero * compliance
+        nothing = nan_unless_finite(compliance)
+        rows[row, CON_PIVOT, k] = select(is_added, inverse, nothing)
+        rows[row, CON_KEPT, k] = one + nothing
 
 
 @routine

@@ -9,7 +9,7 @@ matrices", for the factor B of full rank.
 import math
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import any_lane, constant_like, select
+from ..lanes.lanes import any_lane, constant_like, nan_unless_finite, select, zeros_like
 from .constraint_factors import eliminate, substitute
 from .constraint_layout import (
     CON_GRAM_PIVOT,
@@ -32,7 +32,7 @@ from .constraint_solver import sum_responses
 def minimum_norm_multipliers(constraints, work, k):
     """Replace MULTIPLIER by the solution of minimum norm, in the lanes with dependent rows; writes `joint_sums`."""
     rows, envelope, gram = constraints.rows, constraints.tables.envelope, constraints.gram
-    m, zero, one = constraints.tables.sizes[CONSTRAINT_ROWS], constant_like(rows, 0.0), constant_like(rows, 1.0)
+    m, one = constraints.tables.sizes[CONSTRAINT_ROWS], constant_like(rows, 1.0)
     independent = rows[0, CON_KEPT, k]
     for row in range(m):
         independent = min(independent, rows[row, CON_KEPT, k])
@@ -41,7 +41,7 @@ def minimum_norm_multipliers(constraints, work, k):
     store_roots(constraints, k)
     for row in range(m):
         rows[row, CON_REST, k] = rows[row, CON_MULTIPLIER, k]
-        rows[row, CON_MULTIPLIER, k] = zero * independent
+        rows[row, CON_MULTIPLIER, k] = constant_like(rows, 0.0)
         for column in range(envelope[GRAM_FIRST, row], row + 1):
             gram[envelope[GRAM_OFFSET, row] + column, k] = product_of_columns(constraints, row, column, k)
     for row in range(m):
@@ -68,7 +68,8 @@ def store_roots(constraints, k):
     for row in range(constraints.tables.sizes[CONSTRAINT_ROWS]):
         inverse = rows[row, CON_PIVOT, k]
         uses = inverse > zero
-        rows[row, CON_ROOT, k] = select(uses, one / math.sqrt(select(uses, inverse, one)), zero * inverse)
+        root = one / math.sqrt(select(uses, inverse, one))
+        rows[row, CON_ROOT, k] = select(uses, root, nan_unless_finite(inverse))
 
 
 @kernel
@@ -85,7 +86,7 @@ def product_of_columns(constraints, i, j, k):
     """Return entry (i, j) of B^T B; a dependent row has the diagonal entry 1."""
     envelope, m = constraints.tables.envelope, constraints.tables.sizes[CONSTRAINT_ROWS]
     zero, one = constant_like(constraints.rows, 0.0), constant_like(constraints.rows, 1.0)
-    total = zero * constraints.rows[i, CON_PIVOT, k]
+    total = nan_unless_finite(constraints.rows[i, CON_PIVOT, k])
     for row in range(i, m):
         if envelope[ENVELOPE_FIRST, row] <= j:
             total = total + factor_entry(constraints, row, i, k) * factor_entry(constraints, row, j, k)
@@ -101,7 +102,7 @@ def multiply_by_factor(constraints, transposed, k):
     m = constraints.tables.sizes[CONSTRAINT_ROWS]
     for step in range(m):
         target = step if transposed else m - 1 - step
-        total = constant_like(rows, 0.0) * rows[0, CON_SOLUTION, k]
+        total = zeros_like(rows[0, CON_SOLUTION, k])
         for other in range(target if transposed else first[target], m if transposed else target + 1):
             if transposed:
                 if first[other] <= target:

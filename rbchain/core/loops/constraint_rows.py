@@ -15,7 +15,7 @@ have the same line of action. Source: Featherstone (2008), sections 8.1 and 8.2.
 import math
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, full_like, nan_unless_finite, select, zeros_like
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import (
     Force,
@@ -137,8 +137,8 @@ def store_scale(rows, row, k, rate, scale):
     """Store the rate of one row and the scale of the round-off of its residual."""
     rows[row, CON_RATE, k] = rate
     rows[row, CON_SCALE, k] = scale
-    rows[row, CON_MOTOR_A, k] = rate - rate
-    rows[row, CON_MOTOR_B, k] = rate - rate
+    rows[row, CON_MOTOR_A, k] = constant_like(rows, 0.0)
+    rows[row, CON_MOTOR_B, k] = constant_like(rows, 0.0)
 
 
 @kernel
@@ -151,7 +151,7 @@ def arm_of(c, side, r, model, constraints, work, k):
     """
     table, paths = constraints.tables.table, constraints.tables.paths
     first, end = table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]
-    zero = r[0] - r[0]
+    zero = zeros_like(r[0])
     if first == end:  # the point is on the common ancestor
         return r, (zero, zero, zero)
     rest = r
@@ -167,11 +167,11 @@ def speeds_on_path(c, side, model, constraints, qd, work, k):
     The velocity of the point is a sum of these terms, which may cancel: they set the scale of its round-off. The
     largest entry of an arm approximates its length. m/s and rad/s.
     """
-    table, dof, zero = constraints.tables.table, work.dof, constant_like(work.dof, 0.0)
+    table, dof = constraints.tables.table, work.dof
     at, last = table[TABLE_PARAMETERS, c], table[TABLE_DOF_A + side, c]
     point = parameter3(model.parameters, at, PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A), k)
     arm = rotate(load9(dof, last, ROW_R, k), point)
-    speed, turn = zero * arm[0], zero * arm[0]
+    speed, turn = zeros_like(arm[0]), zeros_like(arm[0])
     for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
         i = constraints.tables.paths[0, step]
         rate = abs(qd[i, k])
@@ -207,7 +207,7 @@ def connect_points(c, model, constraints, work, k):
         square = dot(d, d)
         is_apart = square > zero  # the direction of coinciding points is undefined
         length = math.sqrt(square)
-        inverse = select(is_apart, one / select(is_apart, length, one), zero * length)
+        inverse = select(is_apart, one / select(is_apart, length, one), nan_unless_finite(length))
         e = scale3(inverse, d)
         along = dot(e, rate)
         rate_bias = dot(e, bias) + inverse * (dot(rate, rate) - along * along)
@@ -216,7 +216,7 @@ def connect_points(c, model, constraints, work, k):
         store_scale(rows, row, k, along, scale)
         return
     for axis in range(3):
-        zero, one = d[0] - d[0], constant_like(dof, 1.0) + (d[0] - d[0])
+        zero, one = zeros_like(d[0]), full_like(d[0], 1.0)
         e = (one if axis == 0 else zero, one if axis == 1 else zero, one if axis == 2 else zero)
         store_pull(rows, row + axis, k, dot(e, d), dot(e, bias), r_a, r_b, e)
         store_scale(rows, row + axis, k, dot(e, rate), scale)
@@ -281,11 +281,11 @@ def product_of_axes(x, y, w_a, w_b):
 @kernel
 def store_turn(rows, row, k, residual, rate_bias, e, w):
     """Store a row whose unit multiplier exerts the moment e on body b, and -e on body a."""
-    zero = e[0] - e[0]
+    zero = zeros_like(e[0])
     nothing = (zero, zero, zero)
     opposite = (-e[0], -e[1], -e[2])
     store_row(rows, row, k, residual, rate_bias, Force(opposite, nothing), Force(e, nothing))
-    store_scale(rows, row, k, dot(e, w), constant_like(rows, 1.0) + zero)
+    store_scale(rows, row, k, dot(e, w), constant_like(rows, 1.0))
 
 
 @kernel
@@ -295,13 +295,13 @@ def couple(c, model, constraints, q, qd, k):
     i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
     ratio, offset = parameter(model.parameters, at, PARAM_RATIO, k), parameter(model.parameters, at, PARAM_OFFSET, k)
     q_a, q_b = q[model.coordinate[i], k], q[model.coordinate[j], k]
-    zero = q_b - q_b
+    zero = zeros_like(q_b)
     no_force = Force((zero, zero, zero), (zero, zero, zero))
     store_row(rows, row, k, q_b - ratio * q_a - offset, zero, no_force, no_force)
     scale = abs(q_b) + abs(ratio * q_a) + abs(offset)
     store_scale(rows, row, k, qd[j, k] - ratio * qd[i, k], scale)
-    rows[row, CON_MOTOR_A, k] = zero - ratio
-    rows[row, CON_MOTOR_B, k] = zero + constant_like(rows, 1.0)
+    rows[row, CON_MOTOR_A, k] = -ratio
+    rows[row, CON_MOTOR_B, k] = constant_like(rows, 1.0)
 
 
 @kernel
@@ -309,13 +309,13 @@ def store_compliance(c, model, constraints, qd, k):
     """Store the row of an added inertia: a joint force, and the compliance 1 / e."""
     table, rows = constraints.tables.table, constraints.rows
     row, e = table[TABLE_ROW, c], parameter(model.parameters, table[TABLE_PARAMETERS, c], PARAM_ADDED_INERTIA, k)
-    zero, one = qd[table[TABLE_DOF_B, c], k] - qd[table[TABLE_DOF_B, c], k], constant_like(rows, 1.0)
+    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     no_force = Force((zero, zero, zero), (zero, zero, zero))
     store_row(rows, row, k, zero, zero, no_force, no_force)
     store_scale(rows, row, k, zero, zero)
-    rows[row, CON_MOTOR_B, k] = zero + one
-    is_added = zero + e > zero
-    rows[row, CON_COMPLIANCE, k] = select(is_added, one / select(is_added, zero + e, one), zero)
+    rows[row, CON_MOTOR_B, k] = one
+    is_added = e > zero
+    rows[row, CON_COMPLIANCE, k] = select(is_added, one / select(is_added, e, one), zero)
 
 
 @kernel

@@ -26,7 +26,7 @@ of the rows, with negative pivots for y (Vanderbei 1995, "Symmetric quasi-defini
 import numpy as np
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from ..lanes.lanes import any_lane, constant_like, epsilon, full_like, nan_unless_finite, select, zeros_like
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, power, rotate, scale_force, size, subtract_forces, z_axis
 from ..tree.joints import add_joint_motion, joint_force
@@ -161,7 +161,7 @@ def assemble_matrix(constraints, work, k):
             at_c = table[TABLE_RESPONSE, c] + i * table[TABLE_SUPPORT_COUNT, c]
             for j in range(i + 1 if c == d else table[TABLE_ROW_COUNT, d]):
                 at_d = table[TABLE_RESPONSE, d] + j * table[TABLE_SUPPORT_COUNT, d]
-                total = constant_like(matrix, 0.0) * matrix[0, k]
+                total = zeros_like(matrix[0, k])
                 for s in range(tables.pairs[2, pair], tables.pairs[3, pair]):
                     Dinv = work.dof[shared[2, s], ROW_DINV, k]
                     total = total + responses[at_c + shared[0, s], k] * (Dinv * responses[at_d + shared[1, s], k])
@@ -188,7 +188,7 @@ def store_scales_of_pivots(model, constraints, work, k):
         has_round_off = table[TABLE_KIND, c] not in (COUPLER, ADDED_INERTIA)
         for start in range(0, count, POINT_ROWS):
             end = min(start + POINT_ROWS, count)
-            largest = zero * constraints.matrix[0, k]
+            largest = zeros_like(constraints.matrix[0, k])
             for row in range(first + start, first + end):
                 largest = max(largest, constraints.matrix[tables.envelope[ENVELOPE_OFFSET, row] + row, k])
             if has_round_off and any_lane(decides):
@@ -208,8 +208,8 @@ def scale_of_geometry(c, start, end, largest, model, constraints, work, k):
     rows, one = constraints.rows, constant_like(constraints.rows, 1.0)
     smallest = constant_like(rows, RESPONSE_ROUND_OFF * RESPONSE_ROUND_OFF / DEPENDENT_ROW_FACTOR * epsilon(rows))
     square, noise = sizes_of_responses(c, start, end, model, constraints, work, k)
-    least = constant_like(rows, (RESPONSE_ROUND_OFF * epsilon(rows)) ** 2 / 2.0) + (square - square)
-    scale = largest * max(one + (square - square), smallest / max(square, least))
+    least = constant_like(rows, (RESPONSE_ROUND_OFF * epsilon(rows)) ** 2 / 2.0)
+    scale = largest * max(one + nan_unless_finite(square), smallest / max(square, least))
     is_lost = scale < constant_like(rows, NOISE_LIMIT * epsilon(rows)) * noise
     return select((least + least < square) & is_lost, constant_like(rows, np.nan) * noise, scale)
 
@@ -225,24 +225,24 @@ def sizes_of_responses(c, start, end, model, constraints, work, k):
     table, paths, dof = constraints.tables.table, constraints.tables.paths, work.dof
     zero, one, responses = constant_like(dof, 0.0), constant_like(dof, 1.0), constraints.responses
     at, width, is_direction = table[TABLE_PARAMETERS, c], table[TABLE_SUPPORT_COUNT, c], start > 0
-    found, noise = zero * dof[0, ROW_DINV, k], zero * dof[0, ROW_DINV, k]
+    found, noise = nan_unless_finite(dof[0, ROW_DINV, k]), nan_unless_finite(dof[0, ROW_DINV, k])
     for side in range(2):
         point = PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A)
         own = rotate(load9(dof, table[TABLE_DOF_A + side, c], ROW_R, k), parameter3(model.parameters, at, point, k))
         distance = size(own)
         for step in range(table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]):
             i, slot = paths[0, step], paths[1, step]
-            bound = zero * distance
+            bound = zeros_like(distance)
             if model.joint[i] != PRISMATIC:
-                bound = bound + (one + zero * distance if is_direction else distance * distance)
+                bound = bound + (full_like(distance, 1.0) if is_direction else distance * distance)
             if model.joint[i] != REVOLUTE and not is_direction:
                 advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
                 bound = bound + advance * advance
-            square = zero * distance
+            square = zeros_like(distance)
             for r in range(start, end):
                 u = responses[table[TABLE_RESPONSE, c] + r * width + slot, k]
                 square = max(square, u * u)
-            found = max(found, select(bound > zero, square / select(bound > zero, bound, one), zero * bound))
+            found = max(found, select(bound > zero, square / select(bound > zero, bound, one), zero))
             noise = noise + constant_like(dof, epsilon(dof)) * (dof[i, ROW_DINV, k] * bound)
             distance = distance + size(load3(dof, i, ROW_LEVER, k))
     return found, noise

@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 from ...compiling.jit import kernel
 from ..algorithms.derivatives import BY_Q, SCRATCH_PSIDDOT, SCRATCH_PSIDOT, SCRATCH_PSIDOT_PLUS_SDOT
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, nan_unless_finite, select, zeros_like
 from ..spatial.storage import load3, load6, load9, load_force, load_motion, store3, store9, store_spatial
 from ..spatial.vectors import (
     Force,
@@ -159,7 +159,7 @@ def differentiate_vectors_of_points(c, model, constraints, parts, work, k):
     e, tension = load_force(rows, row, CON_FORCE_B, k).lin, parts.multipliers[row, k]
     length = rows[row, CON_RESIDUAL, k] + parameter(model.parameters, table[TABLE_PARAMETERS, c], PARAM_LENGTH, k)
     is_apart = length > zero  # the direction of coinciding points is undefined
-    inverse = select(is_apart, one / select(is_apart, length, one), zero * length)
+    inverse = select(is_apart, one / select(is_apart, length, one), nan_unless_finite(length))
     rate, acceleration = subtract3(b.v, a.v), subtract3(b.a, a.a)
     along = dot(e, rate)
     first = scale3(inverse, subtract3(rate, scale3(along, e)))
@@ -281,7 +281,7 @@ def change_of_force(side, S, parts, k):
     trace = N[0] + N[4] + N[8]
     stretch = symmetric(load6(parts.force, 0, FORCE_STRETCH, k), S.lin)
     if side == 0:
-        zero = trace - trace
+        zero = zeros_like(trace)
         return Force(subtract3(scale3(trace, w), rotate_back(N, w)), subtract3((zero, zero, zero), stretch))
     return Force(subtract3(rotate(N, w), scale3(trace, w)), stretch)
 

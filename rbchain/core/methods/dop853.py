@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, nan_unless_finite, select
 from ..linear.sensitivities import error_norm, evaluate_with_sensitivities
 from ..sample.records import CONTROL_H, CONTROL_TIME
 from .explicit_steps import compute_stages
@@ -278,7 +278,7 @@ def compute_dop853_step(block, stepper, tableau, tolerances, k):
     size = math.sqrt(error * error + constant_like(y, 0.01) * (low * low))
     one = constant_like(y, 1.0)
     is_usable = (size > zero) & (size < constant_like(y, math.inf))  # squares of huge estimates overflow
-    factor = select(is_usable, error / select(is_usable, size, one + (error - error)), one + (error - error))
+    factor = select(is_usable, error / select(is_usable, size, one), one + nan_unless_finite(error))
     for j in range(y.shape[0]):
         change[j, k] = factor * change[j, k]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, select, zeros_like
 from ..sample.records import CONTROL_FAILURE
 
 
@@ -45,7 +45,7 @@ def forget_nothing(stepper, tableau, lane):
 def polynomial_of_line(tableau, y, y_new, h, rates, j, k):
     """Return the coefficients of theta to theta^4 of the straight line between the ends of a step."""
     change = y_new[j, k] - y[j, k]
-    return change, change - change, change - change, change - change
+    return change, zeros_like(change), zeros_like(change), zeros_like(change)
 
 
 def allocate_nothing(tableau, topology, tables, integrals, state_size, width, dtype, blocks):

@@ -27,7 +27,7 @@ import numpy as np
 from ...compiling.jit import kernel, routine
 from ..lanes.lane_memory import CACHE_LINE, aligned_start
 from ..lanes.lane_records import lane_record
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, nan_unless_finite, select, zeros_like
 from ..linear.complex_systems import (
     ComplexSystems,
     carve_complex_systems,
@@ -101,7 +101,7 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
     t, last, systems = stepper.control[CONTROL_TIME, k], tableau.c.shape[0] - 1, stepper.linear.systems
     zero, one, h = constant_like(y, 0.0), constant_like(y, 1.0), stepper.control[CONTROL_H, k]
     start_iteration(stepper, h, k)
-    h = select(h > zero, h, one + zero * h)  # idle lanes have no step
+    h = select(h > zero, h, one + nan_unless_finite(h))  # idle lanes have no step
     predict_stages(stepper, tableau, h, k)
     for iteration in range(MAX_ITERATIONS):
         for stage in range(1, STAGES + 1):
@@ -160,9 +160,9 @@ def judge_defects(stepper, tableau):
 def start_iteration(stepper, h, k):
     """Let the lanes that have a step of length h iterate."""
     iteration, zero, one = stepper.linear.iteration, constant_like(h, 0.0), constant_like(h, 1.0)
-    iteration[ROW_ACTIVE, k] = select(h > zero, one + zero * h, zero * h)
-    stepper.control[CONTROL_FAILURE, k] = zero * h
-    iteration[ROW_COUNT, k] = zero * h
+    iteration[ROW_ACTIVE, k] = select(h > zero, one, zero)
+    stepper.control[CONTROL_FAILURE, k] = zero
+    iteration[ROW_COUNT, k] = zero
     iteration[ROW_STEP, k] = h
 
 
@@ -173,12 +173,12 @@ def predict_stages(stepper, tableau, h, k):
     zero, one = constant_like(h, 0.0), constant_like(h, 1.0)
     previous = iteration[ROW_PREVIOUS_STEP, k] * iteration[ROW_ACTIVE, k]  # idle lanes do not move
     is_near = h <= constant_like(h, MAX_RATIO) * previous
-    ratio, start = h / select(is_near, previous, one + zero * h), iteration[ROW_OFFSET, k]
+    ratio, start = h / select(is_near, previous, one), iteration[ROW_OFFSET, k]
     for stage in range(1, STAGES + 1):
         x = start + constant_like(h, tableau.c[stage]) * ratio
         for j in range(rates.shape[1]):
             increment = extrapolated(polynomial, x, j, k) - extrapolated(polynomial, start, j, k)
-            rates[stage, j, k] = select(is_near, increment, zero * h)
+            rates[stage, j, k] = select(is_near, increment, zero)
 
 
 @kernel
@@ -325,7 +325,7 @@ def evaluations_of_radau_step(block, stepper, tableau, lane):
 def interpolate_radau(tableau, y, y_new, h, rates, theta, j, k):
     """Compute row j of the polynomial of collocation at t + theta h, whose order is s + 1: see `RadauTableau`."""
     x, stages = theta - constant_like(theta, 1.0), tableau.polynomial.shape[0]
-    total = constant_like(theta, 0.0) * theta
+    total = zeros_like(theta)
     for m in range(stages - 1, -1, -1):
         coefficient = constant_like(theta, tableau.polynomial[m, 0]) * rates[1, j, k]
         for i in range(1, stages):

@@ -9,7 +9,7 @@ Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, 
 from ...compiling.jit import kernel, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q
 from ..algorithms.lu import solve
-from ..lanes.lanes import constant_like, epsilon, select
+from ..lanes.lanes import constant_like, epsilon, nan_unless_finite, select, zeros_like
 from ..linear.linear_memory import linearised_rate_in, linearised_rate_memory
 from ..linear.linearised_rate import differentiate_rate, divide_positions, factorize_step, reads_dynamics
 from ..linear.linearised_tree import follows_tree, solve_along_tree
@@ -33,7 +33,7 @@ def compute_rosenbrock_step(block, stepper, tableau, tolerances, k):
     y, y_new, change, rates, linear = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.linear
     t, last = stepper.control[CONTROL_TIME, k], tableau.c.shape[0] - 1
     zero, one, h = constant_like(y, 0.0), constant_like(y, 1.0), stepper.control[CONTROL_H, k]
-    h = select(h > zero, h, one + zero * h)  # idle lanes have no step
+    h = select(h > zero, h, one + nan_unless_finite(h))  # idle lanes have no step
     a = one / (constant_like(y, tableau.gamma) * h)
     differentiate_rate(block, linear, y, rates[0], t, h, k)
     factorize_step(block, linear, y, a, k)
@@ -83,8 +83,8 @@ def judge_end(block, stepper, tableau, tolerances, a, h, k):
     size = error_norm(block, rates[last - 1], stepper.y, stepper.y_new, tolerances, k)
     one, zero = constant_like(h, 1.0), constant_like(h, 0.0)
     round_off = constant_like(h, ROUND_OFF) * epsilon(h) / constant_like(h, max(tolerances.rtol, tolerances.atol))
-    fails = select(defect > max(one, constant_like(h, MAX_DEFECT) * expected), one + zero * h, zero * h)
-    fails = select(size > round_off, fails, zero * h)
+    fails = select(defect > max(one, constant_like(h, MAX_DEFECT) * expected), one, zero)
+    fails = select(size > round_off, fails, zero)
     control[CONTROL_FAILURE, k] = constant_like(h, ERROR_TO_HALVE) * fails
 
 
@@ -111,7 +111,7 @@ def solve_stage(block, linear, y, right, a, k):
     else:
         solve_with_matrix(block, linear, right, k)
     for i in range(n):
-        linear.direction[i, k] = w[i, k] if moves_freely(block, i) else constant_like(y, 0.0) * w[i, k]
+        linear.direction[i, k] = w[i, k] if moves_freely(block, i) else zeros_like(w[i, k])
     position_rates(model, y[:nq], linear.direction, linear.displacement, k)
     divide_positions(block, linear, y, linear.displacement, a, k)
     for j in range(nq):
@@ -133,7 +133,7 @@ def solve_with_matrix(block, linear, right, k):
     for i in range(n):
         total = w[i, k]
         if is_exact:
-            total = total - total
+            total = zeros_like(total)
             for j in range(n):
                 total = total + linear.derivatives[BY_INPUT, i, j, k] * w[j, k]
         for j in range(n):

@@ -8,7 +8,7 @@ first step, step control) and II.6 (continuous extension); Gustafsson (1991) for
 import math
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, nan_unless_finite, zeros_like
 
 SAFETY_FACTOR, MIN_GROWTH, MAX_GROWTH = 0.9, 0.2, 10.0
 INTEGRAL_GAIN = 0.04  # beta of Hairer's step control for order 5; it is proportional to 1 / order
@@ -19,7 +19,7 @@ MIN_PREVIOUS_ERROR = 1e-4  # a smaller error would give the previous step too mu
 @kernel
 def combine(weights, stages, rates, j, k):
     """Compute the weighted sum of the rates of row j over the first stages."""
-    total = constant_like(rates, 0.0) * rates[0, j, k]
+    total = zeros_like(rates[0, j, k])
     for stage in range(stages):
         weight = weights[stage]
         if weight != 0.0:
@@ -35,12 +35,12 @@ def advance(weights, stages, y, h, rates, result, k):
 
 
 @kernel
-def zero_if_finite(y, k):
+def nan_unless_in_range(y, k):
     """Return zero, or NaN if a row of y is not finite or so large that the interpolation of a step may overflow."""
     margin = constant_like(y, OVERFLOW_MARGIN)
-    total = margin * y[0, k] - margin * y[0, k]
+    total = nan_unless_finite(margin * y[0, k])
     for j in range(1, y.shape[0]):
-        total = total + (margin * y[j, k] - margin * y[j, k])
+        total = total + nan_unless_finite(margin * y[j, k])
     return total
 
 

@@ -21,8 +21,8 @@ from ..methods.runge_kutta import (
     euler_step,
     first_step,
     growth_of_step,
+    nan_unless_in_range,
     shrinkage_of_step,
-    zero_if_finite,
 )
 from ..sample.rate import allow_calls, evaluate, has_failed_call, record_failed_call
 from ..sample.records import (
@@ -221,7 +221,7 @@ def compute_trial_step(block, stepper, tableau, tolerances, k):
     compute_step(block, stepper, tableau, tolerances, k)
     reduce_error(block, y_new, change, k)
     error = error_norm(block, change, y, y_new, tolerances, k)
-    stepper.control[CONTROL_ERROR, k] = error_of_step(stepper, tableau, error + zero_if_finite(y_new, k), k)
+    stepper.control[CONTROL_ERROR, k] = error_of_step(stepper, tableau, error + nan_unless_in_range(y_new, k), k)
     shorten_before_taut_springs(block, stepper, tableau, tolerances, k)
     close_end_of_step(block, stepper, tableau, k)
     project_contacts(block, stepper, tableau, k)

@@ -8,7 +8,7 @@ before it. A damped stop does not act on a joint that leaves it quickly: such an
 import math
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import constant_like, epsilon, select
+from ..lanes.lanes import constant_like, epsilon, select, zeros_like
 from ..methods.adaptive_methods import interpolate
 from ..tree.layout import PARAM_LIMIT_DAMPING, PARAM_LOWER, PARAM_UPPER, PASSIVE_STOPS, parameter
 
@@ -67,12 +67,12 @@ def approach_extreme(middle, width, left, center, right):
     left, center, right: values at middle - width, middle and middle + width, in fractions of a step. The interval stays
     where it is if the parabola has no maximum.
     """
-    zero = center - center
+    zero = zeros_like(center)
     one, half, quarter = constant_like(zero, 1.0), constant_like(zero, 0.5), constant_like(zero, 0.25)
     curvature = left - (center + center) + right
     bends = curvature < zero
-    shift = select(bends, half * (left - right) / select(bends, curvature, one + zero), zero)
-    middle, width = middle + min(max(shift, -one + zero), one + zero) * width, quarter * width
+    shift = select(bends, half * (left - right) / select(bends, curvature, one), zero)
+    middle, width = middle + min(max(shift, -one), one) * width, quarter * width
     return min(max(middle, width), one - width), width
 
 

@@ -8,7 +8,7 @@ import math
 
 from ...compiling.jit import kernel, only_if, routine
 from ..lanes.lanes import constant_like
-from ..methods.runge_kutta import zero_if_finite
+from ..methods.runge_kutta import nan_unless_in_range
 from ..tree.layout import CALLS_ALLOWED, has_actions
 from .event_contacts import begin_at_contacts, update_distance_at_contacts, value_at_contacts
 from .event_places import list_places
@@ -131,7 +131,7 @@ def find_occurrences(e, block, stepper, tableau, t, h, lane):
 def is_interpolation_finite(block, stepper, tableau, h, lane):
     """Whether the continuous extension is finite in the middle of a step; both ends of the step are known to be."""
     interpolate_state(block, stepper, tableau, 0.5, h, lane)
-    return zero_if_finite(stepper.change, lane) == constant_like(stepper.change, 0.0)
+    return nan_unless_in_range(stepper.change, lane) == constant_like(stepper.change, 0.0)
 
 
 @kernel

@@ -11,7 +11,7 @@ from ..lanes.lanes import constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
 from ..loops.constraint_hooks import decide_rank, has_constraints, has_open_loops
 from ..methods.explicit_steps import advance_to_stage, evaluate_stage
-from ..methods.runge_kutta import zero_if_finite
+from ..methods.runge_kutta import nan_unless_in_range
 from ..sample.rate import (
     allow_calls,
     has_failed_call,
@@ -184,9 +184,9 @@ def start_interval(block, stepper, t, h, k):
             stepper.tally[TALLY_EVALUATIONS, lane] += 1
     set_step_length(block, h, k)
     time = stepper.control[CONTROL_TIME, k]
-    decide_rank(block, constant_like(h, 1.0) + (time - time), k)
+    decide_rank(block, constant_like(stepper.y, 1.0), k)
     evaluate_with_sensitivities(block, stepper.y, time, stepper.rates[0], k)
-    decide_rank(block, time - time, k)
+    decide_rank(block, constant_like(stepper.y, 0.0), k)
 
 
 @kernel
@@ -215,7 +215,8 @@ def start_step(block, stepper, tableau, batch, t, h):
 def end_step(block, stepper, tableau, batch, is_saved_time, lane):
     """Check the step of a lane for failures and events, count it, and save its end if that is a saved time."""
     tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[CLOCK_T, lane], stepper.clock[CLOCK_STEP, lane]
-    theta, finite, slot = NO_EVENT, zero_if_finite(y_new, lane) == constant_like(y_new, 0.0), tally[TALLY_SAVED, lane]
+    finite = nan_unless_in_range(y_new, lane) == constant_like(y_new, 0.0)
+    theta, slot = NO_EVENT, tally[TALLY_SAVED, lane]
     if finite and not has_failed_call(block, lane):
         theta = check_events(block, stepper, tableau, batch.records, t, h, tally[TALLY_SAMPLE, lane], lane)
     if has_failed_call(block, lane):

@@ -14,7 +14,7 @@ import math
 
 from ...compiling.jit import kernel, routine
 from ..algorithms.inertia_norm import inertia_norm_squared
-from ..lanes.lanes import any_lane, constant_like, select
+from ..lanes.lanes import any_lane, constant_like, nan_unless_finite, select
 from ..sample.rate import evaluate, moves_freely
 from ..sample.records import CONTROL_ERROR, CONTROL_H, CONTROL_TIME, TALLY_EVALUATIONS, TALLY_STATUS
 from ..sample.status import RUNNING
@@ -55,8 +55,9 @@ def settle_middle(block, stepper, k):
             return
         for i in range(block.qd.shape[0]):
             new, old = rates[0, nq + i, k], rates[1, nq + i, k]
-            change = half * (new - old) if moves_freely(block, i) else new - new
-            y_new[nq + i, k] = y_new[nq + i, k] + select(added > zero, change, new - new)
+            nothing = nan_unless_finite(new)  # a lane whose evaluation has failed remains NaN
+            change = half * (new - old) if moves_freely(block, i) else nothing
+            y_new[nq + i, k] = y_new[nq + i, k] + select(added > zero, change, nothing)
             rates[1, nq + i, k] = select(added > zero, new, old)
         for lane in range(y_new.shape[1]):
             if stepper.tally[TALLY_STATUS, lane] == RUNNING:

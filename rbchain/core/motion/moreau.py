@@ -71,7 +71,7 @@ from ..contacts.contact_rows import (
 )
 from ..contacts.contact_solver import solve_contacts
 from ..contacts.impact_law import limit_energy
-from ..lanes.lanes import any_lane, constant_like, select
+from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
 from ..loops.constraint_hooks import has_open_loops
 from ..sample.rate import evaluate, integral_row, moves_freely, set_prescribed_states
 from ..sample.records import (
@@ -250,7 +250,7 @@ def predict_impulses(block, stepper, settings, h, k):
     set_rows(block, stepper, stepper.change[nq : nq + n], settings, h, k)
     if rows[0, CONTACT_RESPONDS, 0] > constant_like(rows, 0.0):
         solve_rows(block, settings, False, h, k)
-    nothing = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
+    nothing = constant_like(rows, 0.0)
     for i in range(n):
         changes[0, i, k] = nothing
         changes[1, i, k] = work.dof[i, ROW_DINV, k]
@@ -281,9 +281,9 @@ def compute_biases(block, qd, k):
 @only_if(
     _has_contacts,
     otherwise=lambda block, stepper, settings, h, k: (
-        constant_like(h, 0.5) + (stepper.y[0, k] - stepper.y[0, k]),
-        stepper.y[0, k] - stepper.y[0, k],
-        stepper.y[0, k] - stepper.y[0, k],
+        full_like(stepper.y[0, k], 0.5),
+        zeros_like(stepper.y[0, k]),
+        zeros_like(stepper.y[0, k]),
     ),
 )
 @routine
@@ -295,7 +295,7 @@ def solve_impulses(block, stepper, settings, h, k):
         rows[0, CONTACT_RESPONDS, 0] = responds
     update_gaps(block.model, contacts, y_new, block.loads.actions.numbers, block.work, k)
     set_rows(block, stepper, y_new[nq : nq + n], settings, h, k)
-    residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    residual = zeros_like(rows[0, CONTACT_VELOCITY, k])
     acts = rows[0, CONTACT_RESPONDS, 0] > responds
     if acts:
         residual = solve_rows(block, settings, True, h, k)
@@ -359,7 +359,7 @@ def solve_rows(block, settings, is_limited, h, k):
     """
     contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
     rows = contacts.rows
-    residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    residual = zeros_like(rows[0, CONTACT_VELOCITY, k])
     for _ in range(MAX_SLIPS):
         for row in range(rows.shape[0]):
             rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] - rows[row, CONTACT_SHIFT, k]
@@ -398,7 +398,7 @@ def stick_at_rest(e, contacts, numbers, tolerance, v, k):
     u, zero, one = v[contacts.table[ELEMENT_DOF, e], k], constant_like(rows, 0.0), constant_like(rows, 1.0)
     static = numbers[at + FRICTION_STATIC_FORWARD, k] + numbers[at + FRICTION_STATIC_BACKWARD, k]
     sticks = (abs(u) <= constant_like(rows, tolerance)) & (static > zero)
-    rows[row, CONTACT_STICKS, k] = select(sticks, one + (u - u), u - u)
+    rows[row, CONTACT_STICKS, k] = select(sticks, one, zero)
 
 
 @kernel
@@ -426,7 +426,7 @@ def release_joints(contacts, numbers, h, k):
             p, sticks = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_STICKS, k]
             is_at_limit = (p <= rows[row, CONTACT_LOWER, k]) | (p >= rows[row, CONTACT_UPPER, k])
             slips = (sticks > zero) & is_at_limit
-            rows[row, CONTACT_STICKS, k] = select(slips, sticks - sticks, sticks)
+            rows[row, CONTACT_STICKS, k] = select(slips, zero, sticks)
             if any_lane(slips):
                 set_friction_limits(e, contacts, numbers, h, k)
                 any_slips = True
@@ -443,22 +443,22 @@ def set_bound(e, contacts, settings, numbers, h, k):
     u, free = rows[row, CONTACT_START_VELOCITY, k], rows[row, CONTACT_FREE_VELOCITY, k]
     d = free - u
     # the gap was computed in the middle of the step
-    gap = max(rows[row, CONTACT_GAP, k] - half * h * u, zero + (u - u))
+    gap = max(rows[row, CONTACT_GAP, k] - half * h * u, zero)
     rows[row, CONTACT_GAP, k] = gap
     rate = gap / h
     least = constant_like(rows, IMPACT_SPEED) * abs(d) + constant_like(rows, settings.tolerance)
     is_impact = (-u > least) & (rate + half * (u + free) < zero)
-    root = math.sqrt(max(u * u - (rate + rate) * d, zero + (u - u)))
-    time = min((rate + rate) / select(is_impact, root - u, one), one + (u - u))
+    root = math.sqrt(max(u * u - (rate + rate) * d, zero))
+    time = min((rate + rate) / select(is_impact, root - u, one), one)
     is_impact = is_impact & (velocity_at(time, row, contacts, h, k) < zero)
     is_clipped = (one - time) * d - restitution * (u + time * d) <= zero
     closing = min(-rate, -rate - rate - u)
-    rows[row, CONTACT_BOUND, k] = select(is_impact, u - u, closing)
-    rows[row, CONTACT_IMPACT, k] = select(is_impact, one + (u - u), u - u)
-    rows[row, CONTACT_IMPACT_TIME, k] = select(is_impact, time, u - u)
-    rows[row, CONTACT_IS_CLIPPED, k] = select(is_clipped, one + (u - u), u - u)
+    rows[row, CONTACT_BOUND, k] = select(is_impact, zero, closing)
+    rows[row, CONTACT_IMPACT, k] = select(is_impact, one, zero)
+    rows[row, CONTACT_IMPACT_TIME, k] = select(is_impact, time, zero)
+    rows[row, CONTACT_IS_CLIPPED, k] = select(is_clipped, one, zero)
     if has_tangents(kind):
-        rows[row + 1, CONTACT_UPPER, k] = u - u
+        rows[row + 1, CONTACT_UPPER, k] = zero
 
 
 @kernel
@@ -481,7 +481,7 @@ def set_shifts(contacts, numbers, h, k):
     for e in range(table.shape[1]):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
         for r in range(row, row + rows_of_element(e, table)):
-            rows[r, CONTACT_SHIFT, k] = time - time
+            rows[r, CONTACT_SHIFT, k] = zero
         if kind == FRICTION:
             continue
         rebounds = (rows[row, CONTACT_IMPACT, k] > zero) & (rows[row, CONTACT_IS_CLIPPED, k] <= zero)
@@ -489,7 +489,7 @@ def set_shifts(contacts, numbers, h, k):
             shift = rows[r, CONTACT_FREE_VELOCITY, k] - velocity_at(time, r, contacts, h, k)
             rows[r, CONTACT_SHIFT, k] = select(rebounds, shift, rows[r, CONTACT_SHIFT, k])
         restitution = numbers[table[ELEMENT_NUMBERS, e] + restitution_column(kind), k]
-        rebound = max(-restitution * velocity_at(time, row, contacts, h, k), time - time)
+        rebound = max(-restitution * velocity_at(time, row, contacts, h, k), zero)
         rows[row, CONTACT_BOUND, k] = select(rebounds, rebound, rows[row, CONTACT_BOUND, k])
 
 
@@ -497,7 +497,7 @@ def set_shifts(contacts, numbers, h, k):
 def time_of_first_impact(contacts, k):
     """Return the time of the first possible impact as a fraction of the step, or 1."""
     table, rows = contacts.table, contacts.rows
-    time = constant_like(rows, 1.0) + (rows[0, CONTACT_FREE_VELOCITY, k] - rows[0, CONTACT_FREE_VELOCITY, k])
+    time = full_like(rows[0, CONTACT_FREE_VELOCITY, k], 1.0)
     for e in range(table.shape[1]):
         if table[ELEMENT_KIND, e] != FRICTION:
             row = table[ELEMENT_ROW, e]
@@ -510,12 +510,12 @@ def time_of_first_impact(contacts, k):
 def has_collision(contacts, k):
     """Return 1 in lanes with an impact whose impulse is positive, else 0."""
     table, rows = contacts.table, contacts.rows
-    found = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
+    found, zero = zeros_like(rows[0, CONTACT_IMPULSE, k]), constant_like(rows, 0.0)
     for e in range(table.shape[1]):
         if table[ELEMENT_KIND, e] != FRICTION:
             row = table[ELEMENT_ROW, e]
-            collides = (rows[row, CONTACT_IMPACT, k] > found - found) & (rows[row, CONTACT_IMPULSE, k] > found - found)
-            found = select(collides, constant_like(rows, 1.0) + (found - found), found)
+            collides = (rows[row, CONTACT_IMPACT, k] > zero) & (rows[row, CONTACT_IMPULSE, k] > zero)
+            found = select(collides, constant_like(rows, 1.0), found)
     return found
 
 
@@ -534,13 +534,13 @@ def update_sticking(contacts, tolerance, v, k):
         if kind == FRICTION:
             p, lower, upper = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_LOWER, k], rows[row, CONTACT_UPPER, k]
             sticks = (abs(rows[row, CONTACT_VELOCITY, k]) <= slow) & (lower < upper)
-            v[i, k] = select(sticks & (p > lower) & (p < upper), p - p, v[i, k])
-            rows[row, CONTACT_STICKS, k] = select(sticks, one + (p - p), p - p)
+            v[i, k] = select(sticks & (p > lower) & (p < upper), zero, v[i, k])
+            rows[row, CONTACT_STICKS, k] = select(sticks, one, zero)
         elif has_tangents(kind):
             radius = rows[row, CONTACT_FRICTION, k] * rows[row, CONTACT_IMPULSE, k]
             speed = max(abs(rows[row + 1, CONTACT_VELOCITY, k]), abs(rows[row + 2, CONTACT_VELOCITY, k]))
             sticks = (speed <= slow) & (radius > zero)
-            rows[row, CONTACT_STICKS, k] = select(sticks, one + (radius - radius), radius - radius)
+            rows[row, CONTACT_STICKS, k] = select(sticks, one, zero)
 
 
 @kernel
@@ -553,22 +553,21 @@ def weights_of_step(contacts, settings, h, k):
     table, rows = contacts.table, contacts.rows
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     depth = constant_like(rows, 0.1 * settings.penetration)
-    nothing = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
-    weight, flies = half + nothing, one + nothing
+    weight, flies = full_like(rows[0, CONTACT_VELOCITY, k], 0.5), full_like(rows[0, CONTACT_VELOCITY, k], 1.0)
     for e in range(table.shape[1]):
         row = table[ELEMENT_ROW, e]
         if table[ELEMENT_KIND, e] == FRICTION:
-            flies = select(rows[row, CONTACT_IMPULSE, k] != zero, nothing, flies)
+            flies = select(rows[row, CONTACT_IMPULSE, k] != zero, zero, flies)
             continue
         turn = half * h * rows[row, CONTACT_BIAS, k]  # the positions move with J v and J v' of the middle
         u, end = rows[row, CONTACT_START_VELOCITY, k] + turn, rows[row, CONTACT_VELOCITY, k] - turn
         pushes = rows[row, CONTACT_IMPULSE, k] > zero
         collides = pushes & (rows[row, CONTACT_IMPACT, k] > zero)
         rests = (rows[row, CONTACT_IMPACT, k] <= zero) | (rows[row, CONTACT_IS_CLIPPED, k] > zero)
-        flies = select(pushes & rests, nothing, flies)
+        flies = select(pushes & rests, zero, flies)
         accelerates = end > u
         reach = (rows[row, CONTACT_GAP, k] + depth) / h + end
-        limit = max(reach / select(accelerates, end - u, one), nothing)
+        limit = max(reach / select(accelerates, end - u, one), zero)
         weight = select(accelerates, select(collides, weight, min(weight, limit)), weight)
     impact = has_collision(contacts, k)
     return select(impact > zero, time_of_first_impact(contacts, k), weight), impact, flies
@@ -596,21 +595,21 @@ def correct_positions(block, stepper, settings, k):
         if iteration == 0:
             begin_correction(block, k)
         for row in range(rows.shape[0]):
-            rows[row, CONTACT_IMPULSE, k] = least - least
+            rows[row, CONTACT_IMPULSE, k] = zero
         for e in range(table.shape[1]):
             set_correction(e, iteration == 0, contacts, k)
         solve_contacts(contacts, 0.1 * settings.penetration, k)
         for i in range(n):
-            moves[0, i, k] = least - least
+            moves[0, i, k] = zero
         add_responses(contacts.responses, rows, CONTACT_IMPULSE, moves[0], k)
         for e in range(table.shape[1]):
             if table[ELEMENT_KIND, e] == FRICTION:
                 sticks = rows[table[ELEMENT_ROW, e], CONTACT_STICKS, k] > zero
                 i = table[ELEMENT_DOF, e]
-                moves[0, i, k] = select(sticks, least - least, moves[0, i, k])
+                moves[0, i, k] = select(sticks, zero, moves[0, i, k])
         position_rates(model, y_new[:nq], moves[0], stepper.change[:nq], k)
         for j in range(nq):
-            y_new[j, k] = y_new[j, k] + select(is_inside, stepper.change[j, k], least - least)
+            y_new[j, k] = y_new[j, k] + select(is_inside, stepper.change[j, k], zero)
         normalize_positions(model, y_new, k)
         for row in range(rows.shape[0]):
             rows[row, CONTACT_IMPULSE, k] = rows[row, CONTACT_STORED, k]
@@ -631,7 +630,7 @@ def begin_correction(block, k):
 def least_gap(contacts, k):
     """Return the smallest gap of all rows."""
     rows, table = contacts.rows, contacts.table
-    least = constant_like(rows, math.inf) + (rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k])
+    least = full_like(rows[0, CONTACT_IMPULSE, k], math.inf)
     for e in range(table.shape[1]):
         if table[ELEMENT_KIND, e] != FRICTION:
             least = min(least, rows[table[ELEMENT_ROW, e], CONTACT_GAP, k])
@@ -645,8 +644,8 @@ def set_correction(e, holds, contacts, k):
     Contacts that stick may move if `holds` is false, because they can make it impossible to open a gap.
     """
     rows, row, zero = contacts.rows, contacts.table[ELEMENT_ROW, e], constant_like(contacts.rows, 0.0)
-    nothing = rows[row, CONTACT_IMPULSE, k] - rows[row, CONTACT_IMPULSE, k]
-    limit = select(rows[row, CONTACT_STICKS, k] > zero, constant_like(rows, math.inf) + nothing, nothing)
+    nothing = zeros_like(rows[row, CONTACT_IMPULSE, k])
+    limit = select(rows[row, CONTACT_STICKS, k] > zero, constant_like(rows, math.inf), nothing)
     if contacts.table[ELEMENT_KIND, e] == FRICTION:
         rows[row, CONTACT_VELOCITY, k] = nothing
         rows[row, CONTACT_LOWER, k] = -limit

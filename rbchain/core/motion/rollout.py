@@ -62,13 +62,13 @@ def close_end_of_step(block, stepper, tableau, k):
     control, y_new, final = stepper.control, stepper.y_new, tableau.c.shape[0] - 1
     one, zero = constant_like(y_new, 1.0), constant_like(y_new, 0.0)
     error, h = control[CONTROL_ERROR, k], control[CONTROL_H, k]
-    accepted = select(error <= one, one + zero * error, zero * error)
-    accepted = select(h > zero, accepted, zero * h)  # idle lanes have no step, and their states are not closed
+    accepted = select(error <= one, one, zero)
+    accepted = select(h > zero, accepted, zero)  # idle lanes have no step, and their states are not closed
     project_end_of_step(block, y_new, accepted, k)
     normalize_positions(block.model, y_new, k)
     decide_rank(block, closed_lanes(block, accepted, k), k)
     evaluate_with_sensitivities(block, y_new, control[CONTROL_TIME, k] + h, stepper.rates[final], k)
-    decide_rank(block, zero * h, k)
+    decide_rank(block, zero, k)
     for lane in range(y_new.shape[1]):
         if has_open_loops(block, lane):
             control[CONTROL_ERROR, lane] = constant_like(control, np.inf)

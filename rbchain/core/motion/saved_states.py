@@ -135,7 +135,7 @@ def _accept_steps_without_modes(block, stepper, tableau, batch, tolerances, k):
     for j in range(y.shape[0]):
         rates[0, j, k] = spare[SPARE_NEXT_RATE, j, k]
     control[CONTROL_H, k] = control[CONTROL_NEXT_H, k]
-    linear.iteration[ROW_OFFSET, k] = control[CONTROL_H, k] - control[CONTROL_H, k]
+    linear.iteration[ROW_OFFSET, k] = constant_like(control, 0.0)
 
 
 @only_if(

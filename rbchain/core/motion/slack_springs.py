@@ -18,7 +18,7 @@ from ..forces.springs import (
     arm_and_position,
     number3,
 )
-from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from ..lanes.lanes import any_lane, constant_like, epsilon, full_like, select, zeros_like
 from ..methods.adaptive_methods import interpolate
 from ..sample.records import CONTROL_ERROR, CONTROL_H, ERROR_TO_SHORTEN
 from ..spatial.vectors import dot, subtract3
@@ -40,8 +40,8 @@ def shorten_before_taut_springs(block, stepper, tableau, tolerances, k):
             continue
         h, error = control[CONTROL_H, k], control[CONTROL_ERROR, k]
         rest_length = block.loads.actions.numbers[springs[SPRING_NUMBERS, s] + SPRING_REST_LENGTH, k]
-        start = stretch_at(s, block, stepper, tableau, zero * h, k)
-        end = stretch_at(s, block, stepper, tableau, one + zero * h, k)
+        start = stretch_at(s, block, stepper, tableau, zeros_like(h), k)
+        end = stretch_at(s, block, stepper, tableau, full_like(h, 1.0), k)
         is_slack = (max(start, end) < zero) & (error <= one) & (h > zero)
         if not any_lane(is_slack):
             continue
@@ -50,20 +50,19 @@ def shorten_before_taut_springs(block, stepper, tableau, tolerances, k):
         )
         tolerance = max(tolerance, constant_like(y, 64.0) * constant_like(y, epsilon(y)) * rest_length)
         passes = is_slack & (largest_stretch(s, block, stepper, tableau, start, k) > tolerance)
-        control[CONTROL_ERROR, k] = select(passes, constant_like(y, ERROR_TO_SHORTEN) + zero * error, error)
+        control[CONTROL_ERROR, k] = select(passes, constant_like(y, ERROR_TO_SHORTEN), error)
 
 
 @routine
 def largest_stretch(s, block, stepper, tableau, start, k):
     """Return the largest stretch of spring s within the steps, m, from the stretch at their starts."""
-    y = stepper.y
-    part, zero = constant_like(y, 1.0 / INTERVALS), start - start
-    middle, stretch = part + zero, start
+    part = full_like(start, 1.0 / INTERVALS)
+    middle, stretch = part, start
     for number in range(1, INTERVALS):
-        theta = constant_like(y, number / INTERVALS) + zero
+        theta = full_like(start, number / INTERVALS)
         found = stretch_at(s, block, stepper, tableau, theta, k)
         middle, stretch = select(found > stretch, theta, middle), max(stretch, found)
-    width = part + zero
+    width = part
     for _ in range(SEARCHES):
         left = stretch_at(s, block, stepper, tableau, middle - width, k)
         center = stretch_at(s, block, stepper, tableau, middle, k)

@@ -14,7 +14,7 @@ cubic polynomial, whose slopes at both ends are the rates of the positions there
 
 from ...compiling.jit import is_given, kernel, only_if
 from ..contacts.contact_rates import has_contact_modes
-from ..lanes.lanes import any_lane, constant_like, select
+from ..lanes.lanes import any_lane, constant_like, select, zeros_like
 from ..methods.adaptive_methods import interpolate
 from ..sample.rate import moves_freely
 from ..sample.records import (
@@ -58,7 +58,7 @@ def divide_step(block, stepper, weight, impact, flight, k):
     nq, n, h = block.q.shape[0], block.qd.shape[0], stepper.control[CONTROL_H, k]
     one, half = constant_like(y, 1.0), constant_like(y, 0.5)
     collides = impact > constant_like(y, 0.0)
-    meeting = select(collides, weight, min(weight + weight, one + (weight - weight)))
+    meeting = select(collides, weight, min(weight + weight, one))
     stepper.control[CONTROL_MEETING, k] = meeting
     is_divided = meeting < one  # other lanes must not depend on whether a lane beside them is divided
     end, start = spare[SPARE_PART_END], spare[SPARE_PART_START]
@@ -137,7 +137,7 @@ def polynomial_of_part(block, stepper, is_first, j, lane):
     start, end, first, last, _ = part_of_row(block, stepper, is_first, j, lane)
     change = end - start
     turn = change - last - (first - change)
-    return float(start), float(end), (first, turn - (first - change), -turn, change - change)
+    return float(start), float(end), (first, turn - (first - change), -turn, zeros_like(change))
 
 
 @only_if(has_parts, otherwise=lambda block, stepper, lane: constant_like(stepper.y, 1.0))

@@ -27,7 +27,7 @@ import numpy as np
 from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.energy import ENERGY_KINETIC, energy
 from ..forces.elastic import elastic_power, engaged_elements, has_kinks
-from ..lanes.lanes import any_lane, constant_like, select
+from ..lanes.lanes import any_lane, constant_like, select, zeros_like
 from ..loops.constraint_hooks import has_constraints, project_end_of_step
 from ..methods.radau_tableau import STAGES, is_radau, radau_tableau
 from ..sample.rate import allow_calls, allows_calls, evaluate, has_failed_call, set_step_length
@@ -141,7 +141,7 @@ def find_kinks(block, stepper, tableau, k):
     joint leaves without force.
     """
     work, nq = stepper.work, block.q.shape[0]
-    zero, one = work.length[0, k] - work.length[0, k], constant_like(work.length, 1.0)
+    zero, one = zeros_like(work.length[0, k]), constant_like(work.length, 1.0)
     first, found = zero, zero
     if has_kinks(block):
         for place in range(NODES + 2):
@@ -149,7 +149,7 @@ def find_kinks(block, stepper, tableau, k):
             store_state(block, stepper, tableau, work.start[0, k] + constant_like(zero, x) * work.length[0, k], k)
             engaged = engaged_elements(block, work.state[:nq], work.state[nq : nq + block.qd.shape[0]], k)
             first = engaged if place == 0 else first
-            found = select(engaged == first, found, one + zero)
+            found = select(engaged == first, found, one)
     return found
 
 
@@ -160,7 +160,7 @@ def compute_powers_of_part(block, stepper, tableau, k):
     This is the last Legendre coefficient of the work of the part, divided by the scale of the energy.
     """
     work, t, h, nq = stepper.work, stepper.control[CONTROL_TIME, k], stepper.work.step[0, k], block.q.shape[0]
-    last, forces = h - h, h - h
+    last, forces = zeros_like(h), zeros_like(h)
     work.kinks[0, k] = find_kinks(block, stepper, tableau, k)
     for node in range(NODES):
         theta = work.start[0, k] + constant_like(h, node_of(tableau, node)) * work.length[0, k]
@@ -172,7 +172,7 @@ def compute_powers_of_part(block, stepper, tableau, k):
         forces = forces + abs(work.torques[i, k])
     energy(block.model, work.state[:nq], work.state[nq:], work.energies, block.work, k)
     largest = max(work.scale[0, k], work.energies[ENERGY_KINETIC, k])
-    work.scale[0, k] = select(work.length[0, k] > h - h, largest, work.scale[0, k])
+    work.scale[0, k] = select(work.length[0, k] > zeros_like(h), largest, work.scale[0, k])
     scale = work.scale[0, k] + constant_like(h, LEAST_DISPLACEMENT) * forces + constant_like(h, SMALLEST_SCALE)
     work.needed[0, k] = abs(last) * work.length[0, k] * h / scale
 
@@ -239,7 +239,8 @@ def integrate_work(block, stepper, tableau, batch, k):
     Finally evaluates the ends of the steps again.
     """
     work, t, h = stepper.work, stepper.control[CONTROL_TIME, k], stepper.work.step[0, k]
-    if not any_lane(work.length[0, k] > h - h):
+    zero = zeros_like(h)
+    if not any_lane(work.length[0, k] > zero):
         return
     for lane in range(stepper.y.shape[1]):
         has_step = work.length[0, lane] > 0.0
@@ -247,8 +248,8 @@ def integrate_work(block, stepper, tableau, batch, k):
         work.role[0, lane] = constant_like(work.role, HAS_STEP if has_step else WAITS if waits else 0.0)
         if waits:  # its state belongs to no step
             allow_calls(block, False, lane)
-    set_step_length(block, h - h, k)  # an implicit step would change the accelerations
-    while any_lane(work.length[0, k] > h - h):
+    set_step_length(block, zero, k)  # an implicit step would change the accelerations
+    while any_lane(work.length[0, k] > zero):
         compute_powers_of_part(block, stepper, tableau, k)
         for lane in range(stepper.y.shape[1]):
             if work.length[0, lane] > 0.0:

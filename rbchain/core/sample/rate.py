@@ -114,16 +114,15 @@ def hold_prescribed_dofs(block, linear, k):
     for p in range(block.qd.shape[0]):
         kind = block.loads.actions.shared.drives[DRIVE_KIND, p]
         for i in range(block.qd.shape[0]):
-            nothing = zero * M[i, i, k]
             if kind in PRESCRIBED_KINDS:
-                K[p, i, k], D[p, i, k], M[p, i, k] = nothing, nothing, nothing + (one if i == p else zero)
+                K[p, i, k], D[p, i, k], M[p, i, k] = zero, zero, one if i == p else zero
             if kind == KIND_PRESCRIBED_POSITION:
-                K[i, p, k] = nothing
+                K[i, p, k] = zero
             if not has_free_velocity(block, p):
-                D[i, p, k] = nothing
+                D[i, p, k] = zero
         if kind in PRESCRIBED_KINDS:
             for j in range(C.shape[1]):
-                C[p, j, k] = zero * M[p, p, k]
+                C[p, j, k] = zero
 
 
 @kernel

@@ -9,7 +9,7 @@ from ..algorithms.rnea import inverse_dynamics
 from ..contacts.contact_layout import CONTACT_IMPULSE
 from ..contacts.contact_rows import add_responses
 from ..lanes.lane_memory import CACHE_LINE, aligned_start, window
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, zeros_like
 from ..loops.constraint_hooks import has_constraints
 from ..loops.constraint_layout import ADDED_INERTIA, PARAM_ADDED_INERTIA, TABLE_DOF_B, TABLE_KIND, TABLE_PARAMETERS
 from ..tree.layout import JOINT_IMPLICIT_INERTIA, Loads, apply_gravity, parameter, remove_gravity
@@ -133,8 +133,8 @@ def compute_joint_impulses(block, work, q, k):
     """
     contacts, n = block.loads.actions.contacts, work.torques.shape[0]
     for i in range(n):
-        work.state[i, k] = contacts.rows[0, CONTACT_IMPULSE, k] - contacts.rows[0, CONTACT_IMPULSE, k]
-        work.rate[i, k] = work.state[i, k]
+        work.state[i, k] = constant_like(work.state, 0.0)
+        work.rate[i, k] = constant_like(work.rate, 0.0)
     rest, change = work.state[:n], work.rate[:n]
     add_responses(contacts.responses, contacts.rows, CONTACT_IMPULSE, change, k)
     remove_gravity(block.model, block.work, k)
@@ -171,7 +171,7 @@ def store_work_of_impulses(block, stepper, acts, lag, k):
     """
     work, y, y_new, contacts = stepper.work, stepper.y, stepper.y_new, block.loads.actions.contacts
     rows, joints, nq, half = contacts.rows, block.loads.actions.joints, block.q.shape[0], constant_like(y_new, 0.5)
-    total = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
+    total = zeros_like(rows[0, CONTACT_IMPULSE, k])
     work.impulses[0, k] = total
     if not acts:
         return

@@ -7,7 +7,7 @@ axes, and refer to a point. Matrices (9) hold their rows.
 from typing import NamedTuple
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, zeros_like
 from .storage import load3, load9, load_motion, store3, store9, store_spatial
 from .vectors import Force, Motion, add3, add_motions, cross, dot, rotate, rotate_back, scale3
 
@@ -36,7 +36,7 @@ FORCE_MAP_ROWS, CHANGE_ROWS = 54, 9
 @kernel
 def map_of_body(m, h, J, Q, P):
     """Return I A + 2 B V of a body with mass m, first moment h, rotational inertia J (6), and B of Q (9) and P (3)."""
-    zero, two = h[0] - h[0], constant_like(h[0], 2.0)
+    zero, two = zeros_like(h[0]), constant_like(h[0], 2.0)
     return ForceMap(
         (J[0], J[1], J[2], J[1], J[3], J[4], J[2], J[4], J[5]),
         (zero, -h[2], h[1], h[2], zero, -h[0], -h[1], h[0], zero),

@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, select, zeros_like
 from ..lanes.trig import arctan2
 from .vectors import add3, cross, dot, scale3, subtract3
 
@@ -92,7 +92,7 @@ def beta_and_rate(half, s, w):
     cot, squared = w / sine, theta * theta
     beta = (one - theta * cot / two) / squared
     rate = (one / (two * sine * sine) + cot / theta) / (four * squared) - one / (squared * squared)
-    series, series_rate = u - u, u - u
+    series, series_rate = zeros_like(u), zeros_like(u)
     for m in range(len(BETA) - 1, -1, -1):
         series_rate = series_rate * u + series
         series = series * u + constant_like(half, BETA[m])

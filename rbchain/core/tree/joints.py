@@ -16,7 +16,7 @@ the body, and all move with the body.
 import math
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, nan_unless_finite, zeros_like
 from ..lanes.trig import sincos
 from ..spatial.vectors import Force, Motion, add3, cross, dot, rotate, rotate_about_z, rotate_back, scale3, symmetric
 from .layout import PRISMATIC, REVOLUTE
@@ -72,7 +72,7 @@ def normalize_quaternion(q, at, k):
     """Normalise the quaternion in q[at : at + 4]; it becomes NaN if its squared length is not finite."""
     x, y, z, w = q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k]
     square = x * x + y * y + z * z + w * w
-    s = (constant_like(x, 1.0) + (square - square)) / math.sqrt(square)
+    s = (constant_like(x, 1.0) + nan_unless_finite(square)) / math.sqrt(square)
     q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k] = s * x, s * y, s * z, s * w
 
 
@@ -93,7 +93,8 @@ def joint_bias(joint, v, axis, advance, rate):
     omega = scale3(rate, axis)
     across = cross(v.ang, omega)
     if joint == PRISMATIC:
-        return Motion(scale3(rate - rate, axis), across)
+        zero = zeros_like(axis[0])
+        return Motion((zero, zero, zero), across)
     along = cross(v.lin, omega)
     if joint == REVOLUTE:
         return Motion(across, along)
@@ -127,7 +128,7 @@ def inertia_along(joint, A, axis, advance):
 @kernel
 def joint_motion(joint, axis, advance):
     """Return S."""
-    zero = axis[0] - axis[0]
+    zero = zeros_like(axis[0])
     if joint == PRISMATIC:
         return Motion((zero, zero, zero), axis)
     if joint == REVOLUTE:
