@@ -99,12 +99,15 @@ def import_what_most_tests_need():
     """Import the packages, and keep the garbage collector of each fork from examining them."""
     import hypothesis  # noqa: F401
     import scipy.integrate  # noqa: F401
+    import zarr  # noqa: F401
 
     import rbchain as rb
 
     from .oracles import peers  # noqa: F401
 
-    rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 0.01)
+    chain = rb.Model.serial_chain(1)
+    chain.simulate([[0.0]], [[0.0]], 0.01)
+    rb.Study(model=chain, samples=1, simulate={"duration": 0.01}).run()  # imports the packages of results
     gc.collect()
     gc.freeze()
 

@@ -555,11 +555,11 @@ def test_plain_python_single_states_and_float32_agree_with_lanes():
 # --- studies ----------------------------------------------------------------------------------------------------------
 
 STUDY = """
-samples = 8
+samples = 4
 [model]
 serial_chain = {n = 2, gravity = [0, 0, 0]}
 [simulate]
-duration = 0.2
+duration = 0.05
 method = "rk4"
 step = 0.0025
 qd = 1.0
@@ -604,7 +604,7 @@ def test_a_study_in_a_file_varies_springs_and_bushings(tmp_path):
     assert drawn["bushing_stiffness[link1-link2]"] * 2.0 == pytest.approx(bushing.stiffness[5, 5], rel=1e-14)
     assert spring.tension_only is True
     np.testing.assert_array_equal(bushing.pose_a.translation, [0.25, 0, 0])
-    again = model.simulate(np.zeros(2), np.ones(2), 0.2, method="rk4", step=0.0025, forces=[spring, bushing])
+    again = model.simulate(np.zeros(2), np.ones(2), 0.05, method="rk4", step=0.0025, forces=[spring, bushing])
     np.testing.assert_allclose(results.q_final[3], again.q[-1], rtol=0, atol=1e-12)
     assert (results.drift.values < 1e-6).all()  # the joints have no friction, and the springs no damping
 
