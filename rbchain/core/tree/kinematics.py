@@ -1,7 +1,7 @@
 """Forward kinematics: the outward sweep for poses and velocities at the start of every algorithm."""
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like, select, zeros_like
+from ..lanes.lanes import constant_like, nan_unless_finite, select
 from ..spatial.storage import load3, load9, load_motion, store3, store9, store_spatial
 from ..spatial.vectors import (
     Motion,
@@ -284,7 +284,8 @@ def rigid_inertia(i, model, work, k):
     R = load9(work.dof, i, ROW_R, k)
     m = parameter(parameters, i, PARAM_MASS, k)
     if model.body[i] < 0:
-        zero = zeros_like(R[0])
+        # no constant: code for parameters of each sample would fuse other operations than code for shared ones
+        zero = nan_unless_finite(R[0])
         return m, (zero, zero, zero), (zero, zero, zero, zero, zero, zero)
     c = rotate(R, parameter3(parameters, i, PARAM_CG, k))
     h = scale3(m, c)
