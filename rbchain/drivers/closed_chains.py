@@ -20,10 +20,10 @@ from ..core.loops.constraint_layout import (
     FLAG_DECIDES,
     FLAG_ERROR,
     MEMORY_SIZE,
-    TABLE_KIND,
     TABLE_OUTPUT,
     TABLE_ROW,
     TABLE_ROW_COUNT,
+    TABLE_TYPE,
     constraint_derivatives_in,
     constraint_derivatives_size,
     constraints_in,
@@ -158,7 +158,7 @@ def store_in_order(constraints, column, found, k):
     """Copy one column of the rows to `found` (m, lanes), in the order of the interface, without added inertias."""
     table = constraints.tables.table
     for c in range(table.shape[1]):
-        if table[TABLE_KIND, c] == ADDED_INERTIA:
+        if table[TABLE_TYPE, c] == ADDED_INERTIA:
             continue
         for r in range(table[TABLE_ROW_COUNT, c]):
             found[table[TABLE_OUTPUT, c] + r, k] = constraints.rows[table[TABLE_ROW, c] + r, column, k]

@@ -186,9 +186,7 @@ class Assembly(Attributes):
         d = self.description
         lengths = [np.linalg.norm(self.body_poses(q).translation, axis=-1).max(-1)]
         lengths += [np.linalg.norm(points, axis=-1).max(-1) for points in (d.constraint_point_a, d.constraint_point_b)]
-        counts = {"ball": (3, 0), "hinge": (3, 2), "weld": (3, 3), "distance": (1, 0), "coupler": (0, 1)}
-        kinds = [counts[place.kind] for place in d.constraints]
-        is_length = np.concatenate([np.repeat([True, False], numbers) for numbers in kinds])
+        is_length = np.concatenate([np.arange(place.rows.total) < place.rows.of_points for place in d.constraints])
         return np.where(is_length, np.maximum.reduce(np.broadcast_arrays(*lengths))[..., None], 1.0)
 
     def _is_closed(self, q: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -233,12 +231,11 @@ class Assembly(Attributes):
         of_bodies = np.concatenate([rotations, world], -3)
         found = np.zeros(q.shape[:-1], bool)
         for c, place in enumerate(d.constraints):
-            if place.kind not in ("hinge", "weld"):
+            if not place.rows.aligned:
                 continue
             A = of_bodies[..., place.body_a, :, :] @ d.constraint_axes_a[..., c, :, :]
             B = of_bodies[..., place.body_b, :, :] @ d.constraint_axes_b[..., c, :, :]
-            cosines = (A * B).sum(-2)
-            found |= cosines[..., 2] < 0.0 if place.kind == "hinge" else cosines.sum(-1) < 1.0
+            found |= place.rows.is_turned_over((A * B).sum(-2))
         return found
 
     def _failure(self, guess: np.ndarray, free: np.ndarray, failed: np.ndarray) -> str:

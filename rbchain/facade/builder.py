@@ -16,7 +16,7 @@ from ..errors import ModelError
 from ..model import validation
 from ..model.assembly import Body, Mechanism, assemble
 from ..model.constraint_fields import attached_constraint
-from ..model.constraints import CONSTRAINTS, Constraint
+from ..model.constraints import KINDS, Constraint
 from ..model.editing import editable
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
@@ -323,8 +323,8 @@ class ModelBuilder(ClosedAttributes):
         ModelError
             If `constraint` is not one of these, or the model already has a constraint of this name.
         """
-        if not isinstance(constraint, CONSTRAINTS):
-            expected = ", ".join(kind.__name__ for kind in CONSTRAINTS)
+        if not isinstance(constraint, tuple(KINDS.values())):
+            expected = ", ".join(kind.__name__ for kind in KINDS.values())
             raise ModelError(f"constraint is {excerpt(constraint)}; expected one of {expected}")
         if any(other.name == constraint.name for other in self._constraints):
             raise ModelError(

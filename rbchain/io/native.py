@@ -65,8 +65,9 @@ from ..common.real_arrays import excerpt
 from ..errors import FileFormatError, ModelError, StateError
 from ..facade.builder import ModelBuilder
 from ..facade.model import Model
-from ..model import constraints
+from ..model.constraints import KINDS as CONSTRAINT_KINDS
 from ..model.constraints import Constraint
+from ..model.declared_constraint import BodyConstraint
 from ..model.editing import unused_name
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
@@ -81,7 +82,6 @@ from .notes import Notes
 Part = TypeVar("Part")
 
 FORMAT = "rbchain 1"
-CONSTRAINT_KINDS: dict[str, type[Constraint]] = {kind: constraint for constraint, kind in constraints.KINDS.items()}
 KINDS: dict[str, type[AnyJoint]] = {joint.kind: joint for joint in JOINTS}
 MODEL_KEYS = (
     "format",
@@ -325,7 +325,7 @@ def _constraint(given: Mapping[str, Any], units: _Measures) -> Constraint:
     if kind not in CONSTRAINT_KINDS:
         found = "the kind is missing" if kind is None else f"the kind is {kind!r}"
         raise FileFormatError(f"{where}: {found}; expected one of {', '.join(CONSTRAINT_KINDS)}")
-    if kind != "coupler":
+    if issubclass(CONSTRAINT_KINDS[kind], BodyConstraint):
         fields = {"body_a": None, "body_b": None, **fields}
     for key in ("point_a", "point_b", "length"):
         if key in fields:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 from lxml import etree
@@ -232,6 +232,8 @@ class _Writer:
                     pose_b = Pose(constraint.point_b + distance * constraint.axis_b)
                     sites = self._sites(constraint, pose_a, pose_b, own)
                     etree.SubElement(equality, "connect", name=own, **sites)
+            case _:
+                assert_never(constraint)
 
     def _distance_at_zero(self, constraint: DistanceConstraint) -> float:
         """Distance of the points at the zero configuration. MuJoCo measures the length of a tendon relative to it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ import tomli_w
 
 from ..acting.tables import table_of_drive
 from ..facade.model import Model
+from ..model.constraint_fields import constraints_of
+from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joint import Composite, Planar, Prismatic, Revolute, Screw, Universal
 from ..model.limits import LIMITS, JointLimits
 from ..model.passive import PASSIVE_FIELDS, PassiveForces
+from ..model.pose import Pose
 from ..model.visual import Visual
 from .native import ADDED, FORMAT
 
@@ -42,7 +46,7 @@ def _table_of(model: Model) -> dict[str, Any]:
         given["nonphysical_inertia"] = description.nonphysical_inertia
     given["body"] = [_body_of(description, i, first) for i, first in enumerate(model.velocity_index)]
     if description.constraints:
-        given["constraint"] = [_constraint_of(description, c) for c in range(len(description.constraints))]
+        given["constraint"] = [_constraint_of(constraint) for constraint in constraints_of(description)]
     frames = description.frames.items()
     if frames:
         given["frame"] = [
@@ -55,27 +59,15 @@ def _table_of(model: Model) -> dict[str, Any]:
     return given
 
 
-def _constraint_of(description: Description, c: int) -> dict[str, Any]:
-    """Return the table of one constraint."""
-    place = description.constraints[c]
-    table: dict[str, Any] = {"kind": place.kind, "name": place.name}
-    if place.kind == "coupler":
-        table |= {"joint": description.joint_names[place.body_b], "other": description.joint_names[place.body_a]}
-        table["ratio"] = float(description.constraint_ratio[c])
-        offset = float(description.constraint_offset[c])
-        return table | ({"offset": offset} if offset else {})
-    for side, body in (("a", place.body_a), ("b", place.body_b)):
-        point = getattr(description, f"constraint_point_{side}")[c]
-        axes = getattr(description, f"constraint_axes_{side}")[c]
-        table |= {f"body_{side}": description.body_names[body]} if body >= 0 else {}
-        if place.kind == "weld":
-            table |= _placement_of(point, axes, f"pose_{side}")
-        else:
-            table[f"point_{side}"] = point.tolist()
-        if place.kind == "hinge":
-            table[f"axis_{side}"] = axes[:, 2].tolist()
-    if place.kind == "distance":
-        table["length"] = float(description.constraint_length[c])
+def _constraint_of(constraint: Constraint) -> dict[str, Any]:
+    """Return the table of one constraint. The world and an offset of 0 are the defaults."""
+    table: dict[str, Any] = {"kind": constraint.kind}
+    for name in (field.name for field in dataclasses.fields(constraint)):
+        value = getattr(constraint, name)
+        if isinstance(value, Pose):
+            table |= _placement_of(value.translation, value.rotation, name)
+        elif value is not None and not (name == "offset" and value == 0.0):
+            table[name] = value.tolist() if isinstance(value, np.ndarray) else value
     return table
 
 

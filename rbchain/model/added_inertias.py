@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.tree.layout import TOPOLOGY_PARENT
-from .description import VARIABLE_FIELDS, ConstraintPlace, Description, some_samples
+from .description import CONSTRAINT_FIELDS, ConstraintPlace, Description, some_samples
 from .massless import INDEPENDENT, SAMPLES_AT_ONCE, least_articulated_inertias
 from .topology import Dofs, dofs_of, topology_of
 
@@ -41,15 +41,10 @@ def with_added_inertias(description: Description, precision: str) -> Description
         return None
     body = dofs_of(d).body
     places = [ConstraintPlace(f"added inertia {dof}", "added inertia", -1, int(body[dof]), int(dof)) for dof in light]
-    fields: dict[str, Any] = {"constraints": (*d.constraints, *places), "constraint_length": added[..., light]}
-    for name in ("constraint_ratio", "constraint_offset"):
-        fields[name] = np.zeros(light.size)
-    for side in ("a", "b"):
-        fields[f"constraint_point_{side}"] = np.zeros((light.size, 3))
-        fields[f"constraint_axes_{side}"] = np.broadcast_to(np.eye(3), (light.size, 3, 3))
-    for name, value in fields.items():
-        if name != "constraints":
-            fields[name] = _appended(getattr(d, name), value, len(VARIABLE_FIELDS[name]))
+    fields: dict[str, Any] = {"constraints": (*d.constraints, *places)}
+    for name, (_, *shape) in CONSTRAINT_FIELDS.items():
+        values = added[..., light] if name == "constraint_length" else np.zeros((light.size, *map(int, shape)))
+        fields[name] = _appended(getattr(d, name), values, 1 + len(shape))
     armature = d.rotor_inertia * d.gear_ratio**2 + added
     return replace(d, rotor_inertia=armature, gear_ratio=np.ones(armature.shape[-1]), **fields)
 
@@ -97,7 +92,7 @@ def _spins_freely(d: Description, dofs: Dofs) -> np.ndarray:
     for c, place in enumerate(d.constraints):
         for body, point in ((place.body_a, d.constraint_point_a), (place.body_b, d.constraint_point_b)):
             here = dofs.body == body
-            if place.kind not in ("ball", "distance"):
+            if place.rows.directions or not place.rows.of_points:
                 found = found & ~here
             elif here.any():
                 r = point[..., c, :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,19 +12,10 @@ import numpy as np
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ModelError
-from .constraints import (
-    KINDS,
-    BallConstraint,
-    Constraint,
-    CouplerConstraint,
-    DistanceConstraint,
-    HingeConstraint,
-    WeldConstraint,
-    name_of,
-)
+from .constraints import KINDS, Constraint, CouplerConstraint, DistanceConstraint
+from .declared_constraint import NUMBERS, SIDE_FIELDS, BodyConstraint, name_of
 from .description import ConstraintPlace, Description, Frame
-from .joint import axes_along
-from .pose import Pose, computed_pose, normalized
+from .pose import Pose, computed_pose
 
 
 def constraint_fields(
@@ -69,23 +61,18 @@ def _placed(
     constraint: Constraint, carriers: Mapping[str, Frame], joints: Mapping[str, tuple[int, int]]
 ) -> tuple[ConstraintPlace, Pose, Pose]:
     """Return the bodies of a constraint, and the poses of its frames in the frames of the bodies."""
-    kind = KINDS[type(constraint)]
     if isinstance(constraint, CouplerConstraint):
         body_a, body_b = (_joint_body(constraint, joint, joints) for joint in (constraint.other, constraint.joint))
-        return ConstraintPlace(constraint.name, kind, body_a, body_b), Pose(), Pose()
+        return ConstraintPlace(constraint.name, constraint.kind, body_a, body_b), Pose(), Pose()
     frame_a, frame_b = (_carrier(constraint, body, carriers) for body in (constraint.body_a, constraint.body_b))
     if frame_a.body == frame_b.body:
         raise ModelError(
             f"{name_of(constraint)}: its bodies {constraint.body_a!r} and {constraint.body_b!r} are fixed to each "
             "other; expected bodies that move relative to each other"
         )
-    own_a, own_b = _poses(constraint)
-    pose_a, pose_b = frame_a.pose @ own_a, frame_b.pose @ own_b
-    if isinstance(constraint, HingeConstraint):  # the rows depend on the axes only
-        pose_a, pose_b = (Pose(p.translation, axes_along(normalized(p.rotation[:, 2]))) for p in (pose_a, pose_b))
-    elif not isinstance(constraint, WeldConstraint):  # the rows do not depend on axes
-        pose_a, pose_b = Pose(pose_a.translation), Pose(pose_b.translation)
-    return ConstraintPlace(constraint.name, kind, frame_a.body, frame_b.body), pose_a, pose_b
+    own_a, own_b = constraint.frames
+    place = ConstraintPlace(constraint.name, constraint.kind, frame_a.body, frame_b.body)
+    return place, constraint.part_of(frame_a.pose @ own_a), constraint.part_of(frame_b.pose @ own_b)
 
 
 def constraints_of(description: Description) -> list[Constraint]:
@@ -94,20 +81,20 @@ def constraints_of(description: Description) -> list[Constraint]:
 
 
 def _constraint_of(d: Description, c: int) -> Constraint:
-    name, kind, a, b, _ = d.constraints[c]
-    if kind == "coupler":
-        ratio, offset = float(d.constraint_ratio[c]), float(d.constraint_offset[c])
-        return CouplerConstraint(name, d.joint_names[b], d.joint_names[a], ratio, offset)
-    body_a, body_b = (d.body_names[body] if body >= 0 else None for body in (a, b))
-    point_a, point_b = d.constraint_point_a[c], d.constraint_point_b[c]
-    axes_a, axes_b = d.constraint_axes_a[c], d.constraint_axes_b[c]
-    if kind == "ball":
-        return BallConstraint(name, body_a, body_b, point_a, point_b)
-    if kind == "hinge":
-        return HingeConstraint(name, body_a, body_b, point_a, point_b, axes_a[:, 2], axes_b[:, 2])
-    if kind == "weld":
-        return WeldConstraint(name, body_a, body_b, computed_pose(point_a, axes_a), computed_pose(point_b, axes_b))
-    return DistanceConstraint(name, body_a, body_b, point_a, point_b, float(d.constraint_length[c]))
+    place = d.constraints[c]
+    kind = KINDS[place.kind]
+    values: dict[str, Any] = {"name": place.name}
+    if kind is CouplerConstraint:
+        values |= {"joint": d.joint_names[place.body_b], "other": d.joint_names[place.body_a]}
+    else:
+        for side, body in (("a", place.body_a), ("b", place.body_b)):
+            point, axes = (getattr(d, f"constraint_{name}_{side}")[c] for name in ("point", "axes"))
+            values[f"body_{side}"] = d.body_names[body] if body >= 0 else None
+            for name in kind.side_fields:
+                values[f"{name}_{side}"] = SIDE_FIELDS[name].of_pose(computed_pose(point, axes))
+    for name in (field.name for field in dataclasses.fields(kind) if field.name in NUMBERS):
+        values[name] = float(getattr(d, f"constraint_{name}")[c])
+    return kind(**values)
 
 
 def attached_constraint(constraint: Constraint, prefix: str, parent: str | None, placement: Pose) -> Constraint:
@@ -120,44 +107,34 @@ def attached_constraint(constraint: Constraint, prefix: str, parent: str | None,
         changed[f"body_{side}"] = parent if body is None else prefix + body
         if body is not None:
             continue
-        if isinstance(constraint, WeldConstraint):
-            changed[f"pose_{side}"] = placement @ getattr(constraint, f"pose_{side}")
-            continue
-        point = getattr(constraint, f"point_{side}")
-        changed[f"point_{side}"] = placement.rotation @ point + placement.translation
-        if isinstance(constraint, HingeConstraint):
-            changed[f"axis_{side}"] = placement.rotation @ getattr(constraint, f"axis_{side}")
+        for name in constraint.side_fields:
+            field = f"{name}_{side}"
+            changed[field] = SIDE_FIELDS[name].moved(placement, getattr(constraint, field))
     return replace(constraint, **changed)
 
 
-def violation(constraint: Constraint, pose_a: Pose, pose_b: Pose) -> float:
-    """Return the largest residual of a constraint between two bodies with these poses. The constraint is not a coupler.
+def violation(constraint: BodyConstraint, pose_a: Pose, pose_b: Pose) -> float:
+    """Return the largest residual of a constraint between two bodies with these poses.
 
     It is infinite if the axes of a hinge are opposite, or the frames of a weld are rotated by more than 90 degrees.
     """
-    own_a, own_b = _poses(constraint)  # type: ignore[arg-type]
-    a, b = pose_a @ own_a, pose_b @ own_b
-    apart = b.translation - a.translation
-    if isinstance(constraint, DistanceConstraint):
-        return abs(float(np.linalg.norm(apart)) - constraint.length)
+    own_a, own_b = constraint.frames
+    a, b, rows = pose_a @ own_a, pose_b @ own_b, constraint.rows
     turn = a.rotation.T @ b.rotation
-    found = [float(np.abs(apart).max())]
-    if isinstance(constraint, HingeConstraint):
-        found.append(float(np.abs(turn[:2, 2]).max()) if turn[2, 2] > 0.0 else np.inf)
-    elif isinstance(constraint, WeldConstraint):
-        found.append(float(np.abs(turn - turn.T).max() / 2.0) if np.trace(turn) > 1.0 else np.inf)
-    return max(found)
+    if rows.is_turned_over(np.diag(turn)):
+        return np.inf
+    residuals = rows.residuals(b.translation - a.translation, turn, getattr(constraint, "length", 0.0))
+    return float(np.abs(residuals).max())
 
 
 def text_of(constraint: Constraint) -> str:
     """Return the type and the bodies or joints, such as "ball: left - right" or "coupler: arm = 0.5 motor + 0.1"."""
-    kind = KINDS[type(constraint)]
     if isinstance(constraint, CouplerConstraint):
         offset = f" {'+' if constraint.offset > 0.0 else '-'} {abs(constraint.offset):.4g}" if constraint.offset else ""
-        return f"{kind}: {constraint.joint} = {constraint.ratio:.4g} {constraint.other}{offset}"
+        return f"{constraint.kind}: {constraint.joint} = {constraint.ratio:.4g} {constraint.other}{offset}"
     names = ["world" if body is None else body for body in (constraint.body_a, constraint.body_b)]
     length = f", {constraint.length:.4g} m" if isinstance(constraint, DistanceConstraint) else ""
-    return f"{kind}: {names[0]} - {names[1]}{length}"
+    return f"{constraint.kind}: {names[0]} - {names[1]}{length}"
 
 
 def lines_of_constraints(description: Description, rotation: np.ndarray, translation: np.ndarray) -> np.ndarray:
@@ -168,7 +145,7 @@ def lines_of_constraints(description: Description, rotation: np.ndarray, transla
     """
     lines = []
     for c, place in enumerate(description.constraints):
-        if place.kind == "coupler":
+        if not place.rows.of_points:
             continue
         ends = []
         for body, point in (
@@ -178,18 +155,6 @@ def lines_of_constraints(description: Description, rotation: np.ndarray, transla
             ends.append((point, point) if body < 0 else (translation[body], translation[body] + rotation[body] @ point))
         lines.append([ends[0][0], ends[0][1], ends[1][1], ends[1][0]])
     return np.reshape(lines, (-1, 4, 3))
-
-
-def _poses(constraint: BallConstraint | HingeConstraint | WeldConstraint | DistanceConstraint) -> tuple[Pose, Pose]:
-    """Return the poses of the frames of a constraint in the frames of its bodies; z is the axis of a hinge."""
-    if isinstance(constraint, WeldConstraint):
-        return constraint.pose_a, constraint.pose_b
-    if isinstance(constraint, HingeConstraint):
-        return (
-            Pose(constraint.point_a, axes_along(constraint.axis_a)),
-            Pose(constraint.point_b, axes_along(constraint.axis_b)),
-        )
-    return Pose(np.asarray(constraint.point_a)), Pose(np.asarray(constraint.point_b))
 
 
 def _carrier(constraint: Constraint, body: str | None, carriers: Mapping[str, Frame]) -> Frame:

@@ -11,10 +11,8 @@ from .description import Description
 from .joint import axes_along
 from .topology import dofs_of, topology_of
 
-KIND_CODES = {
-    "ball": layout.BALL,
-    "hinge": layout.HINGE,
-    "weld": layout.WELD,
+TYPE_CODES = {
+    "position": layout.POSITION,
     "distance": layout.DISTANCE,
     "coupler": layout.COUPLER,
     "added inertia": layout.ADDED_INERTIA,
@@ -25,8 +23,7 @@ MIN_TO_ORDER = 3
 
 def row_counts_of(description: Description) -> np.ndarray:
     """Return the number of rows of each constraint of the mechanism, in the order of the description."""
-    places = [place for place in description.constraints if place.dof < 0]
-    return np.array([layout.ROW_COUNTS[KIND_CODES[place.kind]] for place in places], int)
+    return np.array([place.rows.total for place in description.constraints if place.dof < 0], int)
 
 
 def tables_of(description: Description) -> ConstraintTables:
@@ -43,15 +40,19 @@ def tables_of(description: Description) -> ConstraintTables:
     supports = [sorted(set(a) | set(b), reverse=True) for a, b in ways]
     order = _order([support for support, place in zip(supports, places, strict=True) if place.dof < 0])
     order += range(len(order), len(places))  # the added inertias
-    counts = [layout.ROW_COUNTS[KIND_CODES[place.kind]] for place in places]
-    outputs = np.concatenate([[0], np.cumsum(counts)])
+    outputs = np.concatenate([[0], np.cumsum([place.rows.total for place in places])])
     table = np.zeros((layout.TABLE_ROWS, len(places)), np.int64)
     support: list[int] = []
     paths: list[tuple[int, int]] = []
     row = response = 0
     for column, c in enumerate(order):
         place, own_support, count = places[c], supports[c], int(outputs[c + 1] - outputs[c])
-        table[layout.TABLE_KIND, column] = KIND_CODES[place.kind]
+        table[layout.TABLE_TYPE, column] = TYPE_CODES[place.rows.type]
+        table[layout.TABLE_POINT_ROWS, column] = place.rows.of_points
+        for r, products in enumerate(place.rows.directions):
+            at, axes = layout.TABLE_AXES + layout.AXES_OF_ROW * r, np.ravel(products)
+            table[at : at + layout.AXES_OF_ROW, column] = layout.NO_AXIS
+            table[at : at + axes.size, column] = axes
         table[layout.TABLE_DOF_A, column], table[layout.TABLE_DOF_B, column] = ends[c]
         table[layout.TABLE_ROW, column], table[layout.TABLE_ROW_COUNT, column] = row, count
         table[layout.TABLE_OUTPUT, column], table[layout.TABLE_PARAMETERS, column] = outputs[c], n + 1 + c
@@ -71,7 +72,7 @@ def tables_of(description: Description) -> ConstraintTables:
     responses_and_matrices = response + matrix_size + gram_size
     memory = row * layout.CON_ROWS + responses_and_matrices + 6 * layout.MAX_ROW_COUNT + 4 * n + layout.FLAG_ROWS
     memory += layout.remaining_size(row)
-    is_constraint = table[layout.TABLE_KIND] != layout.ADDED_INERTIA
+    is_constraint = table[layout.TABLE_TYPE] != layout.ADDED_INERTIA
     own_rows = int(table[layout.TABLE_ROW_COUNT, is_constraint].sum())
     return ConstraintTables(
         table,

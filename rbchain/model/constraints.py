@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar, get_args
 
-import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
-from ..common.real_arrays import excerpt
 from ..errors import ModelError
-from .pose import Array, Pose, normalized, numbers, positive, vector3
+from .declared_constraint import BodyConstraint, DeclaredConstraint, Rows, name_of
+from .pose import Array, Pose
 
 
 @dataclass(frozen=True, eq=False)
-class BallConstraint(SuggestsAttributes):
+class BallConstraint(BodyConstraint):
     """Hold a point of body b at a point of body a, as a ball joint does.
 
     Parameters
@@ -54,14 +52,13 @@ class BallConstraint(SuggestsAttributes):
     body_b: str | None
     point_a: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     point_b: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        _check_bodies(self)
-        _convert_points(self)
+    kind: ClassVar[str] = "ball"
+    rows: ClassVar[Rows] = Rows("position")
+    side_fields: ClassVar[tuple[str, ...]] = ("point",)
 
 
 @dataclass(frozen=True, eq=False)
-class HingeConstraint(SuggestsAttributes):
+class HingeConstraint(BodyConstraint):
     """Hold a point and an axis of body b at a point and an axis of body a, as a hinge does.
 
     Parameters
@@ -100,16 +97,13 @@ class HingeConstraint(SuggestsAttributes):
     point_b: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     axis_a: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
     axis_b: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        _check_bodies(self)
-        _convert_points(self)
-        for field in ("axis_a", "axis_b"):
-            _set(self, field, _axis(getattr(self, field), f"{name_of(self)}: {field}"))
+    kind: ClassVar[str] = "hinge"
+    rows: ClassVar[Rows] = Rows("position", (((0, 2),), ((1, 2),)), aligned=(2,))
+    side_fields: ClassVar[tuple[str, ...]] = ("point", "axis")
 
 
 @dataclass(frozen=True, eq=False)
-class WeldConstraint(SuggestsAttributes):
+class WeldConstraint(BodyConstraint):
     """Hold a frame of body b at a frame of body a.
 
     Parameters
@@ -146,20 +140,13 @@ class WeldConstraint(SuggestsAttributes):
     body_b: str | None
     pose_a: Pose = Pose()  # noqa: RUF009 - immutable
     pose_b: Pose = Pose()  # noqa: RUF009
-
-    def __post_init__(self) -> None:
-        _check_bodies(self)
-        for field in ("pose_a", "pose_b"):
-            pose = getattr(self, field)
-            if not isinstance(pose, Pose) or pose.translation.shape != (3,):
-                raise ModelError(
-                    f"{name_of(self)}: {field} is {excerpt(pose)}; expected one Pose, such as "
-                    "Pose(translation=(0, 0, 1))"
-                )
+    kind: ClassVar[str] = "weld"
+    rows: ClassVar[Rows] = Rows("position", (((2, 1), (1, 2)), ((0, 2), (2, 0)), ((1, 0), (0, 1))), aligned=(0, 1, 2))
+    side_fields: ClassVar[tuple[str, ...]] = ("pose",)
 
 
 @dataclass(frozen=True, eq=False)
-class DistanceConstraint(SuggestsAttributes):
+class DistanceConstraint(BodyConstraint):
     """Hold the distance between two points, as a massless rod with ball joints does.
 
     Parameters
@@ -197,15 +184,13 @@ class DistanceConstraint(SuggestsAttributes):
     point_a: npt.ArrayLike
     point_b: npt.ArrayLike
     length: float
-
-    def __post_init__(self) -> None:
-        _check_bodies(self)
-        _convert_points(self)
-        _set(self, "length", positive(self.length, f"{name_of(self)}: length"))
+    kind: ClassVar[str] = "distance"
+    rows: ClassVar[Rows] = Rows("distance")
+    side_fields: ClassVar[tuple[str, ...]] = ("point",)
 
 
 @dataclass(frozen=True, eq=False)
-class CouplerConstraint(SuggestsAttributes):
+class CouplerConstraint(DeclaredConstraint):
     """Couple the position of a joint to the position of another joint: q = ratio q_other + offset.
 
     This models gears, racks and pinions, belts and the mimic joints of URDF.
@@ -250,64 +235,13 @@ class CouplerConstraint(SuggestsAttributes):
     other: str
     ratio: float
     offset: float = 0.0
+    kind: ClassVar[str] = "coupler"
+    rows: ClassVar[Rows] = Rows("coupler")
 
-    def __post_init__(self) -> None:
-        _check_name(self)
+    def _check_ends(self) -> None:
         if self.joint == self.other:
             raise ModelError(f"{name_of(self)}: it couples joint {self.joint!r} to itself; expected two joints")
-        _set(self, "ratio", float(numbers(self.ratio, f"{name_of(self)}: ratio", ())))
-        _set(self, "offset", float(numbers(self.offset, f"{name_of(self)}: offset", ())))
-        if self.ratio == 0.0:
-            raise ModelError(f"{name_of(self)}: ratio is 0; expected another number. Use Model.lock to fix a joint")
 
 
 Constraint = BallConstraint | HingeConstraint | WeldConstraint | DistanceConstraint | CouplerConstraint
-KINDS: dict[type[Constraint], str] = {
-    BallConstraint: "ball",
-    HingeConstraint: "hinge",
-    WeldConstraint: "weld",
-    DistanceConstraint: "distance",
-    CouplerConstraint: "coupler",
-}
-CONSTRAINTS = tuple(KINDS)
-
-
-def _set(constraint: object, field: str, value: Any) -> None:
-    object.__setattr__(constraint, field, value)  # the dataclass is frozen
-
-
-def name_of(constraint: Any) -> str:
-    """Return the type and the name of a constraint, for a message."""
-    return f"{type(constraint).__name__} {constraint.name!r}"
-
-
-def _check_name(constraint: Any) -> None:
-    if not (isinstance(constraint.name, str) and constraint.name):
-        raise ModelError(
-            f"{type(constraint).__name__}: its name is {excerpt(constraint.name)}; expected a non-empty string"
-        )
-
-
-def _check_bodies(constraint: Any) -> None:
-    _check_name(constraint)
-    for field in ("body_a", "body_b"):
-        body = getattr(constraint, field)
-        if not (body is None or isinstance(body, str)):
-            raise ModelError(
-                f"{name_of(constraint)}: {field} is {excerpt(body)}; expected the name of a body, or None for the world"
-            )
-    if constraint.body_a == constraint.body_b:
-        body = "the world" if constraint.body_a is None else f"body {constraint.body_a!r}"
-        raise ModelError(f"{name_of(constraint)}: it connects {body} to itself; expected two different bodies")
-
-
-def _convert_points(constraint: Any) -> None:
-    for field in ("point_a", "point_b"):
-        _set(constraint, field, vector3(getattr(constraint, field), f"{name_of(constraint)}: {field}"))
-
-
-def _axis(value: npt.ArrayLike, what: str) -> np.ndarray:
-    found = vector3(value, what)
-    if not found.any():
-        raise ModelError(f"{what} is {found.tolist()}; expected a non-zero vector")
-    return normalized(found)
+KINDS: dict[str, type[Constraint]] = {constraint.kind: constraint for constraint in get_args(Constraint)}

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .constraints import KINDS
+from .declared_constraint import Rows
 from .immersion import Immersion, shifted
 from .passive import PASSIVE_FIELDS
 from .pose import Pose
@@ -23,7 +25,7 @@ class Frame:
 
 
 class ConstraintPlace(NamedTuple):
-    """The name of a constraint, its kind ("ball", "hinge", "weld", "distance", "coupler") and its bodies (world: -1).
+    """The name of a constraint, its kind (a key of `KINDS`), and its bodies (world: -1).
 
     The bodies of a coupler are the bodies of its joints; body a has the joint `other`. The kind "added inertia" follows
     the constraints of the mechanism in the arrays of its dynamics only (`added_inertias`). It acts on the degree of
@@ -35,6 +37,10 @@ class ConstraintPlace(NamedTuple):
     body_a: int
     body_b: int
     dof: int = -1
+
+    @property
+    def rows(self) -> Rows:
+        return KINDS[self.kind].rows if self.dof < 0 else Rows("added inertia")
 
 
 @dataclass(frozen=True, eq=False)

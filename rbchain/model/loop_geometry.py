@@ -10,14 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .declared_constraint import weighted
 from .description import Description
 from .topology import Dofs
-
-#: Products of axes of body a and body b in the rows of the directions of each kind: x . y, or x . y - z . w.
-PRODUCTS: dict[str, tuple[tuple[tuple[int, int], ...], ...]] = {
-    "hinge": (((0, 2),), ((1, 2),)),
-    "weld": (((2, 1), (1, 2)), ((0, 2), (2, 0)), ((1, 0), (0, 1))),
-}
 
 
 class Geometry(NamedTuple):
@@ -66,18 +61,14 @@ def _rows_of(c: int, d: Description, dofs: Dofs, q: np.ndarray, bodies: Geometry
     arm_a, arm_b = bodies.rotation[a] @ d.constraint_point_a[c], bodies.rotation[b] @ d.constraint_point_b[c]
     J = _moved(bodies.of_bodies[b], arm_b) - _moved(bodies.of_bodies[a], arm_a)
     between = bodies.origin[b] + arm_b - bodies.origin[a] - arm_a
-    if place.kind == "distance":
-        length = float(np.linalg.norm(between))
-        along = between / length if length > 0.0 else between
-        return np.array([length - d.constraint_length[c]]), along[None] @ J[:3]
     A, B = bodies.rotation[a] @ d.constraint_axes_a[c], bodies.rotation[b] @ d.constraint_axes_b[c]
-    residuals, rows = [between], [J[:3]]
-    for products in PRODUCTS.get(place.kind, ()):
-        signs = (1.0, -1.0)[: len(products)]
-        pairs = [(sign * A[:, i], B[:, j]) for sign, (i, j) in zip(signs, products, strict=True)]
-        residuals.append(np.sum([x @ y for x, y in pairs], axis=0, keepdims=True))
-        rows.append(np.sum([np.cross(y, x) for x, y in pairs], axis=0)[None] @ J[3:])
-    return np.concatenate(residuals), np.concatenate(rows)
+    length = float(np.linalg.norm(between))
+    along = between / length if length > 0.0 else between
+    rows = [{"position": J[:3], "distance": along[None] @ J[:3]}[place.rows.type]]
+    for pairs in place.rows.directions:
+        e = np.sum([w * np.cross(B[:, j], A[:, i]) for w, (i, j) in weighted(pairs)], axis=0)
+        rows.append(e[None] @ J[3:])
+    return place.rows.residuals(between, A.T @ B, d.constraint_length[c]), np.concatenate(rows)
 
 
 def _moved(J: np.ndarray, r: np.ndarray) -> np.ndarray:

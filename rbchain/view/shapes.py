@@ -174,7 +174,7 @@ def points_of_constraints(model: Model, i: int) -> np.ndarray:
     """Points (m, 3) of body i, or of the world (-1), that constraints hold, in its frame, m."""
     d, found = model.description, []
     for c, place in enumerate(d.constraints):
-        if place.kind != "coupler":
+        if place.rows.of_points:
             ends = (place.body_a, d.constraint_point_a[c]), (place.body_b, d.constraint_point_b[c])
             found += [point for body, point in ends if body == i]
     return np.reshape(found, (-1, 3))

@@ -19,7 +19,6 @@ from ..tree.joints import add_joint_motion
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
 from ..tree.layout import PARAM_ADVANCE, ROW_A, ROW_FORCE, ROW_LEVER, ROW_R, apply_gravity, parameter, remove_gravity
 from .constraint_layout import (
-    ADDED_INERTIA,
     CON_BIAS,
     CON_KEPT,
     CON_RATE,
@@ -27,14 +26,14 @@ from .constraint_layout import (
     CON_SCALE,
     CON_SPEED,
     CON_TARGET,
-    COUPLER,
     FLAG_CONDITION,
     FLAG_ERROR,
     FLAG_OPEN,
-    POINT_ROWS,
-    TABLE_KIND,
+    TABLE_POINT_ROWS,
     TABLE_ROW,
     TABLE_ROW_COUNT,
+    TABLE_TYPE,
+    TYPES_OF_JOINTS,
 )
 from .constraint_rows import move_and_update_rows, row_of_motion, update_rows
 from .constraint_solver import factor_constraints, respond_to_multipliers, solve_multipliers
@@ -221,12 +220,13 @@ def largest_error(constraints, includes_rates, smallest, k):
 @kernel
 def rows_of_sort(table, c, sort):
     """Return the range of the rows of constraint c that are points (sort 0), directions (1) or couplers (2)."""
-    first, count, kind = table[TABLE_ROW, c], table[TABLE_ROW_COUNT, c], table[TABLE_KIND, c]
-    if kind in (COUPLER, ADDED_INERTIA):
-        return first, first + (count if sort == COUPLERS else 0)
+    first, end = table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]
+    if table[TABLE_TYPE, c] in TYPES_OF_JOINTS:
+        return first, end if sort == COUPLERS else first
+    end_of_points = first + table[TABLE_POINT_ROWS, c]
     if sort == POINTS:
-        return first, first + min(POINT_ROWS, count)
-    return min(first + POINT_ROWS, first + count), first + (count if sort == DIRECTIONS else 0)
+        return first, end_of_points
+    return end_of_points, end if sort == DIRECTIONS else end_of_points
 
 
 @kernel

@@ -7,18 +7,17 @@ from ..tree.joints import joint_force
 from ..tree.kinematics import force_on_parent
 from ..tree.layout import PARAM_ADVANCE, ROW_R, parameter
 from .constraint_layout import (
-    ADDED_INERTIA,
     CON_FORCE_A,
     CON_FORCE_B,
     CON_MOTOR_A,
     CON_MULTIPLIER,
-    COUPLER,
     TABLE_DOF_A,
-    TABLE_KIND,
     TABLE_PATH_A,
     TABLE_PATH_END_A,
     TABLE_ROW,
     TABLE_ROW_COUNT,
+    TABLE_TYPE,
+    TYPES_OF_JOINTS,
 )
 
 
@@ -36,7 +35,7 @@ def constraint_jacobian(model, constraints, q, J, order, work, k):
             row, output = table[TABLE_ROW, c] + r, table[order, c] + r
             for side in range(2):
                 f = load_force(constraints.rows, row, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
-                if table[TABLE_KIND, c] in (COUPLER, ADDED_INERTIA):  # the joint of one side may carry the other
+                if table[TABLE_TYPE, c] in TYPES_OF_JOINTS:  # the joint of one side may carry the other
                     i = table[TABLE_DOF_A + side, c]
                     if i == n:  # an added inertia has no other joint
                         continue

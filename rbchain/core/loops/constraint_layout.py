@@ -31,14 +31,16 @@ PARAM_OFFSET = 26  # of a coupler, rad or m
 PARAM_ADDED_INERTIA = PARAM_LENGTH  # of an added inertia, kg or kg m^2
 CONSTRAINT_PARAMETERS = 27
 
-BALL, HINGE, WELD, DISTANCE, COUPLER, ADDED_INERTIA = 0, 1, 2, 3, 4, 5
-ROW_COUNTS = (3, 5, 6, 1, 1, 1)
+# --- types of rows ---
+# The first rows of a constraint between bodies belong to its points: three rows of type POSITION, or one of type
+# DISTANCE. The other rows belong to its directions. A constraint between joints has one row of the other types.
+POSITION, DISTANCE, COUPLER, ADDED_INERTIA = 0, 1, 2, 3
+TYPES_OF_JOINTS = (COUPLER, ADDED_INERTIA)
 MAX_ROW_COUNT = 6
-# The first rows of a ball, a hinge or a weld belong to the point, the other rows to the directions.
-POINT_ROWS = 3
+MAX_DIRECTIONS = 3
 
 # --- rows of `ConstraintTables.table`, one column for each constraint ---
-TABLE_KIND = 0
+TABLE_TYPE = 0  # type of its first rows
 TABLE_DOF_A, TABLE_DOF_B = 1, 2
 TABLE_ROW = 3  # its first row
 TABLE_ROW_COUNT = 4
@@ -50,7 +52,12 @@ TABLE_RESPONSE = 9  # its first entry of `Constraints.responses`
 TABLE_PATH_A, TABLE_PATH_B = 10, 11  # the first entry of `paths` for each body
 TABLE_PATH_END_A, TABLE_PATH_END_B = 12, 13  # the end of the path to the root
 TABLE_OWN_END_A, TABLE_OWN_END_B = 14, 15  # the end of the path to the common ancestor of both bodies
-TABLE_ROWS = 16
+TABLE_POINT_ROWS = 16  # number of rows of points
+# For each row of a direction, the numbers of the axes x, y, z and w: x and z of body a, y and w of body b. The row is
+# x . y if z and w are NO_AXIS, else (x . y - z . w) / 2.
+TABLE_AXES, AXES_OF_ROW = 17, 4
+NO_AXIS = -1
+TABLE_ROWS = TABLE_AXES + AXES_OF_ROW * MAX_DIRECTIONS
 
 
 class ConstraintTables(NamedTuple):

@@ -2,11 +2,10 @@
 
 With positions p of the two points, axes x of body a and y of body b, and multipliers lambda that act on body b:
 
-    ball      phi = p_b - p_a
-    distance  phi = |p_b - p_a| - length
-    hinge     ball, and x . z_b = 0, y . z_b = 0 for the axes x and y of body a that are normal to the hinge
-    weld      ball, and the antisymmetric part of the rotation between the axes of both bodies
-    coupler   phi = q_b - ratio q_a - offset
+    position   phi = p_b - p_a, three rows
+    distance   phi = |p_b - p_a| - length
+    direction  phi = x . y for an axis x of body a and y of body b, or (x . y - z . w) / 2 for two of each
+    coupler    phi = q_b - ratio q_a - offset
 
 The rate of each row is the difference of two velocities. The forces on body a and on body b are therefore opposite, and
 have the same line of action. Source: Featherstone (2008), sections 8.1 and 8.2.
@@ -28,7 +27,6 @@ from ..spatial.vectors import (
     scale3,
     size,
     subtract3,
-    z_axis,
 )
 from ..tree.kinematics import move_dof
 from ..tree.layout import (
@@ -45,7 +43,7 @@ from ..tree.layout import (
 )
 from .constraint_layout import (
     ADDED_INERTIA,
-    BALL,
+    AXES_OF_ROW,
     CON_BIAS,
     CON_COMPLIANCE,
     CON_FORCE_A,
@@ -58,7 +56,7 @@ from .constraint_layout import (
     CON_SPEED,
     COUPLER,
     DISTANCE,
-    HINGE,
+    NO_AXIS,
     PARAM_ADDED_INERTIA,
     PARAM_AXES_A,
     PARAM_AXES_B,
@@ -67,16 +65,17 @@ from .constraint_layout import (
     PARAM_POINT_A,
     PARAM_POINT_B,
     PARAM_RATIO,
-    POINT_ROWS,
+    TABLE_AXES,
     TABLE_DOF_A,
     TABLE_DOF_B,
-    TABLE_KIND,
     TABLE_OWN_END_A,
     TABLE_PARAMETERS,
     TABLE_PATH_A,
     TABLE_PATH_END_A,
+    TABLE_POINT_ROWS,
     TABLE_ROW,
     TABLE_ROW_COUNT,
+    TABLE_TYPE,
 )
 
 
@@ -87,10 +86,10 @@ def update_rows(model, constraints, q, qd, work, k):
     q is (nq, lanes), qd is (n, lanes). Residuals are in m or rad.
     """
     for c in range(constraints.tables.table.shape[1]):
-        kind = constraints.tables.table[TABLE_KIND, c]
-        if kind == COUPLER:
+        row_type = constraints.tables.table[TABLE_TYPE, c]
+        if row_type == COUPLER:
             couple(c, model, constraints, q, qd, k)
-        elif kind == ADDED_INERTIA:
+        elif row_type == ADDED_INERTIA:
             store_compliance(c, model, constraints, qd, k)
         else:
             connect_points(c, model, constraints, work, k)
@@ -111,16 +110,17 @@ def update_speeds(model, constraints, qd, work, k):
     """Compute the scales of the round-off of the rates, SPEED. Reads R, LEVER and the rows."""
     table, rows = constraints.tables.table, constraints.rows
     for c in range(table.shape[1]):
-        kind, row, i, j = table[TABLE_KIND, c], table[TABLE_ROW, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
-        if kind == COUPLER:
+        row_type, row, i, j = table[TABLE_TYPE, c], table[TABLE_ROW, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
+        if row_type == COUPLER:
             rows[row, CON_SPEED, k] = abs(qd[j, k]) + abs(rows[row, CON_MOTOR_A, k] * qd[i, k])
-        elif kind == ADDED_INERTIA:
+        elif row_type == ADDED_INERTIA:
             rows[row, CON_SPEED, k] = constant_like(rows, 0.0)
         else:
             speed_a, turn_a = speeds_on_path(c, 0, model, constraints, qd, work, k)
             speed_b, turn_b = speeds_on_path(c, 1, model, constraints, qd, work, k)
             for r in range(table[TABLE_ROW_COUNT, c]):
-                rows[row + r, CON_SPEED, k] = speed_a + speed_b if r < POINT_ROWS else turn_a + turn_b
+                is_of_points = r < table[TABLE_POINT_ROWS, c]
+                rows[row + r, CON_SPEED, k] = speed_a + speed_b if is_of_points else turn_a + turn_b
 
 
 @kernel
@@ -202,7 +202,7 @@ def connect_points(c, model, constraints, work, k):
     scale = size(between) + size(rest_a) + size(rest_b)
     if table[TABLE_PATH_END_A, c] > table[TABLE_OWN_END_A, c]:  # the levers were rotated by a common ancestor
         scale = scale + size(root_a) + size(root_b)
-    if table[TABLE_KIND, c] == DISTANCE:
+    if table[TABLE_TYPE, c] == DISTANCE:
         zero, one = constant_like(dof, 0.0), constant_like(dof, 1.0)
         square = dot(d, d)
         is_apart = square > zero  # the direction of coinciding points is undefined
@@ -231,29 +231,26 @@ def store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e):
 
 @kernel
 def align_axes(c, model, constraints, work, k):
-    """Compute the rows of the directions of a hinge or a weld, which follow the rows of its points."""
+    """Compute the rows of the directions, which follow the rows of the points."""
     table, dof = constraints.tables.table, work.dof
-    kind, i, j, at = table[TABLE_KIND, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
-    if kind in (BALL, DISTANCE):
+    i, j, at = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
+    first, count = table[TABLE_POINT_ROWS, c], table[TABLE_ROW_COUNT, c]
+    if first == count:
         return
     A = compose(load9(dof, i, ROW_R, k), parameter9(model.parameters, at, PARAM_AXES_A, k))
     B = compose(load9(dof, j, ROW_R, k), parameter9(model.parameters, at, PARAM_AXES_B, k))
     w_a, w_b = load3(dof, i, ROW_V, k), load3(dof, j, ROW_V, k)
-    one = constant_like(dof, 1.0)
-    row, rows = table[TABLE_ROW, c] + 3, constraints.rows
-    if kind == HINGE:
-        for axis in range(2):
-            residual, direction, bias = product_of_axes(column_of(A, axis), z_axis(B), w_a, w_b)
-            store_turn(rows, row + axis, k, residual, bias, direction, subtract3(w_b, w_a))
-        return
     half = constant_like(dof, 0.5)
-    for axis in range(3):
-        y, z = (axis + 1) % 3, (axis + 2) % 3
-        residual, direction, bias = product_of_axes(column_of(A, z), column_of(B, y), w_a, w_b)
-        other, other_direction, other_bias = product_of_axes(column_of(A, y), column_of(B, z), w_a, w_b)
-        turn = scale3(half * one, subtract3(direction, other_direction))
-        both = half * (residual - other), half * (bias - other_bias)
-        store_turn(rows, row + axis, k, *both, turn, subtract3(w_b, w_a))
+    for r in range(first, count):
+        axes = TABLE_AXES + AXES_OF_ROW * (r - first)
+        x, y = column_of(A, table[axes, c]), column_of(B, table[axes + 1, c])
+        residual, e, bias = product_of_axes(x, y, w_a, w_b)
+        if table[axes + 2, c] != NO_AXIS:
+            z, w = column_of(A, table[axes + 2, c]), column_of(B, table[axes + 3, c])
+            other, other_e, other_bias = product_of_axes(z, w, w_a, w_b)
+            e = scale3(half, subtract3(e, other_e))
+            residual, bias = half * (residual - other), half * (bias - other_bias)
+        store_turn(constraints.rows, table[TABLE_ROW, c] + r, k, residual, bias, e, subtract3(w_b, w_a))
 
 
 @kernel
@@ -326,9 +323,9 @@ def row_of_motion(c, row, constraints, rates, work, k):
     """
     table, rows, dof = constraints.tables.table, constraints.rows, work.dof
     i, j = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
-    if table[TABLE_KIND, c] == COUPLER:
+    if table[TABLE_TYPE, c] == COUPLER:
         return rows[row, CON_MOTOR_A, k] * rates[i, k] + rows[row, CON_MOTOR_B, k] * rates[j, k]
-    if table[TABLE_KIND, c] == ADDED_INERTIA:
+    if table[TABLE_TYPE, c] == ADDED_INERTIA:
         return rates[j, k]
     on_a = power(load_force(rows, row, CON_FORCE_A, k), load_motion(dof, i, ROW_A, k))
     on_b = power(load_force(rows, row, CON_FORCE_B, k), load_motion(dof, j, ROW_A, k))

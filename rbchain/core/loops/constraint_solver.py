@@ -46,7 +46,6 @@ from ..tree.layout import (
 )
 from .constraint_factors import DEPENDENT_ROW_FACTOR, factor_matrix, select_rows, substitute
 from .constraint_layout import (
-    ADDED_INERTIA,
     CON_COMPLIANCE,
     CON_FORCE_A,
     CON_FORCE_B,
@@ -57,25 +56,25 @@ from .constraint_layout import (
     CON_SOLUTION,
     CON_TARGET,
     CONSTRAINT_ROWS,
-    COUPLER,
     ENVELOPE_FIRST,
     ENVELOPE_OFFSET,
     FLAG_DECIDES,
     FLAG_UNCERTAIN,
     PARAM_POINT_A,
     PARAM_POINT_B,
-    POINT_ROWS,
     TABLE_DOF_A,
-    TABLE_KIND,
     TABLE_OWN_END_A,
     TABLE_PARAMETERS,
     TABLE_PATH_A,
     TABLE_PATH_END_A,
+    TABLE_POINT_ROWS,
     TABLE_RESPONSE,
     TABLE_ROW,
     TABLE_ROW_COUNT,
     TABLE_SUPPORT,
     TABLE_SUPPORT_COUNT,
+    TABLE_TYPE,
+    TYPES_OF_JOINTS,
 )
 
 # A response u below this multiple of epsilon times its largest possible value is round-off. Residuals up to the same
@@ -184,10 +183,12 @@ def store_scales_of_pivots(model, constraints, work, k):
     table, zero = tables.table, constant_like(rows, 0.0)
     decides = constraints.flags[FLAG_DECIDES, k] > zero
     for c in range(table.shape[1]):
-        first, count = table[TABLE_ROW, c], table[TABLE_ROW_COUNT, c]
-        has_round_off = table[TABLE_KIND, c] not in (COUPLER, ADDED_INERTIA)
-        for start in range(0, count, POINT_ROWS):
-            end = min(start + POINT_ROWS, count)
+        first, points, count = table[TABLE_ROW, c], table[TABLE_POINT_ROWS, c], table[TABLE_ROW_COUNT, c]
+        has_round_off = table[TABLE_TYPE, c] not in TYPES_OF_JOINTS
+        for part in range(2):
+            start, end = (0, points) if part == 0 else (points, count)
+            if start == end:
+                continue
             largest = zeros_like(constraints.matrix[0, k])
             for row in range(first + start, first + end):
                 largest = max(largest, constraints.matrix[tables.envelope[ENVELOPE_OFFSET, row] + row, k])
@@ -224,7 +225,8 @@ def sizes_of_responses(c, start, end, model, constraints, work, k):
     """
     table, paths, dof = constraints.tables.table, constraints.tables.paths, work.dof
     zero, one, responses = constant_like(dof, 0.0), constant_like(dof, 1.0), constraints.responses
-    at, width, is_direction = table[TABLE_PARAMETERS, c], table[TABLE_SUPPORT_COUNT, c], start > 0
+    at, width = table[TABLE_PARAMETERS, c], table[TABLE_SUPPORT_COUNT, c]
+    is_direction = start >= table[TABLE_POINT_ROWS, c]
     found, noise = nan_unless_finite(dof[0, ROW_DINV, k]), nan_unless_finite(dof[0, ROW_DINV, k])
     for side in range(2):
         point = PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A)

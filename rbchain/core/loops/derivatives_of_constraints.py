@@ -3,7 +3,7 @@
 Each row of a constraint has the rate phi' = e . (x_b' - x_a') with a vector e. For the rows of points, x' is the
 velocity of a point; for the rows of directions, it is the angular velocity of a body. The vectors are
 
-    ball       the axes of the world, which are constant,
+    position   the axes of the world, which are constant,
     distance   e = d / |d|,  e' = (w - (e . w) e) / |d|,  e'' = (d'' - (e . d'') e - 2 (e . w) e') / |d| - |e'|^2 e,
     direction  e = y x x for axes x of body a and y of body b, or a sum of such products,
 
@@ -54,37 +54,36 @@ from ..spatial.vectors import (
     subtract3,
     subtract_forces,
     symmetric,
-    z_axis,
 )
 from ..tree.kinematics import axis_motion
 from ..tree.layout import ROW_A, ROW_LEVER, ROW_R, ROW_V, parameter, parameter3, parameter9
 from .constraint_layout import (
-    ADDED_INERTIA,
-    BALL,
+    AXES_OF_ROW,
     CON_FORCE_B,
     CON_RESIDUAL,
-    COUPLER,
     DISTANCE,
     FORCE_ROWS,
     FORCE_STRETCH,
     FORCE_TURN,
     FORCE_WRENCH,
-    HINGE,
     MAX_ROW_COUNT,
+    NO_AXIS,
     PARAM_AXES_A,
     PARAM_AXES_B,
     PARAM_LENGTH,
     PARAM_POINT_A,
     PARAM_POINT_B,
-    POINT_ROWS,
+    TABLE_AXES,
     TABLE_DOF_A,
     TABLE_DOF_B,
-    TABLE_KIND,
     TABLE_PARAMETERS,
     TABLE_PATH_A,
     TABLE_PATH_END_A,
+    TABLE_POINT_ROWS,
     TABLE_ROW,
     TABLE_ROW_COUNT,
+    TABLE_TYPE,
+    TYPES_OF_JOINTS,
     VECTOR,
     VECTOR_FIRST,
     VECTOR_ROWS,
@@ -118,7 +117,7 @@ def differentiate_constraints(model, constraints, parts, derivatives, scratch, w
             parts.by_qd[row, i, k] = constant_like(parts.by_q, 0.0)
             parts.rates[row, i, k] = constant_like(parts.by_q, 0.0)
     for c in range(table.shape[1]):
-        if table[TABLE_KIND, c] in (COUPLER, ADDED_INERTIA):
+        if table[TABLE_TYPE, c] in TYPES_OF_JOINTS:
             continue
         for column in range(FORCE_ROWS):
             parts.force[0, column, k] = constant_like(parts.force, 0.0)
@@ -150,8 +149,8 @@ def differentiate_vectors_of_points(c, model, constraints, parts, work, k):
     """Store e, e', e'' of the rows of the points, their force, and its change along a displacement."""
     table, rows = constraints.tables.table, constraints.rows
     row, zero, one = table[TABLE_ROW, c], constant_like(rows, 0.0), constant_like(rows, 1.0)
-    if table[TABLE_KIND, c] != DISTANCE:
-        for axis in range(POINT_ROWS):
+    if table[TABLE_TYPE, c] != DISTANCE:
+        for axis in range(3):
             parts.vectors[axis, VECTOR + axis, k] = one
             parts.force[0, FORCE_WRENCH + 3 + axis, k] = parts.multipliers[row + axis, k]
         return
@@ -177,10 +176,10 @@ def differentiate_vectors_of_points(c, model, constraints, parts, work, k):
 
 @kernel
 def differentiate_vectors_of_directions(c, model, constraints, parts, work, k):
-    """Add e, e', e'' of the rows of the directions of a hinge or a weld, and their moment and N."""
+    """Add e, e', e'' of the rows of the directions, and their moment and N."""
     table, dof = constraints.tables.table, work.dof
-    kind, at = table[TABLE_KIND, c], table[TABLE_PARAMETERS, c]
-    if kind in (BALL, DISTANCE):
+    at, first, count = table[TABLE_PARAMETERS, c], table[TABLE_POINT_ROWS, c], table[TABLE_ROW_COUNT, c]
+    if first == count:
         return
     axes_a, axes_b = (
         parameter9(model.parameters, at, PARAM_AXES_A, k),
@@ -188,17 +187,13 @@ def differentiate_vectors_of_directions(c, model, constraints, parts, work, k):
     )
     A = compose(load9(dof, table[TABLE_DOF_A, c], ROW_R, k), axes_a)
     B = compose(load9(dof, table[TABLE_DOF_B, c], ROW_R, k), axes_b)
-    if kind == HINGE:
-        for axis in range(2):
-            weight = constant_like(dof, 1.0)
-            add_product(c, POINT_ROWS + axis, column_of(A, axis), z_axis(B), weight, constraints, parts, work, k)
-        return
-    for axis in range(3):
-        y, z = (axis + 1) % 3, (axis + 2) % 3
-        for part in range(2):
-            i, j = (z, y) if part == 0 else (y, z)
-            weight = constant_like(dof, 0.5 if part == 0 else -0.5)
-            add_product(c, POINT_ROWS + axis, column_of(A, i), column_of(B, j), weight, constraints, parts, work, k)
+    for r in range(first, count):
+        axes = TABLE_AXES + AXES_OF_ROW * (r - first)
+        has_two = table[axes + 2, c] != NO_AXIS
+        for part in range(2 if has_two else 1):
+            x, y = column_of(A, table[axes + 2 * part, c]), column_of(B, table[axes + 2 * part + 1, c])
+            weight = constant_like(dof, 0.5 - part if has_two else 1.0)
+            add_product(c, r, x, y, weight, constraints, parts, work, k)
 
 
 @kernel
@@ -245,7 +240,7 @@ def differentiate_rows(c, side, model, constraints, parts, scratch, work, k):
         by_q = add3(scale3(two, cross(psidot.ang, point.v)), cross(S.ang, point.a))
         by_q, by_qd = add3(psiddot.lin, by_q), add3(both.lin, scale3(two, cross(S.ang, point.v)))
         for r in range(table[TABLE_ROW_COUNT, c]):
-            if r < POINT_ROWS:
+            if r < table[TABLE_POINT_ROWS, c]:
                 add_changes(c, r, side, i, (S.lin, velocity, by_q, by_qd), constraints, parts, k)
             else:
                 changes = S.ang, psidot.ang, psiddot.ang, both.ang

@@ -11,7 +11,7 @@ from ..contacts.contact_rows import add_responses
 from ..lanes.lane_memory import CACHE_LINE, aligned_start, window
 from ..lanes.lanes import constant_like, zeros_like
 from ..loops.constraint_hooks import has_constraints
-from ..loops.constraint_layout import ADDED_INERTIA, PARAM_ADDED_INERTIA, TABLE_DOF_B, TABLE_KIND, TABLE_PARAMETERS
+from ..loops.constraint_layout import ADDED_INERTIA, PARAM_ADDED_INERTIA, TABLE_DOF_B, TABLE_PARAMETERS, TABLE_TYPE
 from ..tree.layout import JOINT_IMPLICIT_INERTIA, Loads, apply_gravity, parameter, remove_gravity
 
 NODES = 5  # of the quadrature over a part of a step
@@ -110,7 +110,7 @@ def _without_added_inertias(block, qdd, torques, k):
     """Subtract the forces on added inertias, which the dynamics of closed chains take away again."""
     table = block.constraints.tables.table
     for c in range(table.shape[1]):
-        if table[TABLE_KIND, c] == ADDED_INERTIA:
+        if table[TABLE_TYPE, c] == ADDED_INERTIA:
             i, at = table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
             added = parameter(block.model.parameters, at, PARAM_ADDED_INERTIA, k)
             torques[i, k] = torques[i, k] - added * qdd[i, k]

@@ -17,6 +17,7 @@ from ...acting.user_forces import UserForces
 from ...acting.wrenches import Current
 from ...errors import StudyError
 from ...facade.model import Model
+from ...model.constraints import KINDS
 from ..describe.parameter_table import (
     BODY,
     CONSTRAINT,
@@ -29,17 +30,6 @@ from ..describe.parameter_table import (
     VELOCITY_SENSOR,
 )
 from .nominal import Nominal
-
-#: Parameters that only some kinds of constraints have.
-OF_KINDS = {
-    "constraint_point_a": ("ball", "hinge", "weld", "distance"),
-    "constraint_point_b": ("ball", "hinge", "weld", "distance"),
-    "constraint_axes_a": ("hinge", "weld"),
-    "constraint_axes_b": ("hinge", "weld"),
-    "constraint_length": ("distance",),
-    "constraint_ratio": ("coupler",),
-    "constraint_offset": ("coupler",),
-}
 
 
 @dataclass(frozen=True)
@@ -104,7 +94,7 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
         return [
             Target(place.name, i, model.joint_types[place.body_b] != "prismatic")
             for i, place in enumerate(model.description.constraints)
-            if place.kind in OF_KINDS[parameter]
+            if parameter in KINDS[place.kind].arrays()
         ]
     if owner in (ENCODER, VELOCITY_SENSOR):
         dofs = _degrees_of_freedom(model)

@@ -1,0 +1,211 @@
+"""What a class of constraints declares: its kind, its rows and its fields.
+
+Files, edits, assembly, studies, pictures and the equations of motion work with these declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import excerpt
+from ..errors import ModelError
+from .joint import axes_along
+from .pose import Pose, normalized, numbers, positive, vector3
+
+#: Number of rows of each type: point b minus point a, the distance of both, or the row of a constraint between joints.
+ROW_COUNTS = {"position": 3, "distance": 1, "coupler": 1, "added inertia": 1}
+TYPES_OF_JOINTS = ("coupler", "added inertia")
+#: Numbers of an axis of body a and of an axis of body b.
+Axes = tuple[int, int]
+
+
+class Rows(NamedTuple):
+    """The rows of a constraint: rows of its points, then rows of directions; or one row of joints.
+
+    Attributes
+    ----------
+    type : str
+        Type of the rows before the directions, a key of `ROW_COUNTS`.
+    directions : tuple
+        For each direction, one pair of axes (x, y) or two. The row is x . y, or (x . y - z . w) / 2.
+    aligned : tuple
+        Axes of both bodies that are equal if the constraint is satisfied.
+    """
+
+    type: str
+    directions: tuple[tuple[Axes] | tuple[Axes, Axes], ...] = ()
+    aligned: tuple[int, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of all rows."""
+        return ROW_COUNTS[self.type] + len(self.directions)
+
+    @property
+    def of_points(self) -> int:
+        """Number of the rows of points."""
+        return 0 if self.type in TYPES_OF_JOINTS else ROW_COUNTS[self.type]
+
+    def residuals(self, between: np.ndarray, turn: np.ndarray, length: float) -> np.ndarray:
+        """Return the residuals (total,) of a constraint between bodies.
+
+        `between` (3,) is point b minus point a, `turn` (3, 3) are the cosines of the angles between the axes of body a
+        and the axes of body b, and `length` is the prescribed distance.
+        """
+        first = {"position": between, "distance": np.array([np.linalg.norm(between) - length])}[self.type]
+        return np.array([*first, *(sum(w * turn[axes] for w, axes in weighted(pairs)) for pairs in self.directions)])
+
+    def is_turned_over(self, cosines: np.ndarray) -> np.ndarray:
+        """Whether aligned axes are turned by more than 90 degrees, from the cosines (..., 3) of the angles of all axes.
+
+        The directions are then zero also at half a turn.
+        """
+        own = cosines[..., list(self.aligned)]
+        return own.sum(-1) < (own.shape[-1] - 1) / 2  # for three axes, the sum is 1 + 2 cos of the angle of the turn
+
+
+def weighted(pairs: tuple[Axes, ...]) -> list[tuple[float, Axes]]:
+    """Return the weight of each product in the row of a direction, and its axes."""
+    return [(1.0, pairs[0])] if len(pairs) == 1 else [(0.5, pairs[0]), (-0.5, pairs[1])]
+
+
+def _unit_vector(value: npt.ArrayLike, what: str) -> np.ndarray:
+    found = vector3(value, what)
+    if not found.any():
+        raise ModelError(f"{what} is {found.tolist()}; expected a non-zero vector")
+    return normalized(found)
+
+
+def _one_pose(value: Any, what: str) -> Pose:
+    if not isinstance(value, Pose) or value.translation.shape != (3,):
+        raise ModelError(f"{what} is {excerpt(value)}; expected one Pose, such as Pose(translation=(0, 0, 1))")
+    return value
+
+
+def _number(value: npt.ArrayLike, what: str) -> float:
+    return float(numbers(value, what, ()))
+
+
+def _ratio(value: npt.ArrayLike, what: str) -> float:
+    found = _number(value, what)
+    if found == 0.0:
+        raise ModelError(f"{what} is 0; expected another number. Use Model.lock to fix a joint")
+    return found
+
+
+class SideField(NamedTuple):
+    """A field that a constraint has for each of its bodies. Its name has the ending "_a" or "_b".
+
+    Attributes
+    ----------
+    checked : function
+        Converts a value. Raises a ModelError that names it as the second argument if it is invalid.
+    of_pose : function
+        Returns the value for the pose of the frame of the constraint in the frame of the body.
+    moved : function
+        Returns the value in the outer frame of a pose, the first argument.
+    arrays : tuple
+        The arrays of a `Description` that contain the value, without "constraint_" and the ending.
+    """
+
+    checked: Callable[[Any, str], Any]
+    of_pose: Callable[[Pose], Any]
+    moved: Callable[[Pose, Any], Any]
+    arrays: tuple[str, ...]
+
+
+SIDE_FIELDS = {
+    "point": SideField(
+        vector3, lambda pose: pose.translation, lambda outer, x: outer.rotation @ x + outer.translation, ("point",)
+    ),
+    "axis": SideField(_unit_vector, lambda pose: pose.rotation[:, 2], lambda outer, x: outer.rotation @ x, ("axes",)),
+    "pose": SideField(_one_pose, lambda pose: pose, lambda outer, x: outer @ x, ("point", "axes")),
+}
+#: Fields with one number, and the functions that check and convert them.
+NUMBERS = {"length": positive, "ratio": _ratio, "offset": _number}
+
+
+def name_of(constraint: DeclaredConstraint) -> str:
+    """Return the type and the name of a constraint, for a message."""
+    return f"{type(constraint).__name__} {constraint.name!r}"
+
+
+class DeclaredConstraint(SuggestsAttributes):
+    """Base class of all constraints. It checks the name and the numbers of the fields.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the class in files.
+    rows : Rows
+    side_fields : tuple
+        Keys of `SIDE_FIELDS`.
+    """
+
+    kind: ClassVar[str]
+    rows: ClassVar[Rows]
+    side_fields: ClassVar[tuple[str, ...]] = ()
+    name: str
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and self.name):
+            raise ModelError(f"{type(self).__name__}: its name is {excerpt(self.name)}; expected a non-empty string")
+        self._check_ends()
+        checks = {f"{name}_{side}": SIDE_FIELDS[name].checked for name in self.side_fields for side in "ab"} | NUMBERS
+        for name in (field.name for field in fields(self) if field.name in checks):  # type: ignore[arg-type]
+            value = checks[name](getattr(self, name), f"{name_of(self)}: {name}")
+            object.__setattr__(self, name, value)  # the dataclass is frozen
+
+    def _check_ends(self) -> None:
+        """Check what the constraint connects."""
+        raise NotImplementedError
+
+    @classmethod
+    def arrays(cls) -> set[str]:
+        """Return the names of the fields of a Description that contain the numbers of such a constraint."""
+        found = {name for name in NUMBERS if name in cls.__annotations__}
+        found |= {f"{array}_{side}" for name in cls.side_fields for array in SIDE_FIELDS[name].arrays for side in "ab"}
+        return {f"constraint_{name}" for name in found}
+
+
+class BodyConstraint(DeclaredConstraint):
+    """Base class of the constraints between two bodies."""
+
+    body_a: str | None
+    body_b: str | None
+
+    def _check_ends(self) -> None:
+        for field in ("body_a", "body_b"):
+            body = getattr(self, field)
+            if not (body is None or isinstance(body, str)):
+                raise ModelError(
+                    f"{name_of(self)}: {field} is {excerpt(body)}; expected the name of a body, or None for the world"
+                )
+        if self.body_a == self.body_b:
+            body = "the world" if self.body_a is None else f"body {self.body_a!r}"
+            raise ModelError(f"{name_of(self)}: it connects {body} to itself; expected two different bodies")
+
+    @classmethod
+    def part_of(cls, pose: Pose) -> Pose:
+        """Return a pose of the frame of the constraint without the axes that its rows do not depend on."""
+        if "pose" in cls.side_fields:
+            return pose
+        axes = axes_along(normalized(pose.rotation[:, 2])) if "axis" in cls.side_fields else None
+        return Pose(pose.translation, axes)
+
+    @property
+    def frames(self) -> tuple[Pose, Pose]:
+        """The poses of the frames of the constraint in the frames of its bodies. z is the axis, if it has one."""
+        return self._frame("a"), self._frame("b")
+
+    def _frame(self, side: str) -> Pose:
+        if "pose" in self.side_fields:
+            return getattr(self, f"pose_{side}")
+        axes = axes_along(getattr(self, f"axis_{side}")) if "axis" in self.side_fields else None
+        return Pose(getattr(self, f"point_{side}"), axes)
