@@ -545,7 +545,10 @@ def fill_row(a, row, count, contacts, proximal, k):
 
 @kernel
 def linearise_tangents(row, contacts, k):
-    """Set the right-hand sides of the two tangents of a contact. COUPLES is zero without dependence on other rows."""
+    """Set the right-hand sides of the two tangents of a contact. COUPLES is zero without dependence on other rows.
+
+    Outside of the disc, they depend on the normal impulse, and so on the rows on which it depends.
+    """
     rows = contacts.rows
     a, b, norm, radius = friction_target(row, rows, k)
     zero, one = a - a, constant_like(rows, 1.0)
@@ -557,7 +560,7 @@ def linearise_tangents(row, contacts, k):
         at, d = row + 1 + axis, (a if axis == 0 else b) / safe
         p, u = rows[at, CONTACT_IMPULSE, k], rows[at, CONTACT_VELOCITY, k]
         rows[at, CONTACT_RIGHT, k] = select(is_inside, -u * inverse, radius * d - p)
-        rows[at, CONTACT_COUPLES, k] = select(is_inside, one + zero, ratio)
+        rows[at, CONTACT_COUPLES, k] = select(is_inside, one + zero, abs(ratio) + rows[row, CONTACT_COUPLES, k])
 
 
 @kernel

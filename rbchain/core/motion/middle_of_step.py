@@ -14,7 +14,7 @@ import math
 
 from ...compiling.jit import kernel, routine
 from ..algorithms.inertia_norm import inertia_norm_squared
-from ..lanes.lanes import any_lane, constant_like, nan_unless_finite, select
+from ..lanes.lanes import any_lane, constant_like, nan_unless_finite, select, zeros_like
 from ..sample.rate import evaluate, moves_freely
 from ..sample.records import CONTROL_ERROR, CONTROL_H, CONTROL_TIME, TALLY_EVALUATIONS, TALLY_STATUS
 from ..sample.status import RUNNING
@@ -44,9 +44,11 @@ def settle_middle(block, stepper, k):
     y_new, rates, control, nq = stepper.y_new, stepper.rates, stepper.control, block.q.shape[0]
     zero, half = constant_like(y_new, 0.0), constant_like(y_new, 0.5) * control[CONTROL_H, k]
     for repetition in range(MAX_REPETITIONS + 1):
-        if not may_add_energy(block, stepper, k):
+        checked = may_add_energy(block, stepper, k)
+        if not any_lane(checked > zero):
             return
-        added = energy_of_inertia(block, stepper, repetition > 0, k)
+        added = select(checked > zero, energy_of_inertia(block, stepper, repetition > 0, k), zero)
+        stepper.change[0, k] = added
         if not any_lane(added > zero):
             return
         if repetition == MAX_REPETITIONS:
@@ -67,18 +69,20 @@ def settle_middle(block, stepper, k):
 
 @kernel
 def may_add_energy(block, stepper, k):
-    """Whether the last evaluation has changed d by more than a small fraction in any dof of any lane."""
-    y, rates, h, nq, changes = stepper.y, stepper.rates, stepper.control[CONTROL_H, k], block.q.shape[0], False
+    """Return 1 in the lanes in which the last evaluation has changed d by more than a small fraction in any dof."""
+    y, rates, h, nq = stepper.y, stepper.rates, stepper.control[CONTROL_H, k], block.q.shape[0]
+    one, found = constant_like(y, 1.0), zeros_like(y[0, k])
     for i in range(block.qd.shape[0]):
         new, old = rates[0, nq + i, k], rates[1, nq + i, k]
         size = abs(y[nq + i, k]) + h * abs(new)
-        changes = changes or any_lane(~(h * abs(new - old) <= constant_like(y, SMALL) * size))  # or not finite
-    return changes
+        is_small = h * abs(new - old) <= constant_like(y, SMALL) * size  # or not finite
+        found = select(is_small, found, one)
+    return found
 
 
 @kernel
 def energy_of_inertia(block, stepper, is_repeated, k):
-    """Return d . H e where it is above GROWTH v . H v, else 0; also store it in the first row of `change`.
+    """Return d . H e where it is above GROWTH v . H v, else 0. Overwrites `change`.
 
     4 d . H e is the difference of the squares of d + e and d - e. If repetitions have diverged, the result is infinite.
     A first evaluation that is not finite is not repeated.
@@ -95,6 +99,4 @@ def energy_of_inertia(block, stepper, is_repeated, k):
     energy = inertia_norm_squared(block.model, y[nq : nq + n], block.work, k)
     added, limit = constant_like(y, 0.25) * difference, constant_like(y, GROWTH) * energy
     diverged = constant_like(y, math.inf if is_repeated else 0.0)
-    added = select(added <= limit, zero, select(added > limit, added, diverged))
-    change[0, k] = added
-    return added
+    return select(added <= limit, zero, select(added > limit, added, diverged))
