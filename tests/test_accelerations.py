@@ -8,6 +8,7 @@ import rbchain as rb
 from .closed_chains import four_bar
 from .mechanisms import random_tree
 
+PLAIN = pytest.mark.plain_python
 SHORT = {"duration": 1e-3}
 
 
@@ -36,8 +37,19 @@ def drives_and_forces(model):
     return {"drives": drives, "forces": forces}
 
 
+@PLAIN
 @pytest.mark.parametrize("batch", [(), (4,), (2, 3)])
 def test_they_are_those_at_the_start_of_a_motion(batch):
+    check_start_of_motion(batch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [(), (4,)])
+def test_compiled_ones_are_those_at_the_start_of_a_motion(batch):
+    check_start_of_motion(batch)
+
+
+def check_start_of_motion(batch):
     model = arm()
     q, qd = random_states(model, batch)
     found = model.accelerations(q, qd, **drives_and_forces(model))
@@ -45,6 +57,7 @@ def test_they_are_those_at_the_start_of_a_motion(batch):
     np.testing.assert_array_equal(found, motion.qdd[..., 0, :])
 
 
+@PLAIN
 def test_they_contain_passive_forces_and_joint_forces():
     model, tau = arm(), np.array([0.3, -0.2, 0.1])
     q, qd = random_states(model, (5,))
@@ -54,6 +67,7 @@ def test_they_contain_passive_forces_and_joint_forces():
     np.testing.assert_array_equal(without.accelerations(q, qd, tau=tau), without.forward_dynamics(q, qd, tau + 0 * qd))
 
 
+@PLAIN
 def test_signals_act_at_the_given_times():
     """PID and a force over time have closed forms; each sample has its own time."""
     model = arm()
@@ -75,6 +89,7 @@ def test_signals_act_at_the_given_times():
         np.testing.assert_allclose(one_state[sample], alone, rtol=1e-12)
 
 
+@PLAIN
 def test_each_sample_has_its_own_parameters():
     model, factor = arm(), np.array([1.0, 2.0, 3.0])
     many = model.vary(mass=model.mass * factor[:, None])
@@ -83,6 +98,7 @@ def test_each_sample_has_its_own_parameters():
     np.testing.assert_allclose(many.accelerations(q, qd), expected, rtol=1e-12)
 
 
+@PLAIN
 def test_prescribed_motions_replace_the_state():
     model = arm()
     drives = [rb.PrescribedPosition(model.joint_names[0], rb.Signal.polynomial([0.1, 0.2, 0.3]))]
@@ -92,6 +108,7 @@ def test_prescribed_motions_replace_the_state():
     assert found[0] == pytest.approx(0.6, rel=1e-12)
 
 
+@PLAIN
 def test_closed_chains_satisfy_their_constraints():
     model, _, guess = four_bar()
     q = model.assemble(guess)
@@ -101,6 +118,7 @@ def test_closed_chains_satisfy_their_constraints():
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
+@PLAIN
 def test_float32_states_give_float32():
     model = arm()
     q, qd = (x.astype(np.float32) for x in random_states(model, (4,)))
@@ -110,6 +128,7 @@ def test_float32_states_give_float32():
     np.testing.assert_allclose(found, exact, rtol=1e-3, atol=1e-3 * abs(exact).max())
 
 
+@PLAIN
 def test_a_batch_may_be_empty():
     model = arm()
     assert model.accelerations(np.zeros((0, 3)), np.zeros((0, 3)), **drives_and_forces(model)).shape == (0, 3)
@@ -121,6 +140,7 @@ def fails_beyond_one(t, q, qd, parameters, out):
     out[:] = -q
 
 
+@PLAIN
 def test_an_exception_of_a_user_function_is_reported_with_its_sample():
     model = arm()
     drives = [rb.UserForces(fails_beyond_one)]
@@ -131,6 +151,7 @@ def test_an_exception_of_a_user_function_is_reported_with_its_sample():
         model.accelerations(q, np.zeros(3), drives=drives)
 
 
+@PLAIN
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

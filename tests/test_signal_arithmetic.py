@@ -99,6 +99,7 @@ def test_a_random_signal_minus_itself_is_zero():
     np.testing.assert_allclose((noise + 1.0 - noise).signal(3.0, range(3))(TIMES), 1.0, atol=1e-12)
 
 
+@pytest.mark.plain_python
 def test_a_sum_of_random_signals_drives_each_sample():
     """A mass under the force 2 n(t) + 3 has the velocity 2 v(t) + 3 t, with v under the noise alone."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
@@ -113,6 +114,7 @@ def test_a_sum_of_random_signals_drives_each_sample():
     assert np.ptp(alone.qd[:, -1]) > 1e-3
 
 
+@pytest.mark.plain_python
 def test_terms_of_a_sum_are_independent():
     """Without channels of their own, the terms have the channels 0 and 1, as two drives do."""
     first, second = (rb.Signal.noise(0.5, frequencies=(0.1, 2.0), sines=10) for _ in range(2))
