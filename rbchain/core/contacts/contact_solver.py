@@ -547,7 +547,7 @@ def fill_row(a, row, count, contacts, proximal, k):
 def linearise_tangents(row, contacts, k):
     """Set the right-hand sides of the two tangents of a contact. COUPLES is zero without dependence on other rows.
 
-    Outside of the disc, they depend on the normal impulse, and so on the rows on which it depends.
+    If the disc has the radius zero, the tangents depend only on the normal impulse.
     """
     rows = contacts.rows
     a, b, norm, radius = friction_target(row, rows, k)
@@ -560,7 +560,7 @@ def linearise_tangents(row, contacts, k):
         at, d = row + 1 + axis, (a if axis == 0 else b) / safe
         p, u = rows[at, CONTACT_IMPULSE, k], rows[at, CONTACT_VELOCITY, k]
         rows[at, CONTACT_RIGHT, k] = select(is_inside, -u * inverse, radius * d - p)
-        rows[at, CONTACT_COUPLES, k] = select(is_inside, one + zero, abs(ratio) + rows[row, CONTACT_COUPLES, k])
+        rows[at, CONTACT_COUPLES, k] = select(is_inside, one + zero, ratio)
 
 
 @kernel
@@ -610,14 +610,18 @@ def eliminate_rows(contacts, count, k):
         is_regular = abs(pivot) > zero
         inverse = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
         rows[source, CONTACT_PIVOT, k] = inverse
-        couples = any_lane(rows[source, CONTACT_COUPLES, k] != zero)  # else the rest of the row is zero
+        # Else the rest of the row is zero, except for the tangents of a disc of radius zero: the step neglects it there.
+        # Each lane decides for itself, so that it does not depend on its neighbours.
+        couples = rows[source, CONTACT_COUPLES, k] != zero
+        has_rest = any_lane(couples)
         for a in range(c + 1, count):
             factor = linear[a, c, k] * inverse
             if any_lane(factor != zero):
                 row = row_at_place(a, contacts)
-                if couples:
+                if has_rest:
+                    passed = select(couples, factor, zero)
                     for j in range(c + 1, count):
-                        linear[a, j, k] = linear[a, j, k] - factor * linear[c, j, k]
+                        linear[a, j, k] = linear[a, j, k] - passed * linear[c, j, k]
                 rows[row, CONTACT_RIGHT, k] = rows[row, CONTACT_RIGHT, k] - factor * rows[source, CONTACT_RIGHT, k]
     for a in range(count - 1, -1, -1):
         row = row_at_place(a, contacts)
