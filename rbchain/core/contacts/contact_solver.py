@@ -610,8 +610,8 @@ def eliminate_rows(contacts, count, k):
         is_regular = abs(pivot) > zero
         inverse = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
         rows[source, CONTACT_PIVOT, k] = inverse
-        # Else the rest of the row is zero, except for the tangents of a disc of radius zero: the step neglects it there.
-        # Each lane decides for itself, so that it does not depend on its neighbours.
+        # Else the rest of the row is zero, except for the tangents of a disc of radius zero, where the step neglects
+        # it. Each lane decides for itself, so that it does not depend on its neighbours.
         couples = rows[source, CONTACT_COUPLES, k] != zero
         has_rest = any_lane(couples)
         for a in range(c + 1, count):
