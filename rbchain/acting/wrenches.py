@@ -21,8 +21,7 @@ from .between_bodies import (
     is_between_bodies,
     states_of_sample,
 )
-from .body_contacts import BodyContact
-from .contacts import CONTACTS, NAMES_OF_CONTACTS
+from .contacts import CONTACTS, NAMES_OF_CONTACTS, SphereContact, SphereSphereContact
 from .friction_and_stops import DryFriction, HardStops
 from .numeric_fields import LARGEST, SIGNAL, DeclaredForce, NumericField
 from .packing import SampleNumbers, SignalTables
@@ -87,9 +86,7 @@ class Current(DeclaredForce):
     velocity: ThreeSignals
 
 
-Force = Wrench | Current | SpringDamper | Bushing | DryFriction | HardStops | BodyContact
-#: The classes of forces.
-FORCES = (Wrench, Current, *BETWEEN_BODIES, *CONTACTS)
+Force = Wrench | Current | SpringDamper | Bushing | DryFriction | HardStops | SphereContact | SphereSphereContact
 
 
 def flatten_wrenches(

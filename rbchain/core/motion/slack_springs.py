@@ -16,11 +16,11 @@ from ..forces.springs import (
     SPRING_REST_LENGTH,
     SPRING_TENSION_ONLY,
     arm_and_position,
+    number3,
 )
 from ..lanes.lanes import any_lane, constant_like, epsilon, full_like, select, zeros_like
 from ..methods.adaptive_methods import interpolate
 from ..sample.records import CONTROL_ERROR, CONTROL_H, ERROR_TO_SHORTEN
-from ..spatial.storage import number3
 from ..spatial.vectors import dot, subtract3
 from ..tree.kinematics import move_dof, normalize_positions, place_about_first_joint
 from .elastic_stops import INTERVALS, PART_OF_TOLERANCE, SEARCHES, approach_extreme
