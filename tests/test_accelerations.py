@@ -119,6 +119,20 @@ def test_closed_chains_satisfy_their_constraints():
 
 
 @PLAIN
+@pytest.mark.parametrize(
+    "drive",
+    [
+        lambda joint: rb.PID(joint, 0.3, kp=1.0, gravity_compensation=True),
+        lambda joint: rb.ComputedTorque(joint, 0.3, kp=1.0, kd=1.0),
+    ],
+)
+def test_controllers_that_compute_forces_of_open_trees_are_refused_in_closed_chains(drive):
+    model, _, guess = four_bar()
+    with pytest.raises(rb.StateError, match="does not support closed chains"):
+        model.accelerations(model.assemble(guess), np.zeros(model.nv), drives=[drive("crank")])
+
+
+@PLAIN
 def test_float32_states_give_float32():
     model = arm()
     q, qd = (x.astype(np.float32) for x in random_states(model, (4,)))

@@ -15,6 +15,7 @@ from ..acting.sampled import Drive, Sampled
 from ..acting.wrenches import Force
 from ..common.real_arrays import excerpt, real_array
 from ..errors import StateError
+from .loops import refuse_controllers_of_closed_chains
 from .methods import method_named
 from .preparation import kernel_model_for_simulation, refuse_forces_of_drives
 from .request import checked_states
@@ -84,6 +85,7 @@ def accelerations(
     actions, calls = flatten_actions(model, batch, float(times.max(initial=0.0)), dtype, drives, forces)
     refuse_forces_of_drives(model, actions, tau)
     kernel_model = kernel_model_for_simulation(model, actions, method_named("rk45"), has_energy_error=False)
+    refuse_controllers_of_closed_chains(kernel_model, actions)
     samples, integrals = times.size, 0 if actions is None else actions.integrals
     states = [
         q.reshape(samples, 1, model.nq).copy(),

@@ -33,9 +33,9 @@ def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
     return np.isin(actions.shared.drives[drive_codes.DRIVE_KIND], drive_codes.PRESCRIBED_KINDS)
 
 
-def refuse_controllers_of_closed_chains(actions: Actions | None) -> None:
-    """Refuse drives that compute the forces of an open tree."""
-    if actions is None:
+def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Actions | None) -> None:
+    """Refuse drives that compute the forces of an open tree, if the model has constraints."""
+    if actions is None or kernel_model.constraint_tables is None:
         return
     for setting, drive in (
         (layout.SETTING_COMPUTES, "ComputedTorque"),

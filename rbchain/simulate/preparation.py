@@ -128,6 +128,7 @@ def prepare(request: Request) -> Prepared:
     )
     actions, calls = _flattened(request)
     kernel_model = kernel_model_for_simulation(model, actions, method, request.energy_error)
+    refuse_controllers_of_closed_chains(kernel_model, actions)
     integrals = 0 if actions is None else actions.integrals
     more_rows = integrals + sensitivity_rows(model, actions)
     q, qd, more = _new_states(samples, times, (model.nq, model.nv, more_rows), dtype)
@@ -141,7 +142,6 @@ def prepare(request: Request) -> Prepared:
     )
     states, not_assembled = list(request.states), np.zeros(samples, bool)
     if kernel_model.constraint_tables is not None:
-        refuse_controllers_of_closed_chains(actions)
         states[:2], not_assembled = closed_initial_states(model, held_dofs(actions, model.nv), states[:2])
     saved = Saved(
         q=q.reshape(-1),
