@@ -23,14 +23,14 @@ class Value(SuggestsAttributes):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if type(self) is not type(other):
-            return NotImplemented
+        if not isinstance(other, Value) or fields(self) != fields(other):  # type: ignore[arg-type]
+            return NotImplemented  # another class, except for a subclass without further fields
         return all(is_same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))  # type: ignore[arg-type]
 
     def __hash__(self) -> int:
         # numbers have many forms that are equal, such as 1, 1.0 and arrays of them, so only names count
         values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
-        return hash((type(self), *(value for value in values if isinstance(value, str))))
+        return hash((fields(self), *(value for value in values if isinstance(value, str))))  # type: ignore[arg-type]
 
 
 def is_same(a: Any, b: Any) -> bool:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.lock_free import cached_property
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import real_array
+from ..common.values import Value
 from ..errors import ModelError, StateError
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _exponent(vectors: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Pose(SuggestsAttributes):
+class Pose(Value):
     """Position and orientation of a frame in an outer frame.
 
     A point p in the frame has the outer coordinates ``rotation @ p + translation``. Poses that rbchain returns may be
@@ -271,14 +271,6 @@ class Pose(SuggestsAttributes):
         """Compose two poses: `other` is a pose in the frame that has this pose."""
         translation = self.translation + (self.rotation @ other.translation[..., None])[..., 0]
         return computed_pose(translation, self.rotation @ other.rotation)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Pose):
-            return NotImplemented
-        return np.array_equal(self.translation, other.translation) and np.array_equal(self.rotation, other.rotation)
-
-    def __hash__(self) -> int:
-        return hash(Pose)  # numbers that are equal have many forms
 
 
 def computed_pose(translation: np.ndarray, rotation: np.ndarray) -> Pose:
