@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -104,6 +105,38 @@ def whole_number(name: str, value: Any, error: type[Exception], *, least: int, m
         return int(number)
     bound = f"of at least {least}" if most is None else f"from {least} to {most}"
     raise error(f"{name} is {excerpt(value)}; expected a whole number {bound}")
+
+
+def true_or_false(name: str, value: Any, error: type[Exception]) -> bool:
+    """Convert a caller's flag to a bool; raise an `error` if it is not True or False.
+
+    Examples
+    --------
+    >>> true_or_false("passive", 1, ValueError)
+    Traceback (most recent call last):
+    ValueError: passive is 1; expected True or False
+    """
+    if isinstance(value, bool | np.bool):
+        return bool(value)
+    raise error(f"{name} is {excerpt(value)}; expected True or False")
+
+
+def common_batch(batches: Mapping[str, tuple[int, ...]], error: type[Exception], what: str = "") -> tuple[int, ...]:
+    """Return the batch shape of arguments, by their names; raise an `error`, which begins with `what`, without one.
+
+    Examples
+    --------
+    >>> common_batch({"q": (3, 1), "qd": (4,)}, ValueError)
+    (3, 4)
+    >>> common_batch({"q": (3,), "qd": (4,)}, ValueError)
+    Traceback (most recent call last):
+    ValueError: the batch shapes do not fit together: q (3,), qd (4,); expected equal lengths, or 1
+    """
+    try:
+        return np.broadcast_shapes(*batches.values())
+    except ValueError:
+        found = ", ".join(f"{name} {shape}" for name, shape in batches.items())
+        raise error(f"{what}the batch shapes do not fit together: {found}; expected equal lengths, or 1") from None
 
 
 def _number(value: Any) -> float:

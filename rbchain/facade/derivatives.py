@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..common.real_arrays import true_or_false
 from ..core.algorithms.derivatives import DERIVATIVE_ROWS
 from ..core.algorithms.minverse import COLUMN_ROWS, COLUMNS_TOGETHER
 from ..drivers import closed_chains, derivatives
+from ..errors import StateError
 from ..model.kernel_model import KernelModel
 from .attributes import Attributes
-from .dynamics import is_true
 
 
 class Derivatives(Attributes):
@@ -70,7 +71,7 @@ class Derivatives(Attributes):
         self.kernel_model.refuse_water("inverse_dynamics_derivatives")
         self.kernel_model.refuse_constraints("inverse_dynamics_derivatives", "Use finite differences")
         found = _three_matrices(self.kernel_model, driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
-        if is_true("passive", passive):
+        if true_or_false("passive", passive, StateError):
             of_passive_forces, diagonal = self._passive_derivatives(q, qd), np.arange(self.nv)
             for order in range(2):
                 found[order][..., diagonal, diagonal] -= of_passive_forces[..., order, :]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..common.real_arrays import FLOAT64, bool_array, excerpt
+from ..common.real_arrays import FLOAT64, bool_array, excerpt, true_or_false
 from ..drivers import dynamics
 from ..errors import ModelError, StateError
 from ..model.arguments import as_array, check_overlap
@@ -141,7 +141,7 @@ class Dynamics(Attributes):
                 "determine all joint forces; expected None. Remove actuated"
             )
         tau = self._inverse_dynamics_of_tree(q, qd, qdd, wrenches, out)
-        if is_true("passive", passive):
+        if true_or_false("passive", passive, StateError):
             tau -= self.passive_forces(q, qd)
         return tau
 
@@ -327,7 +327,7 @@ class Dynamics(Attributes):
         if tau.ndim == 0:
             single = as_array("q", q).dtype == as_array("qd", qd).dtype == np.float32
             tau = np.full(self.nv, as_array("tau", tau), np.float32 if single else np.float64)
-        if is_true("passive", passive):
+        if true_or_false("passive", passive, StateError):
             tau = as_array("tau", tau)
             states = [x if x.dtype == tau.dtype else x.astype(float) for x in (as_array("q", q), as_array("qd", qd))]
             return tau + self.passive_forces(*states)
@@ -338,10 +338,3 @@ class Dynamics(Attributes):
         if type(states) is np.ndarray and states.dtype is FLOAT64:
             return self.kernel_model.zeros
         return np.zeros(self.nv, np.float32 if as_array(name, states).dtype == np.float32 else np.float64)
-
-
-def is_true(name: str, flag: bool) -> bool:
-    """Return a flag. Raises StateError, with its name, if it is not True or False."""
-    if flag is True or flag is False or isinstance(flag, np.bool):
-        return bool(flag)
-    raise StateError(f"{name} is {excerpt(flag)}; expected True or False")

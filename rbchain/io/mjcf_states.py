@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from ..common.real_arrays import real_array
+from ..common.real_arrays import common_batch, real_array
 from ..errors import StateError
 from ..model.pose import Pose, computed_pose
 
@@ -126,7 +126,7 @@ def _checked(model: Model, other: Any, given: dict[str, npt.ArrayLike]) -> list[
     for name, x, size in zip(given, arrays, (model.nq, model.nv), strict=True):
         if x.shape[-1:] != (size,):
             raise StateError(f"{name} has shape {x.shape}; expected (..., {size})")
-    batch = np.broadcast_shapes(*(x.shape[:-1] for x in arrays))
+    batch = common_batch({name: x.shape[:-1] for name, x in zip(given, arrays, strict=True)}, StateError)
     return [np.broadcast_to(x, batch + x.shape[-1:]) for x in arrays]
 
 

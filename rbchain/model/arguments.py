@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..common.real_arrays import FLOAT32, FLOAT64, excerpt, real_array
+from ..common.real_arrays import FLOAT32, FLOAT64, common_batch, excerpt, real_array
 from ..drivers.single_states import QUATERNION_TOLERANCE
 from ..errors import StateError
 from .description import Description
@@ -85,13 +85,9 @@ class StateArguments:
         dtype = precision_of(arrays)
         batches = [x.shape[: x.ndim - len(own)] for x, own in zip(arrays, trailing, strict=True)]
         batch = self.batch_shape if of_samples is None else of_samples
-        try:
-            if any(shape != batch for shape in batches):
-                batch = np.broadcast_shapes(batch, *batches)
-        except ValueError:
-            model = [f"the model {self.batch_shape}"] if self.batch_shape else []
-            found = ", ".join([*(f"{name} {shape}" for name, shape in zip(names, batches, strict=True)), *model])
-            raise StateError(f"the batch shapes do not fit together: {found}; expected equal lengths, or 1") from None
+        if any(shape != batch for shape in batches):
+            of_model = {"the model": batch} if batch else {}
+            batch = common_batch(dict(zip(names, batches, strict=True)) | of_model, StateError)
         if self.batch_shape and of_samples is None and batch != self.batch_shape:
             raise StateError(
                 f"the states have batch shape {batch}, but the samples of the model have {self.batch_shape}; expected "

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..common.real_arrays import common_batch
 from ..errors import ModelError
 from .description import Description, Frame
 from .inertia import as_arrays, inertia_tensor, tensor_of_point
@@ -54,13 +55,7 @@ def fields_with_payload(
         "inertia": tensor.shape[:-2],
         "the model": np.broadcast_shapes(description.mass.shape[:-1], description.cg.shape[:-2]),
     }
-    try:
-        np.broadcast_shapes(*batches.values())
-    except ValueError:
-        found = ", ".join(f"{name} {shape}" for name, shape in batches.items())
-        raise ModelError(
-            f"payload on {name!r}: the batch shapes do not fit together: {found}; expected equal lengths, or 1"
-        ) from None
+    common_batch(batches, ModelError, f"payload on {name!r}: ")
     own_mass, own_cg = description.mass[..., frame.body], description.cg[..., frame.body, :]
     total = own_mass + payload
     moment = own_mass[..., None] * own_cg + payload[..., None] * arm

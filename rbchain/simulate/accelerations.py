@@ -13,7 +13,7 @@ from ..acting.flatten import flatten_actions
 from ..acting.random_actions import random_signals_of
 from ..acting.sampled import Drive, Sampled
 from ..acting.wrenches import Force
-from ..common.real_arrays import excerpt, real_array
+from ..common.real_arrays import common_batch, excerpt, real_array
 from ..errors import StateError
 from .loops import refuse_controllers_of_closed_chains
 from .methods import method_named
@@ -107,12 +107,7 @@ def _broadcast(t: npt.ArrayLike, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarr
     times, q = real_array("t", t, StateError), real_array("q", q, StateError, keep_float32=True)
     if not (np.isfinite(times) & (times >= 0.0)).all():
         raise StateError(f"t is {excerpt(t)}; expected finite times from 0, s")
-    try:
-        batch = np.broadcast_shapes(times.shape, q.shape[:-1])
-    except ValueError:
-        raise StateError(
-            f"the batch shapes do not fit together: t {times.shape}, q {q.shape[:-1]}; expected equal lengths, or 1"
-        ) from None
+    batch = common_batch({"t": times.shape, "q": q.shape[:-1]}, StateError)
     return times, np.broadcast_to(q, batch + q.shape[-1:])
 
 

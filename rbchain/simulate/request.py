@@ -14,7 +14,7 @@ from ..acting.events import Event
 from ..acting.random_actions import actions_of_samples
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
-from ..common.real_arrays import finite_number, float32_array, real_array, whole_number
+from ..common.real_arrays import finite_number, float32_array, real_array, true_or_false, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..errors import StateError
 from .methods import Method, method_named
@@ -102,8 +102,7 @@ def check(
     if options["on_failure"] not in ("status", "raise"):
         raise StateError(f'on_failure is {options["on_failure"]!r}; expected "status" or "raise"')
     for name in ("boundscheck", "control_sensitivity_errors", "energy_error"):
-        if not isinstance(options[name], bool | np.bool):
-            raise StateError(f"{name} is {options[name]!r}; expected True or False")
+        true_or_false(name, options[name], StateError)
     names = checked_names(options["sensitivities"])
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
