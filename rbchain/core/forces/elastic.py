@@ -22,7 +22,7 @@ from ..tree.layout import (
 )
 from .bushings import bushing_power
 from .passive import stop_penetration
-from .springs import SPRING_TENSION_ONLY, elastic_stretch, spring_power, spring_state
+from .springs import SPRING_TENSION_ONLY, spring_power, stretch_of_spring
 
 
 @kernel
@@ -119,7 +119,6 @@ def taut_cables(block, q, qd, k):
         place_about_first_joint(i, model, work, k)
     for s in range(springs.shape[1]):
         if springs[SPRING_TENSION_ONLY, s] == 1:
-            spring = spring_state(s, model, springs, numbers, work, k)
-            stretch = elastic_stretch(s, spring, model, springs, numbers, work, k)
+            stretch = stretch_of_spring(s, model, springs, numbers, work, k)
             total = total + select(stretch > zero, constant_like(q, n + s + 1.0), zero)
     return total

@@ -67,6 +67,16 @@ def arm_and_position(i, point, model, work, k):
 
 
 @kernel
+def stretch_of_spring(s, model, springs, numbers, work, k):
+    """Return L - rest_length of spring s, m, which is negative if it is shorter (reads R, LEVER and POSITION)."""
+    at = springs[SPRING_NUMBERS, s]
+    _, point_a = arm_and_position(springs[SPRING_DOF_A, s], number3(numbers, at + SPRING_POINT_A, k), model, work, k)
+    _, point_b = arm_and_position(springs[SPRING_DOF_B, s], number3(numbers, at + SPRING_POINT_B, k), model, work, k)
+    d = subtract3(point_b, point_a)
+    return math.sqrt(dot(d, d)) - numbers[at + SPRING_REST_LENGTH, k]
+
+
+@kernel
 def spring_state(s, model, springs, numbers, work, k):
     """Compute the state of spring s (reads R, V, LEVER and POSITION)."""
     a, b, at = springs[SPRING_DOF_A, s], springs[SPRING_DOF_B, s], springs[SPRING_NUMBERS, s]

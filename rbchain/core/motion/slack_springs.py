@@ -4,24 +4,11 @@ As with elastic stops (`elastic_stops`), the ends of such a step do not see the 
 if a spring that is slack at both ends becomes taut, the step is repeated with a shorter length.
 """
 
-import math
-
 from ...compiling.jit import is_given, kernel, only_if, routine
-from ..forces.springs import (
-    SPRING_DOF_A,
-    SPRING_DOF_B,
-    SPRING_NUMBERS,
-    SPRING_POINT_A,
-    SPRING_POINT_B,
-    SPRING_REST_LENGTH,
-    SPRING_TENSION_ONLY,
-    arm_and_position,
-    number3,
-)
+from ..forces.springs import SPRING_NUMBERS, SPRING_REST_LENGTH, SPRING_TENSION_ONLY, stretch_of_spring
 from ..lanes.lanes import any_lane, constant_like, epsilon, full_like, select, zeros_like
 from ..methods.adaptive_methods import interpolate
 from ..sample.records import CONTROL_ERROR, CONTROL_H, ERROR_TO_SHORTEN
-from ..spatial.vectors import dot, subtract3
 from ..tree.kinematics import move_dof, normalize_positions, place_about_first_joint
 from .elastic_stops import INTERVALS, PART_OF_TOLERANCE, SEARCHES, approach_extreme
 
@@ -83,8 +70,4 @@ def stretch_at(s, block, stepper, tableau, theta, k):
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, block.qd, work, k)
         place_about_first_joint(i, model, work, k)
-    at = springs[SPRING_NUMBERS, s]
-    _, point_a = arm_and_position(springs[SPRING_DOF_A, s], number3(numbers, at + SPRING_POINT_A, k), model, work, k)
-    _, point_b = arm_and_position(springs[SPRING_DOF_B, s], number3(numbers, at + SPRING_POINT_B, k), model, work, k)
-    d = subtract3(point_b, point_a)
-    return math.sqrt(dot(d, d)) - numbers[at + SPRING_REST_LENGTH, k]
+    return stretch_of_spring(s, model, springs, numbers, work, k)
