@@ -12,11 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt
+from ..common.values import Value
 from ..errors import ModelError
 from .joint import axes_along
-from .pose import Pose, normalized, numbers, positive, vector3
+from .pose import Pose, normalized, numbers, positive, unit_axis, vector3
 
 #: Number of rows of each type: point b minus point a, the distance of both, or the row of a constraint between joints.
 ROW_COUNTS = {"position": 3, "distance": 1, "coupler": 1, "added inertia": 1}
@@ -75,13 +75,6 @@ def weighted(pairs: tuple[Axes, ...]) -> list[tuple[float, Axes]]:
     return [(1.0, pairs[0])] if len(pairs) == 1 else [(0.5, pairs[0]), (-0.5, pairs[1])]
 
 
-def _unit_vector(value: npt.ArrayLike, what: str) -> np.ndarray:
-    found = vector3(value, what)
-    if not found.any():
-        raise ModelError(f"{what} is {found.tolist()}; expected a non-zero vector")
-    return normalized(found)
-
-
 def _one_pose(value: Any, what: str) -> Pose:
     if not isinstance(value, Pose) or value.translation.shape != (3,):
         raise ModelError(f"{what} is {excerpt(value)}; expected one Pose, such as Pose(translation=(0, 0, 1))")
@@ -124,7 +117,7 @@ SIDE_FIELDS = {
     "point": SideField(
         vector3, lambda pose: pose.translation, lambda outer, x: outer.rotation @ x + outer.translation, ("point",)
     ),
-    "axis": SideField(_unit_vector, lambda pose: pose.rotation[:, 2], lambda outer, x: outer.rotation @ x, ("axes",)),
+    "axis": SideField(unit_axis, lambda pose: pose.rotation[:, 2], lambda outer, x: outer.rotation @ x, ("axes",)),
     "pose": SideField(_one_pose, lambda pose: pose, lambda outer, x: outer @ x, ("point", "axes")),
 }
 #: Fields with one number, and the functions that check and convert them.
@@ -136,7 +129,7 @@ def name_of(constraint: DeclaredConstraint) -> str:
     return f"{type(constraint).__name__} {constraint.name!r}"
 
 
-class DeclaredConstraint(SuggestsAttributes):
+class DeclaredConstraint(Value):
     """Base class of all constraints. It checks the name and the numbers of the fields.
 
     Attributes

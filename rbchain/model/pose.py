@@ -139,11 +139,11 @@ def _off_orthogonal(matrix: np.ndarray) -> np.ndarray:
     return np.abs(matrix @ np.swapaxes(matrix, -1, -2) - np.eye(3)).max((-1, -2))
 
 
-def unit_axis(axis: npt.ArrayLike) -> np.ndarray:
-    """Return the axis scaled to length 1. Raises a ModelError if it is zero."""
-    found = vector3(axis, "axis")
+def unit_axis(axis: npt.ArrayLike, what: str = "axis") -> np.ndarray:
+    """Return the axis scaled to length 1. Raises a ModelError that names it as `what` if it is zero."""
+    found = vector3(axis, what)
     if not found.any():
-        raise ModelError(f"axis is {found.tolist()}; expected a non-zero vector")
+        raise ModelError(f"{what} is {found.tolist()}; expected a non-zero vector")
     return normalized(found)
 
 
