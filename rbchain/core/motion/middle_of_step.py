@@ -75,7 +75,7 @@ def may_add_energy(block, stepper, k):
     for i in range(block.qd.shape[0]):
         new, old = rates[0, nq + i, k], rates[1, nq + i, k]
         size = abs(y[nq + i, k]) + h * abs(new)
-        is_small = h * abs(new - old) <= constant_like(y, SMALL) * size  # or not finite
+        is_small = h * abs(new - old) <= constant_like(y, SMALL) * size  # false if one is not finite
         found = select(is_small, found, one)
     return found
 
