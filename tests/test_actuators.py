@@ -250,40 +250,49 @@ def test_a_lag_and_a_curve_together():
 @pytest.mark.parametrize(
     ("drives", "message"),
     [
-        ([rb.PID("slide", 1.0, kp=1.0), rb.Actuator("slide", 0.1)], "no drive of this joint is a digital controller"),
-        ([rb.Actuator("slide", 0.1)], "no drive of this joint is a digital controller"),
         (
-            [
+            lambda: [rb.PID("slide", 1.0, kp=1.0), rb.Actuator("slide", 0.1)],
+            "no drive of this joint is a digital controller",
+        ),
+        (lambda: [rb.Actuator("slide", 0.1)], "no drive of this joint is a digital controller"),
+        (
+            lambda: [
                 rb.Sampled(rb.PID("slide", 1.0, kp=1.0)),
                 rb.UserForces(constant_force, [1.0]),
                 rb.Actuator("slide", 0.1),
             ],
             "UserForces adds forces that change between instants",
         ),
-        ([rb.PrescribedVelocity("slide", 1.0), rb.Actuator("slide")], "a drive prescribes the motion of this joint"),
-        ([rb.Actuator("slide"), rb.Actuator("slide")], "already has an Actuator"),
-        ([rb.Actuator("arm")], "arm"),
-        ([rb.Actuator("slide", -0.1)], "time_constant is -0.1; expected finite numbers of at least 0"),
-        ([rb.Actuator("slide", stall_torque=-1.0)], "expected a torque of at least 0 and a speed above 0"),
-        ([rb.Actuator("slide", stall_torque=1.0, no_load_speed=0.0)], "expected a torque of at least 0 and a speed"),
-        ([rb.Actuator("slide", no_load_speed=2.0)], "it has a no_load_speed, but no stall_torque"),
-        ([rb.Actuator("slide", stall_torque=1.0, torque_speed=[[0.0, 1.0]])], "expected one of them"),
-        ([rb.Actuator("slide", torque_speed=[1.0, 2.0])], r"torque_speed has shape \(2,\); expected \(m, 2\)"),
         (
-            [rb.Actuator("slide", torque_speed=np.ones((3, 4, 2)))],
+            lambda: [rb.PrescribedVelocity("slide", 1.0), rb.Actuator("slide")],
+            "a drive prescribes the motion of this joint",
+        ),
+        (lambda: [rb.Actuator("slide"), rb.Actuator("slide")], "already has an Actuator"),
+        (lambda: [rb.Actuator("arm")], "arm"),
+        (lambda: [rb.Actuator("slide", -0.1)], "time_constant is -0.1; expected finite numbers of at least 0"),
+        (lambda: [rb.Actuator("slide", stall_torque=-1.0)], "expected a torque of at least 0 and a speed above 0"),
+        (
+            lambda: [rb.Actuator("slide", stall_torque=1.0, no_load_speed=0.0)],
+            "expected a torque of at least 0 and a speed",
+        ),
+        (lambda: [rb.Actuator("slide", no_load_speed=2.0)], "it has a no_load_speed, but no stall_torque"),
+        (lambda: [rb.Actuator("slide", stall_torque=1.0, torque_speed=[[0.0, 1.0]])], "expected one of them"),
+        (lambda: [rb.Actuator("slide", torque_speed=[1.0, 2.0])], r"torque_speed has shape \(2,\); expected \(m, 2\)"),
+        (
+            lambda: [rb.Actuator("slide", torque_speed=np.ones((3, 4, 2)))],
             r"torque_speed has shape \(3, 4, 2\); expected \(m, 2\)",
         ),
-        ([rb.Actuator("slide", torque_speed=[[1.0, 2.0], [1.0, 3.0]])], "expected increasing numbers"),
-        ([rb.Actuator("slide", torque_speed=[[1.0, np.nan]])], "expected finite numbers"),
+        (lambda: [rb.Actuator("slide", torque_speed=[[1.0, 2.0], [1.0, 3.0]])], "expected increasing numbers"),
+        (lambda: [rb.Actuator("slide", torque_speed=[[1.0, np.nan]])], "expected finite numbers"),
         (
-            [rb.Actuator("slide", torque_speed=[[0.0, 2.0], [2.0, -3.0]])],
+            lambda: [rb.Actuator("slide", torque_speed=[[0.0, 2.0], [2.0, -3.0]])],
             "at the velocity 2, torque_speed allows torques from -2 to -3",
         ),
     ],
 )
 def test_mistakes_are_named(drives, message):
     with pytest.raises(StateError, match=message):
-        slide(MASS).simulate([[0.0]], [[0.0]], 0.1, drives=drives)
+        slide(MASS).simulate([[0.0]], [[0.0]], 0.1, drives=drives())
 
 
 # --- motors behind elastic transmissions ------------------------------------------------------------------------------

@@ -254,19 +254,23 @@ def zero(t, q, qd, parameters):
 @pytest.mark.parametrize(
     ("drives", "settings", "message"),
     [
-        ([rb.UserForces(zero)], {}, "it has no argument out.* only Sampled supports"),
-        ([rb.Sampled(zero, latency=np.arange(5) * 1e-3)], {}, "latency differs between samples, but Python calls"),
-        ([rb.Sampled(zero, joints=["link3"])], {}, "joints: the model has no joint 'link3'"),
-        ([rb.Sampled(zero, joints=["link1", "link1"])], {}, "expected each joint once"),
-        ([rb.Sampled(zero, joints="link1")], {}, "joints is 'link1'; expected a list of names"),
-        ([rb.Sampled(rb.PID("link1", 0, 1), joints=["link1"])], {}, "only user functions have joints"),
-        ([rb.Sampled(zero, period=-1.0)], {}, "period is -1.0"),
-        ([rb.Sampled(rb.UserForces(zero, np.zeros((3, 1))))], {}, r"parameters has shape \(3, 1\)"),
-        ([rb.Sampled(lambda t, q: q)], {}, r"expected function\(t, q, qd, parameters\) in plain Python"),
-        ([rb.Sampled(control_of_batch)], {}, "'control_of_batch' is called states, but there are no states"),
-        ([rb.Sampled(lambda t, q, qd, p, out: None, states=[0.0])], {}, "Give it these six parameters"),
+        (lambda: [rb.UserForces(zero)], {}, "it has no argument out.* only Sampled supports"),
         (
-            [rb.Sampled(lambda t, q, qd, p: q, states=[0.0])],
+            lambda: [rb.Sampled(zero, latency=np.arange(5) * 1e-3)],
+            {},
+            "latency differs between samples, but Python calls",
+        ),
+        (lambda: [rb.Sampled(zero, joints=["link3"])], {}, "joints: the model has no joint 'link3'"),
+        (lambda: [rb.Sampled(zero, joints=["link1", "link1"])], {}, "expected each joint once"),
+        (lambda: [rb.Sampled(zero, joints="link1")], {}, "joints is 'link1'; expected a list of names"),
+        (lambda: [rb.Sampled(rb.PID("link1", 0, 1), joints=["link1"])], {}, "only user functions have joints"),
+        (lambda: [rb.Sampled(zero, period=-1.0)], {}, "period is -1.0"),
+        (lambda: [rb.Sampled(rb.UserForces(zero, np.zeros((3, 1))))], {}, r"parameters has shape \(3, 1\)"),
+        (lambda: [rb.Sampled(lambda t, q: q)], {}, r"expected function\(t, q, qd, parameters\) in plain Python"),
+        (lambda: [rb.Sampled(control_of_batch)], {}, "'control_of_batch' is called states, but there are no states"),
+        (lambda: [rb.Sampled(lambda t, q, qd, p, out: None, states=[0.0])], {}, "Give it these six parameters"),
+        (
+            lambda: [rb.Sampled(lambda t, q, qd, p: q, states=[0.0])],
             {},
             r"expected function\(t, q, qd, parameters, states\) in plain Python",
         ),
@@ -274,7 +278,7 @@ def zero(t, q, qd, parameters):
 )
 def test_what_is_refused(drives, settings, message):
     with pytest.raises(rb.StateError, match=message):
-        arm().simulate(*random_start(), 0.1, drives=drives, **settings)
+        arm().simulate(*random_start(), 0.1, drives=drives(), **settings)
 
 
 @pytest.mark.plain_python

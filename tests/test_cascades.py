@@ -209,30 +209,36 @@ BOTH = ("position", "velocity")
 @pytest.mark.parametrize(
     ("drives", "message"),
     [
-        ([INNER], "its reference is 'target', but no user function computes its target"),
-        ([INNER, outer()], "its reference is 'target', but no user function"),
-        ([outer(outputs="position")], "targets of joint 'slide', which has no PID that follows them"),
-        ([rb.PID("slide", 0.0, kp=1.0), outer(outputs="position")], "has no PID that follows them"),
+        (lambda: [INNER], "its reference is 'target', but no user function computes its target"),
+        (lambda: [INNER, outer()], "its reference is 'target', but no user function"),
+        (lambda: [outer(outputs="position")], "targets of joint 'slide', which has no PID that follows them"),
+        (lambda: [rb.PID("slide", 0.0, kp=1.0), outer(outputs="position")], "has no PID that follows them"),
         (
-            [INNER, outer(outputs="position"), outer(outputs="position")],
+            lambda: [INNER, outer(outputs="position"), outer(outputs="position")],
             "another function computes the position target",
         ),
-        ([INNER, outer(outputs="velocity")], "it has kp or ki, but its target is only a velocity"),
-        ([INNER, outer(outputs="torque")], "outputs is 'torque'; expected 'force', 'position'"),
-        ([INNER, outer(outputs=("velocity", "position"))], "outputs is .* expected 'force', 'position'"),
-        ([rb.Sampled(INNER, outputs="position")], "only user functions have outputs other than forces"),
-        ([rb.Sampled(rb.PID("slide", 0, 1), limit=3.0)], "set the limit of the controller instead"),
-        ([rb.PID("slide", "aim", kp=1.0)], "reference is 'aim'; expected a Signal, numbers, or 'target'"),
+        (lambda: [INNER, outer(outputs="velocity")], "it has kp or ki, but its target is only a velocity"),
+        (lambda: [INNER, outer(outputs="torque")], "outputs is 'torque'; expected 'force', 'position'"),
+        (lambda: [INNER, outer(outputs=("velocity", "position"))], "outputs is .* expected 'force', 'position'"),
+        (lambda: [rb.Sampled(INNER, outputs="position")], "only user functions have outputs other than forces"),
+        (lambda: [rb.Sampled(rb.PID("slide", 0, 1), limit=3.0)], "set the limit of the controller instead"),
+        (lambda: [rb.PID("slide", "aim", kp=1.0)], "reference is 'aim'; expected a Signal, numbers, or 'target'"),
         (
-            [INNER, outer(outputs=BOTH, limit=0.5)],
+            lambda: [INNER, outer(outputs=BOTH, limit=0.5)],
             r"limit is 0.5, but outputs is .* different units; expected no limit",
         ),
-        ([INNER, outer(outputs=BOTH, rate_limit=[3.0])], r"rate_limit is \[3.0\], but .* expected no rate_limit"),
-        ([INNER, outer(outputs=BOTH, resolution=0.1)], "resolution is 0.1, but .* Use one Sampled for each kind"),
-        ([rb.ComputedTorque("slide", "target", kp=1.0, kd=1.0)], "reference is 'target'"),
-        ([INNER, outer(outputs="position", limit=-1.0)], "limit is -1.0"),
+        (
+            lambda: [INNER, outer(outputs=BOTH, rate_limit=[3.0])],
+            r"rate_limit is \[3.0\], but .* expected no rate_limit",
+        ),
+        (
+            lambda: [INNER, outer(outputs=BOTH, resolution=0.1)],
+            "resolution is 0.1, but .* Use one Sampled for each kind",
+        ),
+        (lambda: [rb.ComputedTorque("slide", "target", kp=1.0, kd=1.0)], "reference is 'target'"),
+        (lambda: [INNER, outer(outputs="position", limit=-1.0)], "limit is -1.0"),
     ],
 )
 def test_what_is_refused(drives, message):
     with pytest.raises(rb.StateError, match=message):
-        slide().simulate(*START, 0.1, drives=drives)
+        slide().simulate(*START, 0.1, drives=drives())

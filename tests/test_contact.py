@@ -410,32 +410,44 @@ def test_unsupported_methods_refuse_contacts():
 @pytest.mark.parametrize(
     ("force", "message"),
     [
-        (rb.DryFriction("blok", 1.0), "DryFriction of joint 'blok': the model has no joint 'blok'"),
-        (rb.DryFriction("block", -1.0), "kinetic is -1.0; expected finite numbers of at least 0"),
-        (rb.DryFriction("block", 2.0, 1.0), r"static is 1.0 and kinetic is 2.0; expected static >= kinetic"),
-        (rb.DryFriction("block", 1.0, 2.0, 1.0), "kinetic_backward and static are given; expected static_backward"),
-        (rb.DryFriction("block", np.ones(3)), r"kinetic has shape \(3,\); expected one number"),
-        (rb.DryFriction("block", 1.0, max_records=0), "max_records is 0; expected a whole number from 1"),
-        (rb.HardStops("block"), "the joint has no position limits; expected at least one finite limit"),
-        (rb.HardStops("block", restitution=1.5), "no position limits"),
-        (ball(1.5), "restitution is 1.5; expected numbers from 0 to 1"),
-        (ball(0.5, friction=-1.0), "friction is -1.0; expected finite numbers of at least 0"),
-        (rb.SphereContact("block", (0, 0), 0, (0, 0, 0), (0, 0, 1)), r"point has shape \(2,\); expected \(3,\)"),
-        (rb.SphereContact("block", (0, 0, 0), -1, (0, 0, 0), (0, 0, 1)), "radius is -1.0"),
+        (lambda: rb.DryFriction("blok", 1.0), "DryFriction of joint 'blok': the model has no joint 'blok'"),
+        (lambda: rb.DryFriction("block", -1.0), "kinetic is -1.0; expected finite numbers of at least 0"),
+        (lambda: rb.DryFriction("block", 2.0, 1.0), r"static is 1.0 and kinetic is 2.0; expected static >= kinetic"),
         (
-            rb.SphereContact("block", (0, 0, 0), 0, (0, 0, 0), (0, 0, 0)),
+            lambda: rb.DryFriction("block", 1.0, 2.0, 1.0),
+            "kinetic_backward and static are given; expected static_backward",
+        ),
+        (lambda: rb.DryFriction("block", np.ones(3)), r"kinetic has shape \(3,\); expected one number"),
+        (lambda: rb.DryFriction("block", 1.0, max_records=0), "max_records is 0; expected a whole number from 1"),
+        (lambda: rb.HardStops("block"), "the joint has no position limits; expected at least one finite limit"),
+        (
+            lambda: rb.HardStops("block", restitution=1.5),
+            "joint 'block': restitution is 1.5; expected numbers from 0 to 1",
+        ),
+        (lambda: ball(1.5), "restitution is 1.5; expected numbers from 0 to 1"),
+        (lambda: ball(0.5, friction=-1.0), "friction is -1.0; expected finite numbers of at least 0"),
+        (
+            lambda: rb.SphereContact("block", (0, 0), 0, (0, 0, 0), (0, 0, 1)),
+            r"point has shape \(2,\); expected \(3,\)",
+        ),
+        (lambda: rb.SphereContact("block", (0, 0, 0), -1, (0, 0, 0), (0, 0, 1)), "radius is -1.0"),
+        (
+            lambda: rb.SphereContact("block", (0, 0, 0), 0, (0, 0, 0), (0, 0, 0)),
             "plane_normal is .*; expected vectors that are",
         ),
         (
-            rb.SphereContact("block", (0, np.nan, 0), 0, (0, 0, 0), (0, 0, 1)),
+            lambda: rb.SphereContact("block", (0, np.nan, 0), 0, (0, 0, 0), (0, 0, 1)),
             "point is .*nan.*; expected finite numbers",
         ),
-        (rb.SphereContact(None, (0, 0, 0), 0, (0, 0, 0), (0, 0, 1)), "body is None; expected the name of a body"),
+        (
+            lambda: rb.SphereContact(None, (0, 0, 0), 0, (0, 0, 0), (0, 0, 1)),
+            "body is None; expected the name of a body",
+        ),
     ],
 )
 def test_invalid_numbers_are_refused(force, message):
     with pytest.raises(rb.StateError, match=message):
-        slider().simulate([0.0], [0.0], 1.0, method="moreau", step=0.1, forces=[force])
+        slider().simulate([0.0], [0.0], 1.0, method="moreau", step=0.1, forces=[force()])
 
 
 @plain

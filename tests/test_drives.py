@@ -41,8 +41,12 @@ def simulate(model, batch=(), duration=1.0, **actions):
 
 
 def refusal(error=rb.StateError, model=None, **settings):
+    return message_of(lambda: simulate(tree() if model is None else model, **settings), error)
+
+
+def message_of(call, error=rb.StateError):
     with pytest.raises(error) as refused:
-        simulate(tree() if model is None else model, **settings)
+        call()
     return str(refused.value)
 
 
@@ -171,48 +175,63 @@ LEAPING = PPoly([[1.0, -1.0], [0.0, 1.0], [0.0, 0.35]], [0.0, 0.5, 2.0])
 @pytest.mark.parametrize(
     ("drives", "parts"),
     [
-        ([rb.PID("slide", 0.0, 1.0), rb.PrescribedForce("slide", 0.0)], ["PrescribedForce", "'slide'", "0", "already"]),
-        ([rb.PrescribedForce("wrist", 0.0, dof=1)] * 2, ["'wrist'", "degree of freedom 1", "already"]),
-        ([rb.PID("elbow", 0.0, 1.0)], ["PID", "no joint 'elbow'", "'water'", "'wrist'"]),
         (
-            [rb.PID("hull", 0.0, 1.0)],
+            lambda: [rb.PID("slide", 0.0, 1.0), rb.PrescribedForce("slide", 0.0)],
+            ["PrescribedForce", "'slide'", "0", "already"],
+        ),
+        (lambda: [rb.PrescribedForce("wrist", 0.0, dof=1)] * 2, ["'wrist'", "degree of freedom 1", "already"]),
+        (lambda: [rb.PID("elbow", 0.0, 1.0)], ["PID", "no joint 'elbow'", "'water'", "'wrist'"]),
+        (
+            lambda: [rb.PID("hull", 0.0, 1.0)],
             ["no joint 'hull'", "The joint of body 'hull' is 'water'"],
         ),  # a body's name, whose joint has another
-        ([rb.PID("slide", 0.0, 1.0, dof=1)], ["'slide'", "dof is 1", "1 degree of freedom; expected 0"]),
-        ([rb.PID("wrist", 0.0, 1.0, dof=2)], ["'wrist'", "dof is 2", "2 degrees of freedom", "0 to 1"]),
-        ([rb.PID("wrist", 0.0, 1.0, dof=-1)], ["'wrist'", "-1"]),
-        ([rb.PID("wrist", 0.0, 1.0, dof=0.0)], ["'wrist'", "0.0"]),
-        ([rb.PID("water", 0.0, 1.0)], ["PID", "'water'", "a free joint has no angle"]),
+        (lambda: [rb.PID("slide", 0.0, 1.0, dof=1)], ["'slide'", "dof is 1", "1 degree of freedom; expected 0"]),
+        (lambda: [rb.PID("wrist", 0.0, 1.0, dof=2)], ["'wrist'", "dof is 2", "2 degrees of freedom", "0 to 1"]),
+        (lambda: [rb.PID("wrist", 0.0, 1.0, dof=-1)], ["'wrist'", "-1"]),
+        (lambda: [rb.PID("wrist", 0.0, 1.0, dof=0.0)], ["'wrist'", "0.0"]),
+        (lambda: [rb.PID("water", 0.0, 1.0)], ["PID", "'water'", "a free joint has no angle"]),
         (
-            [rb.ComputedTorque("ball", 0.0, 1.0, 1.0, dof=2)],
+            lambda: [rb.ComputedTorque("ball", 0.0, 1.0, 1.0, dof=2)],
             ["ComputedTorque", "'ball'", "a spherical joint has no angle"],
         ),
-        ([rb.PrescribedPosition("ball", 0.0)], ["PrescribedPosition", "'ball'", "a spherical joint has no angle"]),
-        ([rb.PrescribedPosition("slide", KINKED)], ["PrescribedPosition", "'slide'", "velocity jumps at 0.5 s"]),
-        ([rb.PrescribedPosition("slide", STAIRS)], ["PrescribedPosition", "'slide'", "position jumps at 0.5 s"]),
-        ([rb.PrescribedPosition("slide", LEAPING)], ["'slide'", "position jumps at 0.5 s"]),
-        ([rb.PrescribedVelocity("slide", STAIRS)], ["PrescribedVelocity", "'slide'", "velocity jumps at 0.5 s"]),
-        ([rb.PrescribedForce("slide", "fast")], ["PrescribedForce", "'slide'", "'fast'"]),
-        ([rb.PrescribedForce("slide", np.nan)], ["PrescribedForce", "'slide'", "nan"]),
-        ([rb.PrescribedForce("slide", None)], ["PrescribedForce", "'slide'"]),
-        ([rb.PrescribedForce("slide", np.sin)], ["PrescribedForce", "'slide'", "UserForces"]),
-        ([rb.PID("slide", 0.0, kp=-1.0)], ["'slide'", "kp", "-1", "at least 0"]),
-        ([rb.PID("slide", 0.0, kp=1.0, kd=-1.0)], ["'slide'", "kd"]),
-        ([rb.ComputedTorque("slide", 0.0, kp=1.0, kd=1.0, ki=-1.0)], ["'slide'", "ki"]),
-        ([rb.PID("slide", 0.0, kp=np.nan)], ["'slide'", "kp", "nan"]),
-        ([rb.PID("slide", 0.0, kp="stiff")], ["'slide'", "kp", "stiff"]),
-        ([rb.PID("slide", 0.0, kp=1.0, limit=-5.0)], ["'slide'", "limit", "-5"]),
-        ([rb.PrescribedForce("slide", 0.0, limit=np.nan)], ["'slide'", "limit", "nan"]),
-        ([rb.UserForces(lambda t, q, qd, parameters, out: None)] * 2, ["UserForces", "at most one"]),
-        ([rb.UserForces("force")], ["function", "'force'", "function(t, q, qd, parameters, out)"]),
-        ([rb.UserForces(print, "many")], ["parameters of UserForces", "'many'"]),
-        ([rb.Wrench("slide")], ["drive", "Wrench", "PrescribedForce", "UserForces"]),
-        (rb.PID("slide", 0.0, 1.0), ["drives", "list"]),
-        ({"slide": rb.PID("slide", 0.0, 1.0)}, ["drives", "list"]),
+        (
+            lambda: [rb.PrescribedPosition("ball", 0.0)],
+            ["PrescribedPosition", "'ball'", "a spherical joint has no angle"],
+        ),
+        (
+            lambda: [rb.PrescribedPosition("slide", KINKED)],
+            ["PrescribedPosition", "'slide'", "velocity jumps at 0.5 s"],
+        ),
+        (
+            lambda: [rb.PrescribedPosition("slide", STAIRS)],
+            ["PrescribedPosition", "'slide'", "position jumps at 0.5 s"],
+        ),
+        (lambda: [rb.PrescribedPosition("slide", LEAPING)], ["'slide'", "position jumps at 0.5 s"]),
+        (
+            lambda: [rb.PrescribedVelocity("slide", STAIRS)],
+            ["PrescribedVelocity", "'slide'", "velocity jumps at 0.5 s"],
+        ),
+        (lambda: [rb.PrescribedForce("slide", "fast")], ["PrescribedForce", "'slide'", "'fast'"]),
+        (lambda: [rb.PrescribedForce("slide", np.nan)], ["PrescribedForce", "'slide'", "nan"]),
+        (lambda: [rb.PrescribedForce("slide", None)], ["PrescribedForce", "'slide'"]),
+        (lambda: [rb.PrescribedForce("slide", np.sin)], ["PrescribedForce", "'slide'", "UserForces"]),
+        (lambda: [rb.PID("slide", 0.0, kp=-1.0)], ["'slide'", "kp", "-1", "at least 0"]),
+        (lambda: [rb.PID("slide", 0.0, kp=1.0, kd=-1.0)], ["'slide'", "kd"]),
+        (lambda: [rb.ComputedTorque("slide", 0.0, kp=1.0, kd=1.0, ki=-1.0)], ["'slide'", "ki"]),
+        (lambda: [rb.PID("slide", 0.0, kp=np.nan)], ["'slide'", "kp", "nan"]),
+        (lambda: [rb.PID("slide", 0.0, kp="stiff")], ["'slide'", "kp", "stiff"]),
+        (lambda: [rb.PID("slide", 0.0, kp=1.0, limit=-5.0)], ["'slide'", "limit", "-5"]),
+        (lambda: [rb.PrescribedForce("slide", 0.0, limit=np.nan)], ["'slide'", "limit", "nan"]),
+        (lambda: [rb.UserForces(lambda t, q, qd, parameters, out: None)] * 2, ["UserForces", "at most one"]),
+        (lambda: [rb.UserForces("force")], ["function", "'force'", "function(t, q, qd, parameters, out)"]),
+        (lambda: [rb.UserForces(print, "many")], ["UserForces with function 'print'", "parameters", "'many'"]),
+        (lambda: [rb.Wrench("slide")], ["drive", "Wrench", "PrescribedForce", "UserForces"]),
+        (lambda: rb.PID("slide", 0.0, 1.0), ["drives", "list"]),
+        (lambda: {"slide": rb.PID("slide", 0.0, 1.0)}, ["drives", "list"]),
     ],
 )
 def test_an_invalid_drive_is_refused_with_its_joint(drives, parts):
-    words = refusal(drives=drives)
+    words = message_of(lambda: simulate(tree(), drives=drives()))
     assert in_order(words, *parts), words
 
 
@@ -333,9 +352,8 @@ def test_a_bernstein_polynomial_is_converted_or_refused():
     """It is constant, 1; read as powers, its coefficients would mean 1 + t."""
     from scipy.interpolate import BPoly
 
-    drives = [rb.PrescribedForce("slide", BPoly([[1.0], [1.0]], [0.0, 1.0]))]
     try:
-        motion = simulate(slider(), drives=drives)
+        motion = simulate(slider(), drives=[rb.PrescribedForce("slide", BPoly([[1.0], [1.0]], [0.0, 1.0]))])
     except rb.StateError:
         return
     np.testing.assert_allclose(motion.q[-1, 0], 0.25, rtol=1e-12)
@@ -423,25 +441,25 @@ def test_a_number_acts_as_a_constant_signal():
 @pytest.mark.parametrize(
     ("wrench", "parts"),
     [
-        (rb.Wrench("ground"), ["'ground'", "fixed to the world", "moving body"]),
-        (rb.Wrench("hull", axes="own"), ["'hull'", "axes", "'own'", '"world"', '"body"']),
-        (rb.Wrench("turned", axes="body"), ["'turned'", "rotated relative to its body 'wrist'"]),
-        (rb.Wrench("hull", force=(1.0, 2.0)), ["'hull'", "force", "three"]),
-        (rb.Wrench("hull", force=1.0), ["'hull'", "force", "1.0", "three"]),
-        (rb.Wrench("hull", moment=np.zeros(2)), ["'hull'", "moment", "three"]),
-        (rb.Wrench("hull", moment=np.array(1.0)), ["'hull'", "moment", "three"]),
-        (rb.Wrench("hull", moment=None), ["'hull'", "moment", "None", "three"]),
-        (rb.Wrench("hull", force=(1.0, "x", 0.0)), ["'hull'", "force", "'x'"]),
-        (rb.Wrench("hull", force=(1.0, np.nan, 0.0)), ["'hull'", "force", "nan"]),
-        (rb.Wrench("hull", force=(np.sin, 0.0, 0.0)), ["'hull'", "force", "sin"]),
-        (rb.Wrench("hull", point=(0.0, 1.0)), ["'hull'", "point", "(2,)", "(3,)"]),
-        (rb.Wrench("hull", point=0.0), ["'hull'", "point", "()"]),
-        (rb.Wrench("hull", point=(0.0, np.nan, 1.0)), ["'hull'", "point", "nan"]),
-        (rb.PID("slide", 0.0, 1.0), ["force", "PID", "Wrench"]),
+        (lambda: rb.Wrench("ground"), ["'ground'", "fixed to the world", "moving body"]),
+        (lambda: rb.Wrench("hull", axes="own"), ["'hull'", "axes", "'own'", "'world'", "'body'"]),
+        (lambda: rb.Wrench("turned", axes="body"), ["'turned'", "rotated relative to its body 'wrist'"]),
+        (lambda: rb.Wrench("hull", force=(1.0, 2.0)), ["'hull'", "force", "three"]),
+        (lambda: rb.Wrench("hull", force=1.0), ["'hull'", "force", "1.0", "three"]),
+        (lambda: rb.Wrench("hull", moment=np.zeros(2)), ["'hull'", "moment", "three"]),
+        (lambda: rb.Wrench("hull", moment=np.array(1.0)), ["'hull'", "moment", "three"]),
+        (lambda: rb.Wrench("hull", moment=None), ["'hull'", "moment", "None", "three"]),
+        (lambda: rb.Wrench("hull", force=(1.0, "x", 0.0)), ["'hull'", "force", "'x'"]),
+        (lambda: rb.Wrench("hull", force=(1.0, np.nan, 0.0)), ["'hull'", "force", "nan"]),
+        (lambda: rb.Wrench("hull", force=(np.sin, 0.0, 0.0)), ["'hull'", "force", "sin"]),
+        (lambda: rb.Wrench("hull", point=(0.0, 1.0)), ["'hull'", "point", "(2,)", "(3,)"]),
+        (lambda: rb.Wrench("hull", point=0.0), ["'hull'", "point", "()"]),
+        (lambda: rb.Wrench("hull", point=(0.0, np.nan, 1.0)), ["'hull'", "point", "nan"]),
+        (lambda: rb.PID("slide", 0.0, 1.0), ["force", "PID", "Wrench"]),
     ],
 )
 def test_an_invalid_wrench_is_refused_with_its_body(wrench, parts):
-    words = refusal(forces=[wrench])
+    words = message_of(lambda: simulate(tree(), forces=[wrench()]))
     assert in_order(words, *parts), words
 
 
@@ -462,30 +480,30 @@ def height(t, q, qd, parameters, out):
 @pytest.mark.parametrize(
     ("event", "parts"),
     [
-        (rb.Event(), ["None", "one of them"]),
-        (rb.Event("slide", height), ["'slide'", "function", "one of them"]),
-        (rb.Event("elbow"), ["event", "no joint 'elbow'", "'slide'"]),
-        (rb.Event("wrist", dof=2), ["event", "'wrist'", "dof is 2", "2 degrees of freedom", "0 to 1"]),
-        (rb.Event("slide", direction=2), ["direction is 2", "1 (rising), -1 (falling) or 0"]),
-        (rb.Event("slide", direction="up"), ["direction", "'up'"]),
-        (rb.Event("slide", direction=0.5), ["direction", "0.5"]),
-        (rb.Event("slide", max_records=0), ["max_records", "0", "from 1 to"]),
-        (rb.Event("slide", max_records=1.5), ["max_records", "1.5"]),
+        (lambda: rb.Event(), ["None", "one of them"]),
+        (lambda: rb.Event("slide", height), ["'slide'", "function", "one of them"]),
+        (lambda: rb.Event("elbow"), ["Event", "no joint 'elbow'", "'slide'"]),
+        (lambda: rb.Event("wrist", dof=2), ["Event", "'wrist'", "dof is 2", "2 degrees of freedom", "0 to 1"]),
+        (lambda: rb.Event("slide", direction=2), ["direction is 2", "1 (rising), -1 (falling) or 0"]),
+        (lambda: rb.Event("slide", direction="up"), ["direction", "'up'"]),
+        (lambda: rb.Event("slide", direction=0.5), ["direction", "0.5"]),
+        (lambda: rb.Event("slide", max_records=0), ["max_records", "0", "from 1 to"]),
+        (lambda: rb.Event("slide", max_records=1.5), ["max_records", "1.5"]),
         (
-            rb.Event("slide", quantity="acceleration"),
-            ["'slide'", "quantity", "'acceleration'", '"position"', '"velocity"'],
+            lambda: rb.Event("slide", quantity="acceleration"),
+            ["'slide'", "quantity", "'acceleration'", "'position'", "'velocity'"],
         ),
-        (rb.Event("water", dof=2), ["'water'", "a free joint has no angle"]),
-        (rb.Event("ball"), ["'ball'", "a spherical joint has no angle"]),
-        (rb.Event("slide", value=np.nan), ["'slide'", "value", "nan"]),
-        (rb.Event("slide", value="high"), ["'slide'", "value", "'high'"]),
-        (rb.Event(function="height"), ["function", "'height'"]),
-        (rb.Event(function=height, parameters=[np.nan]), ["parameters", "nan"]),
-        (rb.PID("slide", 0.0, 1.0), ["event", "PID", "Event"]),
+        (lambda: rb.Event("water", dof=2), ["'water'", "a free joint has no angle"]),
+        (lambda: rb.Event("ball"), ["'ball'", "a spherical joint has no angle"]),
+        (lambda: rb.Event("slide", value=np.nan), ["'slide'", "value", "nan"]),
+        (lambda: rb.Event("slide", value="high"), ["'slide'", "value", "'high'"]),
+        (lambda: rb.Event(function="height"), ["function", "'height'"]),
+        (lambda: rb.Event(function=height, parameters=[np.nan]), ["parameters", "nan"]),
+        (lambda: rb.PID("slide", 0.0, 1.0), ["event", "PID", "Event"]),
     ],
 )
 def test_an_invalid_event_is_refused_with_its_argument(event, parts):
-    words = refusal(events=[event])
+    words = message_of(lambda: simulate(tree(), events=[event()]))
     assert in_order(words, *parts), words
     assert "list" in refusal(events=rb.Event("slide"))
 

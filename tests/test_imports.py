@@ -122,7 +122,7 @@ def test_the_format_modules_need_no_explicit_import(module):
         (rbchain.PID("arm", 0.0, kp=1.0), "referense", "reference"),
         (rbchain.ComputedTorque("arm", 0.0, kp=1.0, kd=1.0), "joints", "joint"),
         (rbchain.PrescribedForce("arm", 0.0), "signals", "signal"),
-        (rbchain.Event("height", "q", 0), "functoin", "function"),
+        (rbchain.Event("height"), "functoin", "function"),
         (rbchain.Signal.constant(1.0), "break", "breaks"),
         (rbchain.Wrench("arm", force=(1, 0, 0)), "forces", "force"),
         (rbchain.Current((1, 0, 0)), "velocities", "velocity"),

@@ -100,7 +100,7 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
         ),
         "parameters of three samples": (
             lambda: simulate(2, drives=[rb.UserForces(np.copyto, np.ones((3, 1)))]),
-            r"parameters of UserForces has shape \(3, 1\); expected m numbers, or m for each sample",
+            r"UserForces with function 'copyto': parameters has shape \(3, 1\); expected m numbers, or m for each",
         ),
         "stop as text": (
             lambda: simulate(events=[rb.Event("link1", stop="no")]),
@@ -108,19 +108,19 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
         ),
         "value of a function": (
             lambda: simulate(events=[rb.Event(function=np.copyto, value=0.5)]),
-            "event 0 has a function and value = 0.5, but only the event of a joint has a value; remove value",
+            "Event with function 'copyto' has value = 0.5, but only the event of a joint has a value; remove value",
         ),
         "quantity of a function": (
             lambda: simulate(events=[rb.Event(function=np.copyto, quantity="velocity")]),
-            "event 0 has a function and quantity = 'velocity', but only the event of a joint",
+            "Event with function 'copyto' has quantity = 'velocity', but only the event of a joint",
         ),
         "dof of a function": (
             lambda: simulate(events=[rb.Event(function=np.copyto, dof=1)]),
-            "event 0 has a function and dof = 1, but only the event of a joint",
+            "Event with function 'copyto' has dof = 1, but only the event of a joint",
         ),
         "parameters of the event of a joint": (
             lambda: simulate(events=[rb.Event("link1", parameters=[0.5])]),
-            r"event of joint 'link1': parameters is \[0.5\], but only a function has parameters; remove them",
+            r"Event of joint 'link1': parameters is \[0.5\], but only a function has parameters; remove them",
         ),
         "derivatives of a sampled function": (
             lambda: simulate(drives=[rb.Sampled(rb.UserForces(np.copyto, derivatives=np.copyto))]),

@@ -136,9 +136,9 @@ ENTRIES = {
         lambda x: simulated(drives=[rb.PrescribedForce("link1", x)]), "PrescribedForce of joint 'link1'", 1.0
     ),
     "UserForces: parameters": (
-        lambda x: simulated(drives=[rb.UserForces(print, x)]), "parameters of UserForces", [1.0, 2.0]
+        lambda x: rb.UserForces(print, x), "UserForces with function 'print': parameters", [1.0, 2.0]
     ),
-    "Event: value": (lambda x: simulated(events=[rb.Event("link1", value=x)]), "event of joint 'link1': value", 1.0),
+    "Event: value": (lambda x: rb.Event("link1", value=x), "Event of joint 'link1': value", 1.0),
 }  # fmt: skip
 
 

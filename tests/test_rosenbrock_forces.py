@@ -533,7 +533,7 @@ def test_the_derivatives_of_user_forces_are_checked():
             lambda: rb.UserForces(coupling, [SPRINGS] * 2, derivatives_of_coupling).check_derivatives(
                 model, [0, 0], [0, 0]
             ),
-            r"parameters of UserForces have shape \(2, 3\); expected \(m,\)",
+            r"parameters has shape \(2, 3\); expected \(m,\)",
         ),
     ):
         with pytest.raises(rb.StateError, match=message):

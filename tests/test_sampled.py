@@ -342,32 +342,48 @@ def test_computed_torque_of_a_closed_chain_is_refused():
 def refusals():
     two = [rb.ComputedTorque(name, 0.0, kp=1.0, kd=1.0) for name in ("x", "y")]
     lists = [[rb.Encoder("x")], [rb.Encoder("x", bias=1e-3)]]
-    yield [rb.Sampled(rb.PrescribedForce("x", 1.0))], {}, "expected a PID, a ComputedTorque or UserForces"
-    yield [rb.Sampled(rb.PID("x", 0, 1), period=0.0)], {}, "Sampled PID of joint 'x': period is 0.0"
-    yield [rb.Sampled(rb.PID("x", 0, 1), delay=-1.0)], {}, "delay is -1.0; expected finite numbers of at least 0"
-    yield [rb.Sampled(rb.PID("x", 0, 1), delay=2.0)], {}, "more than 1000 periods of 0.001 s"
-    yield [rb.Sampled(rb.PID("x", 0, 1), states=[1.0])], {}, "only user functions have states"
-    yield [rb.Sampled(rb.PID("x", 0, 1), sensors=[3])], {}, "expected objects of Encoder or VelocitySensor"
-    yield [rb.Sampled(rb.PID("x", 0, 1), sensors=lists[0] * 2)], {}, "another sensor measures the same quantity"
+    yield lambda: [rb.Sampled(rb.PrescribedForce("x", 1.0))], {}, "expected a PID, a ComputedTorque or UserForces"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, 1), period=0.0)], {}, "Sampled PID of joint 'x': period is 0.0"
     yield (
-        [rb.Sampled(rb.PID("x", 0, 1), sensors=[rb.Encoder("y")])],
+        lambda: [rb.Sampled(rb.PID("x", 0, 1), delay=-1.0)],
+        {},
+        "delay is -1.0; expected finite numbers of at least 0",
+    )
+    yield lambda: [rb.Sampled(rb.PID("x", 0, 1), delay=2.0)], {}, "more than 1000 periods of 0.001 s"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, 1), states=[1.0])], {}, "only user functions have states"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, 1), sensors=[3])], {}, "expected objects of Encoder or VelocitySensor"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, 1), sensors=lists[0] * 2)], {}, "another sensor measures the same quantity"
+    yield (
+        lambda: [rb.Sampled(rb.PID("x", 0, 1), sensors=[rb.Encoder("y")])],
         {},
         "its sensors measure the joints \\['y'\\], but",
     )
-    yield [rb.Sampled(rb.PID("x", 0, 1), sensors=[rb.Encoder("x", samples=[0.5, 1])])], {}, "expected whole numbers"
-    yield [rb.Sampled(rb.PID("x", 0, 1)), rb.PID("x", 0, 1)], {}, "already has a drive"
-    yield [rb.Sampled(two[0]), two[1]], {}, "ComputedTorque drives have different clocks"
-    yield [rb.Sampled(two[0]), rb.Sampled(two[1], delay=1e-4)], {}, "ComputedTorque drives have different clocks"
-    yield [rb.Sampled(two[0], sensors=lists[0]), rb.Sampled(two[1], sensors=lists[1])], {}, "latency and sensors"
+    yield (
+        lambda: [rb.Sampled(rb.PID("x", 0, 1), sensors=[rb.Encoder("x", samples=[0.5, 1])])],
+        {},
+        "expected whole numbers",
+    )
+    yield lambda: [rb.Sampled(rb.PID("x", 0, 1)), rb.PID("x", 0, 1)], {}, "already has a drive"
+    yield lambda: [rb.Sampled(two[0]), two[1]], {}, "ComputedTorque drives have different clocks"
+    yield (
+        lambda: [rb.Sampled(two[0]), rb.Sampled(two[1], delay=1e-4)],
+        {},
+        "ComputedTorque drives have different clocks",
+    )
+    yield (
+        lambda: [rb.Sampled(two[0], sensors=lists[0]), rb.Sampled(two[1], sensors=lists[1])],
+        {},
+        "latency and sensors",
+    )
     late = rb.Sampled(rb.PID("x", 0, 1), delay=[1e-3, 2e-3])
-    yield [late], {"method": "rk4", "step": 1e-2}, 'delay or latency differs between samples.*Use method "rk45"'
-    yield [late], {"method": "moreau", "step": 1e-2}, 'the steps of method "moreau" are the same'
+    yield lambda: [late], {"method": "rk4", "step": 1e-2}, 'delay or latency differs between samples.*Use method "rk45"'
+    yield lambda: [late], {"method": "moreau", "step": 1e-2}, 'the steps of method "moreau" are the same'
 
 
 @pytest.mark.parametrize(("drives", "settings", "message"), [*refusals()])
 def test_what_is_refused(drives, settings, message):
     with pytest.raises(rb.StateError, match=message):
-        two_sliders().simulate(np.zeros((2, 2)), np.zeros((2, 2)), 0.1, drives=drives, **settings)
+        two_sliders().simulate(np.zeros((2, 2)), np.zeros((2, 2)), 0.1, drives=drives(), **settings)
 
 
 NOISY = [rb.Encoder("slide", noise=2e-3, seed=5), rb.VelocitySensor("slide", noise=3e-2)]

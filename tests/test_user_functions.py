@@ -271,7 +271,7 @@ def test_a_function_that_numba_cannot_compile_is_refused_before_the_simulation(f
         with pytest.raises(rb.StateError) as raised:
             arm().simulate(*start(), DURATION, **given)
         message = str(raised.value)
-        assert message.startswith("UserForces: " if "drives" in given else "event 0: ")
+        assert message.startswith("UserForces: " if "drives" in given else "Event: ")
         assert len(message) < 500
         assert "\n" not in message
         assert "cannot be compiled as a function(t, q, qd, parameters, out): " in message

@@ -89,7 +89,7 @@ class Actuator(Declared):
         NumericField("time_constant", "s", 0.0, LARGEST),
         NumericField("stall_torque", "N m or N"),
         NumericField("no_load_speed", "rad/s or m/s"),
-        NumericField("torque_speed", "", shape=(None, 2)),
+        NumericField("torque_speed", "", -LARGEST, LARGEST, (None, 2)),
     )
     joint: str
     time_constant: npt.ArrayLike = 0.0
@@ -131,7 +131,7 @@ def flatten_actuators(
     codes[rows.ACTUATOR_POINTS] = 0
     taken: set[int] = set()
     for actuator in actuators:
-        what = f"Actuator of joint {actuator.joint!r}"
+        what = actuator.label()
         i = dof_index(model, what, actuator.joint, actuator.dof)
         kind = drives[drive_codes.DRIVE_KIND, i]
         if i in taken:

@@ -86,6 +86,10 @@ class SpringDamper(DeclaredForce):
     rest_length: npt.ArrayLike = 0.0
     tension_only: bool = False
 
+    def label(self) -> str:
+        """Return the names of the class and of the bodies, for messages."""
+        return f"SpringDamper {label_of(self)}"
+
 
 @dataclass(frozen=True, eq=False)
 class Bushing(DeclaredForce):
@@ -148,6 +152,10 @@ class Bushing(DeclaredForce):
     damping: npt.ArrayLike | None = None
     pose_a: Pose | None = None
     pose_b: Pose | None = None
+
+    def label(self) -> str:
+        """Return the names of the class and of the bodies, for messages."""
+        return f"Bushing {label_of(self)}"
 
 
 #: The classes of forces between bodies.
@@ -228,10 +236,8 @@ def is_between_bodies(force: Any) -> bool:
 
 
 def _flat_spring(model: Model, spring: SpringDamper, numbers: SampleNumbers) -> tuple[int, int, int, int]:
-    what = f"SpringDamper {label_of(spring)}"
+    what = spring.label()
     (dof_a, pose_a), (dof_b, pose_b) = bodies_at_ends(model, what, spring)
-    if not isinstance(spring.tension_only, bool | np.bool):
-        raise StateError(f"{what}: tension_only is {spring.tension_only!r}; expected True or False")
     first = len(numbers.columns)
     for name, pose in (("point_a", pose_a), ("point_b", pose_b)):
         found = spring.numeric_field(name).checked(what, getattr(spring, name))
@@ -242,7 +248,7 @@ def _flat_spring(model: Model, spring: SpringDamper, numbers: SampleNumbers) -> 
 
 
 def _flat_bushing(model: Model, bushing: Bushing, numbers: SampleNumbers) -> tuple[int, int, int]:
-    what = f"Bushing {label_of(bushing)}"
+    what = bushing.label()
     (dof_a, body_a), (dof_b, body_b) = bodies_at_ends(model, what, bushing)
     first = len(numbers.columns)
     for name, given, of_body in (("pose_a", bushing.pose_a, body_a), ("pose_b", bushing.pose_b, body_b)):
@@ -261,12 +267,10 @@ def bodies_at_ends(
 ) -> list[tuple[int, Pose]]:
     """Return the last dof of each body (nv for the world), and the pose of its frame in the axes of the body."""
     found = []
-    for name, body in (("body_a", force.body_a), ("body_b", force.body_b)):
+    for body in (force.body_a, force.body_b):
         if body is None:
             found.append((-1, Pose()))
             continue
-        if not isinstance(body, str):
-            raise StateError(f"{what}: {name} is {excerpt(body)}; expected the name of a body, or None for the world")
         frame = model.kernel_model.frame(body)
         found.append((frame.body, frame.pose))
     if found[0][0] == found[1][0]:

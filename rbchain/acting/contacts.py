@@ -32,7 +32,6 @@ from .packing import SampleNumbers
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-MAX_RECORDS = 1_000_000
 #: The axis c of `contact_rows.directions_of_pair`. The normal of two spheres is rarely close to -c.
 TANGENT_AXIS = normalized(np.array([0.37, -0.53, 0.71]))
 
@@ -95,6 +94,18 @@ class SphereContact(DeclaredForce):
     friction: npt.ArrayLike = 0.0
     restitution: npt.ArrayLike = 0.0
     max_records: int = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        normal = self.numeric_field("plane_normal").checked(self.label(), self.plane_normal)
+        if not np.any(normal, -1).all():
+            raise StateError(
+                f"{self.label()}: plane_normal is {excerpt(normal.tolist())}; expected vectors that are not zero"
+            )
+
+    def label(self) -> str:
+        """Return the names of the class and of the body, for messages."""
+        return f"SphereContact on {self.body!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +174,10 @@ class SphereSphereContact(DeclaredForce):
     max_records: int = 16
     friction: npt.ArrayLike = 0.0
 
+    def label(self) -> str:
+        """Return the names of the class and of the bodies, for messages."""
+        return f"SphereSphereContact of {self.body_a!r} and {self.body_b!r}"
+
     @property
     def is_rough(self) -> bool:
         """Whether the contact has friction, in any of the samples."""
@@ -228,15 +243,6 @@ def is_contact(force: object) -> TypeGuard[Contact]:
     return isinstance(force, CONTACTS)
 
 
-def label_of_contact(force: Contact) -> str:
-    """Return the class of a force, and the name of its joint or body, for messages."""
-    if isinstance(force, SphereSphereContact):
-        place = f"of {force.body_a!r} and {force.body_b!r}"
-    else:
-        place = f"on {force.body!r}" if isinstance(force, SphereContact) else f"of joint {force.joint!r}"
-    return f"{type(force).__name__} {place}"
-
-
 def flatten_contacts(
     model: Model, forces: Sequence[Any], numbers: SampleNumbers, drive_kinds: np.ndarray
 ) -> np.ndarray | None:
@@ -267,8 +273,7 @@ def flatten_contacts(
     taken: dict[tuple[type, int], Contact] = {}
     row = 0
     for number, force in enumerate(found):
-        what, other = label_of_contact(force), model.nv
-        _check_max_records(what, force.max_records)
+        what, other = force.label(), model.nv
         if isinstance(force, SphereContact):
             columns = _flat_sphere(model, what, force, numbers)
         elif isinstance(force, SphereSphereContact):
@@ -305,17 +310,9 @@ def new_contact_records(elements: np.ndarray | None, forces: Sequence[Any], samp
     )
 
 
-def _check_max_records(what: str, most: Any) -> None:
-    whole = isinstance(most, (int, np.integer)) and not isinstance(most, bool)
-    if not whole or not 1 <= most <= MAX_RECORDS:
-        raise StateError(f"{what}: max_records is {most!r}; expected a whole number from 1 to {MAX_RECORDS}")
-
-
 def _flat_sphere(
     model: Model, what: str, contact: SphereContact, numbers: SampleNumbers
 ) -> list[tuple[int, int, int, int]]:
-    if not isinstance(contact.body, str):
-        raise StateError(f"{what}: body is {excerpt(contact.body)}; expected the name of a body")
     frame = model.kernel_model.frame(contact.body)
     if frame.body < 0:
         raise StateError(f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one")
@@ -324,10 +321,7 @@ def _flat_sphere(
     first, _ = numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
     numbers.add_field(what, contact, "radius")
     numbers.add_field(what, contact, "plane_point")
-    normal = contact.numeric_field("plane_normal").checked(what, contact.plane_normal)
-    if not np.any(normal, -1).all():
-        raise StateError(f"{what}: plane_normal is {excerpt(normal.tolist())}; expected vectors that are not zero")
-    normal = normalized(normal)
+    normal = normalized(contact.numeric_field("plane_normal").checked(what, contact.plane_normal))
     for direction in (normal, *_tangents(normal)):
         numbers.add_row(f"{what}: plane_normal", direction)
     numbers.add_field(what, contact, "friction")

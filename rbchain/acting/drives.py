@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 import numpy as np
 import numpy.typing as npt
 
-from ..common.real_arrays import excerpt
 from ..core.control import drives as drive_codes
 from ..core.tree import layout
 from ..errors import StateError
@@ -175,7 +174,7 @@ class PID(Declared):
     """
 
     numeric_fields: ClassVar = (
-        NumericField("reference", "rad or m", kind=SIGNAL),
+        NumericField("reference", "rad or m", kind=SIGNAL, word=TARGET),
         NumericField("kp", "N m/rad or N/m", 0.0, LARGEST),
         NumericField("kd", "N m s/rad or N s/m", 0.0, LARGEST),
         NumericField("ki", "N m/(rad s) or N/(m s)", 0.0, LARGEST),
@@ -287,7 +286,7 @@ def flatten_drive(
     signals : SignalTables
     numbers : SampleNumbers
     """
-    what = f"{type(drive).__name__} of joint {drive.joint!r}"
+    what = drive.label()
     i = dof_index(model, what, drive.joint, drive.dof)
     if codes[drive_codes.DRIVE_KIND, i] != drive_codes.KIND_NONE:
         raise StateError(
@@ -301,11 +300,6 @@ def flatten_drive(
     name = "reference" if isinstance(drive, (PID, ComputedTorque)) else "signal"
     follows = isinstance(drive, PID) and isinstance(drive.reference, str) and drive.reference == TARGET
     codes[drive_codes.DRIVE_FOLLOWS_TARGET, i] = follows
-    if isinstance(drive, PID) and isinstance(drive.reference, str) and not follows:
-        raise StateError(
-            f"{what}: reference is {excerpt(drive.reference)}; expected a Signal, numbers, or {TARGET!r} to follow "
-            "the outputs of a user function"
-        )
     signal = as_signal(f"{what}: {name}", 0.0 if follows else getattr(drive, name))
     _refuse_jumps(f"{what}: {name}", drive, signal)
     # between the instants of a sampled controller, its reference does not act
@@ -319,10 +313,7 @@ def flatten_drive(
             numbers.add(f"{what}: {gain}", absent)
     if not is_sampled and np.any(np.asarray(getattr(drive, "ki", 0.0)) != 0.0):
         codes[drive_codes.DRIVE_INTEGRAL, i] = model.nq + model.nv + (codes[drive_codes.DRIVE_INTEGRAL] >= 0).sum()
-    compensated = getattr(drive, "gravity_compensation", False)
-    if not isinstance(compensated, (bool, np.bool_)):
-        raise StateError(f"{what}: gravity_compensation is {compensated!r}; expected True or False")
-    codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i] = compensated
+    codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i] = getattr(drive, "gravity_compensation", False)
     return i
 
 

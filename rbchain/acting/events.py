@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,6 @@ from .user_code import UserCall, name_of, user_function
 
 if TYPE_CHECKING:
     from ..facade.model import Model
-
-MAX_RECORDS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +85,46 @@ class Event(Declared):
     joint: str | None = None
     function: Callable[..., Any] | None = None
     value: npt.ArrayLike = 0.0
-    quantity: str = "position"
+    quantity: Literal["position", "velocity"] = "position"
     direction: int = 0
     stop: bool = True
     parameters: npt.ArrayLike = ()
     dof: int = 0
     max_records: int = 16
+
+    def __post_init__(self) -> None:
+        what = self.label()
+        if (self.joint is None) == (self.function is None):
+            raise StateError(
+                f"{what}: joint is {excerpt(self.joint)} and function is {excerpt(self.function)}; expected one of them"
+            )
+        if isinstance(self.direction, (int, np.integer)) and self.direction not in (-1, 0, 1):
+            raise StateError(
+                f"{what}: direction is {self.direction!r}; expected 1 (rising), -1 (falling) or 0 (both directions)"
+            )
+        super().__post_init__()
+        if self.function is not None:
+            self._refuse_fields_of_joints()
+        elif np.size(self.parameters):
+            raise StateError(
+                f"{what}: parameters is {excerpt(self.parameters)}, but only a function has parameters; remove them"
+            )
+
+    def _refuse_fields_of_joints(self) -> None:
+        """Refuse fields of an event with a function that only the event of a joint has."""
+        for name in ("value", "quantity", "dof"):
+            given, unused = getattr(self, name), getattr(Event, name)
+            if np.any(np.asarray(given) != unused):
+                raise StateError(
+                    f"{self.label()} has {name} = {excerpt(given)}, but only the event of a joint has a {name}; remove "
+                    f"{name}. The event occurs where the function writes 0"
+                )
+
+    def label(self) -> str:
+        """Return the joint or the function of the event, for messages."""
+        if self.joint is None and self.function is not None:
+            return f"Event with function {name_of(self.function)}"
+        return super().label()
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,28 +148,21 @@ class EventRecord(SuggestsAttributes):
 
 
 def flatten_event(
-    model: Model, e: int, event: Event, numbers: SampleNumbers, boundscheck: bool
+    model: Model, event: Event, numbers: SampleNumbers, boundscheck: bool
 ) -> tuple[np.ndarray, UserCall | None]:
     """Add the numbers of an event, and return its codes (EVENT_ROWS,) and its user function, if it has one."""
-    _check_event(e, event)
-    codes = np.zeros(event_codes.EVENT_ROWS, np.int64)
+    if not isinstance(event, Event):
+        raise StateError(f"events contains {excerpt(event)}; expected objects of Event")
+    codes, what = np.zeros(event_codes.EVENT_ROWS, np.int64), event.label()
     codes[event_codes.EVENT_DIRECTION], codes[event_codes.EVENT_TERMINAL] = event.direction, bool(event.stop)
     if event.function is not None:
-        _refuse_fields_of_joints(e, event)
         codes[event_codes.EVENT_ROW] = -1
-        first, count = numbers.add_row(f"event {e}: parameters", event.parameters)
+        first, count = numbers.add_row(f"{what}: parameters", event.parameters)
         codes[event_codes.EVENT_NUMBERS], codes[event_codes.EVENT_NUMBER_COUNT] = first, count
-        function = user_function(f"event {e}", event.function, model.nq, model.nv, count, (1,), boundscheck)
+        function = user_function("Event", event.function, model.nq, model.nv, count, (1,), boundscheck)
         codes[event_codes.EVENT_ADDRESS] = function.address
-        return codes, UserCall(f"event {e} with function {name_of(event.function)}", function, first, count)
-    what = f"event of joint {event.joint!r}"
-    if np.size(event.parameters):
-        raise StateError(
-            f"{what}: parameters is {excerpt(event.parameters)}, but only a function has parameters; remove them"
-        )
+        return codes, UserCall(what, function, first, count)
     i = dof_index(model, what, event.joint, event.dof)
-    if event.quantity not in ("position", "velocity"):
-        raise StateError(f'{what}: quantity is {event.quantity!r}; expected "position" or "velocity"')
     if event.quantity == "velocity":
         row = model.nq + i
     else:
@@ -145,34 +170,3 @@ def flatten_event(
         row = int(model.kernel_model.topology[TOPOLOGY_COORDINATE, i])
     codes[event_codes.EVENT_ROW], codes[event_codes.EVENT_NUMBERS] = row, numbers.add(f"{what}: value", event.value)
     return codes, None
-
-
-def _refuse_fields_of_joints(e: int, event: Event) -> None:
-    """Refuse fields of an event with a function that only the event of a joint has."""
-    for name in ("value", "quantity", "dof"):
-        given, unused = getattr(event, name), getattr(Event, name)
-        if np.any(np.asarray(given) != unused):
-            raise StateError(
-                f"event {e} has a function and {name} = {excerpt(given)}, but only the event of a joint has a {name}; "
-                f"remove {name}. The event occurs where the function writes 0"
-            )
-
-
-def _check_event(e: int, event: Event) -> None:
-    if not isinstance(event, Event):
-        raise StateError(f"events contains {excerpt(event)}; expected objects of Event")
-    if (event.joint is None) == (event.function is None):
-        raise StateError(
-            f"event {e} has joint {event.joint!r} and function {excerpt(event.function)}; expected exactly one of them"
-        )
-    if not isinstance(event.direction, (int, np.integer)) or event.direction not in (-1, 0, 1):
-        raise StateError(
-            f"event {e}: direction is {event.direction!r}; expected 1 (rising), -1 (falling) or 0 (both directions)"
-        )
-    if not isinstance(event.stop, (bool, np.bool_)):
-        raise StateError(f"event {e}: stop is {event.stop!r}; expected True or False")
-    whole = isinstance(event.max_records, (int, np.integer)) and not isinstance(event.max_records, bool)
-    if not whole or not 1 <= event.max_records <= MAX_RECORDS:
-        raise StateError(
-            f"event {e}: max_records is {event.max_records!r}; expected a whole number from 1 to {MAX_RECORDS}"
-        )

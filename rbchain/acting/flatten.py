@@ -118,7 +118,7 @@ def flatten_actions(
     is_between = any(is_between_bodies(force) for force in forces)
     springs, bushings = flatten_between_bodies(model, forces, numbers) if is_between else (None, None)
     contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_rows.DRIVE_KIND])
-    flat_events = [flatten_event(model, e, event, numbers, boundscheck) for e, event in enumerate(events)]
+    flat_events = [flatten_event(model, event, numbers, boundscheck) for event in events]
     functions |= {layout.FAILED_FIRST_EVENT + e: call for e, (_, call) in enumerate(flat_events) if call is not None}
     signal_codes, tables, knots = signals.arrays()
     given = numbers.rows()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..common.real_arrays import excerpt, finite_number
+from ..common.real_arrays import excerpt
 from ..core.control import drives as drive_codes
 from ..core.tree import sampler_layout as rows
 from ..errors import StateError
 from .coordinates import dof_index
-from .drives import PID, ComputedTorque
+from .drives import PID
 from .packing import SampleNumbers
 from .sampled import Sampled, is_in_cascade
 from .sensors import Sensor, flatten_sensor
@@ -80,7 +80,7 @@ def flatten_samplers(
     states, pending, most_outputs, batch_calls = 0, 1, 0, 0
     targets, limits = Targets(model), [-1] * n
     for drive, i in sampled:
-        what = _name(drive)
+        what = drive.label()
         g = None if i is None else _group_to_join(groups, drive)
         if g is None:
             group, most = _new_group(model, drive, numbers, sensors)
@@ -222,11 +222,6 @@ def _refuse_several_latencies(latency: np.ndarray, what: str) -> None:
         )
 
 
-def _name(drive: Sampled) -> str:
-    joint = f" of joint {drive.controller.joint!r}" if isinstance(drive.controller, (PID, ComputedTorque)) else ""
-    return f"Sampled {type(drive.controller).__name__}{joint}"
-
-
 def _group_to_join(groups: list[_Group], drive: Sampled) -> int | None:
     """Return the group in which the controller of a joint computes, or None if it needs a new one.
 
@@ -258,9 +253,8 @@ def _are_equal(a: Sensor, b: Sensor) -> bool:
 
 def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: list[np.ndarray]) -> tuple[_Group, int]:
     """Return the group of a drive, and the largest number of its outputs that are computed but do not act any more."""
-    what, codes = _name(drive), np.zeros(rows.GROUP_ROWS, np.int64)
-    period = finite_number(f"{what}: period", drive.period, StateError, above=0.0)
-    finite_number(f"{what}: phase", drive.phase, StateError, least=0.0)
+    what, codes = drive.label(), np.zeros(rows.GROUP_ROWS, np.int64)
+    period = float(drive.period)
     codes[rows.GROUP_DELAY] = column = numbers.add_field(what, drive, "delay")
     numbers.add_field(what, drive, "latency")
     longest = numbers.columns[column].max(initial=0.0) + numbers.columns[column + 1].max(initial=0.0)

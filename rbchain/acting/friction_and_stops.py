@@ -75,6 +75,11 @@ class DryFriction(DeclaredForce):
     dof: int | None = None
     max_records: int = 16
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.static_backward is None and self.kinetic_backward is not None and self.static is not None:
+            raise StateError(f"{self.label()}: kinetic_backward and static are given; expected static_backward, too")
+
     def with_defaults(self) -> DryFriction:
         """Return the friction with all numbers that are not given."""
         static = self.kinetic if self.static is None else self.static
@@ -148,8 +153,6 @@ def flatten_friction(
             f"{what}: the joint also has the regularised friction of PassiveForces; expected one of them. Set its "
             "friction to 0"
         )
-    if force.static_backward is None and force.kinetic_backward is not None and force.static is not None:
-        raise StateError(f"{what}: kinetic_backward and static are given; expected static_backward, too")
     full, first = force.with_defaults(), len(numbers.columns)
     for direction in ("", "_backward"):
         names = f"kinetic{direction}", f"static{direction}"

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import ast
+from dataclasses import Field, dataclass, fields, replace
 from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 
+from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt, real_array
 from ..common.values import Value
 from ..errors import StateError
-from ..model.pose import computed_pose
-from .signals import as_signal, three_signals
+from ..model.pose import Pose, computed_pose
+from .random_signals import RandomSignal
+from .signal_arithmetic import SignalSum
+from .signals import Signal, as_signal, three_signals
 
 #: Largest finite numbers. Fields with the smaller one are multiplied by other numbers before they are checked again.
 LARGEST, LARGEST_FLOAT32 = float(np.finfo(np.float64).max), float(np.finfo(np.float32).max)
 NUMBERS, SIGNAL, POSE = "numbers", "signal", "pose"
+RANDOM = RandomSignal, SignalSum
+#: Smallest and largest values of the fields that are whole numbers.
+WHOLE_NUMBERS = {
+    "dof": (0, None),
+    "max_records": (1, 1_000_000),
+    "seed": (0, (1 << 63) - 1),
+    "direction": (-1, 1),
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,8 @@ class NumericField:
         Shape of the value of one sample. None stands for any number of entries.
     kind : "numbers", "signal" or "pose"
         Type of the value. A signal of shape (3,) is a sequence of three signals.
+    word : str
+        A word that may stand for a signal; empty if there is none.
     """
 
     name: str
@@ -43,17 +57,44 @@ class NumericField:
     upper: float = np.inf
     shape: tuple[int | None, ...] = ()
     kind: str = NUMBERS
+    word: str = ""
 
     def checked(self, what: str, value: Any) -> np.ndarray:
         """Return numbers (..., *shape). Raises StateError if the last axes or the numbers do not fit."""
         name = f"{what}: {self.name}"
+        if isinstance(value, Signal):
+            raise StateError(
+                f"{name} is a signal, {value!r}; expected one number, or one for each sample, which cannot change with "
+                "time"
+            )
         found = real_array(name, value, StateError)
-        if found.shape[max(0, found.ndim - len(self.shape)) :] != self.shape:
-            expected = ", ".join(map(str, self.shape))
-            raise StateError(f"{name} has shape {found.shape}; expected {self.shape} or (..., {expected})")
+        if self.shape == (None,):
+            found = np.atleast_1d(found)  # one parameter of a function, or one of its states
+        trailing = found.shape[max(0, found.ndim - len(self.shape)) :]
+        own = tuple(m if size is None else size for m, size in zip(trailing, self.shape, strict=False))
+        if len(trailing) != len(self.shape) or trailing != own:
+            expected = ", ".join("m" if size is None else str(size) for size in self.shape)
+            alone = f"({expected},)" if len(self.shape) == 1 else f"({expected})"
+            raise StateError(f"{name} has shape {found.shape}; expected {alone} or (..., {expected})")
         if not ((found >= self.lower) & (found <= self.upper)).all():
             raise StateError(f"{name} is {excerpt(found.tolist())}; expected {self._expected()}")
         return found
+
+    def check(self, what: str, value: Any) -> None:
+        """Refuse a value that fits no model."""
+        name = f"{what}: {self.name}"
+        if self.kind == NUMBERS:
+            self.checked(what, value)
+        elif self.kind == POSE and not isinstance(value, Pose):
+            raise StateError(f"{name} is {excerpt(value)}; expected a Pose")
+        elif self.kind == SIGNAL and isinstance(value, str) and self.word:
+            if value != self.word:
+                raise StateError(f"{name} is {excerpt(value)}; expected a Signal, numbers, or {self.word!r}")
+        elif self.kind == SIGNAL and not isinstance(value, RANDOM):  # a random signal was checked when it was made
+            if not self.shape:
+                as_signal(name, value)
+            elif not any(isinstance(component, RANDOM) for component in np.ravel(np.array(value, object))):
+                three_signals(name, value)
 
     def _expected(self) -> str:
         """Describe the possible numbers for a message."""
@@ -82,9 +123,30 @@ def _of_sample(name: str, value: Any, i: Any, shape: tuple[Any, ...]) -> np.ndar
 
 @dataclass(frozen=True, eq=False)
 class Declared(Value):
-    """Base class of drives, sensors, forces and events. It declares which fields may differ between samples."""
+    """Base class of drives, sensors, forces and events. It declares which fields may differ between samples.
+
+    An object is checked when it is made, except for what depends on the model and on the batch.
+    """
 
     numeric_fields: ClassVar[tuple[NumericField, ...]] = ()
+
+    def __post_init__(self) -> None:
+        """Raise StateError if a field has a value of the wrong type, or a number that is not possible."""
+        what = self.label()
+        for field in self.numeric_fields:
+            value = getattr(self, field.name)
+            is_left_out = value is None and getattr(type(self), field.name, "required") is None
+            if not is_left_out:
+                field.check(what, value)
+        for other in fields(self):
+            _check_type(f"{what}: {other.name}", other, getattr(self, other.name))
+
+    def label(self) -> str:
+        """Return the name of the class and of the joint or the frame, for messages."""
+        name, joint, frame = type(self).__name__, getattr(self, "joint", None), getattr(self, "frame", None)
+        if joint is not None:
+            return f"{name} of joint {joint!r}"
+        return name if frame is None else f"{name} on {frame!r}"
 
     @classmethod
     def numeric_field(cls, name: str) -> NumericField:
@@ -102,6 +164,33 @@ class DeclaredForce(Declared):
             field.name: field.of_sample(getattr(self, field.name), i, batch_shape) for field in self.numeric_fields
         }
         return replace(self, **values)
+
+
+def _check_type(what: str, field: Field[Any], value: Any) -> None:
+    """Refuse a value that is not a name, a flag, a whole number, a function or one of the words, as annotated."""
+    kind = str(field.type)
+    if kind.endswith(" | None"):
+        if value is None:
+            return
+        kind = kind.removesuffix(" | None")
+    if kind.startswith("Literal["):
+        words = ast.literal_eval(kind.removeprefix("Literal"))
+        if not isinstance(value, str) or value not in words:
+            hint = did_you_mean(value, words) if isinstance(value, str) else ""
+            raise StateError(f"{what} is {excerpt(value)}; expected one of {', '.join(map(repr, words))}{hint}")
+    elif kind == "str" and not isinstance(value, str):
+        world = ", or None for the world" if field.name in ("body_a", "body_b") else ""
+        raise StateError(f"{what} is {excerpt(value)}; expected the name of a {field.name.split('_')[0]}{world}")
+    elif kind == "bool" and not isinstance(value, (bool, np.bool)):
+        raise StateError(f"{what} is {excerpt(value)}; expected True or False")
+    elif kind.startswith("Callable[") and not callable(value):
+        raise StateError(f"{what} is {excerpt(value)}; expected a function(t, q, qd, parameters, out)")
+    elif kind == "int":
+        least, most = WHOLE_NUMBERS[field.name]
+        is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not is_whole or value < least or (most is not None and value > most):
+            bound = f"of at least {least}" if most is None else f"from {least} to {most}"
+            raise StateError(f"{what} is {excerpt(value)}; expected a whole number {bound}")
 
 
 def fields_of_kind(owner: Declared | type[Declared], kind: str) -> list[str]:

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..common.real_arrays import finite_number
+from ..errors import StateError
 from .actuators import Actuator
 from .drives import PID, ComputedTorque, OneJointDrive
 from .numeric_fields import LARGEST, Declared, NumericField
@@ -157,6 +159,14 @@ class Sampled(Declared):
     def __post_init__(self) -> None:
         if callable(self.controller):
             object.__setattr__(self, "controller", UserForces(self.controller))
+        super().__post_init__()
+        finite_number(f"{self.label()}: period", self.period, StateError, above=0.0)
+        finite_number(f"{self.label()}: phase", self.phase, StateError, least=0.0)
+
+    def label(self) -> str:
+        """Return the names of the class, of the controller's class and of its joint, for messages."""
+        joint = f" of joint {self.controller.joint!r}" if isinstance(self.controller, (PID, ComputedTorque)) else ""
+        return f"Sampled {type(self.controller).__name__}{joint}"
 
 
 Drive = OneJointDrive | UserForces | Sampled | Actuator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..common.real_arrays import excerpt, whole_number
+from ..common.real_arrays import excerpt
 from ..core.lanes.random_numbers import FIRST_SENSOR_CHANNEL
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import StateError
@@ -19,8 +19,6 @@ from .random_signals import numbers_of_samples
 
 if TYPE_CHECKING:
     from ..facade.model import Model
-
-MAX_SEED = (1 << 63) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +119,7 @@ def flatten_sensor(model: Model, what: str, sensor: object, numbers: SampleNumbe
     """Return the codes of a sensor, and add the rows of the state that it measures to `measured`."""
     if not isinstance(sensor, (Encoder, VelocitySensor)):
         raise StateError(f"{what}: sensors contains {excerpt(sensor)}; expected objects of Encoder or VelocitySensor")
-    what = f"{what}: {type(sensor).__name__} of joint {sensor.joint!r}"
+    what = f"{what}: {sensor.label()}"
     i = dof_index(model, what, sensor.joint, sensor.dof)
     row = velocity = model.nq + i
     difference = -1
@@ -136,5 +134,5 @@ def flatten_sensor(model: Model, what: str, sensor: object, numbers: SampleNumbe
     first, *_ = [numbers.add_field(what, sensor, name) for name in ("resolution", "bias", "noise")]
     samples = numbers_of_samples(0 if sensor.samples is None else sensor.samples)
     numbers.add(f"{what}: samples", samples)
-    seed = 0 if sensor.seed is None else whole_number(f"{what}: seed", sensor.seed, StateError, least=0, most=MAX_SEED)
+    seed = 0 if sensor.seed is None else sensor.seed
     return np.array([row, first, difference, seed, FIRST_SENSOR_CHANNEL + row])

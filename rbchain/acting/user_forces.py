@@ -74,6 +74,10 @@ class UserForces(Declared):
     parameters: npt.ArrayLike = ()
     derivatives: Callable[..., Any] | None = None
 
+    def label(self) -> str:
+        """Return the names of the class and of the function, for messages."""
+        return f"UserForces with function {name_of(self.function)}"
+
     def check_derivatives(self, model: Model, q: npt.ArrayLike, qd: npt.ArrayLike, t: float = 0.0) -> None:
         """Compare the derivatives with central differences of the function in one state.
 
@@ -107,9 +111,9 @@ class UserForces(Declared):
 
 def flatten_user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, boundscheck: bool) -> list[UserCall]:
     """Return the function of UserForces and, if it is given, the function of the derivatives."""
-    first, count = numbers.add_row("parameters of UserForces", drive.parameters)
+    what = drive.label()
+    first, count = numbers.add_row(f"{what}: parameters", drive.parameters)
     sizes = model.nq, model.nv, count
-    what = f"UserForces with function {name_of(drive.function)}"
     if is_batch_function(drive.function, False):
         raise StateError(
             f"{what}: it has no argument out, so Python would call it for the whole batch, which only Sampled "
@@ -133,13 +137,13 @@ def _compare_derivatives(
         raise StateError("UserForces has no derivatives; expected a function. Pass derivatives=...")
     t = finite_number("t", t_given, StateError)
     q, qd = real_array("q", q_given, StateError), real_array("qd", qd_given, StateError)
-    own, n = real_array("parameters of UserForces", forces.parameters, StateError), model.nv
+    own, n = real_array(f"{forces.label()}: parameters", forces.parameters, StateError), model.nv
     for name, shape, expected in (("q", q.shape, (model.nq,)), ("qd", qd.shape, (n,))):
         if shape != expected:
             raise StateError(f"{name} has shape {shape}; expected {expected}, for one state")
     if own.ndim > 1:
         raise StateError(
-            f"parameters of UserForces have shape {own.shape}; expected (m,). Check the parameters of one sample"
+            f"{forces.label()}: parameters has shape {own.shape}; expected (m,). Check the parameters of one sample"
         )
     function = user_function("UserForces", forces.function, model.nq, n, own.size, (n,), False)
     derivatives = user_function(

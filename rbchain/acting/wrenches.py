@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +68,7 @@ class Wrench(DeclaredForce):
     force: ThreeSignals = (0.0, 0.0, 0.0)
     moment: ThreeSignals = (0.0, 0.0, 0.0)
     point: npt.ArrayLike = (0.0, 0.0, 0.0)
-    axes: str = "world"
+    axes: Literal["world", "body"] = "world"
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +123,10 @@ def _flat_wrench(
             f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing, Current, "
             f"{NAMES_OF_CONTACTS}"
         )
-    what = f"Wrench on {wrench.frame!r}"
+    what = wrench.label()
     frame = model.kernel_model.frame(wrench.frame)
     if frame.body < 0:
         raise StateError(f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one")
-    if wrench.axes not in ("world", "body"):
-        raise StateError(f'{what}: axes is {wrench.axes!r}; expected "world" or "body"')
     pose = frame.pose
     if wrench.axes == "body" and np.abs(pose.rotation - np.eye(3)).max() > 0.0:
         body = model.body_names[frame.body]

@@ -15,7 +15,6 @@ from ..acting.contacts import (
     SphereSphereContact,
     StickingRecord,
     is_contact,
-    label_of_contact,
 )
 from ..acting.controllers import model_arrays
 from ..acting.coordinates import dof_index
@@ -283,14 +282,14 @@ def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray
             i = dof_index(model, "HardStops", force.joint, force.dof or 0)
             lower, upper = model.position_limits[i]
             position = float(q0[model.kernel_model.topology[TOPOLOGY_COORDINATE, i]])
-            found.append((min(position - lower, upper - position), label_of_contact(force)))
+            found.append((min(position - lower, upper - position), force.label()))
         elif isinstance(force, SphereContact):
             pose, normal = model.frame_poses(q0, force.body), np.asarray(force.plane_normal, float)
             above = pose.rotation @ np.asarray(force.point, float) + pose.translation - np.asarray(force.plane_point)
             found.append(
                 (
                     float(above @ normal / np.linalg.norm(normal)) - float(np.asarray(force.radius)),
-                    label_of_contact(force),
+                    force.label(),
                 )
             )
         elif isinstance(force, SphereSphereContact):
@@ -299,7 +298,7 @@ def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray
                 pose = Pose() if body is None else model.frame_poses(q0, body)
                 centers.append(pose.rotation @ np.asarray(point, float) + pose.translation)
             radii = float(np.asarray(force.radius_a)) + float(np.asarray(force.radius_b))
-            found.append((float(np.linalg.norm(centers[1] - centers[0])) - radii, label_of_contact(force)))
+            found.append((float(np.linalg.norm(centers[1] - centers[0])) - radii, force.label()))
     gap, label = min(found)
     raise StateError(f"q0: {label} has a gap of {gap:.3g} m or rad; expected zero or more. Change the initial position")
 

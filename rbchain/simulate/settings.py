@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..acting.contacts import is_contact, label_of_contact
+from ..acting.contacts import is_contact
 from ..common.real_arrays import finite_number, real_array, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..core.methods.tableaus import Tableau
@@ -143,7 +143,7 @@ def refuse_contacts(forces: Sequence[Any], method: Method) -> None:
     for force in forces if isinstance(forces, (list, tuple)) else ():
         if is_contact(force) and not method.has_contacts:
             raise StateError(
-                f'forces contains {label_of_contact(force)}, which method "{method.name}" does not support; expected '
+                f'forces contains {force.label()}, which method "{method.name}" does not support; expected '
                 f"method {names_of(lambda method: method.has_contacts)}. PassiveForces has regularised friction and "
                 "elastic stops for all methods"
             )

@@ -322,11 +322,11 @@ WRONG_FOR_THE_MODEL = [
     (vary("tau") | {"drives": [PID]}, r"vary\[0\].targets: joint 'link1' has both a drive"),
     ({"drives": [PID, rb.PID("knee", 0.0, kp=1.0)]}, r"drives\[1\]: PID of joint 'knee'"),
     ({"drives": [PID, rb.PrescribedForce("link1", 0.0)]}, "drives: .*already has a drive"),
-    ({"drives": [rb.PID("link1", 0.0, kp=-1.0)]}, r"drives\[0\]: .*kp is -1.0"),
+    ({"drives": [rb.PID("link1", 0.0, kp=[1.0, 2.0])]}, r"drives\[0\]: .*kp has shape"),
     ({"forces": [rb.Wrench("arm", (1, 0, 0))]}, r"forces\[0\]: .*'arm'"),
     ({"forces": [rb.Current((1, 0, 0))]}, r"forces\[0\]: .*no body is in water"),
     ({"events": [rb.Event("link1"), rb.Event("knee")]}, r"events\[1\]: .*'knee'"),
-    ({"events": [rb.Event("link1", quantity="acceleration")]}, r"events\[0\]: .*quantity is 'acceleration'"),
+    ({"events": [rb.Event("link1", dof=1)]}, r"events\[0\]: Event of joint 'link1': dof is 1, but"),
     (measure(quantity="coordinate", frame="hand"), r"measures\[0\]: frame is 'hand'; expected a body"),
     (measure(quantity="coordinate", frame="link1", axis="w"), r"measures\[0\].axis is 'w'; expected 'x', 'y' or 'z'"),
     (
