@@ -8,7 +8,6 @@ from . import reference as reference
 from . import study as study
 from .acting.actuators import Actuator
 from .acting.between_bodies import Bushing, SpringDamper
-from .acting.contacts import SphereContact, SphereSphereContact
 from .acting.drives import (
     PID,
     ComputedTorque,
@@ -22,6 +21,7 @@ from .acting.friction_and_stops import DryFriction, HardStops
 from .acting.sampled import Sampled
 from .acting.sensors import Encoder, VelocitySensor
 from .acting.signals import Signal
+from .acting.sphere_contacts import SphereContact, SphereSphereContact
 from .acting.user_forces import UserForces
 from .acting.wrenches import Current, Wrench
 from .drivers.threads import get_num_threads, set_num_threads

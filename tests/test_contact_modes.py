@@ -11,8 +11,8 @@ from rbchain.core.contacts.contact_layout import (
     ELEMENT_NUMBERS,
     ELEMENT_ROW,
     ELEMENT_ROWS,
-    SPHERE,
-    SPHERE_FRICTION,
+    ELEMENT_SIZE,
+    NUMBER_FRICTION,
     contacts_in,
     contacts_size,
 )
@@ -24,6 +24,7 @@ from rbchain.core.contacts.contact_modes import (
     modes_in,
     modes_size,
 )
+from rbchain.core.contacts.contact_shapes import SPHERE_PLANE
 
 pytestmark = pytest.mark.plain_python
 # Seeds of contacts whose modes were not found without the reduction of a diagonal that is added to the matrix.
@@ -34,13 +35,10 @@ BODY_SEEDS = (55, 87, 96, 112, 147, 183, 211, 214, 222)
 def contacts_at_rest(W, a, friction):
     """Contacts in one lane, with the accelerations a without forces and the matrix W."""
     count = len(friction)
-    table, numbers = np.zeros((ELEMENT_ROWS, count), np.int64), np.zeros((18 * count, 1))
-    table[ELEMENT_KIND], table[ELEMENT_ROW], table[ELEMENT_NUMBERS] = (
-        SPHERE,
-        np.arange(count) * 3,
-        np.arange(count) * 18,
-    )
-    numbers[SPHERE_FRICTION::18, 0] = friction
+    table, numbers = np.zeros((ELEMENT_ROWS, count), np.int64), np.zeros((2 * count, 1))
+    table[ELEMENT_KIND], table[ELEMENT_SIZE] = SPHERE_PLANE, 3
+    table[ELEMENT_ROW], table[ELEMENT_NUMBERS] = np.arange(count) * 3, np.arange(count) * 2
+    numbers[NUMBER_FRICTION::2, 0] = friction
     contacts = contacts_in(np.zeros(contacts_size(table, 1)), 0, 1, table, 1)
     modes = modes_in(np.zeros(modes_size(3 * count)), 0, 1, 3 * count)
     contacts.matrix[..., 0], modes.rows[:, MODE_ACCELERATION, 0] = W, a

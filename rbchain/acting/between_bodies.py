@@ -20,7 +20,7 @@ from .packing import SampleNumbers
 
 if TYPE_CHECKING:
     from ..facade.model import Model
-    from .contacts import SphereSphereContact
+    from .sphere_contacts import SphereSphereContact
 
 #: Largest difference between symmetric entries of a matrix, and largest negative eigenvalue, relative to its entries.
 ROUND_OFF = 1e-12

@@ -186,7 +186,7 @@ def flatten_stops(
     columns = []
     for position, sign in ((lower, 1), (upper, -1)):
         if np.isfinite(position):
-            first = numbers.add(f"{what}: position", position)
-            numbers.add_field(what, force, "restitution")
+            first = numbers.add_field(what, force, "restitution")
+            numbers.add(f"{what}: position", position)
             columns.append((layout.STOP, i, first, sign))
     return columns

@@ -21,7 +21,8 @@ from .between_bodies import (
     is_between_bodies,
     states_of_sample,
 )
-from .contacts import CONTACTS, NAMES_OF_CONTACTS, SphereContact, SphereSphereContact
+from .body_contacts import BodyContact
+from .contacts import CONTACTS, NAMES_OF_CONTACTS
 from .friction_and_stops import DryFriction, HardStops
 from .numeric_fields import LARGEST, SIGNAL, DeclaredForce, NumericField
 from .packing import SampleNumbers, SignalTables
@@ -86,7 +87,9 @@ class Current(DeclaredForce):
     velocity: ThreeSignals
 
 
-Force = Wrench | Current | SpringDamper | Bushing | DryFriction | HardStops | SphereContact | SphereSphereContact
+Force = Wrench | Current | SpringDamper | Bushing | DryFriction | HardStops | BodyContact
+#: The classes of forces.
+FORCES = (Wrench, Current, *BETWEEN_BODIES, *CONTACTS)
 
 
 def flatten_wrenches(

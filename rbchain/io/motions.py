@@ -13,16 +13,16 @@ import json
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from ..acting.contacts import ImpactRecord, SphereContact, SphereSphereContact, StickingRecord
+from ..acting.contacts import BODY_CONTACTS, ImpactRecord, StickingRecord
 from ..acting.events import EventRecord
 from ..acting.flatten import flatten_actions
 from ..acting.friction_and_stops import DryFriction, HardStops
 from ..acting.signals import Signal, as_signal
-from ..acting.wrenches import Force
+from ..acting.wrenches import FORCES
 from ..common.real_arrays import FLOAT64, excerpt
 from ..common.whole_files import whole_file
 from ..errors import FileFormatError, RbchainError, StateError, Status
@@ -36,7 +36,7 @@ from .write_native import toml_of
 FORMAT = "rbchain motion 1"
 CONTENTS, DIGEST = "contents", "sha256"
 #: The classes of the objects in a trajectory.
-CLASSES = {kind.__name__: kind for kind in (*get_args(Force), EventRecord, ImpactRecord, StickingRecord, Signal, Pose)}
+CLASSES = {kind.__name__: kind for kind in (*FORCES, EventRecord, ImpactRecord, StickingRecord, Signal, Pose)}
 #: Fields of a trajectory that the file describes in another way than the other fields, or not at all.
 SPECIAL = ("model", "exceptions", "dense_output", "_compute_tau_and_qdd")
 
@@ -199,7 +199,7 @@ def _check(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
     model, batch, forces = motion.model, np.shape(motion.status), motion.forces
     if model.batch_shape not in ((), batch):
         raise ValueError(f"the model has the batch shape {model.batch_shape}; expected () or that of status, {batch}")
-    strangers = [force for force in forces if not isinstance(force, get_args(Force))]
+    strangers = [force for force in forces if not isinstance(force, FORCES)]
     if strangers:
         raise ValueError(f"forces contains {excerpt(strangers[0])}; expected forces")
     _check_array("t", motion.t, "f", (np.size(motion.t),))
@@ -218,7 +218,7 @@ def _check_numbers(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
     """Raise a ValueError if an array of a motion does not fit its model and batch."""
     nq, nv, batch = motion.model.nq, motion.model.nv, np.shape(motion.status)
     saved = (*batch, motion.t.size)
-    spheres = sum(isinstance(force, (SphereContact, SphereSphereContact)) for force in motion.forces)
+    contacts = sum(isinstance(force, BODY_CONTACTS) for force in motion.forces)
     for name, kind, shape in (
         ("status", "i", batch),
         ("q", "f", (*saved, nq)),
@@ -230,7 +230,7 @@ def _check_numbers(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
         ("end_q", "f", (*batch, nq)),
         ("end_qd", "f", (*batch, nv)),
         ("is_stiff", "b", batch),
-        ("contact_forces", "f", (*saved, spheres, 3)),
+        ("contact_forces", "f", (*saved, contacts, 3)),
         ("contact_residual", "f", batch),
     ):
         _check_array(name, getattr(motion, name), kind, shape)
@@ -250,7 +250,7 @@ def _check_numbers(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
 
 def _check_records(motion: Trajectory) -> None:
     """Raise a ValueError if the records of events, impacts and sticking do not fit the batch or the forces."""
-    batch, spheres = np.shape(motion.status), (SphereContact, SphereSphereContact)
+    batch = np.shape(motion.status)
     for i, record in enumerate(motion.events):
         _check_record(
             f"events[{i}]", record, EventRecord, {"t": (), "q": (motion.model.nq,), "qd": (motion.model.nv,)}, batch
@@ -258,10 +258,10 @@ def _check_records(motion: Trajectory) -> None:
     for i, impacts in enumerate(motion.impacts):
         impulse = () if isinstance(getattr(impacts, "force", None), HardStops) else (3,)
         _check_record(f"impacts[{i}]", impacts, ImpactRecord, {"t": (), "impulse": impulse}, batch)
-        _check_force(f"impacts[{i}]", impacts.force, (HardStops, *spheres), motion.forces)
+        _check_force(f"impacts[{i}]", impacts.force, (HardStops, *BODY_CONTACTS), motion.forces)
     for i, sticking in enumerate(motion.sticking):
         _check_record(f"sticking[{i}]", sticking, StickingRecord, {"start": (), "end": ()}, batch)
-        _check_force(f"sticking[{i}]", sticking.force, (DryFriction, *spheres), motion.forces)
+        _check_force(f"sticking[{i}]", sticking.force, (DryFriction, *BODY_CONTACTS), motion.forces)
 
 
 def _check_force(what: str, force: Any, kinds: tuple[type, ...], forces: tuple[Any, ...]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..acting.contacts import NAMES_OF_CONTACTS
-from ..core.contacts.contact_layout import ELEMENT_KIND, ROWS_OF_KIND
+from ..core.contacts.contact_layout import ELEMENT_SIZE
 from ..core.control import drives as drive_codes
 from ..errors import StateError
 
@@ -35,5 +35,4 @@ def with_modes(model: Model, actions: Actions | None, method: Method, dtype: np.
     kinds = actions.shared.drives[drive_codes.DRIVE_KIND]
     if np.isin(kinds, drive_codes.PRESCRIBED_KINDS).any():
         raise StateError(f'{what} does not support drives that prescribe a motion. Use method "moreau"')
-    kinds_of_elements = np.asarray(actions.shared.contacts)[ELEMENT_KIND].tolist()
-    return actions._replace(modes=np.array([sum(ROWS_OF_KIND[kind] for kind in kinds_of_elements)]))
+    return actions._replace(modes=np.array([np.asarray(actions.shared.contacts)[ELEMENT_SIZE].sum()]))

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..acting.body_contacts import BodyContact
 from ..acting.contacts import (
     ImpactRecord,
-    SphereContact,
-    SphereSphereContact,
     StickingRecord,
     is_contact,
 )
@@ -32,7 +31,6 @@ from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..drivers import threads
 from ..drivers.trajectories import Actions, actuator_forces, state_memory
 from ..errors import StateError, Status
-from ..model.pose import Pose
 from .dense_output import kept_steps
 from .loops import close_states
 from .messages import sample_index
@@ -249,23 +247,21 @@ def contact_results(
     records, saved = actions.records.contacts, saved[:, asked]
     impacts: list[ImpactRecord] = []
     sticking: list[StickingRecord] = []
-    spheres = []
+    of_bodies = []
     for f, force in enumerate(filter(is_contact, forces)):
         most = force.max_records
-        if isinstance(force, (SphereContact, SphereSphereContact)):
-            spheres.append(f)
-        if isinstance(force, (HardStops, SphereContact, SphereSphereContact)):
+        if isinstance(force, BodyContact):
+            of_bodies.append(f)
+        if not isinstance(force, DryFriction):
             impulses = records.impulses[:, f, :most].reshape(*batch, most, 3)
             times = records.impact_times[:, f, :most].reshape(*batch, most)
             impulses = impulses[..., 0] if isinstance(force, HardStops) else impulses
             impacts.append(ImpactRecord(force, records.impact_counts[:, f].reshape(batch), times, impulses))
-        if isinstance(force, (DryFriction, SphereContact)) or (
-            isinstance(force, SphereSphereContact) and force.is_rough
-        ):
+        if isinstance(force, DryFriction) or (isinstance(force, BodyContact) and force.has_tangents):
             start, end = (records.sticking_times[:, f, :most, i].reshape(*batch, most) for i in range(2))
             sticking.append(StickingRecord(force, records.sticking_counts[:, f].reshape(batch), start, end))
     return {
-        "contact_forces": saved[:, :, spheres].reshape(*batch, saved.shape[1], len(spheres), 3),
+        "contact_forces": saved[:, :, of_bodies].reshape(*batch, saved.shape[1], len(of_bodies), 3),
         "impacts": tuple(impacts),
         "sticking": tuple(sticking),
         "contact_residual": records.residuals.reshape(batch),
@@ -283,22 +279,8 @@ def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray
             lower, upper = model.position_limits[i]
             position = float(q0[model.kernel_model.topology[TOPOLOGY_COORDINATE, i]])
             found.append((min(position - lower, upper - position), force.label()))
-        elif isinstance(force, SphereContact):
-            pose, normal = model.frame_poses(q0, force.body), np.asarray(force.plane_normal, float)
-            above = pose.rotation @ np.asarray(force.point, float) + pose.translation - np.asarray(force.plane_point)
-            found.append(
-                (
-                    float(above @ normal / np.linalg.norm(normal)) - float(np.asarray(force.radius)),
-                    force.label(),
-                )
-            )
-        elif isinstance(force, SphereSphereContact):
-            centers = []
-            for body, point in ((force.body_a, force.point_a), (force.body_b, force.point_b)):
-                pose = Pose() if body is None else model.frame_poses(q0, body)
-                centers.append(pose.rotation @ np.asarray(point, float) + pose.translation)
-            radii = float(np.asarray(force.radius_a)) + float(np.asarray(force.radius_b))
-            found.append((float(np.linalg.norm(centers[1] - centers[0])) - radii, force.label()))
+        elif isinstance(force, BodyContact):
+            found.append((force.gap(model, q0), force.label()))
     gap, label = min(found)
     raise StateError(f"q0: {label} has a gap of {gap:.3g} m or rad; expected zero or more. Change the initial position")
 

@@ -30,11 +30,11 @@ from .contact_layout import (
     ELEMENT_KIND,
     ELEMENT_NUMBERS,
     ELEMENT_ROW,
+    ELEMENT_SIZE,
     FRICTION,
     FRICTION_STATIC_BACKWARD,
     FRICTION_STATIC_FORWARD,
     has_tangents,
-    rows_of_element,
 )
 from .contact_modes import (
     HELD,
@@ -137,7 +137,7 @@ def hold_idle_contacts(contacts, modes, lane):
         largest = max(largest, abs(rows[row, MODE_ACCELERATION, lane]))
     for e in range(contacts.table.shape[1]):
         row = contacts.table[ELEMENT_ROW, e]
-        if not has_tangents(contacts.table[ELEMENT_KIND, e]) or rows[row, MODE, lane] != HELD:
+        if not has_tangents(e, contacts.table) or rows[row, MODE, lane] != HELD:
             continue
         if rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and rows[row + 1, MODE, lane] == SLIDING:
             motion = abs(motion_of_row(row + 1, contacts, modes, lane))
@@ -183,7 +183,7 @@ def project_forces(e, part, contacts, modes, numbers, lane):
         rows[row, MODE_REFERENCE, lane] = min(max(p, -limit), limit)
         return
     rows[row, MODE_REFERENCE, lane] = max(p, 0.0)
-    if has_tangents(kind) and rows[row + 1, MODE, lane] == HELD:
+    if has_tangents(e, table) and rows[row + 1, MODE, lane] == HELD:
         slope, size = part * rows[row, MODE_FRICTION, lane], tangent_force(row, modes, lane)
         if size > slope * p:
             normal = max(p + slope * size, 0.0) / (1.0 + slope * slope)
@@ -203,7 +203,7 @@ def are_within_limits(part, contacts, modes, lane):
         row, kind = table[ELEMENT_ROW, e], table[ELEMENT_KIND, e]
         if kind != FRICTION and rows[row, MODE, lane] == HELD:
             p = rows[row, MODE_FORCE, lane]
-            is_held = has_tangents(kind) and rows[row + 1, MODE, lane] == HELD
+            is_held = has_tangents(e, table) and rows[row + 1, MODE, lane] == HELD
             if p < 0.0 or (is_held and tangent_force(row, modes, lane) > part * rows[row, MODE_FRICTION, lane] * p):
                 return False
     return True
@@ -240,7 +240,7 @@ def align_directions(contacts, modes, numbers, tolerance, lane):
         change = 0.0
         for e in range(contacts.table.shape[1]):
             row = contacts.table[ELEMENT_ROW, e]
-            has_friction_rows = has_tangents(contacts.table[ELEMENT_KIND, e])
+            has_friction_rows = has_tangents(e, contacts.table)
             if has_friction_rows and modes.rows[row + 1, MODE, lane] == SLIDING:
                 change = max(change, turn_direction(row, contacts, modes, lane))
         if change <= tolerance:
@@ -356,7 +356,7 @@ def follow_modes(contacts, modes, numbers, rest, lane):
     if solve_with_diagonal(0.0, contacts, modes, tolerance, lane):
         for e in range(table.shape[1]):
             row = table[ELEMENT_ROW, e]
-            is_rough = has_tangents(table[ELEMENT_KIND, e])
+            is_rough = has_tangents(e, table)
             if is_rough and rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and rows[row + 1, MODE, lane] == SLIDING:
                 start_sliding_of_contact(row, modes, lane)
     restore_velocities(contacts, lane)
@@ -398,7 +398,7 @@ def set_solver_rows(e, contacts, modes, numbers, sliding, lane):
         contacts.table[ELEMENT_ROW, e],
         contacts.table[ELEMENT_NUMBERS, e],
     )
-    for r in range(row, row + rows_of_element(e, table)):
+    for r in range(row, row + table[ELEMENT_SIZE, e]):
         slides = r > row and rows[r, MODE, lane] == SLIDING
         along = sliding * rows[r, MODE_HEADING, lane] if slides else 0.0
         contacts.rows[r, CONTACT_VELOCITY, lane] = rows[r, MODE_ACCELERATION, lane] + along
@@ -428,7 +428,7 @@ def release_element(e, contacts, modes, numbers, tolerance, lane):
             start_sliding(row, p, modes, lane)
     elif not p > tolerance:
         open_row(e, contacts, modes, lane)
-    elif has_tangents(kind) and rows[row + 1, MODE, lane] == HELD:
+    elif has_tangents(e, table) and rows[row + 1, MODE, lane] == HELD:
         is_at_limit = tangent_force(row, modes, lane) >= rows[row, MODE_FRICTION, lane] * p - tolerance
         if is_at_limit:
             start_sliding_of_contact(row, modes, lane)
@@ -468,7 +468,7 @@ def start_sliding_of_contact(row, modes, lane):
 def open_row(e, contacts, modes, lane):
     """Open a stop or a contact."""
     row = contacts.table[ELEMENT_ROW, e]
-    for r in range(row, row + rows_of_element(e, contacts.table)):
+    for r in range(row, row + contacts.table[ELEMENT_SIZE, e]):
         modes.rows[r, MODE, lane] = OPEN
 
 
@@ -477,7 +477,7 @@ def close_row(e, contacts, modes, rest, lane):
     """Close a stop or a contact. Its friction sticks if its velocity is at most `rest`, m/s, and otherwise slides."""
     row, rows = contacts.table[ELEMENT_ROW, e], modes.rows
     rows[row, MODE, lane] = HELD
-    if not has_tangents(contacts.table[ELEMENT_KIND, e]):
+    if not has_tangents(e, contacts.table):
         return
     a, b = contacts.rows[row + 1, CONTACT_VELOCITY, lane], contacts.rows[row + 2, CONTACT_VELOCITY, lane]
     speed, mode = math.sqrt(a * a + b * b), OPEN
@@ -538,7 +538,7 @@ def violation_of_element(e, contacts, modes, numbers, forces, accelerations, lan
         return -motion * rows[row, MODE_DIRECTION, lane] if can_change else 0.0
     if mode == OPEN:
         return -motion
-    if p < -SIGN_TOLERANCE * forces or not has_tangents(kind):
+    if p < -SIGN_TOLERANCE * forces or not has_tangents(e, table):
         return -p / forces if forces > 0.0 else 0.0
     if rows[row + 1, MODE, lane] == HELD:
         return (tangent_force(row, modes, lane) - rows[row, MODE_FRICTION, lane] * p) / forces if forces > 0.0 else 0.0

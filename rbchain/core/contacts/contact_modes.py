@@ -29,14 +29,14 @@ from .contact_layout import (
     ELEMENT_KIND,
     ELEMENT_NUMBERS,
     ELEMENT_ROW,
+    ELEMENT_SIZE,
     FRICTION,
     FRICTION_KINETIC_BACKWARD,
     FRICTION_KINETIC_FORWARD,
-    SPHERE_FRICTION,
+    NUMBER_FRICTION,
     has_tangents,
-    rows_of_element,
 )
-from .contact_rows import add_responses
+from .contact_responses import add_responses
 
 OPEN, HELD, SLIDING = 0.0, 1.0, 2.0
 
@@ -146,18 +146,18 @@ def prepare_element(e, contacts, modes, numbers, k):
     rows, table, zero = modes.rows, contacts.table, constant_like(modes.rows, 0.0)
     row, at, kind = table[ELEMENT_ROW, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_KIND, e]
     largest = contacts.matrix[row, row, k]
-    if has_tangents(kind):
+    if has_tangents(e, table):
         turn_heading(row, contacts, modes, k)
         largest = max(largest, contacts.matrix[row + 1, row + 1, k])
         largest = max(largest, contacts.matrix[row + 2, row + 2, k])
     rows[row, MODE_HEADING, k] = rows[row, MODE_DIRECTION, k]
     held = constant_like(rows, HELD)
-    for r in range(row, row + rows_of_element(e, table)):
+    for r in range(row, row + table[ELEMENT_SIZE, e]):
         rows[r, MODE_FORCE, k] = select(rows[r, MODE, k] == held, rows[r, MODE_REFERENCE, k], zero * largest)
         rows[r, MODE_FRICTION, k] = zero * largest
         rows[r, MODE_SCALE, k] = largest
-    if has_tangents(kind):
-        rows[row, MODE_FRICTION, k] = numbers[at + SPHERE_FRICTION, k]
+    if has_tangents(e, table):
+        rows[row, MODE_FRICTION, k] = numbers[at + NUMBER_FRICTION, k]
     if kind == FRICTION:
         rows[row, MODE_FORCE, k] = kinetic_friction(row, at, modes, numbers, k)
 
@@ -304,7 +304,7 @@ def add_friction_of_contacts(contacts, modes, column, k):
     """Set the forces of the tangents of sliding contacts, in a column of the rows, to - mu p_n times their heading."""
     rows, table = modes.rows, contacts.table
     for e in range(table.shape[1]):
-        if has_tangents(table[ELEMENT_KIND, e]):
+        if has_tangents(e, table):
             row = table[ELEMENT_ROW, e]
             slides = rows[row + 1, MODE, k] == constant_like(rows, SLIDING)
             size = rows[row, MODE_FRICTION, k] * rows[row, column, k]

@@ -2,31 +2,23 @@
 
 from ...compiling.jit import is_given, kernel, only_if, routine
 from ..lanes.lanes import constant_like, select
-from ..spatial.vectors import add3, dot
-from ..tree.layout import PARAM_GRAVITY, parameter3
 from .contact_layout import (
     CONTACT_VELOCITY,
     ELEMENT_DOF,
     ELEMENT_KIND,
-    ELEMENT_NUMBERS,
     ELEMENT_ROW,
     ELEMENT_SIGN,
     FRICTION,
-    ROUGH_PAIR,
-    SPHERE,
     STOP,
-    is_pair,
+    is_contact,
 )
 from .contact_modes import HELD, MODE, MODE_ACCELERATION, MODE_FORCE, MODE_SIZE, solve_forces
+from .contact_responses import add_responses, update_responses
 from .contact_rows import (
-    acceleration_between_centers,
-    acceleration_of_lowest_point,
-    add_responses,
-    direction_of_contact,
     size_of_gap,
-    store_tangential_accelerations,
-    update_contact_rows,
+    store_accelerations,
     update_gaps,
+    update_jacobian,
     update_row_velocities,
 )
 
@@ -48,12 +40,13 @@ def add_contact_forces(block, y, rate, k):
     contacts, modes, numbers = actions.contacts, actions.modes, actions.numbers
     table, qdd = contacts.table, rate[nq : nq + n]
     update_gaps(model, contacts, y[:nq], numbers, block.work, k)
+    update_jacobian(model, contacts, numbers, block.work, k)
     for e in range(table.shape[1]):
         store_acceleration(e, block, qdd, k)
         if table[ELEMENT_KIND, e] != FRICTION:
             size = size_of_gap(e, model, contacts, y[:nq], numbers, block.work, k)
             modes.rows[table[ELEMENT_ROW, e], MODE_SIZE, k] = size
-    update_contact_rows(model, contacts, block.constraints, numbers, block.work, k)
+    update_responses(model, contacts, block.constraints, numbers, block.work, k)
     update_row_velocities(model, contacts, y[nq : nq + n], CONTACT_VELOCITY, k)
     solve_forces(contacts, modes, numbers, k)
     add_responses(contacts.responses, modes.rows, MODE_FORCE, qdd, k)
@@ -63,24 +56,13 @@ def add_contact_forces(block, y, rate, k):
 @kernel
 def store_acceleration(e, block, qdd, k):
     """Store the acceleration of the rows of an element, from qdd and the accelerations of the frames in A."""
-    actions, model = block.loads.actions, block.model
-    table, rows, numbers = actions.contacts.table, actions.modes.rows, actions.numbers
-    i, at, row = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_ROW, e]
-    if is_pair(table[ELEMENT_KIND, e]):  # gravity is the same for both centres
-        difference = acceleration_between_centers(e, model, actions.contacts, numbers, block.work, k)
-        rows[row, MODE_ACCELERATION, k] = difference
-        if table[ELEMENT_KIND, e] == ROUGH_PAIR:
-            store_tangential_accelerations(e, MODE_ACCELERATION, rows, model, actions.contacts, numbers, block.work, k)
-        return
-    if table[ELEMENT_KIND, e] != SPHERE:
+    actions = block.loads.actions
+    table, rows = actions.contacts.table, actions.modes.rows
+    if is_contact(e, table):
+        store_accelerations(e, rows, MODE_ACCELERATION, block.model, actions.contacts, actions.numbers, block.work, k)
+    else:
+        i, row = table[ELEMENT_DOF, e], table[ELEMENT_ROW, e]
         rows[row, MODE_ACCELERATION, k] = qdd[i, k] if table[ELEMENT_SIGN, e] > 0 else -qdd[i, k]
-        return
-    acceleration = acceleration_of_lowest_point(e, model, actions.contacts, numbers, block.work, k)
-    # A holds the accelerations minus gravity
-    acceleration = add3(acceleration, parameter3(model.parameters, model.parent.shape[0], PARAM_GRAVITY, k))
-    for direction in range(3):
-        d = direction_of_contact(at, direction, numbers, k)
-        rows[row + direction, MODE_ACCELERATION, k] = dot(d, acceleration)
 
 
 @kernel

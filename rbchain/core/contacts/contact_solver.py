@@ -55,9 +55,9 @@ from .contact_layout import (
     CONTACT_VELOCITY,
     ELEMENT_KIND,
     ELEMENT_ROW,
+    ELEMENT_SIZE,
     FRICTION,
     has_tangents,
-    rows_of_element,
 )
 
 # Number of sweeps in the first round, the same for the last try, and its factor from round to round. The impulses of
@@ -162,7 +162,7 @@ def sweep(contacts, running, k):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
         change = change_of_friction(row, rows, k) if kind == FRICTION else change_of_normal(row, rows, k)
         apply_change(row, change, contacts, running, k)
-        if has_tangents(kind):
+        if has_tangents(e, table):
             a, b = change_of_tangents(row, rows, k)
             apply_change(row + 1, a, contacts, running, k)
             apply_change(row + 2, b, contacts, running, k)
@@ -223,7 +223,7 @@ def largest_residual(contacts, k):
             residual = larger_residual(residual, row, change_of_friction(row, rows, k), rows, k)
             continue
         residual = larger_residual(residual, row, change_of_normal(row, rows, k), rows, k)
-        if has_tangents(kind):
+        if has_tangents(e, table):
             a, b = change_of_tangents(row, rows, k)
             residual = larger_residual(residual, row + 1, a, rows, k)
             residual = larger_residual(residual, row + 2, b, rows, k)
@@ -388,7 +388,7 @@ def enlarge_factors(contacts, index, k):
         rows[row, CONTACT_SWEEP_INVERSE, k] = rows[row, CONTACT_INVERSE, k]
         rows[row, CONTACT_INVERSE, k] = multiple * rows[row, CONTACT_INVERSE, k]
     for e in range(table.shape[1]):
-        if has_tangents(table[ELEMENT_KIND, e]):
+        if has_tangents(e, table):
             row = table[ELEMENT_ROW, e]
             inverse = rows[row + 1, CONTACT_INVERSE, k]
             p = norm_of_tangents(row, CONTACT_IMPULSE, rows, k)
@@ -424,7 +424,7 @@ def sum_of_squares(contacts, k):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
         change = change_of_friction(row, rows, k) if kind == FRICTION else change_of_normal(row, rows, k)
         total = total + scaled_square(row, change, rows, k)
-        if has_tangents(kind):
+        if has_tangents(e, table):
             a, b = change_of_tangents(row, rows, k)
             total = total + scaled_square(row + 1, a, rows, k) + scaled_square(row + 2, b, rows, k)
     return total
@@ -480,11 +480,11 @@ def linearise(contacts, proximal, k):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
         linearise_row(kind, row, contacts, k)
         changes = row_changes(row, contacts, k)
-        if has_tangents(kind):
+        if has_tangents(e, table):
             linearise_tangents(row, contacts, k)
             changes = changes or row_changes(row + 1, contacts, k) or row_changes(row + 2, contacts, k)
         if changes:
-            for r in range(row, row + rows_of_element(e, table)):
+            for r in range(row, row + table[ELEMENT_SIZE, e]):
                 rows[count, CONTACT_PLACE, 0] = constant_like(rows, r)
                 count += 1
     a = 0
@@ -492,9 +492,9 @@ def linearise(contacts, proximal, k):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
         if a < count and row_at_place(a, contacts) == row:
             fill_row(a, row, count, contacts, proximal, k)
-            if has_tangents(kind):
+            if has_tangents(e, table):
                 fill_tangents(a, row, count, contacts, proximal, k)
-            a += rows_of_element(e, table)
+            a += table[ELEMENT_SIZE, e]
     return count
 
 

@@ -24,11 +24,11 @@ from ..spatial.rotations import (
     rotation_vector_rate,
     rotation_vector_rate_along,
 )
-from ..spatial.storage import load_motion
+from ..spatial.storage import load_motion, number3
 from ..spatial.vectors import Force, add3, compose, cross, dot, motion_at_tip, rotate, rotate_back, subtract3
 from ..tree.kinematics import body_axes
 from ..tree.layout import ROW_V
-from .springs import arm_and_position, number3
+from .springs import arm_and_position
 
 # Rows of an array of bushings, one column for each bushing.
 BUSHING_DOF_A, BUSHING_DOF_B = 0, 1  # dofs of the bodies; n for the world

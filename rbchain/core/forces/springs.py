@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like, select, zeros_like
-from ..spatial.storage import load_motion
+from ..spatial.storage import load_motion, number3
 from ..spatial.vectors import Force, add3, cross, dot, motion_at_tip, rotate, scale3, subtract3
 from ..tree.kinematics import body_axes, origin_about_first_joint
 from ..tree.layout import ROW_V
@@ -51,12 +51,6 @@ class Spring(NamedTuple):
     damping: float
     velocity: tuple
     spin: tuple
-
-
-@kernel
-def number3(numbers, at, k):
-    """Return three numbers (m, lanes) from index `at` on."""
-    return (numbers[at, k], numbers[at + 1, k], numbers[at + 2, k])
 
 
 @kernel

@@ -351,10 +351,10 @@ def update_watches(block, rest, lane):
             rows[row, MODE_WATCH, lane] = along + reversal if slides else limit + slack - abs(p)
             continue
         rows[row, MODE_WATCH, lane] = contacts.rows[row, CONTACT_GAP, lane] if mode == OPEN else p + slack
-        if has_tangents(kind) and rows[row + 1, MODE, lane] == HELD:
+        if has_tangents(e, table) and rows[row + 1, MODE, lane] == HELD:
             limit = rows[row, MODE_FRICTION, lane] * p
             rows[row + 1, MODE_WATCH, lane] = limit + slack - tangent_force(row, modes, lane)
-        elif has_tangents(kind) and rows[row + 1, MODE, lane] == SLIDING:
+        elif has_tangents(e, table) and rows[row + 1, MODE, lane] == SLIDING:
             along = contacts.rows[row + 1, CONTACT_VELOCITY, lane] * rows[row + 1, MODE_DIRECTION, lane]
             across = contacts.rows[row + 2, CONTACT_VELOCITY, lane] * rows[row + 2, MODE_DIRECTION, lane]
             rows[row + 1, MODE_WATCH, lane] = along + across + reversal

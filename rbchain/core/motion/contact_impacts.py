@@ -26,10 +26,10 @@ from ..contacts.contact_layout import (
     ELEMENT_KIND,
     ELEMENT_NUMBERS,
     ELEMENT_ROW,
+    ELEMENT_SIZE,
     FRICTION,
+    NUMBER_RESTITUTION,
     has_tangents,
-    restitution_column,
-    rows_of_element,
 )
 from ..contacts.contact_modes import (
     CLOSED_ROUND_OFF,
@@ -49,7 +49,8 @@ from ..contacts.contact_modes import (
     closed_gap,
     is_held_by_other_rows,
 )
-from ..contacts.contact_rows import add_responses, update_row_velocities
+from ..contacts.contact_responses import add_responses
+from ..contacts.contact_rows import update_row_velocities
 from ..contacts.impact_law import solve_impacts
 from ..sample.records import TALLY_SAMPLE
 from ..sample.work_memory import add_work_of_impact
@@ -81,8 +82,7 @@ def lowest_flight(row, modes, tolerances, lane):
 def restitution_of(e, block, lane):
     """Return the coefficient of restitution of a stop or a contact."""
     actions = block.loads.actions
-    table = actions.contacts.table
-    return actions.numbers[table[ELEMENT_NUMBERS, e] + restitution_column(table[ELEMENT_KIND, e]), lane]
+    return actions.numbers[actions.contacts.table[ELEMENT_NUMBERS, e] + NUMBER_RESTITUTION, lane]
 
 
 @routine
@@ -126,7 +126,7 @@ def strike_without_collision(block, stepper, batch, y, tolerances, lane):
         rows[row, CONTACT_START_VELOCITY, lane] = rows[row, CONTACT_VELOCITY, lane] + change
     for e in range(table.shape[1]):
         row = table[ELEMENT_ROW, e]
-        slides = has_tangents(table[ELEMENT_KIND, e]) and has_sliding_velocity(row, modes, lane)
+        slides = has_tangents(e, table) and has_sliding_velocity(row, modes, lane)
         rows[row, CONTACT_IMPACT, lane] = 1.0 if slides else 0.0
         rows[row, CONTACT_IMPACT_TIME, lane] = 0.0
     apply_impulses(block, stepper, batch, y, tolerances, 0.0, lane)
@@ -171,7 +171,7 @@ def set_bounds_of_impact(e, factor, block, tolerances, lane):
     """Set the velocity, the bounds and the start of the solver for an element; `factor` reduces all restitutions."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     table, rows, row = contacts.table, contacts.rows, contacts.table[ELEMENT_ROW, e]
-    for r in range(row, row + rows_of_element(e, table)):
+    for r in range(row, row + table[ELEMENT_SIZE, e]):
         rows[r, CONTACT_VELOCITY, lane] = rows[r, CONTACT_START_VELOCITY, lane]
         for column in (CONTACT_IMPULSE, CONTACT_LOWER, CONTACT_UPPER):
             rows[r, column, lane] = 0.0
@@ -240,10 +240,10 @@ def record_sticking(block, batch, sample, t, lane):
     contacts, modes, records = block.loads.actions.contacts, block.loads.actions.modes, batch.records.contacts
     for e in range(contacts.table.shape[1]):
         kind, row, f = contacts.table[ELEMENT_KIND, e], contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
-        if not (kind == FRICTION or has_tangents(kind)):
+        if not (kind == FRICTION or has_tangents(e, contacts.table)):
             continue
         sticks = is_at_rest(row, contacts, modes, lane)
-        if has_tangents(kind):
+        if has_tangents(e, contacts.table):
             sticks = modes.rows[row, MODE, lane] == HELD and (
                 is_at_rest(row + 1, contacts, modes, lane) and is_at_rest(row + 2, contacts, modes, lane)
             )

@@ -13,16 +13,12 @@ from ..contacts.contact_layout import (
     CONTACT_STUCK,
     ELEMENT_FORCE,
     ELEMENT_KIND,
-    ELEMENT_NUMBERS,
     ELEMENT_ROW,
     ELEMENT_SIGN,
+    ELEMENT_SIZE,
     FRICTION,
-    SPHERE,
-    SPHERE_NORMAL,
-    SPHERE_TANGENT_A,
     has_tangents,
-    is_pair,
-    rows_of_element,
+    is_contact,
 )
 from ..lanes.lanes import constant_like
 from ..sample.records import CLOCK_STEP, CLOCK_T, TALLY_SAMPLE, TALLY_SAVED, TALLY_STATUS, TALLY_STEPS
@@ -49,28 +45,21 @@ def record_contacts(block, stepper, batch, slot, lane):
         kind = contacts.table[ELEMENT_KIND, e]
         if kind != FRICTION:
             record_impact(e, block, stepper, records, sample, lane)
-        if kind == FRICTION or has_tangents(kind):
+        if kind == FRICTION or has_tangents(e, contacts.table):
             record_sticking(e, contacts, stepper, records, sample, lane)
 
 
 @kernel
 def impulse_of_element(e, block, axis, lane):
     """Return one component of the impulse of an element: on its body in world axes or, as component 0, on its joint."""
-    contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
-    row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
-    if is_pair(contacts.table[ELEMENT_KIND, e]):
-        total = 0.0
-        for r in range(row, row + rows_of_element(e, contacts.table)):
+    contacts, total = block.loads.actions.contacts, 0.0
+    row = contacts.table[ELEMENT_ROW, e]
+    if is_contact(e, contacts.table):
+        for r in range(row, row + contacts.table[ELEMENT_SIZE, e]):
             component = contacts.rows[r, CONTACT_NORMAL + axis, lane]
             total += float(contacts.rows[r, CONTACT_IMPULSE, lane]) * float(component)
-        return total
-    if contacts.table[ELEMENT_KIND, e] != SPHERE:
+    elif axis == 0:
         total = float(contacts.rows[row, CONTACT_IMPULSE, lane]) * contacts.table[ELEMENT_SIGN, e]
-        return total if axis == 0 else 0.0
-    total = 0.0
-    for direction in range(3):
-        column = at + SPHERE_NORMAL + (SPHERE_TANGENT_A - SPHERE_NORMAL) * direction + axis
-        total += float(contacts.rows[row + direction, CONTACT_IMPULSE, lane]) * float(numbers[column, lane])
     return total
 
 

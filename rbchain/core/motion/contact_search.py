@@ -9,8 +9,8 @@ of the step from a to b, of length s, is free if one of three lower bounds of g 
 
 The error of the cubic polynomial of the whole interval in the middle is 16 times the error of the cubics of the halves.
 This estimate is used only in intervals in which g has no extremes that the three points do not show. There, bodies turn
-by less than RESOLVED rad, and the centres of two spheres move less than a part of their distance. Intervals that are
-not free are halved, from the start of the step to its end, until all are free or a gap is found to be closed.
+by less than RESOLVED rad, and the points of a contact move so little that its normal turns by less than that. Intervals
+that are not free are halved, from the start of the step to its end, until all are free or a gap is found to be closed.
 """
 
 import math
@@ -19,11 +19,9 @@ from ...compiling.jit import kernel, only_if, routine
 from ..contacts.contact_layout import (
     CONTACT_GAP,
     ELEMENT_KIND,
-    ELEMENT_NUMBERS,
     ELEMENT_ROW,
     FRICTION,
-    PAIR_RADII,
-    is_pair,
+    is_contact,
 )
 from ..contacts.contact_modes import (
     FLAG_CONTACT,
@@ -44,6 +42,7 @@ from ..contacts.contact_modes import (
 )
 from ..contacts.contact_rates import has_contact_modes
 from ..contacts.contact_rows import gap_of_element, rate_of_gap
+from ..contacts.contact_shapes import turning_distance
 from ..lanes.lanes import constant_like
 from ..methods.adaptive_methods import polynomial_of_row
 from ..sample.records import CONTROL_ERROR, CONTROL_H, TALLY_STATUS
@@ -52,7 +51,7 @@ from ..tree.kinematics import move_dof, place_dof, tangents_of_rates
 from ..tree.layout import POSING_FREE, POSING_SPHERICAL
 from .motion_bounds import store_bounds_of_gap
 
-RESOLVED = 0.5  # rad; also the part of the distance of two centres
+RESOLVED = 0.5  # rad
 # A closed gap ends the search when the interval is shorter than this fraction of the step.
 SHORT_INTERVAL = 1.0 / 64.0
 # After this number of intervals, the step is shortened to half of the part that is free.
@@ -201,12 +200,12 @@ def judge_interval(actions, lane):
 def is_resolved(e, actions, width, lane):
     """Whether a gap is so smooth in an interval that values at three points describe it."""
     contacts, rows = actions.contacts, actions.modes.rows
-    row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    row = contacts.table[ELEMENT_ROW, e]
     if not width * rows[row, MODE_TURN, lane] <= RESOLVED:
         return False
-    if not is_pair(contacts.table[ELEMENT_KIND, e]):
+    if not is_contact(e, contacts.table):
         return True
-    distance = rows[row, MODE_GAP_START, lane] + actions.numbers[at + PAIR_RADII, lane]
+    distance = turning_distance(e, rows[row, MODE_GAP_START, lane], contacts, actions.numbers, lane)
     return width * rows[row, MODE_SPEED, lane] <= RESOLVED * distance
 
 

@@ -52,21 +52,20 @@ from ..contacts.contact_layout import (
     ELEMENT_KIND,
     ELEMENT_NUMBERS,
     ELEMENT_ROW,
+    ELEMENT_SIZE,
     FRICTION,
     FRICTION_KINETIC_BACKWARD,
     FRICTION_KINETIC_FORWARD,
     FRICTION_STATIC_BACKWARD,
     FRICTION_STATIC_FORWARD,
+    NUMBER_RESTITUTION,
     has_tangents,
-    restitution_column,
-    rows_of_element,
 )
+from ..contacts.contact_responses import add_responses, update_responses
 from ..contacts.contact_rows import (
-    add_responses,
     update_biases,
     update_gaps,
     update_jacobian,
-    update_responses,
     update_row_velocities,
 )
 from ..contacts.contact_solver import solve_contacts
@@ -241,9 +240,9 @@ def predict_impulses(block, stepper, settings, h, k):
     """
     contacts, nq, n = block.loads.actions.contacts, block.q.shape[0], block.qd.shape[0]
     rows, work, changes = contacts.rows, block.work, contacts.changes
-    compute_biases(block, stepper.y_new[nq : nq + n], k)
     update_gaps(block.model, contacts, stepper.y_new, block.loads.actions.numbers, work, k)
     update_jacobian(block.model, contacts, block.loads.actions.numbers, work, k)
+    compute_biases(block, stepper.y_new[nq : nq + n], k)
     for row in range(rows.shape[0]):
         rows[row, CONTACT_IMPULSE, k] = constant_like(rows, 0.0)
     rows[0, CONTACT_RESPONDS, 0] = constant_like(rows, 0.0)
@@ -437,8 +436,7 @@ def release_joints(contacts, numbers, h, k):
 def set_bound(e, contacts, settings, numbers, h, k):
     """Set the least velocity of a stop or of the normal direction of a contact at the end of the step."""
     rows, row, at = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
-    kind = contacts.table[ELEMENT_KIND, e]
-    restitution = numbers[at + restitution_column(kind), k]
+    restitution = numbers[at + NUMBER_RESTITUTION, k]
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     u, free = rows[row, CONTACT_START_VELOCITY, k], rows[row, CONTACT_FREE_VELOCITY, k]
     d = free - u
@@ -457,7 +455,7 @@ def set_bound(e, contacts, settings, numbers, h, k):
     rows[row, CONTACT_IMPACT, k] = select(is_impact, one, zero)
     rows[row, CONTACT_IMPACT_TIME, k] = select(is_impact, time, zero)
     rows[row, CONTACT_IS_CLIPPED, k] = select(is_clipped, one, zero)
-    if has_tangents(kind):
+    if has_tangents(e, contacts.table):
         rows[row + 1, CONTACT_UPPER, k] = zero
 
 
@@ -480,15 +478,15 @@ def set_shifts(contacts, numbers, h, k):
     zero, time = constant_like(rows, 0.0), time_of_first_impact(contacts, k)
     for e in range(table.shape[1]):
         kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
-        for r in range(row, row + rows_of_element(e, table)):
+        for r in range(row, row + table[ELEMENT_SIZE, e]):
             rows[r, CONTACT_SHIFT, k] = zero
         if kind == FRICTION:
             continue
         rebounds = (rows[row, CONTACT_IMPACT, k] > zero) & (rows[row, CONTACT_IS_CLIPPED, k] <= zero)
-        for r in range(row, row + rows_of_element(e, table)):
+        for r in range(row, row + table[ELEMENT_SIZE, e]):
             shift = rows[r, CONTACT_FREE_VELOCITY, k] - velocity_at(time, r, contacts, h, k)
             rows[r, CONTACT_SHIFT, k] = select(rebounds, shift, rows[r, CONTACT_SHIFT, k])
-        restitution = numbers[table[ELEMENT_NUMBERS, e] + restitution_column(kind), k]
+        restitution = numbers[table[ELEMENT_NUMBERS, e] + NUMBER_RESTITUTION, k]
         rebound = max(-restitution * velocity_at(time, row, contacts, h, k), zero)
         rows[row, CONTACT_BOUND, k] = select(rebounds, rebound, rows[row, CONTACT_BOUND, k])
 
@@ -536,7 +534,7 @@ def update_sticking(contacts, tolerance, v, k):
             sticks = (abs(rows[row, CONTACT_VELOCITY, k]) <= slow) & (lower < upper)
             v[i, k] = select(sticks & (p > lower) & (p < upper), zero, v[i, k])
             rows[row, CONTACT_STICKS, k] = select(sticks, one, zero)
-        elif has_tangents(kind):
+        elif has_tangents(e, table):
             radius = rows[row, CONTACT_FRICTION, k] * rows[row, CONTACT_IMPULSE, k]
             speed = max(abs(rows[row + 1, CONTACT_VELOCITY, k]), abs(rows[row + 2, CONTACT_VELOCITY, k]))
             sticks = (speed <= slow) & (radius > zero)
@@ -653,7 +651,7 @@ def set_correction(e, holds, contacts, k):
         return
     rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_GAP, k]
     rows[row, CONTACT_BOUND, k] = nothing
-    if has_tangents(contacts.table[ELEMENT_KIND, e]):
+    if has_tangents(e, contacts.table):
         limit = limit if holds else nothing
         rows[row, CONTACT_FRICTION, k] = nothing
         rows[row + 1, CONTACT_VELOCITY, k] = nothing

@@ -21,21 +21,16 @@ from ...compiling.jit import kernel, routine
 from ..contacts.contact_layout import (
     ELEMENT_DOF,
     ELEMENT_KIND,
-    ELEMENT_NUMBERS,
     ELEMENT_OTHER,
     ELEMENT_ROW,
-    PAIR_OTHER_POINT,
-    PAIR_POINT,
-    SPHERE,
-    SPHERE_POINT,
     STOP,
 )
 from ..contacts.contact_modes import MODE_BEND, MODE_SPEED, MODE_TURN
-from ..contacts.contact_rows import vector_of
+from ..contacts.contact_shapes import reaches_of_contact
 from ..lanes.lanes import constant_like
 from ..methods.adaptive_methods import polynomial_of_row
 from ..sample.records import CONTROL_H
-from ..spatial.vectors import dot
+from ..spatial.vectors import length
 from ..tree.layout import (
     PARAM_ADVANCE,
     PARAM_PLACEMENT_TRANSLATION,
@@ -63,25 +58,18 @@ def store_bounds_of_gap(e, block, stepper, tableau, k):
 def bounds_of_gap(e, block, stepper, tableau, k):
     """Return the largest speed, acceleration and rotation of the points of a stop or a contact within the step."""
     actions, model = block.loads.actions, block.model
-    table, numbers, n = actions.contacts.table, actions.numbers, model.parent.shape[0]
-    kind, i, at = table[ELEMENT_KIND, e], table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e]
-    if kind == STOP:
+    table = actions.contacts.table
+    i, other = table[ELEMENT_DOF, e], table[ELEMENT_OTHER, e]
+    if table[ELEMENT_KIND, e] == STOP:
         rate, bend, _ = bounds_of_row(model.coordinate[i], stepper, tableau, k)
         return rate, bend, rate - rate
-    if kind == SPHERE:
-        return bounds_of_point(i, n, length(vector_of(numbers, at + SPHERE_POINT, k)), block, stepper, tableau, k)
-    other = table[ELEMENT_OTHER, e]
     end = common_ancestor(i, other, model)
-    r, r_other = length(vector_of(numbers, at + PAIR_POINT, k)), length(vector_of(numbers, at + PAIR_OTHER_POINT, k))
-    speed, bend, turn = bounds_of_point(i, end, r, block, stepper, tableau, k)
-    speed_b, bend_b, turn_b = bounds_of_point(other, end, r_other, block, stepper, tableau, k)
-    return speed + speed_b, bend + bend_b, turn + turn_b
-
-
-@kernel
-def length(v):
-    """Return the length of a vector."""
-    return math.sqrt(dot(v, v))
+    first_reach, reach = reaches_of_contact(e, actions.contacts, actions.numbers, k)
+    speed, bend, turn = bounds_of_point(i, end, reach, block, stepper, tableau, k)
+    if other != end:
+        speed_b, bend_b, turn_b = bounds_of_point(other, end, first_reach, block, stepper, tableau, k)
+        speed, bend, turn = speed + speed_b, bend + bend_b, turn + turn_b
+    return speed, bend, turn
 
 
 @kernel

@@ -7,7 +7,7 @@ import numpy as np
 from ...compiling.jit import is_given, kernel, only_if, routine
 from ..algorithms.rnea import inverse_dynamics
 from ..contacts.contact_layout import CONTACT_IMPULSE
-from ..contacts.contact_rows import add_responses
+from ..contacts.contact_responses import add_responses
 from ..lanes.lane_memory import CACHE_LINE, aligned_start, window
 from ..lanes.lanes import constant_like, zeros_like
 from ..loops.constraint_hooks import has_constraints

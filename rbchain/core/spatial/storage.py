@@ -1,11 +1,18 @@
 """Loads and stores of vectors and inertias in the working memory, which passes them from kernel to kernel.
 
-The numbers are in a[i, row, k], a[i, row + 1, k], ...; in most arrays, i is a degree of freedom.
+The numbers are in a[i, row, k], a[i, row + 1, k], ...; in most arrays, i is a degree of freedom. The array of `number3`
+has no first axis.
 """
 
 from ...compiling.jit import kernel
 from .inertias import Inertia, Rigid
 from .vectors import Force, Motion
+
+
+@kernel
+def number3(numbers, at, k):
+    """Return three numbers (m, lanes) from index `at` on."""
+    return (numbers[at, k], numbers[at + 1, k], numbers[at + 2, k])
 
 
 @kernel

@@ -5,6 +5,7 @@ them to another point; r is the vector from its root to its tip. All are tuples,
 registers: 3-vectors of 3 numbers, matrices of 9, row by row, and symmetric matrices of 6: xx, xy, xz, yy, yz, zz.
 """
 
+import math
 from typing import NamedTuple
 
 from ...compiling.jit import kernel
@@ -49,6 +50,12 @@ def scale3(s, a):
 def dot(a, b):
     """Return a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@kernel
+def length(a):
+    """Return |a|."""
+    return math.sqrt(dot(a, a))
 
 
 @kernel

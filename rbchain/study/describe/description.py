@@ -8,11 +8,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, StrictInt, ValidationError, model_validator
 
-from ...acting.between_bodies import Bushing, SpringDamper
-from ...acting.contacts import CONTACTS
 from ...acting.events import Event
 from ...acting.tables import action_of, drive_of
-from ...acting.wrenches import Current, Wrench
+from ...acting.wrenches import FORCES
 from ...common.real_arrays import excerpt
 from ...errors import RbchainError, StudyError
 from ...facade.model import Model
@@ -29,7 +27,7 @@ from .places import errors_at, message_of
 
 MOST_SAMPLES = 10**15  # a million samples per second would take thirty years
 MOST_TIMES = 10**7  # saved times of a motion
-FORCES = {force.__name__: force for force in (Wrench, Current, SpringDamper, Bushing, *CONTACTS)}
+KINDS_OF_FORCES = {force.__name__: force for force in FORCES}
 
 
 class Assembly(Described):
@@ -207,7 +205,7 @@ class Description(Described):
     correlate: tuple[Correlation, ...] = ()
     simulate: Simulation
     drives: tuple[Annotated[Any, BeforeValidator(_action(drive_of))], ...] = ()
-    forces: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds=FORCES)))], ...] = ()
+    forces: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds=KINDS_OF_FORCES)))], ...] = ()
     events: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds={"Event": Event})))], ...] = ()
     outputs: Outputs = Outputs()
     measures: tuple[Measure, ...] = ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ...acting.actuators import Actuator
 from ...acting.between_bodies import Bushing, SpringDamper
-from ...acting.contacts import SphereContact, SphereSphereContact
+from ...acting.contacts import BODY_CONTACTS
 from ...acting.drives import (
     PID,
     ComputedTorque,
@@ -131,7 +131,7 @@ OWNERS: tuple[tuple[str, str, tuple[type[Declared], ...]], ...] = (
     (BUSHING, "bushing_", (Bushing,)),
     (DRY_FRICTION, "dry_friction_", (DryFriction,)),
     (HARD_STOPS, "stop_", (HardStops,)),
-    (CONTACT, "contact_", (SphereContact, SphereSphereContact)),
+    (CONTACT, "contact_", BODY_CONTACTS),
 )
 #: Names of parameters that are not the start and the name of the field.
 NAMES = {

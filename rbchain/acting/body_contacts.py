@@ -1,0 +1,59 @@
+"""The base class of contacts of two bodies."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from .numeric_fields import DeclaredForce
+from .packing import SampleNumbers
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+class BodyContact(DeclaredForce, ABC):
+    """Base class of the contacts of two bodies, or of a body and the world.
+
+    Each subclass has these fields, and declares `restitution` and `friction` in `numeric_fields`.
+    """
+
+    restitution: npt.ArrayLike
+    friction: npt.ArrayLike
+    max_records: int
+
+    @property
+    @abstractmethod
+    def has_tangents(self) -> bool:
+        """Whether the contact has rows for friction, in any of the samples."""
+
+    @abstractmethod
+    def flatten(self, model: Model, what: str, numbers: SampleNumbers) -> tuple[int, int, int]:
+        """Add the numbers of the shape to the arrays.
+
+        Parameters
+        ----------
+        model : Model
+        what : str
+            Name of the contact, with which messages begin.
+        numbers : SampleNumbers
+
+        Returns
+        -------
+        kind : int
+            The shape, as in `core.contacts.contact_shapes`.
+        dof, other : int
+            The last dof of the second and of the first body; nv for the world.
+
+        Raises
+        ------
+        StateError, ModelError
+            If a body does not exist, or numbers do not fit the batch.
+        """
+
+    @abstractmethod
+    def gap(self, model: Model, q: np.ndarray) -> float:
+        """Compute the gap of a contact with single numbers at q (nq,), m."""

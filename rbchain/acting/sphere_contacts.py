@@ -1,0 +1,223 @@
+"""Contacts of spheres on bodies: with a plane of the world, and with each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.real_arrays import excerpt
+from ..core.contacts.contact_shapes import SPHERE_PLANE, SPHERE_SPHERE
+from ..errors import StateError
+from ..model.pose import Pose, normalized
+from .between_bodies import bodies_at_ends
+from .body_contacts import BodyContact
+from .numeric_fields import LARGEST, LARGEST_FLOAT32, NumericField
+from .packing import SampleNumbers
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class SphereContact(BodyContact):
+    """Contact of a sphere on a body, or of a point, with a fixed plane.
+
+    Parameters
+    ----------
+    body : str
+        Name of a body, or of a frame on fixed joints.
+    point : (3,) or (..., 3) array, m
+        Centre of the sphere, in the axes of the body or frame, from its origin. An array has one row for each sample,
+        here and in the other parameters.
+    radius : float or (...) array, m
+        At least 0; 0 for a point.
+    plane_point : (3,) or (..., 3) array, m
+        A point of the plane, in the world.
+    plane_normal : (3,) or (..., 3) array
+        Direction from the plane into the space in which the sphere moves, in world axes; of any length above 0.
+    friction : float or (...) array
+        Coefficient mu of Coulomb's law, at least 0: the tangential force is at most mu times the normal force.
+    restitution : float or (...) array
+        Ratio of the normal speeds after and before an impact, from 0 to 1.
+    max_records : int
+        rbchain records the first `max_records` impacts and intervals of sticking, and counts the rest.
+
+    Notes
+    -----
+    The force acts at the point of the sphere that is closest to the plane. There is no friction of rolling or
+    spinning. Only some methods of `simulate` support contact; see there.
+
+    Examples
+    --------
+    A ball falls from a height of 0.8 m and rebounds to 0.2 m:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    >>> builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    >>> floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.5)
+    >>> motion = builder.build().simulate([[0.9]], [[0.0]], 0.6, method="moreau", step=0.001, forces=[floor])
+    >>> motion.q[0, -1].round(6).tolist(), motion.impacts[0].t[0, :1].round(6).tolist()
+    ([0.3], [0.4])
+    """
+
+    numeric_fields: ClassVar = (
+        NumericField("point", "m", -LARGEST, LARGEST, (3,)),
+        NumericField("radius", "m", 0.0, LARGEST_FLOAT32),
+        NumericField("plane_point", "m", -LARGEST, LARGEST, (3,)),
+        NumericField("plane_normal", "1", -LARGEST, LARGEST, (3,)),
+        NumericField("friction", "1", 0.0, LARGEST_FLOAT32),
+        NumericField("restitution", "1", 0.0, 1.0),
+    )
+    body: str
+    point: npt.ArrayLike
+    radius: npt.ArrayLike
+    plane_point: npt.ArrayLike
+    plane_normal: npt.ArrayLike
+    friction: npt.ArrayLike = 0.0
+    restitution: npt.ArrayLike = 0.0
+    max_records: int = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        normal = self.numeric_field("plane_normal").checked(self.label(), self.plane_normal)
+        if not np.any(normal, -1).all():
+            raise StateError(
+                f"{self.label()}: plane_normal is {excerpt(normal.tolist())}; expected vectors that are not zero"
+            )
+
+    def label(self) -> str:
+        """Return the names of the class and of the body, for messages."""
+        return f"SphereContact on {self.body!r}"
+
+    @property
+    def has_tangents(self) -> bool:
+        return True
+
+    def flatten(self, model: Model, what: str, numbers: SampleNumbers) -> tuple[int, int, int]:
+        frame = model.kernel_model.frame(self.body)
+        if frame.body < 0:
+            raise StateError(
+                f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one"
+            )
+        point = self.numeric_field("point").checked(what, self.point)
+        numbers.add_row(f"{what}: point", point @ frame.pose.rotation.T + frame.pose.translation)
+        numbers.add_field(what, self, "radius")
+        numbers.add_field(what, self, "plane_point")
+        normal = normalized(self.numeric_field("plane_normal").checked(what, self.plane_normal))
+        for direction in (normal, *tangents_of_plane(normal)):
+            numbers.add_row(f"{what}: plane_normal", direction)
+        return SPHERE_PLANE, int(model.kernel_model.dofs.last[frame.body]), model.nv
+
+    def gap(self, model: Model, q: np.ndarray) -> float:
+        pose, normal = model.frame_poses(q, self.body), np.asarray(self.plane_normal, float)
+        above = pose.rotation @ np.asarray(self.point, float) + pose.translation - np.asarray(self.plane_point)
+        return float(above @ normal / np.linalg.norm(normal)) - float(np.asarray(self.radius))
+
+
+@dataclass(frozen=True, eq=False)
+class SphereSphereContact(BodyContact):
+    """Contact of two spheres on two bodies, or of a sphere and a point.
+
+    Parameters
+    ----------
+    body_a, body_b : str or None
+        Names of two bodies, or of frames on fixed joints. None is the world.
+    point_a, point_b : (3,) or (..., 3) arrays, m
+        Centres of the spheres, in the axes of the bodies or frames, from their origins. An array has one row for each
+        sample, here and in the other parameters. In the world: from the origin, in world axes.
+    radius_a, radius_b : float or (...) array, m
+        At least 0; their sum is above 0.
+    restitution : float or (...) array
+        Ratio of the normal speeds after and before an impact, from 0 to 1.
+    max_records : int
+        rbchain records the first `max_records` impacts and intervals of sticking, and counts the rest.
+    friction : float or (...) array
+        Coefficient mu of Coulomb's law, at least 0: the tangential force is at most mu times the normal force.
+
+    Notes
+    -----
+    The forces act at the point where the spheres touch. There is no friction of rolling or spinning. Recorded forces
+    and impulses are those on `body_b`; body a receives the opposite ones. The spheres touch from outside. Only some
+    methods of `simulate` support contact; see there.
+
+    Restitution is Newton's law for each contact on its own, also in simultaneous impacts. With a restitution of 1, a
+    ball that hits a row of N - 1 equal balls at rest, which touch each other, moves them all with 2 / N of its speed.
+    With gaps between the balls, impacts follow one after the other, and only the last ball leaves. Use gaps for
+    Newton's cradle, and with "moreau" a step that is shorter than the time between two impacts. "moreau" misses the
+    impact of two spheres that pass each other within one step.
+
+    Examples
+    --------
+    A ball hits an equal ball at rest and stops:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    >>> for name in ("a", "b"):
+    ...     builder.add_body(name, joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    >>> balls = rb.SphereSphereContact("a", "b", (0, 0, 0), (0, 0, 0), 0.1, 0.1, restitution=1.0)
+    >>> motion = builder.build().simulate(
+    ...     [[0.0, 0.5]], [[1.0, 0.0]], 1.0, method="moreau", step=0.01, forces=[balls]
+    ... )
+    >>> motion.qd[0, -1].round(6).tolist(), motion.impacts[0].impulse[0, 0].round(6).tolist()
+    ([0.0, 1.0], [1.0, 0.0, 0.0])
+    """
+
+    numeric_fields: ClassVar = (
+        NumericField("point_a", "m", -LARGEST, LARGEST, (3,)),
+        NumericField("point_b", "m", -LARGEST, LARGEST, (3,)),
+        NumericField("radius_a", "m", 0.0, LARGEST_FLOAT32),
+        NumericField("radius_b", "m", 0.0, LARGEST_FLOAT32),
+        NumericField("restitution", "1", 0.0, 1.0),
+        NumericField("friction", "1", 0.0, LARGEST_FLOAT32),
+    )
+    body_a: str | None
+    body_b: str | None
+    point_a: npt.ArrayLike
+    point_b: npt.ArrayLike
+    radius_a: npt.ArrayLike
+    radius_b: npt.ArrayLike
+    restitution: npt.ArrayLike = 0.0
+    max_records: int = 16
+    friction: npt.ArrayLike = 0.0
+
+    def label(self) -> str:
+        """Return the names of the class and of the bodies, for messages."""
+        return f"SphereSphereContact of {self.body_a!r} and {self.body_b!r}"
+
+    @property
+    def has_tangents(self) -> bool:
+        return bool(np.any(np.asarray(self.friction) != 0.0))
+
+    def flatten(self, model: Model, what: str, numbers: SampleNumbers) -> tuple[int, int, int]:
+        (dof_a, pose_a), (dof_b, pose_b) = bodies_at_ends(model, what, self)
+        for name, pose in (("point_b", pose_b), ("point_a", pose_a)):
+            point = self.numeric_field(name).checked(what, getattr(self, name))
+            numbers.add_row(f"{what}: {name}", point @ pose.rotation.T + pose.translation)
+        radius_a, radius_b = (
+            self.numeric_field(name).checked(what, numbers.for_each_sample(f"{what}: {name}", getattr(self, name)))
+            for name in ("radius_a", "radius_b")
+        )
+        if not (radius_a + radius_b > 0.0).all():
+            raise StateError(f"{what}: radius_a and radius_b are both 0; expected at least one radius above 0")
+        numbers.add(f"{what}: radius_a + radius_b", radius_a + radius_b)
+        numbers.add(f"{what}: radius_b", radius_b)
+        numbers.add(f"{what}: radius_a", radius_a)
+        return SPHERE_SPHERE, dof_b, dof_a
+
+    def gap(self, model: Model, q: np.ndarray) -> float:
+        centers = []
+        for body, point in ((self.body_a, self.point_a), (self.body_b, self.point_b)):
+            pose = Pose() if body is None else model.frame_poses(q, body)
+            centers.append(pose.rotation @ np.asarray(point, float) + pose.translation)
+        radii = float(np.asarray(self.radius_a)) + float(np.asarray(self.radius_b))
+        return float(np.linalg.norm(centers[1] - centers[0])) - radii
+
+
+def tangents_of_plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return two unit vectors that form a right-handed frame with each normal (..., 3)."""
+    axis = np.eye(3)[np.argmin(np.abs(normal), -1)]
+    first = normalized(np.cross(axis, normal))
+    return first, np.cross(normal, first)

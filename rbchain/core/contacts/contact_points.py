@@ -1,0 +1,26 @@
+"""The points at which a contact acts on its two bodies."""
+
+from typing import NamedTuple
+
+from ...compiling.jit import kernel
+from ..spatial.vectors import add3, cross, motion_at_tip
+
+
+class ContactPoints(NamedTuple):
+    """The witness points of a contact: the points of two bodies between which the gap is measured.
+
+    `first` and `second` (3) are the levers from the joint origins of the bodies to the points, m. `first` is not used
+    if the first body is the world. `normal` (3) is the unit vector along which the second body moves away from the
+    first. `gap` is the distance, negative in a penetration, m. All are in world axes.
+    """
+
+    first: tuple
+    second: tuple
+    normal: tuple
+    gap: float
+
+
+@kernel
+def acceleration_of_point(v, a, lever):
+    """Return the acceleration of a point of a body, m/s^2, from the motion of its frame and the lever to the point."""
+    return add3(motion_at_tip(a, lever).lin, cross(v.ang, motion_at_tip(v, lever).lin))

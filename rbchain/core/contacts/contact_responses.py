@@ -1,0 +1,189 @@
+"""Responses of the rows of dry friction, joint stops and contacts: the velocities that impulses cause.
+
+The response of a row is Y = H^-1 J^T, the velocity that a unit impulse causes. It follows from the articulated-body
+factors of the last dynamics by an inward sweep along the path to the base and an outward sweep over the tree, as for
+constraints (`constraint_solver`). In a closed chain, the response includes the impulses of the constraints, so that it
+satisfies the constraints. In an implicit step, the factors contain the stiffness and the damping of the joints.
+
+Sources: Featherstone (2008), sections 7.3 and 11.5; Mirtich (1996), "Impulse-based dynamic simulation of rigid body
+systems", chapter 4, for impulses by the articulated-body algorithm.
+"""
+
+from ...compiling.jit import is_given, kernel, only_if, routine
+from ..lanes.lanes import constant_like, select
+from ..loops.constrained_dynamics import carry_change, store_targets_of_changes
+from ..loops.constraint_solver import respond_to_multipliers, solve_multipliers
+from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
+from ..spatial.vectors import Force, motion_at_tip, power, scale_force, subtract_forces, z_axis
+from ..tree.joints import add_joint_motion, joint_force
+from ..tree.kinematics import force_on_parent
+from ..tree.layout import (
+    PARAM_ADVANCE,
+    ROW_A,
+    ROW_DINV,
+    ROW_LEVER,
+    ROW_R,
+    ROW_U,
+    apply_gravity,
+    parameter,
+    remove_gravity,
+)
+from .contact_layout import (
+    CONTACT_DIAGONAL,
+    CONTACT_FRICTION,
+    CONTACT_INVERSE,
+    ELEMENT_DOF,
+    ELEMENT_KIND,
+    ELEMENT_NUMBERS,
+    ELEMENT_OTHER,
+    ELEMENT_ROW,
+    ELEMENT_SIGN,
+    ELEMENT_SIZE,
+    NUMBER_FRICTION,
+    STOP,
+    has_tangents,
+    is_contact,
+)
+from .contact_rows import impulse_on_first_body, impulse_on_second_body, row_of_velocity
+
+
+@routine
+def update_responses(model, contacts, constraints, numbers, work, k):
+    """Compute Y = H^-1 J^T (m, n, lanes) and J Y (m, m, lanes) of all rows.
+
+    Reads J, and the levers and directions of contacts from `update_jacobian`, R, LEVER, U and DINV of the last dynamics
+    and, for closed chains, the factors of the constraints; writes A.
+    """
+    table = contacts.table
+    remove_gravity(model, work, k)
+    for e in range(table.shape[1]):
+        first = table[ELEMENT_ROW, e]
+        if is_upper_stop_after_lower(e, table):
+            copy_opposite_response(first, model, contacts, k)
+            continue
+        for row in range(first, first + table[ELEMENT_SIZE, e]):
+            zero = numbers[0, k] - numbers[0, k]
+            for i in range(model.parent.shape[0]):
+                contacts.responses[row, i, k] = zero
+            pass_impulses(e, row, zero, model, contacts, work, k)
+            spread_response(row, model, contacts, work, k)
+            close_response(row, model, contacts, constraints, work, k)
+        if has_tangents(e, table):
+            contacts.rows[first, CONTACT_FRICTION, k] = numbers[table[ELEMENT_NUMBERS, e] + NUMBER_FRICTION, k]
+    apply_gravity(model, work, k)
+    assemble_contact_matrix(model, contacts, k)
+
+
+@kernel
+def is_upper_stop_after_lower(e, table):
+    """Whether element e is the upper stop of a dof whose lower stop is the element before."""
+    if e == 0 or table[ELEMENT_KIND, e] != STOP or table[ELEMENT_KIND, e - 1] != STOP:
+        return False
+    return table[ELEMENT_DOF, e] == table[ELEMENT_DOF, e - 1] and table[ELEMENT_SIGN, e] != table[ELEMENT_SIGN, e - 1]
+
+
+@kernel
+def copy_opposite_response(row, model, contacts, k):
+    """Set the response of a row to the negative response of the previous row."""
+    for i in range(model.parent.shape[0]):
+        contacts.responses[row, i, k] = -contacts.responses[row - 1, i, k]
+
+
+@kernel
+def pass_impulses(e, row, zero, model, contacts, work, k):
+    """Add the generalised impulses u due to a unit impulse of a row of element e to the response of the row."""
+    table = contacts.table
+    i, other, first = table[ELEMENT_DOF, e], table[ELEMENT_OTHER, e], table[ELEMENT_ROW, e]
+    if is_contact(e, table):
+        pass_impulse(row, i, zero, impulse_on_second_body(row, first, contacts, k), model, contacts, work, k)
+        if other < model.parent.shape[0]:
+            pass_impulse(row, other, zero, impulse_on_first_body(row, first, contacts, k), model, contacts, work, k)
+    else:
+        motor = zero + constant_like(zero, table[ELEMENT_SIGN, e])
+        pass_impulse(row, i, motor, Force((zero, zero, zero), (zero, zero, zero)), model, contacts, work, k)
+
+
+@routine
+def pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
+    """Add the generalised impulses u due to `motor` on a dof and f on its body to the response of a row.
+
+    u = motor + S . f,  f_parent = f - U u / D
+    """
+    n, dof, responses = model.parent.shape[0], work.dof, contacts.responses
+    i, at_joint = dof_of_row, motor
+    while i < n:
+        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        u = at_joint + joint_force(model.joint[i], axis, advance, f)
+        responses[row, i, k] = responses[row, i, k] + u
+        passed = subtract_forces(f, scale_force(dof[i, ROW_DINV, k] * u, load_force(dof, i, ROW_U, k)))
+        f = force_on_parent(i, passed, model, work, k)
+        at_joint = motor - motor
+        i = model.parent[i]
+
+
+@routine
+def spread_response(row, model, contacts, work, k):
+    """Replace the generalised impulses u of a row by the velocities Y that they cause, from the base to the tips.
+
+    Y = (u - U . a_parent) / D
+    """
+    dof, responses = work.dof, contacts.responses
+    for i in range(model.parent.shape[0]):
+        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
+        change = dof[i, ROW_DINV, k] * (responses[row, i, k] - power(load_force(dof, i, ROW_U, k), a))
+        responses[row, i, k] = change
+        store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, change))
+
+
+@only_if(lambda row, model, contacts, constraints, work, k: is_given(constraints))
+@kernel
+def close_response(row, model, contacts, constraints, work, k):
+    """Remove the part of a response that violates the constraints: Y - H^-1 J^T (J H^-1 J^T)^-1 J Y."""
+    n = model.parent.shape[0]
+    for i in range(n):
+        constraints.changes[i, k] = contacts.responses[row, i, k]
+        carry_change(i, model, constraints.changes, work, k)
+    store_targets_of_changes(constraints, work, k)
+    solve_multipliers(constraints, work, k)
+    respond_to_multipliers(model, constraints, work, k)
+    for i in range(n):
+        contacts.responses[row, i, k] = contacts.responses[row, i, k] + constraints.changes[i, k]
+
+
+@routine
+def assemble_contact_matrix(model, contacts, k):
+    """Compute J Y (m, m, lanes), and the reciprocals of its diagonal, with which the solver scales impulses."""
+    table, matrix, rows = contacts.table, contacts.matrix, contacts.rows
+    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+    for e in range(table.shape[1]):
+        first, count = table[ELEMENT_ROW, e], table[ELEMENT_SIZE, e]
+        for row in range(first, first + count):
+            for d in range(e, table.shape[1]):
+                start = table[ELEMENT_ROW, d]
+                for other in range(max(row, start), start + table[ELEMENT_SIZE, d]):
+                    if is_contact(d, table):
+                        total = row_of_velocity(e, row, model, contacts, contacts.responses[other], k)
+                    else:  # the product in the other order has one term
+                        total = row_of_velocity(d, other, model, contacts, contacts.responses[row], k)
+                    matrix[row, other, k] = total
+                    matrix[other, row, k] = total
+            rows[row, CONTACT_DIAGONAL, k] = matrix[row, row, k]
+        for row in range(first, first + count):
+            diagonal = rows[row, CONTACT_DIAGONAL, k]
+            if row > first:  # a bound of the largest eigenvalue of the tangents
+                across = abs(matrix[first + 1, first + 2, k])
+                diagonal = max(matrix[first + 1, first + 1, k], matrix[first + 2, first + 2, k]) + across
+            acts = diagonal > zero
+            rows[row, CONTACT_INVERSE, k] = select(acts, one / select(acts, diagonal, one), zero * diagonal)
+
+
+@routine
+def add_responses(responses, rows, column, v, k):
+    """Add the velocities that impulses in a column of `rows` (m, columns, lanes) cause to v (n, lanes).
+
+    With forces instead of impulses, add the accelerations that they cause.
+    """
+    for row in range(rows.shape[0]):
+        for i in range(v.shape[0]):
+            v[i, k] = v[i, k] + responses[row, i, k] * rows[row, column, k]

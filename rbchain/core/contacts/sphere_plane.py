@@ -1,0 +1,68 @@
+"""Contact of a sphere on a body with a plane of the world: an element with a normal and two tangents.
+
+The witness point is the point of the sphere that is closest to the plane. It moves on the body. The directions are
+constant.
+"""
+
+from ...compiling.jit import kernel
+from ..spatial.storage import load3, load_motion, number3
+from ..spatial.vectors import add3, cross, dot, length, rotate, scale3, size, subtract3
+from ..tree.kinematics import body_axes
+from ..tree.layout import ROW_A, ROW_POSITION, ROW_V
+from .contact_layout import CONTACT_LEVER, ELEMENT_DOF, ELEMENT_NUMBERS, ELEMENT_OTHER, ELEMENT_ROW, NUMBER_SHAPE
+from .contact_points import ContactPoints, acceleration_of_point
+
+# --- numbers of an element ---
+POINT = NUMBER_SHAPE  # 3: centre in the axes of the body, m
+RADIUS = NUMBER_SHAPE + 3  # m
+PLANE_POINT = NUMBER_SHAPE + 4  # 3: in world axes, m
+PLANE_NORMAL = NUMBER_SHAPE + 7  # 3: unit vectors in world axes; the normal points away from the plane
+PLANE_TANGENT_A, PLANE_TANGENT_B = NUMBER_SHAPE + 10, NUMBER_SHAPE + 13  # 3 each
+
+
+@kernel
+def points_of_sphere_on_plane(e, model, contacts, numbers, work, k):
+    """Return the ContactPoints: see `points_of_contact`."""
+    i, at = contacts.table[ELEMENT_DOF, e], contacts.table[ELEMENT_NUMBERS, e]
+    n = number3(numbers, at + PLANE_NORMAL, k)
+    center = rotate(body_axes(i, model, work, k), number3(numbers, at + POINT, k))
+    lowest = subtract3(center, scale3(numbers[at + RADIUS, k], n))
+    above = subtract3(add3(load3(work.dof, i, ROW_POSITION, k), lowest), number3(numbers, at + PLANE_POINT, k))
+    return ContactPoints(subtract3(n, n), lowest, n, dot(n, above))
+
+
+@kernel
+def tangents_of_plane(at, numbers, k):
+    """Return the tangents: see `tangents_of_contact`."""
+    return number3(numbers, at + PLANE_TANGENT_A, k), number3(numbers, at + PLANE_TANGENT_B, k)
+
+
+@kernel
+def accelerations_of_sphere_on_plane(e, model, contacts, numbers, work, k):
+    """Return the accelerations: see `accelerations_of_contact`.
+
+    The point has the velocity v_c - omega x r n. The normal n is constant, so the derivative of this velocity is
+    a_c - alpha x r n.
+    """
+    table, rows, dof = contacts.table, contacts.rows, work.dof
+    i, at = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e]
+    n = number3(numbers, at + PLANE_NORMAL, k)
+    below = scale3(numbers[at + RADIUS, k], n)
+    center = add3(load3(rows, table[ELEMENT_ROW, e], CONTACT_LEVER, k), below)
+    v, a = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
+    change = subtract3(acceleration_of_point(v, a, center), cross(a.ang, below))
+    change = subtract3(change, load_motion(dof, table[ELEMENT_OTHER, e], ROW_A, k).lin)
+    return dot(n, change), change
+
+
+@kernel
+def size_of_sphere_on_plane(at, numbers, k):
+    """Return the size of the lengths: see `size_of_contact`."""
+    return size(number3(numbers, at + POINT, k)) + size(number3(numbers, at + PLANE_POINT, k)) + numbers[at + RADIUS, k]
+
+
+@kernel
+def reaches_of_sphere_on_plane(at, numbers, k):
+    """Return the reaches: see `reaches_of_contact`. The gap moves with the centre."""
+    reach = length(number3(numbers, at + POINT, k))
+    return reach - reach, reach

@@ -1,0 +1,141 @@
+"""Contact of two spheres on two bodies, or on a body and the world: an element with or without tangents.
+
+The normal is the direction of the line from the first to the second centre. With tangents, the witness points are the
+points of the spheres on this line. They move on the bodies. Without tangents, they are the centres, because forces
+along the normal have the same effect there.
+"""
+
+from ...compiling.jit import kernel
+from ..lanes.lanes import constant_like, select
+from ..spatial.storage import load3, load_motion, number3
+from ..spatial.vectors import add3, cross, dot, length, motion_at_tip, rotate, scale3, size, subtract3
+from ..tree.kinematics import body_axes
+from ..tree.layout import ROW_A, ROW_POSITION, ROW_V
+from .contact_layout import ELEMENT_DOF, ELEMENT_NUMBERS, ELEMENT_OTHER, NUMBER_SHAPE, has_tangents
+from .contact_points import ContactPoints, acceleration_of_point
+
+# --- numbers of an element ---
+POINT, OTHER_POINT = NUMBER_SHAPE, NUMBER_SHAPE + 3  # 3 each: centres of the second and the first sphere, body axes, m
+RADII = NUMBER_SHAPE + 6  # sum of both radii, m
+RADIUS, OTHER_RADIUS = NUMBER_SHAPE + 7, NUMBER_SHAPE + 8  # of the second and the first sphere, m
+
+# Orthonormal vectors c, e_1 and e_2, from which the tangents follow. The normal is rarely close to -c.
+TANGENT_AXES = (
+    (0.38535395140033873, -0.5519934979518366, 0.7394629878222716),
+    (0.0, -0.8013523601360025, -0.5981926068620864),
+    (0.9227688400353284, 0.23051588475277437, -0.3088042984423959),
+)
+
+
+@kernel
+def center_of_sphere(i, at, model, numbers, work, k):
+    """Return the vector from joint origin i, or from the origin of the world, to a point whose numbers start at `at`.
+
+    World axes, m.
+    """
+    point = number3(numbers, at, k)
+    return point if i == model.parent.shape[0] else rotate(body_axes(i, model, work, k), point)
+
+
+@kernel
+def line_of_centers(e, model, contacts, numbers, work, k):
+    """Return the levers of the first and the second centre, and the direction and length of their line.
+
+    World axes, m. Reads R and POSITION.
+    """
+    table, at = contacts.table, contacts.table[ELEMENT_NUMBERS, e]
+    other, i = table[ELEMENT_OTHER, e], table[ELEMENT_DOF, e]
+    first = center_of_sphere(other, at + OTHER_POINT, model, numbers, work, k)
+    second = center_of_sphere(i, at + POINT, model, numbers, work, k)
+    line = subtract3(
+        add3(load3(work.dof, i, ROW_POSITION, k), second), add3(load3(work.dof, other, ROW_POSITION, k), first)
+    )
+    d = length(line)
+    return first, second, scale3(constant_like(d, 1.0) / positive_length(d), line), d
+
+
+@kernel
+def positive_length(d):
+    """Return the length, or 1 if it is zero: concentric spheres penetrate, and their line has the direction zero."""
+    one = constant_like(d, 1.0) + (d - d)
+    return select(d > constant_like(d, 0.0), d, one)
+
+
+@kernel
+def points_of_spheres(e, model, contacts, numbers, work, k):
+    """Return the ContactPoints: see `points_of_contact`."""
+    at = contacts.table[ELEMENT_NUMBERS, e]
+    first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
+    if has_tangents(e, contacts.table):
+        first = add3(first, scale3(numbers[at + OTHER_RADIUS, k], n))
+        second = subtract3(second, scale3(numbers[at + RADIUS, k], n))
+    return ContactPoints(first, second, n, d - numbers[at + RADII, k])
+
+
+@kernel
+def tangents_of_spheres(n):
+    """Return the tangents: see `tangents_of_contact`. They turn with the normal n.
+
+    The smallest rotation from c to n turns e_i to t_i = e_i - (e_i . n) / (1 + c . n) (c + n). The tangents are smooth
+    functions of n except at n = -c.
+    """
+    one = constant_like(n[0], 1.0)
+    c, first, second = constant3(n, TANGENT_AXES[0]), constant3(n, TANGENT_AXES[1]), constant3(n, TANGENT_AXES[2])
+    weight, middle = one / positive_length(one + dot(c, n)), add3(c, n)
+    return (
+        subtract3(first, scale3(weight * dot(first, n), middle)),
+        subtract3(second, scale3(weight * dot(second, n), middle)),
+    )
+
+
+@kernel
+def constant3(like, constants):
+    """Return a constant vector in the precision of the vector `like`."""
+    x, y, z = constants
+    return (constant_like(like[0], x), constant_like(like[0], y), constant_like(like[0], z))
+
+
+@kernel
+def accelerations_of_spheres(e, model, contacts, numbers, work, k):
+    """Return the accelerations: see `accelerations_of_contact`.
+
+    Let w be the velocity of the second centre relative to the first, and u = n . w. The line of the centres has the
+    length d and the direction n. It turns with dn/dt = (w - u n) / d, so du/dt = n . dw/dt + |w - u n|^2 / d.
+
+    The point of the second sphere, with radius r, has the velocity v - omega x r n. The point of the first sphere has
+    the velocity v + omega x r n.
+    """
+    table, dof, at = contacts.table, work.dof, contacts.table[ELEMENT_NUMBERS, e]
+    first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
+    other, i = table[ELEMENT_OTHER, e], table[ELEMENT_DOF, e]
+    v, a = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
+    v_other, a_other = load_motion(dof, other, ROW_V, k), load_motion(dof, other, ROW_A, k)
+    w = subtract3(motion_at_tip(v, second).lin, motion_at_tip(v_other, first).lin)
+    change = subtract3(acceleration_of_point(v, a, second), acceleration_of_point(v_other, a_other, first))
+    across = subtract3(w, scale3(dot(n, w), n))
+    normal = dot(n, change) + dot(across, across) / positive_length(d)
+    if has_tangents(e, table):
+        turn = scale3(constant_like(d, 1.0) / positive_length(d), across)
+        below = add3(cross(a.ang, n), cross(v.ang, turn))
+        above = add3(cross(a_other.ang, n), cross(v_other.ang, turn))
+        radii = add3(scale3(numbers[at + RADIUS, k], below), scale3(numbers[at + OTHER_RADIUS, k], above))
+        change = subtract3(change, radii)
+    return normal, change
+
+
+@kernel
+def size_of_spheres(at, numbers, k):
+    """Return the size of the lengths: see `size_of_contact`."""
+    return size(number3(numbers, at + POINT, k)) + size(number3(numbers, at + OTHER_POINT, k)) + numbers[at + RADII, k]
+
+
+@kernel
+def reaches_of_spheres(at, numbers, k):
+    """Return the reaches: see `reaches_of_contact`. The gap moves with the centres."""
+    return length(number3(numbers, at + OTHER_POINT, k)), length(number3(numbers, at + POINT, k))
+
+
+@kernel
+def distance_of_centers(gap, at, numbers, k):
+    """Return the distance of the centres: see `turning_distance`."""
+    return gap + numbers[at + RADII, k]
