@@ -153,5 +153,3 @@ def new_contact_records(elements: np.ndarray | None, forces: Sequence[Any], samp
         np.array([force.max_records for force in found]),
         np.zeros(samples),
     )
-
-
