@@ -370,8 +370,8 @@ def test_samples_have_their_own_numbers(tmp_path):
 def test_invalid_numbers_are_refused(change, message):
     model, _, q = cradle(np.ones(2), 0.0)
     numbers = {"body_a": "ball0", "body_b": "ball1", "point_a": (0, 0, 0), "point_b": (0, 0, 0)}
-    contact = rb.SphereSphereContact(**numbers | {"radius_a": 0.1, "radius_b": 0.1} | change)
     with pytest.raises(rb.StateError, match=message):
+        contact = rb.SphereSphereContact(**numbers | {"radius_a": 0.1, "radius_b": 0.1} | change)
         model.simulate(q, np.zeros(2), 0.1, forces=[contact])
 
 
