@@ -111,10 +111,8 @@ def test_table_times_that_float64_cannot_resolve_are_refused(kind, times):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_wrench_point_with_nonfinite_numbers_is_refused(bad):
-    arm, q = rb.Model.serial_chain(2), np.zeros((1, 2))
-    wrench = rb.Wrench("link1", (0.0, 1.0, 0.0), point=(bad, 0.0, 0.0))
     with pytest.raises(rb.StateError, match=r"Wrench on 'link1': point is .*expected finite numbers"):
-        arm.simulate(q, q, 0.1, method="rk4", step=0.1, forces=[wrench])
+        rb.Wrench("link1", (0.0, 1.0, 0.0), point=(bad, 0.0, 0.0))
 
 
 def test_an_asymmetric_matrix_is_refused_by_name():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,18 @@ SIGNALS: dict[str, Callable[..., Signal | RandomSignal]] = {
 BODIES = ("body_a", "body_b")
 #: Fields that were renamed: {kind: {old name: new name}}.
 RENAMED = {"Wrench": {"body": "frame"}, "Event": {"most": "max_records", "of": "quantity"}}
+#: Fields of `UserForces` that are functions.
+FUNCTIONS = ("function", "derivatives")
+
+
+@dataclass(frozen=True)
+class NamedFunction:
+    """Stands for a function that a table names as "module:name", until the reader of the table imports it."""
+
+    name: str
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise StateError(f"the function {self.name!r} has not been imported; expected a drive with the function itself")
 
 
 def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
@@ -65,16 +77,18 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
         poses = fields_of_kind(kinds[kind], POSE)
         return kinds[kind](**{name: _value_of(value, name in poses) for name, value in given.items()})
     except (TypeError, ValueError, RbchainError) as error:
-        raise StateError(f"{kind}: {error}") from None
+        message = str(error)
+        raise StateError(message if message.startswith(kind) else f"{kind}: {message}") from None
 
 
 def drive_of(table: Mapping[str, Any]) -> Any:
     """Return the drive of a table, which is a `Sampled` if it has a table `sampled` such as {period = 1e-3}.
 
-    A sensor without a joint measures the joint of the drive. The function of `UserForces` may be a text such as
-    "module:name", which the caller imports. Raises StateError, as `action_of` does.
+    A sensor without a joint measures the joint of the drive. A function of `UserForces` that is a text such as
+    "module:name" becomes a NamedFunction. Raises StateError, as `action_of` does.
     """
     given = dict(table)
+    given |= {name: NamedFunction(given[name]) for name in FUNCTIONS if isinstance(given.get(name), str)}
     clock = given.pop("sampled", None)
     drive = action_of(given, {**DRIVES, "UserForces": UserForces, "Actuator": Actuator})
     if clock is None:

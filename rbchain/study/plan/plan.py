@@ -18,6 +18,7 @@ from ...acting.flatten import flatten_actions
 from ...acting.random_actions import random_signals_of
 from ...acting.random_signals import RandomSignal
 from ...acting.sampled import Sampled, controller_of, is_called_for_batch
+from ...acting.tables import FUNCTIONS, NamedFunction
 from ...acting.user_forces import UserForces
 from ...common.real_arrays import FLOAT64
 from ...errors import ModelError, StateError, StudyError
@@ -311,12 +312,12 @@ def _with_functions_of_drives(description: Description, folder: Path, code: bool
             found.append(drive)
             continue
         functions: dict[str, Any] = {}
-        for name in ("function", "derivatives"):
+        for name in FUNCTIONS:
             given, place = getattr(controller, name), f"drives[{i}].{name}"
-            if isinstance(given, str):
+            if isinstance(given, NamedFunction):
                 if not code:
-                    refuse_code(place, given)
-                functions[name], module, file = imported_function(place, given, folder)
+                    refuse_code(place, given.name)
+                functions[name], module, file = imported_function(place, given.name, folder)
                 modules[module] = file
         changed = replace(controller, **functions)
         found.append(replace(drive, controller=changed) if isinstance(drive, Sampled) else changed)
