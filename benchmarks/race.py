@@ -27,8 +27,7 @@ from scipy.integrate import solve_ivp
 import rbchain as rb
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks import contestants as who
-from benchmarks import pages
+from benchmarks import contestants as who, pages
 from benchmarks.contestants import Problem, Unable
 from benchmarks.ports.toolchains import build_all, pinocchio_ports, ports
 from benchmarks.timing import processor, relative

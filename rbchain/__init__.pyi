@@ -1,11 +1,6 @@
 """The public names, each from its module: read by type checkers, and by the package itself, which imports on demand."""
 
-from . import compiled as compiled
-from . import errors as errors
-from . import io as io
-from . import model as model
-from . import reference as reference
-from . import study as study
+from . import compiled as compiled, errors as errors, io as io, model as model, reference as reference, study as study
 from .acting.actuators import Actuator
 from .acting.between_bodies import Bushing, SpringDamper
 from .acting.drives import (
@@ -58,8 +53,7 @@ from .model.pose import Pose
 from .model.units import Units
 from .model.visual import Visual
 from .simulate.trajectory import Trajectory
-from .study import Study as Study
-from .study import run_study as run_study
+from .study import Study as Study, run_study as run_study
 
 __version__: str
 

@@ -86,19 +86,9 @@ from .core.algorithms.rnea import inverse_dynamics, joint_reactions
 from .core.lanes.lane_memory import all_lanes
 from .core.lanes.lanes import any_lane, constant_like, select
 from .core.lanes.trig import sincos
+from .core.tree import frame_layout as frame, parameter_layout as param
 from .core.tree.kinematics import body_poses, body_velocities, normalize_positions, position_rates
-from .core.tree.layout import (
-    CONTRIBUTION_ROWS,
-    DOF_ROWS,
-    PARAM_GRAVITY,
-    ROW_A,
-    ROW_R,
-    TOPOLOGY_CONTRIBUTION_ROW,
-    Block,
-    FlatModel,
-    Loads,
-    Work,
-)
+from .core.tree.layout import CONTRIBUTION_ROWS, TOPOLOGY_CONTRIBUTION_ROW, Block, FlatModel, Loads, Work
 from .errors import StateError
 
 __all__ = [
@@ -178,10 +168,10 @@ def block_of(model, register_full=False, dtype=np.float64, samples=None):
         own = variation.values[checked // lanes, :, checked % lanes]
         parameters[variation.entries[:, 0], variation.entries[:, 1]] = own.T
     n = topology.shape[1]
-    dof = np.zeros((n + 1, DOF_ROWS, width), dtype)
-    dof[n, [ROW_R, ROW_R + 4, ROW_R + 8]] = 1.0
-    gravity = parameters[n, PARAM_GRAVITY : PARAM_GRAVITY + 3]
-    dof[n, ROW_A + 3 : ROW_A + 6] = -(gravity if gravity.ndim == 2 else gravity[:, None])
+    dof = np.zeros((n + 1, frame.ROWS, width), dtype)
+    dof[n, [frame.R, frame.R + 4, frame.R + 8]] = 1.0
+    gravity = parameters[n, param.GRAVITY : param.GRAVITY + 3]
+    dof[n, frame.A + 3 : frame.A + 6] = -(gravity if gravity.ndim == 2 else gravity[:, None])
     contributions = np.zeros((topology[TOPOLOGY_CONTRIBUTION_ROW].max() + 1, CONTRIBUTION_ROWS, width), dtype)
     zeros = np.zeros((3, n, width), dtype)
     q = np.repeat(model.neutral()[:, None], width, axis=1).astype(dtype)

@@ -3,27 +3,10 @@
 import numpy as np
 import pytest
 
+from rbchain.core.contacts import contact_layout as contact, element_layout as element, mode_layout as mode
 from rbchain.core.contacts.contact_choice import choose_modes, close_row
-from rbchain.core.contacts.contact_layout import (
-    CONTACT_FRICTION,
-    CONTACT_INVERSE,
-    ELEMENT_KIND,
-    ELEMENT_NUMBERS,
-    ELEMENT_ROW,
-    ELEMENT_ROWS,
-    ELEMENT_SIZE,
-    NUMBER_FRICTION,
-    contacts_in,
-    contacts_size,
-)
-from rbchain.core.contacts.contact_modes import (
-    MODE_ACCELERATION,
-    MODE_CAN_CHANGE,
-    MODE_FORCE,
-    MODE_FRICTION,
-    modes_in,
-    modes_size,
-)
+from rbchain.core.contacts.contact_layout import contacts_in, contacts_size
+from rbchain.core.contacts.contact_modes import modes_in, modes_size
 from rbchain.core.contacts.contact_shapes import SPHERE_PLANE
 
 pytestmark = pytest.mark.plain_python
@@ -35,27 +18,27 @@ BODY_SEEDS = (55, 87, 96, 112, 147, 183, 211, 214, 222)
 def contacts_at_rest(W, a, friction):
     """Contacts in one lane, with the accelerations a without forces and the matrix W."""
     count = len(friction)
-    table, numbers = np.zeros((ELEMENT_ROWS, count), np.int64), np.zeros((2 * count, 1))
-    table[ELEMENT_KIND], table[ELEMENT_SIZE] = SPHERE_PLANE, 3
-    table[ELEMENT_ROW], table[ELEMENT_NUMBERS] = np.arange(count) * 3, np.arange(count) * 2
-    numbers[NUMBER_FRICTION::2, 0] = friction
+    table, numbers = np.zeros((element.ROWS, count), np.int64), np.zeros((2 * count, 1))
+    table[element.KIND], table[element.SIZE] = SPHERE_PLANE, 3
+    table[element.ROW], table[element.NUMBERS] = np.arange(count) * 3, np.arange(count) * 2
+    numbers[element.NUMBER_FRICTION :: 2, 0] = friction
     contacts = contacts_in(np.zeros(contacts_size(table, 1)), 0, 1, table, 1)
     modes = modes_in(np.zeros(modes_size(3 * count)), 0, 1, 3 * count)
-    contacts.matrix[..., 0], modes.rows[:, MODE_ACCELERATION, 0] = W, a
+    contacts.matrix[..., 0], modes.rows[:, mode.ACCELERATION, 0] = W, a
     for e in range(count):
         n, t = 3 * e, slice(3 * e + 1, 3 * e + 3)
-        contacts.rows[n, CONTACT_FRICTION, 0] = friction[e]
-        contacts.rows[n, CONTACT_INVERSE, 0] = 1 / W[n, n]
-        contacts.rows[t, CONTACT_INVERSE, 0] = 1 / np.linalg.eigvalsh(W[t, t])[1]
-        modes.rows[n, MODE_FRICTION, 0] = friction[e]  # otherwise, the tangents do not stick
+        contacts.rows[n, contact.FRICTION, 0] = friction[e]
+        contacts.rows[n, contact.INVERSE, 0] = 1 / W[n, n]
+        contacts.rows[t, contact.INVERSE, 0] = 1 / np.linalg.eigvalsh(W[t, t])[1]
+        modes.rows[n, mode.FRICTION, 0] = friction[e]  # otherwise, the tangents do not stick
         close_row(e, contacts, modes, 1e-9, 0)
-        modes.rows[n, MODE_CAN_CHANGE, 0] = 1.0
+        modes.rows[n, mode.CAN_CHANGE, 0] = 1.0
     return contacts, modes, numbers
 
 
 def errors(contacts, modes, friction):
     """Return the largest violations of the conditions, relative to the largest force and acceleration."""
-    a, p = modes.rows[:, MODE_ACCELERATION, 0], modes.rows[:, MODE_FORCE, 0]
+    a, p = modes.rows[:, mode.ACCELERATION, 0], modes.rows[:, mode.FORCE, 0]
     w = ((a + contacts.matrix[..., 0] @ p) / np.abs(a).max()).reshape(-1, 3)
     p = (p / np.abs(p).max()).reshape(-1, 3)
     force, motion = np.linalg.norm(p[:, 1:], axis=1), np.linalg.norm(w[:, 1:], axis=1)
@@ -94,7 +77,7 @@ def test_forces_and_accelerations_of_random_contacts_satisfy_their_conditions(pl
             J[2::3] = a[2::3] = 0.0
         contacts, modes, numbers = contacts_at_rest(J @ J.T, a, friction)
         found = choose_modes(contacts, modes, numbers, 1e-9, 0)
-        if found and not modes.rows[:, MODE_FORCE, 0].any():
+        if found and not modes.rows[:, mode.FORCE, 0].any():
             assert (a[::3] > 0.0).all()
             continue
         moving += 1
@@ -131,4 +114,4 @@ def test_a_contact_that_starts_to_slide_backwards_sticks_when_another_one_slides
     a = np.array([-1.0, 0.3, 0.0, -1.0, 10.0, 0.0])
     contacts, modes, numbers = contacts_at_rest(W, a, np.array([0.35, 0.04]))
     assert choose_modes(contacts, modes, numbers, 1e-9, 0)
-    np.testing.assert_allclose(modes.rows[:, MODE_FORCE, 0], [1.0, 0.02, 0.0, 1.0, -0.04, 0.0], atol=1e-12)
+    np.testing.assert_allclose(modes.rows[:, mode.FORCE, 0], [1.0, 0.02, 0.0, 1.0, -0.04, 0.0], atol=1e-12)

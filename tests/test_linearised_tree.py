@@ -7,8 +7,9 @@ import rbchain as rb
 from rbchain.core.linear import linearised_tree
 from rbchain.core.methods import tableaus
 from rbchain.core.methods.rosenbrock import compute_rosenbrock_step
+from rbchain.core.sample import control_layout as controls
 from rbchain.core.sample.rate import evaluate
-from rbchain.core.sample.records import CONTROL_H, CONTROL_TIME, Tolerances
+from rbchain.core.sample.records import Tolerances
 
 from .test_one_source import check_alike, computed
 from .test_rosenbrock import block_with_state
@@ -42,7 +43,7 @@ def step(model, q, qd, fewest_dofs, monkeypatch, length=0.05, integrals=(), **ac
     monkeypatch.setattr(linearised_tree, "FEWEST_DOFS", fewest_dofs)
     tableau = tableaus.RODAS5P
     block, stepper, k = block_with_state(model, np.concatenate([q, qd, integrals])[None], tau=0.3, **actions)
-    stepper.control[CONTROL_H], stepper.control[CONTROL_TIME] = length, 0.1
+    stepper.control[controls.H], stepper.control[controls.TIME] = length, 0.1
     evaluate(block, stepper.y, 0.1, stepper.rates[0], k)
     compute_rosenbrock_step(block, stepper, tableau, Tolerances(1e-8, 1e-8, 1), k)
     return stepper.y_new[:, 0], stepper.change[:, 0], linearised_tree.follows_tree(block, stepper.linear)

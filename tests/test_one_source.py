@@ -10,7 +10,8 @@ import pytest
 
 from rbchain.compiling.jit import driver
 from rbchain.core.algorithms import aba
-from rbchain.core.tree.layout import CONTRIBUTION_ROWS, DOF_ROWS, Loads, Work, flat_model, reset_base
+from rbchain.core.tree import frame_layout as frame
+from rbchain.core.tree.layout import CONTRIBUTION_ROWS, Loads, Work, flat_model, reset_base
 
 from .conftest import mechanism
 
@@ -215,7 +216,7 @@ def test_the_sweeps_run_on_single_numbers_with_an_integer_lane_index(dtype):
     q, qd, tau = np.random.default_rng(0).normal(size=(3, n, 1)).astype(dtype)
     topology, parameters, _ = model.kernel_model.arrays(np.dtype(dtype))
     qdd = np.empty((n, 1), dtype)
-    dof, contributions = np.empty((n + 1, DOF_ROWS, 1), dtype), np.empty((n, CONTRIBUTION_ROWS, 1), dtype)
+    dof, contributions = np.empty((n + 1, frame.ROWS, 1), dtype), np.empty((n, CONTRIBUTION_ROWS, 1), dtype)
     # the last row of the contributions stays zero and must be the one of bodies without children
     contributions = contributions[: topology[2].max() + 1]
     one_number_at_a_time(topology, parameters, q, qd, tau, np.empty((0, 6, 1), dtype), qdd, dof, contributions)

@@ -12,8 +12,9 @@ from rbchain.core.linear.linearised_rate import differentiate_by_state
 from rbchain.core.methods.radau import compute_radau_step
 from rbchain.core.methods.radau_error import MARGIN
 from rbchain.core.methods.radau_tableau import STAGES, radau_tableau
+from rbchain.core.sample import control_layout as controls
 from rbchain.core.sample.rate import evaluate, set_sample_forces
-from rbchain.core.sample.records import CONTROL_H, CONTROL_TIME, Tolerances
+from rbchain.core.sample.records import Tolerances
 from rbchain.drivers.trajectories import block_of_method, trajectory_memory
 
 from .closed_chains import four_bar
@@ -149,7 +150,7 @@ def test_the_solutions_of_complex_systems_satisfy_them():
 def one_step(model, q, qd, h, **actions):
     """The end of a step from the time 0, and the estimate of its error."""
     block, stepper, k = block_with_state(model, np.r_[q, qd], **{"drives": []} | actions)
-    stepper.control[CONTROL_H], stepper.control[CONTROL_TIME] = h, 0.0
+    stepper.control[controls.H], stepper.control[controls.TIME] = h, 0.0
     evaluate(block, stepper.y, 0.0, stepper.rates[0], k)
     compute_radau_step(block, stepper, radau_tableau(1e-12, 2.2e-16), Tolerances(1e-12, 1e-12, 1), k)
     return stepper.y_new[:, 0].copy(), stepper.change[:, 0].copy()

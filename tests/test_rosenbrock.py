@@ -17,8 +17,9 @@ from rbchain.core.linear.linearised_rate import (
 from rbchain.core.loops.constraint_hooks import decide_rank
 from rbchain.core.methods import tableaus
 from rbchain.core.methods.rosenbrock import compute_rosenbrock_step
+from rbchain.core.sample import control_layout as controls
 from rbchain.core.sample.rate import evaluate, has_exact_derivatives, set_sample_forces
-from rbchain.core.sample.records import CONTROL_H, CONTROL_TIME, Tolerances
+from rbchain.core.sample.records import Tolerances
 from rbchain.drivers.trajectories import block_of_method, trajectory_memory
 
 from .closed_chains import CHAINS, closed_chain, closed_state, four_bar
@@ -113,7 +114,7 @@ def steps_to_end(model, q, qd, count, duration):
     """Positions and velocities after `count` equal steps."""
     tableau = tableaus.RODAS5P
     block, stepper, k = block_with_state(model, np.concatenate([q, qd])[None])
-    stepper.control[CONTROL_H], stepper.control[CONTROL_TIME] = duration / count, 0.0
+    stepper.control[controls.H], stepper.control[controls.TIME] = duration / count, 0.0
     for step in range(count):
         decide_rank(block, 1.0 if step == 0 else 0.0, k)
         evaluate(block, stepper.y, 0.0, stepper.rates[0], k)

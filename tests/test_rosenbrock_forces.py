@@ -9,8 +9,7 @@ import rbchain as rb
 
 from .closed_chains import CHAINS, closed_chain, closed_state
 from .quantities import random_states
-from .test_one_source import check_alike
-from .test_one_source import computed as computed_by
+from .test_one_source import check_alike, computed as computed_by
 from .test_rosenbrock import derivatives_both_ways
 from .test_water import KINDS, immersed_tree, in_air
 

@@ -20,8 +20,7 @@ from scipy.spatial.transform import Rotation
 
 import rbchain as rb
 from rbchain.common.progress import progress
-from rbchain.view import film as film_module
-from rbchain.view import meshes
+from rbchain.view import film as film_module, meshes
 from rbchain.view.painting import Painting
 from rbchain.view.scene import quaternions, scene_at_rest, scene_of_motion
 from rbchain.view.shapes import CLOSURE, box_of_inertia, ellipsoids_of, shapes_of, sizes_of

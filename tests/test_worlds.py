@@ -12,8 +12,7 @@ import rbchain as rb
 from rbchain.errors import missing_package
 from rbchain.io.meshes import inertia_of_mesh
 from rbchain.model.materials import ALIASES, DENSITIES, density_of
-from rbchain.model.units import FACTORS as KNOWN_FACTORS
-from rbchain.model.units import SI, SYSTEMS, Units
+from rbchain.model.units import FACTORS as KNOWN_FACTORS, SI, SYSTEMS, Units
 
 INCH, POUND = 0.0254, 0.45359237  # exact, as is the pound-force with 9.80665 m/s^2
 POUND_FORCE = POUND * 9.80665

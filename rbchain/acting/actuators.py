@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.real_arrays import excerpt, real_array
-from ..core.control import actuators as rows
-from ..core.control import drives as drive_codes
-from ..core.tree.sampler_layout import CHANNEL_DOF, CHANNEL_GROUP, CHANNEL_ROWS, Samplers
+from ..core.control import actuators as rows, drive_layout as drive
+from ..core.tree import sampler_layout as sampler
+from ..core.tree.sampler_layout import Samplers
 from ..errors import StateError
 from .coordinates import dof_index
 from .numeric_fields import LARGEST, Declared, NumericField
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 #: Kinds of drives whose force is constant between the instants of sampled controllers.
-HELD_KINDS = (drive_codes.KIND_NONE, drive_codes.KIND_HELD)
+HELD_KINDS = (drive.KIND_NONE, drive.KIND_HELD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def flatten_actuators(
     ----------
     model : Model
     actuators : list of Actuator
-    drives : (DRIVE_ROWS, nv) array of int
+    drives : (drive.ROWS, nv) array of int
         The table of drives, in which sampled controllers are outputs that are held.
     samplers : Samplers or None
     has_user_forces : bool
@@ -133,19 +133,19 @@ def flatten_actuators(
     for actuator in actuators:
         what = actuator.label()
         i = dof_index(model, what, actuator.joint, actuator.dof)
-        kind = drives[drive_codes.DRIVE_KIND, i]
+        kind = drives[drive.KIND, i]
         if i in taken:
             raise StateError(
                 f"{what}: degree of freedom {actuator.dof} of this joint already has an Actuator; expected at most one"
             )
         taken.add(i)
-        if kind in drive_codes.PRESCRIBED_KINDS:
+        if kind in drive.PRESCRIBED_KINDS:
             raise StateError(
                 f"{what}: a drive prescribes the motion of this joint, so an Actuator cannot limit its torque; "
                 "expected a drive with a force. Use PID or PrescribedForce, or remove the Actuator"
             )
-        if kind != drive_codes.KIND_NONE:
-            codes[rows.ACTUATOR_LIMIT, i] = drives[drive_codes.DRIVE_GAINS, i] + drive_codes.GAIN_LIMIT
+        if kind != drive.KIND_NONE:
+            codes[rows.ACTUATOR_LIMIT, i] = drives[drive.GAINS, i] + drive.GAIN_LIMIT
         column = numbers.add_field(what, actuator, "time_constant")
         if (numbers.columns[column] > 0.0).any():
             _refuse_continuous_commands(what, i, kind, samplers, has_user_forces)
@@ -156,8 +156,8 @@ def flatten_actuators(
 
 def _refuse_continuous_commands(what: str, i: int, kind: int, samplers: Samplers | None, has_user_forces: bool) -> None:
     """Refuse a lag of a command that is not constant between the instants of a sampled controller."""
-    channels = np.zeros((CHANNEL_ROWS, 0)) if samplers is None else samplers.channels
-    acts = (channels[CHANNEL_DOF] == i) & (channels[CHANNEL_GROUP] >= 0)
+    channels = np.zeros((sampler.CHANNEL_ROWS, 0)) if samplers is None else samplers.channels
+    acts = (channels[sampler.CHANNEL_DOF] == i) & (channels[sampler.CHANNEL_GROUP] >= 0)
     if kind not in HELD_KINDS or not acts.any():
         raise StateError(
             f"{what}: it has a time_constant, but no drive of this joint is a digital controller; expected a command "

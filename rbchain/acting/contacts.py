@@ -99,11 +99,11 @@ def flatten_contacts(
         Other forces are left out.
     numbers : SampleNumbers
     drive_kinds : (nv,) array of int
-        The kind of drive of each degree of freedom, as in `core.control.drives`.
+        The kind of drive of each degree of freedom, as in `core.control.drive_layout`.
 
     Returns
     -------
-    (ELEMENT_ROWS, elements) array of int, or None without such forces
+    (element.ROWS, elements) array of int, or None without such forces
 
     Raises
     ------

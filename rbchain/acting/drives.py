@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 import numpy as np
 import numpy.typing as npt
 
-from ..core.control import drives as drive_codes
-from ..core.tree import layout
+from ..core.control import drive_layout
+from ..core.tree import setting_layout as setting
 from ..errors import StateError
 from .coordinates import dof_index, refuse_quaternion
 from .numeric_fields import LARGEST, SIGNAL, Declared, NumericField
@@ -251,12 +251,12 @@ OneJointDrive = (
     PrescribedForce | PrescribedAcceleration | PrescribedVelocity | PrescribedPosition | PID | ComputedTorque
 )
 KINDS = {
-    "PrescribedForce": drive_codes.KIND_FORCE,
-    "PrescribedAcceleration": drive_codes.KIND_PRESCRIBED_ACCELERATION,
-    "PrescribedVelocity": drive_codes.KIND_PRESCRIBED_VELOCITY,
-    "PrescribedPosition": drive_codes.KIND_PRESCRIBED_POSITION,
-    "PID": drive_codes.KIND_PID,
-    "ComputedTorque": drive_codes.KIND_COMPUTED_TORQUE,
+    "PrescribedForce": drive_layout.KIND_FORCE,
+    "PrescribedAcceleration": drive_layout.KIND_PRESCRIBED_ACCELERATION,
+    "PrescribedVelocity": drive_layout.KIND_PRESCRIBED_VELOCITY,
+    "PrescribedPosition": drive_layout.KIND_PRESCRIBED_POSITION,
+    "PID": drive_layout.KIND_PID,
+    "ComputedTorque": drive_layout.KIND_COMPUTED_TORQUE,
 }
 #: Gains and limit in the order of their columns, and their values for drives without them.
 GAINS = (("kp", 0.0), ("ki", 0.0), ("kd", 0.0), ("limit", np.inf))
@@ -281,47 +281,47 @@ def flatten_drive(
     drive : drive of one joint
     is_sampled : bool
         Whether the drive is the controller of a `Sampled`.
-    codes : (DRIVE_ROWS, nv) array of int
-        The table of drives, with rows as in `core.control.drives`. It changes in place.
+    codes : (drive_layout.ROWS, nv) array of int
+        The table of drives, with rows as in `core.control.drive_layout`. It changes in place.
     signals : SignalTables
     numbers : SampleNumbers
     """
     what = drive.label()
     i = dof_index(model, what, drive.joint, drive.dof)
-    if codes[drive_codes.DRIVE_KIND, i] != drive_codes.KIND_NONE:
+    if codes[drive_layout.KIND, i] != drive_layout.KIND_NONE:
         raise StateError(
             f"{what}: degree of freedom {drive.dof} of this joint already has a drive; expected at most one. Use "
             "UserForces to add forces to those of a drive"
         )
-    codes[drive_codes.DRIVE_KIND, i] = KINDS[type(drive).__name__]
+    codes[drive_layout.KIND, i] = KINDS[type(drive).__name__]
     if isinstance(drive, OF_POSITION):
         remedy = "use PrescribedForce, PrescribedAcceleration, PrescribedVelocity or UserForces"
         refuse_quaternion(model, what, i, remedy)
     name = "reference" if isinstance(drive, (PID, ComputedTorque)) else "signal"
     follows = isinstance(drive, PID) and isinstance(drive.reference, str) and drive.reference == TARGET
-    codes[drive_codes.DRIVE_FOLLOWS_TARGET, i] = follows
+    codes[drive_layout.FOLLOWS_TARGET, i] = follows
     signal = as_signal(f"{what}: {name}", 0.0 if follows else getattr(drive, name))
     _refuse_jumps(f"{what}: {name}", drive, signal)
     # between the instants of a sampled controller, its reference does not act
     derivatives = -1 if is_sampled else DERIVATIVES.get(type(drive), 0)
-    codes[drive_codes.DRIVE_SIGNAL, i] = signals.add(f"{what}: {name}", signal, derivatives)
-    codes[drive_codes.DRIVE_GAINS, i] = len(numbers.columns)
+    codes[drive_layout.SIGNAL, i] = signals.add(f"{what}: {name}", signal, derivatives)
+    codes[drive_layout.GAINS, i] = len(numbers.columns)
     for gain, absent in GAINS:
         if hasattr(drive, gain):
             numbers.add_field(what, drive, gain)
         else:
             numbers.add(f"{what}: {gain}", absent)
     if not is_sampled and np.any(np.asarray(getattr(drive, "ki", 0.0)) != 0.0):
-        codes[drive_codes.DRIVE_INTEGRAL, i] = model.nq + model.nv + (codes[drive_codes.DRIVE_INTEGRAL] >= 0).sum()
-    codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i] = getattr(drive, "gravity_compensation", False)
+        codes[drive_layout.INTEGRAL, i] = model.nq + model.nv + (codes[drive_layout.INTEGRAL] >= 0).sum()
+    codes[drive_layout.COMPENSATES_GRAVITY, i] = getattr(drive, "gravity_compensation", False)
     return i
 
 
 def settings_of_drives(codes: np.ndarray, settings: np.ndarray) -> None:
     """Set the flags in `settings` that the table of drives needs."""
-    settings[layout.SETTING_HYBRID] |= np.isin(codes[drive_codes.DRIVE_KIND], drive_codes.PRESCRIBED_KINDS).any()
-    settings[layout.SETTING_COMPENSATES] = codes[drive_codes.DRIVE_COMPENSATES_GRAVITY].any()
-    settings[layout.SETTING_COMPUTES] = (codes[drive_codes.DRIVE_KIND] == drive_codes.KIND_COMPUTED_TORQUE).any()
+    settings[setting.HYBRID] |= np.isin(codes[drive_layout.KIND], drive_layout.PRESCRIBED_KINDS).any()
+    settings[setting.COMPENSATES] = codes[drive_layout.COMPENSATES_GRAVITY].any()
+    settings[setting.COMPUTES] = (codes[drive_layout.KIND] == drive_layout.KIND_COMPUTED_TORQUE).any()
 
 
 def _refuse_jumps(what: str, drive: OneJointDrive, signal: Signal) -> None:

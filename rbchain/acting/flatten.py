@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..common.real_arrays import excerpt
-from ..core.control import drives as drive_rows
+from ..core.control import drive_layout
 from ..core.motion import event_values as event_codes
 from ..core.sample.records import ContactRecords, Records
-from ..core.tree import layout
-from ..core.tree.sampler_layout import GROUP_COMPENSATES, GROUP_COMPUTES
+from ..core.tree import layout, sampler_layout as sampler, setting_layout as setting
 from ..drivers.trajectories import Actions
 from ..errors import StateError
 from .actuators import Actuator, flatten_actuators
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 # The settings that hold the addresses of the functions of UserForces, and the codes of their failures.
-USER_SETTINGS = (layout.SETTING_FUNCTION, layout.SETTING_DERIVATIVES)
+USER_SETTINGS = (setting.FUNCTION, setting.DERIVATIVES)
 USER_CODES = (layout.FAILED_USER_FORCES, layout.FAILED_USER_DERIVATIVES)
 
 
@@ -88,12 +87,12 @@ def flatten_actions(
         return None, UserCalls({}, np.zeros((1, 0)), dtype, {})
     numbers = SampleNumbers(batch)
     signals = SignalTables(numbers, duration)
-    settings = np.zeros(layout.SETTING_COUNT, np.int64)
-    settings[[layout.SETTING_IMPLICIT, layout.SETTING_HYBRID]] = implicit
+    settings = np.zeros(setting.COUNT, np.int64)
+    settings[[setting.IMPLICIT, setting.HYBRID]] = implicit
     actuators = [drive for drive in drives if isinstance(drive, Actuator)]
     others = [drive for drive in drives if not isinstance(drive, Actuator)]
     drive_codes, user, sampled = _flatten_drives(model, others, signals, numbers)
-    integrals = int((drive_codes[drive_rows.DRIVE_INTEGRAL] >= 0).sum())
+    integrals = int((drive_codes[drive_layout.INTEGRAL] >= 0).sum())
     samplers, sampled_calls = flatten_samplers(
         model,
         sampled,
@@ -106,18 +105,18 @@ def flatten_actions(
     functions = {code: call for code, call in sampled_calls.items() if isinstance(call, UserCall)}
     actuator_codes = flatten_actuators(model, actuators, drive_codes, samplers, user is not None, numbers)
     settings_of_drives(drive_codes, settings)
-    settings[layout.SETTING_CONTROLLER_MODEL] = (
-        settings[layout.SETTING_COMPENSATES]
-        or settings[layout.SETTING_COMPUTES]
-        or (samplers is not None and samplers.groups[[GROUP_COMPENSATES, GROUP_COMPUTES]].any())
+    settings[setting.CONTROLLER_MODEL] = (
+        settings[setting.COMPENSATES]
+        or settings[setting.COMPUTES]
+        or (samplers is not None and samplers.groups[[sampler.GROUP_COMPENSATES, sampler.GROUP_COMPUTES]].any())
     )
     if user is not None:
         functions |= _add_user_forces(model, user, numbers, boundscheck, settings)
-    settings[layout.SETTING_CURRENT] = flatten_current(model, forces, signals)
+    settings[setting.CURRENT] = flatten_current(model, forces, signals)
     wrench_codes = flatten_wrenches(model, forces, signals, numbers)
     is_between = any(is_between_bodies(force) for force in forces)
     springs, bushings = flatten_between_bodies(model, forces, numbers) if is_between else (None, None)
-    contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_rows.DRIVE_KIND])
+    contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_layout.KIND])
     flat_events = [flatten_event(model, event, numbers, boundscheck) for event in events]
     functions |= {layout.FAILED_FIRST_EVENT + e: call for e, (_, call) in enumerate(flat_events) if call is not None}
     signal_codes, tables, knots = signals.arrays()
@@ -150,7 +149,7 @@ def _add_user_forces(
 ) -> dict[int, UserCall]:
     """Add the functions of UserForces to the settings, and return them by the codes of their failures."""
     calls = flatten_user_forces(model, user, numbers, boundscheck)
-    settings[[layout.SETTING_FUNCTION_NUMBERS, layout.SETTING_FUNCTION_COUNT]] = calls[0].first, calls[0].count
+    settings[[setting.FUNCTION_NUMBERS, setting.FUNCTION_COUNT]] = calls[0].first, calls[0].count
     settings[[*USER_SETTINGS[: len(calls)]]] = [call.function.address for call in calls]
     return dict(zip(USER_CODES, calls, strict=False))
 
@@ -162,15 +161,15 @@ def _flatten_drives(
 
     Returns
     -------
-    codes : (DRIVE_ROWS, nv) array of int
-        Rows as in `core.control.drives`.
+    codes : (drive_layout.ROWS, nv) array of int
+        Rows as in `core.control.drive_layout`.
     user : UserForces or None
         The user function among the drives.
     sampled : list of pairs
         The sampled drives, and the degrees of freedom that they drive, or None for user functions.
     """
-    codes = np.zeros((drive_rows.DRIVE_ROWS, model.nv), np.int64)
-    codes[drive_rows.DRIVE_INTEGRAL] = -1
+    codes = np.zeros((drive_layout.ROWS, model.nv), np.int64)
+    codes[drive_layout.INTEGRAL] = -1
     user: UserForces | None = None
     sampled: list[tuple[Sampled, int | None]] = []
     for given in drives:

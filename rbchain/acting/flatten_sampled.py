@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..common.real_arrays import excerpt
-from ..core.control import drives as drive_codes
-from ..core.tree import sampler_layout as rows
+from ..core.control import drive_layout
+from ..core.tree import sampler_layout as sampler
 from ..errors import StateError
 from .coordinates import dof_index
 from .drives import PID
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_PENDING = 1000
 FORCE = "force"
 #: Rows of `Samplers.targets` by the names of outputs.
-TARGETS = {"position": rows.TARGET_POSITION, "velocity": rows.TARGET_VELOCITY}
+TARGETS = {"position": sampler.TARGET_POSITION, "velocity": sampler.TARGET_VELOCITY}
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ def flatten_samplers(
     numbers: SampleNumbers,
     function_of: Callable[[Sampled, int], UserCall | BatchFunction],
     first_code: int,
-) -> tuple[rows.Samplers | None, dict[int, UserCall | BatchFunction]]:
+) -> tuple[sampler.Samplers | None, dict[int, UserCall | BatchFunction]]:
     """Flatten sampled controllers, and replace them in the table of drives by outputs that are held.
 
     Parameters
@@ -54,7 +54,7 @@ def flatten_samplers(
     model : Model
     sampled : list of pairs
         Sampled drives, and the degrees of freedom that they drive, or None for user functions.
-    codes : (DRIVE_ROWS, nv) array of int
+    codes : (drive_layout.ROWS, nv) array of int
         The table of drives, which contains the wrapped controllers. It changes in place.
     numbers : SampleNumbers
     function_of : function of a Sampled and its number of outputs
@@ -73,8 +73,8 @@ def flatten_samplers(
         return None, {}
     n, controllers = model.nv, codes.copy()
     groups: list[_Group] = []
-    channels = np.full((rows.CHANNEL_ROWS, n), -1, np.int64)
-    channels[rows.CHANNEL_DOF] = range(n)
+    channels = np.full((sampler.CHANNEL_ROWS, n), -1, np.int64)
+    channels[sampler.CHANNEL_DOF] = range(n)
     sensors: list[np.ndarray] = []
     calls: dict[int, UserCall | BatchFunction] = {}
     states, pending, most_outputs, batch_calls = 0, 1, 0, 0
@@ -97,31 +97,31 @@ def flatten_samplers(
             call, code = function_of(drive, count), first_code + len(calls)
             calls[code] = call
             batch_calls += isinstance(call, BatchFunction)
-            group.codes[[rows.GROUP_FUNCTION_CODE, rows.GROUP_CHANNEL]] = code, channels.shape[1]
-            group.codes[rows.GROUP_OUTPUT_COUNT] = count
+            group.codes[[sampler.GROUP_FUNCTION_CODE, sampler.GROUP_CHANNEL]] = code, channels.shape[1]
+            group.codes[sampler.GROUP_OUTPUT_COUNT] = count
             states += _add_function(call, drive, what, group.codes, numbers, states, batch_calls)
             most_outputs = max(most_outputs, count)
             limits += [_add_limit(drive, what, numbers)] * count
             _refuse_limits_of_two_kinds(drive, what, kinds)
             targets.add(drive, what, kinds, dofs, channels.shape[1])
             channels = np.concatenate([channels, np.repeat(own, count, axis=1)], axis=1)
-            channels[rows.CHANNEL_DOF, -count:] = dofs if kinds == (FORCE,) else -1
+            channels[sampler.CHANNEL_DOF, -count:] = dofs if kinds == (FORCE,) else -1
             continue
         _refuse_fields_of_functions(drive, what)
-        own[rows.CHANNEL_DOF] = i
+        own[sampler.CHANNEL_DOF] = i
         channels[:, i : i + 1] = own
         _refuse_sensors_of_other_joints(model, drive, what, i)
-        group.codes[rows.GROUP_COMPENSATES] |= codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i]
-        computes = codes[drive_codes.DRIVE_KIND, i] == drive_codes.KIND_COMPUTED_TORQUE
-        group.codes[rows.GROUP_COMPUTES] |= computes
-        codes[drive_codes.DRIVE_KIND, i] = drive_codes.KIND_HELD
-        codes[drive_codes.DRIVE_COMPENSATES_GRAVITY, i] = 0
-    _refuse_several_clocks(controllers, channels[rows.CHANNEL_GROUP, :n])
-    return rows.Samplers(
+        group.codes[sampler.GROUP_COMPENSATES] |= codes[drive_layout.COMPENSATES_GRAVITY, i]
+        computes = codes[drive_layout.KIND, i] == drive_layout.KIND_COMPUTED_TORQUE
+        group.codes[sampler.GROUP_COMPUTES] |= computes
+        codes[drive_layout.KIND, i] = drive_layout.KIND_HELD
+        codes[drive_layout.COMPENSATES_GRAVITY, i] = 0
+    _refuse_several_clocks(controllers, channels[sampler.CHANNEL_GROUP, :n])
+    return sampler.Samplers(
         clocks=np.array([[group.drive.period, group.drive.phase] for group in groups], float).T.copy(),
         groups=np.array([group.codes for group in groups]).T.copy(),
         channels=channels,
-        sensors=np.array(sensors, np.int64).reshape(-1, rows.SENSOR_ROWS).T.copy(),
+        sensors=np.array(sensors, np.int64).reshape(-1, sampler.SENSOR_ROWS).T.copy(),
         sizes=np.array([pending, states, most_outputs]),
         drives=controllers,
         batch_calls=_new_batch_calls(model, math.prod(numbers.batch), batch_calls, most_outputs),
@@ -136,11 +136,11 @@ def _add_limit(drive: Sampled, what: str, numbers: SampleNumbers) -> int:
     return -1 if np.isinf(numbers.columns[column]).all() else column
 
 
-def _new_batch_calls(model: Model, samples: int, functions: int, outputs: int) -> rows.BatchCalls | None:
+def _new_batch_calls(model: Model, samples: int, functions: int, outputs: int) -> sampler.BatchCalls | None:
     """Allocate the arguments and outputs of functions that Python calls for the whole batch."""
     if functions == 0:
         return None
-    return rows.BatchCalls(
+    return sampler.BatchCalls(
         due=np.zeros((samples, functions), np.int64),
         measured=np.zeros((functions, samples, model.nq + model.nv)),
         outputs=np.zeros((functions, samples, outputs)),
@@ -176,12 +176,12 @@ def _add_function(
     `states` is the number of states before it, and `column` is 1 + its column in BatchCalls.
     """
     if isinstance(call, BatchFunction):
-        codes[rows.GROUP_BATCH_CALL] = column
-        _refuse_several_latencies(numbers.columns[codes[rows.GROUP_DELAY] + 1], what)
+        codes[sampler.GROUP_BATCH_CALL] = column
+        _refuse_several_latencies(numbers.columns[codes[sampler.GROUP_DELAY] + 1], what)
         return 0
     first, count = numbers.add_row(f"{what}: states", drive.states)
-    codes[rows.GROUP_FUNCTION : rows.GROUP_FUNCTION_COUNT + 1] = call.function.address, call.first, call.count
-    codes[[rows.GROUP_STATE, rows.GROUP_STATE_COUNT, rows.GROUP_STATE_NUMBERS]] = states, count, first
+    codes[sampler.GROUP_FUNCTION : sampler.GROUP_FUNCTION_COUNT + 1] = call.function.address, call.first, call.count
+    codes[[sampler.GROUP_STATE, sampler.GROUP_STATE_COUNT, sampler.GROUP_STATE_NUMBERS]] = states, count, first
     return count
 
 
@@ -253,9 +253,9 @@ def _are_equal(a: Sensor, b: Sensor) -> bool:
 
 def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: list[np.ndarray]) -> tuple[_Group, int]:
     """Return the group of a drive, and the largest number of its outputs that are computed but do not act any more."""
-    what, codes = drive.label(), np.zeros(rows.GROUP_ROWS, np.int64)
+    what, codes = drive.label(), np.zeros(sampler.GROUP_ROWS, np.int64)
     period = float(drive.period)
-    codes[rows.GROUP_DELAY] = column = numbers.add_field(what, drive, "delay")
+    codes[sampler.GROUP_DELAY] = column = numbers.add_field(what, drive, "delay")
     numbers.add_field(what, drive, "latency")
     longest = numbers.columns[column].max(initial=0.0) + numbers.columns[column + 1].max(initial=0.0)
     if longest > MAX_PENDING * period:
@@ -263,13 +263,13 @@ def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: li
             f"{what}: delay + latency is {longest:g} s, which is more than {MAX_PENDING} periods of {period:g} s; "
             "expected a shorter delay or a longer period"
         )
-    codes[rows.GROUP_FIRST_SENSOR] = len(sensors)
+    codes[sampler.GROUP_FIRST_SENSOR] = len(sensors)
     if not isinstance(drive.sensors, (list, tuple)):
         raise StateError(f"{what}: sensors is {excerpt(drive.sensors)}; expected a list, such as [rb.Encoder(...)]")
     measured: set[int] = set()
     for sensor in drive.sensors:
         sensors.append(flatten_sensor(model, what, sensor, numbers, measured))
-    codes[rows.GROUP_SENSOR_COUNT] = len(drive.sensors)
+    codes[sampler.GROUP_SENSOR_COUNT] = len(drive.sensors)
     return _Group(drive, codes), int(longest / period) + 2
 
 
@@ -287,7 +287,7 @@ def _refuse_sensors_of_other_joints(model: Model, drive: Sampled, what: str, i: 
 
 def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:
     """Refuse computed torques that are computed at different times, because each needs the others."""
-    of_computed_torque = groups[controllers[drive_codes.DRIVE_KIND] == drive_codes.KIND_COMPUTED_TORQUE]
+    of_computed_torque = groups[controllers[drive_layout.KIND] == drive_layout.KIND_COMPUTED_TORQUE]
     if np.unique(of_computed_torque).size > 1:
         raise StateError(
             "ComputedTorque drives have different clocks; expected the same period, delay, phase, latency and sensors "
@@ -338,7 +338,7 @@ class Targets:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.channels = np.full((rows.TARGET_ROWS, model.nv), -1, np.int64)
+        self.channels = np.full((sampler.TARGET_ROWS, model.nv), -1, np.int64)
 
     def add(self, drive: Sampled, what: str, kinds: tuple[str, ...], dofs: list[int], first: int) -> None:
         """Add the outputs of a function, which are the channels from `first` on."""
@@ -355,18 +355,18 @@ class Targets:
             first += len(dofs)
 
     def table(self, drives: np.ndarray, numbers: SampleNumbers) -> np.ndarray | None:
-        """Return the channels (TARGET_ROWS, nv), or None without targets, for this table of drives (DRIVE_ROWS, nv).
+        """Return the channels (TARGET_ROWS, nv), or None without targets, for drives (drive_layout.ROWS, nv).
 
         Raises a StateError if a target has no controller, or a controller has no target.
         """
-        follows, has_target = drives[drive_codes.DRIVE_FOLLOWS_TARGET] == 1, (self.channels >= 0).any(0)
+        follows, has_target = drives[drive_layout.FOLLOWS_TARGET] == 1, (self.channels >= 0).any(0)
         for i in np.flatnonzero(has_target & ~follows).tolist():
             raise StateError(
                 f"Sampled: outputs are targets of joint {self._joint(i)!r}, which has no PID that follows them; "
                 f'expected a drive PID({self._joint(i)!r}, "target", ...). Or name the joints of the outputs in joints'
             )
         for i in np.flatnonzero(follows).tolist():
-            self._check_target(i, drives[drive_codes.DRIVE_GAINS, i], numbers)
+            self._check_target(i, drives[drive_layout.GAINS, i], numbers)
         return self.channels if has_target.any() else None
 
     def _check_target(self, i: int, gains: int, numbers: SampleNumbers) -> None:
@@ -376,8 +376,8 @@ class Targets:
                 f"{what}: its reference is 'target', but no user function computes its target; expected a "
                 "Sampled(function, outputs='position') for this joint"
             )
-        kp, ki = (numbers.columns[gains + j] for j in (drive_codes.GAIN_KP, drive_codes.GAIN_KI))
-        if self.channels[rows.TARGET_POSITION, i] < 0 and (kp.any() or ki.any()):
+        kp, ki = (numbers.columns[gains + j] for j in (drive_layout.GAIN_KP, drive_layout.GAIN_KI))
+        if self.channels[sampler.TARGET_POSITION, i] < 0 and (kp.any() or ki.any()):
             raise StateError(
                 f"{what}: it has kp or ki, but its target is only a velocity; expected kp=0 and ki=0. Compute the "
                 "position, too: outputs=('position', 'velocity')"

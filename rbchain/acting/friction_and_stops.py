@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.real_arrays import excerpt, real_array
-from ..core.contacts import contact_layout as layout
-from ..core.control import drives as drive_codes
+from ..core.contacts import element_layout as element
+from ..core.control import drive_layout as drive
 from ..errors import StateError
 from .coordinates import dof_index, refuse_quaternion
 from .numeric_fields import LARGEST_FLOAT32, DeclaredForce, NumericField
@@ -140,7 +140,7 @@ def dof_of_force(model: Model, what: str, force: DryFriction | HardStops, drive_
             )
         dof = 0
     i = dof_index(model, what, force.joint, dof)
-    if drive_kinds[i] in drive_codes.PRESCRIBED_KINDS:
+    if drive_kinds[i] in drive.PRESCRIBED_KINDS:
         raise StateError(f"{what}: a drive prescribes the motion of this joint; expected a joint that moves freely")
     return i
 
@@ -164,7 +164,7 @@ def flatten_friction(
                 f"{what}: static{direction} is {excerpt(static.tolist())} and kinetic{direction} is "
                 f"{excerpt(kinetic.tolist())}; expected static{direction} >= kinetic{direction}"
             )
-    return [(layout.FRICTION, i, first, 1)]
+    return [(element.FRICTION, i, first, 1)]
 
 
 def flatten_stops(
@@ -188,5 +188,5 @@ def flatten_stops(
         if np.isfinite(position):
             first = numbers.add_field(what, force, "restitution")
             numbers.add(f"{what}: position", position)
-            columns.append((layout.STOP, i, first, sign))
+            columns.append((element.STOP, i, first, sign))
     return columns

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.real_arrays import excerpt, real_array
-from ..core.forces import signals
+from ..core.forces import signal_layout
 from ..errors import StateError
 from .knots import classes_of_knots
 from .numeric_fields import Declared
@@ -113,39 +113,39 @@ class SignalTables:
                 f"{name} is defined from {signal.breaks[0]:g} to {signal.end:g} s; expected a signal for the whole "
                 f"simulation, from 0 to {self.duration:g} s"
             )
-        codes = np.zeros(signals.SIGNAL_ROWS, np.int64)
-        codes[signals.SIGNAL_COEFFICIENT_COUNT] = signal.coefficients.shape[-1]
+        codes = np.zeros(signal_layout.ROWS, np.int64)
+        codes[signal_layout.COEFFICIENT_COUNT] = signal.coefficients.shape[-1]
         if signal.breaks.size == 1 and signal.breaks[0] == 0.0:
-            codes[signals.SIGNAL_KIND] = signals.SIGNAL_CONSTANT if signal.is_constant else signals.SIGNAL_POLYNOMIAL
-            codes[signals.SIGNAL_FIRST_COEFFICIENT], _ = self.numbers.add_row(name, signal.coefficients[..., 0, :])
+            codes[signal_layout.KIND] = signal_layout.CONSTANT if signal.is_constant else signal_layout.POLYNOMIAL
+            codes[signal_layout.FIRST_COEFFICIENT], _ = self.numbers.add_row(name, signal.coefficients[..., 0, :])
         else:
-            codes[signals.SIGNAL_KIND] = signals.SIGNAL_TABLE
+            codes[signal_layout.KIND] = signal_layout.TABLE
             self._add_table(signal, codes)
-            codes[signals.SIGNAL_KNOTS] = self.pieces
+            codes[signal_layout.KNOTS] = self.pieces
             self.knots.append(classes_of_knots(signal, derivatives, self.duration))
             self.pieces += signal.breaks.size
-        codes[signals.SIGNAL_CHECKED_ORDER] = max(derivatives - 1, min(derivatives, 0))
+        codes[signal_layout.CHECKED_ORDER] = max(derivatives - 1, min(derivatives, 0))
         waves = signal.waves.reshape(*signal.waves.shape[:-2], math.prod(signal.waves.shape[-2:]))
-        codes[signals.SIGNAL_SINES], _ = self.numbers.add_row(name, waves)
-        codes[signals.SIGNAL_SINE_COUNT] = signal.waves.shape[-2]
+        codes[signal_layout.SINES], _ = self.numbers.add_row(name, waves)
+        codes[signal_layout.SINE_COUNT] = signal.waves.shape[-2]
         self.codes.append(codes)
         return len(self.codes) - 1
 
     def _add_table(self, signal: Signal, codes: np.ndarray) -> None:
         """Add the breaks and coefficients of a signal to the tables, and the place of the table to the codes."""
         pieces, count = signal.coefficients.shape[-2:]
-        codes[signals.SIGNAL_PIECES], codes[signals.SIGNAL_TABLE_START] = pieces, self.size
+        codes[signal_layout.PIECES], codes[signal_layout.TABLE_START] = pieces, self.size
         flat = signal.coefficients.reshape(-1, pieces * count)
         breaks = np.broadcast_to(signal.breaks, (flat.shape[0], pieces))
         table = np.concatenate([breaks, flat], -1)
-        codes[signals.SIGNAL_TABLE_STRIDE] = table.shape[1] if flat.shape[0] > 1 else 0
+        codes[signal_layout.TABLE_STRIDE] = table.shape[1] if flat.shape[0] > 1 else 0
         self.tables.append(table.reshape(-1))
         self.size += table.size
         self.most_coefficients = max(self.most_coefficients, count)
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the codes (SIGNAL_ROWS, signals), all tables one after the other, and the classes of their knots."""
-        codes = np.array(self.codes, np.int64).reshape(-1, signals.SIGNAL_ROWS).T.copy()
+        """Return the codes (signal_layout.ROWS, signals), the joined tables, and the classes of their knots."""
+        codes = np.array(self.codes, np.int64).reshape(-1, signal_layout.ROWS).T.copy()
         samples = max((len(given) for given in self.knots), default=1)
         classes = [np.broadcast_to(given, (samples, given.shape[1])) for given in self.knots]
         knots = np.concatenate([np.zeros((samples, 0), np.uint8), *classes], 1)

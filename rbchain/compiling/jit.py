@@ -9,8 +9,7 @@ from collections.abc import Callable
 import numba
 from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer, infer_global
-from numba.extending import overload as numba_overload
-from numba.extending import register_jitable
+from numba.extending import overload as numba_overload, register_jitable
 
 from .levels import COMPILE_ONLY, PLAIN_NUMBA
 

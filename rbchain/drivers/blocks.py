@@ -19,11 +19,10 @@ from ..core.lanes.lane_memory import (
     window,
 )
 from ..core.lanes.lanes import constant_like
+from ..core.tree import frame_layout as frame, parameter_layout as param
 from ..core.tree.layout import (
     CONTRIBUTION_ROWS,
-    DOF_ROWS,
     IN_WATER,
-    PARAM_COLUMNS_IN_WATER,
     TOPOLOGY_BODY,
     TOPOLOGY_CONTRIBUTION_ROW,
     TOPOLOGY_COORDINATE,
@@ -48,8 +47,8 @@ def memory_size(topology, rows, width, itemsize, constraints=0):
     )
     states = max_nq + 3 * n
     total_rows = (
-        (n + 1) * DOF_ROWS
-        + (n + 1 + constraints) * PARAM_COLUMNS_IN_WATER
+        (n + 1) * frame.ROWS
+        + (n + 1 + constraints) * param.COLUMNS_IN_WATER
         + contribution_rows * CONTRIBUTION_ROWS
         + states
         + 6 * n
@@ -90,7 +89,7 @@ def block_in(memory, topology, parameters, wrenches, rows, q):
     for i in range(n):
         contribution_rows = max(contribution_rows, topology[TOPOLOGY_CONTRIBUTION_ROW, i] + 1)
     dofs = aligned_start(memory)
-    contributions = dofs + (n + 1) * DOF_ROWS * width
+    contributions = dofs + (n + 1) * frame.ROWS * width
     states = contributions + contribution_rows * CONTRIBUTION_ROWS * width
     velocities = states + nq * width
     wrench = velocities + 3 * n * width
@@ -100,7 +99,7 @@ def block_in(memory, topology, parameters, wrenches, rows, q):
     return Block(
         flat_model(topology, block_parameters, water_of(topology, block_parameters)),
         Work(
-            window(memory, dofs, (n + 1, DOF_ROWS, width)),
+            window(memory, dofs, (n + 1, frame.ROWS, width)),
             window(memory, contributions, (contribution_rows, CONTRIBUTION_ROWS, width)),
         ),
         window(memory, states, (nq, width)),
@@ -135,7 +134,7 @@ def water_of(topology, parameters):
 
 @routine
 def copy_to_lanes(parameters, copies):
-    """Copy parameters (n + 1, PARAM_COLUMNS, 1) to all lanes of `copies` (n + 1, PARAM_COLUMNS, lanes)."""
+    """Copy parameters (n + 1, param.COLUMNS, 1) to all lanes of `copies` (n + 1, param.COLUMNS, lanes)."""
     for i in range(parameters.shape[0]):
         for column in range(parameters.shape[1]):
             for lane in range(copies.shape[2]):

@@ -9,25 +9,16 @@ from ..compiling.jit import driver, kernel, plain_or_compiled
 from ..core.algorithms import aba, derivatives, minverse
 from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.lanes.lanes import constant_like, epsilon, full_like
-from ..core.loops import constrained_derivatives, constrained_dynamics, constraint_minimum_norm, constraint_rows
-from ..core.loops import constraint_jacobian as constraint_jacobian_kernels
-from ..core.loops.constraint_layout import (
-    ADDED_INERTIA,
-    CON_MULTIPLIER,
-    CON_RATE,
-    CON_RESIDUAL,
-    CONSTRAINT_ROWS,
-    FLAG_DECIDES,
-    FLAG_ERROR,
-    MEMORY_SIZE,
-    TABLE_OUTPUT,
-    TABLE_ROW,
-    TABLE_ROW_COUNT,
-    TABLE_TYPE,
-    constraint_derivatives_in,
-    constraint_derivatives_size,
-    constraints_in,
+from ..core.loops import (
+    constrained_derivatives,
+    constrained_dynamics,
+    constraint_jacobian as constraint_jacobian_kernels,
+    constraint_layout as closure,
+    constraint_minimum_norm,
+    constraint_rows,
+    equation_layout as equation,
 )
+from ..core.loops.constraint_layout import constraint_derivatives_in, constraint_derivatives_size, constraints_in
 from ..core.tree.layout import TOPOLOGY_BODY, set_sample_parameters
 from .blocks import block_for, body_count, pack, pack_wrenches, unpack
 from .single_states import can_compute
@@ -42,14 +33,14 @@ def constraints_of(block, tables, results):
     """Create the Constraints in the rows of a block, after `results` rows; each factorisation decides ranks."""
     constraints = constraints_in(block.rows, results, tables, block.qd.shape[0])
     for lane in range(constraints.flags.shape[1]):
-        constraints.flags[FLAG_DECIDES, lane] = constant_like(block.q, 1.0)
+        constraints.flags[closure.FLAG_DECIDES, lane] = constant_like(block.q, 1.0)
     return constraints
 
 
 @kernel
 def memory_rows(tables):
     """Return how many rows of working memory the constraints need."""
-    return tables.sizes[MEMORY_SIZE]
+    return tables.sizes[closure.MEMORY_SIZE]
 
 
 @kernel
@@ -141,13 +132,13 @@ def constraint_forces(memory, topology, parameters, variation, tables, q, qd, ta
     """
     if not can_compute(topology, first, (q, qd, tau)):
         return False
-    m, k = tables.sizes[CONSTRAINT_ROWS], all_lanes(q)
+    m, k = tables.sizes[closure.CONSTRAINT_ROWS], all_lanes(q)
     block = block_for(memory, topology, parameters, wrenches, m + memory_rows(tables), q)
     constraints, found = constraints_of(block, tables, m), block.rows[:m]
     for start in range(first, last, lane_width(q)):
         pack_and_compute(block, constraints, variation, (q, qd, tau, wrenches), start, last, k)
         constraint_minimum_norm.minimum_norm_multipliers(constraints, block.work, k)
-        store_in_order(constraints, CON_MULTIPLIER, found, k)
+        store_in_order(constraints, equation.MULTIPLIER, found, k)
         aba.propagate_nan(found, k)
         unpack(found, multipliers, start, last)
     return True
@@ -158,10 +149,10 @@ def store_in_order(constraints, column, found, k):
     """Copy one column of the rows to `found` (m, lanes), in the order of the interface, without added inertias."""
     table = constraints.tables.table
     for c in range(table.shape[1]):
-        if table[TABLE_TYPE, c] == ADDED_INERTIA:
+        if table[closure.TYPE, c] == closure.ADDED_INERTIA:
             continue
-        for r in range(table[TABLE_ROW_COUNT, c]):
-            found[table[TABLE_OUTPUT, c] + r, k] = constraints.rows[table[TABLE_ROW, c] + r, column, k]
+        for r in range(table[closure.ROW_COUNT, c]):
+            found[table[closure.OUTPUT, c] + r, k] = constraints.rows[table[closure.ROW, c] + r, column, k]
 
 
 @driver
@@ -177,8 +168,8 @@ def constraint_residual(memory, topology, parameters, variation, tables, q, qd, 
         pack(q, start, last, block.q, k)
         pack(qd, start, last, block.qd, k)
         constraint_rows.move_and_update_rows(block.model, constraints, block.q, block.qd, block.work, k)
-        store_in_order(constraints, CON_RESIDUAL, block.rows[:m], k)
-        store_in_order(constraints, CON_RATE, block.rows[m : 2 * m], k)
+        store_in_order(constraints, equation.RESIDUAL, block.rows[:m], k)
+        store_in_order(constraints, equation.RATE, block.rows[m : 2 * m], k)
         unpack(block.rows[: 2 * m], residuals, start, last)
     return True
 
@@ -203,7 +194,7 @@ def constraint_jacobian(memory, topology, parameters, variation, tables, q, J, f
             block.rows[row, k] = constant_like(block.rows, 0.0)
         constraint_rows.move_and_update_rows(block.model, constraints, block.q, block.qd, block.work, k)
         constraint_jacobian_kernels.constraint_jacobian(
-            block.model, constraints, block.q, found, TABLE_OUTPUT, block.work, k
+            block.model, constraints, block.q, found, closure.OUTPUT, block.work, k
         )
         unpack(block.rows[: m * n], J, start, last)
     return True
@@ -277,6 +268,6 @@ def closed_states(memory, topology, parameters, variation, tables, q, qd, held, 
             block.rows[j, k] = block.q[j, k]
         for j in range(n):
             block.rows[nq + j, k] = block.qd[j, k]
-        block.rows[nq + n + 1, k] = constraints.flags[FLAG_ERROR, k]
+        block.rows[nq + n + 1, k] = constraints.flags[closure.FLAG_ERROR, k]
         unpack(block.rows[:size], states, start, last)
     return True

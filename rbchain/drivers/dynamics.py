@@ -4,7 +4,7 @@ All drivers of single instants have these arguments in common. n is the number o
 
 * `memory`: array of `blocks.memory_size` numbers, which no other call uses at the same time.
 * `topology`: (TOPOLOGY_ROWS, n).
-* `parameters` and `variation`: (n + 1, PARAM_COLUMNS) and None or, if samples differ, (n + 1, PARAM_COLUMNS, 1) and a
+* `parameters` and `variation`: (n + 1, param.COLUMNS) and None or, if samples differ, (n + 1, param.COLUMNS, 1) and a
   Variation.
 * The numbers of the samples, inputs before outputs: (samples, m) of a batch, (m,) of a single sample. A docstring gives
   the shape for one sample, without the axis of the samples, and an array of several axes is flattened to m numbers.

@@ -6,8 +6,7 @@ kernel. "Scratch" in a docstring is the number of its rows.
 """
 
 from ..compiling.jit import driver
-from ..core.algorithms import aba, coriolis, crba, minverse
-from ..core.algorithms import momentum as momentum_kernels
+from ..core.algorithms import aba, coriolis, crba, minverse, momentum as momentum_kernels
 from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.lanes.lanes import constant_like
 from ..core.tree.layout import remove_gravity, set_sample_parameters

@@ -1,9 +1,7 @@
 """Drivers of kinematics, momentum and energy, which copy states into lanes and results out, as in `dynamics`."""
 
 from ..compiling.jit import driver
-from ..core.algorithms import energy as energy_kernels
-from ..core.algorithms import jacobians, rnea
-from ..core.algorithms import momentum as momentum_kernels
+from ..core.algorithms import energy as energy_kernels, jacobians, momentum as momentum_kernels, rnea
 from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.tree import kinematics
 from ..core.tree.layout import remove_gravity, set_sample_parameters

@@ -9,44 +9,27 @@ from ..compiling.jit import choose, driver, is_given, kernel, only_if
 from ..core.contacts.contact_layout import contacts_in, contacts_size
 from ..core.contacts.contact_modes import modes_in, modes_size
 from ..core.control.actuators import recall_lags
+from ..core.forces import signal_layout as signal
 from ..core.forces.signal_breaks import NODES
-from ..core.forces.signals import PIECE_COEFFICIENTS, WINDOW_ROWS
 from ..core.lanes.lane_memory import CACHE_LINE, aligned_start, all_lanes, lane_width, window
 from ..core.lanes.lanes import constant_like
 from ..core.linear.linear_memory import linearised_rate_in, linearised_rate_memory
 from ..core.linear.sensitivities import Sensitivities
+from ..core.loops import constraint_layout as closure
 from ..core.loops.constraint_hooks import decide_rank
-from ..core.loops.constraint_layout import MEMORY_SIZE, constraints_in
+from ..core.loops.constraint_layout import constraints_in
 from ..core.methods.adaptive_methods import memory_of_method, rates_of_step, record_of_method
 from ..core.motion.event_values import event_rows
 from ..core.motion.life import integrate
 from ..core.motion.waiting import waits
+from ..core.sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..core.sample.rate import allow_calls, evaluate, has_failed_call, record_failed_call, set_sample_forces
-from ..core.sample.records import (
-    CLOCK_ROWS,
-    CONTROL_TIME,
-    TALLY_ROWS,
-    Batch,
-    Records,
-    Stepper,
-    carve_stepper,
-    stepper_size,
-)
+from ..core.sample.records import Batch, Records, Stepper, carve_stepper, stepper_size
 from ..core.sample.status import NOT_STARTED
 from ..core.sample.work_memory import work_in, work_memory
-from ..core.tree.layout import (
-    JOINT_ACTUATOR_FORCE,
-    JOINT_ROWS,
-    SETTING_COUNT,
-    SETTING_DERIVATIVES,
-    Block,
-    BlockActions,
-    Loads,
-    SharedActions,
-    flat_model,
-    set_sample_parameters,
-)
-from ..core.tree.sampler_layout import SIZE_OUTPUTS, SIZE_STATES, has_samplers, sampler_sizes, samplers_in
+from ..core.tree import joint_layout as joint, sampler_layout as sampler, setting_layout as setting
+from ..core.tree.layout import Block, BlockActions, Loads, SharedActions, flat_model, set_sample_parameters
+from ..core.tree.sampler_layout import has_samplers, sampler_sizes, samplers_in
 from .blocks import block_in, choose_parameters, copy_parameters, memory_size, reset_block, water_of
 
 
@@ -101,15 +84,15 @@ def trajectory_memory(topology, tables, state_size, tableau, actions, width, dty
 
 def state_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False, blocks=1):
     """Allocate a TrajectoryMemory without memory of a method, for `stages` rates of a step."""
-    rows, constraints = (0, 0) if tables is None else (int(tables.sizes[MEMORY_SIZE]), tables.table.shape[1])
+    rows, constraints = (0, 0) if tables is None else (int(tables.sizes[closure.MEMORY_SIZE]), tables.table.shape[1])
     n, spare, of_actions = topology.shape[1], CACHE_LINE // dtype.itemsize, None
     if actions is not None:
         of_actions = actions_memory(topology, tables, state_size, actions, width, dtype, blocks)
     return TrajectoryMemory(
         block=np.empty((blocks, memory_size(topology, rows, width, dtype.itemsize, constraints)), dtype),
         stepper=np.empty((blocks, stepper_size(state_size, stages) * width + spare), dtype),
-        clock=np.zeros((blocks, CLOCK_ROWS, width)),
-        tally=np.full((blocks, TALLY_ROWS, width), NOT_STARTED),
+        clock=np.zeros((blocks, clocks.ROWS, width)),
+        tally=np.full((blocks, tallies.ROWS, width), NOT_STARTED),
         actions=of_actions,
         work=work_memory(n, state_size, width, dtype, blocks) if has_work else None,
         method=None,
@@ -124,12 +107,12 @@ def actions_memory(topology, tables, state_size, actions, width, dtype, blocks):
     of sampled controllers; each is None if it is not used.
     """
     n, numbers, signals = topology.shape[1], actions.shared.numbers.shape[1], actions.shared.signals.shape[1]
-    rows = numbers + 1 + signals * (3 + PIECE_COEFFICIENTS + actions.max_coefficients) + JOINT_ROWS * n
+    rows = numbers + 1 + signals * (3 + signal.PIECE_COEFFICIENTS + actions.max_coefficients) + joint.ROWS * n
     controller = actions.controller.shape[0] * actions.controller.shape[1]
     contacts = 0 if actions.shared.contacts is None else contacts_size(actions.shared.contacts, n)
-    results, samplers = 2 * n * n if actions.settings[SETTING_DERIVATIVES] != 0 else n, actions.shared.samplers
+    results, samplers = 2 * n * n if actions.settings[setting.DERIVATIVES] != 0 else n, actions.shared.samplers
     if samplers is not None:
-        results = max(results, int(samplers.sizes[SIZE_OUTPUTS] + samplers.sizes[SIZE_STATES]))
+        results = max(results, int(samplers.sizes[sampler.SIZE_OUTPUTS] + samplers.sizes[sampler.SIZE_STATES]))
     size = (rows + controller + 6 * (n + 1) + contacts) * width + CACHE_LINE // dtype.itemsize
     modes, of_sensitivities, of_samplers = None, None, None
     if actions.modes is not None:
@@ -148,7 +131,7 @@ def actions_memory(topology, tables, state_size, actions, width, dtype, blocks):
         np.zeros((blocks, size), dtype),
         np.zeros((blocks, event_rows(actions.shared.events.shape[1]) + len(NODES), width)),
         np.zeros((blocks, state_size + numbers + results + 1)),
-        np.zeros((blocks, (2 + WINDOW_ROWS * signals) * width + SETTING_COUNT), np.int64),
+        np.zeros((blocks, (2 + signal.WINDOW_ROWS * signals) * width + setting.COUNT), np.int64),
         np.zeros((blocks, actions.records.failed_calls.shape[1], width)),
         modes,
         of_sensitivities,
@@ -211,25 +194,25 @@ def lay_out_actions(memory, b, actions, topology, tables):
     time = start + shared.numbers.shape[1] * width
     values = time + width
     pieces = values + 3 * count * width
-    joints = pieces + (PIECE_COEFFICIENTS + coefficients) * count * width
-    controllers = joints + JOINT_ROWS * n * width
+    joints = pieces + (signal.PIECE_COEFFICIENTS + coefficients) * count * width
+    controllers = joints + joint.ROWS * n * width
     copies = window(numbers, controllers, (*actions.controller.shape[:2], width))
     controller = choose_parameters(actions.controller, copies)
     between_bodies = window(numbers, controllers + copies.size, (n + 1, 6, width))
-    for j in range(SETTING_COUNT):
+    for j in range(setting.COUNT):
         integers[j] = actions.settings[j]
-    events, lanes = times.shape[0] - len(NODES), integers[SETTING_COUNT:]
+    events, lanes = times.shape[0] - len(NODES), integers[setting.COUNT :]
     return BlockActions(
         shared,
-        integers[:SETTING_COUNT],
+        integers[: setting.COUNT],
         lanes[:width],
         window(numbers, start, (shared.numbers.shape[1], width)),
         window(numbers, time, (1, width)),
         window(numbers, values, (count, 3, width)),
-        window(numbers, pieces, (count, PIECE_COEFFICIENTS + coefficients, width)),
-        window(lanes, 2 * width, (WINDOW_ROWS, count, width)),
+        window(numbers, pieces, (count, signal.PIECE_COEFFICIENTS + coefficients, width)),
+        window(lanes, 2 * width, (signal.WINDOW_ROWS, count, width)),
         times[events:],
-        window(numbers, joints, (JOINT_ROWS, n, width)),
+        window(numbers, joints, (joint.ROWS, n, width)),
         times[:events],
         call_arguments,
         lanes[width : 2 * width],
@@ -265,7 +248,7 @@ def constraints_in_block(tables, rows, n):
     return constraints_in(rows, 0, tables, n)
 
 
-rows_of_constraints = choose(is_given, lambda tables: tables.sizes[MEMORY_SIZE], lambda tables: 0)
+rows_of_constraints = choose(is_given, lambda tables: tables.sizes[closure.MEMORY_SIZE], lambda tables: 0)
 
 
 @kernel
@@ -367,12 +350,12 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
             recall_outputs(block, outputs, row, lane)
             # User functions are not called for samples that have ended, nor for lanes that repeat the last row.
             allow_calls(block, math.isfinite(float(y[0, lane])) and block_start + lane < last, lane)
-            stepper.control[CONTROL_TIME, lane] = constant_like(q, times[row // m, row % m])
-        evaluate(block, y, stepper.control[CONTROL_TIME, all_lanes(q)], rate, all_lanes(q))
+            stepper.control[controls.TIME, lane] = constant_like(q, times[row // m, row % m])
+        evaluate(block, y, stepper.control[controls.TIME, all_lanes(q)], rate, all_lanes(q))
         for lane in range(min(width, last - block_start)):
             failed, row = has_failed_call(block, lane), block_start + lane
             if failed:
                 record_failed_call(block, actions.records, row // m, lane)
             for j in range(n):
-                result[row, j] = constant_like(q, math.nan) if failed else joints[JOINT_ACTUATOR_FORCE, j, lane]
+                result[row, j] = constant_like(q, math.nan) if failed else joints[joint.ACTUATOR_FORCE, j, lane]
                 result[row, n + j] = constant_like(q, math.nan) if failed else rate[nq + j, lane]

@@ -65,8 +65,7 @@ from ..common.real_arrays import excerpt
 from ..errors import FileFormatError, ModelError, StateError
 from ..facade.builder import ModelBuilder
 from ..facade.model import Model
-from ..model.constraints import KINDS as CONSTRAINT_KINDS
-from ..model.constraints import Constraint
+from ..model.constraints import KINDS as CONSTRAINT_KINDS, Constraint
 from ..model.declared_constraint import BodyConstraint
 from ..model.editing import unused_name
 from ..model.immersion import Immersion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.loops import constraint_layout as layout
+from ..core.loops import constraint_layout as closure, equation_layout as equation
 from ..core.loops.constraint_layout import ConstraintTables
 from ..core.tree.layout import TOPOLOGY_PARENT
 from .description import Description
@@ -12,10 +12,10 @@ from .joint import axes_along
 from .topology import dofs_of, topology_of
 
 TYPE_CODES = {
-    "position": layout.POSITION,
-    "distance": layout.DISTANCE,
-    "coupler": layout.COUPLER,
-    "added inertia": layout.ADDED_INERTIA,
+    "position": closure.POSITION,
+    "distance": closure.DISTANCE,
+    "coupler": closure.COUPLER,
+    "added inertia": closure.ADDED_INERTIA,
 }
 #: Fewer constraints than this have no better order.
 MIN_TO_ORDER = 3
@@ -41,39 +41,39 @@ def tables_of(description: Description) -> ConstraintTables:
     order = _order([support for support, place in zip(supports, places, strict=True) if place.dof < 0])
     order += range(len(order), len(places))  # the added inertias
     outputs = np.concatenate([[0], np.cumsum([place.rows.total for place in places])])
-    table = np.zeros((layout.TABLE_ROWS, len(places)), np.int64)
+    table = np.zeros((closure.ROWS, len(places)), np.int64)
     support: list[int] = []
     paths: list[tuple[int, int]] = []
     row = response = 0
     for column, c in enumerate(order):
         place, own_support, count = places[c], supports[c], int(outputs[c + 1] - outputs[c])
-        table[layout.TABLE_TYPE, column] = TYPE_CODES[place.rows.type]
-        table[layout.TABLE_POINT_ROWS, column] = place.rows.of_points
+        table[closure.TYPE, column] = TYPE_CODES[place.rows.type]
+        table[closure.POINT_ROWS, column] = place.rows.of_points
         for r, products in enumerate(place.rows.directions):
-            at, axes = layout.TABLE_AXES + layout.AXES_OF_ROW * r, np.ravel(products)
-            table[at : at + layout.AXES_OF_ROW, column] = layout.NO_AXIS
+            at, axes = closure.AXES + closure.AXES_OF_ROW * r, np.ravel(products)
+            table[at : at + closure.AXES_OF_ROW, column] = closure.NO_AXIS
             table[at : at + axes.size, column] = axes
-        table[layout.TABLE_DOF_A, column], table[layout.TABLE_DOF_B, column] = ends[c]
-        table[layout.TABLE_ROW, column], table[layout.TABLE_ROW_COUNT, column] = row, count
-        table[layout.TABLE_OUTPUT, column], table[layout.TABLE_PARAMETERS, column] = outputs[c], n + 1 + c
-        table[layout.TABLE_SUPPORT, column], table[layout.TABLE_SUPPORT_COUNT, column] = len(support), len(own_support)
-        table[layout.TABLE_RESPONSE, column] = response
+        table[closure.DOF_A, column], table[closure.DOF_B, column] = ends[c]
+        table[closure.ROW, column], table[closure.ROW_COUNT, column] = row, count
+        table[closure.OUTPUT, column], table[closure.PARAMETERS, column] = outputs[c], n + 1 + c
+        table[closure.SUPPORT, column], table[closure.SUPPORT_COUNT, column] = len(support), len(own_support)
+        table[closure.RESPONSE, column] = response
         common = set(ways[c][0]) & set(ways[c][1])
         for side in range(2):
             way = ways[c][side]
-            table[layout.TABLE_PATH_A + side, column] = len(paths)
-            table[layout.TABLE_OWN_END_A + side, column] = len(paths) + sum(dof not in common for dof in way)
+            table[closure.PATH_A + side, column] = len(paths)
+            table[closure.OWN_END_A + side, column] = len(paths) + sum(dof not in common for dof in way)
             paths += [(dof, own_support.index(dof)) for dof in way]
-            table[layout.TABLE_PATH_END_A + side, column] = len(paths)
+            table[closure.PATH_END_A + side, column] = len(paths)
         support += own_support
         row, response = row + count, response + count * len(own_support)
     pairs, shared = _shared_dofs([supports[c] for c in order])
     envelope, matrix_size, gram_size = _envelope(table, pairs, row)
     responses_and_matrices = response + matrix_size + gram_size
-    memory = row * layout.CON_ROWS + responses_and_matrices + 6 * layout.MAX_ROW_COUNT + 4 * n + layout.FLAG_ROWS
-    memory += layout.remaining_size(row)
-    is_constraint = table[layout.TABLE_TYPE] != layout.ADDED_INERTIA
-    own_rows = int(table[layout.TABLE_ROW_COUNT, is_constraint].sum())
+    memory = row * equation.ROWS + responses_and_matrices + 6 * closure.MAX_ROW_COUNT + 4 * n + closure.FLAG_ROWS
+    memory += closure.remaining_size(row)
+    is_constraint = table[closure.TYPE] != closure.ADDED_INERTIA
+    own_rows = int(table[closure.ROW_COUNT, is_constraint].sum())
     return ConstraintTables(
         table,
         np.array(support, np.int64),
@@ -124,14 +124,14 @@ def _shared_dofs(supports: list[list[int]]) -> tuple[list[tuple[int, int, int, i
 def _envelope(table: np.ndarray, pairs: list[tuple[int, int, int, int]], m: int) -> tuple[np.ndarray, int, int]:
     """Return the envelope of both matrices (4, m), and their numbers of entries."""
     first = np.arange(m)
-    rows, counts = table[layout.TABLE_ROW], table[layout.TABLE_ROW_COUNT]
+    rows, counts = table[closure.ROW], table[closure.ROW_COUNT]
     for c, d, *_ in pairs:
         own = slice(rows[c], rows[c] + counts[c])
         first[own] = np.minimum(first[own], rows[d])
     # columns i and j of the factor overlap if a row from i on starts at or before j
     reach = np.array([first[row:][first[row:] <= row].min() for row in range(m)])
     envelope, sizes = np.zeros((4, m), np.int64), []
-    for at, starts in ((layout.ENVELOPE_FIRST, first), (layout.GRAM_FIRST, reach)):
+    for at, starts in ((closure.ENVELOPE_FIRST, first), (closure.GRAM_FIRST, reach)):
         lengths = np.arange(m) - starts + 1
         envelope[at] = starts
         envelope[at + 1] = np.concatenate([[0], np.cumsum(lengths)[:-1]]) - starts
@@ -140,7 +140,7 @@ def _envelope(table: np.ndarray, pairs: list[tuple[int, int, int, int]], m: int)
 
 
 def constraint_parameters(description: Description) -> np.ndarray:
-    """Return the parameters of the constraints (..., constraints, CONSTRAINT_PARAMETERS)."""
+    """Return the parameters of the constraints (..., constraints, closure.PARAM_COLUMNS)."""
     d, dofs = description, dofs_of(description)
     axis = np.where(dofs.in_quaternion_joint[:, None], [0.0, 0.0, 1.0], d.axis)
     back = np.swapaxes(axes_along(axis), -1, -2)

@@ -15,7 +15,7 @@ import numpy as np
 from ..common.lock_free import cached_property
 from ..compiling.jit import direct_call
 from ..compiling.levels import LANE_WIDTHS
-from ..core.loops.constraint_layout import MEMORY_SIZE
+from ..core.loops import constraint_layout as closure
 from ..drivers import closed_chains, dynamics, threads
 from ..drivers.blocks import memory_size
 from ..errors import StateError
@@ -233,7 +233,7 @@ class KernelModel(KernelArrays):
         The rows that constraints need are added.
         """
         tables, constraints = self.constraint_tables, len(self.description.constraints)  # with added inertias
-        rows += 0 if tables is None else int(tables.sizes[MEMORY_SIZE])
+        rows += 0 if tables is None else int(tables.sizes[closure.MEMORY_SIZE])
         return np.empty(memory_size(self.topology, rows, width, dtype.itemsize, constraints), dtype)
 
     @cached_property

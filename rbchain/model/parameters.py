@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from ..compiling.levels import LANE_WIDTHS
 from ..core.lanes.lane_memory import CACHE_LINE
-from ..core.loops.constraint_layout import CONSTRAINT_PARAMETERS
-from ..core.tree import layout
+from ..core.loops import constraint_layout as closure
+from ..core.tree import layout, parameter_layout as param
 from .constraint_tables import constraint_parameters
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .joint import axes_along
@@ -46,33 +46,30 @@ COLUMNS_OF_FIELD = {
 }
 #: Columns of each group.
 COLUMNS = {
-    "rotation": slice(layout.PARAM_PLACEMENT_ROTATION, layout.PARAM_PLACEMENT_ROTATION + 9),
-    "translation": slice(layout.PARAM_PLACEMENT_TRANSLATION, layout.PARAM_PLACEMENT_TRANSLATION + 3),
-    "mass": slice(layout.PARAM_MASS, layout.PARAM_MASS + 1),
-    "cg": slice(layout.PARAM_CG, layout.PARAM_CG + 3),
-    "inertia": slice(layout.PARAM_INERTIA, layout.PARAM_INERTIA + 6),
-    "advance": slice(layout.PARAM_ADVANCE, layout.PARAM_ADVANCE + 1),
-    "armature": slice(layout.PARAM_ARMATURE, layout.PARAM_ARMATURE + 1),
-    "axis": slice(layout.PARAM_AXIS, layout.PARAM_AXIS + 3),
-    **{
-        field: slice(layout.PARAM_STIFFNESS + i, layout.PARAM_STIFFNESS + i + 1)
-        for i, field in enumerate(PASSIVE_FIELDS)
-    },
+    "rotation": slice(param.PLACEMENT_ROTATION, param.PLACEMENT_ROTATION + 9),
+    "translation": slice(param.PLACEMENT_TRANSLATION, param.PLACEMENT_TRANSLATION + 3),
+    "mass": slice(param.MASS, param.MASS + 1),
+    "cg": slice(param.CG, param.CG + 3),
+    "inertia": slice(param.INERTIA, param.INERTIA + 6),
+    "advance": slice(param.ADVANCE, param.ADVANCE + 1),
+    "armature": slice(param.ARMATURE, param.ARMATURE + 1),
+    "axis": slice(param.AXIS, param.AXIS + 3),
+    **{field: slice(param.STIFFNESS + i, param.STIFFNESS + i + 1) for i, field in enumerate(PASSIVE_FIELDS)},
 }
 #: Columns of the further groups of models in water.
 WATER_COLUMNS = {
-    "added": slice(layout.PARAM_ADDED_MASS, layout.PARAM_ADDED_MASS + 21),
-    "total": slice(layout.PARAM_TOTAL_INERTIA, layout.PARAM_TOTAL_INERTIA + 21),
-    "net_mass": slice(layout.PARAM_NET_MASS, layout.PARAM_NET_MASS + 1),
-    "net_moment": slice(layout.PARAM_NET_MOMENT, layout.PARAM_NET_MOMENT + 3),
-    "displaced": slice(layout.PARAM_DISPLACED_MASS, layout.PARAM_DISPLACED_MASS + 1),
-    "buoyancy_center": slice(layout.PARAM_BUOYANCY_CENTER, layout.PARAM_BUOYANCY_CENTER + 3),
-    "drag_rotation": slice(layout.PARAM_DRAG_ROTATION, layout.PARAM_DRAG_ROTATION + 9),
-    "drag_origin": slice(layout.PARAM_DRAG_ORIGIN, layout.PARAM_DRAG_ORIGIN + 3),
-    "linear_damping": slice(layout.PARAM_LINEAR_DAMPING, layout.PARAM_LINEAR_DAMPING + 36),
-    "quadratic_damping": slice(layout.PARAM_QUADRATIC_DAMPING, layout.PARAM_QUADRATIC_DAMPING + 36),
-    "strip_factor": slice(layout.PARAM_STRIP_FACTOR, layout.PARAM_STRIP_FACTOR + 1),
-    "strip_length": slice(layout.PARAM_STRIP_LENGTH, layout.PARAM_STRIP_LENGTH + 1),
+    "added": slice(param.ADDED_MASS, param.ADDED_MASS + 21),
+    "total": slice(param.TOTAL_INERTIA, param.TOTAL_INERTIA + 21),
+    "net_mass": slice(param.NET_MASS, param.NET_MASS + 1),
+    "net_moment": slice(param.NET_MOMENT, param.NET_MOMENT + 3),
+    "displaced": slice(param.DISPLACED_MASS, param.DISPLACED_MASS + 1),
+    "buoyancy_center": slice(param.BUOYANCY_CENTER, param.BUOYANCY_CENTER + 3),
+    "drag_rotation": slice(param.DRAG_ROTATION, param.DRAG_ROTATION + 9),
+    "drag_origin": slice(param.DRAG_ORIGIN, param.DRAG_ORIGIN + 3),
+    "linear_damping": slice(param.LINEAR_DAMPING, param.LINEAR_DAMPING + 36),
+    "quadratic_damping": slice(param.QUADRATIC_DAMPING, param.QUADRATIC_DAMPING + 36),
+    "strip_factor": slice(param.STRIP_FACTOR, param.STRIP_FACTOR + 1),
+    "strip_length": slice(param.STRIP_LENGTH, param.STRIP_LENGTH + 1),
 }
 #: Groups of water columns that are in the rotated axes, and so depend on the joint's axis.
 WATER_COLUMNS_IN_ROTATED_AXES = ("added", "total", "net_moment", "buoyancy_center", "drag_rotation", "drag_origin")
@@ -92,9 +89,9 @@ def columns_of(description: Description, name: str) -> np.ndarray:
     if name == "advance":
         kinds = np.array(d.dof_types)
         return np.where(kinds == "screw", d.pitch, kinds == "prismatic")[..., None]
-    if name == "static_friction":  # PARAM_BREAKAWAY: the difference saves the kernels a subtraction
+    if name == "static_friction":  # param.BREAKAWAY: the difference saves the kernels a subtraction
         return np.maximum(d.static_friction - d.friction, 0.0)[..., None]
-    if name == "stribeck_velocity":  # PARAM_STRIBECK_RATE: the inverse saves the kernels a division
+    if name == "stribeck_velocity":  # param.STRIBECK_RATE: the inverse saves the kernels a division
         return 1.0 / d.stribeck_velocity[..., None]
     if name in PASSIVE_FIELDS:
         return getattr(d, name)[..., None]
@@ -190,17 +187,17 @@ def _of_first(dofs: Dofs, of_bodies: np.ndarray, otherwise: np.ndarray) -> np.nd
 def parameters_of(description: Description, in_water: bool) -> np.ndarray:
     """Return the parameters of a description without batch axes.
 
-    The shape is (nv + 1 + constraints, PARAM_COLUMNS or PARAM_COLUMNS_IN_WATER).
+    The shape is (nv + 1 + constraints, param.COLUMNS or param.COLUMNS_IN_WATER).
     """
     n, constraints = len(description.dof_types), len(description.constraints)
-    columns_count = layout.PARAM_COLUMNS_IN_WATER if in_water else layout.PARAM_COLUMNS
+    columns_count = param.COLUMNS_IN_WATER if in_water else param.COLUMNS
     parameters = np.zeros((n + 1 + constraints, columns_count))
     for name, columns in (COLUMNS | WATER_COLUMNS if in_water else COLUMNS).items():
         parameters[:n, columns] = columns_of(description, name)
-    parameters[n, layout.PARAM_GRAVITY : layout.PARAM_GRAVITY + 3] = description.gravity
-    parameters[n, layout.PARAM_AXIS + 2] = 1.0  # the axes of the base are the world axes
+    parameters[n, param.GRAVITY : param.GRAVITY + 3] = description.gravity
+    parameters[n, param.AXIS + 2] = 1.0  # the axes of the base are the world axes
     if constraints:
-        parameters[n + 1 :, :CONSTRAINT_PARAMETERS] = constraint_parameters(description)
+        parameters[n + 1 :, : closure.PARAM_COLUMNS] = constraint_parameters(description)
     return parameters
 
 
@@ -251,7 +248,7 @@ def variation_of(
                 add(row, groups[name].start + offset, columns[..., row, offset])
     if "gravity" in varied:
         for axis in range(3):
-            add(n, layout.PARAM_GRAVITY + axis, description.gravity[..., axis])
+            add(n, param.GRAVITY + axis, description.gravity[..., axis])
     if description.constraints and ("axis" in varied or not CONSTRAINT_FIELDS.keys().isdisjoint(varied)):
         columns = constraint_parameters(description)
         for constraint in range(columns.shape[-2]):

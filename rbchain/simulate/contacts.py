@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..acting.contacts import NAMES_OF_CONTACTS
-from ..core.contacts.contact_layout import ELEMENT_SIZE
-from ..core.control import drives as drive_codes
+from ..core.contacts import element_layout as element
+from ..core.control import drive_layout as drive
 from ..errors import StateError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def with_modes(model: Model, actions: Actions | None, method: Method, dtype: np.
         raise StateError(f'{what} needs float64, but q0 and qd0 are float32. Use float64, or method "moreau"')
     if model.kernel_model.constraint_tables is not None:
         raise StateError(f'{what} does not support closed chains. Use method "moreau"')
-    kinds = actions.shared.drives[drive_codes.DRIVE_KIND]
-    if np.isin(kinds, drive_codes.PRESCRIBED_KINDS).any():
+    kinds = actions.shared.drives[drive.KIND]
+    if np.isin(kinds, drive.PRESCRIBED_KINDS).any():
         raise StateError(f'{what} does not support drives that prescribe a motion. Use method "moreau"')
-    return actions._replace(modes=np.array([np.asarray(actions.shared.contacts)[ELEMENT_SIZE].sum()]))
+    return actions._replace(modes=np.array([np.asarray(actions.shared.contacts)[element.SIZE].sum()]))

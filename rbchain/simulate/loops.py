@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.control import drives as drive_codes
-from ..core.tree import layout
+from ..core.control import drive_layout
+from ..core.tree import setting_layout
 from ..drivers import closed_chains
 from ..drivers.trajectories import Actions
 from ..errors import AssemblyError, StateError
@@ -30,7 +30,7 @@ def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
     """Whether a drive prescribes the motion of each degree of freedom (nv,)."""
     if actions is None:
         return np.zeros(nv, bool)
-    return np.isin(actions.shared.drives[drive_codes.DRIVE_KIND], drive_codes.PRESCRIBED_KINDS)
+    return np.isin(actions.shared.drives[drive_layout.KIND], drive_layout.PRESCRIBED_KINDS)
 
 
 def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Actions | None) -> None:
@@ -38,8 +38,8 @@ def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Acti
     if actions is None or kernel_model.constraint_tables is None:
         return
     for setting, drive in (
-        (layout.SETTING_COMPUTES, "ComputedTorque"),
-        (layout.SETTING_COMPENSATES, "gravity_compensation"),
+        (setting_layout.COMPUTES, "ComputedTorque"),
+        (setting_layout.COMPENSATES, "gravity_compensation"),
     ):
         if actions.settings[setting] == 1:
             raise StateError(

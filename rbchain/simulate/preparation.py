@@ -11,9 +11,9 @@ from ..acting.controllers import model_arrays
 from ..acting.flatten import flatten_actions
 from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
-from ..core.control import actuators as actuator_codes
-from ..core.control import drives as drive_codes
-from ..core.sample.records import RECORDED_TALLIES, Outcome, Saved, Start
+from ..core.control import actuators as actuator_codes, drive_layout as drive
+from ..core.sample import tally_layout as tallies
+from ..core.sample.records import Outcome, Saved, Start
 from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from ..drivers.trajectories import Actions, TrajectoryMemory, trajectory_memory
 from ..errors import StateError
@@ -134,7 +134,7 @@ def prepare(request: Request) -> Prepared:
     q, qd, more = _new_states(samples, times, (model.nq, model.nv, more_rows), dtype)
     rows = model.nq + model.nv + more_rows
     outcome = Outcome(
-        tally=np.zeros((samples, RECORDED_TALLIES), np.int64),
+        tally=np.zeros((samples, tallies.RECORDED), np.int64),
         end_times=np.zeros(samples),
         end_states=np.empty((samples, rows), dtype),
         interrupt=np.zeros(1, np.int64),
@@ -190,9 +190,7 @@ def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarr
     """Refuse a tau other than zero of joints with a drive or a lag."""
     if actions is None:
         return
-    both = (actions.shared.drives[drive_codes.DRIVE_KIND] != drive_codes.KIND_NONE) & (tau != 0.0).any(
-        tuple(range(tau.ndim - 1))
-    )
+    both = (actions.shared.drives[drive.KIND] != drive.KIND_NONE) & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
     if both.any():
         names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[both])]
         raise StateError(
@@ -221,12 +219,12 @@ def kernel_model_for_simulation(
     """
     if model.kernel_model.has_inertia:
         return model.kernel_model.with_added_inertias
-    kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive_codes.DRIVE_KIND]
-    held = np.isin(kinds, drive_codes.PRESCRIBED_KINDS)
+    kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive.KIND]
+    held = np.isin(kinds, drive.PRESCRIBED_KINDS)
     if not method.is_implicit_in_joints:
         return model.kernel_model.for_dynamics("simulate", held)
     if has_energy_error:
         refuse_without_inertia(model, method.name)
     springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
-    resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive_codes.KIND_PID)
+    resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive.KIND_PID)
     return model.kernel_model.for_dynamics("simulate", held, resisted.reshape(-1, model.nv))

@@ -25,8 +25,9 @@ from ..acting.signals import as_signal
 from ..acting.user_code import UserCalls
 from ..acting.wrenches import Force
 from ..compiling.levels import LANE_WIDTHS
-from ..core.control.drives import DRIVE_KIND, PRESCRIBED_KINDS
-from ..core.sample.records import TALLY_PARTS, Outcome, Saved
+from ..core.control import drive_layout
+from ..core.sample import tally_layout as tallies
+from ..core.sample.records import Outcome, Saved
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..drivers import threads
 from ..drivers.trajectories import Actions, actuator_forces, state_memory
@@ -119,7 +120,9 @@ def tau_and_qdd(
     found[np.isnan(flat.q).any(-1)] = np.nan
     if actions.shared.contacts is not None:  # their forces at the saved times are not known
         found[:, n:] = np.nan
-        found[:, np.flatnonzero(np.isin(actions.shared.drives[DRIVE_KIND], PRESCRIBED_KINDS))] = np.nan
+        found[:, np.flatnonzero(np.isin(actions.shared.drives[drive_layout.KIND], drive_layout.PRESCRIBED_KINDS))] = (
+            np.nan
+        )
     return found.reshape(*batch, m, 2 * n)
 
 
@@ -148,7 +151,7 @@ def with_dense_output(
     start = np.concatenate([x[:, 0] for x in rows], -1), outputs_of_samples(saved.outputs, rows[0])[:, 0]
     integrals = 0 if actions is None else actions.integrals
     complete = partial(motion_at, motion, kernel_model, actions, drives, tau, integrals)
-    counts = outcome.tally[:, TALLY_PARTS].copy()
+    counts = outcome.tally[:, tallies.PARTS].copy()
     kept = kept_steps(outcome.record, counts, float(times[-1]), start, motion.model, complete)
     return replace(motion, dense_output=kept)
 

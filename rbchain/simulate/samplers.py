@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.tree.sampler_layout import GROUP_COMPENSATES, GROUP_COMPUTES, GROUP_DELAY
+from ..core.tree import sampler_layout as sampler
 from ..errors import StateError
 from .methods import Method
 
@@ -18,13 +18,16 @@ def refuse_samplers(model: Model, actions: Actions | None, method: Method) -> No
     if actions is None or actions.shared.samplers is None:
         return
     groups = actions.shared.samplers.groups
-    if model.kernel_model.constraint_tables is not None and groups[[GROUP_COMPENSATES, GROUP_COMPUTES]].any():
+    if (
+        model.kernel_model.constraint_tables is not None
+        and groups[[sampler.GROUP_COMPENSATES, sampler.GROUP_COMPUTES]].any()
+    ):
         raise StateError(
             "Sampled: ComputedTorque and gravity_compensation do not support closed chains, because they compute the "
             "forces of an open tree; expected other controllers. Use PID or UserForces"
         )
     if not method.is_adaptive:
-        first = groups[GROUP_DELAY]
+        first = groups[sampler.GROUP_DELAY]
         times = actions.shared.numbers[:, [*first, *(first + 1)]]
         if (times != times[:1]).any():
             raise StateError(

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..acting.controllers import uses_simulated_model
 from ..common.real_arrays import excerpt
-from ..core.control import drives as drive_codes
+from ..core.control import drive_layout as drive
 from ..core.linear import sensitivities as codes
-from ..core.tree import layout
+from ..core.tree import setting_layout as setting
 from ..errors import StateError
 from ..model.parameters import UPPER_TRIANGLE
 from .methods import Method, names_of
@@ -122,7 +122,7 @@ def _refuse_unsupported(
             "sensitivities do not support Sampled, because the derivatives of its outputs are not computed; expected "
             f"other drives. {remedy}"
         )
-    if actions.settings[layout.SETTING_FUNCTION] != 0 and actions.settings[layout.SETTING_DERIVATIVES] == 0:
+    if actions.settings[setting.FUNCTION] != 0 and actions.settings[setting.DERIVATIVES] == 0:
         raise StateError(
             "sensitivities need the derivatives of UserForces with respect to q and qd, but derivatives is None. Pass "
             "UserForces(..., derivatives=...)"
@@ -133,7 +133,7 @@ def _refuse_unsupported_controllers(
     model: Model, actions: Actions, drives: Sequence[AnyDrive], names: Sequence[str], remedy: str
 ) -> None:
     """Refuse controllers with a model, if the derivatives of their forces are not computed."""
-    if not actions.settings[[layout.SETTING_COMPUTES, layout.SETTING_COMPENSATES]].any():
+    if not actions.settings[[setting.COMPUTES, setting.COMPENSATES]].any():
         return
     of_model = [name for name in names if name in PARAMETERS_OF_CONTROLLERS]
     if of_model and uses_simulated_model(model, drives):
@@ -160,11 +160,11 @@ def _dofs_of(model: Model, actions: Actions, name: str) -> np.ndarray:
         return np.flatnonzero(~model.kernel_model.dofs.in_quaternion_joint)
     if name not in GAINS:
         return np.arange(model.nv)
-    has_pid = actions.shared.drives[drive_codes.DRIVE_KIND] == drive_codes.KIND_PID
+    has_pid = actions.shared.drives[drive.KIND] == drive.KIND_PID
     if not has_pid.any():
         raise StateError(f'sensitivities contains "{name}", but drives contains no PID; expected a PID drive')
     if name == "ki":
-        without = has_pid & (actions.shared.drives[drive_codes.DRIVE_INTEGRAL] < 0)
+        without = has_pid & (actions.shared.drives[drive.INTEGRAL] < 0)
         if without.any():
             joints = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[without])]
             raise StateError(

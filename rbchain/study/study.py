@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.misspelt import ClosedAttributes, did_you_mean
 from ..errors import StudyError
-from .analyse import control_variates as controls
-from .analyse import gradients
+from .analyse import control_variates as controls, gradients
 from .analyse.linear_analysis import linear_analysis
 from .analyse.survivors import survivors_in
 from .describe.description import Description, checked, read_description

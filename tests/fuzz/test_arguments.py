@@ -1,8 +1,7 @@
 """Arguments of every quantity: layouts, types, overlap, masks, and numbers that are not finite or extreme."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ..quantities import ARGUMENTS
 from .calls import (

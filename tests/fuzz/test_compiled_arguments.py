@@ -3,8 +3,7 @@
 Each quantity is compiled four times here, as in other tests. `test_arguments` checks all quantities in plain Python.
 """
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from .calls import arguments_of, calls, check_angles, check_extreme_values, check_layouts, check_out
 from .cases import cases

@@ -3,8 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 import rbchain as rb
 

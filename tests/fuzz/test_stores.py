@@ -3,8 +3,7 @@
 import shutil
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import rbchain as rb
 from rbchain.study import open_dataset

@@ -24,26 +24,10 @@ from ..spatial.vectors import (
     subtract_forces,
     z_axis,
 )
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import add_joint_motion, inertia_along, joint_bias, joint_force
 from ..tree.kinematics import move_dof
-from ..tree.layout import (
-    CONTRIBUTION_IA,
-    CONTRIBUTION_PA,
-    IN_REGISTERS,
-    PARAM_ADVANCE,
-    PARAM_ARMATURE,
-    POSING_CARRIED,
-    PRISMATIC,
-    ROW_A,
-    ROW_DINV,
-    ROW_FORCE,
-    ROW_LEVER,
-    ROW_R,
-    ROW_SCALE,
-    ROW_U,
-    ROW_V,
-    parameter,
-)
+from ..tree.layout import CONTRIBUTION_IA, CONTRIBUTION_PA, IN_REGISTERS, POSING_CARRIED, PRISMATIC, parameter
 
 # D below this multiple of epsilon times the inertia is round-off from the subtraction of nearly equal inertias.
 ROUND_OFF_FACTOR = 16.0
@@ -137,11 +121,11 @@ def reciprocal_of_inertia(i, model, D, IA, work, k):
     p, J, M = model.parent[i], IA.J, IA.M
     rotational, translational = J[0] + J[3] + J[5], M[0] + M[3] + M[5]
     if model.body[i] < 0:
-        rotational = max(rotational, work.dof[i, ROW_SCALE, k])
-        translational = max(translational, work.dof[i, ROW_SCALE + 1, k])
+        rotational = max(rotational, work.dof[i, frame.SCALE, k])
+        translational = max(translational, work.dof[i, frame.SCALE + 1, k])
     if p < model.parent.shape[0] and model.body[p] < 0:
-        work.dof[p, ROW_SCALE, k] = rotational
-        work.dof[p, ROW_SCALE + 1, k] = translational
+        work.dof[p, frame.SCALE, k] = rotational
+        work.dof[p, frame.SCALE + 1, k] = translational
     round_off = ROUND_OFF_FACTOR * epsilon(D) * (translational if model.joint[i] == PRISMATIC else rotational)
     one, is_regular = constant_like(D, 1.0), round_off < D
     return select(is_regular, one / select(is_regular, D, one), constant_like(D, np.nan))
@@ -164,16 +148,16 @@ def project_out_dof(i, model, qd, loads, IA, pA, work, k):
     Writes U, DINV and FORCE. Returns the result of `contribute_to_parent`. Source: Featherstone (2008), eqs. 7.43-7.47.
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     U = inertia_along(joint, IA, axis, advance)
-    D = joint_force(joint, axis, advance, U) + parameter(model.parameters, i, PARAM_ARMATURE, k)
+    D = joint_force(joint, axis, advance, U) + parameter(model.parameters, i, param.ARMATURE, k)
     Dinv = reciprocal_of_inertia(i, model, D, IA, work, k)
     u = loads.tau[i, k] - joint_force(joint, axis, advance, pA)
-    store_spatial(dof, i, ROW_U, k, U)
-    dof[i, ROW_DINV, k] = Dinv
-    dof[i, ROW_FORCE, k] = u
+    store_spatial(dof, i, frame.U, k, U)
+    dof[i, frame.DINV, k] = Dinv
+    dof[i, frame.FORCE, k] = u
     if p < model.parent.shape[0]:
-        c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
+        c = joint_bias(joint, load_motion(dof, i, frame.V, k), axis, advance, qd[i, k])
         Ia = deflate(IA, U, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U))
         return contribute_to_parent(i, model, Ia, pa, work, k)
@@ -187,7 +171,7 @@ def contribute_to_parent(i, model, Ia, pa, work, k):
     If dof i is the only child and directly follows its parent, the sum stays in registers; else store it.
     """
     if model.posing[i] != POSING_CARRIED:  # a carried dof has the same joint origin as its parent
-        r = load3(work.dof, i, ROW_LEVER, k)
+        r = load3(work.dof, i, frame.LEVER, k)
         Ia, pa = inertia_at_root(Ia, r), force_at_root(pa, r)
     row, contributions = model.contribution_row[model.parent[i]], work.contributions
     if row == IN_REGISTERS:
@@ -209,9 +193,9 @@ def accelerate_dof(i, model, qd, qdd, work, k):
     Reads R, LEVER, V, U, DINV and FORCE of dof i and A of the parent; writes qdd and A.
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
-    a = add_motions(motion_at_tip(load_motion(dof, p, ROW_A, k), load3(dof, i, ROW_LEVER, k)), c)
-    qdd_i = dof[i, ROW_DINV, k] * (dof[i, ROW_FORCE, k] - power(load_force(dof, i, ROW_U, k), a))
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+    c = joint_bias(joint, load_motion(dof, i, frame.V, k), axis, advance, qd[i, k])
+    a = add_motions(motion_at_tip(load_motion(dof, p, frame.A, k), load3(dof, i, frame.LEVER, k)), c)
+    qdd_i = dof[i, frame.DINV, k] * (dof[i, frame.FORCE, k] - power(load_force(dof, i, frame.U, k), a))
     qdd[i, k] = qdd_i
-    store_spatial(dof, i, ROW_A, k, add_joint_motion(joint, a, axis, advance, qdd_i))
+    store_spatial(dof, i, frame.A, k, add_joint_motion(joint, a, axis, advance, qdd_i))

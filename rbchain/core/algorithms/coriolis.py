@@ -19,9 +19,10 @@ from ..lanes.lanes import constant_like
 from ..spatial.inertias import Rigid, rigid_times
 from ..spatial.storage import load3, load9, load_motion, load_rigid, store3, store9, store_rigid, store_spatial
 from ..spatial.vectors import Force, add3, add_forces, cross, dot, power, rotate, rotate_back, scale3, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import joint_bias, joint_force, joint_motion, rigid_along
 from ..tree.kinematics import force_on_parent, move_dof, rigid_inertia
-from ..tree.layout import PARAM_ADVANCE, POSING_CARRIED, ROW_LEVER, ROW_R, ROW_V, parameter
+from ..tree.layout import POSING_CARRIED, parameter
 from .crba import RIGID_ROWS, pass_inertia
 
 # Rows of the scratch memory of a dof: composite inertia, composite B, and the rate of S.
@@ -111,9 +112,9 @@ def start_composites(i, model, scratch, work, k):
 
     All are in world axes, about the joint origin.
     """
-    dof, v = work.dof, load_motion(work.dof, i, ROW_V, k)
+    dof, v = work.dof, load_motion(work.dof, i, frame.V, k)
     I_body = Rigid(*rigid_inertia(i, model, work, k))
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     store_rigid(scratch, i, 0, k, I_body)
     store_coriolis(scratch, i, SCRATCH_B, k, body_coriolis(I_body, v))
     store_spatial(
@@ -129,7 +130,7 @@ def pass_coriolis(i, model, scratch, work, k):
         B_i, B_p = load_coriolis(scratch, i, SCRATCH_B, k), load_coriolis(scratch, p, SCRATCH_B, k)
         Q, G = B_i.Q, B_p.Q
         if model.posing[i] != POSING_CARRIED:  # a carried dof has the same joint origin as its parent
-            Q = translate_moment_map(load3(work.dof, i, ROW_LEVER, k), B_i.P, Q)
+            Q = translate_moment_map(load3(work.dof, i, frame.LEVER, k), B_i.P, Q)
         total = (
             *(Q[0] + G[0], Q[1] + G[1], Q[2] + G[2], Q[3] + G[3], Q[4] + G[4]),
             *(Q[5] + G[5], Q[6] + G[6], Q[7] + G[7], Q[8] + G[8]),
@@ -145,7 +146,7 @@ def project_coriolis(i, model, C, scratch, work, k):
     C_ij = S'_j . Ic S_i + S_j . Bc^T S_i
     """
     n, dof = model.parent.shape[0], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     S = joint_motion(model.joint[i], axis, advance)
     Ic, Bc = load_rigid(scratch, i, 0, k), load_coriolis(scratch, i, SCRATCH_B, k)
     f_column = add_forces(rigid_times(Ic, load_motion(scratch, i, SCRATCH_SDOT, k)), coriolis_times(Bc, S))
@@ -155,7 +156,7 @@ def project_coriolis(i, model, C, scratch, work, k):
     while model.parent[j] < n:
         f_column, f_row = force_on_parent(j, f_column, model, work, k), force_on_parent(j, f_row, model, work, k)
         j = model.parent[j]
-        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, frame.R, k)), parameter(model.parameters, j, param.ADVANCE, k)
         S = joint_motion(model.joint[j], axis, advance)
         C[j, i, k] = joint_force(model.joint[j], axis, advance, f_column)
         C[i, j, k] = power(f_row, load_motion(scratch, j, SCRATCH_SDOT, k)) + dot(moment, S.ang)

@@ -8,9 +8,10 @@ from ..forces.added_mass import add_mass_of_water
 from ..spatial.inertias import Rigid, add_rigids, rigid_at_root
 from ..spatial.storage import load3, load9, load_rigid, store_rigid
 from ..spatial.vectors import z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import joint_force, rigid_along
 from ..tree.kinematics import force_on_parent, rigid_inertia, rotate_dof
-from ..tree.layout import PARAM_ADVANCE, PARAM_ARMATURE, POSING_CARRIED, ROW_LEVER, ROW_R, parameter
+from ..tree.layout import POSING_CARRIED, parameter
 
 RIGID_ROWS = 10  # numbers of a rigid inertia: mass, first moment (3), rotational inertia (6)
 
@@ -43,7 +44,7 @@ def pass_inertia(i, model, composite, work, k):
     if p < model.parent.shape[0]:
         Ic = load_rigid(composite, i, 0, k)
         if model.posing[i] != POSING_CARRIED:  # a carried dof has the same joint origin as its parent
-            Ic = rigid_at_root(Ic, load3(work.dof, i, ROW_LEVER, k))
+            Ic = rigid_at_root(Ic, load3(work.dof, i, frame.LEVER, k))
         store_rigid(composite, p, 0, k, add_rigids(load_rigid(composite, p, 0, k), Ic))
 
 
@@ -51,14 +52,14 @@ def pass_inertia(i, model, composite, work, k):
 def project_inertia(i, model, H, composite, work, k):
     """Compute H_ij = H_ji = S_j . Ic_i S_i for dof i and its ancestors j; H_ii includes the armature."""
     n, dof = model.parent.shape[0], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     f = rigid_along(model.joint[i], load_rigid(composite, i, 0, k), axis, advance)
-    H[i, i, k] = joint_force(model.joint[i], axis, advance, f) + parameter(model.parameters, i, PARAM_ARMATURE, k)
+    H[i, i, k] = joint_force(model.joint[i], axis, advance, f) + parameter(model.parameters, i, param.ARMATURE, k)
     j = i
     while model.parent[j] < n:
         f = force_on_parent(j, f, model, work, k)
         j = model.parent[j]
-        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, frame.R, k)), parameter(model.parameters, j, param.ADVANCE, k)
         H_ij = joint_force(model.joint[j], axis, advance, f)
         H[i, j, k] = H_ij
         H[j, i, k] = H_ij

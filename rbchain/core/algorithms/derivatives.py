@@ -31,9 +31,10 @@ from ..spatial.vectors import (
     scale_force,
     z_axis,
 )
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import joint_force, joint_motion, rigid_along
 from ..tree.kinematics import axis_motion, force_on_parent, move_dof
-from ..tree.layout import PARAM_ADVANCE, PARAM_ARMATURE, PRISMATIC, ROW_A, ROW_F, ROW_LEVER, ROW_R, ROW_V, parameter
+from ..tree.layout import PRISMATIC, parameter
 from .aba import forward_dynamics
 from .coriolis import (
     CORIOLIS_ROWS,
@@ -88,9 +89,9 @@ def store_axis_rates(i, model, scratch, work, k):
     Both are in world axes, about the joint origin.
     """
     dof, first = work.dof, model.first[i]
-    p, r = model.parent[first], load3(dof, first, ROW_LEVER, k)
+    p, r = model.parent[first], load3(dof, first, frame.LEVER, k)
     S = axis_motion(i, model, work, k)
-    v, a = motion_at_tip(load_motion(dof, p, ROW_V, k), r), motion_at_tip(load_motion(dof, p, ROW_A, k), r)
+    v, a = motion_at_tip(load_motion(dof, p, frame.V, k), r), motion_at_tip(load_motion(dof, p, frame.A, k), r)
     psidot = cross_motion(v, S)
     store_spatial(scratch, i, SCRATCH_PSIDOT, k, psidot)
     store_spatial(scratch, i, SCRATCH_PSIDDOT, k, add_motions(cross_motion(a, S), cross_motion(v, psidot)))
@@ -110,11 +111,11 @@ def differentiate_by_dof(i, model, derivatives, scratch, work, k):
     by_qd = add_forces(coriolis, rigid_times(Ic, load_motion(scratch, i, SCRATCH_PSIDOT_PLUS_SDOT, k)))
     j = i
     while j < n:
-        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, frame.R, k)), parameter(model.parameters, j, param.ADVANCE, k)
         derivatives[BY_Q, j, i, k] = joint_force(model.joint[j], axis, advance, by_q)
         derivatives[BY_QD, j, i, k] = joint_force(model.joint[j], axis, advance, by_qd)
         if j == first:
-            by_q = add_forces(by_q, cross_force(S, load_force(dof, i, ROW_F, k)))
+            by_q = add_forces(by_q, cross_force(S, load_force(dof, i, frame.F, k)))
         by_q, by_qd = force_on_parent(j, by_q, model, work, k), force_on_parent(j, by_qd, model, work, k)
         j = model.parent[j]
 
@@ -126,18 +127,18 @@ def differentiate_force_of_dof(i, model, derivatives, scratch, work, k):
     For j = i, only the derivative with respect to qdd_i: the others come from `differentiate_by_dof`.
     """
     n, dof = model.parent.shape[0], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     S, Ic = joint_motion(model.joint[i], axis, advance), load_rigid(scratch, i, 0, k)
     inertial = rigid_along(model.joint[i], Ic, axis, advance)
     moment = scale3(constant_like(dof, 2.0), coriolis_transpose_moment(load_coriolis(scratch, i, SCRATCH_B, k), S))
     derivatives[BY_INPUT, i, i, k] = joint_force(model.joint[i], axis, advance, inertial) + parameter(
-        model.parameters, i, PARAM_ARMATURE, k
+        model.parameters, i, param.ARMATURE, k
     )
     j = i
     while model.parent[j] < n:
         inertial = force_on_parent(j, inertial, model, work, k)
         j = model.parent[j]
-        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, frame.R, k)), parameter(model.parameters, j, param.ADVANCE, k)
         psidot, psiddot = load_motion(scratch, j, SCRATCH_PSIDOT, k), load_motion(scratch, j, SCRATCH_PSIDDOT, k)
         derivatives[BY_Q, i, j, k] = dot(moment, psidot.ang) + power(inertial, psiddot)
         by_qd = power(inertial, load_motion(scratch, j, SCRATCH_PSIDOT_PLUS_SDOT, k))

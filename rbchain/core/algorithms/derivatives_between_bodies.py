@@ -52,8 +52,8 @@ from ..spatial.vectors import (
     subtract3,
     subtract_forces,
 )
+from ..tree import frame_layout as frame
 from ..tree.kinematics import axis_motion, move_dof, origin_about_first_joint, place_about_first_joint
-from ..tree.layout import ROW_V
 from .derivatives import BY_Q, BY_QD
 from .jacobians import comes_after
 
@@ -89,7 +89,7 @@ def add_derivatives(bodies, state, arm_b, W, model, numbers, derivatives, work, 
     """
     a, b = bodies
     tip = add3(origin_about_first_joint(b, model, work, k), arm_b)
-    v = motion_at_tip(load_motion(work.dof, b, ROW_V, k), arm_b)
+    v = motion_at_tip(load_motion(work.dof, b, frame.V, k), arm_b)
     i, j = b, a
     while i != j:  # go up both paths until they meet
         on_path_to_b = comes_after(i, j, model)
@@ -142,7 +142,7 @@ def velocity_from_joint(i, v, tip, model, work, k):
     """Return v minus the velocity of the parent body of the joint of dof i, both at the tip, in world axes."""
     p = model.parent[model.first[i]]
     arm = subtract3(tip, origin_about_first_joint(p, model, work, k))
-    parent = motion_at_tip(load_motion(work.dof, p, ROW_V, k), arm)
+    parent = motion_at_tip(load_motion(work.dof, p, frame.V, k), arm)
     return Motion(subtract3(v.ang, parent.ang), subtract3(v.lin, parent.lin))
 
 

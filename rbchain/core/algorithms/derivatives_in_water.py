@@ -17,6 +17,7 @@ acts on the displaced mass.
 """
 
 from ...compiling.jit import kernel, only_if, routine
+from ..forces import signal_layout as signal
 from ..forces.added_mass import (
     general_coriolis_times,
     general_coriolis_transpose_times,
@@ -28,7 +29,6 @@ from ..forces.added_mass import (
 )
 from ..forces.drag_derivatives import drag_along
 from ..forces.hydrodynamics import gravity_of_base, is_in_water, motion_of_water, subtract_drag
-from ..forces.signals import SIGNAL_RATE, SIGNAL_VALUE
 from ..lanes.lanes import zeros_like
 from ..spatial.inertias import Rigid, add_rigids, momentum, rigid_at_root, rigid_times
 from ..spatial.storage import (
@@ -57,22 +57,10 @@ from ..spatial.vectors import (
     subtract_forces,
     z_axis,
 )
+from ..tree import frame_layout as frame, parameter_layout as param, setting_layout as setting
 from ..tree.joints import joint_force
 from ..tree.kinematics import axis_motion, force_on_parent
-from ..tree.layout import (
-    PARAM_ADVANCE,
-    PARAM_BUOYANCY_CENTER,
-    PARAM_DISPLACED_MASS,
-    POSING_CARRIED,
-    ROW_A,
-    ROW_COMPOSITE,
-    ROW_LEVER,
-    ROW_R,
-    ROW_V,
-    SETTING_EXTERNAL_FORCES,
-    parameter,
-    parameter3,
-)
+from ..tree.layout import POSING_CARRIED, parameter, parameter3
 from .crba import RIGID_ROWS
 from .derivatives import BY_Q, BY_QD, DERIVATIVE_ROWS, SCRATCH_PSIDDOT, SCRATCH_PSIDOT
 
@@ -112,15 +100,15 @@ def add_derivatives_of_water(model, loads, derivatives, scratch, work, k):
 @kernel
 def field_of_water(model, actions, work, k):
     """Return f = g - w' (3), world axes, m/s^2."""
-    return subtract3(gravity_of_base(model, work, k), motion_of_water(actions, SIGNAL_RATE, k))
+    return subtract3(gravity_of_base(model, work, k), motion_of_water(actions, signal.RATE, k))
 
 
 @kernel
 def store_relative_axis_rates(i, model, actions, scratch, work, k):
     """Store P' and P'' of dof i from velocities and accelerations relative to the water."""
-    dof, first, w = work.dof, model.first[i], motion_of_water(actions, SIGNAL_VALUE, k)
-    p, r, S = model.parent[first], load3(dof, first, ROW_LEVER, k), axis_motion(i, model, work, k)
-    v, a = load_motion(dof, p, ROW_V, k), load_motion(dof, p, ROW_A, k)
+    dof, first, w = work.dof, model.first[i], motion_of_water(actions, signal.VALUE, k)
+    p, r, S = model.parent[first], load3(dof, first, frame.LEVER, k), axis_motion(i, model, work, k)
+    v, a = load_motion(dof, p, frame.V, k), load_motion(dof, p, frame.A, k)
     u = motion_at_tip(Motion(v.ang, subtract3(v.lin, w)), r)
     field = add3(field_of_water(model, actions, work, k), cross(v.ang, w))
     a = motion_at_tip(Motion(a.ang, add3(a.lin, field)), r)
@@ -133,12 +121,12 @@ def store_relative_axis_rates(i, model, actions, scratch, work, k):
 def start_response_of_water(i, model, actions, scratch, work, k):
     """Store N, the displaced mass and the force of the body of dof i (reads R, V and COMPOSITE)."""
     v, w, A = (
-        load_motion(work.dof, i, ROW_V, k),
-        motion_of_water(actions, SIGNAL_VALUE, k),
-        load_inertia(work.dof, i, ROW_COMPOSITE, k),
+        load_motion(work.dof, i, frame.V, k),
+        motion_of_water(actions, signal.VALUE, k),
+        load_inertia(work.dof, i, frame.COMPOSITE, k),
     )
     u, zero, has_drag = Motion(v.ang, subtract3(v.lin, w)), zeros_like(v.ang[0]), model.body[i] >= 0
-    has_drag = has_drag and actions.settings[SETTING_EXTERNAL_FORCES] == 1
+    has_drag = has_drag and actions.settings[setting.EXTERNAL_FORCES] == 1
     Au, nothing = momentum(A, u), Force((zero, zero, zero), (zero, zero, zero))
     for row in range(6):
         m = unit_motion(row, v.ang[0])
@@ -149,8 +137,8 @@ def start_response_of_water(i, model, actions, scratch, work, k):
         store_spatial(scratch, i, 6 * row, k, f)
     mass, h = zero, nothing.lin
     if model.body[i] >= 0:
-        mass = zero + parameter(model.parameters, i, PARAM_DISPLACED_MASS, k)
-        center = rotate(load9(work.dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_BUOYANCY_CENTER, k))
+        mass = zero + parameter(model.parameters, i, param.DISPLACED_MASS, k)
+        center = rotate(load9(work.dof, i, frame.R, k), parameter3(model.parameters, i, param.BUOYANCY_CENTER, k))
         h = (mass * center[0], mass * center[1], mass * center[2])
     store_rigid(scratch, i, SCRATCH_DISPLACED, k, Rigid(mass, h, (zero, zero, zero, zero, zero, zero)))
     if has_drag:
@@ -170,7 +158,7 @@ def response_of_displaced_mass(i, s, field, scratch, k):
 def differentiate_by_dof_in_water(i, model, actions, derivatives, scratch, work, k):
     """Add the terms of water to the derivatives of tau_j by q_i and qd_i, for j = i and the ancestors of dof i."""
     n, dof, first = model.parent.shape[0], work.dof, model.first[i]
-    S, A = axis_motion(i, model, work, k), load_inertia(dof, i, ROW_COMPOSITE, k)
+    S, A = axis_motion(i, model, work, k), load_inertia(dof, i, frame.COMPOSITE, k)
     psidot = load_motion(scratch, i, SCRATCH_PSIDOT, k)
     by_q = add_forces(
         momentum(A, load_motion(scratch, i, SCRATCH_PSIDDOT, k)), general_coriolis_times(i, psidot, scratch, k)
@@ -183,7 +171,7 @@ def differentiate_by_dof_in_water(i, model, actions, derivatives, scratch, work,
     )
     j = i
     while j < n:
-        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, frame.R, k)), parameter(model.parameters, j, param.ADVANCE, k)
         derivatives[BY_Q, j, i, k] = derivatives[BY_Q, j, i, k] + joint_force(model.joint[j], axis, advance, by_q)
         derivatives[BY_QD, j, i, k] = derivatives[BY_QD, j, i, k] + joint_force(model.joint[j], axis, advance, by_qd)
         if j == first:
@@ -195,15 +183,15 @@ def differentiate_by_dof_in_water(i, model, actions, derivatives, scratch, work,
 @kernel
 def relative_axis_rate(i, S, model, actions, work, k):
     """Return u x S of dof i: the rate of its axis, relative to the water."""
-    v = load_motion(work.dof, i, ROW_V, k)
-    return cross_motion(Motion(v.ang, subtract3(v.lin, motion_of_water(actions, SIGNAL_VALUE, k))), S)
+    v = load_motion(work.dof, i, frame.V, k)
+    return cross_motion(Motion(v.ang, subtract3(v.lin, motion_of_water(actions, signal.VALUE, k))), S)
 
 
 @kernel
 def differentiate_force_of_dof_in_water(i, model, actions, derivatives, scratch, work, k):
     """Add the terms of water to the derivatives of tau_i by q_j and qd_j, for the ancestors j of dof i."""
     n, S = model.parent.shape[0], axis_motion(i, model, work, k)
-    inertial = momentum(load_inertia(work.dof, i, ROW_COMPOSITE, k), S)
+    inertial = momentum(load_inertia(work.dof, i, frame.COMPOSITE, k), S)
     row = general_coriolis_transpose_times(i, S, scratch, k)
     displaced = rigid_times(load_rigid(scratch, i, SCRATCH_DISPLACED, k), S).lin
     field = field_of_water(model, actions, work, k)
@@ -229,7 +217,7 @@ def pass_response_of_water(i, model, scratch, work, k):
     if p < model.parent.shape[0]:
         displaced = load_rigid(scratch, i, SCRATCH_DISPLACED, k)
         if model.posing[i] != POSING_CARRIED:
-            displaced = rigid_at_root(displaced, load3(work.dof, i, ROW_LEVER, k))
+            displaced = rigid_at_root(displaced, load3(work.dof, i, frame.LEVER, k))
         displaced = add_rigids(load_rigid(scratch, p, SCRATCH_DISPLACED, k), displaced)
         store_rigid(scratch, p, SCRATCH_DISPLACED, k, displaced)
         f = force_on_parent(i, load_force(scratch, i, SCRATCH_FORCE, k), model, work, k)

@@ -6,8 +6,9 @@ from ..lanes.lanes import constant_like
 from ..spatial.inertias import rigid_momentum
 from ..spatial.storage import load3, load_motion
 from ..spatial.vectors import add3, dot, power, scale3
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.kinematics import move_dof, place_dof, rigid_inertia
-from ..tree.layout import PARAM_ARMATURE, PARAM_GRAVITY, ROW_POSITION, ROW_V, parameter, parameter3
+from ..tree.layout import parameter, parameter3
 
 ENERGY_KINETIC, ENERGY_POTENTIAL = 0, 1
 
@@ -31,12 +32,12 @@ def energy(model, q, qd, energies, work, k):
 @kernel
 def add_energy(i, model, qd, energies, work, k):
     """Add the energy of dof i and its body to energies (2, lanes), J. Reads R, V and POSITION."""
-    gravity = parameter3(model.parameters, model.parent.shape[0], PARAM_GRAVITY, k)
-    v = load_motion(work.dof, i, ROW_V, k)
+    gravity = parameter3(model.parameters, model.parent.shape[0], param.GRAVITY, k)
+    v = load_motion(work.dof, i, frame.V, k)
     m, h, J = rigid_inertia(i, model, work, k)
-    rotor = parameter(model.parameters, i, PARAM_ARMATURE, k) * qd[i, k] * qd[i, k]
-    of_water, buoyancy = energy_of_water(i, model, load3(work.dof, i, ROW_POSITION, k), v, work, k)
+    rotor = parameter(model.parameters, i, param.ARMATURE, k) * qd[i, k] * qd[i, k]
+    of_water, buoyancy = energy_of_water(i, model, load3(work.dof, i, frame.POSITION, k), v, work, k)
     doubled = power(rigid_momentum(m, h, J, v), v) + rotor + of_water
     energies[ENERGY_KINETIC, k] = energies[ENERGY_KINETIC, k] + constant_like(doubled, 0.5) * doubled
-    first_moment = add3(scale3(m, load3(work.dof, i, ROW_POSITION, k)), h)
+    first_moment = add3(scale3(m, load3(work.dof, i, frame.POSITION, k)), h)
     energies[ENERGY_POTENTIAL, k] = energies[ENERGY_POTENTIAL, k] - dot(gravity, first_moment) + buoyancy

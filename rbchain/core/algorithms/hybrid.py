@@ -11,20 +11,10 @@ from ..lanes.lanes import constant_like, select, zeros_like
 from ..spatial.inertias import deflate, momentum
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import add_forces, add_motions, motion_at_tip, power, scale_force, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import add_joint_motion, inertia_along, joint_bias, joint_force
 from ..tree.kinematics import move_dof
-from ..tree.layout import (
-    PARAM_ADVANCE,
-    PARAM_ARMATURE,
-    ROW_A,
-    ROW_DINV,
-    ROW_FORCE,
-    ROW_LEVER,
-    ROW_R,
-    ROW_U,
-    ROW_V,
-    parameter,
-)
+from ..tree.layout import parameter
 from .aba import articulated_inertia_and_bias, contribute_to_parent, no_contribution, reciprocal_of_inertia
 
 
@@ -52,19 +42,19 @@ def project_out_or_prescribe_dof(i, model, qd, loads, qdd, prescribed, contribut
     A prescribed dof has u = - S^T pA and c + S qdd instead of c. An implicit integration step adds to D.
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     IA, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
     U = inertia_along(joint, IA, axis, advance)
-    D = joint_force(joint, axis, advance, U) + parameter(model.parameters, i, PARAM_ARMATURE, k)
+    D = joint_force(joint, axis, advance, U) + parameter(model.parameters, i, param.ARMATURE, k)
     D = add_implicit_inertia(i, loads, D, k)
     is_prescribed, zero = prescribed[i, k] != constant_like(dof, 0.0), zeros_like(D)
     Dinv = select(is_prescribed, zero, reciprocal_of_inertia(i, model, D, IA, work, k))
     u = select(is_prescribed, zero, loads.tau[i, k]) - joint_force(joint, axis, advance, pA)
-    store_spatial(dof, i, ROW_U, k, U)
-    dof[i, ROW_DINV, k] = Dinv
-    dof[i, ROW_FORCE, k] = u
+    store_spatial(dof, i, frame.U, k, U)
+    dof[i, frame.DINV, k] = Dinv
+    dof[i, frame.FORCE, k] = u
     if p < model.parent.shape[0]:
-        c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
+        c = joint_bias(joint, load_motion(dof, i, frame.V, k), axis, advance, qd[i, k])
         c = add_joint_motion(joint, c, axis, advance, select(is_prescribed, qdd[i, k], zero))
         Ia = deflate(IA, U, Dinv)
         pa = add_forces(add_forces(pA, momentum(Ia, c)), scale_force(Dinv * u, U))
@@ -76,14 +66,14 @@ def project_out_or_prescribe_dof(i, model, qd, loads, qdd, prescribed, contribut
 def acceleration_or_force(i, model, qd, loads, qdd, prescribed, work, k):
     """Compute qdd as `aba.accelerate_dof` does or, if it is prescribed, tau = S . (IA a + pA) + armature qdd."""
     p, joint, dof = model.parent[i], model.joint[i], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     is_prescribed = prescribed[i, k] != constant_like(dof, 0.0)
-    U, u = load_force(dof, i, ROW_U, k), dof[i, ROW_FORCE, k]
-    c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
-    a = add_motions(motion_at_tip(load_motion(dof, p, ROW_A, k), load3(dof, i, ROW_LEVER, k)), c)
-    qdd_i = select(is_prescribed, qdd[i, k], dof[i, ROW_DINV, k] * (u - power(U, a)))
+    U, u = load_force(dof, i, frame.U, k), dof[i, frame.FORCE, k]
+    c = joint_bias(joint, load_motion(dof, i, frame.V, k), axis, advance, qd[i, k])
+    a = add_motions(motion_at_tip(load_motion(dof, p, frame.A, k), load3(dof, i, frame.LEVER, k)), c)
+    qdd_i = select(is_prescribed, qdd[i, k], dof[i, frame.DINV, k] * (u - power(U, a)))
     a = add_joint_motion(joint, a, axis, advance, qdd_i)
-    tau = power(U, a) - u + parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd_i
+    tau = power(U, a) - u + parameter(model.parameters, i, param.ARMATURE, k) * qdd_i
     qdd[i, k] = qdd_i
     loads.tau[i, k] = select(is_prescribed, tau, loads.tau[i, k])
-    store_spatial(dof, i, ROW_A, k, a)
+    store_spatial(dof, i, frame.A, k, a)

@@ -4,18 +4,9 @@ from ...compiling.jit import routine
 from ..lanes.lanes import constant_like, nan_unless_finite, select, zeros_like
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, power, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import add_joint_motion
-from ..tree.layout import (
-    PARAM_ADVANCE,
-    ROW_A,
-    ROW_DINV,
-    ROW_LEVER,
-    ROW_R,
-    ROW_U,
-    apply_gravity,
-    parameter,
-    remove_gravity,
-)
+from ..tree.layout import apply_gravity, parameter, remove_gravity
 
 
 @routine
@@ -33,12 +24,12 @@ def inertia_norm_squared(model, v, work, k):
     zero, one = constant_like(dof, 0.0), constant_like(dof, 1.0)
     remove_gravity(model, work, k)
     for i in range(model.parent.shape[0]):
-        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-        a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
-        Dinv = dof[i, ROW_DINV, k]
-        part = v[i, k] + Dinv * power(load_force(dof, i, ROW_U, k), a)
+        axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+        a = motion_at_tip(load_motion(dof, model.parent[i], frame.A, k), load3(dof, i, frame.LEVER, k))
+        Dinv = dof[i, frame.DINV, k]
+        part = v[i, k] + Dinv * power(load_force(dof, i, frame.U, k), a)
         moves = Dinv > zero
         total = total + select(moves, part * part / select(moves, Dinv, one), nan_unless_finite(part))
-        store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, v[i, k]))
+        store_spatial(dof, i, frame.A, k, add_joint_motion(model.joint[i], a, axis, advance, v[i, k]))
     apply_gravity(model, work, k)
     return total

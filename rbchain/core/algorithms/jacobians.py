@@ -12,9 +12,10 @@ from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like
 from ..spatial.storage import load3, load9, load_motion
 from ..spatial.vectors import add3, cross, motion_at_tip, rotate, subtract3, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import joint_motion
 from ..tree.kinematics import body_axes, move_dof, place_about_first_joint, rotate_dof
-from ..tree.layout import PARAM_ADVANCE, ROW_LEVER, ROW_POSITION, ROW_R, ROW_V, parameter
+from ..tree.layout import parameter
 
 
 class Point(NamedTuple):
@@ -57,7 +58,7 @@ def jacobian_derivative(model, q, qd, point, J, work, k):
         move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
     offset, tip = offset_and_tip(point, model, work, k)
-    velocity = motion_at_tip(load_motion(work.dof, point.dof, ROW_V, k), offset).lin
+    velocity = motion_at_tip(load_motion(work.dof, point.dof, frame.V, k), offset).lin
     i, j = point.dof, point.observer
     while i != j:
         if comes_after(i, j, model):
@@ -73,8 +74,8 @@ def offset_and_tip(point, model, work, k):
     """Compute the positions of the point relative to its body's origin and to the first joint origin, world axes, m."""
     offset = rotate(body_axes(point.dof, model, work, k), point.position)
     if point.dof == model.parent.shape[0]:
-        return offset, subtract3(offset, load3(work.dof, 0, ROW_LEVER, k))
-    return offset, add3(load3(work.dof, point.dof, ROW_POSITION, k), offset)
+        return offset, subtract3(offset, load3(work.dof, 0, frame.LEVER, k))
+    return offset, add3(load3(work.dof, point.dof, frame.POSITION, k), offset)
 
 
 @kernel
@@ -91,18 +92,18 @@ def comes_after(i, j, model):
 def column(i, model, tip, work, k):
     """Compute the velocity and the angular velocity at the tip for a unit velocity of dof i: S_i at the tip."""
     dof = work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    S = motion_at_tip(joint_motion(model.joint[i], axis, advance), subtract3(tip, load3(dof, i, ROW_POSITION, k)))
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+    S = motion_at_tip(joint_motion(model.joint[i], axis, advance), subtract3(tip, load3(dof, i, frame.POSITION, k)))
     return S.lin, S.ang
 
 
 @kernel
 def column_rate(i, model, tip, velocity, work, k):
     """Compute the rate of `column`: the axis turns with its body, and the tip moves relative to the joint origin."""
-    dof, joint, v = work.dof, model.joint[i], load_motion(work.dof, i, ROW_V, k)
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    dof, joint, v = work.dof, model.joint[i], load_motion(work.dof, i, frame.V, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     S_rate = joint_motion(joint, cross(v.ang, axis), advance)
-    S = motion_at_tip(S_rate, subtract3(tip, load3(dof, i, ROW_POSITION, k)))
+    S = motion_at_tip(S_rate, subtract3(tip, load3(dof, i, frame.POSITION, k)))
     relative = cross(joint_motion(joint, axis, advance).ang, subtract3(velocity, v.lin))
     return add3(S.lin, relative), S.ang
 

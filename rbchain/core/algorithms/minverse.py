@@ -9,9 +9,10 @@ from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import add_forces, motion_at_tip, power, scale_force, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import add_joint_motion, joint_force
 from ..tree.kinematics import force_on_parent
-from ..tree.layout import PARAM_ADVANCE, ROW_DINV, ROW_LEVER, ROW_R, ROW_U, parameter
+from ..tree.layout import parameter
 
 # Columns computed at a time: each step of a column depends on the last step, so the processor would otherwise wait.
 COLUMNS_TOGETHER = 4
@@ -56,11 +57,11 @@ def apply_unit_force(i, j, model, column, work, k):
     COLUMN_ROWS, lanes).
     """
     dof, p = work.dof, model.parent[i]
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     p_i = load_force(column, i, COLUMN_FORCE, k)
     u = constant_like(dof, 1.0 if i == j else 0.0) - joint_force(model.joint[i], axis, advance, p_i)
     column[i, COLUMN_U, k] = u
-    p_i = add_forces(p_i, scale_force(dof[i, ROW_DINV, k] * u, load_force(dof, i, ROW_U, k)))
+    p_i = add_forces(p_i, scale_force(dof[i, frame.DINV, k] * u, load_force(dof, i, frame.U, k)))
     p_i = force_on_parent(i, p_i, model, work, k)
     store_spatial(column, p, COLUMN_FORCE, k, add_forces(load_force(column, p, COLUMN_FORCE, k), p_i))
 
@@ -72,9 +73,9 @@ def accelerate_under_unit_force(i, j, model, inverse, column, work, k):
     inverse_ij = inverse_ji = qdd = (u - U . a_parent) / D,  a = a_parent + S qdd
     """
     dof = work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    a = motion_at_tip(load_motion(column, model.parent[i], COLUMN_ACCELERATION, k), load3(dof, i, ROW_LEVER, k))
-    qdd = dof[i, ROW_DINV, k] * (column[i, COLUMN_U, k] - power(load_force(dof, i, ROW_U, k), a))
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+    a = motion_at_tip(load_motion(column, model.parent[i], COLUMN_ACCELERATION, k), load3(dof, i, frame.LEVER, k))
+    qdd = dof[i, frame.DINV, k] * (column[i, COLUMN_U, k] - power(load_force(dof, i, frame.U, k), a))
     store_spatial(column, i, COLUMN_ACCELERATION, k, add_joint_motion(model.joint[i], a, axis, advance, qdd))
     inverse[i, j, k] = qdd
     inverse[j, i, k] = qdd

@@ -9,9 +9,10 @@ from ..lanes.lanes import constant_like, zeros_like
 from ..spatial.inertias import Rigid, rigid_momentum
 from ..spatial.storage import load3, load9, load_motion, load_rigid, store_rigid
 from ..spatial.vectors import add3, cross, scale3, subtract3, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import rigid_along
 from ..tree.kinematics import move_dof, place_about_first_joint, rigid_inertia, rotate_dof
-from ..tree.layout import PARAM_ADVANCE, ROW_LEVER, ROW_POSITION, ROW_R, ROW_V, parameter
+from ..tree.layout import parameter
 from .crba import pass_inertia
 
 # Rows of the result of `momentum`.
@@ -32,14 +33,17 @@ def momentum(model, q, qd, result, work, k):
         move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
         m, h, J = rigid_inertia(i, model, work, k)
-        position, p = load3(work.dof, i, ROW_POSITION, k), rigid_momentum(m, h, J, load_motion(work.dof, i, ROW_V, k))
+        position, p = (
+            load3(work.dof, i, frame.POSITION, k),
+            rigid_momentum(m, h, J, load_motion(work.dof, i, frame.V, k)),
+        )
         linear = add3(linear, p.lin)
         angular = add3(angular, add3(p.ang, cross(position, p.lin)))
         centre, mass = add3(centre, add3(scale3(m, position), h)), mass + m
     centre = scale3(constant_like(work.dof, 1.0) / mass, centre)
     store_row3(result, MOMENTUM_LINEAR, k, linear)
     store_row3(result, MOMENTUM_ANGULAR, k, subtract3(angular, cross(centre, linear)))
-    store_row3(result, MOMENTUM_CENTRE, k, add3(load3(work.dof, 0, ROW_LEVER, k), centre))
+    store_row3(result, MOMENTUM_CENTRE, k, add3(load3(work.dof, 0, frame.LEVER, k), centre))
 
 
 @kernel
@@ -62,13 +66,13 @@ def centroidal_momentum_matrix(model, q, matrix, composite, work, k):
         place_about_first_joint(i, model, work, k)
         m, h, J = rigid_inertia(i, model, work, k)
         store_rigid(composite, i, 0, k, Rigid(m, h, J))
-        centre = add3(centre, add3(scale3(m, load3(work.dof, i, ROW_POSITION, k)), h))
+        centre = add3(centre, add3(scale3(m, load3(work.dof, i, frame.POSITION, k)), h))
         mass = mass + m
     centre = scale3(constant_like(work.dof, 1.0) / mass, centre)
     for i in range(n - 1, -1, -1):
-        axis, advance = z_axis(load9(work.dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        axis, advance = z_axis(load9(work.dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
         p = rigid_along(model.joint[i], load_rigid(composite, i, 0, k), axis, advance)
-        lever = subtract3(load3(work.dof, i, ROW_POSITION, k), centre)
+        lever = subtract3(load3(work.dof, i, frame.POSITION, k), centre)
         angular = add3(p.ang, cross(lever, p.lin))
         for row in range(3):
             matrix[row, i, k] = p.lin[row]

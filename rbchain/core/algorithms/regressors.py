@@ -18,21 +18,10 @@ from ..spatial.vectors import (
     scale3,
     z_axis,
 )
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import joint_force
 from ..tree.kinematics import body_axes, move_dof, place_dof, rotate_dof
-from ..tree.layout import (
-    PARAM_ADVANCE,
-    PARAM_GRAVITY,
-    POSING_CARRIED,
-    PRISMATIC,
-    ROW_A,
-    ROW_LEVER,
-    ROW_POSITION,
-    ROW_R,
-    ROW_V,
-    parameter,
-    parameter3,
-)
+from ..tree.layout import POSING_CARRIED, PRISMATIC, parameter, parameter3
 from .rnea import accelerate_with_joint
 
 PARAMETERS_OF_BODY = 10
@@ -60,7 +49,11 @@ def body_regressor(i, model, Y, work, k):
     h = m c, w is the angular velocity, and a the acceleration of the body origin less gravity. World axes.
     """
     n, dof = model.parent.shape[0], work.dof
-    axes, v, acceleration = body_axes(i, model, work, k), load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
+    axes, v, acceleration = (
+        body_axes(i, model, work, k),
+        load_motion(dof, i, frame.V, k),
+        load_motion(dof, i, frame.A, k),
+    )
     w, wd, a = v.ang, acceleration.ang, add3(acceleration.lin, cross(v.ang, v.lin))
     x, y, z = (axes[0], axes[3], axes[6]), (axes[1], axes[4], axes[7]), (axes[2], axes[5], axes[8])
     f_x, f_y, f_z = first_moment_force(x, w, wd, a), first_moment_force(y, w, wd, a), first_moment_force(z, w, wd, a)
@@ -69,8 +62,8 @@ def body_regressor(i, model, Y, work, k):
     zero = zeros_like(a[0])
     f_m, b, j = Force((zero, zero, zero), a), model.body[i], i
     while j < n:
-        joint, axis = model.joint[j], z_axis(load9(dof, j, ROW_R, k))
-        advance = parameter(model.parameters, j, PARAM_ADVANCE, k)
+        joint, axis = model.joint[j], z_axis(load9(dof, j, frame.R, k))
+        advance = parameter(model.parameters, j, param.ADVANCE, k)
         Y[j, b, 0, k] = joint_force(joint, axis, advance, f_m)
         Y[j, b, 1, k] = joint_force(joint, axis, advance, f_x)
         Y[j, b, 2, k] = joint_force(joint, axis, advance, f_y)
@@ -82,7 +75,7 @@ def body_regressor(i, model, Y, work, k):
         Y[j, b, 8, k] = moment_on_joint(joint, axis, m_yz)
         Y[j, b, 9, k] = moment_on_joint(joint, axis, m_zz)
         if model.posing[j] != POSING_CARRIED:  # a carried dof has the same joint origin as its parent
-            r = load3(dof, j, ROW_LEVER, k)
+            r = load3(dof, j, frame.LEVER, k)
             f_m, f_x = force_at_root(f_m, r), force_at_root(f_x, r)
             f_y, f_z = force_at_root(f_y, r), force_at_root(f_z, r)
         j = model.parent[j]
@@ -121,7 +114,7 @@ def kinetic_energy_regressor(model, q, qd, Y, work, k):
     half = constant_like(work.dof, 0.5)
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
-        axes, motion = body_axes(i, model, work, k), load_motion(work.dof, i, ROW_V, k)
+        axes, motion = body_axes(i, model, work, k), load_motion(work.dof, i, frame.V, k)
         v, w = rotate_back(axes, motion.lin), rotate_back(axes, motion.ang)
         b = model.body[i]
         if b >= 0:
@@ -135,11 +128,11 @@ def kinetic_energy_regressor(model, q, qd, Y, work, k):
 def potential_energy_regressor(model, q, Y, work, k):
     """Compute Y (bodies, 10, lanes) for the potential energy V = - m g . p - g . h; p is the position of the origin."""
     n = model.parent.shape[0]
-    gravity = parameter3(model.parameters, n, PARAM_GRAVITY, k)
+    gravity = parameter3(model.parameters, n, param.GRAVITY, k)
     for i in range(n):
         rotate_dof(i, model, q, work, k)
         place_dof(i, model, work, k)
         b, g = model.body[i], rotate_back(body_axes(i, model, work, k), gravity)
         if b >= 0:
-            Y[b, 0, k] = -dot(gravity, load3(work.dof, i, ROW_POSITION, k))
+            Y[b, 0, k] = -dot(gravity, load3(work.dof, i, frame.POSITION, k))
             Y[b, 1, k], Y[b, 2, k], Y[b, 3, k] = -g[0], -g[1], -g[2]

@@ -13,9 +13,10 @@ from ...compiling.jit import kernel
 from ..spatial.inertias import momentum
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import Force, add3, add_forces, force_at_root, scale3, subtract_forces, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import joint_force
 from ..tree.kinematics import force_on_parent
-from ..tree.layout import PARAM_ADVANCE, PARAM_ARMATURE, PRISMATIC, ROW_A, ROW_F, ROW_LEVER, ROW_R, parameter
+from ..tree.layout import PRISMATIC, parameter
 from .aba import articulated_inertia_and_bias, forward_dynamics, no_contribution, project_out_dof
 from .rnea import apply_newton_euler
 
@@ -35,10 +36,10 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
         subtract_from_parent(i, model, residual, work, k)
     for i in range(n):
         apply_newton_euler(i, model, qd, qdd, loads, work, k)
-        unbalanced = subtract_forces(load_force(residual, i, 0, k), load_force(work.dof, i, ROW_F, k))
+        unbalanced = subtract_forces(load_force(residual, i, 0, k), load_force(work.dof, i, frame.F, k))
         p = model.parent[i]
         if p < n and model.body[p] < 0:  # dof p belongs to the same joint, so its residual acts on this body
-            x, y, z = load3(work.dof, i, ROW_LEVER, k)
+            x, y, z = load3(work.dof, i, frame.LEVER, k)
             unbalanced = add_forces(unbalanced, force_at_root(load_force(residual, p, 0, k), (-x, -y, -z)))
         store_spatial(residual, i, 0, k, unbalanced)
 
@@ -50,10 +51,10 @@ def compute_joint_force(i, model, qd, qdd, loads, residual, contribution, work, 
     Projects dof i out again, as `aba.aba_inward_step` does, and returns the contribution to its parent.
     """
     joint, dof = model.joint[i], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     IA, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
-    f = add_forces(momentum(IA, load_motion(dof, i, ROW_A, k)), pA)
-    applied = loads.tau[i, k] - parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd[i, k]
+    f = add_forces(momentum(IA, load_motion(dof, i, frame.A, k)), pA)
+    applied = loads.tau[i, k] - parameter(model.parameters, i, param.ARMATURE, k) * qdd[i, k]
     correction = scale3(applied - joint_force(joint, axis, advance, f), axis)
     f = Force(f.ang, add3(f.lin, correction)) if joint == PRISMATIC else Force(add3(f.ang, correction), f.lin)
     store_spatial(residual, i, 0, k, f)

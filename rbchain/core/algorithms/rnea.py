@@ -9,9 +9,10 @@ from ..forces.hydrodynamics import add_water_force
 from ..spatial.inertias import rigid_momentum
 from ..spatial.storage import load3, load9, load_force, load_motion, store3, store_spatial
 from ..spatial.vectors import add3, add_forces, add_motions, cross, cross_force, motion_at_tip, rotate_back, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import add_joint_motion, joint_bias, joint_force
 from ..tree.kinematics import body_axes, force_on_parent, move_dof, rigid_inertia
-from ..tree.layout import PARAM_ADVANCE, PARAM_ARMATURE, ROW_A, ROW_F, ROW_LEVER, ROW_R, ROW_V, parameter
+from ..tree.layout import parameter
 from .aba import subtract_wrench
 
 
@@ -37,7 +38,7 @@ def apply_newton_euler(i, model, qd, qdd, loads, work, k):
     Reads R, LEVER, V, and A of the parent; writes A and F.
     """
     a = accelerate_with_joint(i, model, qd, qdd, work, k)
-    store_spatial(work.dof, i, ROW_F, k, force_on_body(i, model, a, loads, work, k))
+    store_spatial(work.dof, i, frame.F, k, force_on_body(i, model, a, loads, work, k))
 
 
 @kernel
@@ -47,11 +48,11 @@ def accelerate_with_joint(i, model, qd, qdd, work, k):
     Reads R, LEVER, V, and A of the parent; writes A and returns it, in world axes, at the joint origin.
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    c = joint_bias(joint, load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
-    a = add_motions(motion_at_tip(load_motion(dof, p, ROW_A, k), load3(dof, i, ROW_LEVER, k)), c)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+    c = joint_bias(joint, load_motion(dof, i, frame.V, k), axis, advance, qd[i, k])
+    a = add_motions(motion_at_tip(load_motion(dof, p, frame.A, k), load3(dof, i, frame.LEVER, k)), c)
     a = add_joint_motion(joint, a, axis, advance, qdd[i, k])
-    store_spatial(dof, i, ROW_A, k, a)
+    store_spatial(dof, i, frame.A, k, a)
     return a
 
 
@@ -64,7 +65,7 @@ def body_accelerations(model, q, qd, qdd, accelerations, work, k):
     """
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
-        a, v = accelerate_with_joint(i, model, qd, qdd, work, k), load_motion(work.dof, i, ROW_V, k)
+        a, v = accelerate_with_joint(i, model, qd, qdd, work, k), load_motion(work.dof, i, frame.V, k)
         b = model.body[i]
         if b >= 0:
             store3(accelerations, b, 0, k, add3(a.lin, cross(v.ang, v.lin)))
@@ -82,7 +83,7 @@ def joint_reactions(model, q, qd, qdd, loads, reactions, work, k):
     for i in range(model.parent.shape[0]):
         b = model.body[i]
         if b >= 0:
-            axes, f = body_axes(i, model, work, k), load_force(work.dof, i, ROW_F, k)
+            axes, f = body_axes(i, model, work, k), load_force(work.dof, i, frame.F, k)
             store3(reactions, b, 0, k, rotate_back(axes, f.lin))
             store3(reactions, b, 3, k, rotate_back(axes, f.ang))
 
@@ -93,7 +94,7 @@ def force_on_body(i, model, a, loads, work, k):
 
     F = I a + v x* I v - wrench,  world axes, about the joint origin, N m and N.
     """
-    v = load_motion(work.dof, i, ROW_V, k)
+    v = load_motion(work.dof, i, frame.V, k)
     m, h, J = rigid_inertia(i, model, work, k)
     inertial = rigid_momentum(m, h, J, a)
     f = subtract_wrench(i, loads, add_forces(inertial, cross_force(v, rigid_momentum(m, h, J, v))), k)
@@ -104,10 +105,10 @@ def force_on_body(i, model, a, loads, work, k):
 def pass_force(i, model, qdd, loads, work, k):
     """Compute tau = S^T F + armature qdd of dof i, and add F to its parent's (Featherstone 2008, eqs. 5.10-5.11)."""
     p, joint, dof = model.parent[i], model.joint[i], work.dof
-    f = load_force(dof, i, ROW_F, k)
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    rotor = parameter(model.parameters, i, PARAM_ARMATURE, k) * qdd[i, k]
+    f = load_force(dof, i, frame.F, k)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+    rotor = parameter(model.parameters, i, param.ARMATURE, k) * qdd[i, k]
     loads.tau[i, k] = joint_force(joint, axis, advance, f) + rotor
     if p < model.parent.shape[0]:
-        f_parent = add_forces(load_force(dof, p, ROW_F, k), force_on_parent(i, f, model, work, k))
-        store_spatial(dof, p, ROW_F, k, f_parent)
+        f_parent = add_forces(load_force(dof, p, frame.F, k), force_on_parent(i, f, model, work, k))
+        store_spatial(dof, p, frame.F, k, f_parent)

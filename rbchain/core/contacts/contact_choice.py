@@ -18,42 +18,9 @@ Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contact
 import math
 
 from ...compiling.jit import kernel, routine
-from .contact_layout import (
-    CONTACT_BOUND,
-    CONTACT_FREE_VELOCITY,
-    CONTACT_IMPULSE,
-    CONTACT_LOWER,
-    CONTACT_RIGHT,
-    CONTACT_START_VELOCITY,
-    CONTACT_UPPER,
-    CONTACT_VELOCITY,
-    ELEMENT_KIND,
-    ELEMENT_NUMBERS,
-    ELEMENT_ROW,
-    ELEMENT_SIZE,
-    FRICTION,
-    FRICTION_STATIC_BACKWARD,
-    FRICTION_STATIC_FORWARD,
-    has_tangents,
-)
-from .contact_modes import (
-    HELD,
-    MODE,
-    MODE_ACCELERATION,
-    MODE_CAN_CHANGE,
-    MODE_DIRECTION,
-    MODE_FORCE,
-    MODE_FRICTION,
-    MODE_HEADING,
-    MODE_REFERENCE,
-    MODE_RIGHT,
-    MODE_SCALE,
-    OPEN,
-    REGULARISATION,
-    SLIDING,
-    prepare_element,
-    solve_forces,
-)
+from . import contact_layout as contact, element_layout as element, mode_layout as mode
+from .contact_layout import has_tangents
+from .contact_modes import REGULARISATION, prepare_element, solve_forces
 from .contact_solver import (
     add_to_velocities,
     apply_change,
@@ -75,7 +42,7 @@ LARGEST_REDUCTION, SMALLEST_REDUCTION, MAX_NEWTON_STEPS = 0.1, 0.97, 12
 SIGN_TOLERANCE = 1e-10
 # A contact that starts to slide counts as idle if its acceleration is below this fraction of the largest acceleration.
 IDLE = 1e-8
-IS_IDLE = 2.0  # MODE_CAN_CHANGE of such a contact, while all contacts are compared
+IS_IDLE = 2.0  # mode.CAN_CHANGE of such a contact, while all contacts are compared
 # Fractions of the limits of friction: forces of rows that depend on each other are sought within these limits.
 PARTS_OF_FRICTION = (0.25, 0.75, 0.95)
 MAX_PROJECTIONS = 40
@@ -90,15 +57,15 @@ NO_BOUND = -1e30
 @kernel
 def motion_of_row(row, contacts, modes, lane):
     """Return the acceleration a + W p of a row under the forces p, m/s^2 or rad/s^2."""
-    total = modes.rows[row, MODE_ACCELERATION, lane]
+    total = modes.rows[row, mode.ACCELERATION, lane]
     for column in range(modes.rows.shape[0]):
-        total = total + contacts.matrix[row, column, lane] * modes.rows[column, MODE_FORCE, lane]
+        total = total + contacts.matrix[row, column, lane] * modes.rows[column, mode.FORCE, lane]
     return total
 
 
 @routine
 def choose_modes(contacts, modes, numbers, rest, lane):
-    """Choose the modes of the rows with MODE_CAN_CHANGE in one lane; return whether forces and accelerations fit them.
+    """Choose the modes of the rows with mode.CAN_CHANGE in one lane; return whether forces and accelerations fit them.
 
     In the initial modes, all of these rows must be active constraints. Velocities of tangents below `rest`, m/s, count
     as zero.
@@ -108,7 +75,7 @@ def choose_modes(contacts, modes, numbers, rest, lane):
     if not hold_idle_contacts(contacts, modes, lane) or find_forces_within_limits(contacts, modes, numbers, rest, lane):
         return True
     for row in range(modes.rows.shape[0]):
-        modes.rows[row, MODE_REFERENCE, lane] = 0.0
+        modes.rows[row, mode.REFERENCE, lane] = 0.0
     hold_candidates(contacts, modes, rest, lane)
     return choose_modes_that_fit(contacts, modes, numbers, rest, lane)
 
@@ -134,19 +101,19 @@ def hold_idle_contacts(contacts, modes, lane):
     """
     rows, largest, found = modes.rows, 0.0, False
     for row in range(rows.shape[0]):
-        largest = max(largest, abs(rows[row, MODE_ACCELERATION, lane]))
+        largest = max(largest, abs(rows[row, mode.ACCELERATION, lane]))
     for e in range(contacts.table.shape[1]):
-        row = contacts.table[ELEMENT_ROW, e]
-        if not has_tangents(e, contacts.table) or rows[row, MODE, lane] != HELD:
+        row = contacts.table[element.ROW, e]
+        if not has_tangents(e, contacts.table) or rows[row, mode.MODE, lane] != mode.HELD:
             continue
-        if rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and rows[row + 1, MODE, lane] == SLIDING:
+        if rows[row + 1, mode.CAN_CHANGE, lane] > 0.0 and rows[row + 1, mode.MODE, lane] == mode.SLIDING:
             motion = abs(motion_of_row(row + 1, contacts, modes, lane))
             if motion + abs(motion_of_row(row + 2, contacts, modes, lane)) <= IDLE * largest:
-                rows[row + 1, MODE_CAN_CHANGE, lane] = rows[row + 2, MODE_CAN_CHANGE, lane] = IS_IDLE
+                rows[row + 1, mode.CAN_CHANGE, lane] = rows[row + 2, mode.CAN_CHANGE, lane] = IS_IDLE
                 found = True
     for row in range(rows.shape[0]):
-        if rows[row, MODE_CAN_CHANGE, lane] == IS_IDLE:
-            rows[row, MODE, lane], rows[row, MODE_CAN_CHANGE, lane] = HELD, 1.0
+        if rows[row, mode.CAN_CHANGE, lane] == IS_IDLE:
+            rows[row, mode.MODE, lane], rows[row, mode.CAN_CHANGE, lane] = mode.HELD, 1.0
     return found
 
 
@@ -174,25 +141,25 @@ def project_forces(e, part, contacts, modes, numbers, lane):
     rows, table, row, at = (
         modes.rows,
         contacts.table,
-        contacts.table[ELEMENT_ROW, e],
-        contacts.table[ELEMENT_NUMBERS, e],
+        contacts.table[element.ROW, e],
+        contacts.table[element.NUMBERS, e],
     )
-    p, kind = rows[row, MODE_FORCE, lane], table[ELEMENT_KIND, e]
-    if kind == FRICTION:
+    p, kind = rows[row, mode.FORCE, lane], table[element.KIND, e]
+    if kind == element.FRICTION:
         limit = part * friction_limit(p, at, numbers, lane)
-        rows[row, MODE_REFERENCE, lane] = min(max(p, -limit), limit)
+        rows[row, mode.REFERENCE, lane] = min(max(p, -limit), limit)
         return
-    rows[row, MODE_REFERENCE, lane] = max(p, 0.0)
-    if has_tangents(e, table) and rows[row + 1, MODE, lane] == HELD:
-        slope, size = part * rows[row, MODE_FRICTION, lane], tangent_force(row, modes, lane)
+    rows[row, mode.REFERENCE, lane] = max(p, 0.0)
+    if has_tangents(e, table) and rows[row + 1, mode.MODE, lane] == mode.HELD:
+        slope, size = part * rows[row, mode.FRICTION, lane], tangent_force(row, modes, lane)
         if size > slope * p:
             normal = max(p + slope * size, 0.0) / (1.0 + slope * slope)
-            rows[row, MODE_REFERENCE, lane] = normal
+            rows[row, mode.REFERENCE, lane] = normal
             for tangent in range(row + 1, row + 3):
-                rows[tangent, MODE_REFERENCE, lane] = slope * normal / size * rows[tangent, MODE_FORCE, lane]
+                rows[tangent, mode.REFERENCE, lane] = slope * normal / size * rows[tangent, mode.FORCE, lane]
         else:
             for tangent in range(row + 1, row + 3):
-                rows[tangent, MODE_REFERENCE, lane] = rows[tangent, MODE_FORCE, lane]
+                rows[tangent, mode.REFERENCE, lane] = rows[tangent, mode.FORCE, lane]
 
 
 @kernel
@@ -200,11 +167,11 @@ def are_within_limits(part, contacts, modes, lane):
     """Whether the forces of all closed stops and contacts are within `part` of their limits."""
     rows, table = modes.rows, contacts.table
     for e in range(table.shape[1]):
-        row, kind = table[ELEMENT_ROW, e], table[ELEMENT_KIND, e]
-        if kind != FRICTION and rows[row, MODE, lane] == HELD:
-            p = rows[row, MODE_FORCE, lane]
-            is_held = has_tangents(e, table) and rows[row + 1, MODE, lane] == HELD
-            if p < 0.0 or (is_held and tangent_force(row, modes, lane) > part * rows[row, MODE_FRICTION, lane] * p):
+        row, kind = table[element.ROW, e], table[element.KIND, e]
+        if kind != element.FRICTION and rows[row, mode.MODE, lane] == mode.HELD:
+            p = rows[row, mode.FORCE, lane]
+            is_held = has_tangents(e, table) and rows[row + 1, mode.MODE, lane] == mode.HELD
+            if p < 0.0 or (is_held and tangent_force(row, modes, lane) > part * rows[row, mode.FRICTION, lane] * p):
                 return False
     return True
 
@@ -239,9 +206,9 @@ def align_directions(contacts, modes, numbers, tolerance, lane):
     for turn in range(MAX_TURNS):
         change = 0.0
         for e in range(contacts.table.shape[1]):
-            row = contacts.table[ELEMENT_ROW, e]
+            row = contacts.table[element.ROW, e]
             has_friction_rows = has_tangents(e, contacts.table)
-            if has_friction_rows and modes.rows[row + 1, MODE, lane] == SLIDING:
+            if has_friction_rows and modes.rows[row + 1, mode.MODE, lane] == mode.SLIDING:
                 change = max(change, turn_direction(row, contacts, modes, lane))
         if change <= tolerance:
             return turn == 0
@@ -253,17 +220,17 @@ def align_directions(contacts, modes, numbers, tolerance, lane):
 def turn_direction(row, contacts, modes, lane):
     """Turn the direction of a contact that starts to slide towards its acceleration, and return the change."""
     rows, largest = modes.rows, largest_eigenvalue(row, contacts, lane)
-    size = rows[row, MODE_FRICTION, lane] * rows[row, MODE_FORCE, lane]
-    if not (rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and largest > 0.0 and size > 0.0):
+    size = rows[row, mode.FRICTION, lane] * rows[row, mode.FORCE, lane]
+    if not (rows[row + 1, mode.CAN_CHANGE, lane] > 0.0 and largest > 0.0 and size > 0.0):
         return 0.0
-    a = size * rows[row + 1, MODE_DIRECTION, lane] + motion_of_row(row + 1, contacts, modes, lane) / largest
-    b = size * rows[row + 2, MODE_DIRECTION, lane] + motion_of_row(row + 2, contacts, modes, lane) / largest
+    a = size * rows[row + 1, mode.DIRECTION, lane] + motion_of_row(row + 1, contacts, modes, lane) / largest
+    b = size * rows[row + 2, mode.DIRECTION, lane] + motion_of_row(row + 2, contacts, modes, lane) / largest
     norm = math.sqrt(a * a + b * b)
     if not norm > 0.0:
         return 0.0
-    change = abs(a / norm - rows[row + 1, MODE_DIRECTION, lane]) + abs(b / norm - rows[row + 2, MODE_DIRECTION, lane])
-    rows[row + 1, MODE_DIRECTION, lane] = a / norm
-    rows[row + 2, MODE_DIRECTION, lane] = b / norm
+    change = abs(a / norm - rows[row + 1, mode.DIRECTION, lane]) + abs(b / norm - rows[row + 2, mode.DIRECTION, lane])
+    rows[row + 1, mode.DIRECTION, lane] = a / norm
+    rows[row + 2, mode.DIRECTION, lane] = b / norm
     return change
 
 
@@ -282,7 +249,7 @@ def guess_modes(contacts, modes, numbers, rest, lane):
     tolerance = prepare_guess(contacts, modes, numbers, rest, lane)
     solve_contacts(contacts, tolerance, lane)
     for row in range(rows.shape[0]):
-        rows[row, MODE_FORCE, lane] = contacts.rows[row, CONTACT_IMPULSE, lane]
+        rows[row, mode.FORCE, lane] = contacts.rows[row, contact.IMPULSE, lane]
     choose_modes_of_forces(contacts, modes, numbers, lane)
     restore_velocities(contacts, lane)
 
@@ -292,8 +259,8 @@ def prepare_guess(contacts, modes, numbers, rest, lane):
     """Set the rows for `contact_solver` and return its tolerance."""
     rows, table, scale = modes.rows, contacts.table, 0.0
     for row in range(rows.shape[0]):
-        scale = max(scale, abs(rows[row, MODE_ACCELERATION, lane]))
-        contacts.rows[row, CONTACT_START_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
+        scale = max(scale, abs(rows[row, mode.ACCELERATION, lane]))
+        contacts.rows[row, contact.START_VELOCITY, lane] = contacts.rows[row, contact.VELOCITY, lane]
     hold_candidates(contacts, modes, rest, lane)
     for e in range(table.shape[1]):
         prepare_element(e, contacts, modes, numbers, lane)
@@ -307,19 +274,19 @@ def hold_candidates(contacts, modes, rest, lane):
     """Make all rows whose modes follow from forces active constraints."""
     rows, table = modes.rows, contacts.table
     for e in range(table.shape[1]):
-        row = table[ELEMENT_ROW, e]
-        if table[ELEMENT_KIND, e] != FRICTION and rows[row, MODE_CAN_CHANGE, lane] > 0.0:
+        row = table[element.ROW, e]
+        if table[element.KIND, e] != element.FRICTION and rows[row, mode.CAN_CHANGE, lane] > 0.0:
             close_row(e, contacts, modes, rest, lane)
-        elif rows[row, MODE_CAN_CHANGE, lane] > 0.0:
-            rows[row, MODE, lane] = HELD
+        elif rows[row, mode.CAN_CHANGE, lane] > 0.0:
+            rows[row, mode.MODE, lane] = mode.HELD
 
 
 @kernel
 def choose_modes_of_forces(contacts, modes, numbers, lane):
-    """Choose modes from MODE_FORCE, which satisfies the conditions of all rows."""
+    """Choose modes from mode.FORCE, which satisfies the conditions of all rows."""
     rows, table, largest = modes.rows, contacts.table, 0.0
     for row in range(rows.shape[0]):
-        largest = max(largest, abs(rows[row, MODE_FORCE, lane]))
+        largest = max(largest, abs(rows[row, mode.FORCE, lane]))
     for e in range(table.shape[1]):
         release_element(e, contacts, modes, numbers, SIGN_TOLERANCE * largest, lane)
 
@@ -328,8 +295,8 @@ def choose_modes_of_forces(contacts, modes, numbers, lane):
 def restore_velocities(contacts, lane):
     """Restore the velocities that `prepare_guess` has replaced by accelerations."""
     for row in range(contacts.rows.shape[0]):
-        contacts.rows[row, CONTACT_IMPULSE, lane] = 0.0
-        contacts.rows[row, CONTACT_VELOCITY, lane] = contacts.rows[row, CONTACT_START_VELOCITY, lane]
+        contacts.rows[row, contact.IMPULSE, lane] = 0.0
+        contacts.rows[row, contact.VELOCITY, lane] = contacts.rows[row, contact.START_VELOCITY, lane]
 
 
 @routine
@@ -343,8 +310,8 @@ def follow_modes(contacts, modes, numbers, rest, lane):
     rows, table = modes.rows, contacts.table
     tolerance = prepare_guess(contacts, modes, numbers, rest, lane)
     for row in range(rows.shape[0]):
-        rows[row, MODE_RIGHT, lane] = contacts.matrix[row, row, lane]
-        contacts.rows[row, CONTACT_FREE_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
+        rows[row, mode.RIGHT, lane] = contacts.matrix[row, row, lane]
+        contacts.rows[row, contact.FREE_VELOCITY, lane] = contacts.rows[row, contact.VELOCITY, lane]
     added, reduction = 1.0 / LARGEST_REDUCTION, LARGEST_REDUCTION
     while added > REGULARISATION and reduction < SMALLEST_REDUCTION:
         smaller = max(reduction * added, REGULARISATION)
@@ -355,34 +322,38 @@ def follow_modes(contacts, modes, numbers, rest, lane):
     choose_modes_of_forces(contacts, modes, numbers, lane)
     if solve_with_diagonal(0.0, contacts, modes, tolerance, lane):
         for e in range(table.shape[1]):
-            row = table[ELEMENT_ROW, e]
+            row = table[element.ROW, e]
             is_rough = has_tangents(e, table)
-            if is_rough and rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0 and rows[row + 1, MODE, lane] == SLIDING:
+            if (
+                is_rough
+                and rows[row + 1, mode.CAN_CHANGE, lane] > 0.0
+                and rows[row + 1, mode.MODE, lane] == mode.SLIDING
+            ):
                 start_sliding_of_contact(row, modes, lane)
     restore_velocities(contacts, lane)
 
 
 @routine
 def solve_with_diagonal(added, contacts, modes, tolerance, lane):
-    """Solve for MODE_FORCE by Newton's method, with `added` times MODE_SCALE on the diagonal of W; return success.
+    """Solve for mode.FORCE by Newton's method, with `added` times mode.SCALE on the diagonal of W; return success.
 
-    Starts from MODE_FORCE, and does not change it without success. MODE_RIGHT is the diagonal of W.
+    Starts from mode.FORCE, and does not change it without success. mode.RIGHT is the diagonal of W.
     """
     rows, m = contacts.rows, contacts.rows.shape[0]
     for row in range(m):
-        contacts.matrix[row, row, lane] = modes.rows[row, MODE_RIGHT, lane] + added * modes.rows[row, MODE_SCALE, lane]
-        rows[row, CONTACT_IMPULSE, lane] = modes.rows[row, MODE_FORCE, lane]
-        rows[row, CONTACT_VELOCITY, lane] = rows[row, CONTACT_FREE_VELOCITY, lane]
+        contacts.matrix[row, row, lane] = modes.rows[row, mode.RIGHT, lane] + added * modes.rows[row, mode.SCALE, lane]
+        rows[row, contact.IMPULSE, lane] = modes.rows[row, mode.FORCE, lane]
+        rows[row, contact.VELOCITY, lane] = rows[row, contact.FREE_VELOCITY, lane]
     for row in range(m):
-        add_to_velocities(row, rows[row, CONTACT_IMPULSE, lane], contacts, lane)
+        add_to_velocities(row, rows[row, contact.IMPULSE, lane], contacts, lane)
     for _ in range(MAX_NEWTON_STEPS):
         if max(largest_residual(contacts, lane), largest_missing_velocity(contacts, lane)) <= tolerance:
             for row in range(m):
-                modes.rows[row, MODE_FORCE, lane] = rows[row, CONTACT_IMPULSE, lane]
+                modes.rows[row, mode.FORCE, lane] = rows[row, contact.IMPULSE, lane]
             return True
         eliminate_rows(contacts, linearise(contacts, least_proximal(rows), lane), lane)
         for row in range(m):
-            apply_change(row, rows[row, CONTACT_RIGHT, lane], contacts, 1.0, lane)
+            apply_change(row, rows[row, contact.RIGHT, lane], contacts, 1.0, lane)
     return False
 
 
@@ -395,20 +366,20 @@ def set_solver_rows(e, contacts, modes, numbers, sliding, lane):
     rows, table, row, at = (
         modes.rows,
         contacts.table,
-        contacts.table[ELEMENT_ROW, e],
-        contacts.table[ELEMENT_NUMBERS, e],
+        contacts.table[element.ROW, e],
+        contacts.table[element.NUMBERS, e],
     )
-    for r in range(row, row + table[ELEMENT_SIZE, e]):
-        slides = r > row and rows[r, MODE, lane] == SLIDING
-        along = sliding * rows[r, MODE_HEADING, lane] if slides else 0.0
-        contacts.rows[r, CONTACT_VELOCITY, lane] = rows[r, MODE_ACCELERATION, lane] + along
-        for column in (CONTACT_IMPULSE, CONTACT_LOWER, CONTACT_UPPER):
+    for r in range(row, row + table[element.SIZE, e]):
+        slides = r > row and rows[r, mode.MODE, lane] == mode.SLIDING
+        along = sliding * rows[r, mode.HEADING, lane] if slides else 0.0
+        contacts.rows[r, contact.VELOCITY, lane] = rows[r, mode.ACCELERATION, lane] + along
+        for column in (contact.IMPULSE, contact.LOWER, contact.UPPER):
             contacts.rows[r, column, lane] = 0.0
-    contacts.rows[row, CONTACT_BOUND, lane] = NO_BOUND if rows[row, MODE, lane] == OPEN else 0.0
-    if table[ELEMENT_KIND, e] == FRICTION:
-        held, p = rows[row, MODE, lane] == HELD, rows[row, MODE_FORCE, lane]
-        contacts.rows[row, CONTACT_LOWER, lane] = -numbers[at + FRICTION_STATIC_FORWARD, lane] if held else p
-        contacts.rows[row, CONTACT_UPPER, lane] = numbers[at + FRICTION_STATIC_BACKWARD, lane] if held else p
+    contacts.rows[row, contact.BOUND, lane] = NO_BOUND if rows[row, mode.MODE, lane] == mode.OPEN else 0.0
+    if table[element.KIND, e] == element.FRICTION:
+        held, p = rows[row, mode.MODE, lane] == mode.HELD, rows[row, mode.FORCE, lane]
+        contacts.rows[row, contact.LOWER, lane] = -numbers[at + element.FRICTION_STATIC_FORWARD, lane] if held else p
+        contacts.rows[row, contact.UPPER, lane] = numbers[at + element.FRICTION_STATIC_BACKWARD, lane] if held else p
 
 
 @kernel
@@ -417,19 +388,19 @@ def release_element(e, contacts, modes, numbers, tolerance, lane):
     rows, table, row, at = (
         modes.rows,
         contacts.table,
-        contacts.table[ELEMENT_ROW, e],
-        contacts.table[ELEMENT_NUMBERS, e],
+        contacts.table[element.ROW, e],
+        contacts.table[element.NUMBERS, e],
     )
-    p, kind = rows[row, MODE_FORCE, lane], table[ELEMENT_KIND, e]
-    if rows[row, MODE, lane] != HELD:
+    p, kind = rows[row, mode.FORCE, lane], table[element.KIND, e]
+    if rows[row, mode.MODE, lane] != mode.HELD:
         return
-    if kind == FRICTION:
+    if kind == element.FRICTION:
         if abs(p) >= friction_limit(p, at, numbers, lane):
             start_sliding(row, p, modes, lane)
     elif not p > tolerance:
         open_row(e, contacts, modes, lane)
-    elif has_tangents(e, table) and rows[row + 1, MODE, lane] == HELD:
-        is_at_limit = tangent_force(row, modes, lane) >= rows[row, MODE_FRICTION, lane] * p - tolerance
+    elif has_tangents(e, table) and rows[row + 1, mode.MODE, lane] == mode.HELD:
+        is_at_limit = tangent_force(row, modes, lane) >= rows[row, mode.FRICTION, lane] * p - tolerance
         if is_at_limit:
             start_sliding_of_contact(row, modes, lane)
 
@@ -437,21 +408,25 @@ def release_element(e, contacts, modes, numbers, tolerance, lane):
 @kernel
 def friction_limit(p, at, numbers, lane):
     """Return the largest friction of a joint that sticks, on the side of the force p, N m or N."""
-    return numbers[at + FRICTION_STATIC_BACKWARD, lane] if p > 0.0 else numbers[at + FRICTION_STATIC_FORWARD, lane]
+    return (
+        numbers[at + element.FRICTION_STATIC_BACKWARD, lane]
+        if p > 0.0
+        else numbers[at + element.FRICTION_STATIC_FORWARD, lane]
+    )
 
 
 @kernel
 def tangent_force(row, modes, lane):
     """Return the size of the friction of a contact, N."""
-    p, r = modes.rows[row + 1, MODE_FORCE, lane], modes.rows[row + 2, MODE_FORCE, lane]
+    p, r = modes.rows[row + 1, mode.FORCE, lane], modes.rows[row + 2, mode.FORCE, lane]
     return math.sqrt(p * p + r * r)
 
 
 @kernel
 def start_sliding(row, p, modes, lane):
     """Let the friction of a joint slide against the force p."""
-    modes.rows[row, MODE, lane] = SLIDING
-    modes.rows[row, MODE_DIRECTION, lane] = -1.0 if p > 0.0 else 1.0
+    modes.rows[row, mode.MODE, lane] = mode.SLIDING
+    modes.rows[row, mode.DIRECTION, lane] = -1.0 if p > 0.0 else 1.0
 
 
 @kernel
@@ -459,35 +434,35 @@ def start_sliding_of_contact(row, modes, lane):
     """Let a contact slide against its friction."""
     rows, size = modes.rows, tangent_force(row, modes, lane)
     for tangent in range(row + 1, row + 3):
-        rows[tangent, MODE, lane] = SLIDING if size > 0.0 else OPEN
+        rows[tangent, mode.MODE, lane] = mode.SLIDING if size > 0.0 else mode.OPEN
         if size > 0.0:
-            rows[tangent, MODE_DIRECTION, lane] = -rows[tangent, MODE_FORCE, lane] / size
+            rows[tangent, mode.DIRECTION, lane] = -rows[tangent, mode.FORCE, lane] / size
 
 
 @kernel
 def open_row(e, contacts, modes, lane):
     """Open a stop or a contact."""
-    row = contacts.table[ELEMENT_ROW, e]
-    for r in range(row, row + contacts.table[ELEMENT_SIZE, e]):
-        modes.rows[r, MODE, lane] = OPEN
+    row = contacts.table[element.ROW, e]
+    for r in range(row, row + contacts.table[element.SIZE, e]):
+        modes.rows[r, mode.MODE, lane] = mode.OPEN
 
 
 @kernel
 def close_row(e, contacts, modes, rest, lane):
     """Close a stop or a contact. Its friction sticks if its velocity is at most `rest`, m/s, and otherwise slides."""
-    row, rows = contacts.table[ELEMENT_ROW, e], modes.rows
-    rows[row, MODE, lane] = HELD
+    row, rows = contacts.table[element.ROW, e], modes.rows
+    rows[row, mode.MODE, lane] = mode.HELD
     if not has_tangents(e, contacts.table):
         return
-    a, b = contacts.rows[row + 1, CONTACT_VELOCITY, lane], contacts.rows[row + 2, CONTACT_VELOCITY, lane]
-    speed, mode = math.sqrt(a * a + b * b), OPEN
-    if rows[row, MODE_FRICTION, lane] > 0.0:
-        mode = SLIDING if speed > rest else HELD
+    a, b = contacts.rows[row + 1, contact.VELOCITY, lane], contacts.rows[row + 2, contact.VELOCITY, lane]
+    speed, current = math.sqrt(a * a + b * b), mode.OPEN
+    if rows[row, mode.FRICTION, lane] > 0.0:
+        current = mode.SLIDING if speed > rest else mode.HELD
     for tangent in range(row + 1, row + 3):
-        rows[tangent, MODE, lane] = mode
-        rows[tangent, MODE_CAN_CHANGE, lane] = 1.0 if mode == HELD else 0.0
-        if mode == SLIDING:
-            rows[tangent, MODE_DIRECTION, lane] = contacts.rows[tangent, CONTACT_VELOCITY, lane] / speed
+        rows[tangent, mode.MODE, lane] = current
+        rows[tangent, mode.CAN_CHANGE, lane] = 1.0 if current == mode.HELD else 0.0
+        if current == mode.SLIDING:
+            rows[tangent, mode.DIRECTION, lane] = contacts.rows[tangent, contact.VELOCITY, lane] / speed
 
 
 @kernel
@@ -496,29 +471,29 @@ def change_worst_mode(contacts, modes, numbers, rest, lane):
     rows, table = modes.rows, contacts.table
     forces, accelerations = 0.0, 0.0
     for row in range(rows.shape[0]):
-        forces = max(forces, abs(rows[row, MODE_FORCE, lane]))
-        accelerations = max(accelerations, abs(rows[row, MODE_ACCELERATION, lane]))
-    worst, element = SIGN_TOLERANCE, -1
+        forces = max(forces, abs(rows[row, mode.FORCE, lane]))
+        accelerations = max(accelerations, abs(rows[row, mode.ACCELERATION, lane]))
+    worst, worst_element = SIGN_TOLERANCE, -1
     for e in range(table.shape[1]):
         violation = violation_of_element(e, contacts, modes, numbers, forces, accelerations, lane)
         if violation > worst:
-            worst, element = violation, e
-    if element < 0:
+            worst, worst_element = violation, e
+    if worst_element < 0:
         return False
-    row, kind = table[ELEMENT_ROW, element], table[ELEMENT_KIND, element]
-    if kind == FRICTION:
-        if rows[row, MODE, lane] == HELD:
-            start_sliding(row, rows[row, MODE_FORCE, lane], modes, lane)
+    row, kind = table[element.ROW, worst_element], table[element.KIND, worst_element]
+    if kind == element.FRICTION:
+        if rows[row, mode.MODE, lane] == mode.HELD:
+            start_sliding(row, rows[row, mode.FORCE, lane], modes, lane)
         else:
-            rows[row, MODE, lane] = HELD
-    elif rows[row, MODE, lane] == OPEN:
-        close_row(element, contacts, modes, rest, lane)
-    elif rows[row, MODE_FORCE, lane] < -SIGN_TOLERANCE * forces:
-        open_row(element, contacts, modes, lane)
-    elif rows[row + 1, MODE, lane] == HELD:
+            rows[row, mode.MODE, lane] = mode.HELD
+    elif rows[row, mode.MODE, lane] == mode.OPEN:
+        close_row(worst_element, contacts, modes, rest, lane)
+    elif rows[row, mode.FORCE, lane] < -SIGN_TOLERANCE * forces:
+        open_row(worst_element, contacts, modes, lane)
+    elif rows[row + 1, mode.MODE, lane] == mode.HELD:
         start_sliding_of_contact(row, modes, lane)
     else:
-        rows[row + 1, MODE, lane] = rows[row + 2, MODE, lane] = HELD
+        rows[row + 1, mode.MODE, lane] = rows[row + 2, mode.MODE, lane] = mode.HELD
     return True
 
 
@@ -526,23 +501,23 @@ def change_worst_mode(contacts, modes, numbers, rest, lane):
 def violation_of_element(e, contacts, modes, numbers, forces, accelerations, lane):
     """Return the violation of the conditions of an element's mode, relative to the largest force or acceleration."""
     rows, table = modes.rows, contacts.table
-    row, at, kind = table[ELEMENT_ROW, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_KIND, e]
-    p, mode = rows[row, MODE_FORCE, lane], rows[row, MODE, lane]
-    can_change = rows[row, MODE_CAN_CHANGE, lane] > 0.0
+    row, at, kind = table[element.ROW, e], table[element.NUMBERS, e], table[element.KIND, e]
+    p, current = rows[row, mode.FORCE, lane], rows[row, mode.MODE, lane]
+    can_change = rows[row, mode.CAN_CHANGE, lane] > 0.0
     motion = 0.0
-    if can_change and mode != HELD and accelerations > 0.0:
+    if can_change and current != mode.HELD and accelerations > 0.0:
         motion = motion_of_row(row, contacts, modes, lane) / accelerations
-    if kind == FRICTION:
-        if mode == HELD:
+    if kind == element.FRICTION:
+        if current == mode.HELD:
             return (abs(p) - friction_limit(p, at, numbers, lane)) / forces if forces > 0.0 else 0.0
-        return -motion * rows[row, MODE_DIRECTION, lane] if can_change else 0.0
-    if mode == OPEN:
+        return -motion * rows[row, mode.DIRECTION, lane] if can_change else 0.0
+    if current == mode.OPEN:
         return -motion
     if p < -SIGN_TOLERANCE * forces or not has_tangents(e, table):
         return -p / forces if forces > 0.0 else 0.0
-    if rows[row + 1, MODE, lane] == HELD:
-        return (tangent_force(row, modes, lane) - rows[row, MODE_FRICTION, lane] * p) / forces if forces > 0.0 else 0.0
-    starts = rows[row + 1, MODE, lane] == SLIDING and rows[row + 1, MODE_CAN_CHANGE, lane] > 0.0
+    if rows[row + 1, mode.MODE, lane] == mode.HELD:
+        return (tangent_force(row, modes, lane) - rows[row, mode.FRICTION, lane] * p) / forces if forces > 0.0 else 0.0
+    starts = rows[row + 1, mode.MODE, lane] == mode.SLIDING and rows[row + 1, mode.CAN_CHANGE, lane] > 0.0
     return (
         -motion_along_direction(row, contacts, modes, lane) / accelerations if starts and accelerations > 0.0 else 0.0
     )
@@ -551,5 +526,5 @@ def violation_of_element(e, contacts, modes, numbers, forces, accelerations, lan
 @kernel
 def motion_along_direction(row, contacts, modes, lane):
     """Return the acceleration of a contact along its direction of sliding."""
-    total = motion_of_row(row + 1, contacts, modes, lane) * modes.rows[row + 1, MODE_DIRECTION, lane]
-    return total + motion_of_row(row + 2, contacts, modes, lane) * modes.rows[row + 2, MODE_DIRECTION, lane]
+    total = motion_of_row(row + 1, contacts, modes, lane) * modes.rows[row + 1, mode.DIRECTION, lane]
+    return total + motion_of_row(row + 2, contacts, modes, lane) * modes.rows[row + 2, mode.DIRECTION, lane]

@@ -2,17 +2,9 @@
 
 from ...compiling.jit import is_given, kernel, only_if, routine
 from ..lanes.lanes import constant_like, select
-from .contact_layout import (
-    CONTACT_VELOCITY,
-    ELEMENT_DOF,
-    ELEMENT_KIND,
-    ELEMENT_ROW,
-    ELEMENT_SIGN,
-    FRICTION,
-    STOP,
-    is_contact,
-)
-from .contact_modes import HELD, MODE, MODE_ACCELERATION, MODE_FORCE, MODE_SIZE, solve_forces
+from . import contact_layout as contact, element_layout as element, mode_layout as mode
+from .contact_layout import is_contact
+from .contact_modes import solve_forces
 from .contact_responses import add_responses, update_responses
 from .contact_rows import (
     size_of_gap,
@@ -43,13 +35,13 @@ def add_contact_forces(block, y, rate, k):
     update_jacobian(model, contacts, numbers, block.work, k)
     for e in range(table.shape[1]):
         store_acceleration(e, block, qdd, k)
-        if table[ELEMENT_KIND, e] != FRICTION:
+        if table[element.KIND, e] != element.FRICTION:
             size = size_of_gap(e, model, contacts, y[:nq], numbers, block.work, k)
-            modes.rows[table[ELEMENT_ROW, e], MODE_SIZE, k] = size
+            modes.rows[table[element.ROW, e], mode.SIZE, k] = size
     update_responses(model, contacts, block.constraints, numbers, block.work, k)
-    update_row_velocities(model, contacts, y[nq : nq + n], CONTACT_VELOCITY, k)
+    update_row_velocities(model, contacts, y[nq : nq + n], contact.VELOCITY, k)
     solve_forces(contacts, modes, numbers, k)
-    add_responses(contacts.responses, modes.rows, MODE_FORCE, qdd, k)
+    add_responses(contacts.responses, modes.rows, mode.FORCE, qdd, k)
     stop_held_dofs(contacts, modes, qdd, k)
 
 
@@ -59,10 +51,10 @@ def store_acceleration(e, block, qdd, k):
     actions = block.loads.actions
     table, rows = actions.contacts.table, actions.modes.rows
     if is_contact(e, table):
-        store_accelerations(e, rows, MODE_ACCELERATION, block.model, actions.contacts, actions.numbers, block.work, k)
+        store_accelerations(e, rows, mode.ACCELERATION, block.model, actions.contacts, actions.numbers, block.work, k)
     else:
-        i, row = table[ELEMENT_DOF, e], table[ELEMENT_ROW, e]
-        rows[row, MODE_ACCELERATION, k] = qdd[i, k] if table[ELEMENT_SIGN, e] > 0 else -qdd[i, k]
+        i, row = table[element.DOF, e], table[element.ROW, e]
+        rows[row, mode.ACCELERATION, k] = qdd[i, k] if table[element.SIGN, e] > 0 else -qdd[i, k]
 
 
 @kernel
@@ -70,7 +62,7 @@ def stop_held_dofs(contacts, modes, v, k):
     """Set the velocities or accelerations v (n, lanes) of dofs that stick or touch a stop to exactly zero."""
     table = contacts.table
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] == FRICTION or table[ELEMENT_KIND, e] == STOP:
-            i = table[ELEMENT_DOF, e]
-            held = modes.rows[table[ELEMENT_ROW, e], MODE, k] == constant_like(v, HELD)
+        if table[element.KIND, e] == element.FRICTION or table[element.KIND, e] == element.STOP:
+            i = table[element.DOF, e]
+            held = modes.rows[table[element.ROW, e], mode.MODE, k] == constant_like(v, mode.HELD)
             v[i, k] = select(held, v[i, k] - v[i, k], v[i, k])

@@ -15,35 +15,12 @@ from ..loops.constrained_dynamics import carry_change, store_targets_of_changes
 from ..loops.constraint_solver import respond_to_multipliers, solve_multipliers
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import Force, motion_at_tip, power, scale_force, subtract_forces, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import add_joint_motion, joint_force
 from ..tree.kinematics import force_on_parent
-from ..tree.layout import (
-    PARAM_ADVANCE,
-    ROW_A,
-    ROW_DINV,
-    ROW_LEVER,
-    ROW_R,
-    ROW_U,
-    apply_gravity,
-    parameter,
-    remove_gravity,
-)
-from .contact_layout import (
-    CONTACT_DIAGONAL,
-    CONTACT_FRICTION,
-    CONTACT_INVERSE,
-    ELEMENT_DOF,
-    ELEMENT_KIND,
-    ELEMENT_NUMBERS,
-    ELEMENT_OTHER,
-    ELEMENT_ROW,
-    ELEMENT_SIGN,
-    ELEMENT_SIZE,
-    NUMBER_FRICTION,
-    STOP,
-    has_tangents,
-    is_contact,
-)
+from ..tree.layout import apply_gravity, parameter, remove_gravity
+from . import contact_layout as contact, element_layout as element
+from .contact_layout import has_tangents, is_contact
 from .contact_rows import impulse_on_first_body, impulse_on_second_body, row_of_velocity
 
 
@@ -57,11 +34,11 @@ def update_responses(model, contacts, constraints, numbers, work, k):
     table = contacts.table
     remove_gravity(model, work, k)
     for e in range(table.shape[1]):
-        first = table[ELEMENT_ROW, e]
+        first = table[element.ROW, e]
         if is_upper_stop_after_lower(e, table):
             copy_opposite_response(first, model, contacts, k)
             continue
-        for row in range(first, first + table[ELEMENT_SIZE, e]):
+        for row in range(first, first + table[element.SIZE, e]):
             zero = numbers[0, k] - numbers[0, k]
             for i in range(model.parent.shape[0]):
                 contacts.responses[row, i, k] = zero
@@ -69,7 +46,7 @@ def update_responses(model, contacts, constraints, numbers, work, k):
             spread_response(row, model, contacts, work, k)
             close_response(row, model, contacts, constraints, work, k)
         if has_tangents(e, table):
-            contacts.rows[first, CONTACT_FRICTION, k] = numbers[table[ELEMENT_NUMBERS, e] + NUMBER_FRICTION, k]
+            contacts.rows[first, contact.FRICTION, k] = numbers[table[element.NUMBERS, e] + element.NUMBER_FRICTION, k]
     apply_gravity(model, work, k)
     assemble_contact_matrix(model, contacts, k)
 
@@ -77,9 +54,9 @@ def update_responses(model, contacts, constraints, numbers, work, k):
 @kernel
 def is_upper_stop_after_lower(e, table):
     """Whether element e is the upper stop of a dof whose lower stop is the element before."""
-    if e == 0 or table[ELEMENT_KIND, e] != STOP or table[ELEMENT_KIND, e - 1] != STOP:
+    if e == 0 or table[element.KIND, e] != element.STOP or table[element.KIND, e - 1] != element.STOP:
         return False
-    return table[ELEMENT_DOF, e] == table[ELEMENT_DOF, e - 1] and table[ELEMENT_SIGN, e] != table[ELEMENT_SIGN, e - 1]
+    return table[element.DOF, e] == table[element.DOF, e - 1] and table[element.SIGN, e] != table[element.SIGN, e - 1]
 
 
 @kernel
@@ -93,13 +70,13 @@ def copy_opposite_response(row, model, contacts, k):
 def pass_impulses(e, row, zero, model, contacts, work, k):
     """Add the generalised impulses u due to a unit impulse of a row of element e to the response of the row."""
     table = contacts.table
-    i, other, first = table[ELEMENT_DOF, e], table[ELEMENT_OTHER, e], table[ELEMENT_ROW, e]
+    i, other, first = table[element.DOF, e], table[element.OTHER, e], table[element.ROW, e]
     if is_contact(e, table):
         pass_impulse(row, i, zero, impulse_on_second_body(row, first, contacts, k), model, contacts, work, k)
         if other < model.parent.shape[0]:
             pass_impulse(row, other, zero, impulse_on_first_body(row, first, contacts, k), model, contacts, work, k)
     else:
-        motor = zero + constant_like(zero, table[ELEMENT_SIGN, e])
+        motor = zero + constant_like(zero, table[element.SIGN, e])
         pass_impulse(row, i, motor, Force((zero, zero, zero), (zero, zero, zero)), model, contacts, work, k)
 
 
@@ -112,10 +89,10 @@ def pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
     n, dof, responses = model.parent.shape[0], work.dof, contacts.responses
     i, at_joint = dof_of_row, motor
     while i < n:
-        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
         u = at_joint + joint_force(model.joint[i], axis, advance, f)
         responses[row, i, k] = responses[row, i, k] + u
-        passed = subtract_forces(f, scale_force(dof[i, ROW_DINV, k] * u, load_force(dof, i, ROW_U, k)))
+        passed = subtract_forces(f, scale_force(dof[i, frame.DINV, k] * u, load_force(dof, i, frame.U, k)))
         f = force_on_parent(i, passed, model, work, k)
         at_joint = motor - motor
         i = model.parent[i]
@@ -129,11 +106,11 @@ def spread_response(row, model, contacts, work, k):
     """
     dof, responses = work.dof, contacts.responses
     for i in range(model.parent.shape[0]):
-        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-        a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
-        change = dof[i, ROW_DINV, k] * (responses[row, i, k] - power(load_force(dof, i, ROW_U, k), a))
+        axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+        a = motion_at_tip(load_motion(dof, model.parent[i], frame.A, k), load3(dof, i, frame.LEVER, k))
+        change = dof[i, frame.DINV, k] * (responses[row, i, k] - power(load_force(dof, i, frame.U, k), a))
         responses[row, i, k] = change
-        store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, change))
+        store_spatial(dof, i, frame.A, k, add_joint_motion(model.joint[i], a, axis, advance, change))
 
 
 @only_if(lambda row, model, contacts, constraints, work, k: is_given(constraints))
@@ -157,25 +134,25 @@ def assemble_contact_matrix(model, contacts, k):
     table, matrix, rows = contacts.table, contacts.matrix, contacts.rows
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     for e in range(table.shape[1]):
-        first, count = table[ELEMENT_ROW, e], table[ELEMENT_SIZE, e]
+        first, count = table[element.ROW, e], table[element.SIZE, e]
         for row in range(first, first + count):
             for d in range(e, table.shape[1]):
-                start = table[ELEMENT_ROW, d]
-                for other in range(max(row, start), start + table[ELEMENT_SIZE, d]):
+                start = table[element.ROW, d]
+                for other in range(max(row, start), start + table[element.SIZE, d]):
                     if is_contact(d, table):
                         total = row_of_velocity(e, row, model, contacts, contacts.responses[other], k)
                     else:  # the product in the other order has one term
                         total = row_of_velocity(d, other, model, contacts, contacts.responses[row], k)
                     matrix[row, other, k] = total
                     matrix[other, row, k] = total
-            rows[row, CONTACT_DIAGONAL, k] = matrix[row, row, k]
+            rows[row, contact.DIAGONAL, k] = matrix[row, row, k]
         for row in range(first, first + count):
-            diagonal = rows[row, CONTACT_DIAGONAL, k]
+            diagonal = rows[row, contact.DIAGONAL, k]
             if row > first:  # a bound of the largest eigenvalue of the tangents
                 across = abs(matrix[first + 1, first + 2, k])
                 diagonal = max(matrix[first + 1, first + 1, k], matrix[first + 2, first + 2, k]) + across
             acts = diagonal > zero
-            rows[row, CONTACT_INVERSE, k] = select(acts, one / select(acts, diagonal, one), zero * diagonal)
+            rows[row, contact.INVERSE, k] = select(acts, one / select(acts, diagonal, one), zero * diagonal)
 
 
 @routine

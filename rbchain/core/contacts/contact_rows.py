@@ -10,38 +10,12 @@ from ...compiling.jit import kernel, routine
 from ..lanes.lanes import constant_like
 from ..spatial.storage import load3, load9, load_motion, store3, store_spatial
 from ..spatial.vectors import Force, add_motions, cross, dot, motion_at_tip, size, subtract3, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import joint_bias, joint_force
 from ..tree.kinematics import force_on_parent, place_dof
-from ..tree.layout import (
-    PARAM_ADVANCE,
-    ROW_A,
-    ROW_LEVER,
-    ROW_POSITION,
-    ROW_R,
-    ROW_V,
-    apply_gravity,
-    parameter,
-    remove_gravity,
-)
-from .contact_layout import (
-    CONTACT_BIAS,
-    CONTACT_GAP,
-    CONTACT_LEVER,
-    CONTACT_NORMAL,
-    CONTACT_OTHER_LEVER,
-    ELEMENT_DOF,
-    ELEMENT_KIND,
-    ELEMENT_NUMBERS,
-    ELEMENT_OTHER,
-    ELEMENT_ROW,
-    ELEMENT_SIGN,
-    ELEMENT_SIZE,
-    FRICTION,
-    STOP,
-    STOP_POSITION,
-    has_tangents,
-    is_contact,
-)
+from ..tree.layout import apply_gravity, parameter, remove_gravity
+from . import contact_layout as contact, element_layout as element
+from .contact_layout import has_tangents, is_contact
 from .contact_shapes import (
     accelerations_of_contact,
     points_of_contact,
@@ -57,8 +31,8 @@ def update_gaps(model, contacts, q, numbers, work, k):
     for i in range(model.parent.shape[0]):
         place_dof(i, model, work, k)
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != FRICTION:
-            rows[table[ELEMENT_ROW, e], CONTACT_GAP, k] = gap_of_element(e, model, contacts, q, numbers, work, k)
+        if table[element.KIND, e] != element.FRICTION:
+            rows[table[element.ROW, e], contact.GAP, k] = gap_of_element(e, model, contacts, q, numbers, work, k)
 
 
 @kernel
@@ -67,32 +41,34 @@ def gap_of_element(e, model, contacts, q, numbers, work, k):
     table = contacts.table
     if is_contact(e, table):
         return points_of_contact(e, model, contacts, numbers, work, k).gap
-    travel = q[model.coordinate[table[ELEMENT_DOF, e]], k] - numbers[table[ELEMENT_NUMBERS, e] + STOP_POSITION, k]
-    return travel if table[ELEMENT_SIGN, e] > 0 else -travel
+    travel = (
+        q[model.coordinate[table[element.DOF, e]], k] - numbers[table[element.NUMBERS, e] + element.STOP_POSITION, k]
+    )
+    return travel if table[element.SIGN, e] > 0 else -travel
 
 
 @kernel
 def size_of_gap(e, model, contacts, q, numbers, work, k):
     """Return the sum of the absolute values of the terms that cancel in a gap, m or rad. Reads POSITION."""
     table, dof = contacts.table, work.dof
-    i, other, at = table[ELEMENT_DOF, e], table[ELEMENT_OTHER, e], table[ELEMENT_NUMBERS, e]
-    if table[ELEMENT_KIND, e] == STOP:
-        return abs(q[model.coordinate[i], k]) + abs(numbers[at + STOP_POSITION, k])
-    total = size(load3(dof, i, ROW_POSITION, k)) + size_of_contact(e, contacts, numbers, k)
-    return total + size(load3(dof, other, ROW_POSITION, k)) if other < model.parent.shape[0] else total
+    i, other, at = table[element.DOF, e], table[element.OTHER, e], table[element.NUMBERS, e]
+    if table[element.KIND, e] == element.STOP:
+        return abs(q[model.coordinate[i], k]) + abs(numbers[at + element.STOP_POSITION, k])
+    total = size(load3(dof, i, frame.POSITION, k)) + size_of_contact(e, contacts, numbers, k)
+    return total + size(load3(dof, other, frame.POSITION, k)) if other < model.parent.shape[0] else total
 
 
 @kernel
 def rate_of_gap(e, model, contacts, qd, numbers, work, k):
     """Return the rate of the gap of a stop or a contact, m/s or rad/s. Reads R, LEVER, POSITION and V."""
     table, dof = contacts.table, work.dof
-    i, other = table[ELEMENT_DOF, e], table[ELEMENT_OTHER, e]
-    if table[ELEMENT_KIND, e] == STOP:
-        return qd[i, k] if table[ELEMENT_SIGN, e] > 0 else -qd[i, k]
+    i, other = table[element.DOF, e], table[element.OTHER, e]
+    if table[element.KIND, e] == element.STOP:
+        return qd[i, k] if table[element.SIGN, e] > 0 else -qd[i, k]
     points = points_of_contact(e, model, contacts, numbers, work, k)
-    velocity = motion_at_tip(load_motion(dof, i, ROW_V, k), points.second).lin
+    velocity = motion_at_tip(load_motion(dof, i, frame.V, k), points.second).lin
     if other < model.parent.shape[0]:
-        velocity = subtract3(velocity, motion_at_tip(load_motion(dof, other, ROW_V, k), points.first).lin)
+        velocity = subtract3(velocity, motion_at_tip(load_motion(dof, other, frame.V, k), points.first).lin)
     return dot(points.normal, velocity)
 
 
@@ -105,16 +81,16 @@ def update_biases(model, contacts, qd, numbers, work, k):
     table, rows, dof = contacts.table, contacts.rows, work.dof
     remove_gravity(model, work, k)
     for i in range(model.parent.shape[0]):
-        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-        a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
-        c = joint_bias(model.joint[i], load_motion(dof, i, ROW_V, k), axis, advance, qd[i, k])
-        store_spatial(dof, i, ROW_A, k, add_motions(a, c))
+        axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+        a = motion_at_tip(load_motion(dof, model.parent[i], frame.A, k), load3(dof, i, frame.LEVER, k))
+        c = joint_bias(model.joint[i], load_motion(dof, i, frame.V, k), axis, advance, qd[i, k])
+        store_spatial(dof, i, frame.A, k, add_motions(a, c))
         place_dof(i, model, work, k)
     for e in range(table.shape[1]):
         if is_contact(e, table):
-            store_accelerations(e, rows, CONTACT_BIAS, model, contacts, numbers, work, k)
+            store_accelerations(e, rows, contact.BIAS, model, contacts, numbers, work, k)
         else:
-            rows[table[ELEMENT_ROW, e], CONTACT_BIAS, k] = qd[0, k] - qd[0, k]
+            rows[table[element.ROW, e], contact.BIAS, k] = qd[0, k] - qd[0, k]
     apply_gravity(model, work, k)
 
 
@@ -124,12 +100,12 @@ def store_accelerations(e, rows, column, model, contacts, numbers, work, k):
 
     Reads R, V, A, POSITION and the directions of `update_jacobian`.
     """
-    row = contacts.table[ELEMENT_ROW, e]
+    row = contacts.table[element.ROW, e]
     normal, change = accelerations_of_contact(e, model, contacts, numbers, work, k)
     rows[row, column, k] = normal
     if has_tangents(e, contacts.table):
         for tangent in range(row + 1, row + 3):
-            rows[tangent, column, k] = dot(load3(contacts.rows, tangent, CONTACT_NORMAL, k), change)
+            rows[tangent, column, k] = dot(load3(contacts.rows, tangent, contact.NORMAL, k), change)
 
 
 @routine
@@ -140,31 +116,31 @@ def update_jacobian(model, contacts, numbers, work, k):
         for i in range(n):
             contacts.jacobian[row, i, k] = numbers[0, k] - numbers[0, k]
     for e in range(table.shape[1]):
-        i, other, row = table[ELEMENT_DOF, e], table[ELEMENT_OTHER, e], table[ELEMENT_ROW, e]
+        i, other, row = table[element.DOF, e], table[element.OTHER, e], table[element.ROW, e]
         if is_contact(e, table):
             store_points(e, model, contacts, numbers, work, k)
-            for r in range(row, row + table[ELEMENT_SIZE, e]):
+            for r in range(row, row + table[element.SIZE, e]):
                 add_to_jacobian(r, i, impulse_on_second_body(r, row, contacts, k), model, contacts, work, k)
                 if other < n:
                     add_to_jacobian(r, other, impulse_on_first_body(r, row, contacts, k), model, contacts, work, k)
         else:
             zero = numbers[0, k] - numbers[0, k]
-            contacts.jacobian[row, i, k] = zero + constant_like(zero, table[ELEMENT_SIGN, e])
+            contacts.jacobian[row, i, k] = zero + constant_like(zero, table[element.SIGN, e])
 
 
 @kernel
 def store_points(e, model, contacts, numbers, work, k):
     """Store the levers of the points of a contact, and the directions of its rows."""
-    rows, row = contacts.rows, contacts.table[ELEMENT_ROW, e]
+    rows, row = contacts.rows, contacts.table[element.ROW, e]
     first, second, normal, _ = points_of_contact(e, model, contacts, numbers, work, k)
-    store3(rows, row, CONTACT_LEVER, k, second)
-    if contacts.table[ELEMENT_OTHER, e] < model.parent.shape[0]:
-        store3(rows, row, CONTACT_OTHER_LEVER, k, first)
-    store3(rows, row, CONTACT_NORMAL, k, normal)
+    store3(rows, row, contact.LEVER, k, second)
+    if contacts.table[element.OTHER, e] < model.parent.shape[0]:
+        store3(rows, row, contact.OTHER_LEVER, k, first)
+    store3(rows, row, contact.NORMAL, k, normal)
     if has_tangents(e, contacts.table):
         first_tangent, second_tangent = tangents_of_contact(e, normal, contacts, numbers, k)
-        store3(rows, row + 1, CONTACT_NORMAL, k, first_tangent)
-        store3(rows, row + 2, CONTACT_NORMAL, k, second_tangent)
+        store3(rows, row + 1, contact.NORMAL, k, first_tangent)
+        store3(rows, row + 2, contact.NORMAL, k, second_tangent)
 
 
 @kernel
@@ -173,16 +149,16 @@ def impulse_on_second_body(row, first_row, contacts, k):
 
     `first_row` is the first row of the contact.
     """
-    d = load3(contacts.rows, row, CONTACT_NORMAL, k)
-    return Force(cross(load3(contacts.rows, first_row, CONTACT_LEVER, k), d), d)
+    d = load3(contacts.rows, row, contact.NORMAL, k)
+    return Force(cross(load3(contacts.rows, first_row, contact.LEVER, k), d), d)
 
 
 @kernel
 def impulse_on_first_body(row, first_row, contacts, k):
     """Return the opposite impulse on the first body, about its joint origin."""
-    d = load3(contacts.rows, row, CONTACT_NORMAL, k)
+    d = load3(contacts.rows, row, contact.NORMAL, k)
     back = (-d[0], -d[1], -d[2])
-    return Force(cross(load3(contacts.rows, first_row, CONTACT_OTHER_LEVER, k), back), back)
+    return Force(cross(load3(contacts.rows, first_row, contact.OTHER_LEVER, k), back), back)
 
 
 @routine
@@ -190,7 +166,7 @@ def add_to_jacobian(row, dof_of_body, f, model, contacts, work, k):
     """Add S . f of the dofs that move a body to a row of J; f is a unit impulse on the body about its joint origin."""
     n, dof, jacobian, i = model.parent.shape[0], work.dof, contacts.jacobian, dof_of_body
     while i < n:
-        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+        axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
         jacobian[row, i, k] = jacobian[row, i, k] + joint_force(model.joint[i], axis, advance, f)
         f = force_on_parent(i, f, model, work, k)
         i = model.parent[i]
@@ -199,8 +175,8 @@ def add_to_jacobian(row, dof_of_body, f, model, contacts, work, k):
 @kernel
 def row_of_velocity(e, row, model, contacts, v, k):
     """Compute J v for one row of element e, from velocities v (n, lanes)."""
-    i, n = contacts.table[ELEMENT_DOF, e], model.parent.shape[0]
-    if contacts.table[ELEMENT_OTHER, e] < n:  # J is zero outside the paths to both bodies
+    i, n = contacts.table[element.DOF, e], model.parent.shape[0]
+    if contacts.table[element.OTHER, e] < n:  # J is zero outside the paths to both bodies
         total = contacts.jacobian[row, 0, k] * v[0, k]
         for j in range(1, n):
             total = total + contacts.jacobian[row, j, k] * v[j, k]
@@ -219,6 +195,6 @@ def update_row_velocities(model, contacts, v, column, k):
     """Compute J v of all rows from v (n, lanes), and store it in a column of the rows."""
     table = contacts.table
     for e in range(table.shape[1]):
-        first = table[ELEMENT_ROW, e]
-        for row in range(first, first + table[ELEMENT_SIZE, e]):
+        first = table[element.ROW, e]
+        for row in range(first, first + table[element.SIZE, e]):
             contacts.rows[row, column, k] = row_of_velocity(e, row, model, contacts, v, k)

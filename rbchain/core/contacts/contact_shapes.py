@@ -11,7 +11,7 @@ of a point and a plane, up to a constant.
 import math
 
 from ...compiling.jit import kernel
-from .contact_layout import ELEMENT_KIND, ELEMENT_NUMBERS, FIRST_SHAPE
+from . import element_layout as element
 from .sphere_plane import (
     accelerations_of_sphere_on_plane,
     points_of_sphere_on_plane,
@@ -28,14 +28,14 @@ from .sphere_sphere import (
     tangents_of_spheres,
 )
 
-# Values of ELEMENT_KIND.
-SPHERE_PLANE, SPHERE_SPHERE = FIRST_SHAPE, FIRST_SHAPE + 1
+# Values of element.KIND.
+SPHERE_PLANE, SPHERE_SPHERE = element.FIRST_SHAPE, element.FIRST_SHAPE + 1
 
 
 @kernel
 def points_of_contact(e, model, contacts, numbers, work, k):
     """Return the ContactPoints. Reads R and POSITION."""
-    if contacts.table[ELEMENT_KIND, e] == SPHERE_PLANE:
+    if contacts.table[element.KIND, e] == SPHERE_PLANE:
         return points_of_sphere_on_plane(e, model, contacts, numbers, work, k)
     return points_of_spheres(e, model, contacts, numbers, work, k)
 
@@ -43,8 +43,8 @@ def points_of_contact(e, model, contacts, numbers, work, k):
 @kernel
 def tangents_of_contact(e, n, contacts, numbers, k):
     """Return two unit vectors that form a right-handed frame with the normal n."""
-    if contacts.table[ELEMENT_KIND, e] == SPHERE_PLANE:
-        return tangents_of_plane(contacts.table[ELEMENT_NUMBERS, e], numbers, k)
+    if contacts.table[element.KIND, e] == SPHERE_PLANE:
+        return tangents_of_plane(contacts.table[element.NUMBERS, e], numbers, k)
     return tangents_of_spheres(n)
 
 
@@ -57,7 +57,7 @@ def accelerations_of_contact(e, model, contacts, numbers, work, k):
     the acceleration `acceleration_of_point` + omega x c. The derivative of u contains w . dn/dt. Reads R, POSITION, V,
     A and the levers of `update_jacobian`. A may contain gravity, also in the row of the world.
     """
-    if contacts.table[ELEMENT_KIND, e] == SPHERE_PLANE:
+    if contacts.table[element.KIND, e] == SPHERE_PLANE:
         return accelerations_of_sphere_on_plane(e, model, contacts, numbers, work, k)
     return accelerations_of_spheres(e, model, contacts, numbers, work, k)
 
@@ -65,9 +65,9 @@ def accelerations_of_contact(e, model, contacts, numbers, work, k):
 @kernel
 def size_of_contact(e, contacts, numbers, k):
     """Return the sum of the absolute values of the lengths of the shape that cancel in the gap, m."""
-    if contacts.table[ELEMENT_KIND, e] == SPHERE_PLANE:
-        return size_of_sphere_on_plane(contacts.table[ELEMENT_NUMBERS, e], numbers, k)
-    return size_of_spheres(contacts.table[ELEMENT_NUMBERS, e], numbers, k)
+    if contacts.table[element.KIND, e] == SPHERE_PLANE:
+        return size_of_sphere_on_plane(contacts.table[element.NUMBERS, e], numbers, k)
+    return size_of_spheres(contacts.table[element.NUMBERS, e], numbers, k)
 
 
 @kernel
@@ -76,9 +76,9 @@ def reaches_of_contact(e, contacts, numbers, k):
 
     These are the largest distances if the points move on the bodies. The distance is zero for the world.
     """
-    if contacts.table[ELEMENT_KIND, e] == SPHERE_PLANE:
-        return reaches_of_sphere_on_plane(contacts.table[ELEMENT_NUMBERS, e], numbers, k)
-    return reaches_of_spheres(contacts.table[ELEMENT_NUMBERS, e], numbers, k)
+    if contacts.table[element.KIND, e] == SPHERE_PLANE:
+        return reaches_of_sphere_on_plane(contacts.table[element.NUMBERS, e], numbers, k)
+    return reaches_of_spheres(contacts.table[element.NUMBERS, e], numbers, k)
 
 
 @kernel
@@ -87,6 +87,6 @@ def turning_distance(e, gap, contacts, numbers, k):
 
     It is infinite if the normal is constant.
     """
-    if contacts.table[ELEMENT_KIND, e] == SPHERE_PLANE:
+    if contacts.table[element.KIND, e] == SPHERE_PLANE:
         return math.inf
-    return distance_of_centers(gap, contacts.table[ELEMENT_NUMBERS, e], numbers, k)
+    return distance_of_centers(gap, contacts.table[element.NUMBERS, e], numbers, k)

@@ -30,35 +30,8 @@ import math
 
 from ...compiling.jit import kernel, routine
 from ..lanes.lanes import any_lane, constant_like, epsilon, select
-from .contact_layout import (
-    CONTACT_BEST_IMPULSE,
-    CONTACT_BOUND,
-    CONTACT_CHANGE,
-    CONTACT_COUPLES,
-    CONTACT_FRICTION,
-    CONTACT_GIVEN_DIAGONAL,
-    CONTACT_GIVEN_INVERSE,
-    CONTACT_GIVEN_VELOCITY,
-    CONTACT_IMPULSE,
-    CONTACT_INVERSE,
-    CONTACT_LOWER,
-    CONTACT_NEWTON_IMPULSE,
-    CONTACT_NEWTON_VELOCITY,
-    CONTACT_PIVOT,
-    CONTACT_PLACE,
-    CONTACT_REACHED_IMPULSE,
-    CONTACT_RIGHT,
-    CONTACT_STEP_IMPULSE,
-    CONTACT_STEP_VELOCITY,
-    CONTACT_SWEEP_INVERSE,
-    CONTACT_UPPER,
-    CONTACT_VELOCITY,
-    ELEMENT_KIND,
-    ELEMENT_ROW,
-    ELEMENT_SIZE,
-    FRICTION,
-    has_tangents,
-)
+from . import contact_layout as contact, element_layout as element
+from .contact_layout import has_tangents
 
 # Number of sweeps in the first round, the same for the last try, and its factor from round to round. The impulses of
 # contacts that jam while they slide (Painleve) grow slowly from sweep to sweep. In impacts of three adjacent contacts,
@@ -99,7 +72,7 @@ def solve_contacts(contacts, tolerance, k):
     """
     rows = contacts.rows
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_GIVEN_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
+        rows[row, contact.GIVEN_VELOCITY, k] = rows[row, contact.VELOCITY, k]
     compute_velocities(contacts, constant_like(rows, 1.0), k)
     residual = run_rounds(contacts, largest_residual(contacts, k), tolerance, SWEEPS, k)
     if any_lane(residual > constant_like(rows, tolerance)):
@@ -112,10 +85,10 @@ def compute_velocities(contacts, running, k):
     """Compute u = u_free + W p in the lanes in which `running` is positive."""
     rows = contacts.rows
     for row in range(rows.shape[0]):
-        u, given = rows[row, CONTACT_VELOCITY, k], rows[row, CONTACT_GIVEN_VELOCITY, k]
-        rows[row, CONTACT_VELOCITY, k] = select(running > running - running, given, u)
+        u, given = rows[row, contact.VELOCITY, k], rows[row, contact.GIVEN_VELOCITY, k]
+        rows[row, contact.VELOCITY, k] = select(running > running - running, given, u)
     for row in range(rows.shape[0]):
-        p = rows[row, CONTACT_IMPULSE, k]
+        p = rows[row, contact.IMPULSE, k]
         add_to_velocities(row, select(running > running - running, p, p - p), contacts, k)
 
 
@@ -151,7 +124,7 @@ def add_to_velocities(row, change, contacts, k):
     rows, matrix = contacts.rows, contacts.matrix
     if any_lane(change != change - change):
         for other in range(rows.shape[0]):
-            rows[other, CONTACT_VELOCITY, k] = rows[other, CONTACT_VELOCITY, k] + matrix[row, other, k] * change
+            rows[other, contact.VELOCITY, k] = rows[other, contact.VELOCITY, k] + matrix[row, other, k] * change
 
 
 @routine
@@ -159,8 +132,8 @@ def sweep(contacts, running, k):
     """Update the impulses row by row, in the lanes in which `running` is positive."""
     table, rows = contacts.table, contacts.rows
     for e in range(table.shape[1]):
-        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
-        change = change_of_friction(row, rows, k) if kind == FRICTION else change_of_normal(row, rows, k)
+        kind, row = table[element.KIND, e], table[element.ROW, e]
+        change = change_of_friction(row, rows, k) if kind == element.FRICTION else change_of_normal(row, rows, k)
         apply_change(row, change, contacts, running, k)
         if has_tangents(e, table):
             a, b = change_of_tangents(row, rows, k)
@@ -172,33 +145,33 @@ def sweep(contacts, running, k):
 def apply_change(row, change, contacts, running, k):
     """Change the impulse of a row in the lanes in which `running` is positive."""
     change = select(running > running - running, change, change - change)
-    contacts.rows[row, CONTACT_IMPULSE, k] = contacts.rows[row, CONTACT_IMPULSE, k] + change
+    contacts.rows[row, contact.IMPULSE, k] = contacts.rows[row, contact.IMPULSE, k] + change
     add_to_velocities(row, change, contacts, k)
 
 
 @kernel
 def change_of_friction(row, rows, k):
     """Compute the change of the impulse of a dof's friction, between its limits."""
-    p = rows[row, CONTACT_IMPULSE, k]
-    target = p - rows[row, CONTACT_VELOCITY, k] * rows[row, CONTACT_INVERSE, k]
-    return min(max(target, rows[row, CONTACT_LOWER, k]), rows[row, CONTACT_UPPER, k]) - p
+    p = rows[row, contact.IMPULSE, k]
+    target = p - rows[row, contact.VELOCITY, k] * rows[row, contact.INVERSE, k]
+    return min(max(target, rows[row, contact.LOWER, k]), rows[row, contact.UPPER, k]) - p
 
 
 @kernel
 def change_of_normal(row, rows, k):
     """Compute the change of the impulse of a stop or of a normal direction, which is not negative."""
-    p = rows[row, CONTACT_IMPULSE, k]
-    above = rows[row, CONTACT_VELOCITY, k] - rows[row, CONTACT_BOUND, k]
-    return max(p - above * rows[row, CONTACT_INVERSE, k], p - p) - p
+    p = rows[row, contact.IMPULSE, k]
+    above = rows[row, contact.VELOCITY, k] - rows[row, contact.BOUND, k]
+    return max(p - above * rows[row, contact.INVERSE, k], p - p) - p
 
 
 @kernel
 def friction_target(row, rows, k):
     """Return the two tangential impulses without the limit, their norm, and the radius of the disc."""
-    inverse = rows[row + 1, CONTACT_INVERSE, k]
-    a = rows[row + 1, CONTACT_IMPULSE, k] - rows[row + 1, CONTACT_VELOCITY, k] * inverse
-    b = rows[row + 2, CONTACT_IMPULSE, k] - rows[row + 2, CONTACT_VELOCITY, k] * inverse
-    radius = rows[row, CONTACT_FRICTION, k] * rows[row, CONTACT_IMPULSE, k] + rows[row + 1, CONTACT_UPPER, k]
+    inverse = rows[row + 1, contact.INVERSE, k]
+    a = rows[row + 1, contact.IMPULSE, k] - rows[row + 1, contact.VELOCITY, k] * inverse
+    b = rows[row + 2, contact.IMPULSE, k] - rows[row + 2, contact.VELOCITY, k] * inverse
+    radius = rows[row, contact.FRICTION, k] * rows[row, contact.IMPULSE, k] + rows[row + 1, contact.UPPER, k]
     return a, b, math.sqrt(a * a + b * b), radius
 
 
@@ -209,17 +182,17 @@ def change_of_tangents(row, rows, k):
     one = constant_like(rows, 1.0)
     is_outside = norm > radius
     scale = select(is_outside, radius / select(is_outside, norm, one), one)
-    return scale * a - rows[row + 1, CONTACT_IMPULSE, k], scale * b - rows[row + 2, CONTACT_IMPULSE, k]
+    return scale * a - rows[row + 1, contact.IMPULSE, k], scale * b - rows[row + 2, contact.IMPULSE, k]
 
 
 @routine
 def largest_residual(contacts, k):
     """Return the largest residual of the rows that impulses change, m/s or rad/s; NaN if one is not finite."""
     table, rows = contacts.table, contacts.rows
-    residual = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    residual = rows[0, contact.VELOCITY, k] - rows[0, contact.VELOCITY, k]
     for e in range(table.shape[1]):
-        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
-        if kind == FRICTION:
+        kind, row = table[element.KIND, e], table[element.ROW, e]
+        if kind == element.FRICTION:
             residual = larger_residual(residual, row, change_of_friction(row, rows, k), rows, k)
             continue
         residual = larger_residual(residual, row, change_of_normal(row, rows, k), rows, k)
@@ -234,19 +207,19 @@ def largest_residual(contacts, k):
 def largest_missing_velocity(contacts, k):
     """Return the largest violation of BOUND by stops and contacts whose velocity no impulse changes, or zero."""
     table, rows = contacts.table, contacts.rows
-    zero, largest = constant_like(rows, 0.0), rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    zero, largest = constant_like(rows, 0.0), rows[0, contact.VELOCITY, k] - rows[0, contact.VELOCITY, k]
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != FRICTION:
-            row = table[ELEMENT_ROW, e]
-            missing = rows[row, CONTACT_BOUND, k] - rows[row, CONTACT_VELOCITY, k]
-            largest = select(rows[row, CONTACT_INVERSE, k] > zero, largest, max(largest, missing))
+        if table[element.KIND, e] != element.FRICTION:
+            row = table[element.ROW, e]
+            missing = rows[row, contact.BOUND, k] - rows[row, contact.VELOCITY, k]
+            largest = select(rows[row, contact.INVERSE, k] > zero, largest, max(largest, missing))
     return largest
 
 
 @kernel
 def larger_residual(residual, row, change, rows, k):
     """Return the larger of a residual and the residual of a row whose impulse would have to change by `change`."""
-    inverse, one = rows[row, CONTACT_INVERSE, k], constant_like(rows, 1.0)
+    inverse, one = rows[row, contact.INVERSE, k], constant_like(rows, 1.0)
     acts = inverse > inverse - inverse
     found = select(acts, abs(change) / select(acts, inverse, one), change - change)
     return select(residual >= found, residual, found + (residual - residual))
@@ -263,10 +236,10 @@ def reduce_diagonal(contacts, residual, tolerance, k):
     """
     rows, least = contacts.rows, constant_like(contacts.rows, tolerance)
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_BEST_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
-        rows[row, CONTACT_REACHED_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
-        rows[row, CONTACT_GIVEN_DIAGONAL, k] = contacts.matrix[row, row, k]
-        rows[row, CONTACT_GIVEN_INVERSE, k] = rows[row, CONTACT_INVERSE, k]
+        rows[row, contact.BEST_IMPULSE, k] = rows[row, contact.IMPULSE, k]
+        rows[row, contact.REACHED_IMPULSE, k] = rows[row, contact.IMPULSE, k]
+        rows[row, contact.GIVEN_DIAGONAL, k] = contacts.matrix[row, row, k]
+        rows[row, contact.GIVEN_INVERSE, k] = rows[row, contact.INVERSE, k]
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     first, largest = constant_like(rows, FIRST_ADDED), constant_like(rows, LARGEST_ADDED)
     smallest, ratio = max(constant_like(rows, LEAST_ADDED), epsilon(rows)), constant_like(rows, RATIO)
@@ -280,8 +253,8 @@ def reduce_diagonal(contacts, residual, tolerance, k):
         succeeds = (running > zero) & (found <= least)
         is_solved = succeeds & (added == zero)
         for row in range(rows.shape[0]):
-            p, last = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_REACHED_IMPULSE, k]
-            rows[row, CONTACT_REACHED_IMPULSE, k] = select(succeeds, p, last)
+            p, last = rows[row, contact.IMPULSE, k], rows[row, contact.REACHED_IMPULSE, k]
+            rows[row, contact.REACHED_IMPULSE, k] = select(succeeds, p, last)
         reached = select(succeeds, added, reached)
         smaller, between = ratio * added, math.sqrt(reached * max(added, ratio * smallest))
         smaller = select(smaller < smallest, zero, smaller)
@@ -296,7 +269,7 @@ def reduce_diagonal(contacts, residual, tolerance, k):
     found = select(started > zero, largest_residual(contacts, k), residual)
     worse = select(found > residual, one, zero)
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_REACHED_IMPULSE, k] = rows[row, CONTACT_BEST_IMPULSE, k]
+        rows[row, contact.REACHED_IMPULSE, k] = rows[row, contact.BEST_IMPULSE, k]
     start_with_diagonal(contacts, zero, worse, k)
     return run_rounds(contacts, min(found, residual), tolerance, LAST_SWEEPS, k)
 
@@ -306,13 +279,13 @@ def start_with_diagonal(contacts, added, running, k):
     """Add numbers to the diagonal of W, and start from REACHED_IMPULSE in the lanes in which `running` is positive."""
     rows, matrix, one = contacts.rows, contacts.matrix, constant_like(contacts.rows, 1.0)
     for row in range(rows.shape[0]):
-        inverse = rows[row, CONTACT_GIVEN_INVERSE, k]
+        inverse = rows[row, contact.GIVEN_INVERSE, k]
         acts = inverse > inverse - inverse
         more = select(acts, added / select(acts, inverse, one), added - added)
-        matrix[row, row, k] = rows[row, CONTACT_GIVEN_DIAGONAL, k] + more
-        rows[row, CONTACT_INVERSE, k] = inverse / (one + added)  # otherwise, sweeps diverge
-        p, start = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_REACHED_IMPULSE, k]
-        rows[row, CONTACT_IMPULSE, k] = select(running > running - running, start, p)
+        matrix[row, row, k] = rows[row, contact.GIVEN_DIAGONAL, k] + more
+        rows[row, contact.INVERSE, k] = inverse / (one + added)  # otherwise, sweeps diverge
+        p, start = rows[row, contact.IMPULSE, k], rows[row, contact.REACHED_IMPULSE, k]
+        rows[row, contact.IMPULSE, k] = select(running > running - running, start, p)
     compute_velocities(contacts, running, k)
 
 
@@ -327,8 +300,8 @@ def newton_steps(contacts, residual, limit, running, index, least, k):
     """
     rows = contacts.rows
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_NEWTON_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
-        rows[row, CONTACT_NEWTON_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
+        rows[row, contact.NEWTON_IMPULSE, k] = rows[row, contact.IMPULSE, k]
+        rows[row, contact.NEWTON_VELOCITY, k] = rows[row, contact.VELOCITY, k]
     smallest, largest = least_proximal(rows), constant_like(rows, LARGEST_PROXIMAL)
     increase, decrease = constant_like(rows, INCREASE), constant_like(rows, DECREASE)
     nothing = running - running
@@ -345,9 +318,9 @@ def newton_steps(contacts, residual, limit, running, index, least, k):
     found = largest_residual(contacts, k)
     is_better = (running > running - running) & (found < limit)
     for row in range(rows.shape[0]):
-        p, u = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_VELOCITY, k]
-        rows[row, CONTACT_IMPULSE, k] = select(is_better, p, rows[row, CONTACT_NEWTON_IMPULSE, k])
-        rows[row, CONTACT_VELOCITY, k] = select(is_better, u, rows[row, CONTACT_NEWTON_VELOCITY, k])
+        p, u = rows[row, contact.IMPULSE, k], rows[row, contact.VELOCITY, k]
+        rows[row, contact.IMPULSE, k] = select(is_better, p, rows[row, contact.NEWTON_IMPULSE, k])
+        rows[row, contact.VELOCITY, k] = select(is_better, u, rows[row, contact.NEWTON_VELOCITY, k])
     return select(is_better, found, residual)
 
 
@@ -385,19 +358,19 @@ def enlarge_factors(contacts, index, k):
     multiple, balance = constant_like(rows, MULTIPLES[index]), constant_like(rows, BALANCES[index])
     zero, one, largest = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, LARGEST_MULTIPLE)
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_SWEEP_INVERSE, k] = rows[row, CONTACT_INVERSE, k]
-        rows[row, CONTACT_INVERSE, k] = multiple * rows[row, CONTACT_INVERSE, k]
+        rows[row, contact.SWEEP_INVERSE, k] = rows[row, contact.INVERSE, k]
+        rows[row, contact.INVERSE, k] = multiple * rows[row, contact.INVERSE, k]
     for e in range(table.shape[1]):
         if has_tangents(e, table):
-            row = table[ELEMENT_ROW, e]
-            inverse = rows[row + 1, CONTACT_INVERSE, k]
-            p = norm_of_tangents(row, CONTACT_IMPULSE, rows, k)
-            change = inverse * norm_of_tangents(row, CONTACT_VELOCITY, rows, k)
+            row = table[element.ROW, e]
+            inverse = rows[row + 1, contact.INVERSE, k]
+            p = norm_of_tangents(row, contact.IMPULSE, rows, k)
+            change = inverse * norm_of_tangents(row, contact.VELOCITY, rows, k)
             moves = change > zero
             ratio = balance * p / select(moves, change, one)
             inverse = inverse * select(moves, min(max(ratio, one), largest), one)
-            rows[row + 1, CONTACT_INVERSE, k] = inverse
-            rows[row + 2, CONTACT_INVERSE, k] = inverse
+            rows[row + 1, contact.INVERSE, k] = inverse
+            rows[row + 2, contact.INVERSE, k] = inverse
 
 
 @kernel
@@ -412,17 +385,17 @@ def restore_factors(contacts, k):
     """Restore the factors of u for sweeps and residuals."""
     rows = contacts.rows
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_INVERSE, k] = rows[row, CONTACT_SWEEP_INVERSE, k]
+        rows[row, contact.INVERSE, k] = rows[row, contact.SWEEP_INVERSE, k]
 
 
 @routine
 def sum_of_squares(contacts, k):
     """Return the sum of the squares of the changes of the impulses that the equations require, scaled to an energy."""
     table, rows = contacts.table, contacts.rows
-    total = rows[0, CONTACT_VELOCITY, k] - rows[0, CONTACT_VELOCITY, k]
+    total = rows[0, contact.VELOCITY, k] - rows[0, contact.VELOCITY, k]
     for e in range(table.shape[1]):
-        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
-        change = change_of_friction(row, rows, k) if kind == FRICTION else change_of_normal(row, rows, k)
+        kind, row = table[element.KIND, e], table[element.ROW, e]
+        change = change_of_friction(row, rows, k) if kind == element.FRICTION else change_of_normal(row, rows, k)
         total = total + scaled_square(row, change, rows, k)
         if has_tangents(e, table):
             a, b = change_of_tangents(row, rows, k)
@@ -433,7 +406,7 @@ def sum_of_squares(contacts, k):
 @kernel
 def scaled_square(row, change, rows, k):
     """Return the square of the change of an impulse, divided by the factor of u of its row."""
-    inverse, one = rows[row, CONTACT_INVERSE, k], constant_like(rows, 1.0)
+    inverse, one = rows[row, contact.INVERSE, k], constant_like(rows, 1.0)
     acts = inverse > inverse - inverse
     return select(acts, change * change / select(acts, inverse, one), change - change)
 
@@ -447,14 +420,14 @@ def compute_step(contacts, proximal, k):
     rows, matrix = contacts.rows, contacts.matrix
     eliminate_rows(contacts, linearise(contacts, proximal, k), k)
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_STEP_IMPULSE, k] = rows[row, CONTACT_IMPULSE, k]
-        rows[row, CONTACT_STEP_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k]
-        rows[row, CONTACT_CHANGE, k] = constant_like(rows, 0.0)
+        rows[row, contact.STEP_IMPULSE, k] = rows[row, contact.IMPULSE, k]
+        rows[row, contact.STEP_VELOCITY, k] = rows[row, contact.VELOCITY, k]
+        rows[row, contact.CHANGE, k] = constant_like(rows, 0.0)
     for row in range(rows.shape[0]):
-        x = rows[row, CONTACT_RIGHT, k]
+        x = rows[row, contact.RIGHT, k]
         if any_lane(x != x - x):
             for other in range(rows.shape[0]):
-                rows[other, CONTACT_CHANGE, k] = rows[other, CONTACT_CHANGE, k] + matrix[row, other, k] * x
+                rows[other, contact.CHANGE, k] = rows[other, contact.CHANGE, k] + matrix[row, other, k] * x
 
 
 @kernel
@@ -463,10 +436,10 @@ def move_along_step(contacts, length, k):
     rows = contacts.rows
     zero = constant_like(rows, 0.0)
     for row in range(rows.shape[0]):
-        p, u = rows[row, CONTACT_STEP_IMPULSE, k], rows[row, CONTACT_STEP_VELOCITY, k]
-        x, change = rows[row, CONTACT_RIGHT, k], rows[row, CONTACT_CHANGE, k]
-        rows[row, CONTACT_IMPULSE, k] = select(length > zero, p + length * x, p)
-        rows[row, CONTACT_VELOCITY, k] = select(length > zero, u + length * change, u)
+        p, u = rows[row, contact.STEP_IMPULSE, k], rows[row, contact.STEP_VELOCITY, k]
+        x, change = rows[row, contact.RIGHT, k], rows[row, contact.CHANGE, k]
+        rows[row, contact.IMPULSE, k] = select(length > zero, p + length * x, p)
+        rows[row, contact.VELOCITY, k] = select(length > zero, u + length * change, u)
 
 
 @routine
@@ -477,31 +450,31 @@ def linearise(contacts, proximal, k):
     """
     table, rows, count = contacts.table, contacts.rows, 0
     for e in range(table.shape[1]):
-        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
+        kind, row = table[element.KIND, e], table[element.ROW, e]
         linearise_row(kind, row, contacts, k)
         changes = row_changes(row, contacts, k)
         if has_tangents(e, table):
             linearise_tangents(row, contacts, k)
             changes = changes or row_changes(row + 1, contacts, k) or row_changes(row + 2, contacts, k)
         if changes:
-            for r in range(row, row + table[ELEMENT_SIZE, e]):
-                rows[count, CONTACT_PLACE, 0] = constant_like(rows, r)
+            for r in range(row, row + table[element.SIZE, e]):
+                rows[count, contact.PLACE, 0] = constant_like(rows, r)
                 count += 1
     a = 0
     for e in range(table.shape[1]):
-        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
+        kind, row = table[element.KIND, e], table[element.ROW, e]
         if a < count and row_at_place(a, contacts) == row:
             fill_row(a, row, count, contacts, proximal, k)
             if has_tangents(e, table):
                 fill_tangents(a, row, count, contacts, proximal, k)
-            a += table[ELEMENT_SIZE, e]
+            a += table[element.SIZE, e]
     return count
 
 
 @kernel
 def row_at_place(a, contacts):
     """Return the number of the row at place a of the matrix of a Newton step."""
-    return int(contacts.rows[a, CONTACT_PLACE, 0])
+    return int(contacts.rows[a, contact.PLACE, 0])
 
 
 @kernel
@@ -509,35 +482,35 @@ def row_changes(row, contacts, k):
     """Whether the equation of a row has a solution other than x = 0, or contains other rows, in any lane."""
     rows = contacts.rows
     zero = constant_like(rows, 0.0)
-    return any_lane((rows[row, CONTACT_RIGHT, k] != zero) | (rows[row, CONTACT_COUPLES, k] != zero))
+    return any_lane((rows[row, contact.RIGHT, k] != zero) | (rows[row, contact.COUPLES, k] != zero))
 
 
 @kernel
 def linearise_row(kind, row, contacts, k):
     """Set the right-hand side of a row: W x = target, or x = target at a limit. COUPLES is zero at a limit."""
     rows = contacts.rows
-    p, u, inverse = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_VELOCITY, k], rows[row, CONTACT_INVERSE, k]
+    p, u, inverse = rows[row, contact.IMPULSE, k], rows[row, contact.VELOCITY, k], rows[row, contact.INVERSE, k]
     zero, one = p - p, constant_like(rows, 1.0)
-    if kind == FRICTION:
-        lower, upper = rows[row, CONTACT_LOWER, k], rows[row, CONTACT_UPPER, k]
+    if kind == element.FRICTION:
+        lower, upper = rows[row, contact.LOWER, k], rows[row, contact.UPPER, k]
         target = p - u * inverse
         is_inside = (target > lower) & (target < upper)
         right = select(is_inside, -u * inverse, min(max(target, lower), upper) - p)
     else:
-        above = (u - rows[row, CONTACT_BOUND, k]) * inverse
+        above = (u - rows[row, contact.BOUND, k]) * inverse
         is_inside = p - above > zero
         right = select(is_inside, -above, -p)
-    rows[row, CONTACT_RIGHT, k] = right
-    rows[row, CONTACT_COUPLES, k] = select(is_inside, one + zero, zero)
+    rows[row, contact.RIGHT, k] = right
+    rows[row, contact.COUPLES, k] = select(is_inside, one + zero, zero)
 
 
 @kernel
 def fill_row(a, row, count, contacts, proximal, k):
     """Write the equation of a row at place a of the matrix."""
     rows, linear, zero = contacts.rows, contacts.linear, constant_like(contacts.rows, 0.0)
-    couples, one = rows[row, CONTACT_COUPLES, k], constant_like(rows, 1.0)
+    couples, one = rows[row, contact.COUPLES, k], constant_like(rows, 1.0)
     is_inside = couples > zero
-    scale = select(is_inside, rows[row, CONTACT_INVERSE, k], zero * couples)
+    scale = select(is_inside, rows[row, contact.INVERSE, k], zero * couples)
     for b in range(count):
         linear[a, b, k] = contacts.matrix[row, row_at_place(b, contacts), k] * scale
     linear[a, a, k] = linear[a, a, k] + select(is_inside, proximal + (couples - couples), one + (couples - couples))
@@ -554,13 +527,13 @@ def linearise_tangents(row, contacts, k):
     zero, one = a - a, constant_like(rows, 1.0)
     is_inside = norm <= radius
     safe = select(norm > zero, norm, one)
-    inverse, ratio = rows[row + 1, CONTACT_INVERSE, k], radius / safe
+    inverse, ratio = rows[row + 1, contact.INVERSE, k], radius / safe
     radius = select(is_inside, zero, radius)  # may be infinite inside
     for axis in range(2):
         at, d = row + 1 + axis, (a if axis == 0 else b) / safe
-        p, u = rows[at, CONTACT_IMPULSE, k], rows[at, CONTACT_VELOCITY, k]
-        rows[at, CONTACT_RIGHT, k] = select(is_inside, -u * inverse, radius * d - p)
-        rows[at, CONTACT_COUPLES, k] = select(is_inside, one + zero, ratio)
+        p, u = rows[at, contact.IMPULSE, k], rows[at, contact.VELOCITY, k]
+        rows[at, contact.RIGHT, k] = select(is_inside, -u * inverse, radius * d - p)
+        rows[at, contact.COUPLES, k] = select(is_inside, one + zero, ratio)
 
 
 @kernel
@@ -576,8 +549,8 @@ def fill_tangents(place, row, count, contacts, proximal, k):
     zero, one = a - a, constant_like(rows, 1.0)
     is_inside = norm <= radius
     safe = select(norm > zero, norm, one)
-    a, b, ratio, mu = a / safe, b / safe, radius / safe, rows[row, CONTACT_FRICTION, k]
-    inverse = rows[row + 1, CONTACT_INVERSE, k]
+    a, b, ratio, mu = a / safe, b / safe, radius / safe, rows[row, contact.FRICTION, k]
+    inverse = rows[row + 1, contact.INVERSE, k]
     ratio, scale = select(is_inside, zero, ratio), select(is_inside, inverse, zero)
     for axis in range(2):
         at, here = row + 1 + axis, place + 1 + axis
@@ -609,10 +582,10 @@ def eliminate_rows(contacts, count, k):
         pivot = linear[c, c, k]
         is_regular = abs(pivot) > zero
         inverse = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
-        rows[source, CONTACT_PIVOT, k] = inverse
+        rows[source, contact.PIVOT, k] = inverse
         # Else the rest of the row is zero, except for the tangents of a disc of radius zero, where the step neglects
         # it. Each lane decides for itself, so that it does not depend on its neighbours.
-        couples = rows[source, CONTACT_COUPLES, k] != zero
+        couples = rows[source, contact.COUPLES, k] != zero
         has_rest = any_lane(couples)
         for a in range(c + 1, count):
             factor = linear[a, c, k] * inverse
@@ -622,10 +595,10 @@ def eliminate_rows(contacts, count, k):
                     passed = select(couples, factor, zero)
                     for j in range(c + 1, count):
                         linear[a, j, k] = linear[a, j, k] - passed * linear[c, j, k]
-                rows[row, CONTACT_RIGHT, k] = rows[row, CONTACT_RIGHT, k] - factor * rows[source, CONTACT_RIGHT, k]
+                rows[row, contact.RIGHT, k] = rows[row, contact.RIGHT, k] - factor * rows[source, contact.RIGHT, k]
     for a in range(count - 1, -1, -1):
         row = row_at_place(a, contacts)
-        x = rows[row, CONTACT_RIGHT, k]
+        x = rows[row, contact.RIGHT, k]
         for j in range(a + 1, count):
-            x = x - linear[a, j, k] * rows[row_at_place(j, contacts), CONTACT_RIGHT, k]
-        rows[row, CONTACT_RIGHT, k] = x * rows[row, CONTACT_PIVOT, k]
+            x = x - linear[a, j, k] * rows[row_at_place(j, contacts), contact.RIGHT, k]
+        rows[row, contact.RIGHT, k] = x * rows[row, contact.PIVOT, k]

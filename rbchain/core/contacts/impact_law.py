@@ -24,16 +24,7 @@ import math
 
 from ...compiling.jit import kernel, routine
 from ..lanes.lanes import any_lane, constant_like, epsilon, select
-from .contact_layout import (
-    CONTACT_BOUND,
-    CONTACT_GIVEN_VELOCITY,
-    CONTACT_IMPULSE,
-    CONTACT_RESTITUTION_IMPULSE,
-    CONTACT_VELOCITY,
-    ELEMENT_KIND,
-    ELEMENT_ROW,
-    FRICTION,
-)
+from . import contact_layout as contact, element_layout as element
 from .contact_solver import compute_velocities, solve_contacts
 
 # Energy that impulses may add because of round-off, as a multiple of epsilon times the sum of the absolute values of
@@ -69,11 +60,11 @@ def limit_energy(contacts, residual, tolerance, k):
 def energy_of_impulses(contacts, k):
     """Return the energy that the impulses add, and the sum of the absolute values of its terms, J."""
     rows, half = contacts.rows, constant_like(contacts.rows, 0.5)
-    total = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
+    total = rows[0, contact.IMPULSE, k] - rows[0, contact.IMPULSE, k]
     size = total
     for row in range(rows.shape[0]):
-        u, end = rows[row, CONTACT_GIVEN_VELOCITY, k], rows[row, CONTACT_VELOCITY, k]
-        p = half * rows[row, CONTACT_IMPULSE, k]
+        u, end = rows[row, contact.GIVEN_VELOCITY, k], rows[row, contact.VELOCITY, k]
+        p = half * rows[row, contact.IMPULSE, k]
         total = total + p * (u + end)
         size = size + abs(p) * (abs(u) + abs(end))
     return total, size
@@ -83,10 +74,10 @@ def energy_of_impulses(contacts, k):
 def largest_bound(contacts, k):
     """Return the largest BOUND of all stops and contacts, m/s or rad/s, or zero."""
     table, rows = contacts.table, contacts.rows
-    largest = rows[0, CONTACT_IMPULSE, k] - rows[0, CONTACT_IMPULSE, k]
+    largest = rows[0, contact.IMPULSE, k] - rows[0, contact.IMPULSE, k]
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != FRICTION:
-            largest = max(largest, rows[table[ELEMENT_ROW, e], CONTACT_BOUND, k])
+        if table[element.KIND, e] != element.FRICTION:
+            largest = max(largest, rows[table[element.ROW, e], contact.BOUND, k])
     return largest
 
 
@@ -97,22 +88,22 @@ def limit_restitution(contacts, limits, residual, tolerance, k):
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     is_limited = limits > zero
     for row in range(rows.shape[0]):
-        p = rows[row, CONTACT_IMPULSE, k]
-        rows[row, CONTACT_RESTITUTION_IMPULSE, k] = p
-        rows[row, CONTACT_IMPULSE, k] = select(is_limited, zero, p)
-        rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_GIVEN_VELOCITY, k]
+        p = rows[row, contact.IMPULSE, k]
+        rows[row, contact.RESTITUTION_IMPULSE, k] = p
+        rows[row, contact.IMPULSE, k] = select(is_limited, zero, p)
+        rows[row, contact.VELOCITY, k] = rows[row, contact.GIVEN_VELOCITY, k]
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != FRICTION:
-            row = table[ELEMENT_ROW, e]
-            bound = rows[row, CONTACT_BOUND, k]
-            rows[row, CONTACT_BOUND, k] = select(is_limited, min(bound, bound - bound), bound)
+        if table[element.KIND, e] != element.FRICTION:
+            row = table[element.ROW, e]
+            bound = rows[row, contact.BOUND, k]
+            rows[row, contact.BOUND, k] = select(is_limited, min(bound, bound - bound), bound)
     plastic = solve_contacts(contacts, tolerance, k)
     lose_energy(contacts, limits, k)
     share = select(limits > one, zero, share_of_restitution(contacts, k))
     for row in range(rows.shape[0]):
-        p, full = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_RESTITUTION_IMPULSE, k]
+        p, full = rows[row, contact.IMPULSE, k], rows[row, contact.RESTITUTION_IMPULSE, k]
         moved = select(share > zero, p + share * (full - p), p)  # `full` may not be finite
-        rows[row, CONTACT_IMPULSE, k] = select(is_limited, moved, full)
+        rows[row, contact.IMPULSE, k] = select(is_limited, moved, full)
     compute_velocities(contacts, one, k)
     return select(is_limited, plastic, residual)
 
@@ -125,14 +116,14 @@ def lose_energy(contacts, limits, k):
     total, _ = energy_of_impulses(contacts, k)
     linear = total - total
     for row in range(rows.shape[0]):
-        linear = linear + rows[row, CONTACT_IMPULSE, k] * rows[row, CONTACT_GIVEN_VELOCITY, k]
+        linear = linear + rows[row, contact.IMPULSE, k] * rows[row, contact.GIVEN_VELOCITY, k]
     square = total - linear  # E(t p) = t linear + t^2 square
     share = select(linear < zero, -linear / select(square > -linear, square, -linear), zero)
     loses = total <= zero
     for row in range(rows.shape[0]):
-        p = rows[row, CONTACT_IMPULSE, k]
+        p = rows[row, contact.IMPULSE, k]
         reduced = select(share > zero, share * p, zero)
-        rows[row, CONTACT_IMPULSE, k] = select((limits > zero) & ~loses, reduced, p)
+        rows[row, contact.IMPULSE, k] = select((limits > zero) & ~loses, reduced, p)
     compute_velocities(contacts, one, k)
 
 
@@ -144,12 +135,12 @@ def share_of_restitution(contacts, k):
     start, _ = energy_of_impulses(contacts, k)
     slope, curvature = start - start, start - start
     for row in range(rows.shape[0]):
-        change = rows[row, CONTACT_RESTITUTION_IMPULSE, k] - rows[row, CONTACT_IMPULSE, k]
+        change = rows[row, contact.RESTITUTION_IMPULSE, k] - rows[row, contact.IMPULSE, k]
         response = change - change
         for other in range(rows.shape[0]):
-            further = rows[other, CONTACT_RESTITUTION_IMPULSE, k] - rows[other, CONTACT_IMPULSE, k]
+            further = rows[other, contact.RESTITUTION_IMPULSE, k] - rows[other, contact.IMPULSE, k]
             response = response + matrix[row, other, k] * further
-        slope = slope + change * rows[row, CONTACT_VELOCITY, k]
+        slope = slope + change * rows[row, contact.VELOCITY, k]
         curvature = curvature + half * change * response
     loss = max(-start, start - start)
     root = abs(slope) + math.sqrt(slope * slope + constant_like(rows, 4.0) * max(curvature, loss - loss) * loss)

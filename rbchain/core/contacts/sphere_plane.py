@@ -7,27 +7,27 @@ constant.
 from ...compiling.jit import kernel
 from ..spatial.storage import load3, load_motion, number3
 from ..spatial.vectors import add3, cross, dot, length, rotate, scale3, size, subtract3
+from ..tree import frame_layout as frame
 from ..tree.kinematics import body_axes
-from ..tree.layout import ROW_A, ROW_POSITION, ROW_V
-from .contact_layout import CONTACT_LEVER, ELEMENT_DOF, ELEMENT_NUMBERS, ELEMENT_OTHER, ELEMENT_ROW, NUMBER_SHAPE
+from . import contact_layout as contact, element_layout as element
 from .contact_points import ContactPoints, acceleration_of_point
 
 # --- numbers of an element ---
-POINT = NUMBER_SHAPE  # 3: centre in the axes of the body, m
-RADIUS = NUMBER_SHAPE + 3  # m
-PLANE_POINT = NUMBER_SHAPE + 4  # 3: in world axes, m
-PLANE_NORMAL = NUMBER_SHAPE + 7  # 3: unit vectors in world axes; the normal points away from the plane
-PLANE_TANGENT_A, PLANE_TANGENT_B = NUMBER_SHAPE + 10, NUMBER_SHAPE + 13  # 3 each
+POINT = element.NUMBER_SHAPE  # 3: centre in the axes of the body, m
+RADIUS = element.NUMBER_SHAPE + 3  # m
+PLANE_POINT = element.NUMBER_SHAPE + 4  # 3: in world axes, m
+PLANE_NORMAL = element.NUMBER_SHAPE + 7  # 3: unit vectors in world axes; the normal points away from the plane
+PLANE_TANGENT_A, PLANE_TANGENT_B = element.NUMBER_SHAPE + 10, element.NUMBER_SHAPE + 13  # 3 each
 
 
 @kernel
 def points_of_sphere_on_plane(e, model, contacts, numbers, work, k):
     """Return the ContactPoints: see `points_of_contact`."""
-    i, at = contacts.table[ELEMENT_DOF, e], contacts.table[ELEMENT_NUMBERS, e]
+    i, at = contacts.table[element.DOF, e], contacts.table[element.NUMBERS, e]
     n = number3(numbers, at + PLANE_NORMAL, k)
     center = rotate(body_axes(i, model, work, k), number3(numbers, at + POINT, k))
     lowest = subtract3(center, scale3(numbers[at + RADIUS, k], n))
-    above = subtract3(add3(load3(work.dof, i, ROW_POSITION, k), lowest), number3(numbers, at + PLANE_POINT, k))
+    above = subtract3(add3(load3(work.dof, i, frame.POSITION, k), lowest), number3(numbers, at + PLANE_POINT, k))
     return ContactPoints(subtract3(n, n), lowest, n, dot(n, above))
 
 
@@ -45,13 +45,13 @@ def accelerations_of_sphere_on_plane(e, model, contacts, numbers, work, k):
     a_c - alpha x r n.
     """
     table, rows, dof = contacts.table, contacts.rows, work.dof
-    i, at = table[ELEMENT_DOF, e], table[ELEMENT_NUMBERS, e]
+    i, at = table[element.DOF, e], table[element.NUMBERS, e]
     n = number3(numbers, at + PLANE_NORMAL, k)
     below = scale3(numbers[at + RADIUS, k], n)
-    center = add3(load3(rows, table[ELEMENT_ROW, e], CONTACT_LEVER, k), below)
-    v, a = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
+    center = add3(load3(rows, table[element.ROW, e], contact.LEVER, k), below)
+    v, a = load_motion(dof, i, frame.V, k), load_motion(dof, i, frame.A, k)
     change = subtract3(acceleration_of_point(v, a, center), cross(a.ang, below))
-    change = subtract3(change, load_motion(dof, table[ELEMENT_OTHER, e], ROW_A, k).lin)
+    change = subtract3(change, load_motion(dof, table[element.OTHER, e], frame.A, k).lin)
     return dot(n, change), change
 
 

@@ -9,15 +9,19 @@ from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like, select
 from ..spatial.storage import load3, load_motion, number3
 from ..spatial.vectors import add3, cross, dot, length, motion_at_tip, rotate, scale3, size, subtract3
+from ..tree import frame_layout as frame
 from ..tree.kinematics import body_axes
-from ..tree.layout import ROW_A, ROW_POSITION, ROW_V
-from .contact_layout import ELEMENT_DOF, ELEMENT_NUMBERS, ELEMENT_OTHER, NUMBER_SHAPE, has_tangents
+from . import element_layout as element
+from .contact_layout import has_tangents
 from .contact_points import ContactPoints, acceleration_of_point
 
 # --- numbers of an element ---
-POINT, OTHER_POINT = NUMBER_SHAPE, NUMBER_SHAPE + 3  # 3 each: centres of the second and the first sphere, body axes, m
-RADII = NUMBER_SHAPE + 6  # sum of both radii, m
-RADIUS, OTHER_RADIUS = NUMBER_SHAPE + 7, NUMBER_SHAPE + 8  # of the second and the first sphere, m
+POINT, OTHER_POINT = (
+    element.NUMBER_SHAPE,
+    element.NUMBER_SHAPE + 3,
+)  # 3 each: centres of the second and the first sphere, body axes, m
+RADII = element.NUMBER_SHAPE + 6  # sum of both radii, m
+RADIUS, OTHER_RADIUS = element.NUMBER_SHAPE + 7, element.NUMBER_SHAPE + 8  # of the second and the first sphere, m
 
 # Orthonormal vectors c, e_1 and e_2, from which the tangents follow. The normal is rarely close to -c.
 TANGENT_AXES = (
@@ -43,12 +47,12 @@ def line_of_centers(e, model, contacts, numbers, work, k):
 
     World axes, m. Reads R and POSITION.
     """
-    table, at = contacts.table, contacts.table[ELEMENT_NUMBERS, e]
-    other, i = table[ELEMENT_OTHER, e], table[ELEMENT_DOF, e]
+    table, at = contacts.table, contacts.table[element.NUMBERS, e]
+    other, i = table[element.OTHER, e], table[element.DOF, e]
     first = center_of_sphere(other, at + OTHER_POINT, model, numbers, work, k)
     second = center_of_sphere(i, at + POINT, model, numbers, work, k)
     line = subtract3(
-        add3(load3(work.dof, i, ROW_POSITION, k), second), add3(load3(work.dof, other, ROW_POSITION, k), first)
+        add3(load3(work.dof, i, frame.POSITION, k), second), add3(load3(work.dof, other, frame.POSITION, k), first)
     )
     d = length(line)
     return first, second, scale3(constant_like(d, 1.0) / positive_length(d), line), d
@@ -64,7 +68,7 @@ def positive_length(d):
 @kernel
 def points_of_spheres(e, model, contacts, numbers, work, k):
     """Return the ContactPoints: see `points_of_contact`."""
-    at = contacts.table[ELEMENT_NUMBERS, e]
+    at = contacts.table[element.NUMBERS, e]
     first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
     if has_tangents(e, contacts.table):
         first = add3(first, scale3(numbers[at + OTHER_RADIUS, k], n))
@@ -105,11 +109,11 @@ def accelerations_of_spheres(e, model, contacts, numbers, work, k):
     The point of the second sphere, with radius r, has the velocity v - omega x r n. The point of the first sphere has
     the velocity v + omega x r n.
     """
-    table, dof, at = contacts.table, work.dof, contacts.table[ELEMENT_NUMBERS, e]
+    table, dof, at = contacts.table, work.dof, contacts.table[element.NUMBERS, e]
     first, second, n, d = line_of_centers(e, model, contacts, numbers, work, k)
-    other, i = table[ELEMENT_OTHER, e], table[ELEMENT_DOF, e]
-    v, a = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
-    v_other, a_other = load_motion(dof, other, ROW_V, k), load_motion(dof, other, ROW_A, k)
+    other, i = table[element.OTHER, e], table[element.DOF, e]
+    v, a = load_motion(dof, i, frame.V, k), load_motion(dof, i, frame.A, k)
+    v_other, a_other = load_motion(dof, other, frame.V, k), load_motion(dof, other, frame.A, k)
     w = subtract3(motion_at_tip(v, second).lin, motion_at_tip(v_other, first).lin)
     change = subtract3(acceleration_of_point(v, a, second), acceleration_of_point(v_other, a_other, first))
     across = subtract3(w, scale3(dot(n, w), n))

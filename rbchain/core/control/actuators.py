@@ -14,7 +14,8 @@ import math
 
 from ...compiling.jit import is_given, kernel, only_if
 from ..lanes.lanes import constant_like, full_like, nan_unless_finite, select, zeros_like
-from ..tree.sampler_layout import CHANNEL_DOF, actions_have_samplers
+from ..tree import sampler_layout as sampler
+from ..tree.sampler_layout import actions_have_samplers
 
 # Rows of `SharedActions.actuators`, one column for each degree of freedom. Indices refer to `BlockActions.numbers`.
 ACTUATOR_TIME_CONSTANT = 0  # index of the time constant of the lag, or -1 without a lag
@@ -64,7 +65,7 @@ def sum_of_held_outputs(i, actions, k):
     held, channels = actions.sampled.held, actions.shared.samplers.channels
     total = held[i, k]
     for c in range(actions.shared.drives.shape[1], held.shape[0]):  # the outputs of user functions
-        if channels[CHANNEL_DOF, c] == i:
+        if channels[sampler.CHANNEL_DOF, c] == i:
             total = total + held[c, k]
     return total
 
@@ -112,7 +113,7 @@ def begin_lags(actions, lane):
 @kernel
 def output_at(actions, c, t, lane):
     """Return the output to save for channel c: with a lag, the whole force of its dof is saved in the first channel."""
-    n, dof = actions.shared.drives.shape[1], actions.shared.samplers.channels[CHANNEL_DOF, c]
+    n, dof = actions.shared.drives.shape[1], actions.shared.samplers.channels[sampler.CHANNEL_DOF, c]
     if dof < 0 or actions.shared.actuators[ACTUATOR_TIME_CONSTANT, dof] < 0:
         return actions.sampled.held[c, lane]
     if c >= n:

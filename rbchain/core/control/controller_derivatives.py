@@ -24,35 +24,13 @@ from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD, inverse_dynamics_der
 from ..algorithms.derivatives_in_water import add_derivatives_of_water
 from ..algorithms.hybrid import hybrid_dynamics
 from ..algorithms.lu import factorize, solve
-from ..forces.signals import SIGNAL_ACCELERATION
+from ..forces import signal_layout as signal
 from ..lanes.lanes import constant_like, full_like, zeros_like
 from ..loops.constraint_hooks import has_constraints
-from ..tree.layout import (
-    JOINT_MODEL_ACCELERATION,
-    JOINT_PRESCRIBED,
-    JOINT_QD,
-    JOINT_QDD,
-    SETTING_COMPENSATES,
-    SETTING_COMPUTES,
-    SETTING_EXTERNAL_FORCES,
-    apply_gravity,
-    remove_gravity,
-)
-from .drives import (
-    DRIVE_COMPENSATES_GRAVITY,
-    DRIVE_GAINS,
-    DRIVE_INTEGRAL,
-    DRIVE_KIND,
-    DRIVE_SIGNAL,
-    GAIN_KD,
-    GAIN_KI,
-    GAIN_KP,
-    KIND_COMPUTED_TORQUE,
-    PRESCRIBED_KINDS,
-    derivatives_of_actuator_force,
-    feedback,
-    is_below_limit,
-)
+from ..tree import joint_layout as joint, setting_layout as setting
+from ..tree.layout import apply_gravity, remove_gravity
+from . import drive_layout as drive
+from .drives import derivatives_of_actuator_force, feedback, is_below_limit
 
 # An index of `change_of_input` beside BY_Q and BY_QD.
 BY_INTEGRAL = 2
@@ -62,9 +40,9 @@ BY_INTEGRAL = 2
 def computes_some_torques(block):
     """Whether some dofs have computed torque, and others do not."""
     actions = block.loads.actions
-    if actions.settings[SETTING_COMPUTES] == 1:
+    if actions.settings[setting.COMPUTES] == 1:
         for i in range(block.qd.shape[0]):
-            if actions.shared.drives[DRIVE_KIND, i] != KIND_COMPUTED_TORQUE:
+            if actions.shared.drives[drive.KIND, i] != drive.KIND_COMPUTED_TORQUE:
                 return True
     return False
 
@@ -72,8 +50,8 @@ def computes_some_torques(block):
 @kernel
 def accelerates_with_input(actions, i):
     """Whether the acceleration of dof i is an input of the controllers' model under computed torque."""
-    kind = actions.shared.drives[DRIVE_KIND, i]
-    return kind == KIND_COMPUTED_TORQUE or kind in PRESCRIBED_KINDS
+    kind = actions.shared.drives[drive.KIND, i]
+    return kind == drive.KIND_COMPUTED_TORQUE or kind in drive.PRESCRIBED_KINDS
 
 
 @routine
@@ -106,7 +84,7 @@ def add_gravity_compensation(block, linear, y, k):
         linear.direction[i, k] = constant_like(y, 0.0)
     differentiate_controllers_model(block, y[:nq], linear.direction, linear.direction, linear, k)
     for i in range(n):
-        if actions.shared.drives[DRIVE_COMPENSATES_GRAVITY, i] == 1:
+        if actions.shared.drives[drive.COMPENSATES_GRAVITY, i] == 1:
             varies = is_below_limit(i, block, y, k)
             for j in range(n):
                 change = varies * linear.derivatives[BY_Q, i, j, k]
@@ -123,11 +101,11 @@ def add_computed_torque(block, linear, y, k):
     nq, n, actions = block.q.shape[0], block.qd.shape[0], block.loads.actions
     drives = actions.shared.drives
     for i in range(n):
-        if drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
-            acceleration = actions.values[drives[DRIVE_SIGNAL, i], SIGNAL_ACCELERATION, k]
+        if drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
+            acceleration = actions.values[drives[drive.SIGNAL, i], signal.ACCELERATION, k]
             linear.direction[i, k] = acceleration + feedback(i, block, y, k)
         else:
-            linear.direction[i, k] = actions.joints[JOINT_MODEL_ACCELERATION, i, k]
+            linear.direction[i, k] = actions.joints[joint.MODEL_ACCELERATION, i, k]
     differentiate_controllers_model(block, y[:nq], y[nq : nq + n], linear.direction, linear, k)
     if computes_some_torques(block):
         add_some_computed_torques(block, linear, y, k)
@@ -143,13 +121,13 @@ def add_all_computed_torques(block, linear, y, k):
     for i in range(n):
         varies = is_below_limit(i, block, y, k)
         for j in range(n):
-            gains, row, M = drives[DRIVE_GAINS, j], drives[DRIVE_INTEGRAL, j], derivatives[BY_INPUT, i, j, k]
-            by_q = derivatives[BY_Q, i, j, k] - M * actions.numbers[gains + GAIN_KP, k]
-            by_qd = derivatives[BY_QD, i, j, k] - M * actions.numbers[gains + GAIN_KD, k]
+            gains, row, M = drives[drive.GAINS, j], drives[drive.INTEGRAL, j], derivatives[BY_INPUT, i, j, k]
+            by_q = derivatives[BY_Q, i, j, k] - M * actions.numbers[gains + drive.GAIN_KP, k]
+            by_qd = derivatives[BY_QD, i, j, k] - M * actions.numbers[gains + drive.GAIN_KD, k]
             of_forces[BY_Q, i, j, k] = of_forces[BY_Q, i, j, k] + varies * by_q
             of_forces[BY_QD, i, j, k] = of_forces[BY_QD, i, j, k] + varies * by_qd
             if row >= 0:
-                linear.by_integral[i, row - nq - n, k] = varies * M * actions.numbers[gains + GAIN_KI, k]
+                linear.by_integral[i, row - nq - n, k] = varies * M * actions.numbers[gains + drive.GAIN_KI, k]
 
 
 @routine
@@ -169,7 +147,7 @@ def add_some_computed_torques(block, linear, y, k):
                 linear.direction[i, k] = change
             solve(linear.factors, linear.pivots, linear.direction, k)
             for i in range(n):
-                if actions.shared.drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
+                if actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
                     change = linear.derivatives[by, i, j, k] + product_with_direction(i, M, linear, k)
                     change = is_below_limit(i, block, y, k) * change
                     linear.of_forces[by, i, j, k] = linear.of_forces[by, i, j, k] + change
@@ -192,14 +170,14 @@ def store_integrals_of_some_torques(block, linear, y, k):
     """Store the derivatives of computed torque of some dofs by the integrals of all dofs in C."""
     nq, n, actions, M = block.q.shape[0], block.qd.shape[0], block.loads.actions, linear.derivatives[BY_INPUT]
     for j in range(n):
-        row = actions.shared.drives[DRIVE_INTEGRAL, j]
+        row = actions.shared.drives[drive.INTEGRAL, j]
         if row >= 0:
             for i in range(n):
                 change = change_of_input(i, block, y, BY_INTEGRAL, k)
                 linear.direction[i, k] = change if i == j else zeros_like(change)
             solve(linear.factors, linear.pivots, linear.direction, k)
             for i in range(n):
-                if actions.shared.drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
+                if actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
                     change = is_below_limit(i, block, y, k) * product_with_direction(i, M, linear, k)
                     linear.by_integral[i, row - nq - n, k] = change
 
@@ -212,10 +190,10 @@ def change_of_input(i, block, y, by, k):
     """
     actions = block.loads.actions
     by_q, by_qd, by_integral = derivatives_of_actuator_force(i, block, y, k)
-    if actions.shared.drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
-        gains = actions.shared.drives[DRIVE_GAINS, i]
-        by_q, by_qd = -actions.numbers[gains + GAIN_KP, k], -actions.numbers[gains + GAIN_KD, k]
-        by_integral = actions.numbers[gains + GAIN_KI, k]
+    if actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
+        gains = actions.shared.drives[drive.GAINS, i]
+        by_q, by_qd = -actions.numbers[gains + drive.GAIN_KP, k], -actions.numbers[gains + drive.GAIN_KD, k]
+        by_integral = actions.numbers[gains + drive.GAIN_KI, k]
     if by == BY_Q:
         return by_q
     return by_qd if by == BY_QD else by_integral
@@ -235,26 +213,26 @@ def store_responses_of_controllers(block, linear, y, k):
     """Store dF_c/df, the derivatives of computed torques by the actuator forces of the other dofs, in `of_forces[0]`.
 
     `of_forces[0]` (n, n, lanes) has a column of zeros for each dof whose acceleration is an input. Overwrites
-    loads.tau, JOINT_QD, JOINT_QDD, JOINT_PRESCRIBED, R, V and A. Reads the forces of the last dynamics, which must be
+    loads.tau, joint.QD, joint.QDD, joint.PRESCRIBED, R, V and A. Reads the forces of the last dynamics, which must be
     the dynamics of y.
     """
     n, actions, loads, responses = block.qd.shape[0], block.loads.actions, block.loads, linear.of_forces[0]
     one, zero, joints = constant_like(y, 1.0), constant_like(y, 0.0), block.loads.actions.joints
-    actions.settings[SETTING_EXTERNAL_FORCES] = 0
+    actions.settings[setting.EXTERNAL_FORCES] = 0
     remove_gravity(actions.model, block.work, k)
     for j in range(n):
         for i in range(n):
-            joints[JOINT_QD, i, k], joints[JOINT_QDD, i, k] = zero, zero
-            joints[JOINT_PRESCRIBED, i, k] = one if accelerates_with_input(actions, i) else zero
+            joints[joint.QD, i, k], joints[joint.QDD, i, k] = zero, zero
+            joints[joint.PRESCRIBED, i, k] = one if accelerates_with_input(actions, i) else zero
             loads.tau[i, k] = one if i == j else zero
-        q, qd, qdd, prescribed = y[: block.q.shape[0]], joints[JOINT_QD], joints[JOINT_QDD], joints[JOINT_PRESCRIBED]
+        q, qd, qdd, prescribed = y[: block.q.shape[0]], joints[joint.QD], joints[joint.QDD], joints[joint.PRESCRIBED]
         hybrid_dynamics(actions.model, q, qd, loads, qdd, prescribed, block.work, k)
         for i in range(n):
-            is_response = actions.shared.drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE
+            is_response = actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE
             is_response = is_response and not accelerates_with_input(actions, j)
             response = is_below_limit(i, block, y, k) * loads.tau[i, k]
             responses[i, j, k] = response if is_response else zeros_like(response)
-    actions.settings[SETTING_EXTERNAL_FORCES] = 1
+    actions.settings[setting.EXTERNAL_FORCES] = 1
     apply_gravity(block.model, block.work, k)
 
 
@@ -274,13 +252,13 @@ def add_derivatives_of_controllers(block, linear, y, k):
     `linear.factors` and `linear.pivots`.
     """
     actions = block.loads.actions
-    if actions.settings[SETTING_COMPENSATES] == 0 and actions.settings[SETTING_COMPUTES] == 0:
+    if actions.settings[setting.COMPENSATES] == 0 and actions.settings[setting.COMPUTES] == 0:
         return
-    actions.settings[SETTING_EXTERNAL_FORCES] = 0
+    actions.settings[setting.EXTERNAL_FORCES] = 0
     apply_gravity(actions.model, block.work, k)
-    if actions.settings[SETTING_COMPENSATES] == 1:
+    if actions.settings[setting.COMPENSATES] == 1:
         add_gravity_compensation(block, linear, y, k)
-    if actions.settings[SETTING_COMPUTES] == 1:
+    if actions.settings[setting.COMPUTES] == 1:
         add_computed_torque(block, linear, y, k)
-    actions.settings[SETTING_EXTERNAL_FORCES] = 1
+    actions.settings[setting.EXTERNAL_FORCES] = 1
     apply_gravity(block.model, block.work, k)

@@ -8,46 +8,20 @@ without passive joint forces, wrenches and drag.
 from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.hybrid import hybrid_dynamics
 from ..contacts.contact_rates import add_contact_forces
+from ..forces import signal_layout as signal
 from ..forces.passive import (
     exact_passive_stiffness_and_damping,
     passive_force,
     passive_stiffness_and_damping,
 )
-from ..forces.signals import SIGNAL_ACCELERATION, SIGNAL_RATE, SIGNAL_VALUE, evaluate_signals
+from ..forces.signals import evaluate_signals
 from ..lanes.lanes import constant_like, full_like, select, zeros_like
 from ..loops.constraint_hooks import forward_dynamics_of_block, hybrid_dynamics_of_block
+from ..tree import joint_layout as joint, sampler_layout as sampler, setting_layout as setting
 from ..tree.kinematics import position_rates
-from ..tree.layout import (
-    CALLS_ALLOWED,
-    FAILED_USER_DERIVATIVES,
-    FAILED_USER_FORCES,
-    JOINT_ACTUATOR_FORCE,
-    JOINT_COMPUTED_TORQUE,
-    JOINT_CONSTANT_FORCE,
-    JOINT_DAMPING,
-    JOINT_GRAVITY_FORCE,
-    JOINT_IMPLICIT_INERTIA,
-    JOINT_MODEL_ACCELERATION,
-    JOINT_PASSIVE_FORCE,
-    JOINT_PRESCRIBED,
-    JOINT_QD,
-    JOINT_QDD,
-    JOINT_STEP_LENGTH,
-    JOINT_STIFFNESS,
-    JOINT_USER_FORCE,
-    SETTING_COMPENSATES,
-    SETTING_COMPUTES,
-    SETTING_DERIVATIVES,
-    SETTING_EXTERNAL_FORCES,
-    SETTING_FUNCTION,
-    SETTING_FUNCTION_COUNT,
-    SETTING_FUNCTION_NUMBERS,
-    SETTING_HYBRID,
-    SETTING_IMPLICIT,
-    SETTING_SAMPLED_GROUP,
-    apply_gravity,
-)
-from ..tree.sampler_layout import CHANNEL_GROUP, actions_have_samplers, actions_have_targets
+from ..tree.layout import CALLS_ALLOWED, FAILED_USER_DERIVATIVES, FAILED_USER_FORCES, apply_gravity
+from ..tree.sampler_layout import actions_have_samplers, actions_have_targets
+from . import drive_layout as drive
 from .actuators import (
     actions_have_lags,
     clip_to_curve,
@@ -58,39 +32,18 @@ from .actuators import (
 )
 from .callbacks import call, store_failed_call
 
-# Rows of `SharedActions.drives`, one column for each degree of freedom.
-DRIVE_KIND = 0
-DRIVE_SIGNAL = 1  # column of the signal that is its force, or that it follows
-DRIVE_GAINS = 2  # index of its KP in `BlockActions.numbers`; KI, KD and LIMIT follow
-DRIVE_INTEGRAL = 3  # the row of the state that integrates the error, or -1
-DRIVE_COMPENSATES_GRAVITY = 4  # 1 if it adds the force that balances gravity
-DRIVE_FOLLOWS_TARGET = 5  # 1 if its reference is the target of a sampled controller
-DRIVE_ROWS = 6
-(
-    KIND_NONE,
-    KIND_FORCE,
-    KIND_PRESCRIBED_ACCELERATION,
-    KIND_PRESCRIBED_VELOCITY,
-    KIND_PRESCRIBED_POSITION,
-    KIND_PID,
-    KIND_COMPUTED_TORQUE,
-    KIND_HELD,  # the latched output of a sampled controller
-) = range(8)
-PRESCRIBED_KINDS = (KIND_PRESCRIBED_ACCELERATION, KIND_PRESCRIBED_VELOCITY, KIND_PRESCRIBED_POSITION)
-GAIN_KP, GAIN_KI, GAIN_KD, GAIN_LIMIT = 0, 1, 2, 3
-
 # The sweeps of an evaluation: gravity compensation, computed torque, and the motion itself.
 GRAVITY_SWEEP, COMPUTED_TORQUE_SWEEP, MOTION_SWEEP = 0, 1, 2
 
 
-@only_if(actions_have_samplers, otherwise=lambda actions, i: actions.shared.drives[DRIVE_KIND, i])
+@only_if(actions_have_samplers, otherwise=lambda actions, i: actions.shared.drives[drive.KIND, i])
 @kernel
 def drive_kind(actions, i):
     """Return the kind of the drive of dof i, or of its sampled controller while its group computes outputs."""
     samplers = actions.shared.samplers
-    if actions.settings[SETTING_SAMPLED_GROUP] == samplers.channels[CHANNEL_GROUP, i] + 1:
-        return samplers.drives[DRIVE_KIND, i]
-    return actions.shared.drives[DRIVE_KIND, i]
+    if actions.settings[setting.SAMPLED_GROUP] == samplers.channels[sampler.CHANNEL_GROUP, i] + 1:
+        return samplers.drives[drive.KIND, i]
+    return actions.shared.drives[drive.KIND, i]
 
 
 # The force of dof i due to sampled controllers: the sum of their outputs, or the output of the lag of an actuator.
@@ -130,23 +83,23 @@ def rate_under_actions(block, y, t, rate, k):
     evaluate_signals(actions, k)
     for i in range(n):
         set_prescribed_state(i, block.model, actions, q, qd, k)
-        actions.joints[JOINT_PASSIVE_FORCE, i, k] = passive_force(i, block.model, q, qd, k)
+        actions.joints[joint.PASSIVE_FORCE, i, k] = passive_force(i, block.model, q, qd, k)
     position_rates(block.model, q, qd, rate[:nq], k)
-    if actions.settings[SETTING_FUNCTION] != 0:
+    if actions.settings[setting.FUNCTION] != 0:
         for lane in range(actions.time.shape[1]):
             call_user_forces(actions, nq, n, y, lane)
     for sweep in range(3):
         if (
             sweep == MOTION_SWEEP
-            or actions.settings[SETTING_COMPENSATES if sweep == GRAVITY_SWEEP else SETTING_COMPUTES] == 1
+            or actions.settings[setting.COMPENSATES if sweep == GRAVITY_SWEEP else setting.COMPUTES] == 1
         ):
             sweep_under_actions(sweep, block, y, k)
     for i in range(n):
-        rate[nq + i, k] = actions.joints[JOINT_QDD, i, k]
-        row = actions.shared.drives[DRIVE_INTEGRAL, i]
+        rate[nq + i, k] = actions.joints[joint.QDD, i, k]
+        row = actions.shared.drives[drive.INTEGRAL, i]
         if row >= 0:
-            s = actions.shared.drives[DRIVE_SIGNAL, i]
-            rate[row, k] = reference(actions, s, SIGNAL_VALUE, i, k) - q[block.model.coordinate[i], k]
+            s = actions.shared.drives[drive.SIGNAL, i]
+            rate[row, k] = reference(actions, s, signal.VALUE, i, k) - q[block.model.coordinate[i], k]
     add_contact_forces(block, y, rate, k)
 
 
@@ -154,24 +107,24 @@ def rate_under_actions(block, y, t, rate, k):
 def sweep_under_actions(sweep, block, y, k):
     """Run one sweep: the motion with the model of the mechanism, the other sweeps with the model of the controllers."""
     actions, joints, nq, n = block.loads.actions, block.loads.actions.joints, block.q.shape[0], block.qd.shape[0]
-    actions.settings[SETTING_EXTERNAL_FORCES] = 1 if sweep == MOTION_SWEEP else 0
+    actions.settings[setting.EXTERNAL_FORCES] = 1 if sweep == MOTION_SWEEP else 0
     model = block.model if sweep == MOTION_SWEEP else actions.model
-    if actions.settings[SETTING_COMPENSATES] == 1 or actions.settings[SETTING_COMPUTES] == 1:
+    if actions.settings[setting.COMPENSATES] == 1 or actions.settings[setting.COMPUTES] == 1:
         apply_gravity(model, block.work, k)
     for i in range(n):
         set_joint_command(i, sweep, block, y, k)
-    if sweep == MOTION_SWEEP and actions.settings[SETTING_IMPLICIT] == 1:
+    if sweep == MOTION_SWEEP and actions.settings[setting.IMPLICIT] == 1:
         store_stiffness_and_damping(block, y, k)
         for i in range(n):
             apply_implicit_terms(i, block, y[nq + i, k], k)
-    q, qdd = y[:nq], joints[JOINT_QDD]
-    if sweep == MOTION_SWEEP and actions.settings[SETTING_HYBRID] == 0:
+    q, qdd = y[:nq], joints[joint.QDD]
+    if sweep == MOTION_SWEEP and actions.settings[setting.HYBRID] == 0:
         forward_dynamics_of_block(block, q, y[nq : nq + n], qdd, k)
         return
     if sweep == MOTION_SWEEP:
-        hybrid_dynamics_of_block(block, q, joints[JOINT_QD], qdd, joints[JOINT_PRESCRIBED], k)
+        hybrid_dynamics_of_block(block, q, joints[joint.QD], qdd, joints[joint.PRESCRIBED], k)
     else:  # controllers ignore the constraints
-        hybrid_dynamics(model, q, joints[JOINT_QD], block.loads, qdd, joints[JOINT_PRESCRIBED], block.work, k)
+        hybrid_dynamics(model, q, joints[joint.QD], block.loads, qdd, joints[joint.PRESCRIBED], block.work, k)
     for i in range(n):
         store_sweep_result(i, sweep, block, k)
 
@@ -179,19 +132,19 @@ def sweep_under_actions(sweep, block, y, k):
 @kernel
 def set_prescribed_state(i, model, actions, q, qd, k):
     """Set the prescribed position and velocity of dof i in q and qd, if it has any."""
-    kind, s = actions.shared.drives[DRIVE_KIND, i], actions.shared.drives[DRIVE_SIGNAL, i]
-    if kind == KIND_PRESCRIBED_POSITION:
-        q[model.coordinate[i], k] = actions.values[s, SIGNAL_VALUE, k]
-        qd[i, k] = actions.values[s, SIGNAL_RATE, k]
-    elif kind == KIND_PRESCRIBED_VELOCITY:
-        qd[i, k] = actions.values[s, SIGNAL_VALUE, k]
+    kind, s = actions.shared.drives[drive.KIND, i], actions.shared.drives[drive.SIGNAL, i]
+    if kind == drive.KIND_PRESCRIBED_POSITION:
+        q[model.coordinate[i], k] = actions.values[s, signal.VALUE, k]
+        qd[i, k] = actions.values[s, signal.RATE, k]
+    elif kind == drive.KIND_PRESCRIBED_VELOCITY:
+        qd[i, k] = actions.values[s, signal.VALUE, k]
 
 
 @kernel
 def store_stiffness_and_damping(block, y, k):
     """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID force.
 
-    Writes JOINT_STIFFNESS, N m/rad or N/m, and JOINT_DAMPING, N m s/rad or N s/m.
+    Writes joint.STIFFNESS, N m/rad or N/m, and joint.DAMPING, N m s/rad or N s/m.
 
     A PID force at its limit is constant and adds nothing. A force on the torque-speed curve of an actuator adds the
     damping of the curve.
@@ -200,29 +153,29 @@ def store_stiffness_and_damping(block, y, k):
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
     for i in range(block.qd.shape[0]):
         stiffness, damping = passive_stiffness_and_damping(i, model, q, qd, k)
-        if actions.shared.drives[DRIVE_KIND, i] == KIND_PID:
-            gains, force = actions.shared.drives[DRIVE_GAINS, i], actions.joints[JOINT_ACTUATOR_FORCE, i, k]
-            varies = limit_to_curve(i, abs(force) < actions.numbers[gains + GAIN_LIMIT, k], block, y, k)
-            kp, kd = actions.numbers[gains + GAIN_KP, k], actions.numbers[gains + GAIN_KD, k]
+        if actions.shared.drives[drive.KIND, i] == drive.KIND_PID:
+            gains, force = actions.shared.drives[drive.GAINS, i], actions.joints[joint.ACTUATOR_FORCE, i, k]
+            varies = limit_to_curve(i, abs(force) < actions.numbers[gains + drive.GAIN_LIMIT, k], block, y, k)
+            kp, kd = actions.numbers[gains + drive.GAIN_KP, k], actions.numbers[gains + drive.GAIN_KD, k]
             stiffness = stiffness + select(varies, kp, zeros_like(kp))
             damping = damping + select(varies, kd, zeros_like(kd))
-        actions.joints[JOINT_STIFFNESS, i, k] = stiffness
-        actions.joints[JOINT_DAMPING, i, k] = add_damping_of_curve(i, damping, block, y, k)
+        actions.joints[joint.STIFFNESS, i, k] = stiffness
+        actions.joints[joint.DAMPING, i, k] = add_damping_of_curve(i, damping, block, y, k)
 
 
 @kernel
 def call_user_forces(actions, nq, n, y, lane):
     """Call the user function for joint forces with the state of one lane, and store its results, N m or N."""
     for j in range(n):
-        actions.joints[JOINT_USER_FORCE, j, lane] = constant_like(actions.joints, 0.0)
+        actions.joints[joint.USER_FORCE, j, lane] = constant_like(actions.joints, 0.0)
     if actions.failures[lane] != CALLS_ALLOWED:
         return
-    out = nq + n + actions.settings[SETTING_FUNCTION_COUNT]
-    if call_user_function(actions, actions.settings[SETTING_FUNCTION], nq, n, n, y, lane) != 0:
+    out = nq + n + actions.settings[setting.FUNCTION_COUNT]
+    if call_user_function(actions, actions.settings[setting.FUNCTION], nq, n, n, y, lane) != 0:
         store_failed_call(actions, FAILED_USER_FORCES, float(actions.time[0, lane]), y, lane)
         return
     for j in range(n):
-        actions.joints[JOINT_USER_FORCE, j, lane] = constant_like(actions.joints, actions.call_arguments[out + j])
+        actions.joints[joint.USER_FORCE, j, lane] = constant_like(actions.joints, actions.call_arguments[out + j])
 
 
 @kernel
@@ -233,8 +186,8 @@ def call_user_function(actions, address, nq, n, results, y, lane):
     """
     memory, first, count = (
         actions.call_arguments,
-        actions.settings[SETTING_FUNCTION_NUMBERS],
-        actions.settings[SETTING_FUNCTION_COUNT],
+        actions.settings[setting.FUNCTION_NUMBERS],
+        actions.settings[setting.FUNCTION_COUNT],
     )
     parameters = nq + n
     out = parameters + count
@@ -253,8 +206,8 @@ def call_user_derivatives(actions, nq, n, y, derivatives, lane):
     """Call the user function for the derivatives of its joint forces, and add them to derivatives (2, n, n, lanes)."""
     if actions.failures[lane] != CALLS_ALLOWED:
         return
-    out = nq + n + actions.settings[SETTING_FUNCTION_COUNT]
-    if call_user_function(actions, actions.settings[SETTING_DERIVATIVES], nq, n, 2 * n * n, y, lane) != 0:
+    out = nq + n + actions.settings[setting.FUNCTION_COUNT]
+    if call_user_function(actions, actions.settings[setting.DERIVATIVES], nq, n, 2 * n * n, y, lane) != 0:
         store_failed_call(actions, FAILED_USER_DERIVATIVES, float(actions.time[0, lane]), y, lane)
         return
     for by in range(2):
@@ -269,9 +222,9 @@ def is_below_limit_of_drive(i, block, y, k):
     """Return 1 if the force of dof i is below the limit of its drive, so that it varies with its input; else 0."""
     actions = block.loads.actions
     one = full_like(y[0, k], 1.0)
-    if actions.shared.drives[DRIVE_KIND, i] == KIND_NONE:
+    if actions.shared.drives[drive.KIND, i] == drive.KIND_NONE:
         return one
-    limit = actions.numbers[actions.shared.drives[DRIVE_GAINS, i] + GAIN_LIMIT, k]
+    limit = actions.numbers[actions.shared.drives[drive.GAINS, i] + drive.GAIN_LIMIT, k]
     return select(abs(force_of_drive(i, block, y, k)) < limit, one, zeros_like(one))
 
 
@@ -315,36 +268,36 @@ def set_joint_command(i, sweep, block, y, k):
     actions, joints = block.loads.actions, block.loads.actions.joints
     kind = drive_kind(actions, i)
     zero, one, v = constant_like(joints, 0.0), constant_like(joints, 1.0), y[block.q.shape[0] + i, k]
-    if actions.settings[SETTING_IMPLICIT] == 1:
-        joints[JOINT_IMPLICIT_INERTIA, i, k] = zero
+    if actions.settings[setting.IMPLICIT] == 1:
+        joints[joint.IMPLICIT_INERTIA, i, k] = zero
     if sweep == GRAVITY_SWEEP:
-        joints[JOINT_QD, i, k] = zero
-        joints[JOINT_PRESCRIBED, i, k] = one
-        joints[JOINT_QDD, i, k] = zero
+        joints[joint.QD, i, k] = zero
+        joints[joint.PRESCRIBED, i, k] = one
+        joints[joint.QDD, i, k] = zero
         return
-    joints[JOINT_QD, i, k] = v
-    is_prescribed = kind in PRESCRIBED_KINDS
-    joints[JOINT_PRESCRIBED, i, k] = (
-        one if is_prescribed or (kind == KIND_COMPUTED_TORQUE and sweep == COMPUTED_TORQUE_SWEEP) else zero
+    joints[joint.QD, i, k] = v
+    is_prescribed = kind in drive.PRESCRIBED_KINDS
+    joints[joint.PRESCRIBED, i, k] = (
+        one if is_prescribed or (kind == drive.KIND_COMPUTED_TORQUE and sweep == COMPUTED_TORQUE_SWEEP) else zero
     )
     if is_prescribed:
         order = (
-            SIGNAL_VALUE
-            if kind == KIND_PRESCRIBED_ACCELERATION
-            else SIGNAL_RATE
-            if kind == KIND_PRESCRIBED_VELOCITY
-            else SIGNAL_ACCELERATION
+            signal.VALUE
+            if kind == drive.KIND_PRESCRIBED_ACCELERATION
+            else signal.RATE
+            if kind == drive.KIND_PRESCRIBED_VELOCITY
+            else signal.ACCELERATION
         )
-        joints[JOINT_QDD, i, k] = actions.values[actions.shared.drives[DRIVE_SIGNAL, i], order, k]
-    elif kind == KIND_COMPUTED_TORQUE and sweep == COMPUTED_TORQUE_SWEEP:
-        s = actions.shared.drives[DRIVE_SIGNAL, i]
-        joints[JOINT_QDD, i, k] = actions.values[s, SIGNAL_ACCELERATION, k] + feedback(i, block, y, k)
+        joints[joint.QDD, i, k] = actions.values[actions.shared.drives[drive.SIGNAL, i], order, k]
+    elif kind == drive.KIND_COMPUTED_TORQUE and sweep == COMPUTED_TORQUE_SWEEP:
+        s = actions.shared.drives[drive.SIGNAL, i]
+        joints[joint.QDD, i, k] = actions.values[s, signal.ACCELERATION, k] + feedback(i, block, y, k)
     else:
         force = actuator_force(i, block, y, k)
-        joints[JOINT_ACTUATOR_FORCE, i, k] = force
+        joints[joint.ACTUATOR_FORCE, i, k] = force
         block.loads.tau[i, k] = force
         if sweep == MOTION_SWEEP:
-            block.loads.tau[i, k] = force + joints[JOINT_PASSIVE_FORCE, i, k]
+            block.loads.tau[i, k] = force + joints[joint.PASSIVE_FORCE, i, k]
 
 
 @only_if(actions_have_targets, otherwise=lambda actions, s, order, i, k: actions.values[s, order, k])
@@ -366,16 +319,16 @@ def feedback(i, block, y, k):
     """
     actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
     s, gains, row = (
-        actions.shared.drives[DRIVE_SIGNAL, i],
-        actions.shared.drives[DRIVE_GAINS, i],
-        actions.shared.drives[DRIVE_INTEGRAL, i],
+        actions.shared.drives[drive.SIGNAL, i],
+        actions.shared.drives[drive.GAINS, i],
+        actions.shared.drives[drive.INTEGRAL, i],
     )
-    error = reference(actions, s, SIGNAL_VALUE, i, k) - y[model.coordinate[i], k]
-    rate = reference(actions, s, SIGNAL_RATE, i, k) - y[nq + i, k]
-    total = actions.numbers[gains + GAIN_KP, k] * error + actions.numbers[gains + GAIN_KD, k] * rate
+    error = reference(actions, s, signal.VALUE, i, k) - y[model.coordinate[i], k]
+    rate = reference(actions, s, signal.RATE, i, k) - y[nq + i, k]
+    total = actions.numbers[gains + drive.GAIN_KP, k] * error + actions.numbers[gains + drive.GAIN_KD, k] * rate
     if row >= 0:
-        total = total + actions.numbers[gains + GAIN_KI, k] * y[row, k]
-    return add_integral_of_samples(i, total, actions.numbers[gains + GAIN_KI, k], actions, k)
+        total = total + actions.numbers[gains + drive.GAIN_KI, k] * y[row, k]
+    return add_integral_of_samples(i, total, actions.numbers[gains + drive.GAIN_KI, k], actions, k)
 
 
 @kernel
@@ -385,22 +338,22 @@ def force_of_drive(i, block, y, k):
     It includes the outputs of sampled controllers. A dof without a drive has no limit.
     """
     actions, joints = block.loads.actions, block.loads.actions.joints
-    kind, gains = actions.shared.drives[DRIVE_KIND, i], actions.shared.drives[DRIVE_GAINS, i]
-    force = joints[JOINT_CONSTANT_FORCE, i, k]
-    if actions.settings[SETTING_FUNCTION] != 0:
-        force = force + joints[JOINT_USER_FORCE, i, k]
+    kind, gains = actions.shared.drives[drive.KIND, i], actions.shared.drives[drive.GAINS, i]
+    force = joints[joint.CONSTANT_FORCE, i, k]
+    if actions.settings[setting.FUNCTION] != 0:
+        force = force + joints[joint.USER_FORCE, i, k]
     force = add_held_outputs(i, force, actions, k)
-    if kind == KIND_NONE:
+    if kind == drive.KIND_NONE:
         return force
-    if kind == KIND_FORCE:
-        force = force + actions.values[actions.shared.drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, k]
-    elif kind == KIND_PID:
+    if kind == drive.KIND_FORCE:
+        force = force + actions.values[actions.shared.drives[drive.SIGNAL, i], signal.VALUE, k]
+    elif kind == drive.KIND_PID:
         force = force + feedback(i, block, y, k)
-    elif kind == KIND_COMPUTED_TORQUE:
-        force = force + joints[JOINT_COMPUTED_TORQUE, i, k]
-    if actions.shared.drives[DRIVE_COMPENSATES_GRAVITY, i] == 1:
-        force = force + joints[JOINT_GRAVITY_FORCE, i, k]
-    limit = actions.numbers[gains + GAIN_LIMIT, k]
+    elif kind == drive.KIND_COMPUTED_TORQUE:
+        force = force + joints[joint.COMPUTED_TORQUE, i, k]
+    if actions.shared.drives[drive.COMPENSATES_GRAVITY, i] == 1:
+        force = force + joints[joint.GRAVITY_FORCE, i, k]
+    limit = actions.numbers[gains + drive.GAIN_LIMIT, k]
     return min(max(force, -limit), limit)
 
 
@@ -418,14 +371,14 @@ actuator_force = choose(
 def derivatives_of_drive(i, block, y, k):
     """Return the derivatives of the force of a PID drive; zero for all other drives, and for a force at its limit."""
     actions = block.loads.actions
-    if actions.shared.drives[DRIVE_KIND, i] != KIND_PID:
+    if actions.shared.drives[drive.KIND, i] != drive.KIND_PID:
         zero = zeros_like(y[0, k])
         return zero, zero, zero
-    gains, factor = actions.shared.drives[DRIVE_GAINS, i], is_below_limit(i, block, y, k)
+    gains, factor = actions.shared.drives[drive.GAINS, i], is_below_limit(i, block, y, k)
     return (
-        -(factor * actions.numbers[gains + GAIN_KP, k]),
-        -(factor * actions.numbers[gains + GAIN_KD, k]),
-        factor * actions.numbers[gains + GAIN_KI, k],
+        -(factor * actions.numbers[gains + drive.GAIN_KP, k]),
+        -(factor * actions.numbers[gains + drive.GAIN_KD, k]),
+        factor * actions.numbers[gains + drive.GAIN_KI, k],
     )
 
 
@@ -460,8 +413,8 @@ def apply_implicit_terms(i, block, v, k):
     M is the mass matrix, K is the stiffness and D the damping of the dof, and v its velocity. h is in s.
     """
     joints = block.loads.actions.joints
-    h, stiffness = joints[JOINT_STEP_LENGTH, 0, k], joints[JOINT_STIFFNESS, i, k]
-    joints[JOINT_IMPLICIT_INERTIA, i, k] = h * (joints[JOINT_DAMPING, i, k] + h * stiffness)
+    h, stiffness = joints[joint.STEP_LENGTH, 0, k], joints[joint.STIFFNESS, i, k]
+    joints[joint.IMPLICIT_INERTIA, i, k] = h * (joints[joint.DAMPING, i, k] + h * stiffness)
     block.loads.tau[i, k] = block.loads.tau[i, k] - h * stiffness * v
 
 
@@ -471,9 +424,9 @@ def store_sweep_result(i, sweep, block, k):
     actions, force = block.loads.actions, block.loads.tau[i, k]
     joints, kind = actions.joints, drive_kind(actions, i)
     if sweep == GRAVITY_SWEEP:
-        joints[JOINT_GRAVITY_FORCE, i, k] = force
+        joints[joint.GRAVITY_FORCE, i, k] = force
     elif sweep == COMPUTED_TORQUE_SWEEP:
-        joints[JOINT_COMPUTED_TORQUE, i, k] = force
-        joints[JOINT_MODEL_ACCELERATION, i, k] = joints[JOINT_QDD, i, k]
-    elif kind in PRESCRIBED_KINDS:
-        joints[JOINT_ACTUATOR_FORCE, i, k] = force - joints[JOINT_PASSIVE_FORCE, i, k]
+        joints[joint.COMPUTED_TORQUE, i, k] = force
+        joints[joint.MODEL_ACCELERATION, i, k] = joints[joint.QDD, i, k]
+    elif kind in drive.PRESCRIBED_KINDS:
+        joints[joint.ACTUATOR_FORCE, i, k] = force - joints[joint.PASSIVE_FORCE, i, k]

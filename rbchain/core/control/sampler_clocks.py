@@ -10,23 +10,8 @@ import math
 from ...compiling.jit import choose, kernel, only_if
 from ..forces.signal_breaks import RELATIVE_ROUND_OFF, is_reached
 from ..lanes.lanes import constant_like
-from ..tree.sampler_layout import (
-    CHANNEL_GROUP,
-    CLOCK_PERIOD,
-    CLOCK_PHASE,
-    COUNT_ACTING,
-    COUNT_NEXT,
-    FLAG_HAS_CHANGED,
-    GROUP_DELAY,
-    GROUP_STATE,
-    GROUP_STATE_COUNT,
-    GROUP_STATE_NUMBERS,
-    SENSOR_NUMBERS,
-    TARGET_POSITION,
-    actions_have_samplers,
-    has_samplers,
-    has_targets,
-)
+from ..tree import sampler_layout as sampler
+from ..tree.sampler_layout import actions_have_samplers, has_samplers, has_targets
 from .actuators import begin_lags, restart_lags
 
 # A measurement that is due before the start by less than this fraction of the period is due at the start.
@@ -37,7 +22,7 @@ START_TOLERANCE = 1e-9
 def delay_and_latency(actions, g, lane):
     """Return the delay and the latency of a group for the sample in a lane, s."""
     shared = actions.shared
-    row, column = min(actions.sample[lane], shared.numbers.shape[0] - 1), shared.samplers.groups[GROUP_DELAY, g]
+    row, column = min(actions.sample[lane], shared.numbers.shape[0] - 1), shared.samplers.groups[sampler.GROUP_DELAY, g]
     return shared.numbers[row, column], shared.numbers[row, column + 1]
 
 
@@ -45,14 +30,14 @@ def delay_and_latency(actions, g, lane):
 def instant(actions, g, index):
     """Return the time of an instant of a group, s."""
     clocks = actions.shared.samplers.clocks
-    return clocks[CLOCK_PHASE, g] + index * clocks[CLOCK_PERIOD, g]
+    return clocks[sampler.CLOCK_PHASE, g] + index * clocks[sampler.CLOCK_PERIOD, g]
 
 
 @kernel
 def set_next_stop(actions, g, lane):
     """Compute the next time, s, at which a group measures, or at which an output begins to act."""
     sampled, (delay, latency) = actions.sampled, delay_and_latency(actions, g, lane)
-    following, acting = sampled.counts[COUNT_NEXT, g, lane], sampled.counts[COUNT_ACTING, g, lane]
+    following, acting = sampled.counts[sampler.COUNT_NEXT, g, lane], sampled.counts[sampler.COUNT_ACTING, g, lane]
     stop = instant(actions, g, following) - latency
     if acting < following:
         stop = min(stop, instant(actions, g, acting) + delay)
@@ -63,7 +48,7 @@ def set_next_stop(actions, g, lane):
 def is_measurement_due(actions, g, t, lane):
     """Whether a group measures at time t or before."""
     _, latency = delay_and_latency(actions, g, lane)
-    return is_reached(instant(actions, g, actions.sampled.counts[COUNT_NEXT, g, lane]) - latency, t)
+    return is_reached(instant(actions, g, actions.sampled.counts[sampler.COUNT_NEXT, g, lane]) - latency, t)
 
 
 @kernel
@@ -74,15 +59,15 @@ def hold_due_outputs(actions, g, t, lane):
         actions.shared.samplers.channels,
         delay_and_latency(actions, g, lane),
     )
-    while sampled.counts[COUNT_ACTING, g, lane] < sampled.counts[COUNT_NEXT, g, lane]:
-        acting = sampled.counts[COUNT_ACTING, g, lane]
+    while sampled.counts[sampler.COUNT_ACTING, g, lane] < sampled.counts[sampler.COUNT_NEXT, g, lane]:
+        acting = sampled.counts[sampler.COUNT_ACTING, g, lane]
         if not is_reached(instant(actions, g, acting) + delay, t):
             break
         restart_lags(actions, t, lane)
         for c in range(channels.shape[1]):
-            if channels[CHANNEL_GROUP, c] == g:
+            if channels[sampler.CHANNEL_GROUP, c] == g:
                 sampled.held[c, lane] = sampled.queue[acting % sampled.queue.shape[0], c, lane]
-        sampled.counts[COUNT_ACTING, g, lane] = acting + 1
+        sampled.counts[sampler.COUNT_ACTING, g, lane] = acting + 1
 
 
 @kernel
@@ -100,20 +85,20 @@ def begin_sample(actions, lane):
     row = min(actions.sample[lane], actions.shared.numbers.shape[0] - 1)
     for s in range(sampled.positions.shape[0]):
         sampled.positions[s, lane] = constant_like(sampled.positions, math.nan)
-        at = samplers.sensors[SENSOR_NUMBERS, s]
+        at = samplers.sensors[sampler.SENSOR_NUMBERS, s]
         sampled.deviations[s, lane] = actions.shared.numbers[row, at + 2]
         sampled.sample_numbers[s, lane] = actions.shared.numbers[row, at + 3]
     begin_lags(actions, lane)
-    sampled.flags[FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 0.0)
+    sampled.flags[sampler.FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 0.0)
     for g in range(samplers.groups.shape[1]):
-        for j in range(samplers.groups[GROUP_STATE_COUNT, g]):
-            value = actions.numbers[samplers.groups[GROUP_STATE_NUMBERS, g] + j, lane]
-            sampled.states[samplers.groups[GROUP_STATE, g] + j, lane] = value
+        for j in range(samplers.groups[sampler.GROUP_STATE_COUNT, g]):
+            value = actions.numbers[samplers.groups[sampler.GROUP_STATE_NUMBERS, g] + j, lane]
+            sampled.states[samplers.groups[sampler.GROUP_STATE, g] + j, lane] = value
         _, latency = delay_and_latency(actions, g, lane)
-        wait = (latency - samplers.clocks[CLOCK_PHASE, g]) / samplers.clocks[CLOCK_PERIOD, g]
+        wait = (latency - samplers.clocks[sampler.CLOCK_PHASE, g]) / samplers.clocks[sampler.CLOCK_PERIOD, g]
         first = max(0, int(math.ceil(wait - START_TOLERANCE)))  # noqa: RUF046 (Numba's is a float)
-        sampled.counts[COUNT_NEXT, g, lane] = first
-        sampled.counts[COUNT_ACTING, g, lane] = first
+        sampled.counts[sampler.COUNT_NEXT, g, lane] = first
+        sampled.counts[sampler.COUNT_ACTING, g, lane] = first
         set_next_stop(actions, g, lane)
 
 
@@ -123,7 +108,7 @@ def begin_targets(block, y, lane):
     """Set the targets of positions to the initial positions in y. They act until the first outputs act."""
     sampled, targets = block.loads.actions.sampled, block.loads.actions.shared.samplers.targets
     for i in range(targets.shape[1]):
-        channel = targets[TARGET_POSITION, i]
+        channel = targets[sampler.TARGET_POSITION, i]
         if channel >= 0:
             sampled.held[channel, lane] = y[block.model.coordinate[i], lane]
             sampled.computed[channel, lane] = y[block.model.coordinate[i], lane]

@@ -25,9 +25,10 @@ from ..spatial.vectors import (
     subtract_forces,
     z_axis,
 )
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import inertia_along, joint_bias, joint_force, joint_motion
 from ..tree.kinematics import force_on_parent, move_dof
-from ..tree.layout import PARAM_ADVANCE, POSING_CARRIED, ROW_COMPOSITE, ROW_F, ROW_LEVER, ROW_R, ROW_V, parameter
+from ..tree.layout import POSING_CARRIED, parameter
 from .hydrodynamics import added_inertia, drag, is_in_water
 
 # Rows of B in the scratch of the Coriolis matrix. They replace B of the rigid bodies, which is no longer used.
@@ -48,14 +49,14 @@ def add_drag(model, q, qd, forces, work, k):
     n, dof = model.parent.shape[0], work.dof
     for i in range(n):
         move_dof(i, model, q, qd, work, k)
-        store_spatial(dof, i, ROW_F, k, drag(i, model, load_motion(dof, i, ROW_V, k), work, k))
+        store_spatial(dof, i, frame.F, k, drag(i, model, load_motion(dof, i, frame.V, k), work, k))
     for i in range(n - 1, -1, -1):
-        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-        f, p = load_force(dof, i, ROW_F, k), model.parent[i]
+        axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+        f, p = load_force(dof, i, frame.F, k), model.parent[i]
         forces[i, k] = forces[i, k] + joint_force(model.joint[i], axis, advance, f)
         if p < n:
             f_parent = force_on_parent(i, f, model, work, k)
-            store_spatial(dof, p, ROW_F, k, add_forces(load_force(dof, p, ROW_F, k), f_parent))
+            store_spatial(dof, p, frame.F, k, add_forces(load_force(dof, p, frame.F, k), f_parent))
 
 
 @only_if(_is_in_water)
@@ -74,10 +75,10 @@ def add_mass_of_water(model, H, work, k):
 def start_composite(i, model, work, k):
     """Set COMPOSITE of dof i to the added mass of its body, or to zero without a body (reads R)."""
     if model.body[i] >= 0:
-        store_inertia(work.dof, i, ROW_COMPOSITE, k, added_inertia(i, model, work, k))
+        store_inertia(work.dof, i, frame.COMPOSITE, k, added_inertia(i, model, work, k))
     else:
         for row in range(21):
-            work.dof[i, ROW_COMPOSITE + row, k] = constant_like(work.dof, 0.0)
+            work.dof[i, frame.COMPOSITE + row, k] = constant_like(work.dof, 0.0)
 
 
 @kernel
@@ -85,24 +86,24 @@ def pass_composite(i, model, work, k):
     """Add COMPOSITE of dof i to COMPOSITE of its parent, about the parent's joint origin: Ac_parent += Ac_i."""
     p, dof = model.parent[i], work.dof
     if p < model.parent.shape[0]:
-        Ac = load_inertia(dof, i, ROW_COMPOSITE, k)
+        Ac = load_inertia(dof, i, frame.COMPOSITE, k)
         if model.posing[i] != POSING_CARRIED:
-            Ac = inertia_at_root(Ac, load3(dof, i, ROW_LEVER, k))
-        store_inertia(dof, p, ROW_COMPOSITE, k, add_inertias(load_inertia(dof, p, ROW_COMPOSITE, k), Ac))
+            Ac = inertia_at_root(Ac, load3(dof, i, frame.LEVER, k))
+        store_inertia(dof, p, frame.COMPOSITE, k, add_inertias(load_inertia(dof, p, frame.COMPOSITE, k), Ac))
 
 
 @kernel
 def project_mass(i, model, H, work, k):
     """Add S_j . Ac_i S_i to H_ij and H_ji, for dof i and its ancestors j (reads R, LEVER and COMPOSITE)."""
     n, dof = model.parent.shape[0], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    f = inertia_along(model.joint[i], load_inertia(dof, i, ROW_COMPOSITE, k), axis, advance)
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+    f = inertia_along(model.joint[i], load_inertia(dof, i, frame.COMPOSITE, k), axis, advance)
     H[i, i, k] = H[i, i, k] + joint_force(model.joint[i], axis, advance, f)
     j = i
     while model.parent[j] < n:
         f = force_on_parent(j, f, model, work, k)
         j = model.parent[j]
-        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, frame.R, k)), parameter(model.parameters, j, param.ADVANCE, k)
         H_ij = H[i, j, k] + joint_force(model.joint[j], axis, advance, f)
         H[i, j, k] = H_ij
         H[j, i, k] = H_ij
@@ -142,7 +143,7 @@ def start_general_coriolis(i, model, scratch, work, k):
 
     Reads V, and A in COMPOSITE.
     """
-    A, v = load_inertia(work.dof, i, ROW_COMPOSITE, k), load_motion(work.dof, i, ROW_V, k)
+    A, v = load_inertia(work.dof, i, frame.COMPOSITE, k), load_motion(work.dof, i, frame.V, k)
     Av = momentum(A, v)
     half = constant_like(work.dof, 0.5)
     for row in range(6):
@@ -187,7 +188,7 @@ def pass_general_coriolis(i, model, scratch, work, k):
     """Add B of the subtree of dof i to B of its parent, about the parent's joint origin (reads LEVER)."""
     p = model.parent[i]
     if p < model.parent.shape[0]:
-        r = load3(work.dof, i, ROW_LEVER, k)
+        r = load3(work.dof, i, frame.LEVER, k)
         for row in range(6):
             m = motion_at_tip(unit_motion(row, r[0]), r)
             f = force_at_root(general_coriolis_times(i, m, scratch, k), r)
@@ -201,9 +202,9 @@ def project_general_coriolis(i, model, C, scratch, work, k):
     C_ji += S_j . (Ac S'_i + Bc S_i),  C_ij += S'_j . Ac S_i + S_j . Bc^T S_i
     """
     n, dof = model.parent.shape[0], work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    S, A = joint_motion(model.joint[i], axis, advance), load_inertia(dof, i, ROW_COMPOSITE, k)
-    S_rate = joint_bias(model.joint[i], load_motion(dof, i, ROW_V, k), axis, advance, constant_like(axis[0], 1.0))
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+    S, A = joint_motion(model.joint[i], axis, advance), load_inertia(dof, i, frame.COMPOSITE, k)
+    S_rate = joint_bias(model.joint[i], load_motion(dof, i, frame.V, k), axis, advance, constant_like(axis[0], 1.0))
     f_column = add_forces(momentum(A, S_rate), general_coriolis_times(i, S, scratch, k))
     f_row, b_row = momentum(A, S), general_coriolis_transpose_times(i, S, scratch, k)
     C[i, i, k] = C[i, i, k] + joint_force(model.joint[i], axis, advance, f_column)
@@ -212,8 +213,8 @@ def project_general_coriolis(i, model, C, scratch, work, k):
         f_column, f_row = force_on_parent(j, f_column, model, work, k), force_on_parent(j, f_row, model, work, k)
         b_row = force_on_parent(j, b_row, model, work, k)
         j = model.parent[j]
-        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
-        S_rate = joint_bias(model.joint[j], load_motion(dof, j, ROW_V, k), axis, advance, constant_like(axis[0], 1.0))
+        axis, advance = z_axis(load9(dof, j, frame.R, k)), parameter(model.parameters, j, param.ADVANCE, k)
+        S_rate = joint_bias(model.joint[j], load_motion(dof, j, frame.V, k), axis, advance, constant_like(axis[0], 1.0))
         C[j, i, k] = C[j, i, k] + joint_force(model.joint[j], axis, advance, f_column)
         C[i, j, k] = C[i, j, k] + power(f_row, S_rate) + joint_force(model.joint[j], axis, advance, b_row)
 

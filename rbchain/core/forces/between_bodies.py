@@ -9,8 +9,8 @@ from ...compiling.jit import is_given, kernel, only_if, routine
 from ..lanes.lanes import constant_like, zeros_like
 from ..spatial.storage import load_force, store_spatial
 from ..spatial.vectors import Force, add_forces, force_at_root, subtract_forces
+from ..tree import setting_layout as setting
 from ..tree.kinematics import place_about_first_joint
-from ..tree.layout import SETTING_EXTERNAL_FORCES
 from .bushings import BUSHING_DOF_A, BUSHING_DOF_B, bushing_energy, bushing_state, bushing_wrench
 from .springs import SPRING_DOF_A, SPRING_DOF_B, spring_energy, spring_force, spring_state
 
@@ -80,7 +80,7 @@ def elastic_energy(model, springs, bushings, numbers, work, k):
 @kernel
 def compute_wrenches_of_actions(model, actions, work, k):
     """Compute the forces between bodies for the sweep that follows, if external forces act in it."""
-    if actions.settings[SETTING_EXTERNAL_FORCES] == 1:
+    if actions.settings[setting.EXTERNAL_FORCES] == 1:
         compute_wrenches_between_bodies(
             model, actions.shared.springs, actions.shared.bushings, actions.numbers, actions.between_bodies, work, k
         )

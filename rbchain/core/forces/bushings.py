@@ -26,8 +26,8 @@ from ..spatial.rotations import (
 )
 from ..spatial.storage import load_motion, number3
 from ..spatial.vectors import Force, add3, compose, cross, dot, motion_at_tip, rotate, rotate_back, subtract3
+from ..tree import frame_layout as frame
 from ..tree.kinematics import body_axes
-from ..tree.layout import ROW_V
 from .springs import arm_and_position
 
 # Rows of an array of bushings, one column for each bushing.
@@ -95,7 +95,7 @@ def bushing_state(s, model, bushings, numbers, work, k):
     arm_a = add3(to_A, d)
     axes = compose(body_axes(a, model, work, k), number9(numbers, at + BUSHING_ROTATION_A, k))
     axes_B = compose(body_axes(b, model, work, k), number9(numbers, at + BUSHING_ROTATION_B, k))
-    v_a, v_b = load_motion(work.dof, a, ROW_V, k), load_motion(work.dof, b, ROW_V, k)
+    v_a, v_b = load_motion(work.dof, a, frame.V, k), load_motion(work.dof, b, frame.V, k)
     velocity = subtract3(motion_at_tip(v_b, arm_b).lin, motion_at_tip(v_a, arm_a).lin)
     world_spin = subtract3(v_b.ang, v_a.ang)
     p, r = rotate_back(axes, d), rotation_vector(compose(transposed(axes), axes_B))
@@ -139,8 +139,8 @@ def bushing_energy(s, model, bushings, numbers, work, k):
 def bushing_power(s, model, bushings, numbers, work, k):
     """Compute the rate of the elastic energy of bushing s: x^T K dx/dt, W."""
     bushing = bushing_state(s, model, bushings, numbers, work, k)
-    v_a = load_motion(work.dof, bushings[BUSHING_DOF_A, s], ROW_V, k)
-    v_b = load_motion(work.dof, bushings[BUSHING_DOF_B, s], ROW_V, k)
+    v_a = load_motion(work.dof, bushings[BUSHING_DOF_A, s], frame.V, k)
+    v_b = load_motion(work.dof, bushings[BUSHING_DOF_B, s], frame.V, k)
     velocity = subtract3(motion_at_tip(v_b, bushing.arm_b).lin, motion_at_tip(v_a, bushing.arm_a).lin)
     force, moment = matrix6_times(numbers, bushing.at + BUSHING_STIFFNESS, bushing.p, bushing.r.phi, k)
     rate = rotation_vector_rate(bushing.r, bushing.spin)

@@ -18,21 +18,8 @@ from ..spatial.vectors import (
     subtract3,
     z_axis,
 )
-from ..tree.layout import (
-    DIAGONAL_DRAG,
-    FULL_DRAG,
-    PARAM_DRAG_ORIGIN,
-    PARAM_DRAG_ROTATION,
-    PARAM_LINEAR_DAMPING,
-    PARAM_QUADRATIC_DAMPING,
-    PARAM_STRIP_FACTOR,
-    PARAM_STRIP_LENGTH,
-    ROW_R,
-    STRIP_DRAG,
-    parameter,
-    parameter3,
-    parameter9,
-)
+from ..tree import frame_layout as frame, parameter_layout as param
+from ..tree.layout import DIAGONAL_DRAG, FULL_DRAG, STRIP_DRAG, parameter, parameter3, parameter9
 from .hydrodynamics import GAUSS_POINTS, GAUSS_WEIGHTS
 
 
@@ -43,9 +30,9 @@ def drag_along(i, model, v, m, work, k):
     f = Force((zero, zero, zero), (zero, zero, zero))
     if kinds == 0:
         return f
-    axes = load9(work.dof, i, ROW_R, k)
-    origin = rotate(axes, parameter3(parameters, i, PARAM_DRAG_ORIGIN, k))
-    axes = compose(axes, parameter9(parameters, i, PARAM_DRAG_ROTATION, k))
+    axes = load9(work.dof, i, frame.R, k)
+    origin = rotate(axes, parameter3(parameters, i, param.DRAG_ORIGIN, k))
+    axes = compose(axes, parameter9(parameters, i, param.DRAG_ROTATION, k))
     lin, m_lin = add3(v.lin, cross(v.ang, origin)), add3(m.lin, cross(m.ang, origin))
     if kinds & (DIAGONAL_DRAG | FULL_DRAG):
         velocity = (*rotate_back(axes, lin), *rotate_back(axes, v.ang))
@@ -80,8 +67,8 @@ def drag_row_along(i, parameters, entry, v, m, k):
     """Return one row of `matrix_drag_along`; its parameters start at `entry` of D1 and of D2."""
     total, two = zeros_like(v[0]), constant_like(v[0], 2.0)
     for j in range(6):
-        linear = parameter(parameters, i, PARAM_LINEAR_DAMPING + entry + j, k)
-        quadratic = parameter(parameters, i, PARAM_QUADRATIC_DAMPING + entry + j, k)
+        linear = parameter(parameters, i, param.LINEAR_DAMPING + entry + j, k)
+        quadratic = parameter(parameters, i, param.QUADRATIC_DAMPING + entry + j, k)
         total = total - (linear + two * quadratic * abs(v[j])) * m[j]
     return total
 
@@ -94,8 +81,8 @@ def strip_drag_along(i, parameters, v, m, axis, k):
     """
     (lin, omega), (m_lin, m_omega) = v, m
     zero, one = zeros_like(lin[0]), constant_like(lin[0], 1.0)
-    factor = parameter(parameters, i, PARAM_STRIP_FACTOR, k)
-    half = constant_like(zero, 0.5) * parameter(parameters, i, PARAM_STRIP_LENGTH, k)
+    factor = parameter(parameters, i, param.STRIP_FACTOR, k)
+    half = constant_like(zero, 0.5) * parameter(parameters, i, param.STRIP_LENGTH, k)
     f = Force((zero, zero, zero), (zero, zero, zero))
     for j in range(4):
         z = constant_like(zero, GAUSS_POINTS[j]) * half

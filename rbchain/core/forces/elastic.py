@@ -10,16 +10,9 @@ With the position q and the velocity v of a dof, and the penetration x of an ela
 
 from ...compiling.jit import is_given, kernel, only_if
 from ..lanes.lanes import constant_like, select, zeros_like
+from ..tree import parameter_layout as param
 from ..tree.kinematics import move_dof, place_about_first_joint
-from ..tree.layout import (
-    PARAM_CUBIC_STIFFNESS,
-    PARAM_LIMIT_STIFFNESS,
-    PARAM_REST,
-    PARAM_STIFFNESS,
-    PASSIVE_SPRING,
-    PASSIVE_STOPS,
-    parameter,
-)
+from ..tree.layout import PASSIVE_SPRING, PASSIVE_STOPS, parameter
 from .bushings import bushing_power
 from .passive import stop_penetration
 from .springs import SPRING_TENSION_ONLY, spring_power, stretch_of_spring
@@ -31,12 +24,12 @@ def elastic_power_of_joint(i, model, q, qd, k):
     kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
     total = zeros_like(v)
     if kinds & PASSIVE_SPRING:
-        x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
-        cubic = parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k)
-        total = total + x * (parameter(parameters, i, PARAM_STIFFNESS, k) + cubic * (x * x)) * v
+        x = q[model.coordinate[i], k] - parameter(parameters, i, param.REST, k)
+        cubic = parameter(parameters, i, param.CUBIC_STIFFNESS, k)
+        total = total + x * (parameter(parameters, i, param.STIFFNESS, k) + cubic * (x * x)) * v
     if kinds & PASSIVE_STOPS:
         x, sign = stop_penetration(i, parameters, q[model.coordinate[i], k], k)
-        total = total - sign * parameter(parameters, i, PARAM_LIMIT_STIFFNESS, k) * x * v
+        total = total - sign * parameter(parameters, i, param.LIMIT_STIFFNESS, k) * x * v
     return total
 
 

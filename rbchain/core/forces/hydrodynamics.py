@@ -36,34 +36,10 @@ from ..spatial.vectors import (
     symmetric,
     z_axis,
 )
+from ..tree import frame_layout as frame, parameter_layout as param, setting_layout as setting
 from ..tree.kinematics import rigid_inertia
-from ..tree.layout import (
-    DIAGONAL_DRAG,
-    FULL_DRAG,
-    PARAM_ADDED_MASS,
-    PARAM_BUOYANCY_CENTER,
-    PARAM_DISPLACED_MASS,
-    PARAM_DRAG_ORIGIN,
-    PARAM_DRAG_ROTATION,
-    PARAM_LINEAR_DAMPING,
-    PARAM_NET_MASS,
-    PARAM_NET_MOMENT,
-    PARAM_QUADRATIC_DAMPING,
-    PARAM_STRIP_FACTOR,
-    PARAM_STRIP_LENGTH,
-    PARAM_TOTAL_INERTIA,
-    ROW_A,
-    ROW_R,
-    ROW_V,
-    SETTING_CURRENT,
-    SETTING_EXTERNAL_FORCES,
-    STRIP_DRAG,
-    parameter,
-    parameter3,
-    parameter6,
-    parameter9,
-)
-from .signals import SIGNAL_RATE, SIGNAL_VALUE
+from ..tree.layout import DIAGONAL_DRAG, FULL_DRAG, STRIP_DRAG, parameter, parameter3, parameter6, parameter9
+from . import signal_layout as signal
 
 # Nodes and weights of the Gauss-Legendre quadrature with four points on (-1, 1).
 GAUSS_POINTS = (-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526)
@@ -76,13 +52,13 @@ GAUSS_WEIGHTS = (0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3
 @kernel
 def added_inertia(i, model, work, k):
     """Compute the added mass of the body of dof i about its joint origin, in world axes (reads R)."""
-    return rotated_inertia(i, PARAM_ADDED_MASS, model, work, k)
+    return rotated_inertia(i, param.ADDED_MASS, model, work, k)
 
 
 @kernel
 def rotated_inertia(i, column, model, work, k):
     """Rotate an inertia to world axes: 21 parameters of dof i from `column` on (reads R)."""
-    axes, parameters = load9(work.dof, i, ROW_R, k), model.parameters
+    axes, parameters = load9(work.dof, i, frame.R, k), model.parameters
     J = rotate_symmetric(axes, parameter6(parameters, i, column, k))
     M = rotate_symmetric(axes, parameter6(parameters, i, column + 15, k))
     H = parameter9(parameters, i, column + 6, k)
@@ -97,22 +73,22 @@ def rotated_inertia(i, column, model, work, k):
 @kernel
 def gravity_of_base(model, work, k):
     """Return gravity, m/s^2 in world axes: minus the acceleration of the base (reads A of row n)."""
-    x, y, z = load3(work.dof, model.parent.shape[0], ROW_A + 3, k)
+    x, y, z = load3(work.dof, model.parent.shape[0], frame.A + 3, k)
     return (-x, -y, -z)
 
 
 @kernel
 def buoyancy(i, model, g, work, k):
     """Compute the buoyancy - (displaced mass) g of the body of dof i, about its joint origin (reads R)."""
-    center = rotate(load9(work.dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_BUOYANCY_CENTER, k))
-    lift = scale3(-parameter(model.parameters, i, PARAM_DISPLACED_MASS, k), g)
+    center = rotate(load9(work.dof, i, frame.R, k), parameter3(model.parameters, i, param.BUOYANCY_CENTER, k))
+    lift = scale3(-parameter(model.parameters, i, param.DISPLACED_MASS, k), g)
     return Force(cross(center, lift), lift)
 
 
 @kernel
 def add_inertia_and_bias_in_air(i, model, A, work, k):
     """Return A + I and v x* I v for the body of dof i (reads R and V)."""
-    v = load_motion(work.dof, i, ROW_V, k)
+    v = load_motion(work.dof, i, frame.V, k)
     m, h, J = rigid_inertia(i, model, work, k)
     return add_rigid(A, m, h, J), cross_force(v, rigid_momentum(m, h, J, v))
 
@@ -123,13 +99,13 @@ def add_inertia_and_bias_in_water(i, model, A, work, k):
 
     T is the inertia of the rigid body plus the added mass, f the sum of weight and buoyancy.
     """
-    v, parameters, axes = load_motion(work.dof, i, ROW_V, k), model.parameters, load9(work.dof, i, ROW_R, k)
+    v, parameters, axes = load_motion(work.dof, i, frame.V, k), model.parameters, load9(work.dof, i, frame.R, k)
     zero = zeros_like(axes[0])
     if model.body[i] < 0:
         return A, Force((zero, zero, zero), (zero, zero, zero))
-    T, g = rotated_inertia(i, PARAM_TOTAL_INERTIA, model, work, k), gravity_of_base(model, work, k)
-    force = scale3(parameter(parameters, i, PARAM_NET_MASS, k), g)
-    moment = cross(rotate(axes, parameter3(parameters, i, PARAM_NET_MOMENT, k)), g)
+    T, g = rotated_inertia(i, param.TOTAL_INERTIA, model, work, k), gravity_of_base(model, work, k)
+    force = scale3(parameter(parameters, i, param.NET_MASS, k), g)
+    moment = cross(rotate(axes, parameter3(parameters, i, param.NET_MOMENT, k)), g)
     p = add_forces(cross_force(v, momentum(T, v)), Force(rotate(T.H, g), symmetric(T.M, g)))
     return add_inertias(A, T), subtract_forces(p, Force(moment, force))
 
@@ -147,7 +123,7 @@ def add_water_force(i, model, a, f, work, k):
     """
     if model.body[i] < 0:
         return f
-    added, v = added_inertia(i, model, work, k), load_motion(work.dof, i, ROW_V, k)
+    added, v = added_inertia(i, model, work, k), load_motion(work.dof, i, frame.V, k)
     g = gravity_of_base(model, work, k)
     f = add_forces(f, momentum(added, Motion(a.ang, add3(a.lin, g))))
     f = add_forces(f, cross_force(v, momentum(added, v)))
@@ -165,8 +141,8 @@ def energy_of_water(i, model, position, v, work, k):
         return zero, zero
     Av = momentum(added_inertia(i, model, work, k), v)
     g = gravity_of_base(model, work, k)
-    center = rotate(load9(work.dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_BUOYANCY_CENTER, k))
-    potential = parameter(model.parameters, i, PARAM_DISPLACED_MASS, k) * dot(g, add3(position, center))
+    center = rotate(load9(work.dof, i, frame.R, k), parameter3(model.parameters, i, param.BUOYANCY_CENTER, k))
+    potential = parameter(model.parameters, i, param.DISPLACED_MASS, k) * dot(g, add3(position, center))
     return dot(Av.ang, v.ang) + dot(Av.lin, v.lin), potential
 
 
@@ -183,9 +159,9 @@ def subtract_drag(i, model, actions, f, work, k):
     """
     if model.body[i] < 0:
         return f
-    v = load_motion(work.dof, i, ROW_V, k)
-    if actions.settings[SETTING_CURRENT] >= 0:
-        w, w_rate = motion_of_water(actions, SIGNAL_VALUE, k), motion_of_water(actions, SIGNAL_RATE, k)
+    v = load_motion(work.dof, i, frame.V, k)
+    if actions.settings[setting.CURRENT] >= 0:
+        w, w_rate = motion_of_water(actions, signal.VALUE, k), motion_of_water(actions, signal.RATE, k)
         added, u = added_inertia(i, model, work, k), Motion(v.ang, subtract3(v.lin, w))
         zero = zeros_like(w[0])
         c = Motion((zero, zero, zero), subtract3(cross(v.ang, w), w_rate))
@@ -198,12 +174,12 @@ def subtract_drag(i, model, actions, f, work, k):
 
 @kernel
 def motion_of_water(actions, order, k):
-    """Return the velocity of the water (order SIGNAL_VALUE), m/s, or its rate (SIGNAL_RATE), m/s^2, in world axes.
+    """Return the velocity of the water (order signal.VALUE), m/s, or its rate (signal.RATE), m/s^2, in world axes.
 
     Both are zero without a current, and for controllers, because their model is in still water.
     """
-    s, zero = actions.settings[SETTING_CURRENT], zeros_like(actions.time[0, k])
-    if s < 0 or actions.settings[SETTING_EXTERNAL_FORCES] == 0:
+    s, zero = actions.settings[setting.CURRENT], zeros_like(actions.time[0, k])
+    if s < 0 or actions.settings[setting.EXTERNAL_FORCES] == 0:
         return (zero, zero, zero)
     return (actions.values[s, order, k], actions.values[s + 1, order, k], actions.values[s + 2, order, k])
 
@@ -215,9 +191,9 @@ def drag(i, model, v, work, k):
     f = Force((zero, zero, zero), (zero, zero, zero))
     if kinds == 0:
         return f
-    axes = load9(work.dof, i, ROW_R, k)
-    origin = rotate(axes, parameter3(parameters, i, PARAM_DRAG_ORIGIN, k))
-    axes = compose(axes, parameter9(parameters, i, PARAM_DRAG_ROTATION, k))
+    axes = load9(work.dof, i, frame.R, k)
+    origin = rotate(axes, parameter3(parameters, i, param.DRAG_ORIGIN, k))
+    axes = compose(axes, parameter9(parameters, i, param.DRAG_ROTATION, k))
     lin = add3(v.lin, cross(v.ang, origin))
     if kinds & DIAGONAL_DRAG:
         f = diagonal_drag(i, parameters, rotate_back(axes, lin), rotate_back(axes, v.ang), k)
@@ -249,8 +225,8 @@ def diagonal_drag(i, parameters, lin, ang, k):
 @kernel
 def damping_force(i, parameters, entry, v, k):
     """Return - (d1 + d2 |v|) v, where d1 and d2 are one entry of D1 and of D2."""
-    linear = parameter(parameters, i, PARAM_LINEAR_DAMPING + entry, k)
-    return -(linear + parameter(parameters, i, PARAM_QUADRATIC_DAMPING + entry, k) * abs(v)) * v
+    linear = parameter(parameters, i, param.LINEAR_DAMPING + entry, k)
+    return -(linear + parameter(parameters, i, param.QUADRATIC_DAMPING + entry, k) * abs(v)) * v
 
 
 @kernel
@@ -291,8 +267,8 @@ def strip_drag(i, parameters, lin, omega, axis, k):
     four points sums it over the length. `lin` is the velocity of the middle, `omega` the angular velocity.
     """
     factor, half = (
-        parameter(parameters, i, PARAM_STRIP_FACTOR, k),
-        constant_like(omega[0], 0.5) * parameter(parameters, i, PARAM_STRIP_LENGTH, k),
+        parameter(parameters, i, param.STRIP_FACTOR, k),
+        constant_like(omega[0], 0.5) * parameter(parameters, i, param.STRIP_LENGTH, k),
     )
     zero, slope = zeros_like(omega[0]), cross(omega, axis)  # slope of the velocity along the axis
     f = Force((zero, zero, zero), (zero, zero, zero))

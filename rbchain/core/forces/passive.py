@@ -15,20 +15,8 @@ import math
 
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like, nan_unless_finite, select, zeros_like
+from ..tree import parameter_layout as param
 from ..tree.layout import (
-    PARAM_BREAKAWAY,
-    PARAM_CUBIC_STIFFNESS,
-    PARAM_DAMPING,
-    PARAM_FRICTION,
-    PARAM_FRICTION_ASYMMETRY,
-    PARAM_FRICTION_VELOCITY,
-    PARAM_LIMIT_DAMPING,
-    PARAM_LIMIT_STIFFNESS,
-    PARAM_LOWER,
-    PARAM_REST,
-    PARAM_STIFFNESS,
-    PARAM_STRIBECK_RATE,
-    PARAM_UPPER,
     PASSIVE_ASYMMETRIC,
     PASSIVE_DAMPER,
     PASSIVE_FRICTION,
@@ -45,18 +33,18 @@ def passive_force(i, model, q, qd, k):
     kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
     force = nan_unless_finite(v)
     if kinds & PASSIVE_DAMPER:
-        force = force - parameter(parameters, i, PARAM_DAMPING, k) * v
+        force = force - parameter(parameters, i, param.DAMPING, k) * v
     if kinds & PASSIVE_FRICTION:
         force = force - friction_against(i, kinds, parameters, v, k)
     if kinds & PASSIVE_SPRING:
-        x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
+        x = q[model.coordinate[i], k] - parameter(parameters, i, param.REST, k)
         force = force - x * (
-            parameter(parameters, i, PARAM_STIFFNESS, k) + parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
+            parameter(parameters, i, param.STIFFNESS, k) + parameter(parameters, i, param.CUBIC_STIFFNESS, k) * (x * x)
         )
     if kinds & PASSIVE_STOPS:
         x, sign = stop_penetration(i, parameters, q[model.coordinate[i], k], k)
-        factor = max(constant_like(v, 1.0) - sign * parameter(parameters, i, PARAM_LIMIT_DAMPING, k) * v, zeros_like(v))
-        force = force + sign * (parameter(parameters, i, PARAM_LIMIT_STIFFNESS, k) * x * factor)
+        factor = max(constant_like(v, 1.0) - sign * parameter(parameters, i, param.LIMIT_DAMPING, k) * v, zeros_like(v))
+        force = force + sign * (parameter(parameters, i, param.LIMIT_STIFFNESS, k) * x * factor)
     return force
 
 
@@ -67,16 +55,16 @@ def passive_stiffness_and_damping(i, model, q, qd, k):
     zero, one = zeros_like(v), constant_like(v, 1.0)
     stiffness, damping = zero, zero
     if kinds & PASSIVE_DAMPER:
-        damping = damping + parameter(parameters, i, PARAM_DAMPING, k)
+        damping = damping + parameter(parameters, i, param.DAMPING, k)
     if kinds & PASSIVE_FRICTION:
         damping = damping + friction_slope(i, kinds, parameters, v, k)
     if kinds & PASSIVE_SPRING:
-        x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
-        cubic = constant_like(v, 3.0) * parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
-        stiffness = stiffness + max(parameter(parameters, i, PARAM_STIFFNESS, k) + cubic, zero)
+        x = q[model.coordinate[i], k] - parameter(parameters, i, param.REST, k)
+        cubic = constant_like(v, 3.0) * parameter(parameters, i, param.CUBIC_STIFFNESS, k) * (x * x)
+        stiffness = stiffness + max(parameter(parameters, i, param.STIFFNESS, k) + cubic, zero)
     if kinds & PASSIVE_STOPS:
         x, sign = stop_penetration(i, parameters, q[model.coordinate[i], k], k)
-        d, k_stop = parameter(parameters, i, PARAM_LIMIT_DAMPING, k), parameter(parameters, i, PARAM_LIMIT_STIFFNESS, k)
+        d, k_stop = parameter(parameters, i, param.LIMIT_DAMPING, k), parameter(parameters, i, param.LIMIT_STIFFNESS, k)
         factor = max(one - sign * d * v, zero)
         stiffness = stiffness + select(x > zero, k_stop * factor, zero)
         damping = damping + select(factor > zero, k_stop * x * d, zero)
@@ -89,14 +77,14 @@ def exact_passive_stiffness_and_damping(i, model, q, qd, k):
     stiffness, damping = passive_stiffness_and_damping(i, model, q, qd, k)
     kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
     if kinds & PASSIVE_SPRING:
-        x = q[model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
-        cubic = constant_like(v, 3.0) * parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
-        stiffness = stiffness + min(parameter(parameters, i, PARAM_STIFFNESS, k) + cubic, zeros_like(v))
+        x = q[model.coordinate[i], k] - parameter(parameters, i, param.REST, k)
+        cubic = constant_like(v, 3.0) * parameter(parameters, i, param.CUBIC_STIFFNESS, k) * (x * x)
+        stiffness = stiffness + min(parameter(parameters, i, param.STIFFNESS, k) + cubic, zeros_like(v))
     if kinds & PASSIVE_STRIBECK:
-        v0, s = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k), stribeck_share(i, parameters, v, k)
-        rate = parameter(parameters, i, PARAM_STRIBECK_RATE, k)
+        v0, s = parameter(parameters, i, param.FRICTION_VELOCITY, k), stribeck_share(i, parameters, v, k)
+        rate = parameter(parameters, i, param.STRIBECK_RATE, k)
         slope = constant_like(v, -2.0) * v * rate * rate * s * s  # ds / dv
-        slope = parameter(parameters, i, PARAM_BREAKAWAY, k) * slope
+        slope = parameter(parameters, i, param.BREAKAWAY, k) * slope
         damping = damping + slope * v / math.sqrt(v * v + v0 * v0)
     return stiffness, damping
 
@@ -104,7 +92,7 @@ def exact_passive_stiffness_and_damping(i, model, q, qd, k):
 @kernel
 def friction_against(i, kinds, parameters, v, k):
     """Compute the dry friction of dof i against its velocity v, N m or N: F v / sqrt(v^2 + v0^2)."""
-    v0 = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k)
+    v0 = parameter(parameters, i, param.FRICTION_VELOCITY, k)
     return sliding_friction(i, kinds, parameters, v, k) * v / math.sqrt(v * v + v0 * v0)
 
 
@@ -114,7 +102,7 @@ def friction_slope(i, kinds, parameters, v, k):
 
     The derivative of F(v) is omitted: the Stribeck effect reduces the damping.
     """
-    v0 = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k)
+    v0 = parameter(parameters, i, param.FRICTION_VELOCITY, k)
     inverse = constant_like(v, 1.0) / math.sqrt(v * v + v0 * v0)
     return sliding_friction(i, kinds, parameters, v, k) * (v0 * v0) * (inverse * inverse * inverse)
 
@@ -135,11 +123,11 @@ def sliding_friction(i, kinds, parameters, v, k):
     f is the sliding friction, fs the static friction, s(v) the result of `stribeck_share`, and a the asymmetry.
     """
     zero = zeros_like(v)
-    friction = parameter(parameters, i, PARAM_FRICTION, k) + zero  # in lanes, even if all samples share the number
+    friction = parameter(parameters, i, param.FRICTION, k) + zero  # in lanes, even if all samples share the number
     if kinds & PASSIVE_STRIBECK:
-        friction = friction + parameter(parameters, i, PARAM_BREAKAWAY, k) * stribeck_share(i, parameters, v, k)
+        friction = friction + parameter(parameters, i, param.BREAKAWAY, k) * stribeck_share(i, parameters, v, k)
     if kinds & PASSIVE_ASYMMETRIC:
-        asymmetry = parameter(parameters, i, PARAM_FRICTION_ASYMMETRY, k)
+        asymmetry = parameter(parameters, i, param.FRICTION_ASYMMETRY, k)
         friction = friction + select(v > zero, asymmetry, -asymmetry)
     return friction
 
@@ -147,7 +135,7 @@ def sliding_friction(i, kinds, parameters, v, k):
 @kernel
 def stribeck_share(i, parameters, v, k):
     """Compute the share of fs - f that remains at velocity v, s = 1 / (1 + (v / vs)^2)."""
-    ratio = v * parameter(parameters, i, PARAM_STRIBECK_RATE, k)
+    ratio = v * parameter(parameters, i, param.STRIBECK_RATE, k)
     return constant_like(v, 1.0) / (constant_like(v, 1.0) + ratio * ratio)
 
 
@@ -155,7 +143,7 @@ def stribeck_share(i, parameters, v, k):
 def stop_penetration(i, parameters, q, k):
     """Compute how far dof i is beyond a stop, rad or m, and the sign of the force of the stop, 1 or -1."""
     zero, one = zeros_like(q), constant_like(q, 1.0)
-    below, above = parameter(parameters, i, PARAM_LOWER, k) - q, q - parameter(parameters, i, PARAM_UPPER, k)
+    below, above = parameter(parameters, i, param.LOWER, k) - q, q - parameter(parameters, i, param.UPPER, k)
     return max(below, zero) + max(above, zero), select(above > zero, -one, one)
 
 

@@ -25,24 +25,8 @@ sum of the bounds, each times the amplitude, has to be small relative to the sum
 import math
 
 from ...compiling.jit import kernel, routine
-from .signals import (
-    SIGNAL_CHECKED_ORDER,
-    SIGNAL_COEFFICIENT_COUNT,
-    SIGNAL_KIND,
-    SIGNAL_KNOTS,
-    SIGNAL_PIECES,
-    SIGNAL_SINE_COUNT,
-    SIGNAL_SINES,
-    SIGNAL_TABLE,
-    WINDOW_FIRST,
-    WINDOW_KNOT,
-    WINDOW_LAST,
-    WINDOW_NEXT,
-    WINDOW_PASSED,
-    forget_piece,
-    piece_at,
-    start_of_table,
-)
+from . import signal_layout as signal
+from .signals import forget_piece, piece_at, start_of_table
 
 KNOT_SAME, KNOT_SMOOTH, KNOT_KINK, KNOT_JUMP = 0, 1, 2, 3
 # Times that differ by less than this fraction are equal: times of different clocks differ by their round-off.
@@ -63,7 +47,7 @@ def is_reached(time, t):
 @kernel
 def start_of_piece(actions, s, piece, lane):
     """Return the time at which a piece of a table starts; infinity for the number of pieces."""
-    if piece >= actions.shared.signals[SIGNAL_PIECES, s]:
+    if piece >= actions.shared.signals[signal.PIECES, s]:
         return math.inf
     return actions.shared.tables[start_of_table(actions, s, lane) + piece]
 
@@ -72,7 +56,7 @@ def start_of_piece(actions, s, piece, lane):
 def next_knot(actions, s, piece, least, lane):
     """Return the next piece, from this one on, whose start has at least a class; the number of pieces if none has."""
     codes = actions.shared.signals
-    pieces, at = codes[SIGNAL_PIECES, s], codes[SIGNAL_KNOTS, s]
+    pieces, at = codes[signal.PIECES, s], codes[signal.KNOTS, s]
     row = min(actions.sample[lane], actions.shared.knots.shape[0] - 1)
     while piece < pieces and actions.shared.knots[row, at + piece] < least:
         piece += 1
@@ -83,11 +67,11 @@ def next_knot(actions, s, piece, least, lane):
 def begin_breaks(actions, t, lane):
     """Find the first breaks of all signals for a lane that starts at time t."""
     for s in range(actions.shared.signals.shape[1]):
-        if actions.shared.signals[SIGNAL_KIND, s] == SIGNAL_TABLE:
-            piece = piece_at(actions, s, t, 0, actions.shared.signals[SIGNAL_PIECES, s] - 1, lane)
-            actions.windows[WINDOW_PASSED, s, lane] = piece
-            actions.windows[WINDOW_NEXT, s, lane] = next_knot(actions, s, piece + 1, KNOT_KINK, lane)
-            actions.windows[WINDOW_KNOT, s, lane] = next_knot(actions, s, piece + 1, KNOT_SMOOTH, lane)
+        if actions.shared.signals[signal.KIND, s] == signal.TABLE:
+            piece = piece_at(actions, s, t, 0, actions.shared.signals[signal.PIECES, s] - 1, lane)
+            actions.windows[signal.WINDOW_PASSED, s, lane] = piece
+            actions.windows[signal.WINDOW_NEXT, s, lane] = next_knot(actions, s, piece + 1, KNOT_KINK, lane)
+            actions.windows[signal.WINDOW_KNOT, s, lane] = next_knot(actions, s, piece + 1, KNOT_SMOOTH, lane)
     use_pieces_between_breaks(actions, lane)
 
 
@@ -95,9 +79,9 @@ def begin_breaks(actions, t, lane):
 def use_pieces_between_breaks(actions, lane):
     """Let evaluations use the pieces from the last break that a lane has passed to the next one."""
     for s in range(actions.shared.signals.shape[1]):
-        if actions.shared.signals[SIGNAL_KIND, s] == SIGNAL_TABLE:
-            actions.windows[WINDOW_FIRST, s, lane] = actions.windows[WINDOW_PASSED, s, lane]
-            actions.windows[WINDOW_LAST, s, lane] = actions.windows[WINDOW_NEXT, s, lane] - 1
+        if actions.shared.signals[signal.KIND, s] == signal.TABLE:
+            actions.windows[signal.WINDOW_FIRST, s, lane] = actions.windows[signal.WINDOW_PASSED, s, lane]
+            actions.windows[signal.WINDOW_LAST, s, lane] = actions.windows[signal.WINDOW_NEXT, s, lane] - 1
             forget_piece(actions, s, lane)
 
 
@@ -106,16 +90,18 @@ def pass_breaks(actions, t, lane):
     """Record which breaks a lane has passed at time t. Returns the largest class of its last breaks, or KNOT_SAME."""
     largest, windows = KNOT_SAME, actions.windows
     for s in range(actions.shared.signals.shape[1]):
-        if actions.shared.signals[SIGNAL_KIND, s] != SIGNAL_TABLE:
+        if actions.shared.signals[signal.KIND, s] != signal.TABLE:
             continue
-        while is_reached(start_of_piece(actions, s, windows[WINDOW_NEXT, s, lane], lane), t):
-            piece = windows[WINDOW_NEXT, s, lane]
+        while is_reached(start_of_piece(actions, s, windows[signal.WINDOW_NEXT, s, lane], lane), t):
+            piece = windows[signal.WINDOW_NEXT, s, lane]
             is_jump = next_knot(actions, s, piece, KNOT_JUMP, lane) == piece
             largest = max(largest, KNOT_JUMP if is_jump else KNOT_KINK)
-            windows[WINDOW_PASSED, s, lane] = piece
-            windows[WINDOW_NEXT, s, lane] = next_knot(actions, s, piece + 1, KNOT_KINK, lane)
-        while is_reached(start_of_piece(actions, s, windows[WINDOW_KNOT, s, lane], lane), t):
-            windows[WINDOW_KNOT, s, lane] = next_knot(actions, s, windows[WINDOW_KNOT, s, lane] + 1, KNOT_SMOOTH, lane)
+            windows[signal.WINDOW_PASSED, s, lane] = piece
+            windows[signal.WINDOW_NEXT, s, lane] = next_knot(actions, s, piece + 1, KNOT_KINK, lane)
+        while is_reached(start_of_piece(actions, s, windows[signal.WINDOW_KNOT, s, lane], lane), t):
+            windows[signal.WINDOW_KNOT, s, lane] = next_knot(
+                actions, s, windows[signal.WINDOW_KNOT, s, lane] + 1, KNOT_SMOOTH, lane
+            )
     return largest
 
 
@@ -124,8 +110,8 @@ def next_break(actions, until, lane):
     """Return the time of the first break that a lane has not passed, or `until` if that is earlier."""
     first = until
     for s in range(actions.shared.signals.shape[1]):
-        if actions.shared.signals[SIGNAL_KIND, s] == SIGNAL_TABLE:
-            time = start_of_piece(actions, s, actions.windows[WINDOW_NEXT, s, lane], lane)
+        if actions.shared.signals[signal.KIND, s] == signal.TABLE:
+            time = start_of_piece(actions, s, actions.windows[signal.WINDOW_NEXT, s, lane], lane)
             if time < first * (1.0 - RELATIVE_ROUND_OFF):
                 first = time
     return first
@@ -136,10 +122,10 @@ def shortest_period(actions, lane):
     """Return the shortest period of the sines that act on a lane, s; infinity without any."""
     shortest, numbers = math.inf, actions.numbers
     for s in range(actions.shared.signals.shape[1]):
-        for harmonic in range(actions.shared.signals[SIGNAL_SINE_COUNT, s]):
-            at = actions.shared.signals[SIGNAL_SINES, s] + 3 * harmonic
+        for harmonic in range(actions.shared.signals[signal.SINE_COUNT, s]):
+            at = actions.shared.signals[signal.SINES, s] + 3 * harmonic
             amplitude, w = float(numbers[at, lane]), abs(float(numbers[at + 1, lane]))
-            if actions.shared.signals[SIGNAL_CHECKED_ORDER, s] >= 0 and amplitude != 0.0 and w > 0.0:
+            if actions.shared.signals[signal.CHECKED_ORDER, s] >= 0 and amplitude != 0.0 and w > 0.0:
                 shortest = min(shortest, 2.0 * math.pi / w)
     return shortest
 
@@ -151,11 +137,11 @@ def resolved_length(actions, t, length, tolerance, lane):
     `tolerance` is the largest difference of a signal from a polynomial, relative to the signal.
     """
     for s in range(actions.shared.signals.shape[1]):
-        if actions.shared.signals[SIGNAL_KIND, s] == SIGNAL_TABLE:
-            first = start_of_piece(actions, s, actions.windows[WINDOW_KNOT, s, lane], lane) - t
+        if actions.shared.signals[signal.KIND, s] == signal.TABLE:
+            first = start_of_piece(actions, s, actions.windows[signal.WINDOW_KNOT, s, lane], lane) - t
             while first < length * (1.0 - RELATIVE_ROUND_OFF) and not agrees(actions, s, t, length, tolerance, lane):
                 length = max(first, 0.5 * length)
-        if actions.shared.signals[SIGNAL_CHECKED_ORDER, s] >= 0:
+        if actions.shared.signals[signal.CHECKED_ORDER, s] >= 0:
             length = length_for_sines(actions, s, length, tolerance, lane)
     return length
 
@@ -177,10 +163,10 @@ def length_for_sines(actions, s, length, tolerance, lane):
 def bound_of_sines(actions, s, length, lane):
     """Return the bound of the difference of the sines of signal s from a polynomial, relative to their amplitudes."""
     numbers, total, bound = actions.numbers, 0.0, 0.0
-    for harmonic in range(actions.shared.signals[SIGNAL_SINE_COUNT, s]):
-        at = actions.shared.signals[SIGNAL_SINES, s] + 3 * harmonic
+    for harmonic in range(actions.shared.signals[signal.SINE_COUNT, s]):
+        at = actions.shared.signals[signal.SINES, s] + 3 * harmonic
         amplitude, w = abs(float(numbers[at, lane])), abs(float(numbers[at + 1, lane]))
-        if actions.shared.signals[SIGNAL_CHECKED_ORDER, s] == 1:
+        if actions.shared.signals[signal.CHECKED_ORDER, s] == 1:
             amplitude *= w
         angle = min(w * length / SINE_LIMIT, 1.0)
         total += amplitude
@@ -191,10 +177,10 @@ def bound_of_sines(actions, s, length, lane):
 @routine
 def agrees(actions, s, t, length, tolerance, lane):
     """Whether signal s agrees with the polynomial of a step, in Newton's form with divided differences."""
-    differences, first = actions.differences, actions.windows[WINDOW_PASSED, s, lane]
+    differences, first = actions.differences, actions.windows[signal.WINDOW_PASSED, s, lane]
     last, points = (
-        actions.windows[WINDOW_NEXT, s, lane] - 1,
-        max(2, actions.shared.signals[SIGNAL_COEFFICIENT_COUNT, s] - 2),
+        actions.windows[signal.WINDOW_NEXT, s, lane] - 1,
+        max(2, actions.shared.signals[signal.COEFFICIENT_COUNT, s] - 2),
     )
     largest = 0.0
     for j in range(len(NODES)):
@@ -223,12 +209,12 @@ def agrees(actions, s, t, length, tolerance, lane):
 
 @kernel
 def value_in_piece(actions, s, piece, t, lane):
-    """Return the value of a piece of a table at time t, or its rate if SIGNAL_CHECKED_ORDER is 1."""
+    """Return the value of a piece of a table at time t, or its rate if signal.CHECKED_ORDER is 1."""
     tables, codes, start = actions.shared.tables, actions.shared.signals, start_of_table(actions, s, lane)
-    count = codes[SIGNAL_COEFFICIENT_COUNT, s]
-    at, elapsed = start + codes[SIGNAL_PIECES, s] + piece * count, t - tables[start + piece]
+    count = codes[signal.COEFFICIENT_COUNT, s]
+    at, elapsed = start + codes[signal.PIECES, s] + piece * count, t - tables[start + piece]
     value, rate = 0.0, 0.0
     for j in range(count - 1, -1, -1):
         rate = rate * elapsed + value
         value = value * elapsed + tables[at + j]
-    return rate if codes[SIGNAL_CHECKED_ORDER, s] == 1 else value
+    return rate if codes[signal.CHECKED_ORDER, s] == 1 else value

@@ -15,8 +15,8 @@ from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like, select, zeros_like
 from ..spatial.storage import load_motion, number3
 from ..spatial.vectors import Force, add3, cross, dot, motion_at_tip, rotate, scale3, subtract3
+from ..tree import frame_layout as frame
 from ..tree.kinematics import body_axes, origin_about_first_joint
-from ..tree.layout import ROW_V
 
 # Rows of an array of springs, one column for each spring.
 SPRING_DOF_A, SPRING_DOF_B = 0, 1  # dofs of the bodies; n for the world
@@ -76,7 +76,7 @@ def spring_state(s, model, springs, numbers, work, k):
     a, b, at = springs[SPRING_DOF_A, s], springs[SPRING_DOF_B, s], springs[SPRING_NUMBERS, s]
     arm_a, point_a = arm_and_position(a, number3(numbers, at + SPRING_POINT_A, k), model, work, k)
     arm_b, point_b = arm_and_position(b, number3(numbers, at + SPRING_POINT_B, k), model, work, k)
-    v_a, v_b = load_motion(work.dof, a, ROW_V, k), load_motion(work.dof, b, ROW_V, k)
+    v_a, v_b = load_motion(work.dof, a, frame.V, k), load_motion(work.dof, b, frame.V, k)
     d = subtract3(point_b, point_a)
     velocity = subtract3(motion_at_tip(v_b, arm_b).lin, motion_at_tip(v_a, add3(arm_a, d)).lin)
     length, zero, one = math.sqrt(dot(d, d)), constant_like(work.dof, 0.0), constant_like(work.dof, 1.0)

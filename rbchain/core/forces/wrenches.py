@@ -2,11 +2,11 @@
 
 from ...compiling.jit import is_given, kernel, only_if
 from ..spatial.vectors import Force, add3, cross, rotate, subtract_forces
+from ..tree import joint_layout as joint, setting_layout as setting
 from ..tree.kinematics import body_axes
-from ..tree.layout import JOINT_IMPLICIT_INERTIA, SETTING_EXTERNAL_FORCES
+from . import signal_layout as signal
 from .between_bodies import subtract_wrench_between_bodies
 from .hydrodynamics import subtract_drag
-from .signals import SIGNAL_VALUE
 
 # Rows of `SharedActions.wrenches`, one column for each wrench.
 WRENCH_DOF = 0  # dof of the body
@@ -20,7 +20,7 @@ WRENCH_WORLD_AXES, WRENCH_BODY_AXES = 0, 1
 @kernel
 def subtract_wrenches_over_time(i, model, actions, f, work, k):
     """Return f minus the drag, the wrenches over time and the forces between bodies, at joint origin i (reads R, V)."""
-    if actions.settings[SETTING_EXTERNAL_FORCES] == 0:
+    if actions.settings[setting.EXTERNAL_FORCES] == 0:
         return f
     f = subtract_drag(i, model, actions, f, work, k)
     for w in range(actions.shared.wrenches.shape[1]):
@@ -34,8 +34,8 @@ def wrench_over_time(w, i, model, actions, work, k):
     """Compute wrench w on the body of dof i, about its joint origin, in world axes (reads R)."""
     wrenches, values, numbers = actions.shared.wrenches, actions.values, actions.numbers
     s, at = wrenches[WRENCH_COMPONENTS, w], wrenches[WRENCH_POINT, w]
-    force = (values[s, SIGNAL_VALUE, k], values[s + 1, SIGNAL_VALUE, k], values[s + 2, SIGNAL_VALUE, k])
-    moment = (values[s + 3, SIGNAL_VALUE, k], values[s + 4, SIGNAL_VALUE, k], values[s + 5, SIGNAL_VALUE, k])
+    force = (values[s, signal.VALUE, k], values[s + 1, signal.VALUE, k], values[s + 2, signal.VALUE, k])
+    moment = (values[s + 3, signal.VALUE, k], values[s + 4, signal.VALUE, k], values[s + 5, signal.VALUE, k])
     axes = body_axes(i, model, work, k)
     if wrenches[WRENCH_AXES, w] == WRENCH_BODY_AXES:
         force, moment = rotate(axes, force), rotate(axes, moment)
@@ -54,4 +54,4 @@ def subtract_action_wrenches(i, model, loads, f, work, k):
 @kernel
 def add_implicit_inertia(i, loads, D, k):
     """Add the inertia that represents stiffness and damping in an implicit step to D of dof i."""
-    return D + loads.actions.joints[JOINT_IMPLICIT_INERTIA, i, k]
+    return D + loads.actions.joints[joint.IMPLICIT_INERTIA, i, k]

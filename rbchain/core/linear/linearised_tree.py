@@ -65,20 +65,9 @@ from ..spatial.vectors import (
     scale_force,
     scale_motion,
 )
+from ..tree import frame_layout as frame, parameter_layout as param, setting_layout as setting
 from ..tree.kinematics import axis_motion, move_dof
-from ..tree.layout import (
-    PARAM_ARMATURE,
-    POSING_CARRIED,
-    POSING_OWN,
-    ROW_F,
-    ROW_LEVER,
-    SETTING_COMPENSATES,
-    SETTING_COMPUTES,
-    SETTING_FUNCTION,
-    SETTING_HYBRID,
-    has_actions,
-    parameter,
-)
+from ..tree.layout import POSING_CARRIED, POSING_OWN, has_actions, parameter
 
 # Trees with fewer dofs are solved with a matrix, which takes less time (`benchmarks/stiff.py`).
 FEWEST_DOFS = 24
@@ -108,9 +97,9 @@ TREE_ROWS = TREE_CHANGE + CHANGE_ROWS
 def _has_only_joint_forces(block):
     """Whether all forces of actions depend on the state of their own dof only, and no motion is prescribed."""
     settings, wrenches = block.loads.actions.settings, block.loads.actions.shared.wrenches
-    uses_model = settings[SETTING_COMPENSATES] != 0 or settings[SETTING_COMPUTES] != 0
-    has_others = settings[SETTING_FUNCTION] != 0 or wrenches.shape[1] > 0
-    return not (uses_model or has_others or settings[SETTING_HYBRID] != 0)
+    uses_model = settings[setting.COMPENSATES] != 0 or settings[setting.COMPUTES] != 0
+    has_others = settings[setting.FUNCTION] != 0 or wrenches.shape[1] > 0
+    return not (uses_model or has_others or settings[setting.HYBRID] != 0)
 
 
 @kernel
@@ -167,10 +156,10 @@ def store_joint(i, model, tree, work, k):
 
     This change is zero for spherical and free joints, which are at roots and pass no force.
     """
-    S, r = axis_motion(i, model, work, k), load3(work.dof, i, ROW_LEVER, k)
+    S, r = axis_motion(i, model, work, k), load3(work.dof, i, frame.LEVER, k)
     store_spatial(tree, i, TREE_AXIS, k, S)
     store3(tree, i, TREE_LEVER, k, r)
-    turned = cross_force(S, load_force(work.dof, i, ROW_F, k))
+    turned = cross_force(S, load_force(work.dof, i, frame.F, k))
     x = constant_like(tree, 1.0 if model.posing[i] == POSING_OWN else 0.0)
     store_spatial(tree, i, TREE_TURNED, k, scale_force(x, turned))
 
@@ -243,7 +232,7 @@ def eliminate_dof(i, block, linear, a, k):
     G = add_maps(load_map(tree, i, TREE_MAP, k), map_of_body(body.m, body.h, body.J, B.Q, B.P))
     S, inverse = load_motion(tree, i, TREE_AXIS, k), constant_like(a, 1.0) / a
     row, U = power_of_map(G, S), map_times(G, load_change(tree, i, TREE_UNIT, k))
-    own = parameter(model.parameters, i, PARAM_ARMATURE, k) * a + tree[i, TREE_DAMPING, k]
+    own = parameter(model.parameters, i, param.ARMATURE, k) * a + tree[i, TREE_DAMPING, k]
     own = own + inverse * (tree[i, TREE_STIFFNESS, k] + inverse * tree[i, TREE_INTEGRAL, k])
     D_inverse = constant_like(a, 1.0) / (power(U, S) + own)
     passed = add_forces(U, scale_force(inverse, load_force(tree, i, TREE_TURNED, k)))
@@ -307,7 +296,7 @@ def pass_given_force(i, block, linear, right, k):
     S, s, t = load_motion(tree, i, TREE_AXIS, k), right[nq + i, k], linear.tangent[i, k]
     given = map_times(load_map(tree, i, TREE_MAP, k), given_change(i, block, linear, right, k))
     f = add_forces(load_force(tree, i, TREE_FORCE, k), given)
-    e = parameter(model.parameters, i, PARAM_ARMATURE, k) * s - tree[i, TREE_STIFFNESS, k] * t
+    e = parameter(model.parameters, i, param.ARMATURE, k) * s - tree[i, TREE_STIFFNESS, k] * t
     row = integral_row(block, i)
     if row >= 0:
         e = e + tree[i, TREE_INTEGRAL, k] * right[row, k]

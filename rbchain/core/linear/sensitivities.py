@@ -38,38 +38,23 @@ from ...compiling.jit import choose, is_given, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.lu import factorize, solve
 from ..algorithms.rnea import accelerate_with_joint
+from ..control import drive_layout as drive
 from ..control.controller_derivatives import computes_some_torques, store_responses_of_controllers
-from ..control.drives import DRIVE_KIND, DRIVE_SIGNAL, KIND_PRESCRIBED_POSITION, PRESCRIBED_KINDS, is_below_limit
+from ..control.drives import is_below_limit
+from ..forces import signal_layout as signal
 from ..forces.passive import stribeck_share
-from ..forces.signals import SIGNAL_RATE, SIGNAL_VALUE
 from ..lanes.error_norm import norm
 from ..lanes.lanes import constant_like, full_like, select, zeros_like
+from ..loops import constraint_layout as closure
 from ..loops.constrained_derivatives import project_change, project_force
 from ..loops.constraint_hooks import has_constraints
-from ..loops.constraint_layout import FLAG_DECIDES
 from ..sample.rate import evaluate, integral_row, moves_freely
 from ..spatial.storage import load9, load_motion
 from ..spatial.vectors import Force, add3, cross, rotate, scale3, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import joint_force
 from ..tree.kinematics import body_axes, force_on_parent, move_dof
-from ..tree.layout import (
-    PARAM_ADVANCE,
-    PARAM_BREAKAWAY,
-    PARAM_CG,
-    PARAM_CUBIC_STIFFNESS,
-    PARAM_FRICTION_VELOCITY,
-    PARAM_MASS,
-    PARAM_REST,
-    PARAM_STIFFNESS,
-    POSING_CARRIED,
-    POSING_FREE,
-    POSING_OWN,
-    ROW_A,
-    ROW_R,
-    ROW_V,
-    parameter,
-    parameter3,
-)
+from ..tree.layout import POSING_CARRIED, POSING_FREE, POSING_OWN, parameter, parameter3
 from .linearised_rate import LinearisedRate, differentiate_exactly
 
 # Rows of `SensitivitySettings.columns`, with one column for each parameter.
@@ -145,7 +130,7 @@ def start_sensitivities(block, y, lane):
     first, one = rows_of_motion(block), constant_like(y, 1.0)
     for column in range(columns.shape[1]):
         i = columns[COLUMN_DOF, column]
-        is_placed = block.loads.actions.shared.drives[DRIVE_KIND, i] == KIND_PRESCRIBED_POSITION
+        is_placed = block.loads.actions.shared.drives[drive.KIND, i] == drive.KIND_PRESCRIBED_POSITION
         if columns[COLUMN_KIND, column] == BY_POSITION and not is_placed:
             y[first + i, lane] = one
         elif columns[COLUMN_KIND, column] == BY_VELOCITY and moves_freely(block, i):
@@ -191,7 +176,7 @@ def close_columns(block, y, k):
     These are the lanes that decide which rows are independent.
     """
     n, constraints, linear = block.qd.shape[0], block.constraints, block.loads.actions.sensitivities.linear
-    is_closed = constraints.flags[FLAG_DECIDES, k] > constant_like(y, 0.0)
+    is_closed = constraints.flags[closure.FLAG_DECIDES, k] > constant_like(y, 0.0)
     first = rows_of_motion(block)
     for _ in range(block.loads.actions.sensitivities.settings.columns.shape[1]):
         u, w = y[first : first + n], y[first + n : first + 2 * n]
@@ -216,7 +201,7 @@ def restore_dynamics(block, y, t, rate, k):
 @kernel
 def accelerates_freely(block, i):
     """Whether the acceleration of dof i follows from the forces."""
-    return block.loads.actions.shared.drives[DRIVE_KIND, i] not in PRESCRIBED_KINDS
+    return block.loads.actions.shared.drives[drive.KIND, i] not in drive.PRESCRIBED_KINDS
 
 
 @kernel
@@ -333,11 +318,11 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
 def derivative_of_actuator_force(i, block, kind, y, k):
     """Return the derivative of the actuator force of dof i by its constant force or by a gain of its PID drive."""
     actions, nq, factor = block.loads.actions, block.q.shape[0], is_below_limit(i, block, y, k)
-    s = actions.shared.drives[DRIVE_SIGNAL, i]
+    s = actions.shared.drives[drive.SIGNAL, i]
     if kind == BY_KP:
-        factor = factor * (actions.values[s, SIGNAL_VALUE, k] - y[block.model.coordinate[i], k])
+        factor = factor * (actions.values[s, signal.VALUE, k] - y[block.model.coordinate[i], k])
     elif kind == BY_KD:
-        factor = factor * (actions.values[s, SIGNAL_RATE, k] - y[nq + i, k])
+        factor = factor * (actions.values[s, signal.RATE, k] - y[nq + i, k])
     elif kind == BY_KI:
         factor = factor * y[integral_row(block, i), k]
     return factor
@@ -350,19 +335,19 @@ def derivative_of_passive_force(i, block, kind, y, k):
     if kind == BY_DAMPING:
         return -v
     if kind in (BY_FRICTION, BY_STATIC_FRICTION):
-        v0, zero, one = parameter(parameters, i, PARAM_FRICTION_VELOCITY, k), zeros_like(v), constant_like(v, 1.0)
+        v0, zero, one = parameter(parameters, i, param.FRICTION_VELOCITY, k), zeros_like(v), constant_like(v, 1.0)
         # without static friction above the sliding friction, the friction does not depend on the former
         share = select(
-            parameter(parameters, i, PARAM_BREAKAWAY, k) + zero > zero, stribeck_share(i, parameters, v, k), zero
+            parameter(parameters, i, param.BREAKAWAY, k) + zero > zero, stribeck_share(i, parameters, v, k), zero
         )
         return -(share if kind == BY_STATIC_FRICTION else one - share) * v / math.sqrt(v * v + v0 * v0)
-    x = y[block.model.coordinate[i], k] - parameter(parameters, i, PARAM_REST, k)
+    x = y[block.model.coordinate[i], k] - parameter(parameters, i, param.REST, k)
     if kind == BY_STIFFNESS:
         return -x
     if kind == BY_CUBIC_STIFFNESS:
         return -(x * x * x)
-    cubic = constant_like(v, 3.0) * parameter(parameters, i, PARAM_CUBIC_STIFFNESS, k) * (x * x)
-    return parameter(parameters, i, PARAM_STIFFNESS, k) + cubic
+    cubic = constant_like(v, 3.0) * parameter(parameters, i, param.CUBIC_STIFFNESS, k) * (x * x)
+    return parameter(parameters, i, param.STIFFNESS, k) + cubic
 
 
 @kernel
@@ -371,7 +356,7 @@ def subtract_force_of_body(i, block, kind, entry, w, k):
     n, dof, model, f = block.qd.shape[0], block.work.dof, block.model, force_by_parameter(i, block, kind, entry, k)
     j = i
     while j < n:
-        axis, advance = z_axis(load9(dof, j, ROW_R, k)), parameter(model.parameters, j, PARAM_ADVANCE, k)
+        axis, advance = z_axis(load9(dof, j, frame.R, k)), parameter(model.parameters, j, param.ADVANCE, k)
         w[j, k] = w[j, k] - joint_force(model.joint[j], axis, advance, f)
         f = force_on_parent(j, f, model, block.work, k)
         j = model.parent[j]
@@ -385,7 +370,7 @@ def force_by_parameter(i, block, kind, entry, k):
     w the angular velocity. The acceleration of the centre of mass less gravity is b = a + w' x c + w x (w x c).
     """
     model, dof = block.model, block.work.dof
-    v, acceleration = load_motion(dof, i, ROW_V, k), load_motion(dof, i, ROW_A, k)
+    v, acceleration = load_motion(dof, i, frame.V, k), load_motion(dof, i, frame.A, k)
     w, wd, axes = v.ang, acceleration.ang, body_axes(i, model, block.work, k)
     if kind == BY_INERTIA:
         x = axis_of_body(axes, 0 if entry < 3 else 1 if entry < 5 else 2)
@@ -395,11 +380,11 @@ def force_by_parameter(i, block, kind, entry, k):
             moment = add3(moment, moment_of_product(y, x, w, wd))
         zero = zeros_like(moment[0])
         return Force(moment, (zero, zero, zero))
-    c = rotate(load9(dof, i, ROW_R, k), parameter3(model.parameters, i, PARAM_CG, k))
+    c = rotate(load9(dof, i, frame.R, k), parameter3(model.parameters, i, param.CG, k))
     b = add3(add3(acceleration.lin, cross(w, v.lin)), acceleration_about_origin(c, w, wd))
     if kind == BY_MASS:
         return Force(cross(c, b), b)
-    m, e = parameter(model.parameters, i, PARAM_MASS, k), axis_of_body(axes, entry)
+    m, e = parameter(model.parameters, i, param.MASS, k), axis_of_body(axes, entry)
     change = acceleration_about_origin(e, w, wd)
     return Force(scale3(m, add3(cross(e, b), cross(c, change))), scale3(m, change))
 

@@ -27,17 +27,9 @@ from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD, inverse_dynamics_der
 from ..algorithms.minverse import mass_matrix_inverse
 from ..lanes.lanes import constant_like, select
 from ..tree.layout import apply_gravity
+from . import constraint_layout as closure, equation_layout as equation
 from .constrained_dynamics import constrained_forward_dynamics
 from .constraint_jacobian import constraint_jacobian
-from .constraint_layout import (
-    CON_MULTIPLIER,
-    CON_TARGET,
-    TABLE_RESPONSE,
-    TABLE_ROW,
-    TABLE_ROW_COUNT,
-    TABLE_SUPPORT,
-    TABLE_SUPPORT_COUNT,
-)
 from .constraint_solver import respond_to_multipliers, solve_multipliers
 from .derivatives_of_constraints import differentiate_constraints
 
@@ -74,17 +66,17 @@ def store_reactions(model, constraints, q, parts, work, k):
     """
     rows, X, Y = constraints.rows, parts.reactions, parts.responses
     for row in range(rows.shape[0]):
-        parts.multipliers[row, k] = rows[row, CON_MULTIPLIER, k]
+        parts.multipliers[row, k] = rows[row, equation.MULTIPLIER, k]
         for i in range(X.shape[1]):
             X[row, i, k] = constant_like(X, 0.0)
-    constraint_jacobian(model, constraints, q, X, TABLE_ROW, work, k)
+    constraint_jacobian(model, constraints, q, X, closure.ROW, work, k)
     store_responses(model, constraints, Y, work, k)
     for i in range(X.shape[1]):
         for row in range(rows.shape[0]):
-            rows[row, CON_TARGET, k] = X[row, i, k]
+            rows[row, equation.TARGET, k] = X[row, i, k]
         solve_multipliers(constraints, work, k)
         for row in range(rows.shape[0]):
-            X[row, i, k] = rows[row, CON_MULTIPLIER, k]
+            X[row, i, k] = rows[row, equation.MULTIPLIER, k]
     apply_gravity(model, work, k)
 
 
@@ -94,16 +86,16 @@ def store_responses(model, constraints, Y, work, k):
     tables, sums = constraints.tables, constraints.joint_sums
     table = tables.table
     for c in range(table.shape[1]):
-        width, first = table[TABLE_SUPPORT_COUNT, c], table[TABLE_SUPPORT, c]
-        for r in range(table[TABLE_ROW_COUNT, c]):
+        width, first = table[closure.SUPPORT_COUNT, c], table[closure.SUPPORT, c]
+        for r in range(table[closure.ROW_COUNT, c]):
             for i in range(sums.shape[0]):
                 sums[i, k] = constant_like(sums, 0.0)
             for slot in range(width):
                 i = tables.support[first + slot]
-                sums[i, k] = constraints.responses[table[TABLE_RESPONSE, c] + r * width + slot, k]
+                sums[i, k] = constraints.responses[table[closure.RESPONSE, c] + r * width + slot, k]
             respond_to_multipliers(model, constraints, work, k)
             for i in range(sums.shape[0]):
-                Y[table[TABLE_ROW, c] + r, i, k] = constraints.changes[i, k]
+                Y[table[closure.ROW, c] + r, i, k] = constraints.changes[i, k]
 
 
 @kernel
@@ -133,11 +125,11 @@ def project_force(constraints, parts, f, k):
     """Replace joint forces f (n, lanes) by f - X^T Y f: the forces that accelerate the mechanism."""
     X, Y, rows = parts.reactions, parts.responses, constraints.rows
     for row in range(rows.shape[0]):
-        rows[row, CON_TARGET, k] = product_of_row(Y, row, f, k)
+        rows[row, equation.TARGET, k] = product_of_row(Y, row, f, k)
     for i in range(f.shape[0]):
         total = f[i, k]
         for row in range(rows.shape[0]):
-            total = total - X[row, i, k] * rows[row, CON_TARGET, k]
+            total = total - X[row, i, k] * rows[row, equation.TARGET, k]
         f[i, k] = total
 
 
@@ -153,13 +145,13 @@ def project_change(constraints, parts, u, w, is_closed, work, k):
     """
     X, Y, rows = parts.reactions, parts.responses, constraints.rows
     for row in range(rows.shape[0]):
-        rows[row, CON_MULTIPLIER, k] = product_of_row(X, row, u, k)
+        rows[row, equation.MULTIPLIER, k] = product_of_row(X, row, u, k)
     subtract_accelerations(Y, rows, u, is_closed, k)
     for row in range(rows.shape[0]):
-        rows[row, CON_TARGET, k] = product_of_row(parts.rates, row, u, k)
+        rows[row, equation.TARGET, k] = product_of_row(parts.rates, row, u, k)
     solve_multipliers(constraints, work, k)
     for row in range(rows.shape[0]):
-        rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + product_of_row(X, row, w, k)
+        rows[row, equation.MULTIPLIER, k] = rows[row, equation.MULTIPLIER, k] + product_of_row(X, row, w, k)
     subtract_accelerations(Y, rows, w, is_closed, k)
 
 
@@ -178,7 +170,7 @@ def subtract_accelerations(Y, rows, x, is_closed, k):
     for i in range(x.shape[0]):
         total = x[i, k]
         for row in range(rows.shape[0]):
-            total = total - Y[row, i, k] * rows[row, CON_MULTIPLIER, k]
+            total = total - Y[row, i, k] * rows[row, equation.MULTIPLIER, k]
         x[i, k] = select(is_closed, total, x[i, k])
 
 

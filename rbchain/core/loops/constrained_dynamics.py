@@ -15,26 +15,11 @@ from ..algorithms.hybrid import acceleration_or_force, hybrid_dynamics
 from ..lanes.lanes import any_lane, constant_like, epsilon, full_like, nan_unless_finite, select, zeros_like
 from ..spatial.storage import load3, load9, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import add_joint_motion
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
-from ..tree.layout import PARAM_ADVANCE, ROW_A, ROW_FORCE, ROW_LEVER, ROW_R, apply_gravity, parameter, remove_gravity
-from .constraint_layout import (
-    CON_BIAS,
-    CON_KEPT,
-    CON_RATE,
-    CON_RESIDUAL,
-    CON_SCALE,
-    CON_SPEED,
-    CON_TARGET,
-    FLAG_CONDITION,
-    FLAG_ERROR,
-    FLAG_OPEN,
-    TABLE_POINT_ROWS,
-    TABLE_ROW,
-    TABLE_ROW_COUNT,
-    TABLE_TYPE,
-    TYPES_OF_JOINTS,
-)
+from ..tree.layout import apply_gravity, parameter, remove_gravity
+from . import constraint_layout as closure, equation_layout as equation
 from .constraint_rows import move_and_update_rows, row_of_motion, update_rows
 from .constraint_solver import factor_constraints, respond_to_multipliers, solve_multipliers
 
@@ -81,12 +66,12 @@ def add_constraint_forces(model, constraints, qdd, work, k):
     table = constraints.tables.table
     factor_constraints(model, constraints, work, k)
     for c in range(table.shape[1]):
-        for row in range(table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]):
-            acceleration = row_of_motion(c, row, constraints, qdd, work, k) + constraints.rows[row, CON_BIAS, k]
-            constraints.rows[row, CON_TARGET, k] = -acceleration
+        for row in range(table[closure.ROW, c], table[closure.ROW, c] + table[closure.ROW_COUNT, c]):
+            acceleration = row_of_motion(c, row, constraints, qdd, work, k) + constraints.rows[row, equation.BIAS, k]
+            constraints.rows[row, equation.TARGET, k] = -acceleration
     solve_multipliers(constraints, work, k)
     for i in range(model.parent.shape[0]):
-        work.dof[i, ROW_FORCE, k] = work.dof[i, ROW_FORCE, k] + constraints.joint_sums[i, k]
+        work.dof[i, frame.FORCE, k] = work.dof[i, frame.FORCE, k] + constraints.joint_sums[i, k]
 
 
 @routine
@@ -106,32 +91,32 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
     zero, one = constant_like(q, 0.0), constant_like(q, 1.0)
     is_active = active > zero
     # near singular positions, the error of the state is the residual divided by FLAG_CONDITION
-    goal = constant_like(q, ROUND_OFF * epsilon(q)) * flags[FLAG_CONDITION, k]
+    goal = constant_like(q, ROUND_OFF * epsilon(q)) * flags[closure.FLAG_CONDITION, k]
     is_moving, before, earlier = is_active, full_like(active, np.inf), full_like(active, np.inf)
-    farthest, condition = zeros_like(active), flags[FLAG_CONDITION, k]
+    farthest, condition = zeros_like(active), flags[closure.FLAG_CONDITION, k]
     for _ in range(MAX_PROJECTIONS):
         move_and_update_rows(model, constraints, q, qd, work, k)
         error = largest_error(constraints, moves_velocities, constant_like(q, epsilon(q)), k)
-        flags[FLAG_ERROR, k] = select(is_moving, error, flags[FLAG_ERROR, k])
+        flags[closure.FLAG_ERROR, k] = select(is_moving, error, flags[closure.FLAG_ERROR, k])
         # If two iterations together do not halve the error, it is round-off. A single iteration may fail to halve it,
         # because the change of the positions also changes the rates.
         is_moving = is_moving & (error > goal) & (error + error < earlier)
         earlier, before = before, error
         if not any_lane(is_moving):
             break
-        compute_correction(model, constraints, CON_RESIDUAL, work, k)
+        compute_correction(model, constraints, equation.RESIDUAL, work, k)
         for i in range(qd.shape[0]):
             farthest = select(is_moving, max(farthest, abs(constraints.changes[i, k])), farthest)
         move_positions(model, constraints, q, is_moving, k)
         if moves_velocities:
-            compute_correction(model, constraints, CON_RATE, work, k)
+            compute_correction(model, constraints, equation.RATE, work, k)
             for i in range(qd.shape[0]):
                 qd[i, k] = qd[i, k] + select(is_moving, constraints.changes[i, k], zero)
     apply_gravity(model, work, k)
-    is_closed = flags[FLAG_ERROR, k] <= constant_like(q, ACCEPTED_ROUND_OFF * epsilon(q))
+    is_closed = flags[closure.FLAG_ERROR, k] <= constant_like(q, ACCEPTED_ROUND_OFF * epsilon(q))
     # near a singular position, a longer way could lead to another branch
     is_closed = is_closed & (farthest <= constant_like(q, LONGEST_WAY) * condition)
-    flags[FLAG_OPEN, k] = select(is_active, select(is_closed, zero, one), zero)
+    flags[closure.FLAG_OPEN, k] = select(is_active, select(is_closed, zero, one), zero)
 
 
 @routine
@@ -139,7 +124,7 @@ def compute_correction(model, constraints, column, work, k):
     """Compute `changes` (n, lanes) that remove the residuals or the rates in `column` of the rows. Writes A."""
     rows = constraints.rows
     for row in range(rows.shape[0]):
-        rows[row, CON_TARGET, k] = -rows[row, column, k]
+        rows[row, equation.TARGET, k] = -rows[row, column, k]
     solve_multipliers(constraints, work, k)
     respond_to_multipliers(model, constraints, work, k)
 
@@ -175,9 +160,9 @@ def remove_normal_part(model, constraints, q, change_q, change_qd, work, k):
 def carry_change(i, model, changes, work, k):
     """Compute the motion of frame i due to changes (n, lanes) of positions, as A. Reads R, LEVER and the parent's A."""
     dof = work.dof
-    axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-    a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
-    store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, changes[i, k]))
+    axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+    a = motion_at_tip(load_motion(dof, model.parent[i], frame.A, k), load3(dof, i, frame.LEVER, k))
+    store_spatial(dof, i, frame.A, k, add_joint_motion(model.joint[i], a, axis, advance, changes[i, k]))
 
 
 @kernel
@@ -185,8 +170,8 @@ def store_targets_of_changes(constraints, work, k):
     """Set TARGET of all rows to - J e, for the changes e whose motions are in A."""
     table, rows = constraints.tables.table, constraints.rows
     for c in range(table.shape[1]):
-        for row in range(table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]):
-            rows[row, CON_TARGET, k] = -row_of_motion(c, row, constraints, constraints.changes, work, k)
+        for row in range(table[closure.ROW, c], table[closure.ROW, c] + table[closure.ROW_COUNT, c]):
+            rows[row, equation.TARGET, k] = -row_of_motion(c, row, constraints, constraints.changes, work, k)
 
 
 @kernel
@@ -198,32 +183,32 @@ def largest_error(constraints, includes_rates, smallest, k):
     at zero and of parts at rest are zero or round-off.
     """
     table, rows, zero = constraints.tables.table, constraints.rows, constant_like(constraints.rows, 0.0)
-    error = zeros_like(rows[0, CON_RESIDUAL, k])
+    error = zeros_like(rows[0, equation.RESIDUAL, k])
     for sort in range(3):
         size, speed = zeros_like(error), zeros_like(error)
         for c in range(table.shape[1]):
             start, end = rows_of_sort(table, c, sort)
             for row in range(start, end):
-                size, speed = max(size, rows[row, CON_SCALE, k]), max(speed, rows[row, CON_SPEED, k])
+                size, speed = max(size, rows[row, equation.SCALE, k]), max(speed, rows[row, equation.SPEED, k])
         for c in range(table.shape[1]):
             start, end = rows_of_sort(table, c, sort)
             for row in range(start, end):
-                is_kept = rows[row, CON_KEPT, k] > zero
-                scale = smallest + select(is_kept, rows[row, CON_SCALE, k], size)
-                error = larger(error, abs(rows[row, CON_RESIDUAL, k]) / scale)
+                is_kept = rows[row, equation.KEPT, k] > zero
+                scale = smallest + select(is_kept, rows[row, equation.SCALE, k], size)
+                error = larger(error, abs(rows[row, equation.RESIDUAL, k]) / scale)
                 if includes_rates:
-                    scale = smallest + select(is_kept, rows[row, CON_SPEED, k], speed)
-                    error = larger(error, abs(rows[row, CON_RATE, k]) / scale)
+                    scale = smallest + select(is_kept, rows[row, equation.SPEED, k], speed)
+                    error = larger(error, abs(rows[row, equation.RATE, k]) / scale)
     return error
 
 
 @kernel
 def rows_of_sort(table, c, sort):
     """Return the range of the rows of constraint c that are points (sort 0), directions (1) or couplers (2)."""
-    first, end = table[TABLE_ROW, c], table[TABLE_ROW, c] + table[TABLE_ROW_COUNT, c]
-    if table[TABLE_TYPE, c] in TYPES_OF_JOINTS:
+    first, end = table[closure.ROW, c], table[closure.ROW, c] + table[closure.ROW_COUNT, c]
+    if table[closure.TYPE, c] in closure.TYPES_OF_JOINTS:
         return first, end if sort == COUPLERS else first
-    end_of_points = first + table[TABLE_POINT_ROWS, c]
+    end_of_points = first + table[closure.POINT_ROWS, c]
     if sort == POINTS:
         return first, end_of_points
     return end_of_points, end if sort == DIRECTIONS else end_of_points

@@ -17,19 +17,7 @@ import numpy as np
 
 from ...compiling.jit import kernel, routine
 from ..lanes.lanes import constant_like, epsilon, full_like, nan_unless_finite, select
-from .constraint_layout import (
-    CON_COMPLIANCE,
-    CON_KEPT,
-    CON_PIVOT,
-    CON_PIVOT_SCALE,
-    CON_SOLUTION,
-    CONSTRAINT_ROWS,
-    ENVELOPE_FIRST,
-    ENVELOPE_OFFSET,
-    FLAG_CONDITION,
-    FLAG_DECIDES,
-    FLAG_UNCERTAIN,
-)
+from . import constraint_layout as closure, equation_layout as equation
 
 # A pivot below this multiple of epsilon times its scale is round-off.
 DEPENDENT_ROW_FACTOR = 512.0
@@ -49,25 +37,27 @@ def factor_matrix(constraints, may_decide, k):
     matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
     flags, zero, one = constraints.flags, constant_like(matrix, 0.0), constant_like(matrix, 1.0)
     round_off = constant_like(matrix, DEPENDENT_ROW_FACTOR * epsilon(matrix))
-    decides = flags[FLAG_DECIDES, k] > (zero if may_decide else constant_like(matrix, np.inf))
-    smallest = full_like(flags[FLAG_DECIDES, k], 1.0)
+    decides = flags[closure.FLAG_DECIDES, k] > (zero if may_decide else constant_like(matrix, np.inf))
+    smallest = full_like(flags[closure.FLAG_DECIDES, k], 1.0)
     fewest = smallest
-    for row in range(constraints.tables.sizes[CONSTRAINT_ROWS]):
-        scale = rows[row, CON_PIVOT_SCALE, k]
-        pivot = eliminate(row, matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)
+    for row in range(constraints.tables.sizes[closure.CONSTRAINT_ROWS]):
+        scale = rows[row, equation.PIVOT_SCALE, k]
+        pivot = eliminate(
+            row, matrix, envelope[closure.ENVELOPE_FIRST], envelope[closure.ENVELOPE_OFFSET], rows, equation.PIVOT, k
+        )
         is_independent, nothing = pivot > round_off * scale, nan_unless_finite(pivot)
-        kept = select(decides, select(is_independent, one + nothing, nothing), rows[row, CON_KEPT, k])
-        rows[row, CON_KEPT, k] = kept
+        kept = select(decides, select(is_independent, one + nothing, nothing), rows[row, equation.KEPT, k])
+        rows[row, equation.KEPT, k] = kept
         uses = (kept > zero) & (pivot > zero)
         # NaN if the scale is NaN: such rows cannot be solved
-        rows[row, CON_PIVOT, k] = select(uses, one / select(uses, pivot, one), nothing + nan_unless_finite(scale))
+        rows[row, equation.PIVOT, k] = select(uses, one / select(uses, pivot, one), nothing + nan_unless_finite(scale))
         smallest = select(uses, min(smallest, pivot / select(uses, scale, one)), smallest)
         fewest = min(fewest, kept)
     factor_added_inertias(constraints, k)
-    flags[FLAG_CONDITION, k] = math.sqrt(smallest)
+    flags[closure.FLAG_CONDITION, k] = math.sqrt(smallest)
     doubtful = constant_like(matrix, epsilon(matrix) ** DOUBTFUL_POWER)
     limit = select(fewest > zero, doubtful, constant_like(matrix, SMALL_PIVOT))
-    flags[FLAG_UNCERTAIN, k] = select(decides & (smallest < limit), one, zero)
+    flags[closure.FLAG_UNCERTAIN, k] = select(decides & (smallest < limit), one, zero)
 
 
 @kernel
@@ -76,15 +66,17 @@ def factor_added_inertias(constraints, k):
     matrix, rows, envelope = constraints.matrix, constraints.rows, constraints.tables.envelope
     zero, one = constant_like(matrix, 0.0), constant_like(matrix, 1.0)
     round_off = constant_like(matrix, epsilon(matrix) ** DOUBTFUL_POWER)
-    for row in range(constraints.tables.sizes[CONSTRAINT_ROWS], rows.shape[0]):
-        compliance = rows[row, CON_COMPLIANCE, k]
-        pivot = eliminate(row, matrix, envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET], rows, CON_PIVOT, k)
+    for row in range(constraints.tables.sizes[closure.CONSTRAINT_ROWS], rows.shape[0]):
+        compliance = rows[row, equation.COMPLIANCE, k]
+        pivot = eliminate(
+            row, matrix, envelope[closure.ENVELOPE_FIRST], envelope[closure.ENVELOPE_OFFSET], rows, equation.PIVOT, k
+        )
         is_added = compliance > zero
         is_regular = -pivot > round_off * compliance
         inverse = select(is_regular, one / select(is_regular, pivot, one), constant_like(matrix, np.nan))
         nothing = nan_unless_finite(compliance)
-        rows[row, CON_PIVOT, k] = select(is_added, inverse, nothing)
-        rows[row, CON_KEPT, k] = one + nothing
+        rows[row, equation.PIVOT, k] = select(is_added, inverse, nothing)
+        rows[row, equation.KEPT, k] = one + nothing
 
 
 @routine
@@ -99,25 +91,29 @@ def select_rows(constraints, lane):
         constraints.tables.envelope,
         constraints.remaining,
     )
-    m, zero, one = constraints.tables.sizes[CONSTRAINT_ROWS], constant_like(matrix, 0.0), constant_like(matrix, 1.0)
+    m, zero, one = (
+        constraints.tables.sizes[closure.CONSTRAINT_ROWS],
+        constant_like(matrix, 0.0),
+        constant_like(matrix, 1.0),
+    )
     for row in range(m):
-        rows[row, CON_KEPT, lane] = zero
+        rows[row, equation.KEPT, lane] = zero
         for column in range(row + 1):
-            is_inside = column >= envelope[ENVELOPE_FIRST, row]
+            is_inside = column >= envelope[closure.ENVELOPE_FIRST, row]
             rest[entry_of(row, column), lane] = (
-                matrix[envelope[ENVELOPE_OFFSET, row] + column, lane] if is_inside else zero
+                matrix[envelope[closure.ENVELOPE_OFFSET, row] + column, lane] if is_inside else zero
             )
     for _ in range(m):
         best = largest_pivot(constraints, m, lane)
         if best < 0:
             break
-        rows[best, CON_KEPT, lane] = one
+        rows[best, equation.KEPT, lane] = one
         inverse = one / rest[entry_of(best, best), lane]
         for row in range(m):
             factor = inverse * rest[entry_of(max(row, best), min(row, best)), lane]
-            if rows[row, CON_KEPT, lane] == zero and factor != zero:
+            if rows[row, equation.KEPT, lane] == zero and factor != zero:
                 for column in range(row + 1):
-                    if rows[column, CON_KEPT, lane] == zero:
+                    if rows[column, equation.KEPT, lane] == zero:
                         x = rest[entry_of(max(column, best), min(column, best)), lane]
                         rest[entry_of(row, column), lane] = rest[entry_of(row, column), lane] - factor * x
 
@@ -128,8 +124,8 @@ def largest_pivot(constraints, m, lane):
     rows, rest = constraints.rows, constraints.remaining
     best, largest = -1, constant_like(rest, DEPENDENT_ROW_FACTOR * epsilon(rest))
     for row in range(m):
-        pivot, scale = rest[entry_of(row, row), lane], rows[row, CON_PIVOT_SCALE, lane]
-        if rows[row, CON_KEPT, lane] == constant_like(rest, 0.0) and pivot > largest * scale:
+        pivot, scale = rest[entry_of(row, row), lane], rows[row, equation.PIVOT_SCALE, lane]
+        if rows[row, equation.KEPT, lane] == constant_like(rest, 0.0) and pivot > largest * scale:
             best, largest = row, pivot / scale
     return best
 
@@ -166,13 +162,15 @@ def eliminate(row, matrix, first, offset, rows, pivots, k):
 def substitute(matrix, first, offset, rows, pivots, m, k):
     """Solve L E L^T x = b in place, where b and x are the first m entries of the column SOLUTION of `rows`."""
     for row in range(m):
-        x = rows[row, CON_SOLUTION, k]
+        x = rows[row, equation.SOLUTION, k]
         for column in range(first[row], row):
-            x = x - matrix[offset[row] + column, k] * rows[column, CON_SOLUTION, k]
-        rows[row, CON_SOLUTION, k] = x
+            x = x - matrix[offset[row] + column, k] * rows[column, equation.SOLUTION, k]
+        rows[row, equation.SOLUTION, k] = x
     for row in range(m):
-        rows[row, CON_SOLUTION, k] = rows[row, CON_SOLUTION, k] * rows[row, pivots, k]
+        rows[row, equation.SOLUTION, k] = rows[row, equation.SOLUTION, k] * rows[row, pivots, k]
     for row in range(m - 1, -1, -1):
-        x = rows[row, CON_SOLUTION, k]
+        x = rows[row, equation.SOLUTION, k]
         for column in range(first[row], row):
-            rows[column, CON_SOLUTION, k] = rows[column, CON_SOLUTION, k] - matrix[offset[row] + column, k] * x
+            rows[column, equation.SOLUTION, k] = (
+                rows[column, equation.SOLUTION, k] - matrix[offset[row] + column, k] * x
+            )

@@ -8,9 +8,8 @@ from ..algorithms.aba import forward_dynamics
 from ..algorithms.derivatives import BY_Q, BY_QD
 from ..algorithms.hybrid import hybrid_dynamics
 from ..lanes.lanes import constant_like, epsilon
-from . import constrained_dynamics
+from . import constrained_dynamics, constraint_layout as closure
 from .constrained_derivatives import project_derivatives, store_reactions
-from .constraint_layout import FLAG_AVOIDED, FLAG_CONDITION, FLAG_DECIDES, FLAG_OPEN, FLAG_START_CONDITION
 from .derivatives_of_constraints import differentiate_constraints
 
 
@@ -59,7 +58,7 @@ hybrid_dynamics_of_block = choose(has_constraints, hybrid_dynamics_of_closed_cha
 @kernel
 def decide_rank(block, decides, k):
     """Let the next evaluations decide which rows are independent, in the lanes in which `decides` is positive."""
-    block.constraints.flags[FLAG_DECIDES, k] = decides
+    block.constraints.flags[closure.FLAG_DECIDES, k] = decides
 
 
 @kernel
@@ -73,7 +72,7 @@ def project_end_of_step(block, y, active, k):
 @kernel
 def closed_lanes(block, accepted, k):
     """Return a positive number for the lanes with an accepted step whose end satisfies the constraints."""
-    return accepted - block.constraints.flags[FLAG_OPEN, k]
+    return accepted - block.constraints.flags[closure.FLAG_OPEN, k]
 
 
 @only_if(has_constraints)
@@ -97,13 +96,13 @@ APPROACH, MAX_AVOIDED = 0.25, 3
 def is_end_near_singularity(block, lane):
     """Whether to repeat a step that ends near a singular position; otherwise record the condition of its end."""
     flags = block.constraints.flags
-    condition, start = float(flags[FLAG_CONDITION, lane]), float(flags[FLAG_START_CONDITION, lane])
-    avoided = float(flags[FLAG_AVOIDED, lane])
+    condition, start = float(flags[closure.FLAG_CONDITION, lane]), float(flags[closure.FLAG_START_CONDITION, lane])
+    avoided = float(flags[closure.FLAG_AVOIDED, lane])
     if condition < epsilon(block.q) ** AVOIDED_CONDITION and condition < APPROACH * start and avoided < MAX_AVOIDED:
-        flags[FLAG_AVOIDED, lane] = constant_like(flags, avoided + 1.0)
+        flags[closure.FLAG_AVOIDED, lane] = constant_like(flags, avoided + 1.0)
         return True
-    flags[FLAG_AVOIDED, lane] = constant_like(flags, 0.0)
-    flags[FLAG_START_CONDITION, lane] = constant_like(flags, condition)
+    flags[closure.FLAG_AVOIDED, lane] = constant_like(flags, 0.0)
+    flags[closure.FLAG_START_CONDITION, lane] = constant_like(flags, condition)
     return False
 
 
@@ -111,15 +110,15 @@ def is_end_near_singularity(block, lane):
 @kernel
 def reset_conditions(block, lane):
     """Reset the conditions that a lane has recorded in the steps of its last sample."""
-    block.constraints.flags[FLAG_AVOIDED, lane] = constant_like(block.q, 0.0)
-    block.constraints.flags[FLAG_START_CONDITION, lane] = constant_like(block.q, 0.0)
+    block.constraints.flags[closure.FLAG_AVOIDED, lane] = constant_like(block.q, 0.0)
+    block.constraints.flags[closure.FLAG_START_CONDITION, lane] = constant_like(block.q, 0.0)
 
 
 @only_if(has_constraints, False)
 @kernel
 def has_open_loops(block, lane):
     """Whether the state of a lane could not be projected onto the constraints."""
-    return block.constraints.flags[FLAG_OPEN, lane] > constant_like(block.q, 0.0)
+    return block.constraints.flags[closure.FLAG_OPEN, lane] > constant_like(block.q, 0.0)
 
 
 # --- derivatives ------------------------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ rows, and each row is one equation phi(q) = 0. Rows are in the order of the fact
 of the interface. The support of a constraint is the set of dofs whose motion its forces change: the dofs on the paths
 of both bodies to the base.
 
-Each constant has the prefix of its array: TABLE_ of `ConstraintTables.table`, CON_ of `Constraints.rows`, and PARAM_
-of the parameters of a constraint, which have their own row of the parameters, after the row of gravity.
+The rows of `Constraints.rows` are in `equation_layout`. PARAM_ is the prefix of the parameters of a constraint, which
+have their own row of the parameters, after the row of gravity.
 
 An added inertia is not a constraint of the mechanism. Its row belongs to one dof, the dof of body b, and comes after
 the rows of all constraints (`loops.constraint_solver`).
@@ -19,6 +19,7 @@ import numpy as np
 from ...compiling.jit import kernel, plain_or_compiled
 from ..lanes.lane_memory import window
 from ..lanes.lane_records import lane_record
+from . import equation_layout as equation
 
 # --- parameters of a constraint ---
 PARAM_POINT_A = 0  # 3: in the axes of frame a, m
@@ -29,7 +30,7 @@ PARAM_LENGTH = 24  # of a distance constraint, m
 PARAM_RATIO = 25  # of a coupler
 PARAM_OFFSET = 26  # of a coupler, rad or m
 PARAM_ADDED_INERTIA = PARAM_LENGTH  # of an added inertia, kg or kg m^2
-CONSTRAINT_PARAMETERS = 27
+PARAM_COLUMNS = 27
 
 # --- types of rows ---
 # The first rows of a constraint between bodies belong to its points: three rows of type POSITION, or one of type
@@ -40,30 +41,30 @@ MAX_ROW_COUNT = 6
 MAX_DIRECTIONS = 3
 
 # --- rows of `ConstraintTables.table`, one column for each constraint ---
-TABLE_TYPE = 0  # type of its first rows
-TABLE_DOF_A, TABLE_DOF_B = 1, 2
-TABLE_ROW = 3  # its first row
-TABLE_ROW_COUNT = 4
-TABLE_OUTPUT = 5  # its first row in the order of the interface
-TABLE_PARAMETERS = 6  # its row of the parameters
-TABLE_SUPPORT = 7  # its first entry of `support`
-TABLE_SUPPORT_COUNT = 8
-TABLE_RESPONSE = 9  # its first entry of `Constraints.responses`
-TABLE_PATH_A, TABLE_PATH_B = 10, 11  # the first entry of `paths` for each body
-TABLE_PATH_END_A, TABLE_PATH_END_B = 12, 13  # the end of the path to the root
-TABLE_OWN_END_A, TABLE_OWN_END_B = 14, 15  # the end of the path to the common ancestor of both bodies
-TABLE_POINT_ROWS = 16  # number of rows of points
+TYPE = 0  # type of its first rows
+DOF_A, DOF_B = 1, 2
+ROW = 3  # its first row
+ROW_COUNT = 4
+OUTPUT = 5  # its first row in the order of the interface
+PARAMETERS = 6  # its row of the parameters
+SUPPORT = 7  # its first entry of `support`
+SUPPORT_COUNT = 8
+RESPONSE = 9  # its first entry of `Constraints.responses`
+PATH_A, PATH_B = 10, 11  # the first entry of `paths` for each body
+PATH_END_A, PATH_END_B = 12, 13  # the end of the path to the root
+OWN_END_A, OWN_END_B = 14, 15  # the end of the path to the common ancestor of both bodies
+POINT_ROWS = 16  # number of rows of points
 # For each row of a direction, the numbers of the axes x, y, z and w: x and z of body a, y and w of body b. The row is
 # x . y if z and w are NO_AXIS, else (x . y - z . w) / 2.
-TABLE_AXES, AXES_OF_ROW = 17, 4
+AXES, AXES_OF_ROW = 17, 4
 NO_AXIS = -1
-TABLE_ROWS = TABLE_AXES + AXES_OF_ROW * MAX_DIRECTIONS
+ROWS = AXES + AXES_OF_ROW * MAX_DIRECTIONS
 
 
 class ConstraintTables(NamedTuple):
     """The constraints of a mechanism as integers, which all samples share; m is the number of rows.
 
-    * `table` (TABLE_ROWS, constraints) is described above.
+    * `table` (ROWS, constraints) is described above.
     * `support` (s,) are the dofs of all supports. Entry i of a support is its slot i.
     * `paths` (2, p) are the dofs from each body to its root, and their slots.
     * `pairs` (4, pairs) are constraints c and d with overlapping supports, d not after c, and their range in `shared`.
@@ -91,32 +92,11 @@ MEMORY_SIZE = 3  # of all constraints together
 CONSTRAINT_ROWS = 4  # rows of constraints, without added inertias
 SIZE_COUNT = 5
 
-# --- rows of `Constraints.rows` ---
-CON_RESIDUAL = 0  # phi, m or rad
-CON_RATE = 1  # d phi / dt
-CON_BIAS = 2  # the part of d^2 phi / dt^2 that does not depend on accelerations
-CON_SCALE = 3  # sum of the absolute values whose difference is the residual: the scale of its round-off
-CON_SPEED = 4  # the same for the rate
-CON_TARGET = 5  # right-hand side of the linear system
-CON_SOLUTION = 6
-CON_MULTIPLIER = 7
-CON_PIVOT = 8  # 1 / pivot of the factorisation; 0 for a dependent row
-CON_KEPT = 9  # 1 for an independent row, else 0
-CON_REST = 10  # multiplier before the refinement
-CON_FORCE_A = 11  # 6: force on body a for a unit multiplier (moment, force), at its joint origin, world axes
-CON_FORCE_B = 17  # 6: the same for body b
-CON_MOTOR_A, CON_MOTOR_B = 23, 24  # joint forces for a unit multiplier
-CON_GRAM_PIVOT = 25  # 1 / pivot of the matrix for minimum-norm solutions
-CON_PIVOT_SCALE = 26  # a pivot far below this number is round-off
-CON_ROOT = 27  # square root of the pivot
-CON_COMPLIANCE = 28  # 1 / e of an added inertia e; 0 if e is 0
-CON_ROWS = 29
-
 
 class Constraints(NamedTuple):
     """The constraints of the samples in one block.
 
-    * `rows` (m, CON_ROWS, lanes) is described above.
+    * `rows` (m, equation.ROWS, lanes) is described in `equation_layout`.
     * `responses` (w, lanes) are the changes of u (`aba`) of each dof in the support due to a unit multiplier of a row.
     * `matrix` (entries, lanes) is J H^-1 J^T, later its factors. `gram` (entries, lanes) is the matrix for minimum-norm
       solutions.
@@ -163,7 +143,7 @@ def constraints_in(memory, first, tables, n):
     """Create the Constraints of a block in the rows of `memory` (rows, lanes) from `first` on."""
     m, width = tables.envelope.shape[1], memory.shape[1]
     flat = memory.reshape(memory.size)
-    responses = first + m * CON_ROWS
+    responses = first + m * equation.ROWS
     matrix = responses + tables.sizes[RESPONSE_SIZE]
     gram = matrix + tables.sizes[MATRIX_SIZE]
     passing = gram + tables.sizes[GRAM_SIZE]
@@ -171,7 +151,7 @@ def constraints_in(memory, first, tables, n):
     flags = joint_sums + 4 * n
     return Constraints(
         tables,
-        window(flat, first * width, (m, CON_ROWS, width)),
+        window(flat, first * width, (m, equation.ROWS, width)),
         window(flat, responses * width, (matrix - responses, width)),
         window(flat, matrix * width, (gram - matrix, width)),
         window(flat, gram * width, (passing - gram, width)),

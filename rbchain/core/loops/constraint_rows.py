@@ -28,55 +28,10 @@ from ..spatial.vectors import (
     size,
     subtract3,
 )
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.kinematics import move_dof
-from ..tree.layout import (
-    PARAM_ADVANCE,
-    PRISMATIC,
-    REVOLUTE,
-    ROW_A,
-    ROW_LEVER,
-    ROW_R,
-    ROW_V,
-    parameter,
-    parameter3,
-    parameter9,
-)
-from .constraint_layout import (
-    ADDED_INERTIA,
-    AXES_OF_ROW,
-    CON_BIAS,
-    CON_COMPLIANCE,
-    CON_FORCE_A,
-    CON_FORCE_B,
-    CON_MOTOR_A,
-    CON_MOTOR_B,
-    CON_RATE,
-    CON_RESIDUAL,
-    CON_SCALE,
-    CON_SPEED,
-    COUPLER,
-    DISTANCE,
-    NO_AXIS,
-    PARAM_ADDED_INERTIA,
-    PARAM_AXES_A,
-    PARAM_AXES_B,
-    PARAM_LENGTH,
-    PARAM_OFFSET,
-    PARAM_POINT_A,
-    PARAM_POINT_B,
-    PARAM_RATIO,
-    TABLE_AXES,
-    TABLE_DOF_A,
-    TABLE_DOF_B,
-    TABLE_OWN_END_A,
-    TABLE_PARAMETERS,
-    TABLE_PATH_A,
-    TABLE_PATH_END_A,
-    TABLE_POINT_ROWS,
-    TABLE_ROW,
-    TABLE_ROW_COUNT,
-    TABLE_TYPE,
-)
+from ..tree.layout import PRISMATIC, REVOLUTE, parameter, parameter3, parameter9
+from . import constraint_layout as closure, equation_layout as equation
 
 
 @routine
@@ -86,10 +41,10 @@ def update_rows(model, constraints, q, qd, work, k):
     q is (nq, lanes), qd is (n, lanes). Residuals are in m or rad.
     """
     for c in range(constraints.tables.table.shape[1]):
-        row_type = constraints.tables.table[TABLE_TYPE, c]
-        if row_type == COUPLER:
+        row_type = constraints.tables.table[closure.TYPE, c]
+        if row_type == closure.COUPLER:
             couple(c, model, constraints, q, qd, k)
-        elif row_type == ADDED_INERTIA:
+        elif row_type == closure.ADDED_INERTIA:
             store_compliance(c, model, constraints, qd, k)
         else:
             connect_points(c, model, constraints, work, k)
@@ -110,35 +65,40 @@ def update_speeds(model, constraints, qd, work, k):
     """Compute the scales of the round-off of the rates, SPEED. Reads R, LEVER and the rows."""
     table, rows = constraints.tables.table, constraints.rows
     for c in range(table.shape[1]):
-        row_type, row, i, j = table[TABLE_TYPE, c], table[TABLE_ROW, c], table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
-        if row_type == COUPLER:
-            rows[row, CON_SPEED, k] = abs(qd[j, k]) + abs(rows[row, CON_MOTOR_A, k] * qd[i, k])
-        elif row_type == ADDED_INERTIA:
-            rows[row, CON_SPEED, k] = constant_like(rows, 0.0)
+        row_type, row, i, j = (
+            table[closure.TYPE, c],
+            table[closure.ROW, c],
+            table[closure.DOF_A, c],
+            table[closure.DOF_B, c],
+        )
+        if row_type == closure.COUPLER:
+            rows[row, equation.SPEED, k] = abs(qd[j, k]) + abs(rows[row, equation.MOTOR_A, k] * qd[i, k])
+        elif row_type == closure.ADDED_INERTIA:
+            rows[row, equation.SPEED, k] = constant_like(rows, 0.0)
         else:
             speed_a, turn_a = speeds_on_path(c, 0, model, constraints, qd, work, k)
             speed_b, turn_b = speeds_on_path(c, 1, model, constraints, qd, work, k)
-            for r in range(table[TABLE_ROW_COUNT, c]):
-                is_of_points = r < table[TABLE_POINT_ROWS, c]
-                rows[row + r, CON_SPEED, k] = speed_a + speed_b if is_of_points else turn_a + turn_b
+            for r in range(table[closure.ROW_COUNT, c]):
+                is_of_points = r < table[closure.POINT_ROWS, c]
+                rows[row + r, equation.SPEED, k] = speed_a + speed_b if is_of_points else turn_a + turn_b
 
 
 @kernel
 def store_row(rows, row, k, residual, rate_bias, force_a, force_b):
     """Store the residual, the bias and the forces of one row."""
-    rows[row, CON_RESIDUAL, k] = residual
-    rows[row, CON_BIAS, k] = rate_bias
-    store_spatial(rows, row, CON_FORCE_A, k, force_a)
-    store_spatial(rows, row, CON_FORCE_B, k, force_b)
+    rows[row, equation.RESIDUAL, k] = residual
+    rows[row, equation.BIAS, k] = rate_bias
+    store_spatial(rows, row, equation.FORCE_A, k, force_a)
+    store_spatial(rows, row, equation.FORCE_B, k, force_b)
 
 
 @kernel
 def store_scale(rows, row, k, rate, scale):
     """Store the rate of one row and the scale of the round-off of its residual."""
-    rows[row, CON_RATE, k] = rate
-    rows[row, CON_SCALE, k] = scale
-    rows[row, CON_MOTOR_A, k] = constant_like(rows, 0.0)
-    rows[row, CON_MOTOR_B, k] = constant_like(rows, 0.0)
+    rows[row, equation.RATE, k] = rate
+    rows[row, equation.SCALE, k] = scale
+    rows[row, equation.MOTOR_A, k] = constant_like(rows, 0.0)
+    rows[row, equation.MOTOR_B, k] = constant_like(rows, 0.0)
 
 
 @kernel
@@ -150,14 +110,14 @@ def arm_of(c, side, r, model, constraints, work, k):
     close to each other. World axes, m.
     """
     table, paths = constraints.tables.table, constraints.tables.paths
-    first, end = table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]
+    first, end = table[closure.PATH_A + side, c], table[closure.OWN_END_A + side, c]
     zero = zeros_like(r[0])
     if first == end:  # the point is on the common ancestor
         return r, (zero, zero, zero)
     rest = r
     for step in range(first, end - 1):
-        rest = add3(rest, load3(work.dof, paths[0, step], ROW_LEVER, k))
-    return load3(work.dof, paths[0, end - 1], ROW_LEVER, k), rest
+        rest = add3(rest, load3(work.dof, paths[0, step], frame.LEVER, k))
+    return load3(work.dof, paths[0, end - 1], frame.LEVER, k), rest
 
 
 @kernel
@@ -168,11 +128,13 @@ def speeds_on_path(c, side, model, constraints, qd, work, k):
     largest entry of an arm approximates its length. m/s and rad/s.
     """
     table, dof = constraints.tables.table, work.dof
-    at, last = table[TABLE_PARAMETERS, c], table[TABLE_DOF_A + side, c]
-    point = parameter3(model.parameters, at, PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A), k)
-    arm = rotate(load9(dof, last, ROW_R, k), point)
+    at, last = table[closure.PARAMETERS, c], table[closure.DOF_A + side, c]
+    point = parameter3(
+        model.parameters, at, closure.PARAM_POINT_A + side * (closure.PARAM_POINT_B - closure.PARAM_POINT_A), k
+    )
+    arm = rotate(load9(dof, last, frame.R, k), point)
     speed, turn = zeros_like(arm[0]), zeros_like(arm[0])
-    for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
+    for step in range(table[closure.PATH_A + side, c], table[closure.PATH_END_A + side, c]):
         i = constraints.tables.paths[0, step]
         rate = abs(qd[i, k])
         if model.joint[i] != PRISMATIC:
@@ -180,8 +142,8 @@ def speeds_on_path(c, side, model, constraints, qd, work, k):
             sideways = max(abs(arm[0]), abs(arm[1]))
             speed = speed + rate * max(sideways, abs(arm[2]))
         if model.joint[i] != REVOLUTE:
-            speed = speed + rate * abs(parameter(model.parameters, i, PARAM_ADVANCE, k))
-        arm = add3(arm, load3(dof, i, ROW_LEVER, k))
+            speed = speed + rate * abs(parameter(model.parameters, i, param.ADVANCE, k))
+        arm = add3(arm, load3(dof, i, frame.LEVER, k))
     return speed, turn
 
 
@@ -189,20 +151,25 @@ def speeds_on_path(c, side, model, constraints, qd, work, k):
 def connect_points(c, model, constraints, work, k):
     """Compute the rows of the two points: three in world axes, or one along the line between them."""
     table, dof, rows = constraints.tables.table, work.dof, constraints.rows
-    i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
-    r_a = rotate(load9(dof, i, ROW_R, k), parameter3(model.parameters, at, PARAM_POINT_A, k))
-    r_b = rotate(load9(dof, j, ROW_R, k), parameter3(model.parameters, at, PARAM_POINT_B, k))
+    i, j, at, row = (
+        table[closure.DOF_A, c],
+        table[closure.DOF_B, c],
+        table[closure.PARAMETERS, c],
+        table[closure.ROW, c],
+    )
+    r_a = rotate(load9(dof, i, frame.R, k), parameter3(model.parameters, at, closure.PARAM_POINT_A, k))
+    r_b = rotate(load9(dof, j, frame.R, k), parameter3(model.parameters, at, closure.PARAM_POINT_B, k))
     root_a, rest_a = arm_of(c, 0, r_a, model, constraints, work, k)
     root_b, rest_b = arm_of(c, 1, r_b, model, constraints, work, k)
-    v_a, v_b = load_motion(dof, i, ROW_V, k), load_motion(dof, j, ROW_V, k)
+    v_a, v_b = load_motion(dof, i, frame.V, k), load_motion(dof, j, frame.V, k)
     point_v_a, point_v_b = add3(v_a.lin, cross(v_a.ang, r_a)), add3(v_b.lin, cross(v_b.ang, r_b))
     between = subtract3(root_b, root_a)
     d, rate = add3(between, subtract3(rest_b, rest_a)), subtract3(point_v_b, point_v_a)
     bias = subtract3(cross(v_b.ang, point_v_b), cross(v_a.ang, point_v_a))
     scale = size(between) + size(rest_a) + size(rest_b)
-    if table[TABLE_PATH_END_A, c] > table[TABLE_OWN_END_A, c]:  # the levers were rotated by a common ancestor
+    if table[closure.PATH_END_A, c] > table[closure.OWN_END_A, c]:  # the levers were rotated by a common ancestor
         scale = scale + size(root_a) + size(root_b)
-    if table[TABLE_TYPE, c] == DISTANCE:
+    if table[closure.TYPE, c] == closure.DISTANCE:
         zero, one = constant_like(dof, 0.0), constant_like(dof, 1.0)
         square = dot(d, d)
         is_apart = square > zero  # the direction of coinciding points is undefined
@@ -211,7 +178,7 @@ def connect_points(c, model, constraints, work, k):
         e = scale3(inverse, d)
         along = dot(e, rate)
         rate_bias = dot(e, bias) + inverse * (dot(rate, rate) - along * along)
-        residual = length - parameter(model.parameters, at, PARAM_LENGTH, k)
+        residual = length - parameter(model.parameters, at, closure.PARAM_LENGTH, k)
         store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e)
         store_scale(rows, row, k, along, scale)
         return
@@ -233,24 +200,24 @@ def store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e):
 def align_axes(c, model, constraints, work, k):
     """Compute the rows of the directions, which follow the rows of the points."""
     table, dof = constraints.tables.table, work.dof
-    i, j, at = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
-    first, count = table[TABLE_POINT_ROWS, c], table[TABLE_ROW_COUNT, c]
+    i, j, at = table[closure.DOF_A, c], table[closure.DOF_B, c], table[closure.PARAMETERS, c]
+    first, count = table[closure.POINT_ROWS, c], table[closure.ROW_COUNT, c]
     if first == count:
         return
-    A = compose(load9(dof, i, ROW_R, k), parameter9(model.parameters, at, PARAM_AXES_A, k))
-    B = compose(load9(dof, j, ROW_R, k), parameter9(model.parameters, at, PARAM_AXES_B, k))
-    w_a, w_b = load3(dof, i, ROW_V, k), load3(dof, j, ROW_V, k)
+    A = compose(load9(dof, i, frame.R, k), parameter9(model.parameters, at, closure.PARAM_AXES_A, k))
+    B = compose(load9(dof, j, frame.R, k), parameter9(model.parameters, at, closure.PARAM_AXES_B, k))
+    w_a, w_b = load3(dof, i, frame.V, k), load3(dof, j, frame.V, k)
     half = constant_like(dof, 0.5)
     for r in range(first, count):
-        axes = TABLE_AXES + AXES_OF_ROW * (r - first)
+        axes = closure.AXES + closure.AXES_OF_ROW * (r - first)
         x, y = column_of(A, table[axes, c]), column_of(B, table[axes + 1, c])
         residual, e, bias = product_of_axes(x, y, w_a, w_b)
-        if table[axes + 2, c] != NO_AXIS:
+        if table[axes + 2, c] != closure.NO_AXIS:
             z, w = column_of(A, table[axes + 2, c]), column_of(B, table[axes + 3, c])
             other, other_e, other_bias = product_of_axes(z, w, w_a, w_b)
             e = scale3(half, subtract3(e, other_e))
             residual, bias = half * (residual - other), half * (bias - other_bias)
-        store_turn(constraints.rows, table[TABLE_ROW, c] + r, k, residual, bias, e, subtract3(w_b, w_a))
+        store_turn(constraints.rows, table[closure.ROW, c] + r, k, residual, bias, e, subtract3(w_b, w_a))
 
 
 @kernel
@@ -289,30 +256,41 @@ def store_turn(rows, row, k, residual, rate_bias, e, w):
 def couple(c, model, constraints, q, qd, k):
     """Compute the row of a coupler. Its unit multiplier exerts the force 1 on joint b, and -ratio on joint a."""
     table, rows = constraints.tables.table, constraints.rows
-    i, j, at, row = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c], table[TABLE_ROW, c]
-    ratio, offset = parameter(model.parameters, at, PARAM_RATIO, k), parameter(model.parameters, at, PARAM_OFFSET, k)
+    i, j, at, row = (
+        table[closure.DOF_A, c],
+        table[closure.DOF_B, c],
+        table[closure.PARAMETERS, c],
+        table[closure.ROW, c],
+    )
+    ratio, offset = (
+        parameter(model.parameters, at, closure.PARAM_RATIO, k),
+        parameter(model.parameters, at, closure.PARAM_OFFSET, k),
+    )
     q_a, q_b = q[model.coordinate[i], k], q[model.coordinate[j], k]
     zero = zeros_like(q_b)
     no_force = Force((zero, zero, zero), (zero, zero, zero))
     store_row(rows, row, k, q_b - ratio * q_a - offset, zero, no_force, no_force)
     scale = abs(q_b) + abs(ratio * q_a) + abs(offset)
     store_scale(rows, row, k, qd[j, k] - ratio * qd[i, k], scale)
-    rows[row, CON_MOTOR_A, k] = -ratio
-    rows[row, CON_MOTOR_B, k] = constant_like(rows, 1.0)
+    rows[row, equation.MOTOR_A, k] = -ratio
+    rows[row, equation.MOTOR_B, k] = constant_like(rows, 1.0)
 
 
 @kernel
 def store_compliance(c, model, constraints, qd, k):
     """Store the row of an added inertia: a joint force, and the compliance 1 / e."""
     table, rows = constraints.tables.table, constraints.rows
-    row, e = table[TABLE_ROW, c], parameter(model.parameters, table[TABLE_PARAMETERS, c], PARAM_ADDED_INERTIA, k)
+    row, e = (
+        table[closure.ROW, c],
+        parameter(model.parameters, table[closure.PARAMETERS, c], closure.PARAM_ADDED_INERTIA, k),
+    )
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     no_force = Force((zero, zero, zero), (zero, zero, zero))
     store_row(rows, row, k, zero, zero, no_force, no_force)
     store_scale(rows, row, k, zero, zero)
-    rows[row, CON_MOTOR_B, k] = one
+    rows[row, equation.MOTOR_B, k] = one
     is_added = e > zero
-    rows[row, CON_COMPLIANCE, k] = select(is_added, one / select(is_added, e, one), zero)
+    rows[row, equation.COMPLIANCE, k] = select(is_added, one / select(is_added, e, one), zero)
 
 
 @kernel
@@ -322,11 +300,11 @@ def row_of_motion(c, row, constraints, rates, work, k):
     `rates` cause the motions in A. For accelerations, the second derivative of the row is this number plus BIAS.
     """
     table, rows, dof = constraints.tables.table, constraints.rows, work.dof
-    i, j = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
-    if table[TABLE_TYPE, c] == COUPLER:
-        return rows[row, CON_MOTOR_A, k] * rates[i, k] + rows[row, CON_MOTOR_B, k] * rates[j, k]
-    if table[TABLE_TYPE, c] == ADDED_INERTIA:
+    i, j = table[closure.DOF_A, c], table[closure.DOF_B, c]
+    if table[closure.TYPE, c] == closure.COUPLER:
+        return rows[row, equation.MOTOR_A, k] * rates[i, k] + rows[row, equation.MOTOR_B, k] * rates[j, k]
+    if table[closure.TYPE, c] == closure.ADDED_INERTIA:
         return rates[j, k]
-    on_a = power(load_force(rows, row, CON_FORCE_A, k), load_motion(dof, i, ROW_A, k))
-    on_b = power(load_force(rows, row, CON_FORCE_B, k), load_motion(dof, j, ROW_A, k))
+    on_a = power(load_force(rows, row, equation.FORCE_A, k), load_motion(dof, i, frame.A, k))
+    on_b = power(load_force(rows, row, equation.FORCE_B, k), load_motion(dof, j, frame.A, k))
     return on_a + on_b

@@ -29,53 +29,12 @@ from ...compiling.jit import kernel, routine
 from ..lanes.lanes import any_lane, constant_like, epsilon, full_like, nan_unless_finite, select, zeros_like
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
 from ..spatial.vectors import motion_at_tip, power, rotate, scale_force, size, subtract_forces, z_axis
+from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.joints import add_joint_motion, joint_force
 from ..tree.kinematics import force_on_parent
-from ..tree.layout import (
-    PARAM_ADVANCE,
-    PRISMATIC,
-    REVOLUTE,
-    ROW_A,
-    ROW_DINV,
-    ROW_LEVER,
-    ROW_R,
-    ROW_U,
-    parameter,
-    parameter3,
-    remove_gravity,
-)
+from ..tree.layout import PRISMATIC, REVOLUTE, parameter, parameter3, remove_gravity
+from . import constraint_layout as closure, equation_layout as equation
 from .constraint_factors import DEPENDENT_ROW_FACTOR, factor_matrix, select_rows, substitute
-from .constraint_layout import (
-    CON_COMPLIANCE,
-    CON_FORCE_A,
-    CON_FORCE_B,
-    CON_MOTOR_A,
-    CON_MULTIPLIER,
-    CON_PIVOT,
-    CON_PIVOT_SCALE,
-    CON_SOLUTION,
-    CON_TARGET,
-    CONSTRAINT_ROWS,
-    ENVELOPE_FIRST,
-    ENVELOPE_OFFSET,
-    FLAG_DECIDES,
-    FLAG_UNCERTAIN,
-    PARAM_POINT_A,
-    PARAM_POINT_B,
-    TABLE_DOF_A,
-    TABLE_OWN_END_A,
-    TABLE_PARAMETERS,
-    TABLE_PATH_A,
-    TABLE_PATH_END_A,
-    TABLE_POINT_ROWS,
-    TABLE_RESPONSE,
-    TABLE_ROW,
-    TABLE_ROW_COUNT,
-    TABLE_SUPPORT,
-    TABLE_SUPPORT_COUNT,
-    TABLE_TYPE,
-    TYPES_OF_JOINTS,
-)
 
 # A response u below this multiple of epsilon times its largest possible value is round-off. Residuals up to the same
 # multiple are accepted, so positions are closed to this accuracy.
@@ -97,10 +56,10 @@ def factor_constraints(model, constraints, work, k):
     store_scales_of_pivots(model, constraints, work, k)
     factor_matrix(constraints, True, k)
     flags = constraints.flags
-    if any_lane(flags[FLAG_UNCERTAIN, k] > constant_like(flags, 0.0)):
+    if any_lane(flags[closure.FLAG_UNCERTAIN, k] > constant_like(flags, 0.0)):
         assemble_matrix(constraints, work, k)
         for lane in range(flags.shape[1]):
-            if flags[FLAG_UNCERTAIN, lane] > constant_like(flags, 0.0):
+            if flags[closure.FLAG_UNCERTAIN, lane] > constant_like(flags, 0.0):
                 select_rows(constraints, lane)
         factor_matrix(constraints, False, k)
 
@@ -118,27 +77,27 @@ def respond(c, side, model, constraints, work, k):
         constraints.passing,
     )
     first, end, count, width = (
-        table[TABLE_PATH_A + side, c],
-        table[TABLE_PATH_END_A + side, c],
-        table[TABLE_ROW_COUNT, c],
-        table[TABLE_SUPPORT_COUNT, c],
+        table[closure.PATH_A + side, c],
+        table[closure.PATH_END_A + side, c],
+        table[closure.ROW_COUNT, c],
+        table[closure.SUPPORT_COUNT, c],
     )
-    responses, at, row = constraints.responses, table[TABLE_RESPONSE, c], table[TABLE_ROW, c]
+    responses, at, row = constraints.responses, table[closure.RESPONSE, c], table[closure.ROW, c]
     if side == 0:
         for entry in range(at, at + count * width):
             responses[entry, k] = constant_like(responses, 0.0)
     for r in range(count):
-        f = load_force(rows, row + r, CON_FORCE_A + side * (CON_FORCE_B - CON_FORCE_A), k)
+        f = load_force(rows, row + r, equation.FORCE_A + side * (equation.FORCE_B - equation.FORCE_A), k)
         store_spatial(passing, r, 0, k, f)
     for step in range(first, end):
         i, slot = paths[0, step], paths[1, step]
-        axis, advance = z_axis(load9(work.dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-        U, Dinv = load_force(work.dof, i, ROW_U, k), work.dof[i, ROW_DINV, k]
+        axis, advance = z_axis(load9(work.dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+        U, Dinv = load_force(work.dof, i, frame.U, k), work.dof[i, frame.DINV, k]
         for r in range(count):
             f = load_force(passing, r, 0, k)
             u = joint_force(model.joint[i], axis, advance, f)
             if step == first:
-                u = u + rows[row + r, CON_MOTOR_A + side, k]
+                u = u + rows[row + r, equation.MOTOR_A + side, k]
             entry = at + r * width + slot
             responses[entry, k] = responses[entry, k] + u
             store_spatial(
@@ -155,19 +114,19 @@ def assemble_matrix(constraints, work, k):
         matrix[entry, k] = constant_like(matrix, 0.0)
     for pair in range(tables.pairs.shape[1]):
         c, d = tables.pairs[0, pair], tables.pairs[1, pair]
-        for i in range(table[TABLE_ROW_COUNT, c]):
-            row = table[TABLE_ROW, c] + i
-            at_c = table[TABLE_RESPONSE, c] + i * table[TABLE_SUPPORT_COUNT, c]
-            for j in range(i + 1 if c == d else table[TABLE_ROW_COUNT, d]):
-                at_d = table[TABLE_RESPONSE, d] + j * table[TABLE_SUPPORT_COUNT, d]
+        for i in range(table[closure.ROW_COUNT, c]):
+            row = table[closure.ROW, c] + i
+            at_c = table[closure.RESPONSE, c] + i * table[closure.SUPPORT_COUNT, c]
+            for j in range(i + 1 if c == d else table[closure.ROW_COUNT, d]):
+                at_d = table[closure.RESPONSE, d] + j * table[closure.SUPPORT_COUNT, d]
                 total = zeros_like(matrix[0, k])
                 for s in range(tables.pairs[2, pair], tables.pairs[3, pair]):
-                    Dinv = work.dof[shared[2, s], ROW_DINV, k]
+                    Dinv = work.dof[shared[2, s], frame.DINV, k]
                     total = total + responses[at_c + shared[0, s], k] * (Dinv * responses[at_d + shared[1, s], k])
-                matrix[envelope[ENVELOPE_OFFSET, row] + table[TABLE_ROW, d] + j, k] = total
-    for row in range(tables.sizes[CONSTRAINT_ROWS], constraints.rows.shape[0]):
-        at = envelope[ENVELOPE_OFFSET, row] + row
-        matrix[at, k] = matrix[at, k] - constraints.rows[row, CON_COMPLIANCE, k]
+                matrix[envelope[closure.ENVELOPE_OFFSET, row] + table[closure.ROW, d] + j, k] = total
+    for row in range(tables.sizes[closure.CONSTRAINT_ROWS], constraints.rows.shape[0]):
+        at = envelope[closure.ENVELOPE_OFFSET, row] + row
+        matrix[at, k] = matrix[at, k] - constraints.rows[row, equation.COMPLIANCE, k]
 
 
 @kernel
@@ -181,22 +140,22 @@ def store_scales_of_pivots(model, constraints, work, k):
     """
     tables, rows = constraints.tables, constraints.rows
     table, zero = tables.table, constant_like(rows, 0.0)
-    decides = constraints.flags[FLAG_DECIDES, k] > zero
+    decides = constraints.flags[closure.FLAG_DECIDES, k] > zero
     for c in range(table.shape[1]):
-        first, points, count = table[TABLE_ROW, c], table[TABLE_POINT_ROWS, c], table[TABLE_ROW_COUNT, c]
-        has_round_off = table[TABLE_TYPE, c] not in TYPES_OF_JOINTS
+        first, points, count = table[closure.ROW, c], table[closure.POINT_ROWS, c], table[closure.ROW_COUNT, c]
+        has_round_off = table[closure.TYPE, c] not in closure.TYPES_OF_JOINTS
         for part in range(2):
             start, end = (0, points) if part == 0 else (points, count)
             if start == end:
                 continue
             largest = zeros_like(constraints.matrix[0, k])
             for row in range(first + start, first + end):
-                largest = max(largest, constraints.matrix[tables.envelope[ENVELOPE_OFFSET, row] + row, k])
+                largest = max(largest, constraints.matrix[tables.envelope[closure.ENVELOPE_OFFSET, row] + row, k])
             if has_round_off and any_lane(decides):
                 scale = scale_of_geometry(c, start, end, largest, model, constraints, work, k)
                 largest = select(decides, scale, largest)
             for row in range(first + start, first + end):
-                rows[row, CON_PIVOT_SCALE, k] = largest
+                rows[row, equation.PIVOT_SCALE, k] = largest
 
 
 @kernel
@@ -225,28 +184,28 @@ def sizes_of_responses(c, start, end, model, constraints, work, k):
     """
     table, paths, dof = constraints.tables.table, constraints.tables.paths, work.dof
     zero, one, responses = constant_like(dof, 0.0), constant_like(dof, 1.0), constraints.responses
-    at, width = table[TABLE_PARAMETERS, c], table[TABLE_SUPPORT_COUNT, c]
-    is_direction = start >= table[TABLE_POINT_ROWS, c]
-    found, noise = nan_unless_finite(dof[0, ROW_DINV, k]), nan_unless_finite(dof[0, ROW_DINV, k])
+    at, width = table[closure.PARAMETERS, c], table[closure.SUPPORT_COUNT, c]
+    is_direction = start >= table[closure.POINT_ROWS, c]
+    found, noise = nan_unless_finite(dof[0, frame.DINV, k]), nan_unless_finite(dof[0, frame.DINV, k])
     for side in range(2):
-        point = PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A)
-        own = rotate(load9(dof, table[TABLE_DOF_A + side, c], ROW_R, k), parameter3(model.parameters, at, point, k))
+        point = closure.PARAM_POINT_A + side * (closure.PARAM_POINT_B - closure.PARAM_POINT_A)
+        own = rotate(load9(dof, table[closure.DOF_A + side, c], frame.R, k), parameter3(model.parameters, at, point, k))
         distance = size(own)
-        for step in range(table[TABLE_PATH_A + side, c], table[TABLE_OWN_END_A + side, c]):
+        for step in range(table[closure.PATH_A + side, c], table[closure.OWN_END_A + side, c]):
             i, slot = paths[0, step], paths[1, step]
             bound = zeros_like(distance)
             if model.joint[i] != PRISMATIC:
                 bound = bound + (full_like(distance, 1.0) if is_direction else distance * distance)
             if model.joint[i] != REVOLUTE and not is_direction:
-                advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
+                advance = parameter(model.parameters, i, param.ADVANCE, k)
                 bound = bound + advance * advance
             square = zeros_like(distance)
             for r in range(start, end):
-                u = responses[table[TABLE_RESPONSE, c] + r * width + slot, k]
+                u = responses[table[closure.RESPONSE, c] + r * width + slot, k]
                 square = max(square, u * u)
             found = max(found, select(bound > zero, square / select(bound > zero, bound, one), zero))
-            noise = noise + constant_like(dof, epsilon(dof)) * (dof[i, ROW_DINV, k] * bound)
-            distance = distance + size(load3(dof, i, ROW_LEVER, k))
+            noise = noise + constant_like(dof, epsilon(dof)) * (dof[i, frame.DINV, k] * bound)
+            distance = distance + size(load3(dof, i, frame.LEVER, k))
     return found, noise
 
 
@@ -254,16 +213,16 @@ def sizes_of_responses(c, start, end, model, constraints, work, k):
 def solve_multipliers(constraints, work, k):
     """Solve J H^-1 J^T lambda = TARGET for MULTIPLIER, with one step of iterative refinement; writes `joint_sums`."""
     rows, envelope = constraints.rows, constraints.tables.envelope
-    first, offset = envelope[ENVELOPE_FIRST], envelope[ENVELOPE_OFFSET]
+    first, offset = envelope[closure.ENVELOPE_FIRST], envelope[closure.ENVELOPE_OFFSET]
     for row in range(rows.shape[0]):
-        rows[row, CON_SOLUTION, k] = rows[row, CON_TARGET, k]
-        rows[row, CON_MULTIPLIER, k] = constant_like(rows, 0.0)
+        rows[row, equation.SOLUTION, k] = rows[row, equation.TARGET, k]
+        rows[row, equation.MULTIPLIER, k] = constant_like(rows, 0.0)
     for refinement in range(2):
         if refinement == 1:
             store_rest(constraints, work, k)
-        substitute(constraints.matrix, first, offset, rows, CON_PIVOT, rows.shape[0], k)
+        substitute(constraints.matrix, first, offset, rows, equation.PIVOT, rows.shape[0], k)
         for row in range(rows.shape[0]):
-            rows[row, CON_MULTIPLIER, k] = rows[row, CON_MULTIPLIER, k] + rows[row, CON_SOLUTION, k]
+            rows[row, equation.MULTIPLIER, k] = rows[row, equation.MULTIPLIER, k] + rows[row, equation.SOLUTION, k]
         sum_responses(constraints, k)
 
 
@@ -275,11 +234,11 @@ def sum_responses(constraints, k):
     for i in range(sums.shape[0]):
         sums[i, k] = constant_like(sums, 0.0)
     for c in range(table.shape[1]):
-        width, first = table[TABLE_SUPPORT_COUNT, c], table[TABLE_SUPPORT, c]
-        for r in range(table[TABLE_ROW_COUNT, c]):
+        width, first = table[closure.SUPPORT_COUNT, c], table[closure.SUPPORT, c]
+        for r in range(table[closure.ROW_COUNT, c]):
             multiplier, at = (
-                constraints.rows[table[TABLE_ROW, c] + r, CON_MULTIPLIER, k],
-                table[TABLE_RESPONSE, c] + r * width,
+                constraints.rows[table[closure.ROW, c] + r, equation.MULTIPLIER, k],
+                table[closure.RESPONSE, c] + r * width,
             )
             for slot in range(width):
                 i = tables.support[first + slot]
@@ -292,17 +251,17 @@ def store_rest(constraints, work, k):
     tables, sums, rows = constraints.tables, constraints.joint_sums, constraints.rows
     table = tables.table
     for c in range(table.shape[1]):
-        width, first = table[TABLE_SUPPORT_COUNT, c], table[TABLE_SUPPORT, c]
-        for r in range(table[TABLE_ROW_COUNT, c]):
-            row, at = table[TABLE_ROW, c] + r, table[TABLE_RESPONSE, c] + r * width
-            rest = rows[row, CON_TARGET, k]
+        width, first = table[closure.SUPPORT_COUNT, c], table[closure.SUPPORT, c]
+        for r in range(table[closure.ROW_COUNT, c]):
+            row, at = table[closure.ROW, c] + r, table[closure.RESPONSE, c] + r * width
+            rest = rows[row, equation.TARGET, k]
             for slot in range(width):
                 i = tables.support[first + slot]
-                rest = rest - constraints.responses[at + slot, k] * (work.dof[i, ROW_DINV, k] * sums[i, k])
-            rows[row, CON_SOLUTION, k] = rest
-    for row in range(tables.sizes[CONSTRAINT_ROWS], rows.shape[0]):
-        softened = rows[row, CON_COMPLIANCE, k] * rows[row, CON_MULTIPLIER, k]
-        rows[row, CON_SOLUTION, k] = rows[row, CON_SOLUTION, k] + softened
+                rest = rest - constraints.responses[at + slot, k] * (work.dof[i, frame.DINV, k] * sums[i, k])
+            rows[row, equation.SOLUTION, k] = rest
+    for row in range(tables.sizes[closure.CONSTRAINT_ROWS], rows.shape[0]):
+        softened = rows[row, equation.COMPLIANCE, k] * rows[row, equation.MULTIPLIER, k]
+        rows[row, equation.SOLUTION, k] = rows[row, equation.SOLUTION, k] + softened
 
 
 @routine
@@ -311,8 +270,8 @@ def respond_to_multipliers(model, constraints, work, k):
     dof, changes = work.dof, constraints.changes
     remove_gravity(model, work, k)
     for i in range(model.parent.shape[0]):
-        axis, advance = z_axis(load9(dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
-        a = motion_at_tip(load_motion(dof, model.parent[i], ROW_A, k), load3(dof, i, ROW_LEVER, k))
-        change = dof[i, ROW_DINV, k] * (constraints.joint_sums[i, k] - power(load_force(dof, i, ROW_U, k), a))
+        axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
+        a = motion_at_tip(load_motion(dof, model.parent[i], frame.A, k), load3(dof, i, frame.LEVER, k))
+        change = dof[i, frame.DINV, k] * (constraints.joint_sums[i, k] - power(load_force(dof, i, frame.U, k), a))
         changes[i, k] = change
-        store_spatial(dof, i, ROW_A, k, add_joint_motion(model.joint[i], a, axis, advance, change))
+        store_spatial(dof, i, frame.A, k, add_joint_motion(model.joint[i], a, axis, advance, change))

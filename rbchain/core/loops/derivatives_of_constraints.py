@@ -55,40 +55,10 @@ from ..spatial.vectors import (
     subtract_forces,
     symmetric,
 )
+from ..tree import frame_layout as frame
 from ..tree.kinematics import axis_motion
-from ..tree.layout import ROW_A, ROW_LEVER, ROW_R, ROW_V, parameter, parameter3, parameter9
-from .constraint_layout import (
-    AXES_OF_ROW,
-    CON_FORCE_B,
-    CON_RESIDUAL,
-    DISTANCE,
-    FORCE_ROWS,
-    FORCE_STRETCH,
-    FORCE_TURN,
-    FORCE_WRENCH,
-    MAX_ROW_COUNT,
-    NO_AXIS,
-    PARAM_AXES_A,
-    PARAM_AXES_B,
-    PARAM_LENGTH,
-    PARAM_POINT_A,
-    PARAM_POINT_B,
-    TABLE_AXES,
-    TABLE_DOF_A,
-    TABLE_DOF_B,
-    TABLE_PARAMETERS,
-    TABLE_PATH_A,
-    TABLE_PATH_END_A,
-    TABLE_POINT_ROWS,
-    TABLE_ROW,
-    TABLE_ROW_COUNT,
-    TABLE_TYPE,
-    TYPES_OF_JOINTS,
-    VECTOR,
-    VECTOR_FIRST,
-    VECTOR_ROWS,
-    VECTOR_SECOND,
-)
+from ..tree.layout import parameter, parameter3, parameter9
+from . import constraint_layout as closure, equation_layout as equation
 from .constraint_rows import column_of
 
 
@@ -117,12 +87,12 @@ def differentiate_constraints(model, constraints, parts, derivatives, scratch, w
             parts.by_qd[row, i, k] = constant_like(parts.by_q, 0.0)
             parts.rates[row, i, k] = constant_like(parts.by_q, 0.0)
     for c in range(table.shape[1]):
-        if table[TABLE_TYPE, c] in TYPES_OF_JOINTS:
+        if table[closure.TYPE, c] in closure.TYPES_OF_JOINTS:
             continue
-        for column in range(FORCE_ROWS):
+        for column in range(closure.FORCE_ROWS):
             parts.force[0, column, k] = constant_like(parts.force, 0.0)
-        for r in range(MAX_ROW_COUNT):
-            for column in range(VECTOR_ROWS):
+        for r in range(closure.MAX_ROW_COUNT):
+            for column in range(closure.VECTOR_ROWS):
                 parts.vectors[r, column, k] = constant_like(parts.vectors, 0.0)
         differentiate_vectors_of_points(c, model, constraints, parts, work, k)
         differentiate_vectors_of_directions(c, model, constraints, parts, work, k)
@@ -136,10 +106,10 @@ def differentiate_constraints(model, constraints, parts, derivatives, scratch, w
 def point_of(c, side, model, constraints, work, k):
     """Compute the point of constraint c on one body (side 0: a, 1: b). Reads R, V and A."""
     table = constraints.tables.table
-    i, at = table[TABLE_DOF_A + side, c], table[TABLE_PARAMETERS, c]
-    column = PARAM_POINT_A + side * (PARAM_POINT_B - PARAM_POINT_A)
-    r = rotate(load9(work.dof, i, ROW_R, k), parameter3(model.parameters, at, column, k))
-    v, a = load_motion(work.dof, i, ROW_V, k), load_motion(work.dof, i, ROW_A, k)
+    i, at = table[closure.DOF_A + side, c], table[closure.PARAMETERS, c]
+    column = closure.PARAM_POINT_A + side * (closure.PARAM_POINT_B - closure.PARAM_POINT_A)
+    r = rotate(load9(work.dof, i, frame.R, k), parameter3(model.parameters, at, column, k))
+    v, a = load_motion(work.dof, i, frame.V, k), load_motion(work.dof, i, frame.A, k)
     velocity = motion_at_tip(v, r).lin
     return Point(r, velocity, add3(motion_at_tip(a, r).lin, cross(v.ang, velocity)))
 
@@ -148,15 +118,17 @@ def point_of(c, side, model, constraints, work, k):
 def differentiate_vectors_of_points(c, model, constraints, parts, work, k):
     """Store e, e', e'' of the rows of the points, their force, and its change along a displacement."""
     table, rows = constraints.tables.table, constraints.rows
-    row, zero, one = table[TABLE_ROW, c], constant_like(rows, 0.0), constant_like(rows, 1.0)
-    if table[TABLE_TYPE, c] != DISTANCE:
+    row, zero, one = table[closure.ROW, c], constant_like(rows, 0.0), constant_like(rows, 1.0)
+    if table[closure.TYPE, c] != closure.DISTANCE:
         for axis in range(3):
-            parts.vectors[axis, VECTOR + axis, k] = one
-            parts.force[0, FORCE_WRENCH + 3 + axis, k] = parts.multipliers[row + axis, k]
+            parts.vectors[axis, closure.VECTOR + axis, k] = one
+            parts.force[0, closure.FORCE_WRENCH + 3 + axis, k] = parts.multipliers[row + axis, k]
         return
     a, b = point_of(c, 0, model, constraints, work, k), point_of(c, 1, model, constraints, work, k)
-    e, tension = load_force(rows, row, CON_FORCE_B, k).lin, parts.multipliers[row, k]
-    length = rows[row, CON_RESIDUAL, k] + parameter(model.parameters, table[TABLE_PARAMETERS, c], PARAM_LENGTH, k)
+    e, tension = load_force(rows, row, equation.FORCE_B, k).lin, parts.multipliers[row, k]
+    length = rows[row, equation.RESIDUAL, k] + parameter(
+        model.parameters, table[closure.PARAMETERS, c], closure.PARAM_LENGTH, k
+    )
     is_apart = length > zero  # the direction of coinciding points is undefined
     inverse = select(is_apart, one / select(is_apart, length, one), nan_unless_finite(length))
     rate, acceleration = subtract3(b.v, a.v), subtract3(b.a, a.a)
@@ -164,32 +136,32 @@ def differentiate_vectors_of_points(c, model, constraints, parts, work, k):
     first = scale3(inverse, subtract3(rate, scale3(along, e)))
     second = subtract3(acceleration, scale3(dot(e, acceleration), e))
     second = scale3(inverse, subtract3(second, scale3(along + along, first)))
-    store3(parts.vectors, 0, VECTOR_SECOND, k, subtract3(second, scale3(dot(first, first), e)))
-    store3(parts.vectors, 0, VECTOR_FIRST, k, first)
-    store3(parts.vectors, 0, VECTOR, k, e)
-    store3(parts.force, 0, FORCE_WRENCH + 3, k, scale3(tension, e))
+    store3(parts.vectors, 0, closure.VECTOR_SECOND, k, subtract3(second, scale3(dot(first, first), e)))
+    store3(parts.vectors, 0, closure.VECTOR_FIRST, k, first)
+    store3(parts.vectors, 0, closure.VECTOR, k, e)
+    store3(parts.force, 0, closure.FORCE_WRENCH + 3, k, scale3(tension, e))
     stiffness = tension * inverse
     xx, yy, zz = one - e[0] * e[0], one - e[1] * e[1], one - e[2] * e[2]
-    store3(parts.force, 0, FORCE_STRETCH, k, scale3(stiffness, (xx, -e[0] * e[1], -e[0] * e[2])))
-    store3(parts.force, 0, FORCE_STRETCH + 3, k, scale3(stiffness, (yy, -e[1] * e[2], zz)))
+    store3(parts.force, 0, closure.FORCE_STRETCH, k, scale3(stiffness, (xx, -e[0] * e[1], -e[0] * e[2])))
+    store3(parts.force, 0, closure.FORCE_STRETCH + 3, k, scale3(stiffness, (yy, -e[1] * e[2], zz)))
 
 
 @kernel
 def differentiate_vectors_of_directions(c, model, constraints, parts, work, k):
     """Add e, e', e'' of the rows of the directions, and their moment and N."""
     table, dof = constraints.tables.table, work.dof
-    at, first, count = table[TABLE_PARAMETERS, c], table[TABLE_POINT_ROWS, c], table[TABLE_ROW_COUNT, c]
+    at, first, count = table[closure.PARAMETERS, c], table[closure.POINT_ROWS, c], table[closure.ROW_COUNT, c]
     if first == count:
         return
     axes_a, axes_b = (
-        parameter9(model.parameters, at, PARAM_AXES_A, k),
-        parameter9(model.parameters, at, PARAM_AXES_B, k),
+        parameter9(model.parameters, at, closure.PARAM_AXES_A, k),
+        parameter9(model.parameters, at, closure.PARAM_AXES_B, k),
     )
-    A = compose(load9(dof, table[TABLE_DOF_A, c], ROW_R, k), axes_a)
-    B = compose(load9(dof, table[TABLE_DOF_B, c], ROW_R, k), axes_b)
+    A = compose(load9(dof, table[closure.DOF_A, c], frame.R, k), axes_a)
+    B = compose(load9(dof, table[closure.DOF_B, c], frame.R, k), axes_b)
     for r in range(first, count):
-        axes = TABLE_AXES + AXES_OF_ROW * (r - first)
-        has_two = table[axes + 2, c] != NO_AXIS
+        axes = closure.AXES + closure.AXES_OF_ROW * (r - first)
+        has_two = table[axes + 2, c] != closure.NO_AXIS
         for part in range(2 if has_two else 1):
             x, y = column_of(A, table[axes + 2 * part, c]), column_of(B, table[axes + 2 * part + 1, c])
             weight = constant_like(dof, 0.5 - part if has_two else 1.0)
@@ -200,27 +172,27 @@ def differentiate_vectors_of_directions(c, model, constraints, parts, work, k):
 def add_product(c, r, x, y, weight, constraints, parts, work, k):
     """Add the product of an axis x of body a and an axis y of body b to row r of constraint c."""
     table, dof, two = constraints.tables.table, work.dof, constant_like(work.dof, 2.0)
-    i, j = table[TABLE_DOF_A, c], table[TABLE_DOF_B, c]
-    w_a, w_b = load3(dof, i, ROW_V, k), load3(dof, j, ROW_V, k)
+    i, j = table[closure.DOF_A, c], table[closure.DOF_B, c]
+    w_a, w_b = load3(dof, i, frame.V, k), load3(dof, j, frame.V, k)
     x1, y1 = cross(w_a, x), cross(w_b, y)
-    x2 = add3(cross(load3(dof, i, ROW_A, k), x), cross(w_a, x1))
-    y2 = add3(cross(load3(dof, j, ROW_A, k), y), cross(w_b, y1))
+    x2 = add3(cross(load3(dof, i, frame.A, k), x), cross(w_a, x1))
+    y2 = add3(cross(load3(dof, j, frame.A, k), y), cross(w_b, y1))
     e, first = scale3(weight, cross(y, x)), scale3(weight, add3(cross(y1, x), cross(y, x1)))
     second = scale3(weight, add3(add3(cross(y2, x), cross(y, x2)), scale3(two, cross(y1, x1))))
-    store3(parts.vectors, r, VECTOR_SECOND, k, add3(load3(parts.vectors, r, VECTOR_SECOND, k), second))
-    store3(parts.vectors, r, VECTOR_FIRST, k, add3(load3(parts.vectors, r, VECTOR_FIRST, k), first))
-    store3(parts.vectors, r, VECTOR, k, add3(load3(parts.vectors, r, VECTOR, k), e))
-    multiplier = parts.multipliers[table[TABLE_ROW, c] + r, k]
+    store3(parts.vectors, r, closure.VECTOR_SECOND, k, add3(load3(parts.vectors, r, closure.VECTOR_SECOND, k), second))
+    store3(parts.vectors, r, closure.VECTOR_FIRST, k, add3(load3(parts.vectors, r, closure.VECTOR_FIRST, k), first))
+    store3(parts.vectors, r, closure.VECTOR, k, add3(load3(parts.vectors, r, closure.VECTOR, k), e))
+    multiplier = parts.multipliers[table[closure.ROW, c] + r, k]
     moment, m = scale3(multiplier, e), weight * multiplier
-    store3(parts.force, 0, FORCE_WRENCH, k, add3(load3(parts.force, 0, FORCE_WRENCH, k), moment))
-    N = load9(parts.force, 0, FORCE_TURN, k)
+    store3(parts.force, 0, closure.FORCE_WRENCH, k, add3(load3(parts.force, 0, closure.FORCE_WRENCH, k), moment))
+    N = load9(parts.force, 0, closure.FORCE_TURN, k)
     turn = (*scale3(m * y[0], x), *scale3(m * y[1], x), *scale3(m * y[2], x))
     total = (
         *(N[0] + turn[0], N[1] + turn[1], N[2] + turn[2]),
         *(N[3] + turn[3], N[4] + turn[4], N[5] + turn[5]),
         *(N[6] + turn[6], N[7] + turn[7], N[8] + turn[8]),
     )
-    store9(parts.force, 0, FORCE_TURN, k, total)
+    store9(parts.force, 0, closure.FORCE_TURN, k, total)
 
 
 @kernel
@@ -229,7 +201,7 @@ def differentiate_rows(c, side, model, constraints, parts, scratch, work, k):
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
     point, two = point_of(c, side, model, constraints, work, k), constant_like(work.dof, 2.0)
     arm = point.r
-    for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
+    for step in range(table[closure.PATH_A + side, c], table[closure.PATH_END_A + side, c]):
         i = paths[0, step]
         S = motion_at_tip(axis_motion(i, model, work, k), arm)
         psidot = motion_at_tip(load_motion(scratch, i, SCRATCH_PSIDOT, k), arm)
@@ -239,13 +211,13 @@ def differentiate_rows(c, side, model, constraints, parts, scratch, work, k):
         velocity = add3(psidot.lin, cross(S.ang, point.v))
         by_q = add3(scale3(two, cross(psidot.ang, point.v)), cross(S.ang, point.a))
         by_q, by_qd = add3(psiddot.lin, by_q), add3(both.lin, scale3(two, cross(S.ang, point.v)))
-        for r in range(table[TABLE_ROW_COUNT, c]):
-            if r < table[TABLE_POINT_ROWS, c]:
+        for r in range(table[closure.ROW_COUNT, c]):
+            if r < table[closure.POINT_ROWS, c]:
                 add_changes(c, r, side, i, (S.lin, velocity, by_q, by_qd), constraints, parts, k)
             else:
                 changes = S.ang, psidot.ang, psiddot.ang, both.ang
                 add_changes(c, r, side, i, changes, constraints, parts, k)
-        arm = add3(arm, load3(work.dof, i, ROW_LEVER, k))
+        arm = add3(arm, load3(work.dof, i, frame.LEVER, k))
 
 
 @kernel
@@ -253,14 +225,14 @@ def add_changes(c, r, side, i, changes, constraints, parts, k):
     """Add the derivatives of row r of constraint c along dof i, from the changes s, dx'/dq, dx''/dq and dx''/dqd."""
     s, velocity, by_q, by_qd = changes
     row, one, two = (
-        constraints.tables.table[TABLE_ROW, c] + r,
+        constraints.tables.table[closure.ROW, c] + r,
         constant_like(parts.by_q, 1.0),
         constant_like(parts.by_q, 2.0),
     )
     second, first, e = (
-        load3(parts.vectors, r, VECTOR_SECOND, k),
-        load3(parts.vectors, r, VECTOR_FIRST, k),
-        load3(parts.vectors, r, VECTOR, k),
+        load3(parts.vectors, r, closure.VECTOR_SECOND, k),
+        load3(parts.vectors, r, closure.VECTOR_FIRST, k),
+        load3(parts.vectors, r, closure.VECTOR, k),
     )
     sign = -one if side == 0 else one
     of_q = dot(second, s) + two * dot(first, velocity) + dot(e, by_q)
@@ -272,9 +244,9 @@ def add_changes(c, r, side, i, changes, constraints, parts, k):
 @kernel
 def change_of_force(side, S, parts, k):
     """Return the change (dm, df) of the wrench on body b along a displacement S of one body (side 0: a, 1: b)."""
-    N, w = load9(parts.force, 0, FORCE_TURN, k), S.ang
+    N, w = load9(parts.force, 0, closure.FORCE_TURN, k), S.ang
     trace = N[0] + N[4] + N[8]
-    stretch = symmetric(load6(parts.force, 0, FORCE_STRETCH, k), S.lin)
+    stretch = symmetric(load6(parts.force, 0, closure.FORCE_STRETCH, k), S.lin)
     if side == 0:
         zero = zeros_like(trace)
         return Force(subtract3(scale3(trace, w), rotate_back(N, w)), subtract3((zero, zero, zero), stretch))
@@ -285,8 +257,8 @@ def change_of_force(side, S, parts, k):
 def subtract_derivatives_of_force(c, side, model, constraints, parts, derivatives, k):
     """Subtract the derivatives of all joint forces of constraint c with respect to the dofs on the path to one body."""
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
-    W = load_force(parts.force, 0, FORCE_WRENCH, k)  # on body b
-    for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
+    W = load_force(parts.force, 0, closure.FORCE_WRENCH, k)  # on body b
+    for step in range(table[closure.PATH_A + side, c], table[closure.PATH_END_A + side, c]):
         i = paths[0, step]
         S = load_motion(parts.axes, side * n + i, 0, k)
         change = change_of_force(side, S, parts, k)
@@ -304,7 +276,7 @@ def subtract_along_path(c, side, i, before, after, model, constraints, parts, de
     other joints.
     """
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
-    for step in range(table[TABLE_PATH_A + side, c], table[TABLE_PATH_END_A + side, c]):
+    for step in range(table[closure.PATH_A + side, c], table[closure.PATH_END_A + side, c]):
         j = paths[0, step]
         change = power(after if j >= model.first[i] else before, load_motion(parts.axes, side * n + j, 0, k))
         total = derivatives[BY_Q, j, i, k]

@@ -15,7 +15,7 @@ import numpy as np
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like, nan_unless_finite, select
 from ..linear.sensitivities import error_norm, evaluate_with_sensitivities
-from ..sample.records import CONTROL_H, CONTROL_TIME
+from ..sample import control_layout as controls
 from .explicit_steps import compute_stages
 from .interface import MethodFunctions
 from .runge_kutta import advance, combine
@@ -262,12 +262,12 @@ def compute_dop853_step(block, stepper, tableau, tolerances, k):
     With the norms e5 and e3 of the two estimates, `change` is the estimate of order 5 times
     e5 / sqrt(e5^2 + e3^2 / 100), so that its norm is the error of section II.10.
     """
-    y, y_new, change, rates, h = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control[CONTROL_H, k]
+    y, y_new, change, rates, h = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control[controls.H, k]
     compute_stages(block, stepper, tableau, k)
     end = tableau.c.shape[0]
     for stage in range(tableau.dense_c.shape[0]):
         advance(tableau.dense_A[stage], end + stage, y, h, rates, change, k)
-        t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.dense_c[stage]) * h
+        t = stepper.control[controls.TIME, k] + constant_like(h, tableau.dense_c[stage]) * h
         evaluate_with_sensitivities(block, change, t, rates[end + stage], k)
     for j in range(y.shape[0]):
         change[j, k] = h * combine(tableau.low_error, end, rates, j, k)

@@ -3,7 +3,7 @@
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities
-from ..sample.records import CONTROL_H, CONTROL_TIME
+from ..sample import control_layout as controls
 from ..tree.kinematics import normalize_positions
 from .interface import MethodFunctions
 from .runge_kutta import advance, combine, interpolate_runge_kutta, polynomial_of_runge_kutta
@@ -26,7 +26,7 @@ def compute_stages(block, stepper, tableau, k):
 @kernel
 def advance_to_stage(block, stepper, tableau, stage, k):
     """Write the state of a stage to y_new. The last stage is the end of the step."""
-    advance(tableau.A[stage], stage, stepper.y, stepper.control[CONTROL_H, k], stepper.rates, stepper.y_new, k)
+    advance(tableau.A[stage], stage, stepper.y, stepper.control[controls.H, k], stepper.rates, stepper.y_new, k)
     if stage == tableau.c.shape[0] - 1:
         normalize_positions(block.model, stepper.y_new, k)
 
@@ -34,8 +34,8 @@ def advance_to_stage(block, stepper, tableau, stage, k):
 @kernel
 def evaluate_stage(block, stepper, tableau, stage, k):
     """Compute the rate of the stage in y_new."""
-    h = stepper.control[CONTROL_H, k]
-    t = stepper.control[CONTROL_TIME, k] + constant_like(h, tableau.c[stage]) * h
+    h = stepper.control[controls.H, k]
+    t = stepper.control[controls.TIME, k] + constant_like(h, tableau.c[stage]) * h
     evaluate_with_sensitivities(block, stepper.y_new, t, stepper.rates[stage], k)
 
 
@@ -43,7 +43,7 @@ def evaluate_stage(block, stepper, tableau, stage, k):
 def compute_runge_kutta_step(block, stepper, tableau, tolerances, k):
     """Compute the stages of a step, its end y_new, and the difference from the embedded method, `change`."""
     compute_stages(block, stepper, tableau, k)
-    h = stepper.control[CONTROL_H, k]
+    h = stepper.control[controls.H, k]
     for j in range(stepper.y.shape[0]):
         stepper.change[j, k] = h * combine(tableau.error, tableau.error.shape[0], stepper.rates, j, k)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like, select, zeros_like
-from ..sample.records import CONTROL_FAILURE
+from ..sample import control_layout as controls
 
 
 @kernel
@@ -20,8 +20,8 @@ def keep_error(stepper, tableau, error, k):
 
 @kernel
 def error_or_failure(stepper, tableau, error, k):
-    """Return the error of a step, or CONTROL_FAILURE."""
-    failure = stepper.control[CONTROL_FAILURE, k]
+    """Return the error of a step, or controls.FAILURE."""
+    failure = stepper.control[controls.FAILURE, k]
     return select(failure > constant_like(error, 0.0), failure, error)
 
 

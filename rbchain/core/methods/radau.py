@@ -38,8 +38,8 @@ from ..linear.complex_systems import (
 from ..linear.linear_memory import linearised_rate_in, linearised_rate_memory, without_tree
 from ..linear.linearised_rate import differentiate_by_state, factorize_step
 from ..linear.sensitivities import error_norm
+from ..sample import control_layout as controls
 from ..sample.rate import evaluate
-from ..sample.records import CONTROL_FAILURE, CONTROL_H, CONTROL_TIME
 from ..tree.kinematics import normalize_positions
 from .interface import MethodFunctions, error_or_failure
 from .radau_error import estimate_error
@@ -98,8 +98,8 @@ def has_radau_step(stepper):
 def compute_radau_step(block, stepper, tableau, tolerances, k):
     """Compute the increments of the stages of a step, its end y_new, the rate there, and the estimate of the error."""
     y, y_new, change, rates, step = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.linear
-    t, last, systems = stepper.control[CONTROL_TIME, k], tableau.c.shape[0] - 1, stepper.linear.systems
-    zero, one, h = constant_like(y, 0.0), constant_like(y, 1.0), stepper.control[CONTROL_H, k]
+    t, last, systems = stepper.control[controls.TIME, k], tableau.c.shape[0] - 1, stepper.linear.systems
+    zero, one, h = constant_like(y, 0.0), constant_like(y, 1.0), stepper.control[controls.H, k]
     start_iteration(stepper, h, k)
     h = select(h > zero, h, one + nan_unless_finite(h))  # idle lanes have no step
     predict_stages(stepper, tableau, h, k)
@@ -122,7 +122,7 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
         step.iteration[ROW_NEW_SIZE, k] = error_norm(block, change, y, y_new, tolerances, k)
         if not stop_lanes(stepper, tableau, iteration + 1):
             break
-    has_failed = stepper.control[CONTROL_FAILURE, k] > zero
+    has_failed = stepper.control[controls.FAILURE, k] > zero
     for j in range(y.shape[0]):
         y_new[j, k] = select(has_failed, y[j, k], y[j, k] + rates[STAGES, j, k])
     normalize_positions(block.model, y_new, k)
@@ -151,9 +151,9 @@ def judge_defects(stepper, tableau):
     for lane in range(iteration.shape[1]):
         defect, first = float(iteration[ROW_DEFECT, lane]), float(iteration[ROW_FIRST_DEFECT, lane])
         is_large = not defect <= max(1.0, MAX_DEFECT * first)
-        has_failed = control[CONTROL_FAILURE, lane] > 0.0
+        has_failed = control[controls.FAILURE, lane] > 0.0
         if is_large and not has_failed and float(iteration[ROW_SIZE, lane]) > tableau.round_off:
-            control[CONTROL_FAILURE, lane] = constant_like(control, ERROR_TO_HALVE)
+            control[controls.FAILURE, lane] = constant_like(control, ERROR_TO_HALVE)
 
 
 @kernel
@@ -161,7 +161,7 @@ def start_iteration(stepper, h, k):
     """Let the lanes that have a step of length h iterate."""
     iteration, zero, one = stepper.linear.iteration, constant_like(h, 0.0), constant_like(h, 1.0)
     iteration[ROW_ACTIVE, k] = select(h > zero, one, zero)
-    stepper.control[CONTROL_FAILURE, k] = zero
+    stepper.control[controls.FAILURE, k] = zero
     iteration[ROW_COUNT, k] = zero
     iteration[ROW_STEP, k] = h
 
@@ -278,7 +278,7 @@ def stop_lanes(stepper, tableau, count):
         iteration[ROW_SIZE, lane] = iteration[ROW_NEW_SIZE, lane]
         iteration[ROW_COUNT, lane] = constant_like(iteration, count)
         if has_failed:
-            control[CONTROL_FAILURE, lane] = constant_like(control, ERROR_TO_HALVE if size < math.inf else math.inf)
+            control[controls.FAILURE, lane] = constant_like(control, ERROR_TO_HALVE if size < math.inf else math.inf)
         if has_failed or has_converged:
             iteration[ROW_ACTIVE, lane] = constant_like(iteration, 0.0)
         else:

@@ -15,8 +15,8 @@ from ..linear.linearised_rate import differentiate_rate, divide_positions, facto
 from ..linear.linearised_tree import follows_tree, solve_along_tree
 from ..linear.sensitivities import error_norm
 from ..loops.constraint_hooks import reduce_error
+from ..sample import control_layout as controls
 from ..sample.rate import evaluate, has_exact_derivatives, integral_row, moves_freely
-from ..sample.records import CONTROL_FAILURE, CONTROL_H, CONTROL_TIME
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
 from .interface import MethodFunctions, error_or_failure
 from .runge_kutta import combine
@@ -31,8 +31,8 @@ ERROR_TO_HALVE = 32.0  # an error after which the step control repeats the step 
 def compute_rosenbrock_step(block, stepper, tableau, tolerances, k):
     """Compute the increments of a step, its end y_new, the rate there, and the difference from the embedded method."""
     y, y_new, change, rates, linear = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.linear
-    t, last = stepper.control[CONTROL_TIME, k], tableau.c.shape[0] - 1
-    zero, one, h = constant_like(y, 0.0), constant_like(y, 1.0), stepper.control[CONTROL_H, k]
+    t, last = stepper.control[controls.TIME, k], tableau.c.shape[0] - 1
+    zero, one, h = constant_like(y, 0.0), constant_like(y, 1.0), stepper.control[controls.H, k]
     h = select(h > zero, h, one + nan_unless_finite(h))  # idle lanes have no step
     a = one / (constant_like(y, tableau.gamma) * h)
     differentiate_rate(block, linear, y, rates[0], t, h, k)
@@ -56,7 +56,7 @@ def compute_rosenbrock_step(block, stepper, tableau, tolerances, k):
 
 @kernel
 def judge_end(block, stepper, tableau, tolerances, a, h, k):
-    """Set CONTROL_FAILURE in lanes in which J does not describe the forces at the end of the step.
+    """Set controls.FAILURE in lanes in which J does not describe the forces at the end of the step.
 
     The last increment u satisfies (a - J) u = r + f(g), at the state g before it. If J is constant, J u is the change
     of the rate to the end, so the defect r + f(end) - a u is zero. A step fails if its defect is above the tolerance
@@ -85,7 +85,7 @@ def judge_end(block, stepper, tableau, tolerances, a, h, k):
     round_off = constant_like(h, ROUND_OFF) * epsilon(h) / constant_like(h, max(tolerances.rtol, tolerances.atol))
     fails = select(defect > max(one, constant_like(h, MAX_DEFECT) * expected), one, zero)
     fails = select(size > round_off, fails, zero)
-    control[CONTROL_FAILURE, k] = constant_like(h, ERROR_TO_HALVE) * fails
+    control[controls.FAILURE, k] = constant_like(h, ERROR_TO_HALVE) * fails
 
 
 @kernel

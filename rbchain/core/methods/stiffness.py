@@ -12,7 +12,7 @@ DOP853.
 """
 
 from ...compiling.jit import kernel
-from ..sample.records import CLOCK_STEP, TALLY_IS_STIFF, TALLY_SMOOTH_STEPS, TALLY_STEPS, TALLY_STIFF_STEPS
+from ..sample import clock_layout as clocks, tally_layout as tallies
 
 STIFF_STEPS, SMOOTH_STEPS = 15, 6
 STEPS_BETWEEN_TESTS = 100  # while no step is stiff
@@ -22,19 +22,19 @@ STEPS_BETWEEN_TESTS = 100  # while no step is stiff
 def detect_stiffness(stepper, tableau, lane):
     """Update the counts of stiff steps in a lane after an accepted step."""
     tally = stepper.tally
-    if tally[TALLY_STIFF_STEPS, lane] == 0 and tally[TALLY_STEPS, lane] % STEPS_BETWEEN_TESTS != 0:
+    if tally[tallies.STIFF_STEPS, lane] == 0 and tally[tallies.STEPS, lane] % STEPS_BETWEEN_TESTS != 0:
         return
     if is_limited_by_stability(stepper, tableau, lane):
-        tally[TALLY_SMOOTH_STEPS, lane] = 0
-        tally[TALLY_STIFF_STEPS, lane] += 1
-        if tally[TALLY_STIFF_STEPS, lane] >= STIFF_STEPS:
-            tally[TALLY_IS_STIFF, lane] = 1
-            tally[TALLY_STIFF_STEPS, lane] = 0
+        tally[tallies.SMOOTH_STEPS, lane] = 0
+        tally[tallies.STIFF_STEPS, lane] += 1
+        if tally[tallies.STIFF_STEPS, lane] >= STIFF_STEPS:
+            tally[tallies.IS_STIFF, lane] = 1
+            tally[tallies.STIFF_STEPS, lane] = 0
         return
-    tally[TALLY_SMOOTH_STEPS, lane] += 1
-    if tally[TALLY_SMOOTH_STEPS, lane] >= SMOOTH_STEPS:
-        tally[TALLY_STIFF_STEPS, lane] = 0
-        tally[TALLY_SMOOTH_STEPS, lane] = 0
+    tally[tallies.SMOOTH_STEPS, lane] += 1
+    if tally[tallies.SMOOTH_STEPS, lane] >= SMOOTH_STEPS:
+        tally[tallies.STIFF_STEPS, lane] = 0
+        tally[tallies.SMOOTH_STEPS, lane] = 0
 
 
 @kernel
@@ -49,5 +49,5 @@ def is_limited_by_stability(stepper, tableau, lane):
         for stage in range(last):
             change += (tableau.A[last, stage] - tableau.A[last - 1, stage]) * float(rates[stage, j, lane])
         state_change += change * change
-    h, limit = stepper.clock[CLOCK_STEP, lane], tableau.stability_limit
+    h, limit = stepper.clock[clocks.STEP, lane], tableau.stability_limit
     return h * h * rate_change > limit**2 * (h * h * state_change)

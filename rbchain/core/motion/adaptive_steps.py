@@ -24,33 +24,9 @@ from ..methods.runge_kutta import (
     nan_unless_in_range,
     shrinkage_of_step,
 )
+from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.rate import allow_calls, evaluate, has_failed_call, record_failed_call
-from ..sample.records import (
-    CLOCK_PREVIOUS_ERROR,
-    CLOCK_PROPOSED,
-    CLOCK_START,
-    CLOCK_STEP,
-    CLOCK_STOP,
-    CLOCK_T,
-    CLOCK_TAKEN,
-    CONTROL_ACCEPTED,
-    CONTROL_ERROR,
-    CONTROL_EULER_STEP,
-    CONTROL_H,
-    CONTROL_NEW,
-    CONTROL_RATE_NORM,
-    CONTROL_STATE_NORM,
-    CONTROL_TIME,
-    ERROR_TO_SHORTEN,
-    TALLY_AFTER_REJECTION,
-    TALLY_BREAK,
-    TALLY_EVALUATIONS,
-    TALLY_REJECTIONS,
-    TALLY_SAMPLE,
-    TALLY_SAVED,
-    TALLY_STATUS,
-    TALLY_STEPS,
-)
+from ..sample.records import ERROR_TO_SHORTEN
 from ..sample.status import (
     DONE,
     IDLE,
@@ -63,9 +39,10 @@ from ..sample.status import (
     TOO_MANY_STEPS,
     USER_FUNCTION_FAILED,
 )
+from ..tree import sampler_layout as sampler
 from ..tree.kinematics import reset_quaternions
 from ..tree.layout import has_actions
-from ..tree.sampler_layout import FLAG_HAS_CHANGED, has_samplers
+from ..tree.sampler_layout import has_samplers
 from .contact_events import (
     begin_contacts,
     forget_bounds,
@@ -97,12 +74,12 @@ LONG_MOTION, FIRST_STEPS = 1e9, 1000
 @routine
 def end_lane(block, stepper, tableau, batch, lane):
     """Record the status and the last valid state of the sample in a lane."""
-    sample, t = stepper.tally[TALLY_SAMPLE, lane], stepper.clock[CLOCK_T, lane]
-    if stepper.tally[TALLY_STATUS, lane] == STOPPED:  # the state at the event is in `change`
+    sample, t = stepper.tally[tallies.SAMPLE, lane], stepper.clock[clocks.T, lane]
+    if stepper.tally[tallies.STATUS, lane] == STOPPED:  # the state at the event is in `change`
         save_end(stepper.change, batch, sample, t, lane)
     else:
         save_end(stepper.y, batch, sample, t, lane)
-    if stepper.tally[TALLY_STATUS, lane] == USER_FUNCTION_FAILED:
+    if stepper.tally[tallies.STATUS, lane] == USER_FUNCTION_FAILED:
         record_failed_call(block, batch.records, sample, lane)
     record_sample(block, stepper, batch, lane)
 
@@ -111,7 +88,7 @@ def end_lane(block, stepper, tableau, batch, lane):
 def park_lane(block, stepper, lane):
     """Deactivate an idle lane: set it to the zero configuration, so that it does not slow down the other lanes."""
     allow_calls(block, False, lane)
-    stepper.control[CONTROL_H, lane] = constant_like(stepper.y, 0.0)
+    stepper.control[controls.H, lane] = constant_like(stepper.y, 0.0)
     for j in range(stepper.y.shape[0]):
         stepper.y[j, lane] = constant_like(stepper.y, 0.0)
     reset_quaternions(block.model, stepper.y, lane)
@@ -125,38 +102,38 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     step size".
     """
     y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
-    is_new = control[CONTROL_NEW, k] > constant_like(y, 0.0)
+    is_new = control[controls.NEW, k] > constant_like(y, 0.0)
     for lane in range(y.shape[1]):
-        if control[CONTROL_NEW, lane] > constant_like(y, 0.0):
-            begin_breaks_of_lane(block, stepper.clock[CLOCK_T, lane], lane)
+        if control[controls.NEW, lane] > constant_like(y, 0.0):
+            begin_breaks_of_lane(block, stepper.clock[clocks.T, lane], lane)
     start_controllers(block, stepper, batch, k)
     hold_running_lanes(block, stepper, True)  # the evaluations below belong to no step of these lanes
-    control[CONTROL_EULER_STEP, k] = constant_like(y, 0.0)
+    control[controls.EULER_STEP, k] = constant_like(y, 0.0)
     for j in range(y.shape[0]):
         rates[1, j, k] = constant_like(y, 0.0)
     for stage in range(1, 3):
         for j in range(y.shape[0]):
-            y_new[j, k] = y[j, k] + control[CONTROL_EULER_STEP, k] * rates[1, j, k]
-        decide_rank(block, constant_like(y, 1.0 if stage == 1 else 0.0) * control[CONTROL_NEW, k], k)
-        t = control[CONTROL_TIME, k] + control[CONTROL_EULER_STEP, k]
+            y_new[j, k] = y[j, k] + control[controls.EULER_STEP, k] * rates[1, j, k]
+        decide_rank(block, constant_like(y, 1.0 if stage == 1 else 0.0) * control[controls.NEW, k], k)
+        t = control[controls.TIME, k] + control[controls.EULER_STEP, k]
         evaluate_with_sensitivities(block, y_new, t, rates[stage], k)
         if stage == 1:
             begin_contacts(block, stepper, batch, tolerances, k)
             for j in range(y.shape[0]):
                 y[j, k] = select(is_new, y_new[j, k], y[j, k])  # with the prescribed positions and velocities
                 rates[0, j, k] = select(is_new, rates[1, j, k], rates[0, j, k])
-            control[CONTROL_STATE_NORM, k] = error_norm(block, y, y, y, tolerances, k)
-            control[CONTROL_RATE_NORM, k] = error_norm(block, rates[1], y, y, tolerances, k)
+            control[controls.STATE_NORM, k] = error_norm(block, y, y, y, tolerances, k)
+            control[controls.RATE_NORM, k] = error_norm(block, rates[1], y, y, tolerances, k)
             for lane in range(y.shape[1]):
-                length = euler_step(float(control[CONTROL_STATE_NORM, lane]), float(control[CONTROL_RATE_NORM, lane]))
+                length = euler_step(float(control[controls.STATE_NORM, lane]), float(control[controls.RATE_NORM, lane]))
                 longest = longest_first_step(block, stepper, batch, tolerances, lane)
-                control[CONTROL_EULER_STEP, lane] = constant_like(y, min(length, longest))
+                control[controls.EULER_STEP, lane] = constant_like(y, min(length, longest))
     for j in range(y.shape[0]):
         change[j, k] = rates[2, j, k] - rates[1, j, k]
-    control[CONTROL_ERROR, k] = error_norm(block, change, y, y, tolerances, k)
+    control[controls.ERROR, k] = error_norm(block, change, y, y, tolerances, k)
     hold_running_lanes(block, stepper, False)
     for lane in range(y.shape[1]):
-        if control[CONTROL_NEW, lane] > constant_like(y, 0.0):
+        if control[controls.NEW, lane] > constant_like(y, 0.0):
             start_lane(block, stepper, tableau, batch, tolerances, lane)
 
 
@@ -171,8 +148,8 @@ def start_controllers(block, stepper, batch, k):
 def hold_running_lanes(block, stepper, held):
     """Stop or allow the calls of user functions for the lanes whose sample has started before."""
     for lane in range(stepper.y.shape[1]):
-        is_new = stepper.control[CONTROL_NEW, lane] > constant_like(stepper.y, 0.0)
-        if stepper.tally[TALLY_STATUS, lane] == RUNNING and not is_new:
+        is_new = stepper.control[controls.NEW, lane] > constant_like(stepper.y, 0.0)
+        if stepper.tally[tallies.STATUS, lane] == RUNNING and not is_new:
             allow_calls(block, not held, lane)
 
 
@@ -180,24 +157,24 @@ def hold_running_lanes(block, stepper, held):
 def start_lane(block, stepper, tableau, batch, tolerances, lane):
     """Choose the first step length of a lane with a new sample, and save its initial state."""
     control, tally, is_first = stepper.control, stepper.tally, not starts_again(block, stepper, lane)
-    control[CONTROL_NEW, lane] = constant_like(control, 0.0)
-    control[CONTROL_H, lane] = constant_like(control, 0.0)
+    control[controls.NEW, lane] = constant_like(control, 0.0)
+    control[controls.H, lane] = constant_like(control, 0.0)
     forget_prediction(stepper, tableau, lane)
-    if tally[TALLY_STATUS, lane] == IDLE:
+    if tally[tallies.STATUS, lane] == IDLE:
         return
     if is_first:
-        tally[TALLY_EVALUATIONS, lane] = 2
+        tally[tallies.EVALUATIONS, lane] = 2
         save_start(block, stepper, batch, lane)
-        begin_events(block, stepper.y, stepper.clock[CLOCK_T, lane], lane)
+        begin_events(block, stepper.y, stepper.clock[clocks.T, lane], lane)
     rate, euler_length, change = (
-        float(control[CONTROL_RATE_NORM, lane]),
-        float(control[CONTROL_EULER_STEP, lane]),
-        float(control[CONTROL_ERROR, lane]),
+        float(control[controls.RATE_NORM, lane]),
+        float(control[controls.EULER_STEP, lane]),
+        float(control[controls.ERROR, lane]),
     )
     if has_failed_call(block, lane):
-        tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+        tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
     elif not rate < math.inf:
-        tally[TALLY_STATUS, lane] = NOT_FINITE
+        tally[tallies.STATUS, lane] = NOT_FINITE
     else:
         step = first_step(euler_length, rate, change, tableau.order) if change < math.inf else euler_length
         longest = longest_first_step(block, stepper, batch, tolerances, lane)
@@ -208,7 +185,9 @@ def start_lane(block, stepper, tableau, batch, tolerances, lane):
 save_start = choose(
     has_contact_modes,
     lambda block, stepper, batch, lane: None,
-    lambda block, stepper, batch, lane: save_lane(block, stepper.y, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane),
+    lambda block, stepper, batch, lane: save_lane(
+        block, stepper.y, batch, stepper.tally[tallies.SAMPLE, lane], 0, lane
+    ),
 )
 
 
@@ -217,11 +196,11 @@ def compute_trial_step(block, stepper, tableau, tolerances, k):
     """Compute the end and the error of a step in all lanes."""
     y, y_new, change = stepper.y, stepper.y_new, stepper.change
     for lane in range(y.shape[1]):
-        stepper.control[CONTROL_TIME, lane] = constant_like(y, stepper.clock[CLOCK_T, lane])
+        stepper.control[controls.TIME, lane] = constant_like(y, stepper.clock[clocks.T, lane])
     compute_step(block, stepper, tableau, tolerances, k)
     reduce_error(block, y_new, change, k)
     error = error_norm(block, change, y, y_new, tolerances, k)
-    stepper.control[CONTROL_ERROR, k] = error_of_step(stepper, tableau, error + nan_unless_in_range(y_new, k), k)
+    stepper.control[controls.ERROR, k] = error_of_step(stepper, tableau, error + nan_unless_in_range(y_new, k), k)
     shorten_before_taut_springs(block, stepper, tableau, tolerances, k)
     close_end_of_step(block, stepper, tableau, k)
     project_contacts(block, stepper, tableau, k)
@@ -235,58 +214,58 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     A step that fails or ends the motion sets the status of its sample.
     """
     control, clock, tally = stepper.control, stepper.clock, stepper.tally
-    error, h = float(control[CONTROL_ERROR, lane]), clock[CLOCK_STEP, lane]
-    tally[TALLY_EVALUATIONS, lane] += evaluations_of_step(block, stepper, tableau, lane)
+    error, h = float(control[controls.ERROR, lane]), clock[clocks.STEP, lane]
+    tally[tallies.EVALUATIONS, lane] += evaluations_of_step(block, stepper, tableau, lane)
     theta = NO_EVENT
     if error <= 1.0 and passes_elastic_stop(block, stepper, tableau, tolerances, h, lane):
         error = ERROR_TO_SHORTEN
-        control[CONTROL_ERROR, lane] = constant_like(control, error)
+        control[controls.ERROR, lane] = constant_like(control, error)
     if error <= 1.0 and not has_failed_call(block, lane):
-        if repeats_step(block, stepper, tolerances, clock[CLOCK_T, lane], h, lane):
+        if repeats_step(block, stepper, tolerances, clock[clocks.T, lane], h, lane):
             return
         theta = check_events(
-            block, stepper, tableau, batch.records, clock[CLOCK_T, lane], h, tally[TALLY_SAMPLE, lane], lane
+            block, stepper, tableau, batch.records, clock[clocks.T, lane], h, tally[tallies.SAMPLE, lane], lane
         )
     if has_failed_call(block, lane):
-        control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
-        tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+        control[controls.ACCEPTED, lane] = constant_like(control, 0.0)
+        tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
         return
     if is_event_not_finite(theta):
-        control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
-        tally[TALLY_STATUS, lane] = NOT_FINITE
+        control[controls.ACCEPTED, lane] = constant_like(control, 0.0)
+        tally[tallies.STATUS, lane] = NOT_FINITE
         return
     if error <= 1.0:
-        control[CONTROL_ACCEPTED, lane] = constant_like(control, 1.0)
-        tally[TALLY_STEPS, lane] += 1
+        control[controls.ACCEPTED, lane] = constant_like(control, 1.0)
+        tally[tallies.STEPS, lane] += 1
         update_stiffness(stepper, tableau, lane)
-        stop, slot = clock[CLOCK_STOP, lane], tally[TALLY_SAVED, lane]
-        t_new = stop if stop - clock[CLOCK_T, lane] <= h else clock[CLOCK_T, lane] + h
+        stop, slot = clock[clocks.STOP, lane], tally[tallies.SAVED, lane]
+        t_new = stop if stop - clock[clocks.T, lane] <= h else clock[clocks.T, lane] + h
         if theta < NO_EVENT:
-            tally[TALLY_STATUS, lane] = STOPPED
-            t_new = clock[CLOCK_T, lane] + theta * h
+            tally[tallies.STATUS, lane] = STOPPED
+            t_new = clock[clocks.T, lane] + theta * h
         save_interpolated_states(block, stepper, tableau, batch, t_new, lane)
         store_step(block, stepper, tableau, batch, t_new, lane)
         save_held_outputs(block, stepper, batch, slot, lane)
         keep_step_for_work(block, stepper, slot, lane)
         if theta < NO_EVENT:
             interpolate_state(block, stepper, tableau, theta, h, lane)
-        clock[CLOCK_START, lane], clock[CLOCK_TAKEN, lane], clock[CLOCK_T, lane] = clock[CLOCK_T, lane], h, t_new
+        clock[clocks.START, lane], clock[clocks.TAKEN, lane], clock[clocks.T, lane] = clock[clocks.T, lane], h, t_new
         factor = growth_of_step(
-            error, clock[CLOCK_PREVIOUS_ERROR, lane], tableau.order, tally[TALLY_AFTER_REJECTION, lane] > 0
+            error, clock[clocks.PREVIOUS_ERROR, lane], tableau.order, tally[tallies.AFTER_REJECTION, lane] > 0
         )
         factor = growth_of_iteration(stepper, tableau, factor, lane)
-        clock[CLOCK_PREVIOUS_ERROR, lane] = max(error, MIN_PREVIOUS_ERROR)
-        tally[TALLY_AFTER_REJECTION, lane] = 0
+        clock[clocks.PREVIOUS_ERROR, lane] = max(error, MIN_PREVIOUS_ERROR)
+        tally[tallies.AFTER_REJECTION, lane] = 0
         step = recall_step(stepper, h * factor, lane)
         pass_breaks_of_lane(block, tally, t_new, lane)
     else:
-        control[CONTROL_ACCEPTED, lane] = constant_like(control, 0.0)
-        tally[TALLY_REJECTIONS, lane] += 1
-        tally[TALLY_AFTER_REJECTION, lane] = 1
+        control[controls.ACCEPTED, lane] = constant_like(control, 0.0)
+        tally[tallies.REJECTIONS, lane] += 1
+        tally[tallies.AFTER_REJECTION, lane] = 1
         step = h * shrinkage_of_step(error, tableau.order)
         forget_bounds(block, lane)
     set_step(block, stepper, batch, tolerances, step, lane)
-    if tally[TALLY_STATUS, lane] != STOPPED:
+    if tally[tallies.STATUS, lane] != STOPPED:
         check_end_of_motion(block, stepper, batch, tolerances, step, lane)
 
 
@@ -303,22 +282,22 @@ def run_controllers_at_stops(block, stepper, batch, tolerances, k):
     flags = block.loads.actions.sampled.flags
     for lane in range(y.shape[1]):
         if has_changed(block, lane):
-            tally[TALLY_EVALUATIONS, lane] += 1
+            tally[tallies.EVALUATIONS, lane] += 1
             if has_failed_call(block, lane):
-                tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
-            elif tally[TALLY_STATUS, lane] == RUNNING:
-                set_step(block, stepper, batch, tolerances, stepper.clock[CLOCK_PROPOSED, lane], lane)
+                tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
+            elif tally[tallies.STATUS, lane] == RUNNING:
+                set_step(block, stepper, batch, tolerances, stepper.clock[clocks.PROPOSED, lane], lane)
                 restart_after_jump(block, lane)
-        elif tally[TALLY_STATUS, lane] == RUNNING:
+        elif tally[tallies.STATUS, lane] == RUNNING:
             allow_calls(block, False, lane)
     for j in range(y.shape[0]):
         y_new[j, k] = y[j, k]
-    evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rates[1], k)
-    is_changed = flags[FLAG_HAS_CHANGED, k] > constant_like(y, 0.0)
+    evaluate(block, y_new, stepper.control[controls.TIME, k], rates[1], k)
+    is_changed = flags[sampler.FLAG_HAS_CHANGED, k] > constant_like(y, 0.0)
     for j in range(y.shape[0]):
         rates[0, j, k] = select(is_changed, rates[1, j, k], rates[0, j, k])
     for lane in range(y.shape[1]):
-        if tally[TALLY_STATUS, lane] == RUNNING and not has_changed(block, lane):
+        if tally[tallies.STATUS, lane] == RUNNING and not has_changed(block, lane):
             allow_calls(block, True, lane)
 
 
@@ -332,33 +311,33 @@ def restart_after_breaks(block, stepper, tableau, k):
     y, y_new, control, rates, tally = stepper.y, stepper.y_new, stepper.control, stepper.rates, stepper.tally
     jumps = 0
     for lane in range(y.shape[1]):
-        passed, tally[TALLY_BREAK, lane] = tally[TALLY_BREAK, lane], KNOT_SAME
-        control[CONTROL_NEW, lane] = constant_like(y, 0.0)
-        if passed == KNOT_SAME or tally[TALLY_STATUS, lane] != RUNNING:
+        passed, tally[tallies.BREAK, lane] = tally[tallies.BREAK, lane], KNOT_SAME
+        control[controls.NEW, lane] = constant_like(y, 0.0)
+        if passed == KNOT_SAME or tally[tallies.STATUS, lane] != RUNNING:
             continue
         use_pieces_between_breaks(block.loads.actions, lane)
         if passed == KNOT_JUMP:
             forget_prediction(stepper, tableau, lane)
             if not restart_after_jump(block, lane):
-                control[CONTROL_NEW, lane] = constant_like(y, 1.0)
-                tally[TALLY_EVALUATIONS, lane] += 1
+                control[controls.NEW, lane] = constant_like(y, 1.0)
+                tally[tallies.EVALUATIONS, lane] += 1
                 jumps += 1
     if jumps == 0:
         return
     hold_running_lanes(block, stepper, True)
     for lane in range(y.shape[1]):
-        control[CONTROL_TIME, lane] = constant_like(y, stepper.clock[CLOCK_T, lane])
+        control[controls.TIME, lane] = constant_like(y, stepper.clock[clocks.T, lane])
     for j in range(y.shape[0]):
         y_new[j, k] = y[j, k]
-    evaluate_with_sensitivities(block, y_new, control[CONTROL_TIME, k], rates[1], k)
-    has_jumped = control[CONTROL_NEW, k] > constant_like(y, 0.0)
+    evaluate_with_sensitivities(block, y_new, control[controls.TIME, k], rates[1], k)
+    has_jumped = control[controls.NEW, k] > constant_like(y, 0.0)
     for j in range(y.shape[0]):
         rates[0, j, k] = select(has_jumped, rates[1, j, k], rates[0, j, k])
     hold_running_lanes(block, stepper, False)
     for lane in range(y.shape[1]):
-        control[CONTROL_NEW, lane] = constant_like(y, 0.0)
-        if tally[TALLY_STATUS, lane] == RUNNING and has_failed_call(block, lane):
-            tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+        control[controls.NEW, lane] = constant_like(y, 0.0)
+        if tally[tallies.STATUS, lane] == RUNNING and has_failed_call(block, lane):
+            tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
 
 
 @only_if(has_actions)
@@ -372,14 +351,14 @@ def begin_breaks_of_lane(block, t, lane):
 def check_end_of_motion(block, stepper, batch, tolerances, step, lane):
     """Set the status of a lane that has reached its end time, or whose next step is too short or one too many."""
     clock, tally, end = stepper.clock, stepper.tally, batch.times[batch.times.shape[0] - 1]
-    error = float(stepper.control[CONTROL_ERROR, lane])
-    if clock[CLOCK_T, lane] >= end:
-        tally[TALLY_STATUS, lane] = DONE
-    elif not step >= SHORTEST_STEP * max(clock[CLOCK_T, lane], START * end):
-        tally[TALLY_STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
+    error = float(stepper.control[controls.ERROR, lane])
+    if clock[clocks.T, lane] >= end:
+        tally[tallies.STATUS, lane] = DONE
+    elif not step >= SHORTEST_STEP * max(clock[clocks.T, lane], START * end):
+        tally[tallies.STATUS, lane] = STEP_UNDERFLOW if error < math.inf else NOT_FINITE
         if has_open_loops(block, lane):
-            tally[TALLY_STATUS, lane] = NOT_ASSEMBLED
-    elif tally[TALLY_STEPS, lane] >= FIRST_STEPS and step < SHORTEST_STEP * end:
-        tally[TALLY_STATUS, lane] = TIME_NOT_RESOLVED if end > LONG_MOTION else STEP_UNDERFLOW
-    elif tally[TALLY_STEPS, lane] + tally[TALLY_REJECTIONS, lane] >= tolerances.max_steps:
-        tally[TALLY_STATUS, lane] = TOO_MANY_STEPS
+            tally[tallies.STATUS, lane] = NOT_ASSEMBLED
+    elif tally[tallies.STEPS, lane] >= FIRST_STEPS and step < SHORTEST_STEP * end:
+        tally[tallies.STATUS, lane] = TIME_NOT_RESOLVED if end > LONG_MOTION else STEP_UNDERFLOW
+    elif tally[tallies.STEPS, lane] + tally[tallies.REJECTIONS, lane] >= tolerances.max_steps:
+        tally[tallies.STATUS, lane] = TOO_MANY_STEPS

@@ -1,7 +1,7 @@
 """Dry friction, stops and contacts in adaptive steps: the modes of all rows are constant within a step.
 
 The active constraints are the rows in the mode HELD: closed gaps, and friction that sticks. Each row has a number that
-is negative if the mode of the row has to change (MODE_WATCH):
+is negative if the mode of the row has to change (mode.WATCH):
 
     open gap              gap
     closed gap            force
@@ -17,72 +17,15 @@ constraints at the ends of steps and at the saved times.
 import math
 
 from ...compiling.jit import choose, kernel, only_if, routine
+from ..contacts import contact_layout as contact, element_layout as element, mode_layout as mode
 from ..contacts.contact_choice import choose_modes, friction_limit, tangent_force
-from ..contacts.contact_layout import (
-    CONTACT_GAP,
-    CONTACT_VELOCITY,
-    ELEMENT_KIND,
-    ELEMENT_NUMBERS,
-    ELEMENT_ROW,
-    FRICTION,
-    has_tangents,
-)
-from ..contacts.contact_modes import (
-    FLAG_CHOOSES,
-    FLAG_CONTACT,
-    FLAG_DWELLS,
-    FLAG_HIGH,
-    FLAG_ITERATIONS,
-    FLAG_LOCATES,
-    FLAG_LOW,
-    FLAG_PROJECTIONS,
-    FLAG_RESTARTS,
-    FLAG_ROWS,
-    FLAG_SIDE,
-    HELD,
-    MODE,
-    MODE_ACCELERATION,
-    MODE_DIRECTION,
-    MODE_FORCE,
-    MODE_FRICTION,
-    MODE_HEADING,
-    MODE_INVERSE,
-    MODE_ROWS,
-    MODE_SIZE,
-    MODE_START_VELOCITY,
-    MODE_VELOCITY_HIGH,
-    MODE_VELOCITY_LOW,
-    MODE_WATCH,
-    MODE_WATCH_HIGH,
-    MODE_WATCH_LOW,
-    MODE_WATCH_START,
-    OPEN,
-    ROUND_OFF,
-    SLIDING,
-    closed_gap,
-    correct_held_rows,
-    solve_forces,
-)
+from ..contacts.contact_layout import has_tangents
+from ..contacts.contact_modes import ROUND_OFF, closed_gap, correct_held_rows, solve_forces
 from ..contacts.contact_rates import has_contact_modes, stop_held_dofs
 from ..contacts.contact_rows import update_row_velocities
 from ..lanes.lanes import any_lane, constant_like, select
+from ..sample import clock_layout as clocks, control_layout as controls, spare_layout as spares, tally_layout as tallies
 from ..sample.rate import evaluate
-from ..sample.records import (
-    CLOCK_PROPOSED,
-    CLOCK_STEP,
-    CLOCK_T,
-    CONTROL_ACCEPTED,
-    CONTROL_ERROR,
-    CONTROL_H,
-    CONTROL_NEW,
-    CONTROL_TIME,
-    SPARE_START,
-    TALLY_EVALUATIONS,
-    TALLY_REJECTIONS,
-    TALLY_SAMPLE,
-    TALLY_STATUS,
-    TALLY_STEPS,
-)
 from ..sample.status import INITIAL_PENETRATION, NO_CONTACT_MODES, RUNNING, STEP_UNDERFLOW, TOO_MANY_STEPS
 from ..tree.kinematics import normalize_positions, position_rates
 from .contact_impacts import (
@@ -96,7 +39,7 @@ from .contact_impacts import (
 )
 from .rollout import save_lane
 
-# CONTROL_NEW of a lane that starts again after a change of modes.
+# controls.NEW of a lane that starts again after a change of modes.
 STARTS_AGAIN = 2.0
 # The time of a change of modes is located to this accuracy, s, or to the round-off of the time.
 TIME_TOLERANCE = 1e-12
@@ -129,30 +72,30 @@ def begin_contacts(block, stepper, batch, tolerances, k):
 
     Reads the rate that has just been evaluated; writes rates[1].
     """
-    flags, y, time = block.loads.actions.modes.flags, stepper.y_new, stepper.control[CONTROL_TIME, k]
+    flags, y, time = block.loads.actions.modes.flags, stepper.y_new, stepper.control[controls.TIME, k]
     for lane in range(y.shape[1]):
-        flags[FLAG_CHOOSES, lane] = constant_like(flags, 0.0)
+        flags[mode.FLAG_CHOOSES, lane] = constant_like(flags, 0.0)
         if is_starting(stepper, lane):
-            if float(stepper.control[CONTROL_NEW, lane]) != STARTS_AGAIN:
+            if float(stepper.control[controls.NEW, lane]) != STARTS_AGAIN:
                 begin_sample(block, stepper, batch, lane)
             strike(block, stepper, batch, y, tolerances, lane)
-            flags[FLAG_CHOOSES, lane] = constant_like(flags, 1.0)
+            flags[mode.FLAG_CHOOSES, lane] = constant_like(flags, 1.0)
     for remaining in range(MAX_CHOICES - 1, -1, -1):
         evaluate(block, y, time, stepper.rates[1], k)
         choosing = 0
         for lane in range(y.shape[1]):
-            if flags[FLAG_CHOOSES, lane] > 0.0 and is_starting(stepper, lane):
+            if flags[mode.FLAG_CHOOSES, lane] > 0.0 and is_starting(stepper, lane):
                 choosing += choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane)
         if choosing == 0:
             break
     evaluate(block, y, time, stepper.rates[1], k)
     for lane in range(y.shape[1]):
         if is_starting(stepper, lane):
-            sample = stepper.tally[TALLY_SAMPLE, lane]
-            record_sticking(block, batch, sample, stepper.clock[CLOCK_T, lane], lane)
+            sample = stepper.tally[tallies.SAMPLE, lane]
+            record_sticking(block, batch, sample, stepper.clock[clocks.T, lane], lane)
             update_watches(block, speed_at_rest(tolerances), lane)
             keep_start(block, lane)
-            if float(stepper.control[CONTROL_NEW, lane]) != STARTS_AGAIN:
+            if float(stepper.control[controls.NEW, lane]) != STARTS_AGAIN:
                 store_forces_of_modes(block, batch, sample, 0, lane)
 
 
@@ -165,7 +108,7 @@ def choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane):
     """
     actions, y, nq, n = block.loads.actions, stepper.y_new, block.q.shape[0], block.qd.shape[0]
     if not has_finite_accelerations(actions.modes, lane):  # `start_lane` ends the sample, in the state y
-        actions.modes.flags[FLAG_CHOOSES, lane] = constant_like(y, 0.0)
+        actions.modes.flags[mode.FLAG_CHOOSES, lane] = constant_like(y, 0.0)
         return 0
     set_candidates(block, tolerances, lane)
     stop_candidates(block, y, lane)
@@ -176,10 +119,10 @@ def choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane):
     if remaining > 0 and stop_short_flights(block, y, tolerances, lane):
         strike(block, stepper, batch, y, tolerances, lane)
         return 1
-    actions.modes.flags[FLAG_CHOOSES, lane] = constant_like(y, 0.0)
+    actions.modes.flags[mode.FLAG_CHOOSES, lane] = constant_like(y, 0.0)
     stop_held_dofs(actions.contacts, actions.modes, y[nq : nq + n], lane)
     if not found:
-        stepper.tally[TALLY_STATUS, lane] = NO_CONTACT_MODES
+        stepper.tally[tallies.STATUS, lane] = NO_CONTACT_MODES
     return 0
 
 
@@ -188,7 +131,7 @@ def has_finite_accelerations(modes, lane):
     """Whether the accelerations of all rows are finite. If not, an impulse may change the velocities to NaN."""
     total = 0.0
     for row in range(modes.rows.shape[0]):
-        total += abs(modes.rows[row, MODE_ACCELERATION, lane])
+        total += abs(modes.rows[row, mode.ACCELERATION, lane])
     return total < math.inf
 
 
@@ -201,12 +144,12 @@ def stop_short_flights(block, y, tolerances, lane):
     contacts, modes, found = block.loads.actions.contacts, block.loads.actions.modes, False
     for e in range(contacts.table.shape[1]):
         if is_short_flight(e, contacts, modes, tolerances, lane):
-            modes.rows[contacts.table[ELEMENT_ROW, e], MODE, lane] = HELD
+            modes.rows[contacts.table[element.ROW, e], mode.MODE, lane] = mode.HELD
             found = True
     if found:
         for row in range(modes.rows.shape[0]):
-            if modes.rows[row, MODE, lane] == SLIDING:
-                modes.rows[row, MODE, lane] = OPEN
+            if modes.rows[row, mode.MODE, lane] == mode.SLIDING:
+                modes.rows[row, mode.MODE, lane] = mode.OPEN
         stop_candidates(block, y, lane)
     return found
 
@@ -217,16 +160,16 @@ def stop_candidates(block, y, lane):
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     contacts, modes = actions.contacts, actions.modes
     solve_forces(contacts, modes, actions.numbers, lane)
-    correct_held_rows(contacts, modes, CONTACT_VELOCITY, contacts.changes[1], lane)
+    correct_held_rows(contacts, modes, contact.VELOCITY, contacts.changes[1], lane)
     for i in range(n):
         y[nq + i, lane] = y[nq + i, lane] + contacts.changes[1, i, lane]
-    update_row_velocities(block.model, contacts, y[nq : nq + n], CONTACT_VELOCITY, lane)
+    update_row_velocities(block.model, contacts, y[nq : nq + n], contact.VELOCITY, lane)
 
 
 @kernel
 def is_starting(stepper, lane):
     """Whether a lane has a sample that starts, or starts again."""
-    return stepper.control[CONTROL_NEW, lane] > 0.0 and stepper.tally[TALLY_STATUS, lane] == RUNNING
+    return stepper.control[controls.NEW, lane] > 0.0 and stepper.tally[tallies.STATUS, lane] == RUNNING
 
 
 @kernel
@@ -234,24 +177,24 @@ def begin_sample(block, stepper, batch, lane):
     """Reset the modes of a lane with a new sample, save its initial state and check its gaps."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     for row in range(modes.rows.shape[0]):
-        size = modes.rows[row, MODE_SIZE, lane]  # of the rate that has just been evaluated
-        for column in range(MODE_ROWS):
+        size = modes.rows[row, mode.SIZE, lane]  # of the rate that has just been evaluated
+        for column in range(mode.ROWS):
             modes.rows[row, column, lane] = constant_like(modes.rows, 0.0)
-        modes.rows[row, MODE_SIZE, lane] = size
-    for flag in range(FLAG_ROWS):
+        modes.rows[row, mode.SIZE, lane] = size
+    for flag in range(mode.FLAG_ROWS):
         modes.flags[flag, lane] = constant_like(modes.flags, 0.0)
-    save_lane(block, stepper.y_new, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane)
+    save_lane(block, stepper.y_new, batch, stepper.tally[tallies.SAMPLE, lane], 0, lane)
     for e in range(contacts.table.shape[1]):
-        has_gap, row = contacts.table[ELEMENT_KIND, e] != FRICTION, contacts.table[ELEMENT_ROW, e]
-        if has_gap and contacts.rows[row, CONTACT_GAP, lane] < -PENETRATION * closed_gap(row, modes, lane):
-            stepper.tally[TALLY_STATUS, lane] = INITIAL_PENETRATION
+        has_gap, row = contacts.table[element.KIND, e] != element.FRICTION, contacts.table[element.ROW, e]
+        if has_gap and contacts.rows[row, contact.GAP, lane] < -PENETRATION * closed_gap(row, modes, lane):
+            stepper.tally[tallies.STATUS, lane] = INITIAL_PENETRATION
 
 
 @only_if(has_contact_modes, False)
 @kernel
 def starts_again(block, stepper, lane):
     """Whether a lane starts again after a change of modes, so that its initial state has been saved before."""
-    return stepper.control[CONTROL_NEW, lane] == STARTS_AGAIN
+    return stepper.control[controls.NEW, lane] == STARTS_AGAIN
 
 
 @only_if(has_contact_modes, False)
@@ -259,14 +202,14 @@ def starts_again(block, stepper, lane):
 def restart_lane(block, stepper, lane):
     """Let a lane start again if its step has ended with a change of modes, and return whether it does."""
     flags = block.loads.actions.modes.flags
-    if not flags[FLAG_RESTARTS, lane] > 0.0:
+    if not flags[mode.FLAG_RESTARTS, lane] > 0.0:
         return False
-    flags[FLAG_RESTARTS, lane] = constant_like(flags, 0.0)
-    stepper.control[CONTROL_NEW, lane] = constant_like(flags, STARTS_AGAIN)
+    flags[mode.FLAG_RESTARTS, lane] = constant_like(flags, 0.0)
+    stepper.control[controls.NEW, lane] = constant_like(flags, STARTS_AGAIN)
     # the step has been taken, and the sample may end before the next one
-    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(flags, 0.0)
-    stepper.control[CONTROL_TIME, lane] = constant_like(flags, stepper.clock[CLOCK_T, lane])
-    stepper.tally[TALLY_EVALUATIONS, lane] += EVALUATIONS_OF_START
+    stepper.control[controls.ACCEPTED, lane] = constant_like(flags, 0.0)
+    stepper.control[controls.TIME, lane] = constant_like(flags, stepper.clock[clocks.T, lane])
+    stepper.tally[tallies.EVALUATIONS, lane] += EVALUATIONS_OF_START
     return True
 
 
@@ -278,11 +221,11 @@ def restart_lane(block, stepper, lane):
 def project_contacts(block, stepper, tableau, k):
     """Project the end of a step onto the active constraints and compute the rate, in lanes with an accepted error."""
     control, y, flags = stepper.control, stepper.y_new, block.loads.actions.modes.flags
-    h, error, rate = control[CONTROL_H, k], control[CONTROL_ERROR, k], stepper.rates[tableau.c.shape[0] - 1]
+    h, error, rate = control[controls.H, k], control[controls.ERROR, k], stepper.rates[tableau.c.shape[0] - 1]
     steps = (error <= constant_like(y, 1.0)) & (h > constant_like(y, 0.0))
-    project_onto_held_rows(block, stepper, y, rate, control[CONTROL_TIME, k] + h, steps, k)
+    project_onto_held_rows(block, stepper, y, rate, control[controls.TIME, k] + h, steps, k)
     for lane in range(y.shape[1]):
-        stepper.tally[TALLY_EVALUATIONS, lane] += int(flags[FLAG_PROJECTIONS, lane])
+        stepper.tally[tallies.EVALUATIONS, lane] += int(flags[mode.FLAG_PROJECTIONS, lane])
 
 
 @routine
@@ -291,19 +234,19 @@ def project_onto_held_rows(block, stepper, y, rate, time, steps, k):
 
     The state y must have been evaluated last. Writes the number of further evaluations to FLAG_PROJECTIONS.
     """
-    actions, moved = block.loads.actions, stepper.spare[SPARE_START]
+    actions, moved = block.loads.actions, stepper.spare[spares.START]
     contacts, modes, model = actions.contacts, actions.modes, block.model
     nq, n, zero, one = block.q.shape[0], block.qd.shape[0], constant_like(y, 0.0), constant_like(y, 1.0)
-    modes.flags[FLAG_PROJECTIONS, k] = time - time
+    modes.flags[mode.FLAG_PROJECTIONS, k] = time - time
     for _ in range(MAX_PROJECTIONS):
         moves = steps & (largest_residual_of_held_rows(contacts, modes, k) > one)
         if not any_lane(moves):
             break
-        modes.flags[FLAG_PROJECTIONS, k] = modes.flags[FLAG_PROJECTIONS, k] + select(
+        modes.flags[mode.FLAG_PROJECTIONS, k] = modes.flags[mode.FLAG_PROJECTIONS, k] + select(
             moves, one + zero * time, zero * time
         )
-        correct_held_rows(contacts, modes, CONTACT_GAP, contacts.changes[0], k)
-        correct_held_rows(contacts, modes, CONTACT_VELOCITY, contacts.changes[1], k)
+        correct_held_rows(contacts, modes, contact.GAP, contacts.changes[0], k)
+        correct_held_rows(contacts, modes, contact.VELOCITY, contacts.changes[1], k)
         position_rates(model, y[:nq], contacts.changes[0], moved[:nq], k)
         for j in range(nq):
             moved[j, k] = y[j, k] + moved[j, k]
@@ -323,50 +266,54 @@ def largest_residual_of_held_rows(contacts, modes, k):
     Rows without a gap have the gap zero.
     """
     rows, zero = modes.rows, constant_like(modes.rows, 0.0)
-    largest = zero * rows[0, MODE_INVERSE, k]
+    largest = zero * rows[0, mode.INVERSE, k]
     for row in range(rows.shape[0]):
-        residual = max(abs(contacts.rows[row, CONTACT_GAP, k]), abs(contacts.rows[row, CONTACT_VELOCITY, k]))
+        residual = max(abs(contacts.rows[row, contact.GAP, k]), abs(contacts.rows[row, contact.VELOCITY, k]))
         residual = residual / (constant_like(rows, PROJECTED) * closed_gap(row, modes, k))
-        largest = select(rows[row, MODE_INVERSE, k] != zero, max(largest, residual), largest)
+        largest = select(rows[row, mode.INVERSE, k] != zero, max(largest, residual), largest)
     return largest
 
 
 @kernel
 def update_watches(block, rest, lane):
-    """Compute MODE_WATCH of all rows from the last evaluation. Velocities below 1e-3 `rest` are round-off."""
+    """Compute mode.WATCH of all rows from the last evaluation. Velocities below 1e-3 `rest` are round-off."""
     actions = block.loads.actions
     contacts, modes, numbers = actions.contacts, actions.modes, actions.numbers
     rows, table, forces, reversal = modes.rows, contacts.table, 0.0, 1e-3 * rest
     for row in range(rows.shape[0]):
-        forces = max(forces, abs(rows[row, MODE_FORCE, lane]))
-        rows[row, MODE_WATCH, lane] = 1.0
+        forces = max(forces, abs(rows[row, mode.FORCE, lane]))
+        rows[row, mode.WATCH, lane] = 1.0
     slack = FORCE_TOLERANCE * forces
     for e in range(table.shape[1]):
-        row, at, kind = table[ELEMENT_ROW, e], table[ELEMENT_NUMBERS, e], table[ELEMENT_KIND, e]
-        p, u, mode = rows[row, MODE_FORCE, lane], contacts.rows[row, CONTACT_VELOCITY, lane], rows[row, MODE, lane]
-        if kind == FRICTION:
+        row, at, kind = table[element.ROW, e], table[element.NUMBERS, e], table[element.KIND, e]
+        p, u, current = (
+            rows[row, mode.FORCE, lane],
+            contacts.rows[row, contact.VELOCITY, lane],
+            rows[row, mode.MODE, lane],
+        )
+        if kind == element.FRICTION:
             limit = friction_limit(p, at, numbers, lane)
-            slides = mode == SLIDING
-            along = u * rows[row, MODE_DIRECTION, lane]
-            rows[row, MODE_WATCH, lane] = along + reversal if slides else limit + slack - abs(p)
+            slides = current == mode.SLIDING
+            along = u * rows[row, mode.DIRECTION, lane]
+            rows[row, mode.WATCH, lane] = along + reversal if slides else limit + slack - abs(p)
             continue
-        rows[row, MODE_WATCH, lane] = contacts.rows[row, CONTACT_GAP, lane] if mode == OPEN else p + slack
-        if has_tangents(e, table) and rows[row + 1, MODE, lane] == HELD:
-            limit = rows[row, MODE_FRICTION, lane] * p
-            rows[row + 1, MODE_WATCH, lane] = limit + slack - tangent_force(row, modes, lane)
-        elif has_tangents(e, table) and rows[row + 1, MODE, lane] == SLIDING:
-            along = contacts.rows[row + 1, CONTACT_VELOCITY, lane] * rows[row + 1, MODE_DIRECTION, lane]
-            across = contacts.rows[row + 2, CONTACT_VELOCITY, lane] * rows[row + 2, MODE_DIRECTION, lane]
-            rows[row + 1, MODE_WATCH, lane] = along + across + reversal
+        rows[row, mode.WATCH, lane] = contacts.rows[row, contact.GAP, lane] if current == mode.OPEN else p + slack
+        if has_tangents(e, table) and rows[row + 1, mode.MODE, lane] == mode.HELD:
+            limit = rows[row, mode.FRICTION, lane] * p
+            rows[row + 1, mode.WATCH, lane] = limit + slack - tangent_force(row, modes, lane)
+        elif has_tangents(e, table) and rows[row + 1, mode.MODE, lane] == mode.SLIDING:
+            along = contacts.rows[row + 1, contact.VELOCITY, lane] * rows[row + 1, mode.DIRECTION, lane]
+            across = contacts.rows[row + 2, contact.VELOCITY, lane] * rows[row + 2, mode.DIRECTION, lane]
+            rows[row + 1, mode.WATCH, lane] = along + across + reversal
 
 
 @kernel
 def has_to_change(row, contacts, modes, rest, lane):
-    """Whether the mode of a row has to change: MODE_WATCH is negative, and gaps not only by round-off."""
-    watch = modes.rows[row, MODE_WATCH, lane]
-    if modes.rows[row, MODE, lane] == OPEN:
-        approaches = contacts.rows[row, CONTACT_VELOCITY, lane] < -1e-3 * rest
-        deepest = min(modes.rows[row, MODE_WATCH_START, lane], 0.0) - PENETRATION * closed_gap(row, modes, lane)
+    """Whether the mode of a row has to change: mode.WATCH is negative, and gaps not only by round-off."""
+    watch = modes.rows[row, mode.WATCH, lane]
+    if modes.rows[row, mode.MODE, lane] == mode.OPEN:
+        approaches = contacts.rows[row, contact.VELOCITY, lane] < -1e-3 * rest
+        deepest = min(modes.rows[row, mode.WATCH_START, lane], 0.0) - PENETRATION * closed_gap(row, modes, lane)
         return (watch < 0.0 and approaches) or watch < deepest
     return watch < 0.0
 
@@ -376,10 +323,10 @@ def keep_start(block, lane):
     """Copy the numbers at the end of a step to the start of the next step, and turn directions of sliding."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     for row in range(modes.rows.shape[0]):
-        modes.rows[row, MODE_WATCH_START, lane] = modes.rows[row, MODE_WATCH, lane]
-        modes.rows[row, MODE_START_VELOCITY, lane] = contacts.rows[row, CONTACT_VELOCITY, lane]
-        if modes.rows[row, MODE, lane] == SLIDING:
-            modes.rows[row, MODE_DIRECTION, lane] = modes.rows[row, MODE_HEADING, lane]
+        modes.rows[row, mode.WATCH_START, lane] = modes.rows[row, mode.WATCH, lane]
+        modes.rows[row, mode.START_VELOCITY, lane] = contacts.rows[row, contact.VELOCITY, lane]
+        if modes.rows[row, mode.MODE, lane] == mode.SLIDING:
+            modes.rows[row, mode.DIRECTION, lane] = modes.rows[row, mode.HEADING, lane]
 
 
 @routine
@@ -390,7 +337,7 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
     """
     contacts, modes, rest = block.loads.actions.contacts, block.loads.actions.modes, speed_at_rest(tolerances)
     flags, tolerance = modes.flags, max(TIME_TOLERANCE, 4.0 * 2.2e-16 * (t + h))
-    shorter = h * float(flags[FLAG_CONTACT, lane])
+    shorter = h * float(flags[mode.FLAG_CONTACT, lane])
     if shorter < h - tolerance:
         clear_bounds(block, lane)
         repeat_step(stepper, modes, tolerances, shorter, lane)
@@ -399,33 +346,33 @@ def inspect_step(block, stepper, tolerances, t, h, lane):
     changes = False
     for row in range(modes.rows.shape[0]):
         changes = changes or has_to_change(row, contacts, modes, rest, lane)
-    locates = flags[FLAG_LOCATES, lane] > 0.0
+    locates = flags[mode.FLAG_LOCATES, lane] > 0.0
     if not changes and not locates:
         keep_start(block, lane)
         return is_penetration(contacts, modes, stepper, tolerance, lane)
     if not locates:
-        flags[FLAG_LOCATES, lane] = 1.0
-        flags[FLAG_LOW, lane] = 0.0
-        flags[FLAG_ITERATIONS, lane] = 0.0
-        flags[FLAG_SIDE, lane] = 0.0
+        flags[mode.FLAG_LOCATES, lane] = 1.0
+        flags[mode.FLAG_LOW, lane] = 0.0
+        flags[mode.FLAG_ITERATIONS, lane] = 0.0
+        flags[mode.FLAG_SIDE, lane] = 0.0
         for row in range(modes.rows.shape[0]):
-            modes.rows[row, MODE_WATCH_LOW, lane] = modes.rows[row, MODE_WATCH_START, lane]
-            modes.rows[row, MODE_VELOCITY_LOW, lane] = modes.rows[row, MODE_START_VELOCITY, lane]
-    flags[FLAG_ITERATIONS, lane] += 1.0
-    flags[FLAG_HIGH if changes else FLAG_LOW, lane] = h
+            modes.rows[row, mode.WATCH_LOW, lane] = modes.rows[row, mode.WATCH_START, lane]
+            modes.rows[row, mode.VELOCITY_LOW, lane] = modes.rows[row, mode.START_VELOCITY, lane]
+    flags[mode.FLAG_ITERATIONS, lane] += 1.0
+    flags[mode.FLAG_HIGH if changes else mode.FLAG_LOW, lane] = h
     for row in range(modes.rows.shape[0]):
-        watch = modes.rows[row, MODE_WATCH, lane]
-        u = contacts.rows[row, CONTACT_VELOCITY, lane]
-        modes.rows[row, MODE_VELOCITY_HIGH if changes else MODE_VELOCITY_LOW, lane] = u
+        watch = modes.rows[row, mode.WATCH, lane]
+        u = contacts.rows[row, contact.VELOCITY, lane]
+        modes.rows[row, mode.VELOCITY_HIGH if changes else mode.VELOCITY_LOW, lane] = u
         if changes:
-            modes.rows[row, MODE_WATCH_HIGH, lane] = watch if has_to_change(row, contacts, modes, rest, lane) else 1.0
+            modes.rows[row, mode.WATCH_HIGH, lane] = watch if has_to_change(row, contacts, modes, rest, lane) else 1.0
         else:
-            modes.rows[row, MODE_WATCH_LOW, lane] = watch
+            modes.rows[row, mode.WATCH_LOW, lane] = watch
     length = next_length(contacts, modes, changes, tolerance, lane)
-    if changes and (length >= h or flags[FLAG_ITERATIONS, lane] > MAX_ITERATIONS):
-        flags[FLAG_LOCATES, lane] = 0.0
-        flags[FLAG_ITERATIONS, lane] = 0.0
-        flags[FLAG_RESTARTS, lane] = 1.0
+    if changes and (length >= h or flags[mode.FLAG_ITERATIONS, lane] > MAX_ITERATIONS):
+        flags[mode.FLAG_LOCATES, lane] = 0.0
+        flags[mode.FLAG_ITERATIONS, lane] = 0.0
+        flags[mode.FLAG_RESTARTS, lane] = 1.0
         return is_dwelling(modes, stepper, h <= DWELL * tolerance, lane) or is_penetration(
             contacts, modes, stepper, tolerance, lane
         )
@@ -440,11 +387,11 @@ repeats_step = choose(has_contact_modes, inspect_step, lambda block, stepper, to
 @kernel
 def is_dwelling(modes, stepper, is_short, lane):
     """Whether too many successive steps have ended with a change of modes in almost no time; ends the sample then."""
-    modes.flags[FLAG_DWELLS, lane] = modes.flags[FLAG_DWELLS, lane] + 1.0 if is_short else 0.0
-    if modes.flags[FLAG_DWELLS, lane] <= MAX_DWELLS:
+    modes.flags[mode.FLAG_DWELLS, lane] = modes.flags[mode.FLAG_DWELLS, lane] + 1.0 if is_short else 0.0
+    if modes.flags[mode.FLAG_DWELLS, lane] <= MAX_DWELLS:
         return False
-    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
-    stepper.tally[TALLY_STATUS, lane] = NO_CONTACT_MODES
+    stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+    stepper.tally[tallies.STATUS, lane] = NO_CONTACT_MODES
     return True
 
 
@@ -452,15 +399,15 @@ def is_dwelling(modes, stepper, is_short, lane):
 def is_penetration(contacts, modes, stepper, tolerance, lane):
     """Whether a step ends in a penetration, because no step length was found that avoids it; ends the sample then."""
     for e in range(contacts.table.shape[1]):
-        if contacts.table[ELEMENT_KIND, e] != FRICTION:
-            row = contacts.table[ELEMENT_ROW, e]
+        if contacts.table[element.KIND, e] != element.FRICTION:
+            row = contacts.table[element.ROW, e]
             gap, way = (
-                float(contacts.rows[row, CONTACT_GAP, lane]),
-                abs(float(contacts.rows[row, CONTACT_VELOCITY, lane])),
+                float(contacts.rows[row, contact.GAP, lane]),
+                abs(float(contacts.rows[row, contact.VELOCITY, lane])),
             )
             if not gap >= -LARGEST_PENETRATION * closed_gap(row, modes, lane) - 2.0 * tolerance * way:
-                stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
-                stepper.tally[TALLY_STATUS, lane] = STEP_UNDERFLOW
+                stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+                stepper.tally[tallies.STATUS, lane] = STEP_UNDERFLOW
                 return True
     return False
 
@@ -468,13 +415,13 @@ def is_penetration(contacts, modes, stepper, tolerance, lane):
 @kernel
 def repeat_step(stepper, modes, tolerances, length, lane):
     """Let a lane repeat its step with another length, unless that is one step too many."""
-    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
-    stepper.clock[CLOCK_STEP, lane] = length
-    stepper.control[CONTROL_H, lane] = constant_like(stepper.control, length)
-    stepper.tally[TALLY_REJECTIONS, lane] += 1
-    if stepper.tally[TALLY_STEPS, lane] + stepper.tally[TALLY_REJECTIONS, lane] >= tolerances.max_steps:
-        stepper.tally[TALLY_STATUS, lane] = TOO_MANY_STEPS
-    stepper.clock[CLOCK_PROPOSED, lane] = 0.0
+    stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+    stepper.clock[clocks.STEP, lane] = length
+    stepper.control[controls.H, lane] = constant_like(stepper.control, length)
+    stepper.tally[tallies.REJECTIONS, lane] += 1
+    if stepper.tally[tallies.STEPS, lane] + stepper.tally[tallies.REJECTIONS, lane] >= tolerances.max_steps:
+        stepper.tally[tallies.STATUS, lane] = TOO_MANY_STEPS
+    stepper.clock[clocks.PROPOSED, lane] = 0.0
 
 
 @kernel
@@ -485,20 +432,20 @@ def next_length(contacts, modes, changes, tolerance, lane):
     linearly are halved at a bound that does not move (regula falsi, Illinois). Every eighth iteration is a bisection.
     """
     flags, side = modes.flags, 1.0 if changes else -1.0
-    first, low, high = first_change(modes, lane), float(flags[FLAG_LOW, lane]), float(flags[FLAG_HIGH, lane])
+    first, low, high = first_change(modes, lane), float(flags[mode.FLAG_LOW, lane]), float(flags[mode.FLAG_HIGH, lane])
     if changes and (high - first <= tolerance or high - low <= tolerance or has_round_off_only(modes, lane)):
         return high
-    if flags[FLAG_SIDE, lane] == side:
-        other = MODE_WATCH_LOW if changes else MODE_WATCH_HIGH
+    if flags[mode.FLAG_SIDE, lane] == side:
+        other = mode.WATCH_LOW if changes else mode.WATCH_HIGH
         for row in range(modes.rows.shape[0]):
-            if modes.rows[row, MODE, lane] != OPEN and modes.rows[row, MODE_WATCH_HIGH, lane] < 0.0:
+            if modes.rows[row, mode.MODE, lane] != mode.OPEN and modes.rows[row, mode.WATCH_HIGH, lane] < 0.0:
                 modes.rows[row, other, lane] = 0.5 * modes.rows[row, other, lane]
         first = first_change(modes, lane)
-    flags[FLAG_SIDE, lane] = side
+    flags[mode.FLAG_SIDE, lane] = side
     length = first + 0.5 * max(tolerance, time_of_round_off(modes, lane))
     if length >= high:  # the first change is at the upper bound, if there is none shortly before it
         length = high - tolerance
-    if not low < length < high or flags[FLAG_ITERATIONS, lane] % 8.0 == 7.0:
+    if not low < length < high or flags[mode.FLAG_ITERATIONS, lane] % 8.0 == 7.0:
         return 0.5 * (low + high)
     return length
 
@@ -508,9 +455,9 @@ def has_round_off_only(modes, lane):
     """Whether the numbers that are negative at the upper bound are gaps that are zero up to round-off."""
     rows = modes.rows
     for row in range(rows.shape[0]):
-        watch = rows[row, MODE_WATCH_HIGH, lane]
-        is_gap = rows[row, MODE, lane] == OPEN
-        if watch < 0.0 and not (is_gap and watch >= -ROUND_OFF * rows[row, MODE_SIZE, lane]):
+        watch = rows[row, mode.WATCH_HIGH, lane]
+        is_gap = rows[row, mode.MODE, lane] == mode.OPEN
+        if watch < 0.0 and not (is_gap and watch >= -ROUND_OFF * rows[row, mode.SIZE, lane]):
             return False
     return True
 
@@ -520,10 +467,10 @@ def time_of_round_off(modes, lane):
     """Return the longest time, s, in which gaps that are negative at the upper bound change by round-off."""
     rows, longest = modes.rows, 0.0
     for row in range(rows.shape[0]):
-        if modes.rows[row, MODE, lane] == OPEN and rows[row, MODE_WATCH_HIGH, lane] < 0.0:
-            u = abs(float(rows[row, MODE_VELOCITY_HIGH, lane]))
+        if modes.rows[row, mode.MODE, lane] == mode.OPEN and rows[row, mode.WATCH_HIGH, lane] < 0.0:
+            u = abs(float(rows[row, mode.VELOCITY_HIGH, lane]))
             if u > 0.0:
-                longest = max(longest, ROUND_OFF * rows[row, MODE_SIZE, lane] / u)
+                longest = max(longest, ROUND_OFF * rows[row, mode.SIZE, lane] / u)
     return longest
 
 
@@ -533,15 +480,15 @@ def first_change(modes, lane):
 
     Gaps are interpolated by cubic polynomials, all other numbers linearly.
     """
-    low, high = float(modes.flags[FLAG_LOW, lane]), float(modes.flags[FLAG_HIGH, lane])
+    low, high = float(modes.flags[mode.FLAG_LOW, lane]), float(modes.flags[mode.FLAG_HIGH, lane])
     first = high
     for row in range(modes.rows.shape[0]):
-        a, b = float(modes.rows[row, MODE_WATCH_LOW, lane]), float(modes.rows[row, MODE_WATCH_HIGH, lane])
+        a, b = float(modes.rows[row, mode.WATCH_LOW, lane]), float(modes.rows[row, mode.WATCH_HIGH, lane])
         if b < 0.0:
             fraction = a / (a - b) if a > SMALLEST_RATIO * -b else 0.5
-            if modes.rows[row, MODE, lane] == OPEN:
-                u = (high - low) * float(modes.rows[row, MODE_VELOCITY_LOW, lane])
-                v = (high - low) * float(modes.rows[row, MODE_VELOCITY_HIGH, lane])
+            if modes.rows[row, mode.MODE, lane] == mode.OPEN:
+                u = (high - low) * float(modes.rows[row, mode.VELOCITY_LOW, lane])
+                v = (high - low) * float(modes.rows[row, mode.VELOCITY_HIGH, lane])
                 fraction = root_of_gap(a, b, u, v, fraction)
             first = min(first, low + (high - low) * fraction)
     return first
@@ -579,7 +526,7 @@ def root_of_gap(start, end, u, v, fraction):
 def clear_bounds(block, lane):
     """Clear the bounds of the iteration of the step length."""
     flags = block.loads.actions.modes.flags
-    for flag in (FLAG_LOCATES, FLAG_ITERATIONS):
+    for flag in (mode.FLAG_LOCATES, mode.FLAG_ITERATIONS):
         flags[flag, lane] = constant_like(flags, 0.0)
 
 
@@ -592,5 +539,5 @@ forget_bounds = choose(has_contact_modes, clear_bounds, lambda block, lane: None
 def restart_after_jump(block, lane):
     """Let a lane start again, because the forces have jumped and its modes may change; return that it does."""
     flags = block.loads.actions.modes.flags
-    flags[FLAG_RESTARTS, lane] = constant_like(flags, 1.0)
+    flags[mode.FLAG_RESTARTS, lane] = constant_like(flags, 1.0)
     return True

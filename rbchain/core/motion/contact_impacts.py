@@ -11,48 +11,14 @@ Sources: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contac
 """
 
 from ...compiling.jit import kernel, routine
+from ..contacts import contact_layout as contact, element_layout as element, mode_layout as mode
 from ..contacts.contact_choice import NO_BOUND, close_row, motion_of_row, open_row
-from ..contacts.contact_layout import (
-    CONTACT_BOUND,
-    CONTACT_GAP,
-    CONTACT_IMPACT,
-    CONTACT_IMPACT_TIME,
-    CONTACT_IMPULSE,
-    CONTACT_LOWER,
-    CONTACT_START_VELOCITY,
-    CONTACT_UPPER,
-    CONTACT_VELOCITY,
-    ELEMENT_FORCE,
-    ELEMENT_KIND,
-    ELEMENT_NUMBERS,
-    ELEMENT_ROW,
-    ELEMENT_SIZE,
-    FRICTION,
-    NUMBER_RESTITUTION,
-    has_tangents,
-)
-from ..contacts.contact_modes import (
-    CLOSED_ROUND_OFF,
-    HELD,
-    MODE,
-    MODE_ACCELERATION,
-    MODE_CAN_CHANGE,
-    MODE_DIRECTION,
-    MODE_FORCE,
-    MODE_FRICTION,
-    MODE_REFERENCE,
-    MODE_SIZE,
-    MODE_STUCK,
-    OPEN,
-    ROUND_OFF,
-    SLIDING,
-    closed_gap,
-    is_held_by_other_rows,
-)
+from ..contacts.contact_layout import has_tangents
+from ..contacts.contact_modes import CLOSED_ROUND_OFF, ROUND_OFF, closed_gap, is_held_by_other_rows
 from ..contacts.contact_responses import add_responses
 from ..contacts.contact_rows import update_row_velocities
 from ..contacts.impact_law import solve_impacts
-from ..sample.records import TALLY_SAMPLE
+from ..sample import tally_layout as tallies
 from ..sample.work_memory import add_work_of_impact
 from .contact_records import record_impact, record_interval, store_forces
 
@@ -66,23 +32,23 @@ def speed_at_rest(tolerances):
 @kernel
 def is_closed(e, contacts, modes, lane):
     """Whether the gap of an element is closed."""
-    if contacts.table[ELEMENT_KIND, e] == FRICTION:
+    if contacts.table[element.KIND, e] == element.FRICTION:
         return False
-    row = contacts.table[ELEMENT_ROW, e]
-    return contacts.rows[row, CONTACT_GAP, lane] <= closed_gap(row, modes, lane)
+    row = contacts.table[element.ROW, e]
+    return contacts.rows[row, contact.GAP, lane] <= closed_gap(row, modes, lane)
 
 
 @kernel
 def lowest_flight(row, modes, tolerances, lane):
     """Return the least height of a computed flight after an impact, m or rad: `atol` or round-off of the gap."""
-    return max(tolerances.atol, CLOSED_ROUND_OFF * ROUND_OFF * modes.rows[row, MODE_SIZE, lane])
+    return max(tolerances.atol, CLOSED_ROUND_OFF * ROUND_OFF * modes.rows[row, mode.SIZE, lane])
 
 
 @kernel
 def restitution_of(e, block, lane):
     """Return the coefficient of restitution of a stop or a contact."""
     actions = block.loads.actions
-    return actions.numbers[actions.contacts.table[ELEMENT_NUMBERS, e] + NUMBER_RESTITUTION, lane]
+    return actions.numbers[actions.contacts.table[element.NUMBERS, e] + element.NUMBER_RESTITUTION, lane]
 
 
 @routine
@@ -95,16 +61,16 @@ def strike(block, stepper, batch, y, tolerances, lane):
     table, rows, rest = contacts.table, contacts.rows, speed_at_rest(tolerances)
     has_impact = False
     for e in range(table.shape[1]):
-        row = table[ELEMENT_ROW, e]
-        rows[row, CONTACT_IMPACT, lane] = 0.0
-        rows[row, CONTACT_IMPACT_TIME, lane] = 0.0
-        if is_closed(e, contacts, modes, lane) and rows[row, CONTACT_VELOCITY, lane] < -rest:
-            rows[row, CONTACT_IMPACT, lane] = 1.0
+        row = table[element.ROW, e]
+        rows[row, contact.IMPACT, lane] = 0.0
+        rows[row, contact.IMPACT_TIME, lane] = 0.0
+        if is_closed(e, contacts, modes, lane) and rows[row, contact.VELOCITY, lane] < -rest:
+            rows[row, contact.IMPACT, lane] = 1.0
             has_impact = True
     if not has_impact:
         return
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_START_VELOCITY, lane] = rows[row, CONTACT_VELOCITY, lane]
+        rows[row, contact.START_VELOCITY, lane] = rows[row, contact.VELOCITY, lane]
     apply_impulses(block, stepper, batch, y, tolerances, 1.0, lane)
 
 
@@ -119,24 +85,24 @@ def strike_without_collision(block, stepper, batch, y, tolerances, lane):
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     table, rows, rest, largest = contacts.table, contacts.rows, speed_at_rest(tolerances), 0.0
     for row in range(rows.shape[0]):
-        largest = max(largest, abs(modes.rows[row, MODE_ACCELERATION, lane]))
+        largest = max(largest, abs(modes.rows[row, mode.ACCELERATION, lane]))
     length = rest / largest if largest > 0.0 else 0.0
     for row in range(rows.shape[0]):
-        change = length * modes.rows[row, MODE_ACCELERATION, lane]
-        rows[row, CONTACT_START_VELOCITY, lane] = rows[row, CONTACT_VELOCITY, lane] + change
+        change = length * modes.rows[row, mode.ACCELERATION, lane]
+        rows[row, contact.START_VELOCITY, lane] = rows[row, contact.VELOCITY, lane] + change
     for e in range(table.shape[1]):
-        row = table[ELEMENT_ROW, e]
+        row = table[element.ROW, e]
         slides = has_tangents(e, table) and has_sliding_velocity(row, modes, lane)
-        rows[row, CONTACT_IMPACT, lane] = 1.0 if slides else 0.0
-        rows[row, CONTACT_IMPACT_TIME, lane] = 0.0
+        rows[row, contact.IMPACT, lane] = 1.0 if slides else 0.0
+        rows[row, contact.IMPACT_TIME, lane] = 0.0
     apply_impulses(block, stepper, batch, y, tolerances, 0.0, lane)
 
 
 @kernel
 def has_sliding_velocity(row, modes, lane):
     """Whether a contact is closed, has friction and has a velocity of sliding. Does not depend on the chosen modes."""
-    touches, has_friction = modes.rows[row, MODE_CAN_CHANGE, lane] > 0.0, modes.rows[row, MODE_FRICTION, lane] > 0.0
-    return touches and has_friction and modes.rows[row + 1, MODE_CAN_CHANGE, lane] == 0.0
+    touches, has_friction = modes.rows[row, mode.CAN_CHANGE, lane] > 0.0, modes.rows[row, mode.FRICTION, lane] > 0.0
+    return touches and has_friction and modes.rows[row + 1, mode.CAN_CHANGE, lane] == 0.0
 
 
 @routine
@@ -149,42 +115,42 @@ def apply_impulses(block, stepper, batch, y, tolerances, factor, lane):
     table, rows, fastest = contacts.table, contacts.rows, 0.0
     nq, n = block.q.shape[0], block.qd.shape[0]
     for row in range(rows.shape[0]):
-        fastest = max(fastest, abs(rows[row, CONTACT_START_VELOCITY, lane]))
+        fastest = max(fastest, abs(rows[row, contact.START_VELOCITY, lane]))
     for e in range(table.shape[1]):
         set_bounds_of_impact(e, factor, block, tolerances, lane)
     residual = solve_impacts(contacts, 1e-14 * fastest, lane)
-    records, sample = batch.records.contacts, stepper.tally[TALLY_SAMPLE, lane]
+    records, sample = batch.records.contacts, stepper.tally[tallies.SAMPLE, lane]
     if not residual <= records.residuals[sample]:
         records.residuals[sample] = residual
     add_work_of_impact(block, stepper, y, lane)
-    add_responses(contacts.responses, rows, CONTACT_IMPULSE, y[nq : nq + n], lane)
+    add_responses(contacts.responses, rows, contact.IMPULSE, y[nq : nq + n], lane)
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != FRICTION:
+        if table[element.KIND, e] != element.FRICTION:
             record_impact(e, block, stepper, records, sample, lane)
-    update_row_velocities(block.model, contacts, y[nq : nq + n], CONTACT_VELOCITY, lane)
+    update_row_velocities(block.model, contacts, y[nq : nq + n], contact.VELOCITY, lane)
     for row in range(modes.rows.shape[0]):
-        rows[row, CONTACT_IMPULSE, lane] = 0.0
+        rows[row, contact.IMPULSE, lane] = 0.0
 
 
 @kernel
 def set_bounds_of_impact(e, factor, block, tolerances, lane):
     """Set the velocity, the bounds and the start of the solver for an element; `factor` reduces all restitutions."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
-    table, rows, row = contacts.table, contacts.rows, contacts.table[ELEMENT_ROW, e]
-    for r in range(row, row + table[ELEMENT_SIZE, e]):
-        rows[r, CONTACT_VELOCITY, lane] = rows[r, CONTACT_START_VELOCITY, lane]
-        for column in (CONTACT_IMPULSE, CONTACT_LOWER, CONTACT_UPPER):
+    table, rows, row = contacts.table, contacts.rows, contacts.table[element.ROW, e]
+    for r in range(row, row + table[element.SIZE, e]):
+        rows[r, contact.VELOCITY, lane] = rows[r, contact.START_VELOCITY, lane]
+        for column in (contact.IMPULSE, contact.LOWER, contact.UPPER):
             rows[r, column, lane] = 0.0
-    if table[ELEMENT_KIND, e] == FRICTION:
+    if table[element.KIND, e] == element.FRICTION:
         return
-    u = rows[row, CONTACT_START_VELOCITY, lane]
+    u = rows[row, contact.START_VELOCITY, lane]
     if not is_closed(e, contacts, modes, lane):
-        rows[row, CONTACT_BOUND, lane] = NO_BOUND
+        rows[row, contact.BOUND, lane] = NO_BOUND
         return
     rebound = -restitution_of(e, block, lane) * factor * min(u, 0.0)
     pull = 2.0 * lowest_flight(row, modes, tolerances, lane) * largest_acceleration(contacts, modes, lane)
     rests = rebound <= speed_at_rest(tolerances) or rebound * rebound <= pull
-    rows[row, CONTACT_BOUND, lane] = 0.0 if rests else rebound
+    rows[row, contact.BOUND, lane] = 0.0 if rests else rebound
 
 
 @kernel
@@ -192,11 +158,11 @@ def largest_acceleration(contacts, modes, lane):
     """Return the largest acceleration of a closed gap without contact forces."""
     largest = 0.0
     for e in range(contacts.table.shape[1]):
-        row = contacts.table[ELEMENT_ROW, e]
-        if contacts.table[ELEMENT_KIND, e] != FRICTION and contacts.rows[row, CONTACT_GAP, lane] <= closed_gap(
+        row = contacts.table[element.ROW, e]
+        if contacts.table[element.KIND, e] != element.FRICTION and contacts.rows[row, contact.GAP, lane] <= closed_gap(
             row, modes, lane
         ):
-            largest = max(largest, abs(modes.rows[row, MODE_ACCELERATION, lane]))
+            largest = max(largest, abs(modes.rows[row, mode.ACCELERATION, lane]))
     return largest
 
 
@@ -206,18 +172,18 @@ def set_candidates(block, tolerances, lane):
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     table, rows, rest = contacts.table, modes.rows, speed_at_rest(tolerances)
     for row in range(rows.shape[0]):
-        rows[row, MODE_REFERENCE, lane] = 0.0
+        rows[row, mode.REFERENCE, lane] = 0.0
     for e in range(table.shape[1]):
-        row = table[ELEMENT_ROW, e]
-        u = contacts.rows[row, CONTACT_VELOCITY, lane]
-        if table[ELEMENT_KIND, e] == FRICTION:
+        row = table[element.ROW, e]
+        u = contacts.rows[row, contact.VELOCITY, lane]
+        if table[element.KIND, e] == element.FRICTION:
             at_rest = abs(u) <= rest
-            rows[row, MODE, lane] = HELD if at_rest else SLIDING
-            rows[row, MODE_DIRECTION, lane] = 1.0 if u > 0.0 else -1.0
-            rows[row, MODE_CAN_CHANGE, lane] = 1.0 if at_rest else 0.0
+            rows[row, mode.MODE, lane] = mode.HELD if at_rest else mode.SLIDING
+            rows[row, mode.DIRECTION, lane] = 1.0 if u > 0.0 else -1.0
+            rows[row, mode.CAN_CHANGE, lane] = 1.0 if at_rest else 0.0
             continue
         stays_closed = is_closed(e, contacts, modes, lane) and u <= rest
-        rows[row, MODE_CAN_CHANGE, lane] = 1.0 if stays_closed else 0.0
+        rows[row, mode.CAN_CHANGE, lane] = 1.0 if stays_closed else 0.0
         if stays_closed:
             close_row(e, contacts, modes, rest, lane)
         else:
@@ -227,9 +193,13 @@ def set_candidates(block, tolerances, lane):
 @kernel
 def is_short_flight(e, contacts, modes, tolerances, lane):
     """Whether a closed gap opens with a velocity, but its acceleration closes it again at once (`lowest_flight`)."""
-    row = contacts.table[ELEMENT_ROW, e]
-    u = contacts.rows[row, CONTACT_VELOCITY, lane]
-    if not is_closed(e, contacts, modes, lane) or modes.rows[row, MODE, lane] != OPEN or u <= speed_at_rest(tolerances):
+    row = contacts.table[element.ROW, e]
+    u = contacts.rows[row, contact.VELOCITY, lane]
+    if (
+        not is_closed(e, contacts, modes, lane)
+        or modes.rows[row, mode.MODE, lane] != mode.OPEN
+        or u <= speed_at_rest(tolerances)
+    ):
         return False
     return u * u <= -2.0 * lowest_flight(row, modes, tolerances, lane) * motion_of_row(row, contacts, modes, lane)
 
@@ -239,16 +209,16 @@ def record_sticking(block, batch, sample, t, lane):
     """Record the elements that start or stop sticking at time t."""
     contacts, modes, records = block.loads.actions.contacts, block.loads.actions.modes, batch.records.contacts
     for e in range(contacts.table.shape[1]):
-        kind, row, f = contacts.table[ELEMENT_KIND, e], contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
-        if not (kind == FRICTION or has_tangents(e, contacts.table)):
+        kind, row, f = contacts.table[element.KIND, e], contacts.table[element.ROW, e], contacts.table[element.FORCE, e]
+        if not (kind == element.FRICTION or has_tangents(e, contacts.table)):
             continue
         sticks = is_at_rest(row, contacts, modes, lane)
         if has_tangents(e, contacts.table):
-            sticks = modes.rows[row, MODE, lane] == HELD and (
+            sticks = modes.rows[row, mode.MODE, lane] == mode.HELD and (
                 is_at_rest(row + 1, contacts, modes, lane) and is_at_rest(row + 2, contacts, modes, lane)
             )
-        stuck = modes.rows[row, MODE_STUCK, lane] > 0.0
-        modes.rows[row, MODE_STUCK, lane] = 1.0 if sticks else 0.0
+        stuck = modes.rows[row, mode.STUCK, lane] > 0.0
+        modes.rows[row, mode.STUCK, lane] = 1.0 if sticks else 0.0
         record_interval(sticks, stuck, t, records, sample, f)
 
 
@@ -258,9 +228,9 @@ def is_at_rest(row, contacts, modes, lane):
 
     The modes and factors must come from the last evaluation.
     """
-    mode = modes.rows[row, MODE, lane]
-    may_stick = mode == SLIDING and modes.rows[row, MODE_CAN_CHANGE, lane] > 0.0
-    return mode == HELD or (may_stick and is_held_by_other_rows(row, contacts, modes, lane))
+    current = modes.rows[row, mode.MODE, lane]
+    may_stick = current == mode.SLIDING and modes.rows[row, mode.CAN_CHANGE, lane] > 0.0
+    return current == mode.HELD or (may_stick and is_held_by_other_rows(row, contacts, modes, lane))
 
 
 @kernel
@@ -268,7 +238,7 @@ def store_forces_of_modes(block, batch, sample, slot, lane):
     """Store the forces of the last evaluation at a saved time."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     for row in range(modes.rows.shape[0]):
-        contacts.rows[row, CONTACT_IMPULSE, lane] = modes.rows[row, MODE_FORCE, lane]
+        contacts.rows[row, contact.IMPULSE, lane] = modes.rows[row, mode.FORCE, lane]
     store_forces(block, batch, sample, slot, 1.0, lane)
     for row in range(modes.rows.shape[0]):
-        contacts.rows[row, CONTACT_IMPULSE, lane] = 0.0
+        contacts.rows[row, contact.IMPULSE, lane] = 0.0

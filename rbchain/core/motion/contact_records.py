@@ -3,25 +3,10 @@
 import math
 
 from ...compiling.jit import is_given, kernel, only_if, routine
-from ..contacts.contact_layout import (
-    CONTACT_IMPACT,
-    CONTACT_IMPACT_TIME,
-    CONTACT_IMPULSE,
-    CONTACT_NORMAL,
-    CONTACT_RESIDUAL,
-    CONTACT_STICKS,
-    CONTACT_STUCK,
-    ELEMENT_FORCE,
-    ELEMENT_KIND,
-    ELEMENT_ROW,
-    ELEMENT_SIGN,
-    ELEMENT_SIZE,
-    FRICTION,
-    has_tangents,
-    is_contact,
-)
+from ..contacts import contact_layout as contact, element_layout as element
+from ..contacts.contact_layout import has_tangents, is_contact
 from ..lanes.lanes import constant_like
-from ..sample.records import CLOCK_STEP, CLOCK_T, TALLY_SAMPLE, TALLY_SAVED, TALLY_STATUS, TALLY_STEPS
+from ..sample import clock_layout as clocks, tally_layout as tallies
 from ..sample.status import RUNNING, STOPPED
 
 
@@ -30,22 +15,22 @@ from ..sample.status import RUNNING, STOPPED
 def record_contacts(block, stepper, batch, slot, lane):
     """Record the impulses of an accepted step of a lane; `slot` is the number of saved times before the step."""
     tally, contacts = stepper.tally, block.loads.actions.contacts
-    if tally[TALLY_STATUS, lane] != RUNNING and tally[TALLY_STATUS, lane] != STOPPED:
+    if tally[tallies.STATUS, lane] != RUNNING and tally[tallies.STATUS, lane] != STOPPED:
         return
-    sample, first = tally[TALLY_SAMPLE, lane], tally[TALLY_STEPS, lane] == 1
+    sample, first = tally[tallies.SAMPLE, lane], tally[tallies.STEPS, lane] == 1
     records = batch.records.contacts
-    residual = float(contacts.rows[0, CONTACT_RESIDUAL, lane])
+    residual = float(contacts.rows[0, contact.RESIDUAL, lane])
     if not residual <= records.residuals[sample]:
         records.residuals[sample] = residual
     if first:
-        store_forces(block, batch, sample, 0, stepper.clock[CLOCK_STEP, lane], lane)
-    for saved in range(slot, tally[TALLY_SAVED, lane]):
-        store_forces(block, batch, sample, saved, stepper.clock[CLOCK_STEP, lane], lane)
+        store_forces(block, batch, sample, 0, stepper.clock[clocks.STEP, lane], lane)
+    for saved in range(slot, tally[tallies.SAVED, lane]):
+        store_forces(block, batch, sample, saved, stepper.clock[clocks.STEP, lane], lane)
     for e in range(contacts.table.shape[1]):
-        kind = contacts.table[ELEMENT_KIND, e]
-        if kind != FRICTION:
+        kind = contacts.table[element.KIND, e]
+        if kind != element.FRICTION:
             record_impact(e, block, stepper, records, sample, lane)
-        if kind == FRICTION or has_tangents(e, contacts.table):
+        if kind == element.FRICTION or has_tangents(e, contacts.table):
             record_sticking(e, contacts, stepper, records, sample, lane)
 
 
@@ -53,13 +38,13 @@ def record_contacts(block, stepper, batch, slot, lane):
 def impulse_of_element(e, block, axis, lane):
     """Return one component of the impulse of an element: on its body in world axes or, as component 0, on its joint."""
     contacts, total = block.loads.actions.contacts, 0.0
-    row = contacts.table[ELEMENT_ROW, e]
+    row = contacts.table[element.ROW, e]
     if is_contact(e, contacts.table):
-        for r in range(row, row + contacts.table[ELEMENT_SIZE, e]):
-            component = contacts.rows[r, CONTACT_NORMAL + axis, lane]
-            total += float(contacts.rows[r, CONTACT_IMPULSE, lane]) * float(component)
+        for r in range(row, row + contacts.table[element.SIZE, e]):
+            component = contacts.rows[r, contact.NORMAL + axis, lane]
+            total += float(contacts.rows[r, contact.IMPULSE, lane]) * float(component)
     elif axis == 0:
-        total = float(contacts.rows[row, CONTACT_IMPULSE, lane]) * contacts.table[ELEMENT_SIGN, e]
+        total = float(contacts.rows[row, contact.IMPULSE, lane]) * contacts.table[element.SIGN, e]
     return total
 
 
@@ -71,7 +56,7 @@ def store_forces(block, batch, sample, slot, h, lane):
         for axis in range(3):
             forces[sample, slot, f, axis] = constant_like(forces, 0.0)
     for e in range(contacts.table.shape[1]):
-        f = contacts.table[ELEMENT_FORCE, e]
+        f = contacts.table[element.FORCE, e]
         for axis in range(3):
             force = impulse_of_element(e, block, axis, lane) / h
             forces[sample, slot, f, axis] += constant_like(forces, force)
@@ -81,11 +66,11 @@ def store_forces(block, batch, sample, slot, h, lane):
 def record_impact(e, block, stepper, records, sample, lane):
     """Record an impact of an element, if it has one in the step."""
     contacts = block.loads.actions.contacts
-    row, f = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
+    row, f = contacts.table[element.ROW, e], contacts.table[element.FORCE, e]
     rows = contacts.rows
-    if not (rows[row, CONTACT_IMPACT, lane] > 0.0 and rows[row, CONTACT_IMPULSE, lane] > 0.0):
+    if not (rows[row, contact.IMPACT, lane] > 0.0 and rows[row, contact.IMPULSE, lane] > 0.0):
         return
-    t = stepper.clock[CLOCK_T, lane] + float(rows[row, CONTACT_IMPACT_TIME, lane]) * stepper.clock[CLOCK_STEP, lane]
+    t = stepper.clock[clocks.T, lane] + float(rows[row, contact.IMPACT_TIME, lane]) * stepper.clock[clocks.STEP, lane]
     slot = records.impact_counts[sample, f]
     records.impact_counts[sample, f] = slot + 1
     if slot < records.limits[f]:
@@ -100,11 +85,11 @@ def record_sticking(e, contacts, stepper, records, sample, lane):
 
     An element that sticks at the end of one step only has no interval: its velocity changes its sign.
     """
-    rows, row, f = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_FORCE, e]
-    sticks, before = rows[row, CONTACT_STICKS, lane] > 0.0, rows[row, CONTACT_STUCK, lane]
-    holds = sticks and (before > 0.0 or stepper.tally[TALLY_STEPS, lane] == 1)
-    rows[row, CONTACT_STUCK, lane] = constant_like(rows, 2.0 if holds else 1.0 if sticks else 0.0)
-    record_interval(holds, before > 1.0, stepper.clock[CLOCK_T, lane], records, sample, f)
+    rows, row, f = contacts.rows, contacts.table[element.ROW, e], contacts.table[element.FORCE, e]
+    sticks, before = rows[row, contact.STICKS, lane] > 0.0, rows[row, contact.STUCK, lane]
+    holds = sticks and (before > 0.0 or stepper.tally[tallies.STEPS, lane] == 1)
+    rows[row, contact.STUCK, lane] = constant_like(rows, 2.0 if holds else 1.0 if sticks else 0.0)
+    record_interval(holds, before > 1.0, stepper.clock[clocks.T, lane], records, sample, f)
 
 
 @kernel

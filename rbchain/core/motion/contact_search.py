@@ -16,36 +16,15 @@ that are not free are halved, from the start of the step to its end, until all a
 import math
 
 from ...compiling.jit import kernel, only_if, routine
-from ..contacts.contact_layout import (
-    CONTACT_GAP,
-    ELEMENT_KIND,
-    ELEMENT_ROW,
-    FRICTION,
-    is_contact,
-)
-from ..contacts.contact_modes import (
-    FLAG_CONTACT,
-    FLAG_FREE,
-    FLAG_PLACE,
-    FLAG_TRIALS,
-    FLAG_WIDTH,
-    MODE,
-    MODE_BEND,
-    MODE_GAP_END,
-    MODE_GAP_MIDDLE,
-    MODE_GAP_START,
-    MODE_SPEED,
-    MODE_TURN,
-    MODE_WATCH_START,
-    OPEN,
-    closed_gap,
-)
+from ..contacts import contact_layout as contact, element_layout as element, mode_layout as mode
+from ..contacts.contact_layout import is_contact
+from ..contacts.contact_modes import closed_gap
 from ..contacts.contact_rates import has_contact_modes
 from ..contacts.contact_rows import gap_of_element, rate_of_gap
 from ..contacts.contact_shapes import turning_distance
 from ..lanes.lanes import constant_like
 from ..methods.adaptive_methods import polynomial_of_row
-from ..sample.records import CONTROL_ERROR, CONTROL_H, TALLY_STATUS
+from ..sample import control_layout as controls, tally_layout as tallies
 from ..sample.status import RUNNING
 from ..tree.kinematics import move_dof, place_dof, tangents_of_rates
 from ..tree.layout import POSING_FREE, POSING_SPHERICAL
@@ -68,24 +47,24 @@ def find_contacts(block, stepper, tableau, k):
     actions = block.loads.actions
     table, modes = actions.contacts.table, actions.modes
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != FRICTION:
+        if table[element.KIND, e] != element.FRICTION:
             store_bounds_of_gap(e, block, stepper, tableau, k)
     searching = 0
     for lane in range(stepper.y.shape[1]):
         searching += start_search(block, stepper, lane)
     if searching == 0:
         return
-    evaluate_gaps(block, stepper, tableau, MODE_GAP_START, k)
+    evaluate_gaps(block, stepper, tableau, mode.GAP_START, k)
     while searching > 0:
         place_lanes(modes, 0.5)
-        evaluate_gaps(block, stepper, tableau, MODE_GAP_MIDDLE, k)
+        evaluate_gaps(block, stepper, tableau, mode.GAP_MIDDLE, k)
         place_lanes(modes, 1.0)
-        evaluate_gaps(block, stepper, tableau, MODE_GAP_END, k)
+        evaluate_gaps(block, stepper, tableau, mode.GAP_END, k)
         searching = 0
         for lane in range(stepper.y.shape[1]):
-            if modes.flags[FLAG_WIDTH, lane] > 0.0:
+            if modes.flags[mode.FLAG_WIDTH, lane] > 0.0:
                 judge_interval(actions, lane)
-            searching += int(modes.flags[FLAG_WIDTH, lane] > 0.0)
+            searching += int(modes.flags[mode.FLAG_WIDTH, lane] > 0.0)
 
 
 @kernel
@@ -93,19 +72,21 @@ def start_search(block, stepper, lane):
     """Prepare the search in a lane, and return 1 if a gap may close within the step."""
     contacts, modes, control = block.loads.actions.contacts, block.loads.actions.modes, stepper.control
     table, flags, is_needed = contacts.table, modes.flags, False
-    flags[FLAG_CONTACT, lane] = 1.0
-    flags[FLAG_FREE, lane] = flags[FLAG_PLACE, lane] = flags[FLAG_WIDTH, lane] = flags[FLAG_TRIALS, lane] = 0.0
-    if not (float(control[CONTROL_ERROR, lane]) <= 1.0 and float(control[CONTROL_H, lane]) > 0.0):
+    flags[mode.FLAG_CONTACT, lane] = 1.0
+    flags[mode.FLAG_FREE, lane] = flags[mode.FLAG_PLACE, lane] = flags[mode.FLAG_WIDTH, lane] = flags[
+        mode.FLAG_TRIALS, lane
+    ] = 0.0
+    if not (float(control[controls.ERROR, lane]) <= 1.0 and float(control[controls.H, lane]) > 0.0):
         return 0
-    if stepper.tally[TALLY_STATUS, lane] != RUNNING:
+    if stepper.tally[tallies.STATUS, lane] != RUNNING:
         return 0
     for e in range(table.shape[1]):
-        row = table[ELEMENT_ROW, e]
-        if table[ELEMENT_KIND, e] != FRICTION and modes.rows[row, MODE, lane] == OPEN:
-            start, end = modes.rows[row, MODE_WATCH_START, lane], contacts.rows[row, CONTACT_GAP, lane]
-            lowest = 0.5 * (start + end - modes.rows[row, MODE_SPEED, lane])
+        row = table[element.ROW, e]
+        if table[element.KIND, e] != element.FRICTION and modes.rows[row, mode.MODE, lane] == mode.OPEN:
+            start, end = modes.rows[row, mode.WATCH_START, lane], contacts.rows[row, contact.GAP, lane]
+            lowest = 0.5 * (start + end - modes.rows[row, mode.SPEED, lane])
             is_needed = is_needed or not lowest >= min(start, 0.0) - closed_gap(row, modes, lane)
-    flags[FLAG_WIDTH, lane] = 1.0 if is_needed else 0.0
+    flags[mode.FLAG_WIDTH, lane] = 1.0 if is_needed else 0.0
     return 1 if is_needed else 0
 
 
@@ -114,7 +95,7 @@ def place_lanes(modes, fraction):
     """Set the place at which the gaps are evaluated to a fraction of the interval of each lane."""
     flags = modes.flags
     for lane in range(flags.shape[1]):
-        flags[FLAG_PLACE, lane] = flags[FLAG_FREE, lane] + fraction * flags[FLAG_WIDTH, lane]
+        flags[mode.FLAG_PLACE, lane] = flags[mode.FLAG_FREE, lane] + fraction * flags[mode.FLAG_WIDTH, lane]
 
 
 @routine
@@ -122,7 +103,7 @@ def evaluate_gaps(block, stepper, tableau, column, k):
     """Compute the gaps after the fraction FLAG_PLACE of the step, and their rates in the next column of the rows."""
     actions, model, work, q, v = block.loads.actions, block.model, block.work, block.q, block.qd
     table, rows, numbers, rate = actions.contacts.table, actions.modes.rows, actions.numbers, stepper.change
-    y, y_new, h, x = stepper.y, stepper.y_new, stepper.control[CONTROL_H, k], actions.modes.flags[FLAG_PLACE, k]
+    y, y_new, h, x = stepper.y, stepper.y_new, stepper.control[controls.H, k], actions.modes.flags[mode.FLAG_PLACE, k]
     two = constant_like(y, 2.0)
     three, four = two + constant_like(y, 1.0), two + two
     for j in range(q.shape[0]):
@@ -139,8 +120,8 @@ def evaluate_gaps(block, stepper, tableau, column, k):
         move_dof(i, model, q, v, work, k)
         place_dof(i, model, work, k)
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != FRICTION:
-            row = table[ELEMENT_ROW, e]
+        if table[element.KIND, e] != element.FRICTION:
+            row = table[element.ROW, e]
             rows[row, column, k] = gap_of_element(e, model, actions.contacts, q, numbers, work, k)
             rows[row, column + 1, k] = rate_of_gap(e, model, actions.contacts, v, numbers, work, k)
 
@@ -165,48 +146,48 @@ def judge_interval(actions, lane):
     """
     contacts, modes = actions.contacts, actions.modes
     flags, table, rows = modes.flags, contacts.table, modes.rows
-    free, width, is_free, closed = float(flags[FLAG_FREE, lane]), float(flags[FLAG_WIDTH, lane]), True, 2.0
+    free, width, is_free, closed = float(flags[mode.FLAG_FREE, lane]), float(flags[mode.FLAG_WIDTH, lane]), True, 2.0
     for e in range(table.shape[1]):
-        row = table[ELEMENT_ROW, e]
-        if table[ELEMENT_KIND, e] == FRICTION or rows[row, MODE, lane] != OPEN:
+        row = table[element.ROW, e]
+        if table[element.KIND, e] == element.FRICTION or rows[row, mode.MODE, lane] != mode.OPEN:
             continue
         slack = float(closed_gap(row, modes, lane))
-        lowest = min(float(rows[row, MODE_WATCH_START, lane]), 0.0) - slack
-        if rows[row, MODE_GAP_MIDDLE, lane] < lowest:
+        lowest = min(float(rows[row, mode.WATCH_START, lane]), 0.0) - slack
+        if rows[row, mode.GAP_MIDDLE, lane] < lowest:
             closed = min(closed, 0.5)
-        elif rows[row, MODE_GAP_END, lane] < lowest:
+        elif rows[row, mode.GAP_END, lane] < lowest:
             closed = min(closed, 1.0)
         elif is_free:
             smooth = is_resolved(e, actions, width, lane)
-            is_free = is_half_free(row, MODE_GAP_START, width, smooth, lowest - slack, modes, lane)
-            is_free = is_free and is_half_free(row, MODE_GAP_MIDDLE, width, smooth, lowest - slack, modes, lane)
-    flags[FLAG_TRIALS, lane] += 1.0
+            is_free = is_half_free(row, mode.GAP_START, width, smooth, lowest - slack, modes, lane)
+            is_free = is_free and is_half_free(row, mode.GAP_MIDDLE, width, smooth, lowest - slack, modes, lane)
+    flags[mode.FLAG_TRIALS, lane] += 1.0
     if closed > 1.0 and is_free:
         free = 1.0 if free + width >= 1.0 - 1e-12 else free + width
         for row in range(rows.shape[0]):
-            rows[row, MODE_GAP_START, lane] = rows[row, MODE_GAP_END, lane]
-            rows[row, MODE_GAP_START + 1, lane] = rows[row, MODE_GAP_END + 1, lane]
+            rows[row, mode.GAP_START, lane] = rows[row, mode.GAP_END, lane]
+            rows[row, mode.GAP_START + 1, lane] = rows[row, mode.GAP_END + 1, lane]
         width = min(2.0 * width, 1.0 - free)
     elif closed <= 1.0 and width <= SHORT_INTERVAL:
-        flags[FLAG_CONTACT, lane], width = free + closed * width, 0.0
-    elif flags[FLAG_TRIALS, lane] > MAX_INTERVALS:
-        flags[FLAG_CONTACT, lane], width = 0.5 * free if free > 0.0 else width, 0.0
+        flags[mode.FLAG_CONTACT, lane], width = free + closed * width, 0.0
+    elif flags[mode.FLAG_TRIALS, lane] > MAX_INTERVALS:
+        flags[mode.FLAG_CONTACT, lane], width = 0.5 * free if free > 0.0 else width, 0.0
     else:
         width = 0.5 * width
-    flags[FLAG_FREE, lane], flags[FLAG_WIDTH, lane] = free, width
+    flags[mode.FLAG_FREE, lane], flags[mode.FLAG_WIDTH, lane] = free, width
 
 
 @kernel
 def is_resolved(e, actions, width, lane):
     """Whether a gap is so smooth in an interval that values at three points describe it."""
     contacts, rows = actions.contacts, actions.modes.rows
-    row = contacts.table[ELEMENT_ROW, e]
-    if not width * rows[row, MODE_TURN, lane] <= RESOLVED:
+    row = contacts.table[element.ROW, e]
+    if not width * rows[row, mode.TURN, lane] <= RESOLVED:
         return False
     if not is_contact(e, contacts.table):
         return True
-    distance = turning_distance(e, rows[row, MODE_GAP_START, lane], contacts, actions.numbers, lane)
-    return width * rows[row, MODE_SPEED, lane] <= RESOLVED * distance
+    distance = turning_distance(e, rows[row, mode.GAP_START, lane], contacts, actions.numbers, lane)
+    return width * rows[row, mode.SPEED, lane] <= RESOLVED * distance
 
 
 @kernel
@@ -215,7 +196,7 @@ def is_half_free(row, first, width, is_smooth, lowest, modes, lane):
     rows, s = modes.rows, 0.5 * width
     g, u = float(rows[row, first, lane]) - lowest, s * float(rows[row, first + 1, lane])
     end, v = float(rows[row, first + 2, lane]) - lowest, s * float(rows[row, first + 3, lane])
-    speed, bend = s * float(rows[row, MODE_SPEED, lane]), 0.5 * s * s * float(rows[row, MODE_BEND, lane])
+    speed, bend = s * float(rows[row, mode.SPEED, lane]), 0.5 * s * s * float(rows[row, mode.BEND, lane])
     if g + end >= speed or min(g, g + u - bend) >= 0.0 or min(end, end - v - bend) >= 0.0:
         return True
     return is_smooth and least_of_cubic(g, end, u, v) >= error_of_cubic(row, width, modes, lane)
@@ -229,9 +210,9 @@ def error_of_cubic(row, width, modes, lane):
     halves, and the fifth derivative makes the error of its rate 16 times larger.
     """
     rows = modes.rows
-    g, end = float(rows[row, MODE_GAP_START, lane]), float(rows[row, MODE_GAP_END, lane])
-    u, v = width * float(rows[row, MODE_GAP_START + 1, lane]), width * float(rows[row, MODE_GAP_END + 1, lane])
-    middle, rate = float(rows[row, MODE_GAP_MIDDLE, lane]), width * float(rows[row, MODE_GAP_MIDDLE + 1, lane])
+    g, end = float(rows[row, mode.GAP_START, lane]), float(rows[row, mode.GAP_END, lane])
+    u, v = width * float(rows[row, mode.GAP_START + 1, lane]), width * float(rows[row, mode.GAP_END + 1, lane])
+    middle, rate = float(rows[row, mode.GAP_MIDDLE, lane]), width * float(rows[row, mode.GAP_MIDDLE + 1, lane])
     return abs(middle - 0.5 * (g + end) - 0.125 * (u - v)) + abs(rate - 1.5 * (end - g) + 0.25 * (u + v))
 
 

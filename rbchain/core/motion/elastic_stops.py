@@ -10,7 +10,8 @@ import math
 from ...compiling.jit import kernel, routine
 from ..lanes.lanes import constant_like, epsilon, select, zeros_like
 from ..methods.adaptive_methods import interpolate
-from ..tree.layout import PARAM_LIMIT_DAMPING, PARAM_LOWER, PARAM_UPPER, PASSIVE_STOPS, parameter
+from ..tree import parameter_layout as param
+from ..tree.layout import PASSIVE_STOPS, parameter
 
 INTERVALS = 8  # of a step, in which the extreme is searched
 SEARCHES = 4  # parabolas through the three best places; an extreme of fourth degree is then known to about 1e-9
@@ -24,10 +25,10 @@ def passes_elastic_stop(block, stepper, tableau, tolerances, h, lane):
     for i in range(model.parent.shape[0]):
         if model.passive[i] & PASSIVE_STOPS:
             row, at = model.coordinate[i], block.q.shape[0] + i
-            damping = float(parameter(model.parameters, i, PARAM_LIMIT_DAMPING, lane))
+            damping = float(parameter(model.parameters, i, param.LIMIT_DAMPING, lane))
             start, end = float(y[row, lane]), float(stepper.y_new[row, lane])
             for side in range(2):
-                sign, column = (1.0, PARAM_UPPER) if side == 1 else (-1.0, PARAM_LOWER)
+                sign, column = (1.0, param.UPPER) if side == 1 else (-1.0, param.LOWER)
                 limit = float(parameter(model.parameters, i, column, lane))
                 depth, velocity = sign * (end - limit), float(stepper.y_new[at, lane])
                 is_free = depth < 0.0 or damping * sign * velocity <= -1.0

@@ -7,7 +7,8 @@ for the velocity of a joint that friction stops.
 """
 
 from ...compiling.jit import choose, kernel, only_if
-from ..contacts.contact_modes import FLAG_RESTARTS, closed_gap
+from ..contacts import mode_layout as mode
+from ..contacts.contact_modes import closed_gap
 from ..contacts.contact_rates import has_contact_modes
 from .contact_events import TIME_TOLERANCE
 from .event_values import EVENT_ROW, distance_row
@@ -60,7 +61,7 @@ def update_distance_at_contacts(e, block, stepper, tableau, t, lane):
     """
     actions = block.loads.actions
     row = actions.shared.events[EVENT_ROW, e]
-    if row < 0 or actions.modes.flags[FLAG_RESTARTS, lane] == 0.0:
+    if row < 0 or actions.modes.flags[mode.FLAG_RESTARTS, lane] == 0.0:
         return
     at, tolerance = distance_row(e, actions.shared.events.shape[1]), max(TIME_TOLERANCE, 4.0 * 2.2e-16 * abs(t))
     distance = TIMES * tolerance * abs(float(stepper.rates[tableau.c.shape[0] - 1, row, lane]))
@@ -81,7 +82,7 @@ def value_of_row_at_contacts(e, block, before, after, is_start, is_end, lane):
         return after
     if is_start and observes_position(e, block):
         return before
-    changes = is_end and actions.modes.flags[FLAG_RESTARTS, lane] > 0.0
+    changes = is_end and actions.modes.flags[mode.FLAG_RESTARTS, lane] > 0.0
     distance = actions.event_values[distance_row(e, actions.shared.events.shape[1]), lane]
     return 0.0 if (changes or before == 0.0) and abs(after) <= distance else after
 

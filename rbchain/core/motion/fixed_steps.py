@@ -6,12 +6,13 @@ end of the step, which also moves the positions.
 """
 
 from ...compiling.jit import kernel, only_if, routine
-from ..control.drives import DRIVE_KIND, KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY
+from ..control import drive_layout as drive
 from ..lanes.lanes import constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
 from ..loops.constraint_hooks import decide_rank, has_constraints, has_open_loops
 from ..methods.explicit_steps import advance_to_stage, evaluate_stage
 from ..methods.runge_kutta import nan_unless_in_range
+from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.rate import (
     allow_calls,
     has_failed_call,
@@ -22,22 +23,11 @@ from ..sample.rate import (
     update_stiffness_and_damping,
     use_mean_slopes_of_friction,
 )
-from ..sample.records import (
-    CLOCK_STEP,
-    CLOCK_T,
-    CONTROL_ERROR,
-    CONTROL_H,
-    CONTROL_TIME,
-    TALLY_EVALUATIONS,
-    TALLY_SAMPLE,
-    TALLY_SAVED,
-    TALLY_STATUS,
-    TALLY_STEPS,
-)
 from ..sample.status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
+from ..tree import sampler_layout as sampler, setting_layout as setting
 from ..tree.kinematics import position_rates
-from ..tree.layout import SETTING_FUNCTION, has_actions
-from ..tree.sampler_layout import FLAG_OMITS_END, has_samplers
+from ..tree.layout import has_actions
+from ..tree.sampler_layout import has_samplers
 from .event_values import interpolate_state
 from .events import NO_EVENT, begin_events, check_events, is_event_not_finite
 from .rollout import (
@@ -57,7 +47,7 @@ def save_starts(block, stepper, settings, batch, samples, k):
     """Save the initial states."""
     for lane in range(samples):
         begin_events(block, stepper.y, batch.times[0], lane)
-        save_lane(block, stepper.y, batch, stepper.tally[TALLY_SAMPLE, lane], 0, lane)
+        save_lane(block, stepper.y, batch, stepper.tally[tallies.SAMPLE, lane], 0, lane)
 
 
 @kernel
@@ -87,19 +77,19 @@ def choose_end(block, tableau, batch, is_last):
     fail there, and prescribed motions set the state there.
     """
     actions, flags = block.loads.actions, block.loads.actions.sampled.flags
-    is_free = actions.settings[SETTING_FUNCTION] == 0 and actions.shared.events.shape[1] == 0
+    is_free = actions.settings[setting.FUNCTION] == 0 and actions.shared.events.shape[1] == 0
     is_free = is_free and batch.outcome.record.times.shape[1] == 0
-    kinds = actions.shared.drives[DRIVE_KIND]
+    kinds = actions.shared.drives[drive.KIND]
     for i in range(kinds.shape[0]):
-        is_free = is_free and kinds[i] != KIND_PRESCRIBED_POSITION and kinds[i] != KIND_PRESCRIBED_VELOCITY
-    flags[FLAG_OMITS_END, 0] = constant_like(flags, 1.0 if is_free and is_last and tableau.order == 1 else 0.0)
+        is_free = is_free and kinds[i] != drive.KIND_PRESCRIBED_POSITION and kinds[i] != drive.KIND_PRESCRIBED_VELOCITY
+    flags[sampler.FLAG_OMITS_END, 0] = constant_like(flags, 1.0 if is_free and is_last and tableau.order == 1 else 0.0)
 
 
 @only_if(may_omit_ends, False)
 @kernel
 def omits_end(block):
     """Whether the evaluation at the end of the step is skipped."""
-    return block.loads.actions.sampled.flags[FLAG_OMITS_END, 0] > constant_like(block.qd, 0.0)
+    return block.loads.actions.sampled.flags[sampler.FLAG_OMITS_END, 0] > constant_like(block.qd, 0.0)
 
 
 @kernel
@@ -117,7 +107,7 @@ def compute_stages_of_step(block, stepper, tableau, batch, t, h, k):
                 end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k)
     if omits_end(block):
         for lane in range(stepper.y.shape[1]):
-            stepper.tally[TALLY_EVALUATIONS, lane] -= stepper.tally[TALLY_STATUS, lane] == RUNNING
+            stepper.tally[tallies.EVALUATIONS, lane] -= stepper.tally[tallies.STATUS, lane] == RUNNING
 
 
 @only_if(has_actions)
@@ -133,7 +123,7 @@ def end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k):
     else:
         update_passive_stiffness_and_damping(block, stepper.y_new, k)
     for lane in range(stepper.y.shape[1]):
-        if stepper.tally[TALLY_STATUS, lane] == RUNNING and not has_failed_call(block, lane):
+        if stepper.tally[tallies.STATUS, lane] == RUNNING and not has_failed_call(block, lane):
             use_mean_slopes_of_friction(block, stepper.y, stepper.y_new, lane)
             if is_too_stiff(block, h, lane):
                 end_sample(block, stepper, batch, TOO_STIFF, t, stepper.y, lane)
@@ -147,11 +137,11 @@ def run_controllers_of_block(block, stepper, batch, t, k):
     Returns whether there was a stop. A user function that fails ends its sample.
     """
     for lane in range(stepper.y.shape[1]):
-        stepper.clock[CLOCK_T, lane] = t
+        stepper.clock[clocks.T, lane] = t
     if run_controllers(block, stepper, batch, True, k) == 0:
         return False
     for lane in range(stepper.y.shape[1]):
-        if stepper.tally[TALLY_STATUS, lane] == RUNNING and has_failed_call(block, lane):
+        if stepper.tally[tallies.STATUS, lane] == RUNNING and has_failed_call(block, lane):
             end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
     return True
 
@@ -160,7 +150,7 @@ def run_controllers_of_block(block, stepper, batch, t, k):
 def end_block(block, stepper, batch, samples):
     """End the samples that are still running, and record the results of all samples of the block."""
     for lane in range(samples):
-        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+        if stepper.tally[tallies.STATUS, lane] == RUNNING:
             end_sample(block, stepper, batch, DONE, batch.times[batch.times.shape[0] - 1], stepper.y, lane)
         record_sample(block, stepper, batch, lane)
 
@@ -168,10 +158,10 @@ def end_block(block, stepper, batch, samples):
 @kernel
 def end_sample(block, stepper, batch, status, t, y, lane):
     """Set the status of a lane's sample, and save y at time t as its last valid state."""
-    stepper.tally[TALLY_STATUS, lane] = status
-    save_end(y, batch, stepper.tally[TALLY_SAMPLE, lane], t, lane)
+    stepper.tally[tallies.STATUS, lane] = status
+    save_end(y, batch, stepper.tally[tallies.SAMPLE, lane], t, lane)
     if status == USER_FUNCTION_FAILED:
-        record_failed_call(block, batch.records, stepper.tally[TALLY_SAMPLE, lane], lane)
+        record_failed_call(block, batch.records, stepper.tally[tallies.SAMPLE, lane], lane)
     allow_calls(block, False, lane)
 
 
@@ -179,11 +169,11 @@ def end_sample(block, stepper, batch, status, t, y, lane):
 def start_interval(block, stepper, t, h, k):
     """Compute the rates at time t for steps of length h."""
     for lane in range(stepper.y.shape[1]):
-        stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, t)
-        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
-            stepper.tally[TALLY_EVALUATIONS, lane] += 1
+        stepper.control[controls.TIME, lane] = constant_like(stepper.y, t)
+        if stepper.tally[tallies.STATUS, lane] == RUNNING:
+            stepper.tally[tallies.EVALUATIONS, lane] += 1
     set_step_length(block, h, k)
-    time = stepper.control[CONTROL_TIME, k]
+    time = stepper.control[controls.TIME, k]
     decide_rank(block, constant_like(stepper.y, 1.0), k)
     evaluate_with_sensitivities(block, stepper.y, time, stepper.rates[0], k)
     decide_rank(block, constant_like(stepper.y, 0.0), k)
@@ -198,27 +188,27 @@ def start_step(block, stepper, tableau, batch, t, h):
     """
     nq, n, y, rate = block.q.shape[0], block.qd.shape[0], stepper.y, stepper.rates[0]
     for lane in range(y.shape[1]):
-        stepper.clock[CLOCK_T, lane] = t
-        stepper.clock[CLOCK_STEP, lane] = h
-        stepper.control[CONTROL_TIME, lane] = constant_like(y, t)
-        stepper.control[CONTROL_H, lane] = constant_like(y, h)
-        stepper.control[CONTROL_ERROR, lane] = constant_like(y, 0.0)  # every step is accepted
+        stepper.clock[clocks.T, lane] = t
+        stepper.clock[clocks.STEP, lane] = h
+        stepper.control[controls.TIME, lane] = constant_like(y, t)
+        stepper.control[controls.H, lane] = constant_like(y, h)
+        stepper.control[controls.ERROR, lane] = constant_like(y, 0.0)  # every step is accepted
         if tableau.order == 1:
             for i in range(n):
                 stepper.y_new[nq + i, lane] = y[nq + i, lane] + constant_like(y, h) * rate[nq + i, lane]
             position_rates(block.model, y[:nq], stepper.y_new[nq : nq + n], rate[:nq], lane)
-        elif stepper.tally[TALLY_STATUS, lane] == RUNNING and is_too_stiff(block, h, lane):
+        elif stepper.tally[tallies.STATUS, lane] == RUNNING and is_too_stiff(block, h, lane):
             end_sample(block, stepper, batch, TOO_STIFF, t, y, lane)
 
 
 @routine
 def end_step(block, stepper, tableau, batch, is_saved_time, lane):
     """Check the step of a lane for failures and events, count it, and save its end if that is a saved time."""
-    tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[CLOCK_T, lane], stepper.clock[CLOCK_STEP, lane]
+    tally, y_new, t, h = stepper.tally, stepper.y_new, stepper.clock[clocks.T, lane], stepper.clock[clocks.STEP, lane]
     finite = nan_unless_in_range(y_new, lane) == constant_like(y_new, 0.0)
-    theta, slot = NO_EVENT, tally[TALLY_SAVED, lane]
+    theta, slot = NO_EVENT, tally[tallies.SAVED, lane]
     if finite and not has_failed_call(block, lane):
-        theta = check_events(block, stepper, tableau, batch.records, t, h, tally[TALLY_SAMPLE, lane], lane)
+        theta = check_events(block, stepper, tableau, batch.records, t, h, tally[tallies.SAMPLE, lane], lane)
     if has_failed_call(block, lane):
         end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
         return
@@ -228,10 +218,10 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
     if has_open_loops(block, lane):
         end_sample(block, stepper, batch, NOT_ASSEMBLED, t, stepper.y, lane)
         return
-    tally[TALLY_STEPS, lane] += 1
-    tally[TALLY_EVALUATIONS, lane] += tableau.c.shape[0] - 1
+    tally[tallies.STEPS, lane] += 1
+    tally[tallies.EVALUATIONS, lane] += tableau.c.shape[0] - 1
     if theta < NO_EVENT:
-        tally[TALLY_STATUS, lane] = STOPPED
+        tally[tallies.STATUS, lane] = STOPPED
         save_passed_times(block, stepper, tableau, batch, t + theta * h, lane)
         store_step(block, stepper, tableau, batch, t + theta * h, lane)
         interpolate_state(block, stepper, tableau, theta, h, lane)
@@ -239,8 +229,8 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
     else:
         store_step(block, stepper, tableau, batch, t + h, lane)
         if is_saved_time:
-            save_lane(block, y_new, batch, tally[TALLY_SAMPLE, lane], tally[TALLY_SAVED, lane], lane)
-            tally[TALLY_SAVED, lane] += 1
+            save_lane(block, y_new, batch, tally[tallies.SAMPLE, lane], tally[tallies.SAVED, lane], lane)
+            tally[tallies.SAVED, lane] += 1
     save_held_outputs(block, stepper, batch, slot, lane)
     keep_step_for_work(block, stepper, slot, lane)
 

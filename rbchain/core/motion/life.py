@@ -22,8 +22,8 @@ from ...compiling.jit import choose, kernel, routine
 from ..control.sampler_clocks import limit_to_stops
 from ..lanes.lanes import constant_like
 from ..methods.settings import AdaptiveStepSettings
+from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.rate import allow_calls
-from ..sample.records import CLOCK_T, CONTROL_ACCEPTED, CONTROL_NEW, TALLY_STATUS
 from ..sample.status import DONE, IDLE, RUNNING, WAITING
 from .adaptive_steps import (
     accept_or_reject_step,
@@ -69,7 +69,7 @@ def integrate_adaptive_steps(block, stepper, settings, batch, span, k):
         if not resumed:
             compute_trial_step(block, stepper, tableau, tolerances, k)
             for lane in range(stepper.y.shape[1]):
-                if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+                if stepper.tally[tallies.STATUS, lane] == RUNNING:
                     accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane)
             integrate_work(block, stepper, tableau, batch, k)
             accept_steps(block, stepper, tableau, batch, tolerances, k)
@@ -88,7 +88,7 @@ def start_lanes(block, stepper, batch, span):
         # a lane without a sample computes with a copy of the last one, because its own memory is not initialised
         start_sample(block, stepper, batch, min(first + lane, last - 1), lane)
         has_sample = first + lane < last
-        stepper.tally[TALLY_STATUS, lane] = RUNNING if has_sample else IDLE
+        stepper.tally[tallies.STATUS, lane] = RUNNING if has_sample else IDLE
         allow_calls(block, has_sample, lane)
     return min(first + stepper.y.shape[1], last)
 
@@ -103,7 +103,7 @@ def has_active_lane(stepper):
 def has_new_lane(stepper):
     """Whether a lane has just received its sample."""
     for lane in range(stepper.y.shape[1]):
-        if stepper.control[CONTROL_NEW, lane] > constant_like(stepper.control, 0.0):
+        if stepper.control[controls.NEW, lane] > constant_like(stepper.control, 0.0):
             return True
     return False
 
@@ -116,18 +116,18 @@ def end_and_restart_lanes(block, stepper, settings, batch, next_sample, span, k)
     """
     new_samples = 0
     for lane in range(stepper.y.shape[1]):
-        if stepper.tally[TALLY_STATUS, lane] >= DONE:
+        if stepper.tally[tallies.STATUS, lane] >= DONE:
             end_lane(block, stepper, settings.tableau, batch, lane)
-            stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
-            stepper.tally[TALLY_STATUS, lane] = IDLE
+            stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+            stepper.tally[tallies.STATUS, lane] = IDLE
             if next_sample < span[1]:
                 start_sample(block, stepper, batch, next_sample, lane)
-                stepper.tally[TALLY_STATUS, lane] = RUNNING
+                stepper.tally[tallies.STATUS, lane] = RUNNING
                 next_sample += 1
                 new_samples += 1
             else:
                 park_lane(block, stepper, lane)
-        elif stepper.tally[TALLY_STATUS, lane] == RUNNING and restart_lane(block, stepper, lane):
+        elif stepper.tally[tallies.STATUS, lane] == RUNNING and restart_lane(block, stepper, lane):
             new_samples += 1
     if new_samples > 0:
         start_new_lanes(block, stepper, settings.tableau, batch, settings.tolerances, k)
@@ -146,7 +146,7 @@ def integrate_block(block, stepper, settings, batch, span, k):
         resume_block(stepper)
     else:
         start_lanes(block, stepper, batch, span)
-    start = stepper.clock[CLOCK_T, 0]
+    start = stepper.clock[clocks.T, 0]
     while slot < times.shape[0] and times[slot] <= start:
         slot += 1
     running = count_lanes(stepper, RUNNING)
@@ -185,7 +185,7 @@ def take_steps(block, stepper, settings, batch, interval, samples, k):
         is_last = index == steps - 1
         take_step(block, stepper, settings, batch, start + index * h, h, is_last, k)
         for lane in range(samples):
-            if stepper.tally[TALLY_STATUS, lane] == RUNNING:
+            if stepper.tally[tallies.STATUS, lane] == RUNNING:
                 inspect_step(block, stepper, settings, batch, is_last and ends_at_saved_time, lane)
         running = count_lanes(stepper, RUNNING)
         integrate_work(block, stepper, settings.tableau, batch, k)

@@ -15,8 +15,8 @@ import math
 from ...compiling.jit import kernel, routine
 from ..algorithms.inertia_norm import inertia_norm_squared
 from ..lanes.lanes import any_lane, constant_like, nan_unless_finite, select, zeros_like
+from ..sample import control_layout as controls, tally_layout as tallies
 from ..sample.rate import evaluate, moves_freely
-from ..sample.records import CONTROL_ERROR, CONTROL_H, CONTROL_TIME, TALLY_EVALUATIONS, TALLY_STATUS
 from ..sample.status import RUNNING
 
 # Energy that the forces of inertia may add in a step, relative to twice the kinetic energy. A body that turns by less
@@ -39,10 +39,10 @@ def keep_first_change(block, stepper, k):
 def settle_middle(block, stepper, k):
     """Repeat the evaluation in the middle of a step in the lanes in which the forces of inertia add energy.
 
-    Sets CONTROL_ERROR to infinity in the lanes in which they still add energy after all repetitions.
+    Sets controls.ERROR to infinity in the lanes in which they still add energy after all repetitions.
     """
     y_new, rates, control, nq = stepper.y_new, stepper.rates, stepper.control, block.q.shape[0]
-    zero, half = constant_like(y_new, 0.0), constant_like(y_new, 0.5) * control[CONTROL_H, k]
+    zero, half = constant_like(y_new, 0.0), constant_like(y_new, 0.5) * control[controls.H, k]
     for repetition in range(MAX_REPETITIONS + 1):
         checked = may_add_energy(block, stepper, k)
         if not any_lane(checked > zero):
@@ -52,8 +52,8 @@ def settle_middle(block, stepper, k):
         if not any_lane(added > zero):
             return
         if repetition == MAX_REPETITIONS:
-            error, infinite = control[CONTROL_ERROR, k], constant_like(y_new, math.inf)
-            control[CONTROL_ERROR, k] = select(added > zero, infinite, error)
+            error, infinite = control[controls.ERROR, k], constant_like(y_new, math.inf)
+            control[controls.ERROR, k] = select(added > zero, infinite, error)
             return
         for i in range(block.qd.shape[0]):
             new, old = rates[0, nq + i, k], rates[1, nq + i, k]
@@ -62,15 +62,15 @@ def settle_middle(block, stepper, k):
             y_new[nq + i, k] = y_new[nq + i, k] + select(added > zero, change, nothing)
             rates[1, nq + i, k] = select(added > zero, new, old)
         for lane in range(y_new.shape[1]):
-            if stepper.tally[TALLY_STATUS, lane] == RUNNING:
-                stepper.tally[TALLY_EVALUATIONS, lane] += int(stepper.change[0, lane] > zero)
-        evaluate(block, y_new, control[CONTROL_TIME, k], rates[0], k)
+            if stepper.tally[tallies.STATUS, lane] == RUNNING:
+                stepper.tally[tallies.EVALUATIONS, lane] += int(stepper.change[0, lane] > zero)
+        evaluate(block, y_new, control[controls.TIME, k], rates[0], k)
 
 
 @kernel
 def may_add_energy(block, stepper, k):
     """Return 1 in the lanes in which the last evaluation has changed d by more than a small fraction in any dof."""
-    y, rates, h, nq = stepper.y, stepper.rates, stepper.control[CONTROL_H, k], block.q.shape[0]
+    y, rates, h, nq = stepper.y, stepper.rates, stepper.control[controls.H, k], block.q.shape[0]
     one, found = constant_like(y, 1.0), zeros_like(y[0, k])
     for i in range(block.qd.shape[0]):
         new, old = rates[0, nq + i, k], rates[1, nq + i, k]
@@ -87,7 +87,7 @@ def energy_of_inertia(block, stepper, is_repeated, k):
     4 d . H e is the difference of the squares of d + e and d - e. If repetitions have diverged, the result is infinite.
     A first evaluation that is not finite is not repeated.
     """
-    y, change, rates, h = stepper.y, stepper.change, stepper.rates, stepper.control[CONTROL_H, k]
+    y, change, rates, h = stepper.y, stepper.change, stepper.rates, stepper.control[controls.H, k]
     nq, n, zero = block.q.shape[0], block.qd.shape[0], constant_like(stepper.y, 0.0)
     for i in range(n):
         new, old = h * rates[0, nq + i, k], h * rates[1, nq + i, k]

@@ -29,38 +29,8 @@ a closing gap follows Stewart and Trinkle (1996).
 import math
 
 from ...compiling.jit import is_given, kernel, only_if, routine
-from ..contacts.contact_layout import (
-    CONTACT_BIAS,
-    CONTACT_BOUND,
-    CONTACT_FREE_VELOCITY,
-    CONTACT_FRICTION,
-    CONTACT_GAP,
-    CONTACT_IMPACT,
-    CONTACT_IMPACT_TIME,
-    CONTACT_IMPULSE,
-    CONTACT_IS_CLIPPED,
-    CONTACT_LOWER,
-    CONTACT_RESIDUAL,
-    CONTACT_RESPONDS,
-    CONTACT_SHIFT,
-    CONTACT_START_VELOCITY,
-    CONTACT_STICKS,
-    CONTACT_STORED,
-    CONTACT_UPPER,
-    CONTACT_VELOCITY,
-    ELEMENT_DOF,
-    ELEMENT_KIND,
-    ELEMENT_NUMBERS,
-    ELEMENT_ROW,
-    ELEMENT_SIZE,
-    FRICTION,
-    FRICTION_KINETIC_BACKWARD,
-    FRICTION_KINETIC_FORWARD,
-    FRICTION_STATIC_BACKWARD,
-    FRICTION_STATIC_FORWARD,
-    NUMBER_RESTITUTION,
-    has_tangents,
-)
+from ..contacts import contact_layout as contact, element_layout as element
+from ..contacts.contact_layout import has_tangents
 from ..contacts.contact_responses import add_responses, update_responses
 from ..contacts.contact_rows import (
     update_biases,
@@ -72,21 +42,12 @@ from ..contacts.contact_solver import solve_contacts
 from ..contacts.impact_law import limit_energy
 from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
 from ..loops.constraint_hooks import has_open_loops
+from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.rate import evaluate, integral_row, moves_freely, set_prescribed_states
-from ..sample.records import (
-    CLOCK_STEP,
-    CLOCK_T,
-    CONTROL_ERROR,
-    CONTROL_H,
-    CONTROL_TIME,
-    TALLY_EVALUATIONS,
-    TALLY_SAVED,
-    TALLY_STATUS,
-)
 from ..sample.status import INITIAL_PENETRATION, RUNNING, STEP_TOO_LONG
 from ..sample.work_memory import store_work_of_impulses
+from ..tree import frame_layout as frame
 from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
-from ..tree.layout import ROW_DINV
 from .contact_records import record_contacts
 from .fixed_steps import end_sample, end_step, save_starts
 from .middle_of_step import keep_first_change, settle_middle
@@ -115,9 +76,9 @@ def take_moreau_step(block, stepper, settings, batch, t, h, is_last, k):
 def end_moreau_step(block, stepper, settings, batch, is_saved_time, lane):
     """Check the step of a lane as `end_step` does, and record its impacts and sticking."""
     if is_too_fast(block, stepper, lane):
-        end_sample(block, stepper, batch, STEP_TOO_LONG, stepper.clock[CLOCK_T, lane], stepper.y, lane)
+        end_sample(block, stepper, batch, STEP_TOO_LONG, stepper.clock[clocks.T, lane], stepper.y, lane)
         return
-    slot = stepper.tally[TALLY_SAVED, lane]
+    slot = stepper.tally[tallies.SAVED, lane]
     end_step(block, stepper, settings.tableau, batch, is_saved_time, lane)
     record_contacts(block, stepper, batch, slot, lane)
 
@@ -128,7 +89,7 @@ def is_too_fast(block, stepper, lane):
 
     If the projection of the end onto the constraints fails, the error is infinite too.
     """
-    is_infinite = float(stepper.control[CONTROL_ERROR, lane]) == math.inf
+    is_infinite = float(stepper.control[controls.ERROR, lane]) == math.inf
     return is_infinite and not has_open_loops(block, lane)
 
 
@@ -151,20 +112,20 @@ def compute_midpoint(block, stepper, settings, t, h, k):
     y, y_new, rate, model = stepper.y, stepper.y_new, stepper.rates[0], block.model
     nq, n, half = block.q.shape[0], block.qd.shape[0], constant_like(y, 0.5 * h)
     for lane in range(y.shape[1]):
-        stepper.clock[CLOCK_T, lane] = t
-        stepper.clock[CLOCK_STEP, lane] = h
-        stepper.control[CONTROL_TIME, lane] = constant_like(y, t + 0.5 * h)
-        stepper.control[CONTROL_H, lane] = constant_like(y, h)
-        stepper.control[CONTROL_ERROR, lane] = constant_like(y, 0.0)  # every step is accepted
-        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
-            stepper.tally[TALLY_EVALUATIONS, lane] += 2
+        stepper.clock[clocks.T, lane] = t
+        stepper.clock[clocks.STEP, lane] = h
+        stepper.control[controls.TIME, lane] = constant_like(y, t + 0.5 * h)
+        stepper.control[controls.H, lane] = constant_like(y, h)
+        stepper.control[controls.ERROR, lane] = constant_like(y, 0.0)  # every step is accepted
+        if stepper.tally[tallies.STATUS, lane] == RUNNING:
+            stepper.tally[tallies.EVALUATIONS, lane] += 2
     position_rates(model, y[:nq], y[nq : nq + n], rate[:nq], k)
     for j in range(nq):
         y_new[j, k] = y[j, k] + half * rate[j, k]
     for j in range(nq, y.shape[0]):
         y_new[j, k] = y[j, k]
     normalize_positions(model, y_new, k)
-    evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rate, k)
+    evaluate(block, y_new, stepper.control[controls.TIME, k], rate, k)
     add_smooth_changes(block, stepper, constant_like(y, h), k)
     predict_impulses(block, stepper, settings, constant_like(y, h), k)
     for i in range(n):
@@ -174,7 +135,7 @@ def compute_midpoint(block, stepper, settings, t, h, k):
     keep_first_change(block, stepper, k)
     for j in range(nq + n, y.shape[0]):
         y_new[j, k] = y[j, k] + half * rate[j, k]
-    evaluate(block, y_new, stepper.control[CONTROL_TIME, k], rate, k)
+    evaluate(block, y_new, stepper.control[controls.TIME, k], rate, k)
     settle_middle(block, stepper, k)
     compute_biases(block, y_new[nq : nq + n], k)
 
@@ -216,8 +177,8 @@ def finish_step(block, stepper, settings, h, k):
     for j in range(nq):
         y_new[j, k] = y[j, k] + length * change[j, k]
     normalize_positions(model, y_new, k)
-    stepper.control[CONTROL_TIME, k] = stepper.control[CONTROL_TIME, k] - half * length  # the start of the step
-    set_prescribed_states(block, y_new, stepper.control[CONTROL_TIME, k] + length, k)
+    stepper.control[controls.TIME, k] = stepper.control[controls.TIME, k] - half * length  # the start of the step
+    set_prescribed_states(block, y_new, stepper.control[controls.TIME, k] + length, k)
     close_end_of_step(block, stepper, settings.tableau, k)
     correct_positions(block, stepper, settings, k)
     position_rates(model, y[:nq], y[nq : nq + n], rates[0, :nq], k)
@@ -244,17 +205,17 @@ def predict_impulses(block, stepper, settings, h, k):
     update_jacobian(block.model, contacts, block.loads.actions.numbers, work, k)
     compute_biases(block, stepper.y_new[nq : nq + n], k)
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_IMPULSE, k] = constant_like(rows, 0.0)
-    rows[0, CONTACT_RESPONDS, 0] = constant_like(rows, 0.0)
+        rows[row, contact.IMPULSE, k] = constant_like(rows, 0.0)
+    rows[0, contact.RESPONDS, 0] = constant_like(rows, 0.0)
     set_rows(block, stepper, stepper.change[nq : nq + n], settings, h, k)
-    if rows[0, CONTACT_RESPONDS, 0] > constant_like(rows, 0.0):
+    if rows[0, contact.RESPONDS, 0] > constant_like(rows, 0.0):
         solve_rows(block, settings, False, h, k)
     nothing = constant_like(rows, 0.0)
     for i in range(n):
         changes[0, i, k] = nothing
-        changes[1, i, k] = work.dof[i, ROW_DINV, k]
-    if rows[0, CONTACT_RESPONDS, 0] > constant_like(rows, 0.0):
-        add_responses(contacts.responses, rows, CONTACT_IMPULSE, changes[0], k)
+        changes[1, i, k] = work.dof[i, frame.DINV, k]
+    if rows[0, contact.RESPONDS, 0] > constant_like(rows, 0.0):
+        add_responses(contacts.responses, rows, contact.IMPULSE, changes[0], k)
     collides = has_collision(contacts, k) > nothing
     for i in range(n):
         changes[0, i, k] = select(collides, nothing, changes[0, i, k])
@@ -290,21 +251,21 @@ def solve_impulses(block, stepper, settings, h, k):
     """Add the impulses of all rows to the velocities at the end of a step; return the results of `weights_of_step`."""
     contacts, y_new, nq, n = block.loads.actions.contacts, stepper.y_new, block.q.shape[0], block.qd.shape[0]
     rows, responds, half = contacts.rows, constant_like(contacts.rows, 0.0), constant_like(contacts.rows, 0.5)
-    if rows[0, CONTACT_RESPONDS, 0] > responds and has_new_factors(block, k):
-        rows[0, CONTACT_RESPONDS, 0] = responds
+    if rows[0, contact.RESPONDS, 0] > responds and has_new_factors(block, k):
+        rows[0, contact.RESPONDS, 0] = responds
     update_gaps(block.model, contacts, y_new, block.loads.actions.numbers, block.work, k)
     set_rows(block, stepper, y_new[nq : nq + n], settings, h, k)
-    residual = zeros_like(rows[0, CONTACT_VELOCITY, k])
-    acts = rows[0, CONTACT_RESPONDS, 0] > responds
+    residual = zeros_like(rows[0, contact.VELOCITY, k])
+    acts = rows[0, contact.RESPONDS, 0] > responds
     if acts:
         residual = solve_rows(block, settings, True, h, k)
     collides = has_collision(contacts, k)
     store_work_of_impulses(block, stepper, acts, collides * (time_of_first_impact(contacts, k) - half), k)
     if acts:
-        add_responses(contacts.responses, rows, CONTACT_IMPULSE, y_new[nq : nq + n], k)
-    rows[0, CONTACT_RESIDUAL, k] = residual
+        add_responses(contacts.responses, rows, contact.IMPULSE, y_new[nq : nq + n], k)
+    rows[0, contact.RESIDUAL, k] = residual
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_VELOCITY, k] + rows[row, CONTACT_SHIFT, k]
+        rows[row, contact.VELOCITY, k] = rows[row, contact.VELOCITY, k] + rows[row, contact.SHIFT, k]
     update_sticking(contacts, settings.tolerance, y_new[nq : nq + n], k)
     return weights_of_step(contacts, settings, h, k)
 
@@ -317,7 +278,7 @@ def has_new_factors(block, k):
     """
     changes, dof, differs = block.loads.actions.contacts.changes, block.work.dof, False
     for i in range(block.qd.shape[0]):
-        differs = differs or any_lane(changes[1, i, k] != dof[i, ROW_DINV, k])
+        differs = differs or any_lane(changes[1, i, k] != dof[i, frame.DINV, k])
     return differs
 
 
@@ -325,43 +286,43 @@ def has_new_factors(block, k):
 def set_rows(block, stepper, v_free, settings, h, k):
     """Set the velocities, bounds and limits of all rows for a step to the velocities v_free without impulses.
 
-    Reads the gaps and J of the middle. Computes the responses, and sets CONTACT_RESPONDS, if a row may act.
+    Reads the gaps and J of the middle. Computes the responses, and sets contact.RESPONDS, if a row may act.
     """
     contacts, model, y = block.loads.actions.contacts, block.model, stepper.y
     nq, n, rows, numbers = block.q.shape[0], block.qd.shape[0], contacts.rows, block.loads.actions.numbers
-    update_row_velocities(model, contacts, y[nq : nq + n], CONTACT_START_VELOCITY, k)
-    update_row_velocities(model, contacts, v_free, CONTACT_FREE_VELOCITY, k)
+    update_row_velocities(model, contacts, y[nq : nq + n], contact.START_VELOCITY, k)
+    update_row_velocities(model, contacts, v_free, contact.FREE_VELOCITY, k)
     half = constant_like(rows, 0.5) * h
     for row in range(rows.shape[0]):
-        turn = half * rows[row, CONTACT_BIAS, k]
-        rows[row, CONTACT_START_VELOCITY, k] = rows[row, CONTACT_START_VELOCITY, k] - turn
-        rows[row, CONTACT_FREE_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] + turn
+        turn = half * rows[row, contact.BIAS, k]
+        rows[row, contact.START_VELOCITY, k] = rows[row, contact.START_VELOCITY, k] - turn
+        rows[row, contact.FREE_VELOCITY, k] = rows[row, contact.FREE_VELOCITY, k] + turn
     for e in range(contacts.table.shape[1]):
-        if contacts.table[ELEMENT_KIND, e] == FRICTION:
+        if contacts.table[element.KIND, e] == element.FRICTION:
             stick_at_rest(e, contacts, numbers, settings.tolerance, y[nq : nq + n], k)
             set_friction_limits(e, contacts, numbers, h, k)
         else:
             set_bound(e, contacts, settings, numbers, h, k)
     set_shifts(contacts, numbers, h, k)
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] - rows[row, CONTACT_SHIFT, k]
-    if rows[0, CONTACT_RESPONDS, 0] <= constant_like(rows, 0.0) and may_act(contacts, settings, h, k):
+        rows[row, contact.VELOCITY, k] = rows[row, contact.FREE_VELOCITY, k] - rows[row, contact.SHIFT, k]
+    if rows[0, contact.RESPONDS, 0] <= constant_like(rows, 0.0) and may_act(contacts, settings, h, k):
         update_responses(model, contacts, block.constraints, numbers, block.work, k)
-        rows[0, CONTACT_RESPONDS, 0] = constant_like(rows, 1.0)
+        rows[0, contact.RESPONDS, 0] = constant_like(rows, 1.0)
 
 
 @routine
 def solve_rows(block, settings, is_limited, h, k):
-    """Solve for the impulses of all rows, and return the largest residual. The initial guess is CONTACT_IMPULSE.
+    """Solve for the impulses of all rows, and return the largest residual. The initial guess is contact.IMPULSE.
 
     `is_limited` says whether the impulses must not add energy.
     """
     contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
     rows = contacts.rows
-    residual = zeros_like(rows[0, CONTACT_VELOCITY, k])
+    residual = zeros_like(rows[0, contact.VELOCITY, k])
     for _ in range(MAX_SLIPS):
         for row in range(rows.shape[0]):
-            rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_FREE_VELOCITY, k] - rows[row, CONTACT_SHIFT, k]
+            rows[row, contact.VELOCITY, k] = rows[row, contact.FREE_VELOCITY, k] - rows[row, contact.SHIFT, k]
         residual = solve_contacts(contacts, settings.tolerance, k)
         if not release_joints(contacts, numbers, h, k):
             break
@@ -380,11 +341,11 @@ def may_act(contacts, settings, h, k):
     table, rows = contacts.table, contacts.rows
     least = constant_like(rows, FAR * settings.penetration)
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] == FRICTION:
+        if table[element.KIND, e] == element.FRICTION:
             return True
-        row = table[ELEMENT_ROW, e]
-        speed = max(abs(rows[row, CONTACT_START_VELOCITY, k]), abs(rows[row, CONTACT_FREE_VELOCITY, k]))
-        is_far = rows[row, CONTACT_GAP, k] > (h + h) * speed + least
+        row = table[element.ROW, e]
+        speed = max(abs(rows[row, contact.START_VELOCITY, k]), abs(rows[row, contact.FREE_VELOCITY, k]))
+        is_far = rows[row, contact.GAP, k] > (h + h) * speed + least
         if any_lane(~is_far):
             return True
     return False
@@ -393,23 +354,27 @@ def may_act(contacts, settings, h, k):
 @kernel
 def stick_at_rest(e, contacts, numbers, tolerance, v, k):
     """Let a joint with friction stick if its velocity is zero at the start of the step, up to the tolerance."""
-    rows, row, at = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
-    u, zero, one = v[contacts.table[ELEMENT_DOF, e], k], constant_like(rows, 0.0), constant_like(rows, 1.0)
-    static = numbers[at + FRICTION_STATIC_FORWARD, k] + numbers[at + FRICTION_STATIC_BACKWARD, k]
+    rows, row, at = contacts.rows, contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
+    u, zero, one = v[contacts.table[element.DOF, e], k], constant_like(rows, 0.0), constant_like(rows, 1.0)
+    static = numbers[at + element.FRICTION_STATIC_FORWARD, k] + numbers[at + element.FRICTION_STATIC_BACKWARD, k]
     sticks = (abs(u) <= constant_like(rows, tolerance)) & (static > zero)
-    rows[row, CONTACT_STICKS, k] = select(sticks, one, zero)
+    rows[row, contact.STICKS, k] = select(sticks, one, zero)
 
 
 @kernel
 def set_friction_limits(e, contacts, numbers, h, k):
     """Set the limits of the impulse of a dof's friction: static while it sticks, else kinetic."""
-    row, at = contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
+    row, at = contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
     rows = contacts.rows
-    sticks = rows[row, CONTACT_STICKS, k] > constant_like(rows, 0.0)
-    forward = select(sticks, numbers[at + FRICTION_STATIC_FORWARD, k], numbers[at + FRICTION_KINETIC_FORWARD, k])
-    backward = select(sticks, numbers[at + FRICTION_STATIC_BACKWARD, k], numbers[at + FRICTION_KINETIC_BACKWARD, k])
-    rows[row, CONTACT_LOWER, k] = -h * forward
-    rows[row, CONTACT_UPPER, k] = h * backward
+    sticks = rows[row, contact.STICKS, k] > constant_like(rows, 0.0)
+    forward = select(
+        sticks, numbers[at + element.FRICTION_STATIC_FORWARD, k], numbers[at + element.FRICTION_KINETIC_FORWARD, k]
+    )
+    backward = select(
+        sticks, numbers[at + element.FRICTION_STATIC_BACKWARD, k], numbers[at + element.FRICTION_KINETIC_BACKWARD, k]
+    )
+    rows[row, contact.LOWER, k] = -h * forward
+    rows[row, contact.UPPER, k] = h * backward
 
 
 @kernel
@@ -420,12 +385,12 @@ def release_joints(contacts, numbers, h, k):
     """
     rows, zero, any_slips = contacts.rows, constant_like(contacts.rows, 0.0), False
     for e in range(contacts.table.shape[1]):
-        if contacts.table[ELEMENT_KIND, e] == FRICTION:
-            row = contacts.table[ELEMENT_ROW, e]
-            p, sticks = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_STICKS, k]
-            is_at_limit = (p <= rows[row, CONTACT_LOWER, k]) | (p >= rows[row, CONTACT_UPPER, k])
+        if contacts.table[element.KIND, e] == element.FRICTION:
+            row = contacts.table[element.ROW, e]
+            p, sticks = rows[row, contact.IMPULSE, k], rows[row, contact.STICKS, k]
+            is_at_limit = (p <= rows[row, contact.LOWER, k]) | (p >= rows[row, contact.UPPER, k])
             slips = (sticks > zero) & is_at_limit
-            rows[row, CONTACT_STICKS, k] = select(slips, zero, sticks)
+            rows[row, contact.STICKS, k] = select(slips, zero, sticks)
             if any_lane(slips):
                 set_friction_limits(e, contacts, numbers, h, k)
                 any_slips = True
@@ -435,14 +400,14 @@ def release_joints(contacts, numbers, h, k):
 @kernel
 def set_bound(e, contacts, settings, numbers, h, k):
     """Set the least velocity of a stop or of the normal direction of a contact at the end of the step."""
-    rows, row, at = contacts.rows, contacts.table[ELEMENT_ROW, e], contacts.table[ELEMENT_NUMBERS, e]
-    restitution = numbers[at + NUMBER_RESTITUTION, k]
+    rows, row, at = contacts.rows, contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
+    restitution = numbers[at + element.NUMBER_RESTITUTION, k]
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
-    u, free = rows[row, CONTACT_START_VELOCITY, k], rows[row, CONTACT_FREE_VELOCITY, k]
+    u, free = rows[row, contact.START_VELOCITY, k], rows[row, contact.FREE_VELOCITY, k]
     d = free - u
     # the gap was computed in the middle of the step
-    gap = max(rows[row, CONTACT_GAP, k] - half * h * u, zero)
-    rows[row, CONTACT_GAP, k] = gap
+    gap = max(rows[row, contact.GAP, k] - half * h * u, zero)
+    rows[row, contact.GAP, k] = gap
     rate = gap / h
     least = constant_like(rows, IMPACT_SPEED) * abs(d) + constant_like(rows, settings.tolerance)
     is_impact = (-u > least) & (rate + half * (u + free) < zero)
@@ -451,56 +416,56 @@ def set_bound(e, contacts, settings, numbers, h, k):
     is_impact = is_impact & (velocity_at(time, row, contacts, h, k) < zero)
     is_clipped = (one - time) * d - restitution * (u + time * d) <= zero
     closing = min(-rate, -rate - rate - u)
-    rows[row, CONTACT_BOUND, k] = select(is_impact, zero, closing)
-    rows[row, CONTACT_IMPACT, k] = select(is_impact, one, zero)
-    rows[row, CONTACT_IMPACT_TIME, k] = select(is_impact, time, zero)
-    rows[row, CONTACT_IS_CLIPPED, k] = select(is_clipped, one, zero)
+    rows[row, contact.BOUND, k] = select(is_impact, zero, closing)
+    rows[row, contact.IMPACT, k] = select(is_impact, one, zero)
+    rows[row, contact.IMPACT_TIME, k] = select(is_impact, time, zero)
+    rows[row, contact.IS_CLIPPED, k] = select(is_clipped, one, zero)
     if has_tangents(e, contacts.table):
-        rows[row + 1, CONTACT_UPPER, k] = zero
+        rows[row + 1, contact.UPPER, k] = zero
 
 
 @kernel
 def velocity_at(time, row, contacts, h, k):
     """Return J v of a row after a fraction of the step without impulses, with J of the middle."""
     rows = contacts.rows
-    turn = constant_like(rows, 0.5) * h * rows[row, CONTACT_BIAS, k]
-    u, free = rows[row, CONTACT_START_VELOCITY, k] + turn, rows[row, CONTACT_FREE_VELOCITY, k] - turn
+    turn = constant_like(rows, 0.5) * h * rows[row, contact.BIAS, k]
+    u, free = rows[row, contact.START_VELOCITY, k] + turn, rows[row, contact.FREE_VELOCITY, k] - turn
     return u + time * (free - u)
 
 
 @kernel
 def set_shifts(contacts, numbers, h, k):
-    """Set CONTACT_SHIFT: the change of the velocity from the first impact to the end of the step, zero in other rows.
+    """Set contact.SHIFT: the change of the velocity from the first impact to the end of the step, zero in other rows.
 
     Also sets the least velocity after impacts by Newton's law of restitution.
     """
     table, rows = contacts.table, contacts.rows
     zero, time = constant_like(rows, 0.0), time_of_first_impact(contacts, k)
     for e in range(table.shape[1]):
-        kind, row = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e]
-        for r in range(row, row + table[ELEMENT_SIZE, e]):
-            rows[r, CONTACT_SHIFT, k] = zero
-        if kind == FRICTION:
+        kind, row = table[element.KIND, e], table[element.ROW, e]
+        for r in range(row, row + table[element.SIZE, e]):
+            rows[r, contact.SHIFT, k] = zero
+        if kind == element.FRICTION:
             continue
-        rebounds = (rows[row, CONTACT_IMPACT, k] > zero) & (rows[row, CONTACT_IS_CLIPPED, k] <= zero)
-        for r in range(row, row + table[ELEMENT_SIZE, e]):
-            shift = rows[r, CONTACT_FREE_VELOCITY, k] - velocity_at(time, r, contacts, h, k)
-            rows[r, CONTACT_SHIFT, k] = select(rebounds, shift, rows[r, CONTACT_SHIFT, k])
-        restitution = numbers[table[ELEMENT_NUMBERS, e] + NUMBER_RESTITUTION, k]
+        rebounds = (rows[row, contact.IMPACT, k] > zero) & (rows[row, contact.IS_CLIPPED, k] <= zero)
+        for r in range(row, row + table[element.SIZE, e]):
+            shift = rows[r, contact.FREE_VELOCITY, k] - velocity_at(time, r, contacts, h, k)
+            rows[r, contact.SHIFT, k] = select(rebounds, shift, rows[r, contact.SHIFT, k])
+        restitution = numbers[table[element.NUMBERS, e] + element.NUMBER_RESTITUTION, k]
         rebound = max(-restitution * velocity_at(time, row, contacts, h, k), zero)
-        rows[row, CONTACT_BOUND, k] = select(rebounds, rebound, rows[row, CONTACT_BOUND, k])
+        rows[row, contact.BOUND, k] = select(rebounds, rebound, rows[row, contact.BOUND, k])
 
 
 @kernel
 def time_of_first_impact(contacts, k):
     """Return the time of the first possible impact as a fraction of the step, or 1."""
     table, rows = contacts.table, contacts.rows
-    time = full_like(rows[0, CONTACT_FREE_VELOCITY, k], 1.0)
+    time = full_like(rows[0, contact.FREE_VELOCITY, k], 1.0)
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != FRICTION:
-            row = table[ELEMENT_ROW, e]
-            is_impact = rows[row, CONTACT_IMPACT, k] > constant_like(rows, 0.0)
-            time = select(is_impact, min(time, rows[row, CONTACT_IMPACT_TIME, k]), time)
+        if table[element.KIND, e] != element.FRICTION:
+            row = table[element.ROW, e]
+            is_impact = rows[row, contact.IMPACT, k] > constant_like(rows, 0.0)
+            time = select(is_impact, min(time, rows[row, contact.IMPACT_TIME, k]), time)
     return time
 
 
@@ -508,11 +473,11 @@ def time_of_first_impact(contacts, k):
 def has_collision(contacts, k):
     """Return 1 in lanes with an impact whose impulse is positive, else 0."""
     table, rows = contacts.table, contacts.rows
-    found, zero = zeros_like(rows[0, CONTACT_IMPULSE, k]), constant_like(rows, 0.0)
+    found, zero = zeros_like(rows[0, contact.IMPULSE, k]), constant_like(rows, 0.0)
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != FRICTION:
-            row = table[ELEMENT_ROW, e]
-            collides = (rows[row, CONTACT_IMPACT, k] > zero) & (rows[row, CONTACT_IMPULSE, k] > zero)
+        if table[element.KIND, e] != element.FRICTION:
+            row = table[element.ROW, e]
+            collides = (rows[row, contact.IMPACT, k] > zero) & (rows[row, contact.IMPULSE, k] > zero)
             found = select(collides, constant_like(rows, 1.0), found)
     return found
 
@@ -526,19 +491,19 @@ def update_sticking(contacts, tolerance, v, k):
     """
     table, rows = contacts.table, contacts.rows
     for e in range(table.shape[1]):
-        kind, row, i = table[ELEMENT_KIND, e], table[ELEMENT_ROW, e], table[ELEMENT_DOF, e]
+        kind, row, i = table[element.KIND, e], table[element.ROW, e], table[element.DOF, e]
         zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
         slow = constant_like(rows, tolerance)
-        if kind == FRICTION:
-            p, lower, upper = rows[row, CONTACT_IMPULSE, k], rows[row, CONTACT_LOWER, k], rows[row, CONTACT_UPPER, k]
-            sticks = (abs(rows[row, CONTACT_VELOCITY, k]) <= slow) & (lower < upper)
+        if kind == element.FRICTION:
+            p, lower, upper = rows[row, contact.IMPULSE, k], rows[row, contact.LOWER, k], rows[row, contact.UPPER, k]
+            sticks = (abs(rows[row, contact.VELOCITY, k]) <= slow) & (lower < upper)
             v[i, k] = select(sticks & (p > lower) & (p < upper), zero, v[i, k])
-            rows[row, CONTACT_STICKS, k] = select(sticks, one, zero)
+            rows[row, contact.STICKS, k] = select(sticks, one, zero)
         elif has_tangents(e, table):
-            radius = rows[row, CONTACT_FRICTION, k] * rows[row, CONTACT_IMPULSE, k]
-            speed = max(abs(rows[row + 1, CONTACT_VELOCITY, k]), abs(rows[row + 2, CONTACT_VELOCITY, k]))
+            radius = rows[row, contact.FRICTION, k] * rows[row, contact.IMPULSE, k]
+            speed = max(abs(rows[row + 1, contact.VELOCITY, k]), abs(rows[row + 2, contact.VELOCITY, k]))
             sticks = (speed <= slow) & (radius > zero)
-            rows[row, CONTACT_STICKS, k] = select(sticks, one, zero)
+            rows[row, contact.STICKS, k] = select(sticks, one, zero)
 
 
 @kernel
@@ -551,20 +516,20 @@ def weights_of_step(contacts, settings, h, k):
     table, rows = contacts.table, contacts.rows
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
     depth = constant_like(rows, 0.1 * settings.penetration)
-    weight, flies = full_like(rows[0, CONTACT_VELOCITY, k], 0.5), full_like(rows[0, CONTACT_VELOCITY, k], 1.0)
+    weight, flies = full_like(rows[0, contact.VELOCITY, k], 0.5), full_like(rows[0, contact.VELOCITY, k], 1.0)
     for e in range(table.shape[1]):
-        row = table[ELEMENT_ROW, e]
-        if table[ELEMENT_KIND, e] == FRICTION:
-            flies = select(rows[row, CONTACT_IMPULSE, k] != zero, zero, flies)
+        row = table[element.ROW, e]
+        if table[element.KIND, e] == element.FRICTION:
+            flies = select(rows[row, contact.IMPULSE, k] != zero, zero, flies)
             continue
-        turn = half * h * rows[row, CONTACT_BIAS, k]  # the positions move with J v and J v' of the middle
-        u, end = rows[row, CONTACT_START_VELOCITY, k] + turn, rows[row, CONTACT_VELOCITY, k] - turn
-        pushes = rows[row, CONTACT_IMPULSE, k] > zero
-        collides = pushes & (rows[row, CONTACT_IMPACT, k] > zero)
-        rests = (rows[row, CONTACT_IMPACT, k] <= zero) | (rows[row, CONTACT_IS_CLIPPED, k] > zero)
+        turn = half * h * rows[row, contact.BIAS, k]  # the positions move with J v and J v' of the middle
+        u, end = rows[row, contact.START_VELOCITY, k] + turn, rows[row, contact.VELOCITY, k] - turn
+        pushes = rows[row, contact.IMPULSE, k] > zero
+        collides = pushes & (rows[row, contact.IMPACT, k] > zero)
+        rests = (rows[row, contact.IMPACT, k] <= zero) | (rows[row, contact.IS_CLIPPED, k] > zero)
         flies = select(pushes & rests, zero, flies)
         accelerates = end > u
-        reach = (rows[row, CONTACT_GAP, k] + depth) / h + end
+        reach = (rows[row, contact.GAP, k] + depth) / h + end
         limit = max(reach / select(accelerates, end - u, one), zero)
         weight = select(accelerates, select(collides, weight, min(weight, limit)), weight)
     impact = has_collision(contacts, k)
@@ -593,24 +558,24 @@ def correct_positions(block, stepper, settings, k):
         if iteration == 0:
             begin_correction(block, k)
         for row in range(rows.shape[0]):
-            rows[row, CONTACT_IMPULSE, k] = zero
+            rows[row, contact.IMPULSE, k] = zero
         for e in range(table.shape[1]):
             set_correction(e, iteration == 0, contacts, k)
         solve_contacts(contacts, 0.1 * settings.penetration, k)
         for i in range(n):
             moves[0, i, k] = zero
-        add_responses(contacts.responses, rows, CONTACT_IMPULSE, moves[0], k)
+        add_responses(contacts.responses, rows, contact.IMPULSE, moves[0], k)
         for e in range(table.shape[1]):
-            if table[ELEMENT_KIND, e] == FRICTION:
-                sticks = rows[table[ELEMENT_ROW, e], CONTACT_STICKS, k] > zero
-                i = table[ELEMENT_DOF, e]
+            if table[element.KIND, e] == element.FRICTION:
+                sticks = rows[table[element.ROW, e], contact.STICKS, k] > zero
+                i = table[element.DOF, e]
                 moves[0, i, k] = select(sticks, zero, moves[0, i, k])
         position_rates(model, y_new[:nq], moves[0], stepper.change[:nq], k)
         for j in range(nq):
             y_new[j, k] = y_new[j, k] + select(is_inside, stepper.change[j, k], zero)
         normalize_positions(model, y_new, k)
         for row in range(rows.shape[0]):
-            rows[row, CONTACT_IMPULSE, k] = rows[row, CONTACT_STORED, k]
+            rows[row, contact.IMPULSE, k] = rows[row, contact.STORED, k]
 
 
 @kernel
@@ -618,20 +583,20 @@ def begin_correction(block, k):
     """Store the impulses before a correction, and compute the responses if the step has not done so."""
     contacts = block.loads.actions.contacts
     rows = contacts.rows
-    if not rows[0, CONTACT_RESPONDS, 0] > constant_like(rows, 0.0):
+    if not rows[0, contact.RESPONDS, 0] > constant_like(rows, 0.0):
         update_responses(block.model, contacts, block.constraints, block.loads.actions.numbers, block.work, k)
     for row in range(rows.shape[0]):
-        rows[row, CONTACT_STORED, k] = rows[row, CONTACT_IMPULSE, k]
+        rows[row, contact.STORED, k] = rows[row, contact.IMPULSE, k]
 
 
 @kernel
 def least_gap(contacts, k):
     """Return the smallest gap of all rows."""
     rows, table = contacts.rows, contacts.table
-    least = full_like(rows[0, CONTACT_IMPULSE, k], math.inf)
+    least = full_like(rows[0, contact.IMPULSE, k], math.inf)
     for e in range(table.shape[1]):
-        if table[ELEMENT_KIND, e] != FRICTION:
-            least = min(least, rows[table[ELEMENT_ROW, e], CONTACT_GAP, k])
+        if table[element.KIND, e] != element.FRICTION:
+            least = min(least, rows[table[element.ROW, e], contact.GAP, k])
     return least
 
 
@@ -641,22 +606,22 @@ def set_correction(e, holds, contacts, k):
 
     Contacts that stick may move if `holds` is false, because they can make it impossible to open a gap.
     """
-    rows, row, zero = contacts.rows, contacts.table[ELEMENT_ROW, e], constant_like(contacts.rows, 0.0)
-    nothing = zeros_like(rows[row, CONTACT_IMPULSE, k])
-    limit = select(rows[row, CONTACT_STICKS, k] > zero, constant_like(rows, math.inf), nothing)
-    if contacts.table[ELEMENT_KIND, e] == FRICTION:
-        rows[row, CONTACT_VELOCITY, k] = nothing
-        rows[row, CONTACT_LOWER, k] = -limit
-        rows[row, CONTACT_UPPER, k] = limit
+    rows, row, zero = contacts.rows, contacts.table[element.ROW, e], constant_like(contacts.rows, 0.0)
+    nothing = zeros_like(rows[row, contact.IMPULSE, k])
+    limit = select(rows[row, contact.STICKS, k] > zero, constant_like(rows, math.inf), nothing)
+    if contacts.table[element.KIND, e] == element.FRICTION:
+        rows[row, contact.VELOCITY, k] = nothing
+        rows[row, contact.LOWER, k] = -limit
+        rows[row, contact.UPPER, k] = limit
         return
-    rows[row, CONTACT_VELOCITY, k] = rows[row, CONTACT_GAP, k]
-    rows[row, CONTACT_BOUND, k] = nothing
+    rows[row, contact.VELOCITY, k] = rows[row, contact.GAP, k]
+    rows[row, contact.BOUND, k] = nothing
     if has_tangents(e, contacts.table):
         limit = limit if holds else nothing
-        rows[row, CONTACT_FRICTION, k] = nothing
-        rows[row + 1, CONTACT_VELOCITY, k] = nothing
-        rows[row + 2, CONTACT_VELOCITY, k] = nothing
-        rows[row + 1, CONTACT_UPPER, k] = limit
+        rows[row, contact.FRICTION, k] = nothing
+        rows[row + 1, contact.VELOCITY, k] = nothing
+        rows[row + 2, contact.VELOCITY, k] = nothing
+        rows[row + 1, contact.UPPER, k] = limit
 
 
 # --- the start of a motion --------------------------------------------------------------------------------------------

@@ -18,29 +18,14 @@ collisions in the same way.
 import math
 
 from ...compiling.jit import kernel, routine
-from ..contacts.contact_layout import (
-    ELEMENT_DOF,
-    ELEMENT_KIND,
-    ELEMENT_OTHER,
-    ELEMENT_ROW,
-    STOP,
-)
-from ..contacts.contact_modes import MODE_BEND, MODE_SPEED, MODE_TURN
+from ..contacts import element_layout as element, mode_layout as mode
 from ..contacts.contact_shapes import reaches_of_contact
 from ..lanes.lanes import constant_like
 from ..methods.adaptive_methods import polynomial_of_row
-from ..sample.records import CONTROL_H
+from ..sample import control_layout as controls
 from ..spatial.vectors import length
-from ..tree.layout import (
-    PARAM_ADVANCE,
-    PARAM_PLACEMENT_TRANSLATION,
-    POSING_CARRIED,
-    POSING_FREE,
-    POSING_OWN,
-    PRISMATIC,
-    parameter,
-    parameter3,
-)
+from ..tree import parameter_layout as param
+from ..tree.layout import POSING_CARRIED, POSING_FREE, POSING_OWN, PRISMATIC, parameter, parameter3
 
 # The least length of a quaternion within a step. It differs from 1 by the error of the step only.
 SHORTEST_QUATERNION = 0.9
@@ -49,9 +34,9 @@ SHORTEST_QUATERNION = 0.9
 @routine
 def store_bounds_of_gap(e, block, stepper, tableau, k):
     """Store the largest speed, acceleration and rotation of the points of a stop or a contact within the step."""
-    rows, row = block.loads.actions.modes.rows, block.loads.actions.contacts.table[ELEMENT_ROW, e]
+    rows, row = block.loads.actions.modes.rows, block.loads.actions.contacts.table[element.ROW, e]
     speed, bend, turn = bounds_of_gap(e, block, stepper, tableau, k)
-    rows[row, MODE_SPEED, k], rows[row, MODE_BEND, k], rows[row, MODE_TURN, k] = speed, bend, turn
+    rows[row, mode.SPEED, k], rows[row, mode.BEND, k], rows[row, mode.TURN, k] = speed, bend, turn
 
 
 @kernel
@@ -59,8 +44,8 @@ def bounds_of_gap(e, block, stepper, tableau, k):
     """Return the largest speed, acceleration and rotation of the points of a stop or a contact within the step."""
     actions, model = block.loads.actions, block.model
     table = actions.contacts.table
-    i, other = table[ELEMENT_DOF, e], table[ELEMENT_OTHER, e]
-    if table[ELEMENT_KIND, e] == STOP:
+    i, other = table[element.DOF, e], table[element.OTHER, e]
+    if table[element.KIND, e] == element.STOP:
         rate, bend, _ = bounds_of_row(model.coordinate[i], stepper, tableau, k)
         return rate, bend, rate - rate
     end = common_ancestor(i, other, model)
@@ -101,7 +86,7 @@ def bounds_of_point(i, end, reach, block, stepper, tableau, k):
             if model.joint[i] == PRISMATIC:
                 bend, speed, way = bend + change, speed + rate, travel
             else:
-                advance = abs(parameter(model.parameters, i, PARAM_ADVANCE, k))
+                advance = abs(parameter(model.parameters, i, param.ADVANCE, k))
                 lever = reach + advance
                 bend = bend + lever * change + rate * (two * speed + lever * rate)
                 speed, turn, way = speed + lever * rate, turn + rate, advance * travel
@@ -115,7 +100,7 @@ def bounds_of_point(i, end, reach, block, stepper, tableau, k):
                 rate, change, travel = bounds_of_rows(at, 3, stepper, tableau, k)
                 bend, speed, reach = bend + change, speed + rate, reach + travel
         if posing != POSING_CARRIED:
-            reach = reach + length(parameter3(model.parameters, i, PARAM_PLACEMENT_TRANSLATION, k))
+            reach = reach + length(parameter3(model.parameters, i, param.PLACEMENT_TRANSLATION, k))
         i = model.parent[i]
     return speed, bend, turn
 
@@ -146,7 +131,7 @@ def bounds_of_row(j, stepper, tableau, k):
 
     The coefficients of a derivative in the basis of Bernstein polynomials bound it.
     """
-    y, y_new, h = stepper.y, stepper.y_new, stepper.control[CONTROL_H, k]
+    y, y_new, h = stepper.y, stepper.y_new, stepper.control[controls.H, k]
     a, b, c, d = polynomial_of_row(tableau, y, y_new, h, stepper.rates, j, k)
     two, third = constant_like(y, 2.0), constant_like(y, 1.0 / 3.0)
     b, c, d = two * b, (two + constant_like(y, 1.0)) * c, two * (two * d)  # the derivative is a + b x + c x^2 + d x^3

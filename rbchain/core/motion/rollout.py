@@ -16,31 +16,9 @@ from ..loops.constraint_hooks import (
     reset_conditions,
 )
 from ..methods.runge_kutta import MIN_PREVIOUS_ERROR
+from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.rate import set_sample_forces
-from ..sample.records import (
-    CLOCK_PREVIOUS_ERROR,
-    CLOCK_STEP,
-    CLOCK_T,
-    CONTROL_ACCEPTED,
-    CONTROL_ERROR,
-    CONTROL_H,
-    CONTROL_NEW,
-    CONTROL_TIME,
-    ERROR_TO_SHORTEN,
-    RECORDED_TALLIES,
-    TALLY_AFTER_REJECTION,
-    TALLY_BREAK,
-    TALLY_EVALUATIONS,
-    TALLY_IS_STIFF,
-    TALLY_PARTS,
-    TALLY_REJECTIONS,
-    TALLY_SAMPLE,
-    TALLY_SAVED,
-    TALLY_SMOOTH_STEPS,
-    TALLY_STATUS,
-    TALLY_STEPS,
-    TALLY_STIFF_STEPS,
-)
+from ..sample.records import ERROR_TO_SHORTEN
 from ..sample.status import STOPPED
 from ..sample.work_memory import begin_work
 from ..tree.kinematics import normalize_positions
@@ -53,7 +31,7 @@ from .step_parts import state_within_step
 def close_end_of_step(block, stepper, tableau, k):
     """Project the end of a step onto the constraints, and compute the rate there.
 
-    Reads CONTROL_ERROR: only steps whose error is accepted are projected. If the projection fails, the error is
+    Reads controls.ERROR: only steps whose error is accepted are projected. If the projection fails, the error is
     infinite. If the end is close to a singular position, the error is a number that shortens the step.
 
     The independent rows are chosen again only in lanes that are closed. Lanes with a rejected step keep the choice for
@@ -61,19 +39,19 @@ def close_end_of_step(block, stepper, tableau, k):
     """
     control, y_new, final = stepper.control, stepper.y_new, tableau.c.shape[0] - 1
     one, zero = constant_like(y_new, 1.0), constant_like(y_new, 0.0)
-    error, h = control[CONTROL_ERROR, k], control[CONTROL_H, k]
+    error, h = control[controls.ERROR, k], control[controls.H, k]
     accepted = select(error <= one, one, zero)
     accepted = select(h > zero, accepted, zero)  # idle lanes have no step, and their states are not closed
     project_end_of_step(block, y_new, accepted, k)
     normalize_positions(block.model, y_new, k)
     decide_rank(block, closed_lanes(block, accepted, k), k)
-    evaluate_with_sensitivities(block, y_new, control[CONTROL_TIME, k] + h, stepper.rates[final], k)
+    evaluate_with_sensitivities(block, y_new, control[controls.TIME, k] + h, stepper.rates[final], k)
     decide_rank(block, zero, k)
     for lane in range(y_new.shape[1]):
         if has_open_loops(block, lane):
-            control[CONTROL_ERROR, lane] = constant_like(control, np.inf)
-        elif float(control[CONTROL_ERROR, lane]) <= 1.0 and is_end_near_singularity(block, lane):
-            control[CONTROL_ERROR, lane] = constant_like(control, ERROR_TO_SHORTEN)
+            control[controls.ERROR, lane] = constant_like(control, np.inf)
+        elif float(control[controls.ERROR, lane]) <= 1.0 and is_end_near_singularity(block, lane):
+            control[controls.ERROR, lane] = constant_like(control, ERROR_TO_SHORTEN)
 
 
 @kernel
@@ -94,20 +72,20 @@ def save_passed_times(block, stepper, tableau, batch, t_new, lane):
     """Save the states at the saved times up to t_new, by the continuous extension of the step of a lane."""
     y, y_new, state = stepper.y, stepper.y_new, stepper.change
     h, slot, sample = (
-        stepper.control[CONTROL_H, lane],
-        stepper.tally[TALLY_SAVED, lane],
-        stepper.tally[TALLY_SAMPLE, lane],
+        stepper.control[controls.H, lane],
+        stepper.tally[tallies.SAVED, lane],
+        stepper.tally[tallies.SAMPLE, lane],
     )
     while slot < batch.times.shape[0] and batch.times[slot] <= t_new:
-        theta = constant_like(y, (batch.times[slot] - stepper.clock[CLOCK_T, lane]) / stepper.clock[CLOCK_STEP, lane])
-        at_end = batch.times[slot] == t_new and stepper.tally[TALLY_STATUS, lane] != STOPPED
+        theta = constant_like(y, (batch.times[slot] - stepper.clock[clocks.T, lane]) / stepper.clock[clocks.STEP, lane])
+        at_end = batch.times[slot] == t_new and stepper.tally[tallies.STATUS, lane] != STOPPED
         for j in range(y.shape[0]):
             within = state_within_step(block, stepper, tableau, h, theta, j, lane)
             state[j, lane] = y_new[j, lane] if at_end else within
         normalize_positions(block.model, state, lane)
         save_lane(block, state, batch, sample, slot, lane)
         slot += 1
-    stepper.tally[TALLY_SAVED, lane] = slot
+    stepper.tally[tallies.SAVED, lane] = slot
 
 
 @kernel
@@ -121,9 +99,9 @@ def save_end(y, batch, sample, t, lane):
 @routine
 def record_sample(block, stepper, batch, lane):
     """Record the status and the counts of a lane's sample, and set its states at later saved times to NaN."""
-    nq, nv, m, sample = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[TALLY_SAMPLE, lane]
-    integrals, saved = stepper.y.shape[0] - nq - nv, stepper.tally[TALLY_SAVED, lane]
-    for row in range(RECORDED_TALLIES):
+    nq, nv, m, sample = block.q.shape[0], block.qd.shape[0], batch.times.shape[0], stepper.tally[tallies.SAMPLE, lane]
+    integrals, saved = stepper.y.shape[0] - nq - nv, stepper.tally[tallies.SAVED, lane]
+    for row in range(tallies.RECORDED):
         batch.outcome.tally[sample, row] = stepper.tally[row, lane]
     for j in range((sample * m + saved) * nq, (sample + 1) * m * nq):
         batch.saved.q[j] = constant_like(batch.saved.q, np.nan)
@@ -150,19 +128,19 @@ def start_sample(block, stepper, batch, sample, lane):
     begin_targets(block, stepper.y, lane)
     start_sensitivities(block, stepper.y, lane)
     begin_work(stepper, batch, sample, lane)
-    stepper.tally[TALLY_STEPS, lane] = 0
-    stepper.tally[TALLY_REJECTIONS, lane] = 0
-    stepper.tally[TALLY_EVALUATIONS, lane] = 0
-    stepper.tally[TALLY_IS_STIFF, lane] = 0
-    stepper.tally[TALLY_PARTS, lane] = 0
-    stepper.tally[TALLY_STIFF_STEPS, lane] = 0
-    stepper.tally[TALLY_SMOOTH_STEPS, lane] = 0
-    stepper.tally[TALLY_SAMPLE, lane] = sample
-    stepper.tally[TALLY_SAVED, lane] = 1
-    stepper.tally[TALLY_AFTER_REJECTION, lane] = 0
-    stepper.tally[TALLY_BREAK, lane] = 0
-    stepper.clock[CLOCK_T, lane] = batch.times[0]
-    stepper.clock[CLOCK_PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
-    stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, batch.times[0])
-    stepper.control[CONTROL_NEW, lane] = constant_like(stepper.y, 1.0)
-    stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.y, 0.0)
+    stepper.tally[tallies.STEPS, lane] = 0
+    stepper.tally[tallies.REJECTIONS, lane] = 0
+    stepper.tally[tallies.EVALUATIONS, lane] = 0
+    stepper.tally[tallies.IS_STIFF, lane] = 0
+    stepper.tally[tallies.PARTS, lane] = 0
+    stepper.tally[tallies.STIFF_STEPS, lane] = 0
+    stepper.tally[tallies.SMOOTH_STEPS, lane] = 0
+    stepper.tally[tallies.SAMPLE, lane] = sample
+    stepper.tally[tallies.SAVED, lane] = 1
+    stepper.tally[tallies.AFTER_REJECTION, lane] = 0
+    stepper.tally[tallies.BREAK, lane] = 0
+    stepper.clock[clocks.T, lane] = batch.times[0]
+    stepper.clock[clocks.PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
+    stepper.control[controls.TIME, lane] = constant_like(stepper.y, batch.times[0])
+    stepper.control[controls.NEW, lane] = constant_like(stepper.y, 1.0)
+    stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.y, 0.0)

@@ -6,20 +6,10 @@ The integral of a PID controller is a discrete state: I_i = I_(i-1) + period e_i
 import math
 
 from ...compiling.jit import choose, kernel, only_if, routine
+from ..control import drive_layout as drive
 from ..control.actuators import output_at
 from ..control.callbacks import call, store_failed_call
-from ..control.drives import (
-    DRIVE_COMPENSATES_GRAVITY,
-    DRIVE_GAINS,
-    DRIVE_KIND,
-    DRIVE_SIGNAL,
-    GAIN_LIMIT,
-    KIND_COMPUTED_TORQUE,
-    call_user_forces,
-    feedback,
-    reference,
-    sweep_under_actions,
-)
+from ..control.drives import call_user_forces, feedback, reference, sweep_under_actions
 from ..control.sampler_clocks import (
     hold_due_outputs,
     instant,
@@ -27,81 +17,46 @@ from ..control.sampler_clocks import (
     is_reached,
     set_next_stop,
 )
-from ..forces.signals import SIGNAL_VALUE, evaluate_signals
+from ..forces import signal_layout as signal
+from ..forces.signals import evaluate_signals
 from ..lanes.lanes import any_lane, constant_like, floor, select
 from ..lanes.random_numbers import two_normals
+from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.rate import set_prescribed_states
-from ..sample.records import CLOCK_T, CONTROL_TIME, TALLY_SAMPLE, TALLY_SAVED, TALLY_STATUS
 from ..sample.status import DONE, RUNNING
-from ..tree.layout import (
-    CALLS_ALLOWED,
-    JOINT_COMPUTED_TORQUE,
-    JOINT_GRAVITY_FORCE,
-    SETTING_COMPENSATES,
-    SETTING_COMPUTES,
-    SETTING_FUNCTION,
-    SETTING_SAMPLED_GROUP,
-    apply_gravity,
-)
-from ..tree.sampler_layout import (
-    CHANNEL_GROUP,
-    CHANNEL_NUMBERS,
-    CLOCK_PERIOD,
-    COUNT_NEXT,
-    FLAG_HAS_CHANGED,
-    FLAG_IS_DUE,
-    GROUP_BATCH_CALL,
-    GROUP_CHANNEL,
-    GROUP_COMPENSATES,
-    GROUP_COMPUTES,
-    GROUP_FIRST_SENSOR,
-    GROUP_FUNCTION,
-    GROUP_FUNCTION_CODE,
-    GROUP_FUNCTION_COUNT,
-    GROUP_FUNCTION_NUMBERS,
-    GROUP_OUTPUT_COUNT,
-    GROUP_SENSOR_COUNT,
-    GROUP_STATE,
-    GROUP_STATE_COUNT,
-    SENSOR_CHANNEL,
-    SENSOR_DIFFERENCE,
-    SENSOR_NUMBERS,
-    SENSOR_ROW,
-    SENSOR_SEED,
-    actions_have_limits,
-    has_batch_calls,
-    has_samplers,
-)
+from ..tree import joint_layout as joint, sampler_layout as sampler, setting_layout as setting
+from ..tree.layout import CALLS_ALLOWED, apply_gravity
+from ..tree.sampler_layout import actions_have_limits, has_batch_calls, has_samplers
 
 
 @routine
 def run_controllers(block, stepper, batch, with_ended_samples, k):
     """Run the controllers with a stop at the time of their lane, and save their outputs if that is a saved time.
 
-    Sets FLAG_HAS_CHANGED in lanes with a stop, and returns their number. Writes CONTROL_TIME. `with_ended_samples` says
-    whether the clocks of samples that have ended continue.
+    Sets FLAG_HAS_CHANGED in lanes with a stop, and returns their number. Writes controls.TIME. `with_ended_samples`
+    says whether the clocks of samples that have ended continue.
     """
     actions, sampled, changed = block.loads.actions, block.loads.actions.sampled, 0
     width = stepper.y.shape[1]
     for lane in range(width):
-        sampled.flags[FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 0.0)
-        stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, stepper.clock[CLOCK_T, lane])
+        sampled.flags[sampler.FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 0.0)
+        stepper.control[controls.TIME, lane] = constant_like(stepper.y, stepper.clock[clocks.T, lane])
     for g in range(sampled.stops.shape[0]):
         due = 0
         for lane in range(width):
-            status, t = stepper.tally[TALLY_STATUS, lane], stepper.clock[CLOCK_T, lane]
-            sampled.flags[FLAG_IS_DUE, lane] = constant_like(sampled.flags, 0.0)
+            status, t = stepper.tally[tallies.STATUS, lane], stepper.clock[clocks.T, lane]
+            sampled.flags[sampler.FLAG_IS_DUE, lane] = constant_like(sampled.flags, 0.0)
             if (with_ended_samples or status in (RUNNING, DONE)) and is_reached(sampled.stops[g, lane], t):
-                sampled.flags[FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 1.0)
+                sampled.flags[sampler.FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 1.0)
                 hold_due_outputs(actions, g, t, lane)
                 if is_measurement_due(actions, g, t, lane):
-                    sampled.flags[FLAG_IS_DUE, lane] = constant_like(sampled.flags, 1.0)
+                    sampled.flags[sampler.FLAG_IS_DUE, lane] = constant_like(sampled.flags, 1.0)
                     due += 1
         if due > 0:
             set_outputs(block, stepper, g, k)
         for lane in range(width):
-            if has_changed(block, lane) and is_reached(sampled.stops[g, lane], stepper.clock[CLOCK_T, lane]):
-                hold_due_outputs(actions, g, stepper.clock[CLOCK_T, lane], lane)
+            if has_changed(block, lane) and is_reached(sampled.stops[g, lane], stepper.clock[clocks.T, lane]):
+                hold_due_outputs(actions, g, stepper.clock[clocks.T, lane], lane)
                 set_next_stop(actions, g, lane)
     for lane in range(width):
         if has_changed(block, lane):
@@ -114,62 +69,65 @@ def run_controllers(block, stepper, batch, with_ended_samples, k):
 def has_changed(block, lane):
     """Whether the controllers of a lane have had a stop."""
     flags = block.loads.actions.sampled.flags
-    return flags[FLAG_HAS_CHANGED, lane] > constant_like(flags, 0.0)
+    return flags[sampler.FLAG_HAS_CHANGED, lane] > constant_like(flags, 0.0)
 
 
 @kernel
 def is_due(block, k):
     """Whether the current group computes outputs for a lane, or for each of the lanes k."""
     flags = block.loads.actions.sampled.flags
-    return flags[FLAG_IS_DUE, k] > constant_like(flags, 0.0)
+    return flags[sampler.FLAG_IS_DUE, k] > constant_like(flags, 0.0)
 
 
 @routine
 def compute_outputs(block, stepper, g, k):
     """Measure the state and compute the outputs of a group, in the lanes with FLAG_IS_DUE."""
     actions, sampled, samplers = block.loads.actions, block.loads.actions.sampled, block.loads.actions.shared.samplers
-    nq, n, calls_function = block.q.shape[0], block.qd.shape[0], samplers.groups[GROUP_FUNCTION, g] != 0
+    nq, n, calls_function = block.q.shape[0], block.qd.shape[0], samplers.groups[sampler.GROUP_FUNCTION, g] != 0
     measure_lanes(block, stepper, g, k)
     evaluate_signals(actions, k)
     add_errors(block, g, k)
     run_sweeps_of_group(block, g, k)
     for i in range(n):
-        if samplers.channels[CHANNEL_GROUP, i] == g:
+        if samplers.channels[sampler.CHANNEL_GROUP, i] == g:
             set_output(actions, g, i, float(output_of_controller(i, block, k)), is_due(block, k), k)
     for lane in range(stepper.y.shape[1]):
         if is_due(block, lane):
             if not calls_function or call_sampled_function(actions, g, nq, n, lane):
                 enqueue_outputs(actions, g, lane)
-            sampled.counts[COUNT_NEXT, g, lane] += 1
+            sampled.counts[sampler.COUNT_NEXT, g, lane] += 1
 
 
 @routine
 def set_outputs_of_batch(block, stepper, g, k):
     """Compute the outputs of a group as `compute_outputs` does, or take the outputs that Python has computed."""
     actions = block.loads.actions
-    if actions.shared.samplers.groups[GROUP_BATCH_CALL, g] == 0:
+    if actions.shared.samplers.groups[sampler.GROUP_BATCH_CALL, g] == 0:
         compute_outputs(block, stepper, g, k)
         return
     for lane in range(stepper.y.shape[1]):
         if is_due(block, lane):
             enqueue_outputs_of_batch(actions, g, lane)
-            actions.sampled.counts[COUNT_NEXT, g, lane] += 1
+            actions.sampled.counts[sampler.COUNT_NEXT, g, lane] += 1
 
 
 @kernel
 def enqueue_outputs_of_batch(actions, g, lane):
     """Add the outputs that Python has computed for a lane to the queue. If they are not finite, the call has failed."""
-    groups, index = actions.shared.samplers.groups, actions.sampled.counts[COUNT_NEXT, g, lane]
-    outputs, sample = actions.shared.samplers.batch_calls.outputs[groups[GROUP_BATCH_CALL, g] - 1], actions.sample[lane]
+    groups, index = actions.shared.samplers.groups, actions.sampled.counts[sampler.COUNT_NEXT, g, lane]
+    outputs, sample = (
+        actions.shared.samplers.batch_calls.outputs[groups[sampler.GROUP_BATCH_CALL, g] - 1],
+        actions.sample[lane],
+    )
     if actions.failures[lane] != CALLS_ALLOWED:
         return
-    for j in range(groups[GROUP_OUTPUT_COUNT, g]):
+    for j in range(groups[sampler.GROUP_OUTPUT_COUNT, g]):
         if not math.isfinite(outputs[sample, j]):
             t = float(instant(actions, g, index))
-            store_failed_call(actions, groups[GROUP_FUNCTION_CODE, g], t, actions.sampled.measured, lane)
+            store_failed_call(actions, groups[sampler.GROUP_FUNCTION_CODE, g], t, actions.sampled.measured, lane)
             return
-    for j in range(groups[GROUP_OUTPUT_COUNT, g]):
-        set_output(actions, g, groups[GROUP_CHANNEL, g] + j, outputs[sample, j], True, lane)
+    for j in range(groups[sampler.GROUP_OUTPUT_COUNT, g]):
+        set_output(actions, g, groups[sampler.GROUP_CHANNEL, g] + j, outputs[sample, j], True, lane)
     enqueue_outputs(actions, g, lane)
 
 
@@ -184,11 +142,11 @@ def measure_lanes(block, stepper, g, k):
     y = sampled.measured
     for j in range(y.shape[0]):
         y[j, k] = stepper.y[j, k]
-    set_prescribed_states(block, y, stepper.control[CONTROL_TIME, k], k)
+    set_prescribed_states(block, y, stepper.control[controls.TIME, k], k)
     for lane in range(stepper.y.shape[1]):
-        actions.time[0, lane] = stepper.control[CONTROL_TIME, lane]
+        actions.time[0, lane] = stepper.control[controls.TIME, lane]
         if is_due(block, lane):
-            actions.time[0, lane] = constant_like(y, instant(actions, g, sampled.counts[COUNT_NEXT, g, lane]))
+            actions.time[0, lane] = constant_like(y, instant(actions, g, sampled.counts[sampler.COUNT_NEXT, g, lane]))
     measure(block, g, k)
 
 
@@ -196,8 +154,8 @@ def measure_lanes(block, stepper, g, k):
 def measure(block, g, k):
     """Replace the state by that which the sensors of a group measure, in the lanes with FLAG_IS_DUE."""
     groups = block.loads.actions.shared.samplers.groups
-    first = groups[GROUP_FIRST_SENSOR, g]
-    last = first + groups[GROUP_SENSOR_COUNT, g]
+    first = groups[sampler.GROUP_FIRST_SENSOR, g]
+    last = first + groups[sampler.GROUP_SENSOR_COUNT, g]
     for s in range(first, last):
         compute_noise_of_sensor(block, g, s, k)
     for s in range(first, last):
@@ -211,14 +169,14 @@ def measure_by_sensor(block, g, s, k):
     sampled, samplers, due = actions.sampled, actions.shared.samplers, is_due(block, k)
     y, row, at, velocity = (
         sampled.measured,
-        samplers.sensors[SENSOR_ROW, s],
-        samplers.sensors[SENSOR_NUMBERS, s],
-        samplers.sensors[SENSOR_DIFFERENCE, s],
+        samplers.sensors[sampler.SENSOR_ROW, s],
+        samplers.sensors[sampler.SENSOR_NUMBERS, s],
+        samplers.sensors[sampler.SENSOR_DIFFERENCE, s],
     )
     resolution, bias = float(actions.numbers[at, k]), float(actions.numbers[at + 1, k])
     value = rounded(float(y[row, k]) + bias + sampled.noise[s, k], resolution)
     if velocity >= 0:
-        previous, period = float(sampled.positions[s, k]), samplers.clocks[CLOCK_PERIOD, g]
+        previous, period = float(sampled.positions[s, k]), samplers.clocks[sampler.CLOCK_PERIOD, g]
         is_known = abs(previous) >= 0.0  # it is NaN before the first measurement
         difference = select(is_known, (value - previous) / period, 0.0)
         y[velocity, k] = select(due, constant_like(y, difference), y[velocity, k])
@@ -235,10 +193,10 @@ def compute_noise_of_sensor(block, g, s, k):
     if any_lane(has_noise):
         set_to_normals(
             sampled.noise[s],
-            sensors[SENSOR_SEED, s],
+            sensors[sampler.SENSOR_SEED, s],
             sampled.sample_numbers[s],
-            sensors[SENSOR_CHANNEL, s],
-            sampled.counts[COUNT_NEXT, g],
+            sensors[sampler.SENSOR_CHANNEL, s],
+            sampled.counts[sampler.COUNT_NEXT, g],
         )
     sampled.noise[s, k] = select(has_noise, deviation * sampled.noise[s, k], 0.0)
 
@@ -263,11 +221,11 @@ def add_errors(block, g, k):
     """Add the errors of the controllers of a group, times the period, to their integrals, if FLAG_IS_DUE is set."""
     actions, drives = block.loads.actions, block.loads.actions.shared.samplers.drives
     sampled, samplers, due = actions.sampled, actions.shared.samplers, is_due(block, k)
-    period = constant_like(sampled.integrals, samplers.clocks[CLOCK_PERIOD, g])
+    period = constant_like(sampled.integrals, samplers.clocks[sampler.CLOCK_PERIOD, g])
     for i in range(block.qd.shape[0]):
-        if samplers.channels[CHANNEL_GROUP, i] == g:
+        if samplers.channels[sampler.CHANNEL_GROUP, i] == g:
             position = sampled.measured[block.model.coordinate[i], k]
-            error = reference(actions, drives[DRIVE_SIGNAL, i], SIGNAL_VALUE, i, k) - position
+            error = reference(actions, drives[drive.SIGNAL, i], signal.VALUE, i, k) - position
             integral = sampled.integrals[i, k]
             sampled.integrals[i, k] = select(due, integral + period * error, integral)
 
@@ -277,19 +235,19 @@ def run_sweeps_of_group(block, g, k):
     """Compute the gravity forces and the computed torques of a group with the measured state."""
     actions, groups = block.loads.actions, block.loads.actions.shared.samplers.groups
     settings, y, nq, n = actions.settings, actions.sampled.measured, block.q.shape[0], block.qd.shape[0]
-    compensates, computes = settings[SETTING_COMPENSATES], settings[SETTING_COMPUTES]
-    if groups[GROUP_COMPENSATES, g] == 0 and groups[GROUP_COMPUTES, g] == 0:
+    compensates, computes = settings[setting.COMPENSATES], settings[setting.COMPUTES]
+    if groups[sampler.GROUP_COMPENSATES, g] == 0 and groups[sampler.GROUP_COMPUTES, g] == 0:
         return
-    settings[SETTING_SAMPLED_GROUP] = g + 1
-    settings[SETTING_COMPENSATES], settings[SETTING_COMPUTES] = 1, groups[GROUP_COMPUTES, g]
-    if settings[SETTING_FUNCTION] != 0:
+    settings[setting.SAMPLED_GROUP] = g + 1
+    settings[setting.COMPENSATES], settings[setting.COMPUTES] = 1, groups[sampler.GROUP_COMPUTES, g]
+    if settings[setting.FUNCTION] != 0:
         for lane in range(actions.time.shape[1]):
             if is_due(block, lane):
                 call_user_forces(actions, nq, n, y, lane)
-    for sweep in range(1 + groups[GROUP_COMPUTES, g]):
+    for sweep in range(1 + groups[sampler.GROUP_COMPUTES, g]):
         sweep_under_actions(sweep, block, y, k)
-    settings[SETTING_SAMPLED_GROUP] = 0
-    settings[SETTING_COMPENSATES], settings[SETTING_COMPUTES] = compensates, computes
+    settings[setting.SAMPLED_GROUP] = 0
+    settings[setting.COMPENSATES], settings[setting.COMPUTES] = compensates, computes
     apply_gravity(block.model, block.work, k)
 
 
@@ -297,13 +255,13 @@ def run_sweeps_of_group(block, g, k):
 def output_of_controller(i, block, k):
     """Compute the output of the sampled controller of dof i, N m or N, clipped to its limit."""
     actions, drives = block.loads.actions, block.loads.actions.shared.samplers.drives
-    if drives[DRIVE_KIND, i] == KIND_COMPUTED_TORQUE:
-        force = actions.joints[JOINT_COMPUTED_TORQUE, i, k]
+    if drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
+        force = actions.joints[joint.COMPUTED_TORQUE, i, k]
     else:
         force = feedback(i, block, actions.sampled.measured, k)
-    if drives[DRIVE_COMPENSATES_GRAVITY, i] == 1:
-        force = force + actions.joints[JOINT_GRAVITY_FORCE, i, k]
-    limit = actions.numbers[drives[DRIVE_GAINS, i] + GAIN_LIMIT, k]
+    if drives[drive.COMPENSATES_GRAVITY, i] == 1:
+        force = force + actions.joints[joint.GRAVITY_FORCE, i, k]
+    limit = actions.numbers[drives[drive.GAINS, i] + drive.GAIN_LIMIT, k]
     return min(max(force, -limit), limit)
 
 
@@ -322,8 +280,8 @@ def clipped(actions, c, value, k):
 def set_output(actions, g, c, value, due, k):
     """Apply the limit, the rate limit and the resolution of channel c to an output, in lanes that are due."""
     sampled, samplers = actions.sampled, actions.shared.samplers
-    at, computed = samplers.channels[CHANNEL_NUMBERS, c], sampled.computed[c, k]
-    change, previous = float(actions.numbers[at, k]) * samplers.clocks[CLOCK_PERIOD, g], float(computed)
+    at, computed = samplers.channels[sampler.CHANNEL_NUMBERS, c], sampled.computed[c, k]
+    change, previous = float(actions.numbers[at, k]) * samplers.clocks[sampler.CLOCK_PERIOD, g], float(computed)
     value = clipped(actions, c, value, k)
     step = value - previous
     value = select(abs(step) > change, previous + math.copysign(change, step), value)  # min and max may hide NaN
@@ -335,9 +293,9 @@ def set_output(actions, g, c, value, due, k):
 def enqueue_outputs(actions, g, lane):
     """Add the computed outputs of a group to the queue of a lane."""
     sampled, channels = actions.sampled, actions.shared.samplers.channels
-    slot = sampled.counts[COUNT_NEXT, g, lane] % sampled.queue.shape[0]
+    slot = sampled.counts[sampler.COUNT_NEXT, g, lane] % sampled.queue.shape[0]
     for c in range(channels.shape[1]):
-        if channels[CHANNEL_GROUP, c] == g:
+        if channels[sampler.CHANNEL_GROUP, c] == g:
             sampled.queue[slot, c, lane] = sampled.computed[c, lane]
 
 
@@ -350,9 +308,9 @@ def call_sampled_function(actions, g, nq, nv, lane):
     sampled, groups, memory = actions.sampled, actions.shared.samplers.groups, actions.call_arguments
     if actions.failures[lane] != CALLS_ALLOWED:
         return False
-    first, count = groups[GROUP_FUNCTION_NUMBERS, g], groups[GROUP_FUNCTION_COUNT, g]
-    state, states = groups[GROUP_STATE, g], groups[GROUP_STATE_COUNT, g]
-    n, parameters = groups[GROUP_OUTPUT_COUNT, g], nq + nv
+    first, count = groups[sampler.GROUP_FUNCTION_NUMBERS, g], groups[sampler.GROUP_FUNCTION_COUNT, g]
+    state, states = groups[sampler.GROUP_STATE, g], groups[sampler.GROUP_STATE_COUNT, g]
+    n, parameters = groups[sampler.GROUP_OUTPUT_COUNT, g], nq + nv
     out = parameters + count
     end = out + n + states
     for j in range(parameters):
@@ -363,17 +321,22 @@ def call_sampled_function(actions, g, nq, nv, lane):
         memory[out + j] = 0.0
     for j in range(states):
         memory[out + n + j] = sampled.states[state + j, lane]
-    t = float(instant(actions, g, sampled.counts[COUNT_NEXT, g, lane]))
+    t = float(instant(actions, g, sampled.counts[sampler.COUNT_NEXT, g, lane]))
     failed = call(
-        groups[GROUP_FUNCTION, g], t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out:end]
+        groups[sampler.GROUP_FUNCTION, g],
+        t,
+        memory[:nq],
+        memory[nq:parameters],
+        memory[parameters:out],
+        memory[out:end],
     )
     if failed != 0:
-        store_failed_call(actions, groups[GROUP_FUNCTION_CODE, g], t, sampled.measured, lane)
+        store_failed_call(actions, groups[sampler.GROUP_FUNCTION_CODE, g], t, sampled.measured, lane)
         return False
     for j in range(states):
         sampled.states[state + j, lane] = constant_like(sampled.states, memory[out + n + j])
     for j in range(n):
-        set_output(actions, g, groups[GROUP_CHANNEL, g] + j, memory[out + j], True, lane)
+        set_output(actions, g, groups[sampler.GROUP_CHANNEL, g] + j, memory[out + j], True, lane)
     return True
 
 
@@ -383,7 +346,7 @@ def call_sampled_function(actions, g, nq, nv, lane):
 @kernel
 def save_outputs(block, stepper, batch, slot, lane):
     """Save the outputs that act in a lane at the saved time number `slot`."""
-    actions, m, sample = block.loads.actions, batch.times.shape[0], stepper.tally[TALLY_SAMPLE, lane]
+    actions, m, sample = block.loads.actions, batch.times.shape[0], stepper.tally[tallies.SAMPLE, lane]
     count = actions.sampled.held.shape[0]
     for c in range(count):
         batch.saved.outputs[(sample * m + slot) * count + c] = output_at(actions, c, batch.times[slot], lane)
@@ -395,9 +358,9 @@ def save_outputs_at_stop(block, stepper, batch, lane):
 
     User functions are not called in a lane whose sample has ended, or that has a copy of the sample before it.
     """
-    slot, samples = stepper.tally[TALLY_SAVED, lane] - 1, stepper.tally[TALLY_SAMPLE]
-    is_copy, has_ended = lane > 0 and samples[lane] == samples[lane - 1], stepper.tally[TALLY_STATUS, lane] > DONE
-    if not is_copy and not has_ended and is_reached(stepper.clock[CLOCK_T, lane], batch.times[slot]):
+    slot, samples = stepper.tally[tallies.SAVED, lane] - 1, stepper.tally[tallies.SAMPLE]
+    is_copy, has_ended = lane > 0 and samples[lane] == samples[lane - 1], stepper.tally[tallies.STATUS, lane] > DONE
+    if not is_copy and not has_ended and is_reached(stepper.clock[clocks.T, lane], batch.times[slot]):
         save_outputs(block, stepper, batch, slot, lane)
 
 
@@ -405,5 +368,5 @@ def save_outputs_at_stop(block, stepper, batch, lane):
 @kernel
 def save_held_outputs(block, stepper, batch, first, lane):
     """Save the outputs for all saved times of a step; `first` was the next one before the step."""
-    for slot in range(first, stepper.tally[TALLY_SAVED, lane]):
+    for slot in range(first, stepper.tally[tallies.SAVED, lane]):
         save_outputs(block, stepper, batch, slot, lane)

@@ -15,28 +15,9 @@ from ..contacts.contact_rates import has_contact_modes, stop_held_dofs
 from ..lanes.lanes import constant_like, select
 from ..methods.adaptive_methods import interpolate, keep_prediction
 from ..methods.radau import ROW_OFFSET, compute_radau_step, has_radau_step
+from ..sample import clock_layout as clocks, control_layout as controls, spare_layout as spares, tally_layout as tallies
 from ..sample.rate import allow_calls, evaluate, has_failed_call
-from ..sample.records import (
-    CLOCK_PART,
-    CLOCK_REACHED,
-    CLOCK_START,
-    CLOCK_T,
-    CLOCK_TAKEN,
-    CONTROL_ACCEPTED,
-    CONTROL_FAILURE,
-    CONTROL_H,
-    CONTROL_NEXT_H,
-    CONTROL_SAVES,
-    CONTROL_TIME,
-    SPARE_NEXT_RATE,
-    SPARE_RATE,
-    SPARE_START,
-    SPARE_STATE,
-    TALLY_SAMPLE,
-    TALLY_SAVED,
-    TALLY_STATUS,
-    Stepper,
-)
+from ..sample.records import Stepper
 from ..sample.status import RUNNING, STEP_UNDERFLOW, STOPPED, USER_FUNCTION_FAILED
 from ..tree.kinematics import normalize_positions
 from .contact_events import project_onto_held_rows
@@ -51,7 +32,7 @@ SHORTEST_PART = 1e-6  # of a step of a Radau method: the stages of a step that i
 def move_to_ends(stepper, tableau, k):
     """Move the lanes with an accepted step to its end, whose last rate becomes the first of the next step."""
     y, y_new, rates = stepper.y, stepper.y_new, stepper.rates
-    accepted = stepper.control[CONTROL_ACCEPTED, k] > constant_like(y, 0.0)
+    accepted = stepper.control[controls.ACCEPTED, k] > constant_like(y, 0.0)
     final = tableau.c.shape[0] - 1
     keep_prediction(stepper, tableau, accepted, k)
     for j in range(y.shape[0]):
@@ -62,26 +43,26 @@ def move_to_ends(stepper, tableau, k):
 @kernel
 def has_saved_time(stepper, batch, lane):
     """Whether the last step of a lane was accepted and contains a saved time that is not saved yet."""
-    slot, times, status = stepper.tally[TALLY_SAVED, lane], batch.times, stepper.tally[TALLY_STATUS, lane]
+    slot, times, status = stepper.tally[tallies.SAVED, lane], batch.times, stepper.tally[tallies.STATUS, lane]
     if status < RUNNING or status in (USER_FUNCTION_FAILED, STEP_UNDERFLOW) or slot >= times.shape[0]:
         return False
-    is_accepted = stepper.control[CONTROL_ACCEPTED, lane] > constant_like(stepper.y, 0.0)
-    return is_accepted and times[slot] <= stepper.clock[CLOCK_T, lane]
+    is_accepted = stepper.control[controls.ACCEPTED, lane] > constant_like(stepper.y, 0.0)
+    return is_accepted and times[slot] <= stepper.clock[clocks.T, lane]
 
 
 @kernel
 def choose_lanes(block, stepper, batch):
-    """Set CONTROL_SAVES in the lanes with a saved time, and return their number.
+    """Set controls.SAVES in the lanes with a saved time, and return their number.
 
     As long as there are any, only these lanes call user functions.
     """
     control, count = stepper.control, 0
     for lane in range(stepper.y.shape[1]):
         saves = has_saved_time(stepper, batch, lane)
-        control[CONTROL_SAVES, lane] = constant_like(control, 1.0 if saves else 0.0)
+        control[controls.SAVES, lane] = constant_like(control, 1.0 if saves else 0.0)
         count += saves
     for lane in range(stepper.y.shape[1]):
-        if stepper.tally[TALLY_STATUS, lane] >= RUNNING and not has_failed_call(block, lane):
+        if stepper.tally[tallies.STATUS, lane] >= RUNNING and not has_failed_call(block, lane):
             allow_calls(block, count == 0 or saves_now(stepper, lane), lane)
     return count
 
@@ -89,15 +70,15 @@ def choose_lanes(block, stepper, batch):
 @kernel
 def saves_now(stepper, lane):
     """Whether a lane computes the state at a saved time."""
-    return stepper.control[CONTROL_SAVES, lane] > constant_like(stepper.control, 0.0)
+    return stepper.control[controls.SAVES, lane] > constant_like(stepper.control, 0.0)
 
 
 @kernel
 def save_state(block, stepper, batch, y, lane):
     """Save the state y of a lane, and the outputs of sampled controllers, at its next saved time."""
-    slot = stepper.tally[TALLY_SAVED, lane]
-    save_lane(block, y, batch, stepper.tally[TALLY_SAMPLE, lane], slot, lane)
-    stepper.tally[TALLY_SAVED, lane] = slot + 1
+    slot = stepper.tally[tallies.SAVED, lane]
+    save_lane(block, y, batch, stepper.tally[tallies.SAMPLE, lane], slot, lane)
+    stepper.tally[tallies.SAVED, lane] = slot + 1
     save_held_outputs(block, stepper, batch, slot, lane)
 
 
@@ -114,17 +95,17 @@ def _accept_steps_without_modes(block, stepper, tableau, batch, tolerances, k):
     y, y_new, change, rates, control, clock, tally, linear, spare, work = stepper
     count = choose_lanes(block, stepper, batch)
     for j in range(y.shape[0] if count > 0 else 0):
-        spare[SPARE_START, j, k] = y[j, k]
-        spare[SPARE_RATE, j, k] = rates[0, j, k]
+        spare[spares.START, j, k] = y[j, k]
+        spare[spares.RATE, j, k] = rates[0, j, k]
     move_to_ends(stepper, tableau, k)
     if count == 0:
         return
     for j in range(y.shape[0]):
-        spare[SPARE_NEXT_RATE, j, k] = rates[0, j, k]
-    control[CONTROL_NEXT_H, k] = control[CONTROL_H, k]
+        spare[spares.NEXT_RATE, j, k] = rates[0, j, k]
+    control[controls.NEXT_H, k] = control[controls.H, k]
     for lane in range(y.shape[1]):
         return_to_start(stepper, lane)
-    shorter = Stepper(spare[SPARE_STATE], y_new, change, rates, control, clock, tally, linear, spare, work)
+    shorter = Stepper(spare[spares.STATE], y_new, change, rates, control, clock, tally, linear, spare, work)
     while choose_lanes(block, stepper, batch) > 0:
         for lane in range(y.shape[1]):
             set_shorter_step(block, stepper, batch, lane)
@@ -133,8 +114,8 @@ def _accept_steps_without_modes(block, stepper, tableau, batch, tolerances, k):
             if saves_now(stepper, lane):
                 end_shorter_step(block, stepper, tableau, batch, lane)
     for j in range(y.shape[0]):
-        rates[0, j, k] = spare[SPARE_NEXT_RATE, j, k]
-    control[CONTROL_H, k] = control[CONTROL_NEXT_H, k]
+        rates[0, j, k] = spare[spares.NEXT_RATE, j, k]
+    control[controls.H, k] = control[controls.NEXT_H, k]
     linear.iteration[ROW_OFFSET, k] = constant_like(control, 0.0)
 
 
@@ -148,19 +129,19 @@ def _accept_steps_without_modes(block, stepper, tableau, batch, tolerances, k):
 def accept_steps(block, stepper, tableau, batch, tolerances, k):
     """Save the states and forces at the saved times in the accepted steps, and move the lanes to the ends."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
-    state, rate, nq, n = stepper.spare[SPARE_STATE], stepper.spare[SPARE_RATE], block.q.shape[0], block.qd.shape[0]
+    state, rate, nq, n = stepper.spare[spares.STATE], stepper.spare[spares.RATE], block.q.shape[0], block.qd.shape[0]
     while choose_lanes(block, stepper, batch) > 0:
         for lane in range(state.shape[1]):
             interpolate_saved_state(block, stepper, tableau, batch, state, lane)
         stop_held_dofs(contacts, modes, state[nq : nq + n], k)
-        time, saves = stepper.control[CONTROL_TIME, k], stepper.control[CONTROL_SAVES, k] > constant_like(state, 0.0)
+        time, saves = stepper.control[controls.TIME, k], stepper.control[controls.SAVES, k] > constant_like(state, 0.0)
         evaluate(block, state, time, rate, k)
         project_onto_held_rows(block, stepper, state, rate, time, saves, k)
         for lane in range(state.shape[1]):
             if saves_now(stepper, lane) and has_failed_call(block, lane):
-                stepper.tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
+                stepper.tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
             elif saves_now(stepper, lane):
-                sample, slot = stepper.tally[TALLY_SAMPLE, lane], stepper.tally[TALLY_SAVED, lane]
+                sample, slot = stepper.tally[tallies.SAMPLE, lane], stepper.tally[tallies.SAVED, lane]
                 store_forces_of_modes(block, batch, sample, slot, lane)
                 save_state(block, stepper, batch, state, lane)
     move_to_ends(stepper, tableau, k)
@@ -168,20 +149,20 @@ def accept_steps(block, stepper, tableau, batch, tolerances, k):
 
 @kernel
 def interpolate_saved_state(block, stepper, tableau, batch, state, lane):
-    """Interpolate the state of a lane at its next saved time, and set CONTROL_TIME to this time.
+    """Interpolate the state of a lane at its next saved time, and set controls.TIME to this time.
 
     A lane without one keeps the start of its step.
     """
     y, y_new, rates, clock = stepper.y, stepper.y_new, stepper.rates, stepper.clock
-    stepper.control[CONTROL_TIME, lane] = constant_like(y, clock[CLOCK_START, lane])
+    stepper.control[controls.TIME, lane] = constant_like(y, clock[clocks.START, lane])
     for j in range(y.shape[0]):
         state[j, lane] = y[j, lane]
     if not saves_now(stepper, lane):
         return
-    time, h = batch.times[stepper.tally[TALLY_SAVED, lane]], clock[CLOCK_TAKEN, lane]
-    at_end = time == clock[CLOCK_T, lane] and stepper.tally[TALLY_STATUS, lane] != STOPPED
-    theta, length = constant_like(y, (time - clock[CLOCK_START, lane]) / h), constant_like(y, h)
-    stepper.control[CONTROL_TIME, lane] = constant_like(y, time)
+    time, h = batch.times[stepper.tally[tallies.SAVED, lane]], clock[clocks.TAKEN, lane]
+    at_end = time == clock[clocks.T, lane] and stepper.tally[tallies.STATUS, lane] != STOPPED
+    theta, length = constant_like(y, (time - clock[clocks.START, lane]) / h), constant_like(y, h)
+    stepper.control[controls.TIME, lane] = constant_like(y, time)
     for j in range(y.shape[0]):
         state[j, lane] = y_new[j, lane] if at_end else interpolate(tableau, y, y_new, length, rates, theta, j, lane)
     normalize_positions(block.model, state, lane)
@@ -194,11 +175,11 @@ def interpolate_saved_state(block, stepper, tableau, batch, state, lane):
 def return_to_start(stepper, lane):
     """Let the next shorter step of a lane begin at the start of its last step."""
     clock, spare = stepper.clock, stepper.spare
-    clock[CLOCK_REACHED, lane] = clock[CLOCK_START, lane]
-    clock[CLOCK_PART, lane] = clock[CLOCK_TAKEN, lane]
+    clock[clocks.REACHED, lane] = clock[clocks.START, lane]
+    clock[clocks.PART, lane] = clock[clocks.TAKEN, lane]
     for j in range(stepper.y.shape[0]):
-        spare[SPARE_STATE, j, lane] = spare[SPARE_START, j, lane]
-        stepper.rates[0, j, lane] = spare[SPARE_RATE, j, lane]
+        spare[spares.STATE, j, lane] = spare[spares.START, j, lane]
+        stepper.rates[0, j, lane] = spare[spares.RATE, j, lane]
 
 
 @kernel
@@ -208,16 +189,16 @@ def set_shorter_step(block, stepper, batch, lane):
     Saves the end of the last step if that is the next saved time. A lane that saves no other state has no step.
     """
     clock, control = stepper.clock, stepper.control
-    if saves_now(stepper, lane) and batch.times[stepper.tally[TALLY_SAVED, lane]] == clock[CLOCK_T, lane]:
+    if saves_now(stepper, lane) and batch.times[stepper.tally[tallies.SAVED, lane]] == clock[clocks.T, lane]:
         save_state(block, stepper, batch, stepper.y, lane)
-        control[CONTROL_SAVES, lane] = constant_like(control, 0.0)
+        control[controls.SAVES, lane] = constant_like(control, 0.0)
     length, offset = 0.0, 0.0
     if saves_now(stepper, lane):
-        remaining = batch.times[stepper.tally[TALLY_SAVED, lane]] - clock[CLOCK_REACHED, lane]
-        length = min(clock[CLOCK_PART, lane], remaining)
-        offset = (clock[CLOCK_REACHED, lane] - clock[CLOCK_T, lane]) / clock[CLOCK_TAKEN, lane]
-    control[CONTROL_TIME, lane] = constant_like(control, clock[CLOCK_REACHED, lane])
-    control[CONTROL_H, lane] = constant_like(control, length)
+        remaining = batch.times[stepper.tally[tallies.SAVED, lane]] - clock[clocks.REACHED, lane]
+        length = min(clock[clocks.PART, lane], remaining)
+        offset = (clock[clocks.REACHED, lane] - clock[clocks.T, lane]) / clock[clocks.TAKEN, lane]
+    control[controls.TIME, lane] = constant_like(control, clock[clocks.REACHED, lane])
+    control[controls.H, lane] = constant_like(control, length)
     stepper.linear.iteration[ROW_OFFSET, lane] = constant_like(control, offset)
 
 
@@ -225,21 +206,21 @@ def set_shorter_step(block, stepper, batch, lane):
 def end_shorter_step(block, stepper, tableau, batch, lane):
     """Save the end of a shorter step of a lane at a saved time, or continue from it; halve it if it has failed."""
     clock, tally, final = stepper.clock, stepper.tally, tableau.c.shape[0] - 1
-    time = batch.times[tally[TALLY_SAVED, lane]]
-    is_last = clock[CLOCK_PART, lane] >= time - clock[CLOCK_REACHED, lane]
+    time = batch.times[tally[tallies.SAVED, lane]]
+    is_last = clock[clocks.PART, lane] >= time - clock[clocks.REACHED, lane]
     if has_failed_call(block, lane):
-        tally[TALLY_STATUS, lane] = USER_FUNCTION_FAILED
-    elif stepper.control[CONTROL_FAILURE, lane] > constant_like(stepper.control, 0.0):
-        clock[CLOCK_PART, lane] = 0.5 * min(clock[CLOCK_PART, lane], time - clock[CLOCK_REACHED, lane])
-        if clock[CLOCK_PART, lane] < SHORTEST_PART * clock[CLOCK_TAKEN, lane]:
-            tally[TALLY_STATUS, lane] = STEP_UNDERFLOW
+        tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
+    elif stepper.control[controls.FAILURE, lane] > constant_like(stepper.control, 0.0):
+        clock[clocks.PART, lane] = 0.5 * min(clock[clocks.PART, lane], time - clock[clocks.REACHED, lane])
+        if clock[clocks.PART, lane] < SHORTEST_PART * clock[clocks.TAKEN, lane]:
+            tally[tallies.STATUS, lane] = STEP_UNDERFLOW
     elif is_last:
         save_state(block, stepper, batch, stepper.y_new, lane)
         return_to_start(stepper, lane)
     else:
-        clock[CLOCK_REACHED, lane] += clock[CLOCK_PART, lane]
+        clock[clocks.REACHED, lane] += clock[clocks.PART, lane]
         for j in range(stepper.y.shape[0]):
-            stepper.spare[SPARE_STATE, j, lane] = stepper.y_new[j, lane]
+            stepper.spare[spares.STATE, j, lane] = stepper.y_new[j, lane]
             stepper.rates[0, j, lane] = stepper.rates[final, j, lane]
 
 

@@ -8,7 +8,8 @@ from ...compiling.jit import is_given, kernel, only_if, routine
 from ..forces.springs import SPRING_NUMBERS, SPRING_REST_LENGTH, SPRING_TENSION_ONLY, stretch_of_spring
 from ..lanes.lanes import any_lane, constant_like, epsilon, full_like, select, zeros_like
 from ..methods.adaptive_methods import interpolate
-from ..sample.records import CONTROL_ERROR, CONTROL_H, ERROR_TO_SHORTEN
+from ..sample import control_layout as controls
+from ..sample.records import ERROR_TO_SHORTEN
 from ..tree.kinematics import move_dof, normalize_positions, place_about_first_joint
 from .elastic_stops import INTERVALS, PART_OF_TOLERANCE, SEARCHES, approach_extreme
 
@@ -25,7 +26,7 @@ def shorten_before_taut_springs(block, stepper, tableau, tolerances, k):
     for s in range(springs.shape[1]):
         if springs[SPRING_TENSION_ONLY, s] == 0:
             continue
-        h, error = control[CONTROL_H, k], control[CONTROL_ERROR, k]
+        h, error = control[controls.H, k], control[controls.ERROR, k]
         rest_length = block.loads.actions.numbers[springs[SPRING_NUMBERS, s] + SPRING_REST_LENGTH, k]
         start = stretch_at(s, block, stepper, tableau, zeros_like(h), k)
         end = stretch_at(s, block, stepper, tableau, full_like(h, 1.0), k)
@@ -37,7 +38,7 @@ def shorten_before_taut_springs(block, stepper, tableau, tolerances, k):
         )
         tolerance = max(tolerance, constant_like(y, 64.0) * constant_like(y, epsilon(y)) * rest_length)
         passes = is_slack & (largest_stretch(s, block, stepper, tableau, start, k) > tolerance)
-        control[CONTROL_ERROR, k] = select(passes, constant_like(y, ERROR_TO_SHORTEN), error)
+        control[controls.ERROR, k] = select(passes, constant_like(y, ERROR_TO_SHORTEN), error)
 
 
 @routine
@@ -63,7 +64,11 @@ def largest_stretch(s, block, stepper, tableau, start, k):
 def stretch_at(s, block, stepper, tableau, theta, k):
     """Return the length of spring s above its rest length after the fraction theta of the steps, m."""
     model, work, q, y, y_new = block.model, block.work, block.q, stepper.y, stepper.y_new
-    springs, numbers, h = block.loads.actions.shared.springs, block.loads.actions.numbers, stepper.control[CONTROL_H, k]
+    springs, numbers, h = (
+        block.loads.actions.shared.springs,
+        block.loads.actions.numbers,
+        stepper.control[controls.H, k],
+    )
     for j in range(q.shape[0]):
         q[j, k] = interpolate(tableau, y, y_new, h, stepper.rates, theta, j, k)
     normalize_positions(model, q, k)

@@ -13,7 +13,7 @@ from ..control.sampler_clocks import limit_to_stops
 from ..forces.signal_breaks import next_break, pass_breaks, resolved_length, shortest_period
 from ..lanes.lanes import constant_like
 from ..methods.radau import has_radau_step
-from ..sample.records import CLOCK_PROPOSED, CLOCK_STEP, CLOCK_STOP, CLOCK_T, CONTROL_H, TALLY_BREAK
+from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..tree.layout import has_actions
 
 NEAR_STOP = 10.0  # if fewer steps remain to a stop, they have equal lengths
@@ -48,7 +48,7 @@ def pass_breaks_of_lane(block, tally, t, lane):
 @kernel
 def record_breaks(block, tally, t, lane):
     """Record the class of the breaks that a lane has passed at time t."""
-    tally[TALLY_BREAK, lane] = pass_breaks(block.loads.actions, t, lane)
+    tally[tallies.BREAK, lane] = pass_breaks(block.loads.actions, t, lane)
 
 
 @only_if(has_actions, otherwise=lambda block, tolerances, t, length, lane: length)
@@ -75,7 +75,7 @@ def longest_step(block, tolerances, lane):
 @kernel
 def longest_first_step(block, stepper, batch, tolerances, lane):
     """Return the length that the first step of a lane must not exceed, s."""
-    remaining = next_stop(block, batch, lane) - stepper.clock[CLOCK_T, lane]
+    remaining = next_stop(block, batch, lane) - stepper.clock[clocks.T, lane]
     return min(remaining, tolerances.max_step, FIRST_PART_OF_PERIOD * shortest_period_of_lane(block, lane))
 
 
@@ -95,19 +95,19 @@ def set_step(block, stepper, batch, tolerances, step, lane):
     """
     clock, longest = stepper.clock, longest_step(block, tolerances, lane)
     extension, step = (1.01, step) if step < longest else (1.0 + 1e-12, longest)
-    clock[CLOCK_STOP, lane] = next_stop(block, batch, lane)
-    remaining = clock[CLOCK_STOP, lane] - clock[CLOCK_T, lane]
-    length = length_for_signals(block, tolerances, clock[CLOCK_T, lane], min(step, remaining), lane)
+    clock[clocks.STOP, lane] = next_stop(block, batch, lane)
+    remaining = clock[clocks.STOP, lane] - clock[clocks.T, lane]
+    length = length_for_signals(block, tolerances, clock[clocks.T, lane], min(step, remaining), lane)
     is_last = extension * length >= remaining
     length = remaining if is_last else step_before_stop(stepper, length, remaining)
-    clock[CLOCK_STEP, lane] = length
-    clock[CLOCK_PROPOSED, lane] = step if length < step else 0.0
-    stepper.control[CONTROL_H, lane] = constant_like(stepper.control, length)
+    clock[clocks.STEP, lane] = length
+    clock[clocks.PROPOSED, lane] = step if length < step else 0.0
+    stepper.control[controls.H, lane] = constant_like(stepper.control, length)
 
 
 @kernel
 def recall_step(stepper, step, lane):
     """Return the length of the next step; that before a stop shortened the last one, if it is longer."""
-    proposed = stepper.clock[CLOCK_PROPOSED, lane]
-    stepper.clock[CLOCK_PROPOSED, lane] = 0.0
+    proposed = stepper.clock[clocks.PROPOSED, lane]
+    stepper.clock[clocks.PROPOSED, lane] = 0.0
     return max(step, proposed)

@@ -16,15 +16,8 @@ from ...compiling.jit import is_given, kernel, only_if
 from ..contacts.contact_rates import has_contact_modes
 from ..lanes.lanes import any_lane, constant_like, select, zeros_like
 from ..methods.adaptive_methods import interpolate
+from ..sample import control_layout as controls, spare_layout as spares
 from ..sample.rate import moves_freely
-from ..sample.records import (
-    CONTROL_H,
-    CONTROL_MEETING,
-    SPARE_PART_END,
-    SPARE_PART_END_RATE,
-    SPARE_PART_START,
-    SPARE_PART_START_RATE,
-)
 from ..tree.kinematics import normalize_positions, position_rates
 
 
@@ -43,7 +36,7 @@ def keep_smooth_changes(block, stepper, k):
     """Keep the changes of the velocities without impulses, which are in `change`, for `divide_step`."""
     nq = block.q.shape[0]
     for i in range(block.qd.shape[0]):
-        stepper.spare[SPARE_PART_START, nq + i, k] = stepper.change[nq + i, k]
+        stepper.spare[spares.PART_START, nq + i, k] = stepper.change[nq + i, k]
 
 
 @only_if(has_parts)
@@ -55,14 +48,14 @@ def divide_step(block, stepper, weight, impact, flight, k):
     nothing else touches. Reads the rates of the positions at the end of the step, rates[1].
     """
     y, y_new, spare, model = stepper.y, stepper.y_new, stepper.spare, block.model
-    nq, n, h = block.q.shape[0], block.qd.shape[0], stepper.control[CONTROL_H, k]
+    nq, n, h = block.q.shape[0], block.qd.shape[0], stepper.control[controls.H, k]
     one, half = constant_like(y, 1.0), constant_like(y, 0.5)
     collides = impact > constant_like(y, 0.0)
     meeting = select(collides, weight, min(weight + weight, one))
-    stepper.control[CONTROL_MEETING, k] = meeting
+    stepper.control[controls.MEETING, k] = meeting
     is_divided = meeting < one  # other lanes must not depend on whether a lane beside them is divided
-    end, start = spare[SPARE_PART_END], spare[SPARE_PART_START]
-    end_rate, start_rate = spare[SPARE_PART_END_RATE], spare[SPARE_PART_START_RATE]
+    end, start = spare[spares.PART_END], spare[spares.PART_START]
+    end_rate, start_rate = spare[spares.PART_END_RATE], spare[spares.PART_START_RATE]
     for j in range(nq + n, y.shape[0]):
         end[j, k] = select(is_divided, y[j, k] + meeting * (y_new[j, k] - y[j, k]), y_new[j, k])
         start[j, k] = end[j, k]
@@ -100,15 +93,15 @@ def divide_step(block, stepper, weight, impact, flight, k):
 @kernel
 def part_of_row(block, stepper, is_first, j, k):
     """Return row j at the start and at the end of a part, the slopes there as changes per part, and its share."""
-    y, spare, rates, meeting = stepper.y, stepper.spare, stepper.rates, stepper.control[CONTROL_MEETING, k]
-    h, nq = stepper.control[CONTROL_H, k], block.q.shape[0]
-    start = select(is_first, y[j, k], spare[SPARE_PART_START, j, k])
-    end = select(is_first, spare[SPARE_PART_END, j, k], stepper.y_new[j, k])
+    y, spare, rates, meeting = stepper.y, stepper.spare, stepper.rates, stepper.control[controls.MEETING, k]
+    h, nq = stepper.control[controls.H, k], block.q.shape[0]
+    start = select(is_first, y[j, k], spare[spares.PART_START, j, k])
+    end = select(is_first, spare[spares.PART_END, j, k], stepper.y_new[j, k])
     share = select(is_first, meeting, constant_like(y, 1.0) - meeting)
     if j >= nq:
         return start, end, end - start, end - start, share
-    first = select(is_first, rates[0, j, k], spare[SPARE_PART_START_RATE, j, k])
-    last = select(is_first, spare[SPARE_PART_END_RATE, j, k], rates[1, j, k])
+    first = select(is_first, rates[0, j, k], spare[spares.PART_START_RATE, j, k])
+    last = select(is_first, spare[spares.PART_END_RATE, j, k], rates[1, j, k])
     return start, end, share * h * first, share * h * last, share
 
 
@@ -121,7 +114,7 @@ def part_of_row(block, stepper, is_first, j, k):
 @kernel
 def state_within_step(block, stepper, tableau, h, theta, j, k):
     """Compute row j after the fraction theta of a step; where the parts meet, in the first one."""
-    zero, one, meeting = constant_like(theta, 0.0), constant_like(theta, 1.0), stepper.control[CONTROL_MEETING, k]
+    zero, one, meeting = constant_like(theta, 0.0), constant_like(theta, 1.0), stepper.control[controls.MEETING, k]
     is_first = theta <= meeting
     start, end, first, last, share = part_of_row(block, stepper, is_first, j, k)
     passed = select(is_first, theta, theta - meeting)
@@ -144,4 +137,4 @@ def polynomial_of_part(block, stepper, is_first, j, lane):
 @kernel
 def meeting_of_parts(block, stepper, lane):
     """Return the fraction of the last step of a lane at which its second part starts; 1 without one."""
-    return stepper.control[CONTROL_MEETING, lane]
+    return stepper.control[controls.MEETING, lane]

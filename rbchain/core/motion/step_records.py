@@ -3,15 +3,7 @@
 from ...compiling.jit import kernel, only_if, routine
 from ..control.actuators import output_at
 from ..lanes.lanes import constant_like
-from ..sample.records import (
-    CLOCK_STEP,
-    CLOCK_T,
-    CONTROL_H,
-    SPARE_PART_START,
-    TALLY_PARTS,
-    TALLY_SAMPLE,
-    TALLY_STATUS,
-)
+from ..sample import clock_layout as clocks, control_layout as controls, spare_layout as spares, tally_layout as tallies
 from ..sample.status import STOPPED
 from ..tree.kinematics import normalize_positions
 from ..tree.sampler_layout import has_samplers
@@ -32,23 +24,23 @@ def store_part(block, stepper, tableau, batch, part, span, lane):
     """Store a part of the step of a lane in the StepRecord, if it has a place for it.
 
     `part` is its number, `span` = (fraction of the step at its start, fraction at its end, time at its end). The number
-    of the record is `TALLY_PARTS`, so that the first one has the number 1. Number 0 is for the initial state.
+    of the record is `tallies.PARTS`, so that the first one has the number 1. Number 0 is for the initial state.
     """
     y, y_new, state, spare, tally = stepper.y, stepper.y_new, stepper.change, stepper.spare, stepper.tally
-    tally[TALLY_PARTS, lane] += 1
-    record, sample, number = batch.outcome.record, tally[TALLY_SAMPLE, lane], tally[TALLY_PARTS, lane]
+    tally[tallies.PARTS, lane] += 1
+    record, sample, number = batch.outcome.record, tally[tallies.SAMPLE, lane], tally[tallies.PARTS, lane]
     if number >= record.times.shape[1]:
         return
-    h, t, last = stepper.control[CONTROL_H, lane], stepper.clock[CLOCK_T, lane], record.nodes.shape[0] - 1
+    h, t, last = stepper.control[controls.H, lane], stepper.clock[clocks.T, lane], record.nodes.shape[0] - 1
     first, end, t_end = span
-    t_start = t + first * stepper.clock[CLOCK_STEP, lane] if first > 0.0 else t
+    t_start = t + first * stepper.clock[clocks.STEP, lane] if first > 0.0 else t
     record.times[sample, number, 0] = t_start
     record.times[sample, number, 1] = t_end
     for node in range(last + 1):
         theta = constant_like(y, first + record.nodes[node] * (end - first))
         for j in range(y.shape[0]):
             if node == 0:
-                state[j, lane] = y[j, lane] if part == 0 else spare[SPARE_PART_START, j, lane]
+                state[j, lane] = y[j, lane] if part == 0 else spare[spares.PART_START, j, lane]
             elif node == last and end == 1.0:
                 state[j, lane] = y_new[j, lane]
             else:
@@ -72,7 +64,7 @@ def store_parts_of_step(block, stepper, tableau, batch, end, t_new, lane):
     if end <= meeting:
         store_part(block, stepper, tableau, batch, 0, (0.0, end, t_new), lane)
         return
-    t_meeting = stepper.clock[CLOCK_T, lane] + meeting * stepper.clock[CLOCK_STEP, lane]
+    t_meeting = stepper.clock[clocks.T, lane] + meeting * stepper.clock[clocks.STEP, lane]
     store_part(block, stepper, tableau, batch, 0, (0.0, meeting, t_meeting), lane)
     store_part(block, stepper, tableau, batch, 1, (meeting, end, t_new), lane)
 
@@ -80,6 +72,6 @@ def store_parts_of_step(block, stepper, tableau, batch, end, t_new, lane):
 @routine
 def store_step(block, stepper, tableau, batch, t_new, lane):
     """Store the step of a lane from its start to t_new in the StepRecord, as far as it has places."""
-    is_whole = stepper.tally[TALLY_STATUS, lane] != STOPPED
-    share = (t_new - stepper.clock[CLOCK_T, lane]) / stepper.clock[CLOCK_STEP, lane]
+    is_whole = stepper.tally[tallies.STATUS, lane] != STOPPED
+    share = (t_new - stepper.clock[clocks.T, lane]) / stepper.clock[clocks.STEP, lane]
     store_parts_of_step(block, stepper, tableau, batch, 1.0 if is_whole else share, t_new, lane)

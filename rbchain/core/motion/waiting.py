@@ -8,10 +8,11 @@ waiting. Without such functions, nothing here is compiled.
 from ...compiling.jit import kernel, only_if, routine
 from ..control.sampler_clocks import is_measurement_due, is_reached
 from ..lanes.lanes import constant_like
+from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.rate import allow_calls
-from ..sample.records import CLOCK_T, CONTROL_ACCEPTED, CONTROL_H, CONTROL_TIME, TALLY_SAMPLE, TALLY_STATUS
 from ..sample.status import DONE, NOT_STARTED, RUNNING, WAITING
-from ..tree.sampler_layout import COUNT_NEXT, FLAG_IS_DUE, GROUP_BATCH_CALL, has_batch_calls
+from ..tree import sampler_layout as sampler
+from ..tree.sampler_layout import has_batch_calls
 from .sampled_controllers import is_due, measure_lanes
 
 
@@ -20,7 +21,7 @@ def count_lanes(stepper, status):
     """Return the number of lanes with a status."""
     count = 0
     for lane in range(stepper.tally.shape[1]):
-        count += stepper.tally[TALLY_STATUS, lane] == status
+        count += stepper.tally[tallies.STATUS, lane] == status
     return count
 
 
@@ -53,17 +54,17 @@ def ask_for_outputs(block, stepper, with_done_samples, span, k):
     actions, sampled = block.loads.actions, block.loads.actions.sampled
     groups, asked, (first, last) = actions.shared.samplers.groups, 0, span
     for lane in range(stepper.y.shape[1]):
-        stepper.control[CONTROL_TIME, lane] = constant_like(stepper.y, stepper.clock[CLOCK_T, lane])
+        stepper.control[controls.TIME, lane] = constant_like(stepper.y, stepper.clock[clocks.T, lane])
     for g in range(groups.shape[1]):
-        column, due = groups[GROUP_BATCH_CALL, g] - 1, 0
+        column, due = groups[sampler.GROUP_BATCH_CALL, g] - 1, 0
         if column < 0:
             continue
         for lane in range(stepper.y.shape[1]):
-            status, t = stepper.tally[TALLY_STATUS, lane], stepper.clock[CLOCK_T, lane]
-            sampled.flags[FLAG_IS_DUE, lane] = constant_like(sampled.flags, 0.0)
+            status, t = stepper.tally[tallies.STATUS, lane], stepper.clock[clocks.T, lane]
+            sampled.flags[sampler.FLAG_IS_DUE, lane] = constant_like(sampled.flags, 0.0)
             proceeds = status == RUNNING or (with_done_samples and status == DONE)
             if proceeds and is_reached(sampled.stops[g, lane], t) and is_measurement_due(actions, g, t, lane):
-                sampled.flags[FLAG_IS_DUE, lane] = constant_like(sampled.flags, 1.0)
+                sampled.flags[sampler.FLAG_IS_DUE, lane] = constant_like(sampled.flags, 1.0)
                 due += 1
         if due == 0:
             continue
@@ -80,7 +81,7 @@ def write_measurement(block, g, column, lane):
     """Write the measured state of a lane and its instant for Python."""
     actions, sampled = block.loads.actions, block.loads.actions.sampled
     calls, sample = actions.shared.samplers.batch_calls, actions.sample[lane]
-    calls.due[sample, column] = 1 + sampled.counts[COUNT_NEXT, g, lane]
+    calls.due[sample, column] = 1 + sampled.counts[sampler.COUNT_NEXT, g, lane]
     for j in range(calls.measured.shape[2]):
         calls.measured[column, sample, j] = sampled.measured[j, lane]
 
@@ -93,14 +94,14 @@ def wait_for_outputs(block, stepper, span, k):
         return False
     due = block.loads.actions.shared.samplers.batch_calls.due
     for lane in range(stepper.y.shape[1]):
-        sample, status = stepper.tally[TALLY_SAMPLE, lane], stepper.tally[TALLY_STATUS, lane]
+        sample, status = stepper.tally[tallies.SAMPLE, lane], stepper.tally[tallies.STATUS, lane]
         needs_outputs = False
         for column in range(due.shape[1]):
             needs_outputs = needs_outputs or due[sample, column] > 0
         if needs_outputs and status in (RUNNING, DONE):
-            stepper.tally[TALLY_STATUS, lane] = WAITING
-            stepper.control[CONTROL_H, lane] = constant_like(stepper.control, 0.0)
-            stepper.control[CONTROL_ACCEPTED, lane] = constant_like(stepper.control, 0.0)
+            stepper.tally[tallies.STATUS, lane] = WAITING
+            stepper.control[controls.H, lane] = constant_like(stepper.control, 0.0)
+            stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.control, 0.0)
             allow_calls(block, False, lane)
     return waits(stepper)
 
@@ -110,12 +111,12 @@ def wait_for_outputs(block, stepper, span, k):
 def block_waits_at(block, stepper, t, span, k):
     """Let all running lanes wait if one of them needs outputs at time t, which all have reached."""
     for lane in range(stepper.y.shape[1]):
-        stepper.clock[CLOCK_T, lane] = t
+        stepper.clock[clocks.T, lane] = t
     if ask_for_outputs(block, stepper, False, span, k) == 0:
         return False
     for lane in range(stepper.y.shape[1]):
-        if stepper.tally[TALLY_STATUS, lane] == RUNNING:
-            stepper.tally[TALLY_STATUS, lane] = WAITING
+        if stepper.tally[tallies.STATUS, lane] == RUNNING:
+            stepper.tally[tallies.STATUS, lane] = WAITING
     return True
 
 
@@ -124,8 +125,8 @@ def resume_lanes(block, stepper, batch):
     """Let the lanes continue that wait. The controllers then set their outputs and their next step."""
     end = batch.times[batch.times.shape[0] - 1]
     for lane in range(stepper.y.shape[1]):
-        if stepper.tally[TALLY_STATUS, lane] == WAITING:
-            stepper.tally[TALLY_STATUS, lane] = DONE if stepper.clock[CLOCK_T, lane] >= end else RUNNING
+        if stepper.tally[tallies.STATUS, lane] == WAITING:
+            stepper.tally[tallies.STATUS, lane] = DONE if stepper.clock[clocks.T, lane] >= end else RUNNING
             allow_calls(block, True, lane)
 
 
@@ -133,5 +134,5 @@ def resume_lanes(block, stepper, batch):
 def resume_block(stepper):
     """Let the lanes of a block with fixed steps continue that wait."""
     for lane in range(stepper.y.shape[1]):
-        if stepper.tally[TALLY_STATUS, lane] == WAITING:
-            stepper.tally[TALLY_STATUS, lane] = RUNNING
+        if stepper.tally[tallies.STATUS, lane] == WAITING:
+            stepper.tally[tallies.STATUS, lane] = RUNNING

@@ -30,8 +30,8 @@ from ..forces.elastic import elastic_power, engaged_elements, has_kinks
 from ..lanes.lanes import any_lane, constant_like, select, zeros_like
 from ..loops.constraint_hooks import has_constraints, project_end_of_step
 from ..methods.radau_tableau import STAGES, is_radau, radau_tableau
+from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.rate import allow_calls, allows_calls, evaluate, has_failed_call, set_step_length
-from ..sample.records import CLOCK_STEP, CLOCK_T, CONTROL_H, CONTROL_TIME, TALLY_SAMPLE
 from ..sample.work_memory import NODES, SUM_SLOT, SUM_STEP, SUM_TIME, SUM_WORK, has_work, inverse_dynamics_of_mechanism
 from ..tree.kinematics import normalize_positions
 from .step_parts import has_parts, meeting_of_parts, state_within_step
@@ -159,7 +159,7 @@ def compute_powers_of_part(block, stepper, tableau, k):
 
     This is the last Legendre coefficient of the work of the part, divided by the scale of the energy.
     """
-    work, t, h, nq = stepper.work, stepper.control[CONTROL_TIME, k], stepper.work.step[0, k], block.q.shape[0]
+    work, t, h, nq = stepper.work, stepper.control[controls.TIME, k], stepper.work.step[0, k], block.q.shape[0]
     last, forces = zeros_like(h), zeros_like(h)
     work.kinks[0, k] = find_kinks(block, stepper, tableau, k)
     for node in range(NODES):
@@ -202,7 +202,7 @@ def end_of_saved_times(work, batch, lane):
 @kernel
 def end_part(block, stepper, tableau, batch, lane):
     """Add the work of the current part of a lane's step and save it at the times in it, or halve the part."""
-    work, sample = stepper.work, stepper.tally[TALLY_SAMPLE, lane]
+    work, sample = stepper.work, stepper.tally[tallies.SAMPLE, lane]
     start, length = float(work.start[0, lane]), float(work.length[0, lane])
     is_long = length > SHORTEST_PART or (work.kinks[0, lane] > 0.0 and length > SHORTEST_PART_WITH_KINK)
     if (work.needed[0, lane] > RESOLUTION or work.kinks[0, lane] > 0.0) and is_long:
@@ -224,7 +224,7 @@ def end_part(block, stepper, tableau, batch, lane):
 @kernel
 def end_work_of_step(block, stepper, batch, lane):
     """Add the work of the impulses of a step, and save NaN if a user function has failed at a node."""
-    work, sample = stepper.work, stepper.tally[TALLY_SAMPLE, lane]
+    work, sample = stepper.work, stepper.tally[tallies.SAMPLE, lane]
     impulses = math.nan if has_failed_call(block, lane) else float(work.impulses[0, lane])
     work.sums[SUM_WORK, lane] += impulses
     for slot in range(int(work.sums[SUM_SLOT, lane]), end_of_saved_times(work, batch, lane)):
@@ -238,7 +238,7 @@ def integrate_work(block, stepper, tableau, batch, k):
 
     Finally evaluates the ends of the steps again.
     """
-    work, t, h = stepper.work, stepper.control[CONTROL_TIME, k], stepper.work.step[0, k]
+    work, t, h = stepper.work, stepper.control[controls.TIME, k], stepper.work.step[0, k]
     zero = zeros_like(h)
     if not any_lane(work.length[0, k] > zero):
         return
@@ -268,9 +268,9 @@ def integrate_work(block, stepper, tableau, batch, k):
 def keep_step_for_work(block, stepper, slot, lane):
     """Keep the time and the length of the accepted step of a lane; `slot` is the number of saved times before it."""
     work, meeting = stepper.work, float(meeting_of_parts(block, stepper, lane))
-    work.sums[SUM_TIME, lane] = stepper.clock[CLOCK_T, lane]
-    work.sums[SUM_STEP, lane] = stepper.clock[CLOCK_STEP, lane]
+    work.sums[SUM_TIME, lane] = stepper.clock[clocks.T, lane]
+    work.sums[SUM_STEP, lane] = stepper.clock[clocks.STEP, lane]
     work.sums[SUM_SLOT, lane] = slot
-    work.step[0, lane] = stepper.control[CONTROL_H, lane]
+    work.step[0, lane] = stepper.control[controls.H, lane]
     work.start[0, lane] = constant_like(work.start, 0.0)
     work.length[0, lane] = constant_like(work.length, meeting if meeting > 0.0 else 1.0)

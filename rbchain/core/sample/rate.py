@@ -8,12 +8,8 @@ contains no code for them.
 from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..contacts.contact_rates import has_contact_modes
+from ..control import drive_layout as drive
 from ..control.drives import (
-    DRIVE_INTEGRAL,
-    DRIVE_KIND,
-    KIND_PRESCRIBED_POSITION,
-    KIND_PRESCRIBED_VELOCITY,
-    PRESCRIBED_KINDS,
     call_user_derivatives,
     is_below_limit,
     rate_under_actions,
@@ -25,24 +21,9 @@ from ..forces.passive import friction_slope, mean_friction_slope, passive_stiffn
 from ..forces.signals import evaluate_signals, set_sample_signals
 from ..lanes.lanes import constant_like
 from ..loops.constraint_hooks import forward_dynamics_of_block
+from ..tree import frame_layout as frame, joint_layout as joint, setting_layout as setting
 from ..tree.kinematics import position_rates
-from ..tree.layout import (
-    CALLS_ALLOWED,
-    CALLS_STOPPED,
-    JOINT_CONSTANT_FORCE,
-    JOINT_DAMPING,
-    JOINT_IMPLICIT_INERTIA,
-    JOINT_STEP_LENGTH,
-    JOINT_STIFFNESS,
-    PASSIVE_FRICTION,
-    ROW_DINV,
-    SETTING_CONTROLLER_MODEL,
-    SETTING_DERIVATIVES,
-    SETTING_FUNCTION,
-    has_actions,
-    replace_parameters,
-    sample_entry,
-)
+from ..tree.layout import CALLS_ALLOWED, CALLS_STOPPED, PASSIVE_FRICTION, has_actions, replace_parameters, sample_entry
 
 # An explicit Runge-Kutta method of fourth order is unstable for |h lambda| above these limits, for real and imaginary
 # eigenvalues lambda: Hairer and Wanner (1996), Solving ODEs II, section IV.2.
@@ -73,15 +54,15 @@ def is_autonomous(block):
     All other actions depend on the state only. The outputs of sampled controllers may pass a lag.
     """
     actions = block.loads.actions
-    has_functions = actions.settings[SETTING_FUNCTION] != 0 or actions.shared.samplers is not None
+    has_functions = actions.settings[setting.FUNCTION] != 0 or actions.shared.samplers is not None
     return actions.shared.signals.shape[1] == 0 and not has_functions
 
 
 @kernel
 def has_free_velocity(block, i):
     """Whether the velocity of dof i follows from the state."""
-    kind = block.loads.actions.shared.drives[DRIVE_KIND, i]
-    return kind not in (KIND_PRESCRIBED_POSITION, KIND_PRESCRIBED_VELOCITY)
+    kind = block.loads.actions.shared.drives[drive.KIND, i]
+    return kind not in (drive.KIND_PRESCRIBED_POSITION, drive.KIND_PRESCRIBED_VELOCITY)
 
 
 # Whether the velocity of dof i follows from the state. Else the evaluation replaces it by the velocity of a signal.
@@ -93,7 +74,7 @@ moves_freely = choose(has_actions, has_free_velocity, lambda block, i: True)
 def _has_derivatives_of_forces(block):
     """Whether the derivatives of the forces of user functions are known."""
     settings = block.loads.actions.settings
-    return settings[SETTING_FUNCTION] == 0 or settings[SETTING_DERIVATIVES] != 0
+    return settings[setting.FUNCTION] == 0 or settings[setting.DERIVATIVES] != 0
 
 
 has_exact_derivatives = choose(
@@ -112,15 +93,15 @@ def hold_prescribed_dofs(block, linear, k):
     K, D, M, C = linear.derivatives[BY_Q], linear.derivatives[BY_QD], linear.derivatives[BY_INPUT], linear.by_integral
     zero, one = constant_like(K, 0.0), constant_like(K, 1.0)
     for p in range(block.qd.shape[0]):
-        kind = block.loads.actions.shared.drives[DRIVE_KIND, p]
+        kind = block.loads.actions.shared.drives[drive.KIND, p]
         for i in range(block.qd.shape[0]):
-            if kind in PRESCRIBED_KINDS:
+            if kind in drive.PRESCRIBED_KINDS:
                 K[p, i, k], D[p, i, k], M[p, i, k] = zero, zero, one if i == p else zero
-            if kind == KIND_PRESCRIBED_POSITION:
+            if kind == drive.KIND_PRESCRIBED_POSITION:
                 K[i, p, k] = zero
             if not has_free_velocity(block, p):
                 D[i, p, k] = zero
-        if kind in PRESCRIBED_KINDS:
+        if kind in drive.PRESCRIBED_KINDS:
             for j in range(C.shape[1]):
                 C[p, j, k] = zero
 
@@ -140,7 +121,7 @@ set_time = choose(has_actions, set_time_of_actions, lambda block, t, k: None)
 @kernel
 def integral_row(block, i):
     """Return the row of the state that integrates the control error of dof i, or -1."""
-    return block.loads.actions.shared.drives[DRIVE_INTEGRAL, i]
+    return block.loads.actions.shared.drives[drive.INTEGRAL, i]
 
 
 @only_if(has_actions)
@@ -148,7 +129,7 @@ def integral_row(block, i):
 def add_user_derivatives(block, y, derivatives, k):
     """Add the derivatives of user forces below the limits of their drives to derivatives (2, n, n, lanes)."""
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
-    if actions.settings[SETTING_DERIVATIVES] == 0:
+    if actions.settings[setting.DERIVATIVES] == 0:
         return
     for lane in range(actions.time.shape[1]):
         call_user_derivatives(actions, nq, n, y, derivatives, lane)
@@ -186,7 +167,7 @@ def set_constant_forces(block, tau, t, sample, lane):
 def set_controller_parameters(block, sample, lane):
     """Copy the parameters of the controllers' model of a sample to a lane."""
     actions = block.loads.actions
-    if actions.settings[SETTING_CONTROLLER_MODEL] == 1:
+    if actions.settings[setting.CONTROLLER_MODEL] == 1:
         replace_parameters(actions.model.parameters, actions.shared.variation, sample, sample % block.qd.shape[1], lane)
 
 
@@ -195,7 +176,7 @@ def set_sample_actions(block, tau, t, sample, lane):
     """Copy the joint forces and the numbers of the actions of a sample to a lane; its motion starts at time t, s."""
     actions = block.loads.actions
     for i in range(block.qd.shape[0]):
-        actions.joints[JOINT_CONSTANT_FORCE, i, lane] = sample_entry(tau, sample, i)
+        actions.joints[joint.CONSTANT_FORCE, i, lane] = sample_entry(tau, sample, i)
     row = min(sample, actions.shared.numbers.shape[0] - 1)
     for j in range(actions.numbers.shape[0]):
         actions.numbers[j, lane] = constant_like(actions.numbers, actions.shared.numbers[row, j])
@@ -203,7 +184,7 @@ def set_sample_actions(block, tau, t, sample, lane):
     actions.failures[lane] = CALLS_ALLOWED
     set_controller_parameters(block, sample, lane)
     for i in range(block.qd.shape[0]):
-        actions.joints[JOINT_IMPLICIT_INERTIA, i, lane] = constant_like(actions.joints, 0.0)
+        actions.joints[joint.IMPLICIT_INERTIA, i, lane] = constant_like(actions.joints, 0.0)
     actions.time[0, lane] = constant_like(actions.time, t)
     set_sample_signals(actions, lane)
     begin_samplers(actions, lane)
@@ -261,7 +242,7 @@ def update_passive_stiffness_and_damping(block, y, k):
     joints, nq = block.loads.actions.joints, block.q.shape[0]
     for i in range(block.qd.shape[0]):
         stiffness, damping = passive_stiffness_and_damping(i, block.model, y[:nq], y[nq : nq + block.qd.shape[0]], k)
-        joints[JOINT_STIFFNESS, i, k], joints[JOINT_DAMPING, i, k] = stiffness, damping
+        joints[joint.STIFFNESS, i, k], joints[joint.DAMPING, i, k] = stiffness, damping
 
 
 @only_if(has_actions)
@@ -278,7 +259,7 @@ def use_mean_slopes_of_friction(block, y, y_stage, lane):
             v, w = y[nq + i, lane], y_stage[nq + i, lane]
             change = mean_friction_slope(i, kinds, model.parameters, v, w, lane)
             change = change - friction_slope(i, kinds, model.parameters, w, lane)
-            joints[JOINT_DAMPING, i, lane] = joints[JOINT_DAMPING, i, lane] + change
+            joints[joint.DAMPING, i, lane] = joints[joint.DAMPING, i, lane] + change
 
 
 @only_if(has_actions, False)
@@ -291,10 +272,10 @@ def is_too_stiff(block, h, lane):
     """
     joints = block.loads.actions.joints
     for i in range(block.qd.shape[0]):
-        h_over_D = h * block.work.dof[i, ROW_DINV, lane]
+        h_over_D = h * block.work.dof[i, frame.DINV, lane]
         if (
-            h_over_D * joints[JOINT_DAMPING, i, lane] > REAL_STABILITY_LIMIT
-            or h * h_over_D * joints[JOINT_STIFFNESS, i, lane] > IMAGINARY_STABILITY_LIMIT**2
+            h_over_D * joints[joint.DAMPING, i, lane] > REAL_STABILITY_LIMIT
+            or h * h_over_D * joints[joint.STIFFNESS, i, lane] > IMAGINARY_STABILITY_LIMIT**2
         ):
             return True
     return False
@@ -304,4 +285,4 @@ def is_too_stiff(block, h, lane):
 @kernel
 def set_step_length(block, h, k):
     """Store the length of the step where `apply_implicit_terms` reads it."""
-    block.loads.actions.joints[JOINT_STEP_LENGTH, 0, k] = h
+    block.loads.actions.joints[joint.STEP_LENGTH, 0, k] = h

@@ -1,47 +1,11 @@
-"""The records of a batch and of the samples in the lanes of a block, and the numbers of their rows."""
+"""The records of a batch and of the samples in the lanes of a block."""
 
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ..lanes.lane_records import lane_record
-
-# Rows of `Stepper.control`, in the precision of the states.
-CONTROL_H = 0  # length of the step, s
-CONTROL_ERROR = 1  # norm of the error of the step; for the first step, of the change of the rate
-CONTROL_ACCEPTED = 2  # 1 if the step is accepted, else 0
-CONTROL_NEW = 3  # 1 if the lane has just received its sample, else 0
-CONTROL_STATE_NORM = 4  # norm of the state, for the first step
-CONTROL_RATE_NORM = 5  # norm of the rate, for the first step
-CONTROL_EULER_STEP = 6  # length of the Euler step that estimates the first step, s
-CONTROL_TIME = 7  # time at the start of the step, s
-CONTROL_FAILURE = 8  # of an implicit step: 0, or the error that shortens it
-CONTROL_SAVES, CONTROL_NEXT_H = 9, 10  # 1 while a lane computes a saved state; meanwhile the length of its next step
-CONTROL_MEETING = 11  # fraction of a step of time stepping at which its second part starts; 1 without one
-CONTROL_ROWS = 12
-# Rows of `Stepper.clock`, always float64, because the sum of float32 steps would drift.
-CLOCK_T, CLOCK_STEP, CLOCK_PREVIOUS_ERROR = 0, 1, 2
-CLOCK_STOP = 3  # latest end of the step, s
-CLOCK_PROPOSED = 4  # length of the step that a stop has shortened, s; else 0
-CLOCK_START, CLOCK_TAKEN = 5, 6  # start and length of the last accepted step, s
-CLOCK_REACHED, CLOCK_PART = 7, 8  # time that the shorter steps to a saved time have reached, and their length, s
-CLOCK_ROWS = 9
-# Numbers of the states in `Stepper.spare`, which `saved_states` uses.
-SPARE_STATE, SPARE_RATE = 0, 1  # the saved state, and the rate there or at the start of the step
-SPARE_START, SPARE_NEXT_RATE = 2, 3  # the start of the last step, and the first rate of the next one
-SPARE_COUNT = 4
-# In time stepping with contacts, they describe where both parts of the last step meet (`step_parts`).
-SPARE_PART_END, SPARE_PART_START = 0, 1  # the end of the first part, and the start of the second one
-SPARE_PART_END_RATE, SPARE_PART_START_RATE = 2, 3  # the rates of the positions there
-# Rows of `Stepper.tally`; the first RECORDED_TALLIES are also the columns of `Outcome.tally`.
-TALLY_STATUS, TALLY_STEPS, TALLY_REJECTIONS, TALLY_EVALUATIONS, TALLY_IS_STIFF = 0, 1, 2, 3, 4
-TALLY_PARTS = 5  # accepted parts of steps, which StepRecord counts
-RECORDED_TALLIES = 6
-TALLY_SAMPLE, TALLY_SAVED, TALLY_AFTER_REJECTION = 6, 7, 8
-TALLY_STIFF_STEPS, TALLY_SMOOTH_STEPS = 9, 10  # see `stiffness`
-TALLY_BREAK = 11  # class of the breaks of signals at the end of the step (`forces.signal_breaks`)
-TALLY_ROWS = 12
-
+from . import control_layout as controls, spare_layout as spares
 
 ERROR_TO_SHORTEN = 2.5  # an error for which the step control repeats the step with about 3/4 of its length
 
@@ -123,7 +87,7 @@ class StepRecord(NamedTuple):
 class Outcome(NamedTuple):
     """The status, the last valid state and the steps of each sample, and the flag with which the caller stops lanes.
 
-    `tally` (samples, RECORDED_TALLIES) holds the status, the counts of steps, rejections and evaluations, 1 if the
+    `tally` (samples, tallies.RECORDED) holds the status, the counts of steps, rejections and evaluations, 1 if the
     sample was stiff for an explicit method, and the count of the parts of steps. `end_times` (samples,)
     and `end_states` (samples, rows of the state) are the last valid state. The caller sets `interrupt` (1,) to a number
     other than zero to stop. `record` is a StepRecord.
@@ -170,7 +134,7 @@ class Stepper(NamedTuple):
 
     `y`, `y_new` and `change` (rows, lanes) are states: q, qd, integrals of errors and sensitivities. `rates` is
     (stages, rows, lanes). The rows of `control`, `clock` and `tally` (rows, lanes) are defined above. `linear` is a
-    LinearisedRate for Rosenbrock methods, a RadauStep for Radau methods, else None. `spare` (SPARE_COUNT, rows, lanes)
+    LinearisedRate for Rosenbrock methods, a RadauStep for Radau methods, else None. `spare` (spares.COUNT, rows, lanes)
     is memory for states at saved times. `work` is a WorkMemory, or None.
     """
 
@@ -178,11 +142,11 @@ class Stepper(NamedTuple):
     y_new: Annotated[np.ndarray, "rows"]
     change: Annotated[np.ndarray, "rows"]
     rates: Annotated[np.ndarray, "stages", "rows"]
-    control: Annotated[np.ndarray, CONTROL_ROWS]
+    control: Annotated[np.ndarray, controls.ROWS]
     clock: np.ndarray
     tally: np.ndarray
     linear: object
-    spare: Annotated[np.ndarray, SPARE_COUNT, "rows"]
+    spare: Annotated[np.ndarray, spares.COUNT, "rows"]
     work: object
 
 

@@ -6,13 +6,14 @@ import numpy as np
 
 from ...compiling.jit import is_given, kernel, only_if, routine
 from ..algorithms.rnea import inverse_dynamics
-from ..contacts.contact_layout import CONTACT_IMPULSE
+from ..contacts import contact_layout as contact
 from ..contacts.contact_responses import add_responses
 from ..lanes.lane_memory import CACHE_LINE, aligned_start, window
 from ..lanes.lanes import constant_like, zeros_like
+from ..loops import constraint_layout as closure
 from ..loops.constraint_hooks import has_constraints
-from ..loops.constraint_layout import ADDED_INERTIA, PARAM_ADDED_INERTIA, TABLE_DOF_B, TABLE_PARAMETERS, TABLE_TYPE
-from ..tree.layout import JOINT_IMPLICIT_INERTIA, Loads, apply_gravity, parameter, remove_gravity
+from ..tree import joint_layout as joint
+from ..tree.layout import Loads, apply_gravity, parameter, remove_gravity
 
 NODES = 5  # of the quadrature over a part of a step
 # Rows of `WorkMemory.sums`.
@@ -110,9 +111,9 @@ def _without_added_inertias(block, qdd, torques, k):
     """Subtract the forces on added inertias, which the dynamics of closed chains take away again."""
     table = block.constraints.tables.table
     for c in range(table.shape[1]):
-        if table[TABLE_TYPE, c] == ADDED_INERTIA:
-            i, at = table[TABLE_DOF_B, c], table[TABLE_PARAMETERS, c]
-            added = parameter(block.model.parameters, at, PARAM_ADDED_INERTIA, k)
+        if table[closure.TYPE, c] == closure.ADDED_INERTIA:
+            i, at = table[closure.DOF_B, c], table[closure.PARAMETERS, c]
+            added = parameter(block.model.parameters, at, closure.PARAM_ADDED_INERTIA, k)
             torques[i, k] = torques[i, k] - added * qdd[i, k]
 
 
@@ -136,7 +137,7 @@ def compute_joint_impulses(block, work, q, k):
         work.state[i, k] = constant_like(work.state, 0.0)
         work.rate[i, k] = constant_like(work.rate, 0.0)
     rest, change = work.state[:n], work.rate[:n]
-    add_responses(contacts.responses, contacts.rows, CONTACT_IMPULSE, change, k)
+    add_responses(contacts.responses, contacts.rows, contact.IMPULSE, change, k)
     remove_gravity(block.model, block.work, k)
     inverse_dynamics_of_mechanism(block, q, rest, change, work.torques, k)
     apply_gravity(block.model, block.work, k)
@@ -171,14 +172,14 @@ def store_work_of_impulses(block, stepper, acts, lag, k):
     """
     work, y, y_new, contacts = stepper.work, stepper.y, stepper.y_new, block.loads.actions.contacts
     rows, joints, nq, half = contacts.rows, block.loads.actions.joints, block.q.shape[0], constant_like(y_new, 0.5)
-    total = zeros_like(rows[0, CONTACT_IMPULSE, k])
+    total = zeros_like(rows[0, contact.IMPULSE, k])
     work.impulses[0, k] = total
     if not acts:
         return
     compute_joint_impulses(block, work, y_new[:nq], k)
     for i in range(work.torques.shape[0]):
         change = work.rate[i, k]
-        impulse = work.torques[i, k] + joints[JOINT_IMPLICIT_INERTIA, i, k] * change
+        impulse = work.torques[i, k] + joints[joint.IMPLICIT_INERTIA, i, k] * change
         mean = half * (y[nq + i, k] + (y_new[nq + i, k] + change)) + lag * (y_new[nq + i, k] - y[nq + i, k])
         total = total + mean * impulse
     work.impulses[0, k] = total

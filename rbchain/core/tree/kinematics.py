@@ -17,6 +17,7 @@ from ..spatial.vectors import (
     subtract3,
     z_axis,
 )
+from . import frame_layout as frame, parameter_layout as param
 from .joints import (
     add_joint_motion,
     joint_motion,
@@ -27,21 +28,10 @@ from .joints import (
     quaternion_rotation,
 )
 from .layout import (
-    PARAM_ADVANCE,
-    PARAM_AXIS,
-    PARAM_CG,
-    PARAM_INERTIA,
-    PARAM_MASS,
-    PARAM_PLACEMENT_ROTATION,
-    PARAM_PLACEMENT_TRANSLATION,
     POSING_CARRIED,
     POSING_FREE,
     POSING_OWN,
     POSING_SPHERICAL,
-    ROW_LEVER,
-    ROW_POSITION,
-    ROW_R,
-    ROW_V,
     parameter,
     parameter3,
     parameter6,
@@ -57,17 +47,17 @@ def rotate_dof(i, model, q, work, k):
     the parent; writes R and LEVER.
     """
     p, posing, parameters, dof = model.parent[i], model.posing[i], model.parameters, work.dof
-    R_parent = load9(dof, p, ROW_R, k)
+    R_parent = load9(dof, p, frame.R, k)
     if posing == POSING_CARRIED:
         zero = constant_like(dof, 0.0)
-        store9(dof, i, ROW_R, k, permute_axes(R_parent))
-        store3(dof, i, ROW_LEVER, k, (zero, zero, zero))
+        store9(dof, i, frame.R, k, permute_axes(R_parent))
+        store3(dof, i, frame.LEVER, k, (zero, zero, zero))
         return
     joint, at = model.joint[i], model.coordinate[i]
-    R_joint = compose(R_parent, parameter9(parameters, i, PARAM_PLACEMENT_ROTATION, k))
-    lever = rotate(R_parent, parameter3(parameters, i, PARAM_PLACEMENT_TRANSLATION, k))
+    R_joint = compose(R_parent, parameter9(parameters, i, param.PLACEMENT_ROTATION, k))
+    lever = rotate(R_parent, parameter3(parameters, i, param.PLACEMENT_TRANSLATION, k))
     if posing == POSING_OWN:
-        lever = joint_travel(joint, lever, z_axis(R_joint), parameter(parameters, i, PARAM_ADVANCE, k), q[at, k])
+        lever = joint_travel(joint, lever, z_axis(R_joint), parameter(parameters, i, param.ADVANCE, k), q[at, k])
         R = joint_rotation(joint, R_joint, q[at, k])
     else:
         if posing == POSING_FREE:
@@ -75,8 +65,8 @@ def rotate_dof(i, model, q, work, k):
             at += 3
         rotation = quaternion_rotation(q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k])
         R = permute_axes(compose(R_joint, rotation))
-    store9(dof, i, ROW_R, k, R)
-    store3(dof, i, ROW_LEVER, k, lever)
+    store9(dof, i, frame.R, k, R)
+    store3(dof, i, frame.LEVER, k, lever)
 
 
 @kernel
@@ -88,19 +78,19 @@ def move_dof(i, model, q, qd, work, k):
     """
     p, posing, dof = model.parent[i], model.posing[i], work.dof
     rotate_dof(i, model, q, work, k)
-    v = load_motion(dof, p, ROW_V, k)
+    v = load_motion(dof, p, frame.V, k)
     if posing != POSING_CARRIED:
-        v = motion_at_tip(v, load3(dof, i, ROW_LEVER, k))
-        axes = load9(dof, i, ROW_R, k)
+        v = motion_at_tip(v, load3(dof, i, frame.LEVER, k))
+        axes = load9(dof, i, frame.R, k)
         if posing == POSING_OWN:
-            advance = parameter(model.parameters, i, PARAM_ADVANCE, k)
+            advance = parameter(model.parameters, i, param.ADVANCE, k)
             v = add_joint_motion(model.joint[i], v, z_axis(axes), advance, qd[i, k])
         elif posing == POSING_FREE:
             lin, ang = (qd[i + 1, k], qd[i + 2, k], qd[i, k]), (qd[i + 4, k], qd[i + 5, k], qd[i + 3, k])
             v = Motion(add3(v.ang, rotate(axes, ang)), add3(v.lin, rotate(axes, lin)))
         else:
             v = Motion(add3(v.ang, rotate(axes, (qd[i + 1, k], qd[i + 2, k], qd[i, k]))), v.lin)
-    store_spatial(dof, i, ROW_V, k, v)
+    store_spatial(dof, i, frame.V, k, v)
 
 
 @kernel
@@ -108,13 +98,13 @@ def force_on_parent(i, f, model, work, k):
     """Refer a force f at the joint origin of dof i to its parent's joint origin (reads LEVER)."""
     if model.posing[i] == POSING_CARRIED:  # both joint origins are at the same point
         return f
-    return force_at_root(f, load3(work.dof, i, ROW_LEVER, k))
+    return force_at_root(f, load3(work.dof, i, frame.LEVER, k))
 
 
 @kernel
 def axis_motion(i, model, work, k):
     """Return S of dof i, in world axes at its joint origin (reads R)."""
-    axis, advance = z_axis(load9(work.dof, i, ROW_R, k)), parameter(model.parameters, i, PARAM_ADVANCE, k)
+    axis, advance = z_axis(load9(work.dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     return joint_motion(model.joint[i], axis, advance)
 
 
@@ -200,7 +190,9 @@ def store_quaternion(q, at, k, quaternion):
 def place_dof(i, model, work, k):
     """Compute the position of joint origin i in the world (reads POSITION of the parent, LEVER; writes POSITION)."""
     dof = work.dof
-    store3(dof, i, ROW_POSITION, k, add3(load3(dof, model.parent[i], ROW_POSITION, k), load3(dof, i, ROW_LEVER, k)))
+    store3(
+        dof, i, frame.POSITION, k, add3(load3(dof, model.parent[i], frame.POSITION, k), load3(dof, i, frame.LEVER, k))
+    )
 
 
 @kernel
@@ -215,14 +207,14 @@ def body_poses(model, q, poses, work, k):
         place_dof(i, model, work, k)
         b = model.body[i]
         if b >= 0:
-            store3(poses, b, 0, k, load3(work.dof, i, ROW_POSITION, k))
+            store3(poses, b, 0, k, load3(work.dof, i, frame.POSITION, k))
             store9(poses, b, 3, k, body_axes(i, model, work, k))
 
 
 @kernel
 def body_axes(i, model, work, k):
     """Compute the rotation from body axes to world axes for the body of dof i (reads R)."""
-    x, y, z = parameter3(model.parameters, i, PARAM_AXIS, k)
+    x, y, z = parameter3(model.parameters, i, param.AXIS, k)
     one = constant_like(x, 1.0)
     # the transpose of `model.joint.axes_along`
     sign = select(z >= constant_like(x, 0.0), one, -one)
@@ -230,7 +222,7 @@ def body_axes(i, model, work, k):
     d = one / (one + c)
     xy = -x * b * d
     F_T = (one - x * x * d, sign * xy, -sign * x, xy, sign * (one - b * b * d), -sign * b, x, sign * b, sign * c)
-    return compose(load9(work.dof, i, ROW_R, k), F_T)
+    return compose(load9(work.dof, i, frame.R, k), F_T)
 
 
 @kernel
@@ -240,11 +232,11 @@ def place_about_first_joint(i, model, work, k):
     Far from the origin of the world, positions in the world would lose digits. Reads LEVER, and POSITION of the parent;
     writes POSITION.
     """
-    dof, p, lever = work.dof, model.parent[i], load3(work.dof, i, ROW_LEVER, k)
+    dof, p, lever = work.dof, model.parent[i], load3(work.dof, i, frame.LEVER, k)
     if p == model.parent.shape[0]:
-        store3(dof, i, ROW_POSITION, k, subtract3(lever, load3(dof, 0, ROW_LEVER, k)))
+        store3(dof, i, frame.POSITION, k, subtract3(lever, load3(dof, 0, frame.LEVER, k)))
     else:
-        store3(dof, i, ROW_POSITION, k, add3(load3(dof, p, ROW_POSITION, k), lever))
+        store3(dof, i, frame.POSITION, k, add3(load3(dof, p, frame.POSITION, k), lever))
 
 
 @kernel
@@ -254,9 +246,9 @@ def origin_about_first_joint(i, model, work, k):
     Reads POSITION, as `place_about_first_joint` writes it.
     """
     if i == model.parent.shape[0]:
-        x, y, z = load3(work.dof, 0, ROW_LEVER, k)
+        x, y, z = load3(work.dof, 0, frame.LEVER, k)
         return (-x, -y, -z)
-    return load3(work.dof, i, ROW_POSITION, k)
+    return load3(work.dof, i, frame.POSITION, k)
 
 
 @kernel
@@ -268,7 +260,7 @@ def body_velocities(model, q, qd, velocities, work, k):
     """
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
-        b, v = model.body[i], load_motion(work.dof, i, ROW_V, k)
+        b, v = model.body[i], load_motion(work.dof, i, frame.V, k)
         if b >= 0:
             store3(velocities, b, 0, k, v.lin)
             store3(velocities, b, 3, k, v.ang)
@@ -281,15 +273,15 @@ def rigid_inertia(i, model, work, k):
     Returns the mass m, the first moment h = m c (3) and the rotational inertia J (6), as in `Rigid`.
     """
     parameters = model.parameters
-    R = load9(work.dof, i, ROW_R, k)
-    m = parameter(parameters, i, PARAM_MASS, k)
+    R = load9(work.dof, i, frame.R, k)
+    m = parameter(parameters, i, param.MASS, k)
     if model.body[i] < 0:
         # no constant: code for parameters of each sample would fuse other operations than code for shared ones
         zero = nan_unless_finite(R[0])
         return m, (zero, zero, zero), (zero, zero, zero, zero, zero, zero)
-    c = rotate(R, parameter3(parameters, i, PARAM_CG, k))
+    c = rotate(R, parameter3(parameters, i, param.CG, k))
     h = scale3(m, c)
-    J = rotate_symmetric(R, parameter6(parameters, i, PARAM_INERTIA, k))
+    J = rotate_symmetric(R, parameter6(parameters, i, param.INERTIA, k))
     xx, yy, zz = h[0] * c[0], h[1] * c[1], h[2] * c[2]
     return m, h, (
         *(J[0] + (yy + zz), J[1] - h[0] * c[1], J[2] - h[0] * c[2]),

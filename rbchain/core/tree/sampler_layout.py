@@ -74,7 +74,7 @@ class Samplers(NamedTuple):
 
     `clocks` (CLOCK_ROWS_OF_GROUP, groups) are the periods and phases, s. `groups` (GROUP_ROWS, groups), `channels`
     (CHANNEL_ROWS, channels), `sensors` (SENSOR_ROWS, sensors) and `sizes` (3,) are described above. `drives`
-    (DRIVE_ROWS, n) describes the controllers as `SharedActions.drives` describes drives that act continuously.
+    (drive.ROWS, n) describes the controllers as `SharedActions.drives` describes drives that act continuously.
     `batch_calls` is a BatchCalls, or None if Python calls no functions for the whole batch. `targets` (TARGET_ROWS, n)
     are the channels that are the target of a PID controller, or -1; None without targets. `limits` (channels,) are the
     indices of the largest absolute outputs, or -1; None without such limits.

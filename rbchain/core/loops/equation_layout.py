@@ -1,0 +1,21 @@
+"""Rows of `Constraints.rows` (m, ROWS, lanes): the numbers of one equation phi(q) = 0 of a constraint."""
+
+RESIDUAL = 0  # phi, m or rad
+RATE = 1  # d phi / dt
+BIAS = 2  # the part of d^2 phi / dt^2 that does not depend on accelerations
+SCALE = 3  # sum of the absolute values whose difference is the residual: the scale of its round-off
+SPEED = 4  # the same for the rate
+TARGET = 5  # right-hand side of the linear system
+SOLUTION = 6
+MULTIPLIER = 7
+PIVOT = 8  # 1 / pivot of the factorisation; 0 for a dependent row
+KEPT = 9  # 1 for an independent row, else 0
+REST = 10  # multiplier before the refinement
+FORCE_A = 11  # 6: force on body a for a unit multiplier (moment, force), at its joint origin, world axes
+FORCE_B = 17  # 6: the same for body b
+MOTOR_A, MOTOR_B = 23, 24  # joint forces for a unit multiplier
+GRAM_PIVOT = 25  # 1 / pivot of the matrix for minimum-norm solutions
+PIVOT_SCALE = 26  # a pivot far below this number is round-off
+ROOT = 27  # square root of the pivot
+COMPLIANCE = 28  # 1 / e of an added inertia e; 0 if e is 0
+ROWS = 29
