@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from rbchain.core.contacts import contact_layout as contact, element_layout as element, mode_layout as mode
-from rbchain.core.contacts.contact_choice import choose_modes, close_row
+from rbchain.core.contacts.contact_choice import choose_modes
 from rbchain.core.contacts.contact_layout import contacts_in, contacts_size
+from rbchain.core.contacts.contact_mode_changes import close_row
 from rbchain.core.contacts.contact_modes import modes_in, modes_size
 from rbchain.core.contacts.contact_shapes import SPHERE_PLANE
 

@@ -10,7 +10,8 @@ import numpy as np
 from ..acting.controllers import uses_simulated_model
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout as drive
-from ..core.linear import sensitivities as codes
+from ..core.linear import parameter_forces as codes
+from ..core.linear.sensitivities import SensitivitySettings
 from ..core.tree import setting_layout as setting
 from ..errors import StateError
 from ..model.parameters import UPPER_TRIANGLE
@@ -69,7 +70,7 @@ def with_sensitivities(
     assert actions is not None  # flatten_actions was called with always=True
     _refuse_unsupported(model, actions, drives, names, method)
     columns = np.concatenate([_columns_of(model, actions, name) for name in names], 1)
-    settings = codes.SensitivitySettings(np.ascontiguousarray(columns), int(controls_steps))
+    settings = SensitivitySettings(np.ascontiguousarray(columns), int(controls_steps))
     states = actions.records.states
     rows = states.shape[-1] + columns.shape[1] * _rows_of_column(model, actions)
     states = np.full((*states.shape[:-1], rows), np.nan, states.dtype)

@@ -25,7 +25,8 @@ import math
 from ...compiling.jit import kernel, routine
 from ..lanes.lanes import any_lane, constant_like, epsilon, select
 from . import contact_layout as contact, element_layout as element
-from .contact_solver import compute_velocities, solve_contacts
+from .contact_residuals import compute_velocities
+from .contact_solver import solve_contacts
 
 # Energy that impulses may add because of round-off, as a multiple of epsilon times the sum of the absolute values of
 # all terms.

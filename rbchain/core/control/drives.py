@@ -9,17 +9,13 @@ from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.hybrid import hybrid_dynamics
 from ..contacts.contact_rates import add_contact_forces
 from ..forces import signal_layout as signal
-from ..forces.passive import (
-    exact_passive_stiffness_and_damping,
-    passive_force,
-    passive_stiffness_and_damping,
-)
+from ..forces.passive import exact_passive_stiffness_and_damping, passive_force, passive_stiffness_and_damping
 from ..forces.signals import evaluate_signals
 from ..lanes.lanes import constant_like, full_like, select, zeros_like
 from ..loops.constraint_hooks import forward_dynamics_of_block, hybrid_dynamics_of_block
 from ..tree import joint_layout as joint, sampler_layout as sampler, setting_layout as setting
 from ..tree.kinematics import position_rates
-from ..tree.layout import CALLS_ALLOWED, FAILED_USER_DERIVATIVES, FAILED_USER_FORCES, apply_gravity
+from ..tree.layout import apply_gravity
 from ..tree.sampler_layout import actions_have_samplers, actions_have_targets
 from . import drive_layout as drive
 from .actuators import (
@@ -30,7 +26,7 @@ from .actuators import (
     place_on_curve,
     sum_of_held_outputs,
 )
-from .callbacks import call, store_failed_call
+from .user_calls import call_user_forces
 
 # The sweeps of an evaluation: gravity compensation, computed torque, and the motion itself.
 GRAVITY_SWEEP, COMPUTED_TORQUE_SWEEP, MOTION_SWEEP = 0, 1, 2
@@ -161,60 +157,6 @@ def store_stiffness_and_damping(block, y, k):
             damping = damping + select(varies, kd, zeros_like(kd))
         actions.joints[joint.STIFFNESS, i, k] = stiffness
         actions.joints[joint.DAMPING, i, k] = add_damping_of_curve(i, damping, block, y, k)
-
-
-@kernel
-def call_user_forces(actions, nq, n, y, lane):
-    """Call the user function for joint forces with the state of one lane, and store its results, N m or N."""
-    for j in range(n):
-        actions.joints[joint.USER_FORCE, j, lane] = constant_like(actions.joints, 0.0)
-    if actions.failures[lane] != CALLS_ALLOWED:
-        return
-    out = nq + n + actions.settings[setting.FUNCTION_COUNT]
-    if call_user_function(actions, actions.settings[setting.FUNCTION], nq, n, n, y, lane) != 0:
-        store_failed_call(actions, FAILED_USER_FORCES, float(actions.time[0, lane]), y, lane)
-        return
-    for j in range(n):
-        actions.joints[joint.USER_FORCE, j, lane] = constant_like(actions.joints, actions.call_arguments[out + j])
-
-
-@kernel
-def call_user_function(actions, address, nq, n, results, y, lane):
-    """Call a function of UserForces with the state of one lane. It writes `results` numbers after its arguments.
-
-    Returns 0, or 1 if the function raised an exception.
-    """
-    memory, first, count = (
-        actions.call_arguments,
-        actions.settings[setting.FUNCTION_NUMBERS],
-        actions.settings[setting.FUNCTION_COUNT],
-    )
-    parameters = nq + n
-    out = parameters + count
-    for j in range(nq + n):
-        memory[j] = y[j, lane]
-    for j in range(count):
-        memory[parameters + j] = actions.numbers[first + j, lane]
-    for j in range(results):
-        memory[out + j] = 0.0
-    t, end = float(actions.time[0, lane]), out + results
-    return call(address, t, memory[:nq], memory[nq:parameters], memory[parameters:out], memory[out:end])
-
-
-@kernel
-def call_user_derivatives(actions, nq, n, y, derivatives, lane):
-    """Call the user function for the derivatives of its joint forces, and add them to derivatives (2, n, n, lanes)."""
-    if actions.failures[lane] != CALLS_ALLOWED:
-        return
-    out = nq + n + actions.settings[setting.FUNCTION_COUNT]
-    if call_user_function(actions, actions.settings[setting.DERIVATIVES], nq, n, 2 * n * n, y, lane) != 0:
-        store_failed_call(actions, FAILED_USER_DERIVATIVES, float(actions.time[0, lane]), y, lane)
-        return
-    for by in range(2):
-        for i in range(n):
-            for j in range(n):
-                entry = constant_like(derivatives, actions.call_arguments[out + (by * n + i) * n + j])
-                derivatives[by, i, j, lane] = derivatives[by, i, j, lane] + entry
 
 
 @kernel

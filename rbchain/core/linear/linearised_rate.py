@@ -45,11 +45,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ...compiling.jit import choose, is_given, kernel, only_if, routine
-from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
+from ..algorithms.derivatives import BY_Q, BY_QD
 from ..algorithms.derivatives_between_bodies import derivatives_between_bodies
 from ..algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS, add_derivatives_of_water
 from ..algorithms.derivatives_of_wrenches import derivatives_of_wrenches
-from ..algorithms.lu import factorize
 from ..control.controller_derivatives import (
     add_derivatives_of_controllers,
     computes_some_torques,
@@ -71,21 +70,11 @@ from ..sample.rate import (
     hold_prescribed_dofs,
     integral_row,
     is_autonomous,
-    moves_freely,
     set_time,
 )
-from ..spatial.vectors import add3, cross, rotate, scale3
-from ..tree.joints import quaternion_rate, quaternion_rotation
-from ..tree.kinematics import position_rates, store_quaternion, store_turn_of_rate, tangents_of_rates
-from ..tree.layout import POSING_FREE, POSING_OWN, POSING_SPHERICAL, has_actions
-from .linearised_tree import (
-    TREE_ROWS,
-    add_change_of_position,
-    eliminate_along_tree,
-    follows_tree,
-    linearise_tree,
-    start_unit_changes,
-)
+from ..tree.kinematics import position_rates
+from ..tree.layout import POSING_OWN, has_actions
+from .linearised_tree import TREE_ROWS, follows_tree, linearise_tree
 
 # A difference divides by the cube root of epsilon times the size of the number, which is at least this one (rad, m,
 # rad/s, m/s). Its error is then about epsilon^(2/3).
@@ -332,96 +321,3 @@ def subtract_derivatives_of_joints(block, linear, y, k):
         row = integral_row(block, i)
         if row >= 0:
             linear.by_integral[i, row - nq - n, k] = linear.by_integral[i, row - nq - n, k] + by_integral
-
-
-# --- the matrix of a step ---------------------------------------------------------------------------------------------
-
-
-@routine
-def factorize_step(block, linear, y, a, k):
-    """Compute and factorise the matrix of a step from y; a = 1 / (gamma h)."""
-    nq, n, model, along_tree = block.q.shape[0], block.qd.shape[0], block.model, follows_tree(block, linear)
-    one, zero = constant_like(y, 1.0), constant_like(y, 0.0)
-    if along_tree:
-        start_unit_changes(block, linear, a, k)
-    else:
-        start_matrix(block, linear, a, k)
-    for i in range(n):
-        linear.direction[i, k] = zero
-    for j in range(n):
-        if not moves_freely(block, j):
-            continue
-        first = model.first[j]
-        if model.posing[first] == POSING_OWN:
-            add_position(block, linear, j, j, one / a, along_tree, k)
-            continue
-        linear.direction[j, k] = linear.direction[j, k] + one
-        position_rates(model, y[:nq], linear.direction, linear.displacement, k)
-        linear.direction[j, k] = linear.direction[j, k] - one
-        divide_positions(block, linear, y, linear.displacement, a, k)
-        tangents_of_rates(model, y[:nq], linear.displacement, linear.tangent, k)
-        for i in range(first, first + (6 if model.posing[first] == POSING_FREE else 3)):
-            add_position(block, linear, j, i, linear.tangent[i, k], along_tree, k)
-    if along_tree:
-        eliminate_along_tree(block, linear, a, k)
-        return
-    for j in range(n):
-        row = integral_row(block, j)
-        if row >= 0 and moves_freely(block, j):
-            for i in range(n):
-                linear.factors[i, j, k] = linear.factors[i, j, k] + linear.by_integral[i, row - nq - n, k] / (a * a)
-    factorize(linear.factors, linear.pivots, k)
-
-
-@kernel
-def start_matrix(block, linear, a, k):
-    """Set the matrix to a M + D."""
-    n, is_exact = block.qd.shape[0], has_exact_derivatives(block)
-    for i in range(n):
-        for j in range(n):
-            linear.factors[i, j, k] = linear.derivatives[BY_QD, i, j, k]
-            if is_exact:
-                linear.factors[i, j, k] = linear.factors[i, j, k] + a * linear.derivatives[BY_INPUT, i, j, k]
-        if not is_exact:
-            linear.factors[i, i, k] = linear.factors[i, i, k] + a
-
-
-@kernel
-def add_position(block, linear, j, i, x, along_tree, k):
-    """Add x times column i of K to column j of the matrix."""
-    if along_tree:
-        add_change_of_position(block, linear, j, i, x, k)
-        return
-    for row in range(linear.factors.shape[0]):
-        linear.factors[row, j, k] = linear.factors[row, j, k] + linear.derivatives[BY_Q, row, i, k] * x
-
-
-@kernel
-def divide_positions(block, linear, y, r, a, k):
-    """Replace r (nq, lanes) by H r = (a - dq'/dq)^-1 r. Overwrites `linear.tangent`."""
-    model, nq = block.model, block.q.shape[0]
-    qd, inverse = y[nq : nq + block.qd.shape[0]], constant_like(a, 1.0) / a
-    for i in range(model.parent.shape[0]):
-        posing, at = model.posing[i], model.coordinate[i]
-        if posing == POSING_OWN:
-            r[at, k] = inverse * r[at, k]
-        elif posing == POSING_SPHERICAL:
-            divide_quaternion(r, at, (qd[i, k], qd[i + 1, k], qd[i + 2, k]), a, k)
-        elif posing == POSING_FREE:
-            divide_quaternion(r, at + 3, (qd[i + 3, k], qd[i + 4, k], qd[i + 5, k]), a, k)
-            store_turn_of_rate(i + 3, at + 3, y, r, linear.tangent, k)
-            turn = (linear.tangent[i + 3, k], linear.tangent[i + 4, k], linear.tangent[i + 5, k])
-            R = quaternion_rotation(y[at + 3, k], y[at + 4, k], y[at + 5, k], y[at + 6, k])
-            moved = rotate(R, cross(turn, (qd[i, k], qd[i + 1, k], qd[i + 2, k])))
-            moved = scale3(inverse, add3((r[at, k], r[at + 1, k], r[at + 2, k]), moved))
-            r[at, k], r[at + 1, k], r[at + 2, k] = moved
-
-
-@kernel
-def divide_quaternion(r, at, omega, a, k):
-    """Replace r[at : at + 4] by (a r + r (omega, 0) / 2) / (a^2 + |omega|^2 / 4)."""
-    x, y, z, w = r[at, k], r[at + 1, k], r[at + 2, k], r[at + 3, k]
-    b, c, d, e = quaternion_rate(x, y, z, w, omega)
-    square = omega[0] * omega[0] + omega[1] * omega[1] + omega[2] * omega[2]
-    s = constant_like(a, 1.0) / (a * a + constant_like(a, 0.25) * square)
-    store_quaternion(r, at, k, (s * (a * x + b), s * (a * y + c), s * (a * z + d), s * (a * w + e)))

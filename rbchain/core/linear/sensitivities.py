@@ -29,7 +29,6 @@ Source: Hairer, Norsett and Wanner (1993), *Solving Ordinary Differential Equati
 Gelinas (1976), "Sensitivity analysis of ordinary differential equation systems".
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -40,48 +39,25 @@ from ..algorithms.lu import factorize, solve
 from ..algorithms.rnea import accelerate_with_joint
 from ..control import drive_layout as drive
 from ..control.controller_derivatives import computes_some_torques, store_responses_of_controllers
-from ..control.drives import is_below_limit
-from ..forces import signal_layout as signal
-from ..forces.passive import stribeck_share
 from ..lanes.error_norm import norm
-from ..lanes.lanes import constant_like, full_like, select, zeros_like
+from ..lanes.lanes import constant_like, full_like, zeros_like
 from ..loops import constraint_layout as closure
 from ..loops.constrained_derivatives import project_change, project_force
 from ..loops.constraint_hooks import has_constraints
 from ..sample.rate import evaluate, integral_row, moves_freely
-from ..spatial.storage import load9, load_motion
-from ..spatial.vectors import Force, add3, cross, rotate, scale3, z_axis
-from ..tree import frame_layout as frame, parameter_layout as param
-from ..tree.joints import joint_force
-from ..tree.kinematics import body_axes, force_on_parent, move_dof
-from ..tree.layout import POSING_CARRIED, POSING_FREE, POSING_OWN, parameter, parameter3
+from ..spatial.vectors import add3, cross
+from ..tree.kinematics import move_dof
+from ..tree.layout import POSING_CARRIED, POSING_FREE, POSING_OWN
 from .linearised_rate import LinearisedRate, differentiate_exactly
-
-# Rows of `SensitivitySettings.columns`, with one column for each parameter.
-COLUMN_KIND = 0  # one of BY_POSITION, ...
-COLUMN_DOF = 1  # the dof; for an inertial parameter, the dof of the body
-COLUMN_ENTRY = 2  # of the centre of mass (0 to 2), or of the tensor (0 to 5: xx, xy, xz, yy, yz, zz)
-COLUMN_ROWS = 3
-(
+from .parameter_forces import (
     BY_POSITION,
     BY_VELOCITY,
-    BY_FORCE,
-    BY_MASS,
-    BY_CG,
-    BY_INERTIA,
-    BY_ARMATURE,
-    BY_STIFFNESS,
-    BY_REST,
-    BY_CUBIC_STIFFNESS,
-    BY_DAMPING,
-    BY_FRICTION,
-    BY_STATIC_FRICTION,
-    BY_KP,
-    BY_KI,
-    BY_KD,
-) = range(16)
-INERTIAL = (BY_MASS, BY_CG, BY_INERTIA)
-OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD)
+    COLUMN_DOF,
+    COLUMN_KIND,
+    INERTIAL,
+    OF_ACTUATORS,
+    subtract_parameter_force,
+)
 
 
 class SensitivitySettings(NamedTuple):
@@ -288,129 +264,6 @@ def subtract_state_force(block, linear, u, w, k):
         for j in range(linear.by_integral.shape[1]):
             total = total + linear.by_integral[i, j, k] * u[2 * n + j, k]
         w[i, k] = total if accelerates_freely(block, i) else zeros_like(total)
-
-
-# --- parameters -------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def subtract_parameter_force(block, columns, column, y, rate, w, k):
-    """Subtract dtau/dp of a parameter from w (n, lanes)."""
-    kind, i = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column]
-    if kind in (BY_POSITION, BY_VELOCITY):
-        return
-    if kind in INERTIAL:
-        subtract_force_of_body(i, block, kind, columns[COLUMN_ENTRY, column], w, k)
-    elif kind == BY_ARMATURE:
-        w[i, k] = w[i, k] - rate[block.q.shape[0] + i, k]
-    elif kind in OF_ACTUATORS:
-        change = derivative_of_actuator_force(i, block, kind, y, k)
-        w[i, k] = w[i, k] + change
-        if computes_some_torques(block):
-            responses = block.loads.actions.sensitivities.linear.of_forces[0]
-            for j in range(w.shape[0]):
-                w[j, k] = w[j, k] + change * responses[j, i, k]
-    else:
-        w[i, k] = w[i, k] + derivative_of_passive_force(i, block, kind, y, k)
-
-
-@kernel
-def derivative_of_actuator_force(i, block, kind, y, k):
-    """Return the derivative of the actuator force of dof i by its constant force or by a gain of its PID drive."""
-    actions, nq, factor = block.loads.actions, block.q.shape[0], is_below_limit(i, block, y, k)
-    s = actions.shared.drives[drive.SIGNAL, i]
-    if kind == BY_KP:
-        factor = factor * (actions.values[s, signal.VALUE, k] - y[block.model.coordinate[i], k])
-    elif kind == BY_KD:
-        factor = factor * (actions.values[s, signal.RATE, k] - y[nq + i, k])
-    elif kind == BY_KI:
-        factor = factor * y[integral_row(block, i), k]
-    return factor
-
-
-@kernel
-def derivative_of_passive_force(i, block, kind, y, k):
-    """Return the derivative of the passive force of dof i by one of its parameters."""
-    parameters, v = block.model.parameters, y[block.q.shape[0] + i, k]
-    if kind == BY_DAMPING:
-        return -v
-    if kind in (BY_FRICTION, BY_STATIC_FRICTION):
-        v0, zero, one = parameter(parameters, i, param.FRICTION_VELOCITY, k), zeros_like(v), constant_like(v, 1.0)
-        # without static friction above the sliding friction, the friction does not depend on the former
-        share = select(
-            parameter(parameters, i, param.BREAKAWAY, k) + zero > zero, stribeck_share(i, parameters, v, k), zero
-        )
-        return -(share if kind == BY_STATIC_FRICTION else one - share) * v / math.sqrt(v * v + v0 * v0)
-    x = y[block.model.coordinate[i], k] - parameter(parameters, i, param.REST, k)
-    if kind == BY_STIFFNESS:
-        return -x
-    if kind == BY_CUBIC_STIFFNESS:
-        return -(x * x * x)
-    cubic = constant_like(v, 3.0) * parameter(parameters, i, param.CUBIC_STIFFNESS, k) * (x * x)
-    return parameter(parameters, i, param.STIFFNESS, k) + cubic
-
-
-@kernel
-def subtract_force_of_body(i, block, kind, entry, w, k):
-    """Subtract the joint forces due to a change of an inertial parameter of the body of dof i (reads R, V and A)."""
-    n, dof, model, f = block.qd.shape[0], block.work.dof, block.model, force_by_parameter(i, block, kind, entry, k)
-    j = i
-    while j < n:
-        axis, advance = z_axis(load9(dof, j, frame.R, k)), parameter(model.parameters, j, param.ADVANCE, k)
-        w[j, k] = w[j, k] - joint_force(model.joint[j], axis, advance, f)
-        f = force_on_parent(j, f, model, block.work, k)
-        j = model.parent[j]
-
-
-@kernel
-def force_by_parameter(i, block, kind, entry, k):
-    """Return the derivative of the inertial force of the body of dof i, about its joint origin, in world axes.
-
-    The force is m b and the moment c x m b + I w' + w x I w. Here c is the centre of mass. I is the tensor about c, and
-    w the angular velocity. The acceleration of the centre of mass less gravity is b = a + w' x c + w x (w x c).
-    """
-    model, dof = block.model, block.work.dof
-    v, acceleration = load_motion(dof, i, frame.V, k), load_motion(dof, i, frame.A, k)
-    w, wd, axes = v.ang, acceleration.ang, body_axes(i, model, block.work, k)
-    if kind == BY_INERTIA:
-        x = axis_of_body(axes, 0 if entry < 3 else 1 if entry < 5 else 2)
-        y = axis_of_body(axes, entry if entry < 3 else entry - 2 if entry < 5 else 2)
-        moment = moment_of_product(x, y, w, wd)
-        if entry not in (0, 3, 5):  # the tensor is symmetric
-            moment = add3(moment, moment_of_product(y, x, w, wd))
-        zero = zeros_like(moment[0])
-        return Force(moment, (zero, zero, zero))
-    c = rotate(load9(dof, i, frame.R, k), parameter3(model.parameters, i, param.CG, k))
-    b = add3(add3(acceleration.lin, cross(w, v.lin)), acceleration_about_origin(c, w, wd))
-    if kind == BY_MASS:
-        return Force(cross(c, b), b)
-    m, e = parameter(model.parameters, i, param.MASS, k), axis_of_body(axes, entry)
-    change = acceleration_about_origin(e, w, wd)
-    return Force(scale3(m, add3(cross(e, b), cross(c, change))), scale3(m, change))
-
-
-@kernel
-def axis_of_body(axes, j):
-    """Return column j of a rotation."""
-    if j == 0:
-        return (axes[0], axes[3], axes[6])
-    if j == 1:
-        return (axes[1], axes[4], axes[7])
-    return (axes[2], axes[5], axes[8])
-
-
-@kernel
-def acceleration_about_origin(c, w, wd):
-    """Return w' x c + w x (w x c)."""
-    return add3(cross(wd, c), cross(w, cross(w, c)))
-
-
-@kernel
-def moment_of_product(x, y, w, wd):
-    """Return I w' + w x I w for I = x y^T."""
-    rate = y[0] * wd[0] + y[1] * wd[1] + y[2] * wd[2]
-    spin = y[0] * w[0] + y[1] * w[1] + y[2] * w[2]
-    return add3(scale3(rate, x), cross(w, scale3(spin, x)))
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

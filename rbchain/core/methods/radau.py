@@ -36,8 +36,9 @@ from ..linear.complex_systems import (
     solve_complex_system,
 )
 from ..linear.linear_memory import linearised_rate_in, linearised_rate_memory, without_tree
-from ..linear.linearised_rate import differentiate_by_state, factorize_step
+from ..linear.linearised_rate import differentiate_by_state
 from ..linear.sensitivities import error_norm
+from ..linear.step_matrix import factorize_step
 from ..sample import control_layout as controls
 from ..sample.rate import evaluate
 from ..tree.kinematics import normalize_positions

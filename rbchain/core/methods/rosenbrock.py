@@ -11,9 +11,10 @@ from ..algorithms.derivatives import BY_INPUT, BY_Q
 from ..algorithms.lu import solve
 from ..lanes.lanes import constant_like, epsilon, nan_unless_finite, select, zeros_like
 from ..linear.linear_memory import linearised_rate_in, linearised_rate_memory
-from ..linear.linearised_rate import differentiate_rate, divide_positions, factorize_step, reads_dynamics
+from ..linear.linearised_rate import differentiate_rate, reads_dynamics
 from ..linear.linearised_tree import follows_tree, solve_along_tree
 from ..linear.sensitivities import error_norm
+from ..linear.step_matrix import divide_positions, factorize_step
 from ..loops.constraint_hooks import reduce_error
 from ..sample import control_layout as controls
 from ..sample.rate import evaluate, has_exact_derivatives, integral_row, moves_freely

@@ -12,8 +12,9 @@ Sources: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contac
 
 from ...compiling.jit import kernel, routine
 from ..contacts import contact_layout as contact, element_layout as element, mode_layout as mode
-from ..contacts.contact_choice import NO_BOUND, close_row, motion_of_row, open_row
+from ..contacts.contact_choice import NO_BOUND
 from ..contacts.contact_layout import has_tangents
+from ..contacts.contact_mode_changes import close_row, motion_of_row, open_row
 from ..contacts.contact_modes import CLOSED_ROUND_OFF, ROUND_OFF, closed_gap, is_held_by_other_rows
 from ..contacts.contact_responses import add_responses
 from ..contacts.contact_rows import update_row_velocities

@@ -10,8 +10,8 @@ from ...compiling.jit import choose, kernel, only_if
 from ..contacts import mode_layout as mode
 from ..contacts.contact_modes import closed_gap
 from ..contacts.contact_rates import has_contact_modes
-from .contact_events import TIME_TOLERANCE
 from .event_values import EVENT_ROW, distance_row
+from .step_inspection import TIME_TOLERANCE
 
 TIMES = 2.0  # the error of the time of a change of modes, as a multiple of its tolerance
 

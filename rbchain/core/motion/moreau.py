@@ -28,16 +28,10 @@ a closing gap follows Stewart and Trinkle (1996).
 
 import math
 
-from ...compiling.jit import is_given, kernel, only_if, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..contacts import contact_layout as contact, element_layout as element
-from ..contacts.contact_layout import has_tangents
 from ..contacts.contact_responses import add_responses, update_responses
-from ..contacts.contact_rows import (
-    update_biases,
-    update_gaps,
-    update_jacobian,
-    update_row_velocities,
-)
+from ..contacts.contact_rows import update_biases, update_gaps, update_jacobian, update_row_velocities
 from ..contacts.contact_solver import solve_contacts
 from ..contacts.impact_law import limit_energy
 from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
@@ -47,22 +41,27 @@ from ..sample.rate import evaluate, integral_row, moves_freely, set_prescribed_s
 from ..sample.status import INITIAL_PENETRATION, RUNNING, STEP_TOO_LONG
 from ..sample.work_memory import store_work_of_impulses
 from ..tree import frame_layout as frame
-from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
+from ..tree.kinematics import normalize_positions, position_rates
 from .contact_records import record_contacts
 from .fixed_steps import end_sample, end_step, save_starts
+from .gap_corrections import correct_positions, least_gap
 from .middle_of_step import keep_first_change, settle_middle
+from .moreau_rows import (
+    has_collision,
+    has_contacts,
+    may_act,
+    release_joints,
+    set_bound,
+    set_friction_limits,
+    set_shifts,
+    stick_at_rest,
+    time_of_first_impact,
+    update_sticking,
+)
 from .rollout import close_end_of_step
 from .step_parts import divide_step, keep_smooth_changes
 
-# An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
-IMPACT_SPEED = 2.0
 MAX_SLIPS = 4  # how often sticking joints may start to slide in a step, which changes their limits
-MAX_CORRECTIONS = 10
-FAR = 1000.0  # gaps that are far from closed are larger than this multiple of the depth that is not corrected
-
-
-def _has_contacts(block, *_):
-    return is_given(block, "loads", "actions", "contacts")
 
 
 @kernel
@@ -192,7 +191,7 @@ def finish_step(block, stepper, settings, h, k):
 # --- contacts ---------------------------------------------------------------------------------------------------------
 
 
-@only_if(_has_contacts)
+@only_if(has_contacts)
 @routine
 def predict_impulses(block, stepper, settings, h, k):
     """Compute the impulses of the step from the rate without them, and store the changes of the velocity by them.
@@ -221,7 +220,7 @@ def predict_impulses(block, stepper, settings, h, k):
         changes[0, i, k] = select(collides, nothing, changes[0, i, k])
 
 
-@only_if(_has_contacts)
+@only_if(has_contacts)
 @kernel
 def add_half_of_prediction(block, v, k):
     """Add half the change of the velocity by the predicted impulses to v."""
@@ -230,7 +229,7 @@ def add_half_of_prediction(block, v, k):
         v[i, k] = v[i, k] + constant_like(v, 0.5) * contacts.changes[0, i, k]
 
 
-@only_if(_has_contacts)
+@only_if(has_contacts)
 @kernel
 def compute_biases(block, qd, k):
     """Compute d u / dt of all rows without accelerations of the joints, in the middle of a step."""
@@ -239,7 +238,7 @@ def compute_biases(block, qd, k):
 
 
 @only_if(
-    _has_contacts,
+    has_contacts,
     otherwise=lambda block, stepper, settings, h, k: (
         full_like(stepper.y[0, k], 0.5),
         zeros_like(stepper.y[0, k]),
@@ -332,181 +331,6 @@ def solve_rows(block, settings, is_limited, h, k):
 
 
 @kernel
-def may_act(contacts, settings, h, k):
-    """Whether a row may have an impulse in this step, in any lane.
-
-    A gap is far from closed if it is more than twice the way of the step. If all gaps are far from closed, all
-    impulses are zero, and the responses are not needed. Dry friction always acts.
-    """
-    table, rows = contacts.table, contacts.rows
-    least = constant_like(rows, FAR * settings.penetration)
-    for e in range(table.shape[1]):
-        if table[element.KIND, e] == element.FRICTION:
-            return True
-        row = table[element.ROW, e]
-        speed = max(abs(rows[row, contact.START_VELOCITY, k]), abs(rows[row, contact.FREE_VELOCITY, k]))
-        is_far = rows[row, contact.GAP, k] > (h + h) * speed + least
-        if any_lane(~is_far):
-            return True
-    return False
-
-
-@kernel
-def stick_at_rest(e, contacts, numbers, tolerance, v, k):
-    """Let a joint with friction stick if its velocity is zero at the start of the step, up to the tolerance."""
-    rows, row, at = contacts.rows, contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
-    u, zero, one = v[contacts.table[element.DOF, e], k], constant_like(rows, 0.0), constant_like(rows, 1.0)
-    static = numbers[at + element.FRICTION_STATIC_FORWARD, k] + numbers[at + element.FRICTION_STATIC_BACKWARD, k]
-    sticks = (abs(u) <= constant_like(rows, tolerance)) & (static > zero)
-    rows[row, contact.STICKS, k] = select(sticks, one, zero)
-
-
-@kernel
-def set_friction_limits(e, contacts, numbers, h, k):
-    """Set the limits of the impulse of a dof's friction: static while it sticks, else kinetic."""
-    row, at = contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
-    rows = contacts.rows
-    sticks = rows[row, contact.STICKS, k] > constant_like(rows, 0.0)
-    forward = select(
-        sticks, numbers[at + element.FRICTION_STATIC_FORWARD, k], numbers[at + element.FRICTION_KINETIC_FORWARD, k]
-    )
-    backward = select(
-        sticks, numbers[at + element.FRICTION_STATIC_BACKWARD, k], numbers[at + element.FRICTION_KINETIC_BACKWARD, k]
-    )
-    rows[row, contact.LOWER, k] = -h * forward
-    rows[row, contact.UPPER, k] = h * backward
-
-
-@kernel
-def release_joints(contacts, numbers, h, k):
-    """Set the friction of joints that start to slide to the kinetic friction; return whether there are any.
-
-    A sticking joint starts to slide if its impulse is at the limit.
-    """
-    rows, zero, any_slips = contacts.rows, constant_like(contacts.rows, 0.0), False
-    for e in range(contacts.table.shape[1]):
-        if contacts.table[element.KIND, e] == element.FRICTION:
-            row = contacts.table[element.ROW, e]
-            p, sticks = rows[row, contact.IMPULSE, k], rows[row, contact.STICKS, k]
-            is_at_limit = (p <= rows[row, contact.LOWER, k]) | (p >= rows[row, contact.UPPER, k])
-            slips = (sticks > zero) & is_at_limit
-            rows[row, contact.STICKS, k] = select(slips, zero, sticks)
-            if any_lane(slips):
-                set_friction_limits(e, contacts, numbers, h, k)
-                any_slips = True
-    return any_slips
-
-
-@kernel
-def set_bound(e, contacts, settings, numbers, h, k):
-    """Set the least velocity of a stop or of the normal direction of a contact at the end of the step."""
-    rows, row, at = contacts.rows, contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
-    restitution = numbers[at + element.NUMBER_RESTITUTION, k]
-    zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
-    u, free = rows[row, contact.START_VELOCITY, k], rows[row, contact.FREE_VELOCITY, k]
-    d = free - u
-    # the gap was computed in the middle of the step
-    gap = max(rows[row, contact.GAP, k] - half * h * u, zero)
-    rows[row, contact.GAP, k] = gap
-    rate = gap / h
-    least = constant_like(rows, IMPACT_SPEED) * abs(d) + constant_like(rows, settings.tolerance)
-    is_impact = (-u > least) & (rate + half * (u + free) < zero)
-    root = math.sqrt(max(u * u - (rate + rate) * d, zero))
-    time = min((rate + rate) / select(is_impact, root - u, one), one)
-    is_impact = is_impact & (velocity_at(time, row, contacts, h, k) < zero)
-    is_clipped = (one - time) * d - restitution * (u + time * d) <= zero
-    closing = min(-rate, -rate - rate - u)
-    rows[row, contact.BOUND, k] = select(is_impact, zero, closing)
-    rows[row, contact.IMPACT, k] = select(is_impact, one, zero)
-    rows[row, contact.IMPACT_TIME, k] = select(is_impact, time, zero)
-    rows[row, contact.IS_CLIPPED, k] = select(is_clipped, one, zero)
-    if has_tangents(e, contacts.table):
-        rows[row + 1, contact.UPPER, k] = zero
-
-
-@kernel
-def velocity_at(time, row, contacts, h, k):
-    """Return J v of a row after a fraction of the step without impulses, with J of the middle."""
-    rows = contacts.rows
-    turn = constant_like(rows, 0.5) * h * rows[row, contact.BIAS, k]
-    u, free = rows[row, contact.START_VELOCITY, k] + turn, rows[row, contact.FREE_VELOCITY, k] - turn
-    return u + time * (free - u)
-
-
-@kernel
-def set_shifts(contacts, numbers, h, k):
-    """Set contact.SHIFT: the change of the velocity from the first impact to the end of the step, zero in other rows.
-
-    Also sets the least velocity after impacts by Newton's law of restitution.
-    """
-    table, rows = contacts.table, contacts.rows
-    zero, time = constant_like(rows, 0.0), time_of_first_impact(contacts, k)
-    for e in range(table.shape[1]):
-        kind, row = table[element.KIND, e], table[element.ROW, e]
-        for r in range(row, row + table[element.SIZE, e]):
-            rows[r, contact.SHIFT, k] = zero
-        if kind == element.FRICTION:
-            continue
-        rebounds = (rows[row, contact.IMPACT, k] > zero) & (rows[row, contact.IS_CLIPPED, k] <= zero)
-        for r in range(row, row + table[element.SIZE, e]):
-            shift = rows[r, contact.FREE_VELOCITY, k] - velocity_at(time, r, contacts, h, k)
-            rows[r, contact.SHIFT, k] = select(rebounds, shift, rows[r, contact.SHIFT, k])
-        restitution = numbers[table[element.NUMBERS, e] + element.NUMBER_RESTITUTION, k]
-        rebound = max(-restitution * velocity_at(time, row, contacts, h, k), zero)
-        rows[row, contact.BOUND, k] = select(rebounds, rebound, rows[row, contact.BOUND, k])
-
-
-@kernel
-def time_of_first_impact(contacts, k):
-    """Return the time of the first possible impact as a fraction of the step, or 1."""
-    table, rows = contacts.table, contacts.rows
-    time = full_like(rows[0, contact.FREE_VELOCITY, k], 1.0)
-    for e in range(table.shape[1]):
-        if table[element.KIND, e] != element.FRICTION:
-            row = table[element.ROW, e]
-            is_impact = rows[row, contact.IMPACT, k] > constant_like(rows, 0.0)
-            time = select(is_impact, min(time, rows[row, contact.IMPACT_TIME, k]), time)
-    return time
-
-
-@kernel
-def has_collision(contacts, k):
-    """Return 1 in lanes with an impact whose impulse is positive, else 0."""
-    table, rows = contacts.table, contacts.rows
-    found, zero = zeros_like(rows[0, contact.IMPULSE, k]), constant_like(rows, 0.0)
-    for e in range(table.shape[1]):
-        if table[element.KIND, e] != element.FRICTION:
-            row = table[element.ROW, e]
-            collides = (rows[row, contact.IMPACT, k] > zero) & (rows[row, contact.IMPULSE, k] > zero)
-            found = select(collides, constant_like(rows, 1.0), found)
-    return found
-
-
-@kernel
-def update_sticking(contacts, tolerance, v, k):
-    """Decide which joints and contacts stick at the end of a step; the velocity of a sticking joint is exactly zero.
-
-    Joints and contacts stick if their speed is at most the tolerance, also with friction at its limit. At the limit,
-    the velocity of a joint is not changed, because the joint may have just started to slide.
-    """
-    table, rows = contacts.table, contacts.rows
-    for e in range(table.shape[1]):
-        kind, row, i = table[element.KIND, e], table[element.ROW, e], table[element.DOF, e]
-        zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
-        slow = constant_like(rows, tolerance)
-        if kind == element.FRICTION:
-            p, lower, upper = rows[row, contact.IMPULSE, k], rows[row, contact.LOWER, k], rows[row, contact.UPPER, k]
-            sticks = (abs(rows[row, contact.VELOCITY, k]) <= slow) & (lower < upper)
-            v[i, k] = select(sticks & (p > lower) & (p < upper), zero, v[i, k])
-            rows[row, contact.STICKS, k] = select(sticks, one, zero)
-        elif has_tangents(e, table):
-            radius = rows[row, contact.FRICTION, k] * rows[row, contact.IMPULSE, k]
-            speed = max(abs(rows[row + 1, contact.VELOCITY, k]), abs(rows[row + 2, contact.VELOCITY, k]))
-            sticks = (speed <= slow) & (radius > zero)
-            rows[row, contact.STICKS, k] = select(sticks, one, zero)
-
-
-@kernel
 def weights_of_step(contacts, settings, h, k):
     """Return the weight of the velocity at the start, 1 if the step has an impact, and 1 if nothing else touches.
 
@@ -536,98 +360,10 @@ def weights_of_step(contacts, settings, h, k):
     return select(impact > zero, time_of_first_impact(contacts, k), weight), impact, flies
 
 
-@only_if(_has_contacts)
-@routine
-def correct_positions(block, stepper, settings, k):
-    """Move the positions at the end of a step out of stops and planes, without a motion of joints that stick.
-
-    Reads the responses of the middle of the step. Keeps the impulses and velocities of the rows.
-    """
-    contacts, model, y_new = block.loads.actions.contacts, block.model, stepper.y_new
-    table, rows, numbers, moves = contacts.table, contacts.rows, block.loads.actions.numbers, contacts.changes
-    nq, n, depth = block.q.shape[0], block.qd.shape[0], constant_like(contacts.rows, settings.penetration)
-    zero = constant_like(rows, 0.0)
-    for iteration in range(MAX_CORRECTIONS):
-        for i in range(n):
-            rotate_dof(i, model, y_new, block.work, k)
-        update_gaps(model, contacts, y_new, numbers, block.work, k)
-        least = least_gap(contacts, k)
-        is_inside = least < -depth
-        if not any_lane(is_inside):
-            break
-        if iteration == 0:
-            begin_correction(block, k)
-        for row in range(rows.shape[0]):
-            rows[row, contact.IMPULSE, k] = zero
-        for e in range(table.shape[1]):
-            set_correction(e, iteration == 0, contacts, k)
-        solve_contacts(contacts, 0.1 * settings.penetration, k)
-        for i in range(n):
-            moves[0, i, k] = zero
-        add_responses(contacts.responses, rows, contact.IMPULSE, moves[0], k)
-        for e in range(table.shape[1]):
-            if table[element.KIND, e] == element.FRICTION:
-                sticks = rows[table[element.ROW, e], contact.STICKS, k] > zero
-                i = table[element.DOF, e]
-                moves[0, i, k] = select(sticks, zero, moves[0, i, k])
-        position_rates(model, y_new[:nq], moves[0], stepper.change[:nq], k)
-        for j in range(nq):
-            y_new[j, k] = y_new[j, k] + select(is_inside, stepper.change[j, k], zero)
-        normalize_positions(model, y_new, k)
-        for row in range(rows.shape[0]):
-            rows[row, contact.IMPULSE, k] = rows[row, contact.STORED, k]
-
-
-@kernel
-def begin_correction(block, k):
-    """Store the impulses before a correction, and compute the responses if the step has not done so."""
-    contacts = block.loads.actions.contacts
-    rows = contacts.rows
-    if not rows[0, contact.RESPONDS, 0] > constant_like(rows, 0.0):
-        update_responses(block.model, contacts, block.constraints, block.loads.actions.numbers, block.work, k)
-    for row in range(rows.shape[0]):
-        rows[row, contact.STORED, k] = rows[row, contact.IMPULSE, k]
-
-
-@kernel
-def least_gap(contacts, k):
-    """Return the smallest gap of all rows."""
-    rows, table = contacts.rows, contacts.table
-    least = full_like(rows[0, contact.IMPULSE, k], math.inf)
-    for e in range(table.shape[1]):
-        if table[element.KIND, e] != element.FRICTION:
-            least = min(least, rows[table[element.ROW, e], contact.GAP, k])
-    return least
-
-
-@kernel
-def set_correction(e, holds, contacts, k):
-    """Set the rows of an element for a correction of positions: gaps become positive, sticking rows do not move.
-
-    Contacts that stick may move if `holds` is false, because they can make it impossible to open a gap.
-    """
-    rows, row, zero = contacts.rows, contacts.table[element.ROW, e], constant_like(contacts.rows, 0.0)
-    nothing = zeros_like(rows[row, contact.IMPULSE, k])
-    limit = select(rows[row, contact.STICKS, k] > zero, constant_like(rows, math.inf), nothing)
-    if contacts.table[element.KIND, e] == element.FRICTION:
-        rows[row, contact.VELOCITY, k] = nothing
-        rows[row, contact.LOWER, k] = -limit
-        rows[row, contact.UPPER, k] = limit
-        return
-    rows[row, contact.VELOCITY, k] = rows[row, contact.GAP, k]
-    rows[row, contact.BOUND, k] = nothing
-    if has_tangents(e, contacts.table):
-        limit = limit if holds else nothing
-        rows[row, contact.FRICTION, k] = nothing
-        rows[row + 1, contact.VELOCITY, k] = nothing
-        rows[row + 2, contact.VELOCITY, k] = nothing
-        rows[row + 1, contact.UPPER, k] = limit
-
-
 # --- the start of a motion --------------------------------------------------------------------------------------------
 
 
-@only_if(_has_contacts)
+@only_if(has_contacts)
 @kernel
 def check_start(block, stepper, settings, k):
     """Compute the gaps at the start, and clear the numbers of earlier samples in the rows."""
@@ -638,7 +374,7 @@ def check_start(block, stepper, settings, k):
     update_gaps(block.model, contacts, stepper.y, block.loads.actions.numbers, block.work, k)
 
 
-@only_if(_has_contacts, False)
+@only_if(has_contacts, False)
 @kernel
 def starts_inside(block, settings, lane):
     """Whether the initial position of a lane is inside of a stop or of a plane."""

@@ -9,14 +9,9 @@ from ...compiling.jit import choose, kernel, only_if, routine
 from ..control import drive_layout as drive
 from ..control.actuators import output_at
 from ..control.callbacks import call, store_failed_call
-from ..control.drives import call_user_forces, feedback, reference, sweep_under_actions
-from ..control.sampler_clocks import (
-    hold_due_outputs,
-    instant,
-    is_measurement_due,
-    is_reached,
-    set_next_stop,
-)
+from ..control.drives import feedback, reference, sweep_under_actions
+from ..control.sampler_clocks import hold_due_outputs, instant, is_measurement_due, is_reached, set_next_stop
+from ..control.user_calls import call_user_forces
 from ..forces import signal_layout as signal
 from ..forces.signals import evaluate_signals
 from ..lanes.lanes import any_lane, constant_like, floor, select

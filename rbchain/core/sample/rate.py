@@ -9,14 +9,9 @@ from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..contacts.contact_rates import has_contact_modes
 from ..control import drive_layout as drive
-from ..control.drives import (
-    call_user_derivatives,
-    is_below_limit,
-    rate_under_actions,
-    set_prescribed_state,
-    store_stiffness_and_damping,
-)
+from ..control.drives import is_below_limit, rate_under_actions, set_prescribed_state, store_stiffness_and_damping
 from ..control.sampler_clocks import begin_samplers
+from ..control.user_calls import call_user_derivatives
 from ..forces.passive import friction_slope, mean_friction_slope, passive_stiffness_and_damping
 from ..forces.signals import evaluate_signals, set_sample_signals
 from ..lanes.lanes import constant_like

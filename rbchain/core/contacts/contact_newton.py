@@ -1,0 +1,345 @@
+"""Newton steps of `contact_solver`: linearised equations of all rows, and a line search."""
+
+import math
+
+from ...compiling.jit import kernel, routine
+from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from . import contact_layout as contact, element_layout as element
+from .contact_layout import has_tangents
+from .contact_residuals import (
+    change_of_friction,
+    change_of_normal,
+    change_of_tangents,
+    compute_velocities,
+    friction_target,
+    largest_residual,
+    sweep,
+)
+
+# Number of Newton steps of a round, and of lengths tried for each step: 1, 1/2, 1/4, ... A step without a length that
+# fits fails.
+NEWTON_STEPS, LENGTHS = 30, 7
+# Multiples of the factors of u for the Newton steps, one for each round. Their order was found with 20 links that fall
+# on a floor and move on it.
+MULTIPLES = (1.0, 128.0, 8.0, 1024.0, 4.0, 256.0, 32.0, 4096.0)
+# Least ratios of |u| / w to |p| of the tangents of a contact, one for each round. Another multiple of the factor, up to
+# LARGEST_MULTIPLE, increases the ratio to this value.
+BALANCES, LARGEST_MULTIPLE = (0.0, 0.0, 0.1, 1.0, 0.1, 1.0, 0.1, 1.0), 1e8
+# A step of length t reduces the sum of squares by more than this multiple of t.
+LEAST_REDUCTION = 2e-4
+# The number added to the diagonal of a Newton step, which is scaled to 1, as a multiple of the square root of epsilon.
+# Impulses of dependent rows then change as little as possible. The number is multiplied by INCREASE after a step that
+# fails, up to LARGEST_PROXIMAL, and by DECREASE after a step that succeeds.
+PROXIMAL, LARGEST_PROXIMAL, INCREASE, DECREASE = 16.0, 0.3, 100.0, 0.1
+
+
+@routine
+def newton_steps(contacts, residual, limit, running, index, least, k):
+    """Take Newton steps until the residual is at most `least` or steps fail, then a sweep; return the residual.
+
+    Keeps the result in the lanes in which its residual is below `limit`.
+    """
+    rows = contacts.rows
+    for row in range(rows.shape[0]):
+        rows[row, contact.NEWTON_IMPULSE, k] = rows[row, contact.IMPULSE, k]
+        rows[row, contact.NEWTON_VELOCITY, k] = rows[row, contact.VELOCITY, k]
+    smallest, largest = least_proximal(rows), constant_like(rows, LARGEST_PROXIMAL)
+    increase, decrease = constant_like(rows, INCREASE), constant_like(rows, DECREASE)
+    nothing = running - running
+    improves, proximal = running, smallest + nothing
+    for _ in range(NEWTON_STEPS):
+        if not any_lane(improves > nothing):
+            break
+        succeeds = newton_step(contacts, improves, index, proximal, k) > nothing
+        proximal = select(succeeds, max(decrease * proximal, smallest + nothing), increase * proximal)
+        is_solved = largest_residual(contacts, k) <= least
+        improves = select(is_solved | (proximal > largest), nothing, improves)
+    compute_velocities(contacts, running, k)  # long steps leave round-off in them
+    sweep(contacts, running, k)
+    found = largest_residual(contacts, k)
+    is_better = (running > running - running) & (found < limit)
+    for row in range(rows.shape[0]):
+        p, u = rows[row, contact.IMPULSE, k], rows[row, contact.VELOCITY, k]
+        rows[row, contact.IMPULSE, k] = select(is_better, p, rows[row, contact.NEWTON_IMPULSE, k])
+        rows[row, contact.VELOCITY, k] = select(is_better, u, rows[row, contact.NEWTON_VELOCITY, k])
+    return select(is_better, found, residual)
+
+
+@routine
+def newton_step(contacts, running, index, proximal, k):
+    """Take a Newton step with a line search, and return a number that is zero in the lanes in which it fails."""
+    rows = contacts.rows
+    zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
+    reduction = constant_like(rows, LEAST_REDUCTION)
+    enlarge_factors(contacts, index, k)
+    before = sum_of_squares(contacts, k)
+    compute_step(contacts, proximal, k)
+    length = select(running > zero, one, zero)
+    for trial in range(LENGTHS + 1):
+        move_along_step(contacts, length, k)
+        is_shorter = sum_of_squares(contacts, k) < before * (one - reduction * length)
+        missed = select(is_shorter, zero, length)
+        if not any_lane(missed > zero):
+            break
+        length = length - (half * missed if trial < LENGTHS - 1 else missed)
+    restore_factors(contacts, k)
+    return select(length > zero, running, zero)
+
+
+@kernel
+def least_proximal(rows):
+    """Return the number on the diagonal of the matrix of a Newton step after steps that succeed."""
+    return constant_like(rows, PROXIMAL * math.sqrt(epsilon(rows)))
+
+
+@kernel
+def enlarge_factors(contacts, index, k):
+    """Multiply the factors of u for a Newton step of a round; the tangents of a contact have the same multiple."""
+    table, rows = contacts.table, contacts.rows
+    multiple, balance = constant_like(rows, MULTIPLES[index]), constant_like(rows, BALANCES[index])
+    zero, one, largest = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, LARGEST_MULTIPLE)
+    for row in range(rows.shape[0]):
+        rows[row, contact.SWEEP_INVERSE, k] = rows[row, contact.INVERSE, k]
+        rows[row, contact.INVERSE, k] = multiple * rows[row, contact.INVERSE, k]
+    for e in range(table.shape[1]):
+        if has_tangents(e, table):
+            row = table[element.ROW, e]
+            inverse = rows[row + 1, contact.INVERSE, k]
+            p = norm_of_tangents(row, contact.IMPULSE, rows, k)
+            change = inverse * norm_of_tangents(row, contact.VELOCITY, rows, k)
+            moves = change > zero
+            ratio = balance * p / select(moves, change, one)
+            inverse = inverse * select(moves, min(max(ratio, one), largest), one)
+            rows[row + 1, contact.INVERSE, k] = inverse
+            rows[row + 2, contact.INVERSE, k] = inverse
+
+
+@kernel
+def norm_of_tangents(row, column, rows, k):
+    """Return the norm of the two tangential impulses or velocities of a contact."""
+    a, b = rows[row + 1, column, k], rows[row + 2, column, k]
+    return math.sqrt(a * a + b * b)
+
+
+@kernel
+def restore_factors(contacts, k):
+    """Restore the factors of u for sweeps and residuals."""
+    rows = contacts.rows
+    for row in range(rows.shape[0]):
+        rows[row, contact.INVERSE, k] = rows[row, contact.SWEEP_INVERSE, k]
+
+
+@routine
+def sum_of_squares(contacts, k):
+    """Return the sum of the squares of the changes of the impulses that the equations require, scaled to an energy."""
+    table, rows = contacts.table, contacts.rows
+    total = rows[0, contact.VELOCITY, k] - rows[0, contact.VELOCITY, k]
+    for e in range(table.shape[1]):
+        kind, row = table[element.KIND, e], table[element.ROW, e]
+        change = change_of_friction(row, rows, k) if kind == element.FRICTION else change_of_normal(row, rows, k)
+        total = total + scaled_square(row, change, rows, k)
+        if has_tangents(e, table):
+            a, b = change_of_tangents(row, rows, k)
+            total = total + scaled_square(row + 1, a, rows, k) + scaled_square(row + 2, b, rows, k)
+    return total
+
+
+@kernel
+def scaled_square(row, change, rows, k):
+    """Return the square of the change of an impulse, divided by the factor of u of its row."""
+    inverse, one = rows[row, contact.INVERSE, k], constant_like(rows, 1.0)
+    acts = inverse > inverse - inverse
+    return select(acts, change * change / select(acts, inverse, one), change - change)
+
+
+@routine
+def compute_step(contacts, proximal, k):
+    """Compute a Newton step: the changes of the impulses, in RIGHT, and the changes of the velocities, in CHANGE.
+
+    Stores the impulses and velocities before the step.
+    """
+    rows, matrix = contacts.rows, contacts.matrix
+    eliminate_rows(contacts, linearise(contacts, proximal, k), k)
+    for row in range(rows.shape[0]):
+        rows[row, contact.STEP_IMPULSE, k] = rows[row, contact.IMPULSE, k]
+        rows[row, contact.STEP_VELOCITY, k] = rows[row, contact.VELOCITY, k]
+        rows[row, contact.CHANGE, k] = constant_like(rows, 0.0)
+    for row in range(rows.shape[0]):
+        x = rows[row, contact.RIGHT, k]
+        if any_lane(x != x - x):
+            for other in range(rows.shape[0]):
+                rows[other, contact.CHANGE, k] = rows[other, contact.CHANGE, k] + matrix[row, other, k] * x
+
+
+@kernel
+def move_along_step(contacts, length, k):
+    """Set the impulses and velocities after a Newton step of length `length`. Zero restores the start of the step."""
+    rows = contacts.rows
+    zero = constant_like(rows, 0.0)
+    for row in range(rows.shape[0]):
+        p, u = rows[row, contact.STEP_IMPULSE, k], rows[row, contact.STEP_VELOCITY, k]
+        x, change = rows[row, contact.RIGHT, k], rows[row, contact.CHANGE, k]
+        rows[row, contact.IMPULSE, k] = select(length > zero, p + length * x, p)
+        rows[row, contact.VELOCITY, k] = select(length > zero, u + length * change, u)
+
+
+@routine
+def linearise(contacts, proximal, k):
+    """Set the equations for the changes x of all impulses, and return the number of rows whose impulses may change.
+
+    All other rows have x = 0. They are open contacts and stops, in all lanes.
+    """
+    table, rows, count = contacts.table, contacts.rows, 0
+    for e in range(table.shape[1]):
+        kind, row = table[element.KIND, e], table[element.ROW, e]
+        linearise_row(kind, row, contacts, k)
+        changes = row_changes(row, contacts, k)
+        if has_tangents(e, table):
+            linearise_tangents(row, contacts, k)
+            changes = changes or row_changes(row + 1, contacts, k) or row_changes(row + 2, contacts, k)
+        if changes:
+            for r in range(row, row + table[element.SIZE, e]):
+                rows[count, contact.PLACE, 0] = constant_like(rows, r)
+                count += 1
+    a = 0
+    for e in range(table.shape[1]):
+        kind, row = table[element.KIND, e], table[element.ROW, e]
+        if a < count and row_at_place(a, contacts) == row:
+            fill_row(a, row, count, contacts, proximal, k)
+            if has_tangents(e, table):
+                fill_tangents(a, row, count, contacts, proximal, k)
+            a += table[element.SIZE, e]
+    return count
+
+
+@kernel
+def row_at_place(a, contacts):
+    """Return the number of the row at place a of the matrix of a Newton step."""
+    return int(contacts.rows[a, contact.PLACE, 0])
+
+
+@kernel
+def row_changes(row, contacts, k):
+    """Whether the equation of a row has a solution other than x = 0, or contains other rows, in any lane."""
+    rows = contacts.rows
+    zero = constant_like(rows, 0.0)
+    return any_lane((rows[row, contact.RIGHT, k] != zero) | (rows[row, contact.COUPLES, k] != zero))
+
+
+@kernel
+def linearise_row(kind, row, contacts, k):
+    """Set the right-hand side of a row: W x = target, or x = target at a limit. COUPLES is zero at a limit."""
+    rows = contacts.rows
+    p, u, inverse = rows[row, contact.IMPULSE, k], rows[row, contact.VELOCITY, k], rows[row, contact.INVERSE, k]
+    zero, one = p - p, constant_like(rows, 1.0)
+    if kind == element.FRICTION:
+        lower, upper = rows[row, contact.LOWER, k], rows[row, contact.UPPER, k]
+        target = p - u * inverse
+        is_inside = (target > lower) & (target < upper)
+        right = select(is_inside, -u * inverse, min(max(target, lower), upper) - p)
+    else:
+        above = (u - rows[row, contact.BOUND, k]) * inverse
+        is_inside = p - above > zero
+        right = select(is_inside, -above, -p)
+    rows[row, contact.RIGHT, k] = right
+    rows[row, contact.COUPLES, k] = select(is_inside, one + zero, zero)
+
+
+@kernel
+def fill_row(a, row, count, contacts, proximal, k):
+    """Write the equation of a row at place a of the matrix."""
+    rows, linear, zero = contacts.rows, contacts.linear, constant_like(contacts.rows, 0.0)
+    couples, one = rows[row, contact.COUPLES, k], constant_like(rows, 1.0)
+    is_inside = couples > zero
+    scale = select(is_inside, rows[row, contact.INVERSE, k], zero * couples)
+    for b in range(count):
+        linear[a, b, k] = contacts.matrix[row, row_at_place(b, contacts), k] * scale
+    linear[a, a, k] = linear[a, a, k] + select(is_inside, proximal + (couples - couples), one + (couples - couples))
+
+
+@kernel
+def linearise_tangents(row, contacts, k):
+    """Set the right-hand sides of the two tangents of a contact. COUPLES is zero without dependence on other rows.
+
+    If the disc has the radius zero, the tangents depend only on the normal impulse.
+    """
+    rows = contacts.rows
+    a, b, norm, radius = friction_target(row, rows, k)
+    zero, one = a - a, constant_like(rows, 1.0)
+    is_inside = norm <= radius
+    safe = select(norm > zero, norm, one)
+    inverse, ratio = rows[row + 1, contact.INVERSE, k], radius / safe
+    radius = select(is_inside, zero, radius)  # may be infinite inside
+    for axis in range(2):
+        at, d = row + 1 + axis, (a if axis == 0 else b) / safe
+        p, u = rows[at, contact.IMPULSE, k], rows[at, contact.VELOCITY, k]
+        rows[at, contact.RIGHT, k] = select(is_inside, -u * inverse, radius * d - p)
+        rows[at, contact.COUPLES, k] = select(is_inside, one + zero, ratio)
+
+
+@kernel
+def fill_tangents(place, row, count, contacts, proximal, k):
+    """Write the equations of the two tangents of a contact, whose normal is at this place of the matrix.
+
+    Inside the disc, W x = -u. Outside, with z = p - u / w, its direction d = z / |z| and the radius r of the disc,
+
+        x - mu d x_n - r / |z| (1 - d d^T) (x - W x / w) = r d - p
+    """
+    rows, linear, matrix = contacts.rows, contacts.linear, contacts.matrix
+    a, b, norm, radius = friction_target(row, rows, k)
+    zero, one = a - a, constant_like(rows, 1.0)
+    is_inside = norm <= radius
+    safe = select(norm > zero, norm, one)
+    a, b, ratio, mu = a / safe, b / safe, radius / safe, rows[row, contact.FRICTION, k]
+    inverse = rows[row + 1, contact.INVERSE, k]
+    ratio, scale = select(is_inside, zero, ratio), select(is_inside, inverse, zero)
+    for axis in range(2):
+        at, here = row + 1 + axis, place + 1 + axis
+        d, first, second = (
+            a if axis == 0 else b,
+            one - a * a if axis == 0 else -a * b,
+            -a * b if axis == 0 else one - b * b,
+        )
+        for c in range(count):
+            other = row_at_place(c, contacts)
+            across = first * matrix[row + 1, other, k] + second * matrix[row + 2, other, k]
+            linear[here, c, k] = matrix[at, other, k] * scale + ratio * inverse * across
+        linear[here, here, k] = linear[here, here, k] + select(is_inside, proximal + zero, one)
+        linear[here, place + 1, k] = linear[here, place + 1, k] - ratio * first
+        linear[here, place + 2, k] = linear[here, place + 2, k] - ratio * second
+        linear[here, place, k] = linear[here, place, k] - select(is_inside, zero, mu * d)
+
+
+@routine
+def eliminate_rows(contacts, count, k):
+    """Solve the first `count` linear equations for the changes of the impulses, in RIGHT, by Gaussian elimination.
+
+    The rows are not exchanged. A step that is wrong because of a small pivot does not pass the line search.
+    """
+    rows, linear = contacts.rows, contacts.linear
+    zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+    for c in range(count):
+        source = row_at_place(c, contacts)
+        pivot = linear[c, c, k]
+        is_regular = abs(pivot) > zero
+        inverse = select(is_regular, one / select(is_regular, pivot, one), zero * pivot)
+        rows[source, contact.PIVOT, k] = inverse
+        # Else the rest of the row is zero, except for the tangents of a disc of radius zero, where the step neglects
+        # it. Each lane decides for itself, so that it does not depend on its neighbours.
+        couples = rows[source, contact.COUPLES, k] != zero
+        has_rest = any_lane(couples)
+        for a in range(c + 1, count):
+            factor = linear[a, c, k] * inverse
+            if any_lane(factor != zero):
+                row = row_at_place(a, contacts)
+                if has_rest:
+                    passed = select(couples, factor, zero)
+                    for j in range(c + 1, count):
+                        linear[a, j, k] = linear[a, j, k] - passed * linear[c, j, k]
+                rows[row, contact.RIGHT, k] = rows[row, contact.RIGHT, k] - factor * rows[source, contact.RIGHT, k]
+    for a in range(count - 1, -1, -1):
+        row = row_at_place(a, contacts)
+        x = rows[row, contact.RIGHT, k]
+        for j in range(a + 1, count):
+            x = x - linear[a, j, k] * rows[row_at_place(j, contacts), contact.RIGHT, k]
+        rows[row, contact.RIGHT, k] = x * rows[row, contact.PIVOT, k]

@@ -1,0 +1,192 @@
+"""Limits and bounds of the rows of dry friction, stops and contacts in a step of `moreau`, and which of them stick."""
+
+import math
+
+from ...compiling.jit import is_given, kernel
+from ..contacts import contact_layout as contact, element_layout as element
+from ..contacts.contact_layout import has_tangents
+from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
+
+# An impact needs a speed of more than this multiple of the change of the velocity by other forces in the step.
+IMPACT_SPEED = 2.0
+FAR = 1000.0  # gaps that are far from closed are larger than this multiple of the depth that is not corrected
+
+
+def has_contacts(block, *_):
+    """Whether a block has dry friction, stops or contacts. Numba decides it when it compiles."""
+    return is_given(block, "loads", "actions", "contacts")
+
+
+@kernel
+def may_act(contacts, settings, h, k):
+    """Whether a row may have an impulse in this step, in any lane.
+
+    A gap is far from closed if it is more than twice the way of the step. If all gaps are far from closed, all
+    impulses are zero, and the responses are not needed. Dry friction always acts.
+    """
+    table, rows = contacts.table, contacts.rows
+    least = constant_like(rows, FAR * settings.penetration)
+    for e in range(table.shape[1]):
+        if table[element.KIND, e] == element.FRICTION:
+            return True
+        row = table[element.ROW, e]
+        speed = max(abs(rows[row, contact.START_VELOCITY, k]), abs(rows[row, contact.FREE_VELOCITY, k]))
+        is_far = rows[row, contact.GAP, k] > (h + h) * speed + least
+        if any_lane(~is_far):
+            return True
+    return False
+
+
+@kernel
+def stick_at_rest(e, contacts, numbers, tolerance, v, k):
+    """Let a joint with friction stick if its velocity is zero at the start of the step, up to the tolerance."""
+    rows, row, at = contacts.rows, contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
+    u, zero, one = v[contacts.table[element.DOF, e], k], constant_like(rows, 0.0), constant_like(rows, 1.0)
+    static = numbers[at + element.FRICTION_STATIC_FORWARD, k] + numbers[at + element.FRICTION_STATIC_BACKWARD, k]
+    sticks = (abs(u) <= constant_like(rows, tolerance)) & (static > zero)
+    rows[row, contact.STICKS, k] = select(sticks, one, zero)
+
+
+@kernel
+def set_friction_limits(e, contacts, numbers, h, k):
+    """Set the limits of the impulse of a dof's friction: static while it sticks, else kinetic."""
+    row, at = contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
+    rows = contacts.rows
+    sticks = rows[row, contact.STICKS, k] > constant_like(rows, 0.0)
+    forward = select(
+        sticks, numbers[at + element.FRICTION_STATIC_FORWARD, k], numbers[at + element.FRICTION_KINETIC_FORWARD, k]
+    )
+    backward = select(
+        sticks, numbers[at + element.FRICTION_STATIC_BACKWARD, k], numbers[at + element.FRICTION_KINETIC_BACKWARD, k]
+    )
+    rows[row, contact.LOWER, k] = -h * forward
+    rows[row, contact.UPPER, k] = h * backward
+
+
+@kernel
+def release_joints(contacts, numbers, h, k):
+    """Set the friction of joints that start to slide to the kinetic friction; return whether there are any.
+
+    A sticking joint starts to slide if its impulse is at the limit.
+    """
+    rows, zero, any_slips = contacts.rows, constant_like(contacts.rows, 0.0), False
+    for e in range(contacts.table.shape[1]):
+        if contacts.table[element.KIND, e] == element.FRICTION:
+            row = contacts.table[element.ROW, e]
+            p, sticks = rows[row, contact.IMPULSE, k], rows[row, contact.STICKS, k]
+            is_at_limit = (p <= rows[row, contact.LOWER, k]) | (p >= rows[row, contact.UPPER, k])
+            slips = (sticks > zero) & is_at_limit
+            rows[row, contact.STICKS, k] = select(slips, zero, sticks)
+            if any_lane(slips):
+                set_friction_limits(e, contacts, numbers, h, k)
+                any_slips = True
+    return any_slips
+
+
+@kernel
+def set_bound(e, contacts, settings, numbers, h, k):
+    """Set the least velocity of a stop or of the normal direction of a contact at the end of the step."""
+    rows, row, at = contacts.rows, contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
+    restitution = numbers[at + element.NUMBER_RESTITUTION, k]
+    zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
+    u, free = rows[row, contact.START_VELOCITY, k], rows[row, contact.FREE_VELOCITY, k]
+    d = free - u
+    # the gap was computed in the middle of the step
+    gap = max(rows[row, contact.GAP, k] - half * h * u, zero)
+    rows[row, contact.GAP, k] = gap
+    rate = gap / h
+    least = constant_like(rows, IMPACT_SPEED) * abs(d) + constant_like(rows, settings.tolerance)
+    is_impact = (-u > least) & (rate + half * (u + free) < zero)
+    root = math.sqrt(max(u * u - (rate + rate) * d, zero))
+    time = min((rate + rate) / select(is_impact, root - u, one), one)
+    is_impact = is_impact & (velocity_at(time, row, contacts, h, k) < zero)
+    is_clipped = (one - time) * d - restitution * (u + time * d) <= zero
+    closing = min(-rate, -rate - rate - u)
+    rows[row, contact.BOUND, k] = select(is_impact, zero, closing)
+    rows[row, contact.IMPACT, k] = select(is_impact, one, zero)
+    rows[row, contact.IMPACT_TIME, k] = select(is_impact, time, zero)
+    rows[row, contact.IS_CLIPPED, k] = select(is_clipped, one, zero)
+    if has_tangents(e, contacts.table):
+        rows[row + 1, contact.UPPER, k] = zero
+
+
+@kernel
+def velocity_at(time, row, contacts, h, k):
+    """Return J v of a row after a fraction of the step without impulses, with J of the middle."""
+    rows = contacts.rows
+    turn = constant_like(rows, 0.5) * h * rows[row, contact.BIAS, k]
+    u, free = rows[row, contact.START_VELOCITY, k] + turn, rows[row, contact.FREE_VELOCITY, k] - turn
+    return u + time * (free - u)
+
+
+@kernel
+def set_shifts(contacts, numbers, h, k):
+    """Set contact.SHIFT: the change of the velocity from the first impact to the end of the step, zero in other rows.
+
+    Also sets the least velocity after impacts by Newton's law of restitution.
+    """
+    table, rows = contacts.table, contacts.rows
+    zero, time = constant_like(rows, 0.0), time_of_first_impact(contacts, k)
+    for e in range(table.shape[1]):
+        kind, row = table[element.KIND, e], table[element.ROW, e]
+        for r in range(row, row + table[element.SIZE, e]):
+            rows[r, contact.SHIFT, k] = zero
+        if kind == element.FRICTION:
+            continue
+        rebounds = (rows[row, contact.IMPACT, k] > zero) & (rows[row, contact.IS_CLIPPED, k] <= zero)
+        for r in range(row, row + table[element.SIZE, e]):
+            shift = rows[r, contact.FREE_VELOCITY, k] - velocity_at(time, r, contacts, h, k)
+            rows[r, contact.SHIFT, k] = select(rebounds, shift, rows[r, contact.SHIFT, k])
+        restitution = numbers[table[element.NUMBERS, e] + element.NUMBER_RESTITUTION, k]
+        rebound = max(-restitution * velocity_at(time, row, contacts, h, k), zero)
+        rows[row, contact.BOUND, k] = select(rebounds, rebound, rows[row, contact.BOUND, k])
+
+
+@kernel
+def time_of_first_impact(contacts, k):
+    """Return the time of the first possible impact as a fraction of the step, or 1."""
+    table, rows = contacts.table, contacts.rows
+    time = full_like(rows[0, contact.FREE_VELOCITY, k], 1.0)
+    for e in range(table.shape[1]):
+        if table[element.KIND, e] != element.FRICTION:
+            row = table[element.ROW, e]
+            is_impact = rows[row, contact.IMPACT, k] > constant_like(rows, 0.0)
+            time = select(is_impact, min(time, rows[row, contact.IMPACT_TIME, k]), time)
+    return time
+
+
+@kernel
+def has_collision(contacts, k):
+    """Return 1 in lanes with an impact whose impulse is positive, else 0."""
+    table, rows = contacts.table, contacts.rows
+    found, zero = zeros_like(rows[0, contact.IMPULSE, k]), constant_like(rows, 0.0)
+    for e in range(table.shape[1]):
+        if table[element.KIND, e] != element.FRICTION:
+            row = table[element.ROW, e]
+            collides = (rows[row, contact.IMPACT, k] > zero) & (rows[row, contact.IMPULSE, k] > zero)
+            found = select(collides, constant_like(rows, 1.0), found)
+    return found
+
+
+@kernel
+def update_sticking(contacts, tolerance, v, k):
+    """Decide which joints and contacts stick at the end of a step; the velocity of a sticking joint is exactly zero.
+
+    Joints and contacts stick if their speed is at most the tolerance, also with friction at its limit. At the limit,
+    the velocity of a joint is not changed, because the joint may have just started to slide.
+    """
+    table, rows = contacts.table, contacts.rows
+    for e in range(table.shape[1]):
+        kind, row, i = table[element.KIND, e], table[element.ROW, e], table[element.DOF, e]
+        zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
+        slow = constant_like(rows, tolerance)
+        if kind == element.FRICTION:
+            p, lower, upper = rows[row, contact.IMPULSE, k], rows[row, contact.LOWER, k], rows[row, contact.UPPER, k]
+            sticks = (abs(rows[row, contact.VELOCITY, k]) <= slow) & (lower < upper)
+            v[i, k] = select(sticks & (p > lower) & (p < upper), zero, v[i, k])
+            rows[row, contact.STICKS, k] = select(sticks, one, zero)
+        elif has_tangents(e, table):
+            radius = rows[row, contact.FRICTION, k] * rows[row, contact.IMPULSE, k]
+            speed = max(abs(rows[row + 1, contact.VELOCITY, k]), abs(rows[row + 2, contact.VELOCITY, k]))
+            sticks = (speed <= slow) & (radius > zero)
+            rows[row, contact.STICKS, k] = select(sticks, one, zero)
