@@ -638,11 +638,11 @@ BUSHING = {"body_a": "link1", "body_b": "link2", "stiffness": np.eye(6)}
 )
 def test_invalid_forces_are_refused_by_name(given, message):
     model = rb.Model.serial_chain(2)
-    force = (rb.Bushing if "point_a" not in given else rb.SpringDamper)(**given)
+    make = rb.Bushing if "point_a" not in given else rb.SpringDamper
     with pytest.raises((rb.StateError, rb.ModelError), match=message):
-        model.simulate(np.zeros((3, 2)), np.zeros((3, 2)), 1.0, forces=[force])
+        model.simulate(np.zeros((3, 2)), np.zeros((3, 2)), 1.0, forces=[make(**given)])
     with pytest.raises((rb.StateError, rb.ModelError), match=message):
-        model.wrenches_between_bodies(np.zeros((3, 2)), np.zeros((3, 2)), [force])
+        model.wrenches_between_bodies(np.zeros((3, 2)), np.zeros((3, 2)), [make(**given)])
 
 
 @plain

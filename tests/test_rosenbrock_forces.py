@@ -519,7 +519,7 @@ def test_the_derivatives_of_user_forces_are_checked():
         pass
 
     for derivatives, message in (
-        (3, r"derivatives of UserForces: function is 3; expected"),
+        (3, r"UserForces with function 'coupling': derivatives is 3; expected a function"),
         (short, "five parameters"),
     ):
         with pytest.raises(rb.StateError, match=message):

@@ -62,7 +62,7 @@ class NumericField:
     def checked(self, what: str, value: Any) -> np.ndarray:
         """Return numbers (..., *shape). Raises StateError if the last axes or the numbers do not fit."""
         name = f"{what}: {self.name}"
-        if isinstance(value, Signal):
+        if isinstance(value, (Signal, *RANDOM)):
             raise StateError(
                 f"{name} is a signal, {value!r}; expected one number, or one for each sample, which cannot change with "
                 "time"
