@@ -4,7 +4,8 @@
     name = "arm"
     gravity = [0, 0, -9.81]
     fluid_density = 1000.0          # 0 (air) by default
-    units = "mm-kg-s"               # of lengths, masses, inertias, gravity, volumes and densities; SI by default
+    units = "mm-kg-s"               # of all numbers; SI by default
+    degrees = true                  # whether angles are in degrees; by default in radians
 
     [[body]]
     name = "upper"
@@ -44,8 +45,9 @@
     [[nominal.body]]
     name = "upper"
 
-A quantity may have a unit of its own, such as "5 mm". Numbers are written with all digits, so that a file that is read
-again gives the same model, bit for bit.
+A quantity of a body, frame or constraint may have a unit of its own, such as "5 mm". Times are in s, and angular
+frequencies of signals in rad/s. A file with other units than SI cannot contain the matrices of an immersion. Numbers
+are written with all digits, so that a file that is read again gives the same model, bit for bit.
 """
 
 from __future__ import annotations
@@ -71,11 +73,11 @@ from ..model.editing import unused_name
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Composite, Fixed
-from ..model.limits import JointLimits
-from ..model.passive import PassiveForces
+from ..model.limits import LIMIT_UNITS, JointLimits
+from ..model.passive import PASSIVE_UNITS, PassiveForces
 from ..model.pose import Pose
-from ..model.units import Units
 from ..model.visual import Visual
+from .file_units import FileUnits, drive_in_si
 from .notes import Notes
 
 Part = TypeVar("Part")
@@ -104,7 +106,7 @@ BODY_KEYS = (
     *("name", "parent", "joint", "joint_name", "placement", "mass", "cg", "inertia"),
     *("rotor_inertia", "gear_ratio", "passive", "immersion", "limits", "visual"),
 )
-#: Fields of an Immersion that are converted to SI, and their dimensions. The other fields are always in SI.
+#: Fields of an Immersion that are converted to SI, and their dimensions. The matrices are always in SI.
 IMMERSION_MEASURES = {"volume": "volume", "center": "length", "strip_diameter": "length", "strip_length": "length"}
 ADDED = ("added_mass", "added_volume")
 
@@ -146,7 +148,7 @@ def model_of_toml(text: str, source: str, folder: Path = Path(), with_drives: bo
 
 def _model(given: Mapping[str, Any], folder: Path) -> Model:
     _expect_keys("the model", given, MODEL_KEYS)
-    units = _Measures(given)
+    units = FileUnits(given)
     builder = ModelBuilder(
         name=given.get("name", "model"),
         gravity=units("gravity", given.get("gravity", (0.0, 0.0, -9.81))),
@@ -154,6 +156,7 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
         fluid_density=units("density", given.get("fluid_density", 0.0)),
     )
     added: dict[str, list[np.ndarray]] = {key: [] for key in ADDED}
+    kinds: dict[str, list[str]] = {}  # of the degrees of freedom of each joint
     for body in _tables(given, "body"):
         where = f"body {body.get('name')!r}"
         _expect_keys(where, body, BODY_KEYS)
@@ -161,9 +164,10 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
             arguments = _arguments_of(where, body, units, folder)
             of_body = _added_of(where, body)
         builder.add_body(**arguments)
+        kinds[str(body.get("joint_name", body.get("name")))] = [dof.kind for dof in arguments["joint"].dofs]
         for key in ADDED if arguments["joint"].kind != Fixed.kind else ():
             added[key].append(of_body[key])
-    joints = {str(body.get("joint_name", body.get("name"))) for body in _tables(given, "body")}
+    joints = set(kinds)
     for frame in _tables(given, "frame"):
         where = f"frame {frame.get('name')!r}"
         _expect_keys(where, frame, ("name", "body", "placement", "visual"))
@@ -179,11 +183,11 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
         from .controller_models import with_controller_model  # imports this module
 
         try:
-            builder.add_drive(action_of(with_controller_model(drive, folder), DRIVES))
+            builder.add_drive(drive_in_si(action_of(with_controller_model(drive, folder), DRIVES), units, kinds))
         except StateError as error:
             raise FileFormatError(f"drive of joint {drive.get('joint')!r}: {error}") from None
     for constraint in _tables(given, "constraint"):
-        builder.add_constraint(_constraint(constraint, units))
+        builder.add_constraint(_constraint(constraint, units, kinds))
     model = builder.build()
     changed = {key: np.array(of_bodies) for key, of_bodies in added.items() if np.any(of_bodies)}
     model = model.replace(**changed) if changed else model
@@ -217,13 +221,24 @@ def _naming(where: str) -> Iterator[None]:
         raise ModelError(f"{where}: {error}") from None
 
 
-def _arguments_of(where: str, body: Mapping[str, Any], units: _Measures, folder: Path) -> dict[str, Any]:
+def _arguments_of(where: str, body: Mapping[str, Any], units: FileUnits, folder: Path) -> dict[str, Any]:
     """Convert the table of a body to the arguments of `add_body`."""
-    immersion = _table(where, body, "immersion")
+    immersion, joint = _table(where, body, "immersion"), _joint(where, _table(where, body, "joint"), units)
+    kinds = [dof.kind for dof in joint.dofs]
+
+    def table(key: str, units_of_fields: Mapping[str, str]) -> dict[str, Any]:
+        """Return a table with one number for all dofs, or one for each, in SI."""
+        return {
+            name: units.of_dofs(f"{key}: {name}", units_of_fields[name], value, kinds)
+            if name in units_of_fields
+            else value
+            for name, value in _table(where, body, key).items()
+        }
+
     return {
         "name": body.get("name"),
         "parent": body.get("parent"),
-        "joint": _joint(where, _table(where, body, "joint")),
+        "joint": joint,
         "placement": _pose(where, _table(where, body, "placement"), units),
         "inertia": Inertia(
             units("mass", body.get("mass", 0.0)),
@@ -231,11 +246,13 @@ def _arguments_of(where: str, body: Mapping[str, Any], units: _Measures, folder:
             units("inertia", body.get("inertia", (0.0, 0.0, 0.0))),
         ),
         "joint_name": body.get("joint_name"),
-        "rotor_inertia": body.get("rotor_inertia", 0.0),
-        "gear_ratio": body.get("gear_ratio", 1.0),
-        "passive": _made(where, PassiveForces, _table(where, body, "passive")),
+        "rotor_inertia": units("inertia", body.get("rotor_inertia", 0.0)),
+        "gear_ratio": units.of_dofs("gear_ratio", "1 or rad/m", body["gear_ratio"], kinds)
+        if "gear_ratio" in body
+        else 1.0,
+        "passive": _made(where, PassiveForces, table("passive", PASSIVE_UNITS)),
         "immersion": _immersion(where, immersion, units) if immersion else None,
-        "limits": _made(where, JointLimits, _table(where, body, "limits")),
+        "limits": _made(where, JointLimits, table("limits", LIMIT_UNITS)),
         "visuals": _visuals(where, body, units, folder),
     }
 
@@ -249,23 +266,6 @@ def _added_of(where: str, body: Mapping[str, Any]) -> dict[str, np.ndarray]:
         )
     immersion = _made(where, Immersion, given)
     return {key: getattr(immersion, key) for key in ADDED}
-
-
-class _Measures:
-    """Converter from the units of the file to SI. Plain numbers in SI are not changed, not even by round-off."""
-
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        name, degrees = given.get("units", "SI"), given.get("degrees", False)
-        self.units = None if name == "SI" and not degrees else Units(name, degrees)
-
-    def __call__(self, dimension: str, value: Any) -> Any:
-        if self.units is None and not _has_text(value):
-            return value
-        return (self.units or Units()).quantity(value, dimension)
-
-
-def _has_text(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and any(_has_text(part) for part in value))
 
 
 def _expect_keys(where: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -306,19 +306,21 @@ def _is_required(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
-def _joint(where: str, given: Mapping[str, Any]) -> AnyJoint:
+def _joint(where: str, given: Mapping[str, Any], units: FileUnits) -> AnyJoint:
     given = dict(given)
+    if "pitch" in given:
+        given["pitch"] = units.of_dofs("pitch", "m/rad", given["pitch"], ["screw"])
     kind = given.pop("kind", None)
     if kind not in KINDS:
         found = "the kind of the joint is missing" if kind is None else f"the kind of the joint is {kind!r}"
         raise FileFormatError(f"{where}: {found}; expected joint = {{ kind = ... }} with one of {', '.join(KINDS)}")
     if kind == Composite.kind:
-        return _made(where, Composite, {"joints": [_joint(where, part) for part in given.get("joints", [])]})
+        return _made(where, Composite, {"joints": [_joint(where, part, units) for part in given.get("joints", [])]})
     return _made(where, KINDS[kind], given)
 
 
-def _constraint(given: Mapping[str, Any], units: _Measures) -> Constraint:
-    """Convert the table of a constraint."""
+def _constraint(given: Mapping[str, Any], units: FileUnits, kinds: Mapping[str, Sequence[str]]) -> Constraint:
+    """Convert the table of a constraint. `kinds` are the kinds of the degrees of freedom of each joint."""
     fields = dict(given)
     where, kind = f"constraint {fields.get('name')!r}", fields.pop("kind", None)
     if kind not in CONSTRAINT_KINDS:
@@ -329,18 +331,30 @@ def _constraint(given: Mapping[str, Any], units: _Measures) -> Constraint:
     for key in ("point_a", "point_b", "length"):
         if key in fields:
             fields[key] = units("length", fields[key])
+    own, other = (kinds.get(str(fields.get(key)), ["revolute"]) for key in ("joint", "other"))
+    if "offset" in fields:
+        fields["offset"] = units.of_dofs("offset", "rad or m", fields["offset"], own[:1])
+    if "ratio" in fields:
+        of_other = "m" if other[:1] == ["prismatic"] else "rad"
+        fields["ratio"] = units.of_dofs("ratio", f"rad/{of_other} or m/{of_other}", fields["ratio"], own[:1])
     for key in ("pose_a", "pose_b"):
         if key in fields:
             fields[key] = _pose(f"{where}: {key}", _table(where, fields, key), units)
     return _made(where, CONSTRAINT_KINDS[kind], fields)
 
 
-def _pose(where: str, given: Mapping[str, Any], units: _Measures) -> Pose:
+def _pose(where: str, given: Mapping[str, Any], units: FileUnits) -> Pose:
     _expect_keys(f"{where}: placement", given, ("translation", "rotation"))
     return Pose(units("length", given.get("translation", (0.0, 0.0, 0.0))), given.get("rotation"))
 
 
-def _immersion(where: str, given: Mapping[str, Any], units: _Measures) -> Immersion:
+def _immersion(where: str, given: Mapping[str, Any], units: FileUnits) -> Immersion:
+    matrices = [key for key in (*ADDED, "linear_damping", "quadratic_damping") if key in given]
+    if units.units is not None and matrices:
+        raise FileFormatError(
+            f"{where}: immersion has {', '.join(matrices)}, but the file has other units than SI, and rbchain does not "
+            "convert these matrices; expected none of them. Write the file in SI"
+        )
     fields = {key: value for key, value in given.items() if key not in ADDED}
     for key, dimension in IMMERSION_MEASURES.items():
         if key in fields:
@@ -350,7 +364,7 @@ def _immersion(where: str, given: Mapping[str, Any], units: _Measures) -> Immers
     return _made(where, Immersion, fields)
 
 
-def _visuals(where: str, given: Mapping[str, Any], units: _Measures, folder: Path) -> list[Visual]:
+def _visuals(where: str, given: Mapping[str, Any], units: FileUnits, folder: Path) -> list[Visual]:
     found = []
     for visual in _tables(given, "visual"):
         _expect_keys(f"{where}: visual", visual, ("shape", "size", "placement", "colour", "file"))

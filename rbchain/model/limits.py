@@ -12,6 +12,17 @@ from ..errors import ModelError
 from .joint import AnyJoint
 from .pose import numbers
 
+#: SI units of the limits of a rotation or of a translation.
+LIMIT_UNITS = {
+    "lower": "rad or m",
+    "upper": "rad or m",
+    "velocity": "rad/s or m/s",
+    "effort": "N m or N",
+    "acceleration": "rad/s^2 or m/s^2",
+    "deceleration": "rad/s^2 or m/s^2",
+    "jerk": "rad/s^3 or m/s^3",
+}
+
 
 @dataclass(frozen=True, eq=False)
 class JointLimits(Value):

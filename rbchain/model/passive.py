@@ -118,6 +118,22 @@ class PassiveForces(Value):
         return found
 
 
+#: SI units of the parameters of a rotation or of a translation.
+PASSIVE_UNITS = {
+    "stiffness": "N m/rad or N/m",
+    "rest_position": "rad or m",
+    "cubic_stiffness": "N m/rad^3 or N/m^3",
+    "damping": "N m s/rad or N s/m",
+    "friction": "N m or N",
+    "static_friction": "N m or N",
+    "stribeck_velocity": "rad/s or m/s",
+    "friction_velocity": "rad/s or m/s",
+    "lower_limit": "rad or m",
+    "upper_limit": "rad or m",
+    "limit_stiffness": "N m/rad or N/m",
+    "limit_damping": "s/rad or s/m",
+    "friction_asymmetry": "N m or N",
+}
 PASSIVE_FIELDS = tuple(field.name for field in fields(PassiveForces))
 #: Fields that depend on the position of the joint, and so do not apply to a quaternion.
 OF_POSITION = ("stiffness", "rest_position", "cubic_stiffness", "lower_limit", "upper_limit", "limit_stiffness")

@@ -24,6 +24,8 @@ SI = {
     "angular_velocity": "rad/s",
     "volume": "m^3",
 }
+#: The dimensions of the symbols in products of SI units. A second is the unit of time of all systems.
+DIMENSION_OF_SYMBOL = {"m": "length", "kg": "mass", "N": "force", "rad": "angle"}
 #: Units of each system that differ from SI.
 SYSTEMS = {
     "SI": {},
@@ -175,6 +177,56 @@ class Units(SuggestsAttributes):
             found = numbers(value, dimension) * _factor(self.units[dimension], dimension)
         found = numbers(found, dimension)
         return found if found.ndim else float(found)
+
+    def in_si(self, value: Any, unit: str) -> Any:
+        """Convert a quantity of any dimension to SI.
+
+        Parameters
+        ----------
+        value : number or array, str, pint.Quantity, or list of these
+            As for `quantity`.
+        unit : str
+            The SI unit of the quantity, a product of powers of m, kg, s, N and rad, such as "N m/rad" or "N/(m s)".
+
+        Returns
+        -------
+        float or array
+
+        Raises
+        ------
+        ModelError
+            As for `quantity`.
+
+        Examples
+        --------
+        >>> Units("mm-kg-s").in_si([3.0, "1 N/mm"], "N/m").tolist()
+        [3.0, 1000.0]
+        """
+        if isinstance(value, (list, tuple)) and any(isinstance(x, str) or _has_unit(x) for x in value):
+            return numbers([self.in_si(x, unit) for x in value], unit)
+        if isinstance(value, str):
+            match = MEASUREMENT.fullmatch(value)
+            try:
+                if match is not None:
+                    return converted(float(match[1]), match[2], unit)
+            except ModelError:
+                pass
+            raise ModelError(f"found {value!r}; expected a number and a unit such as '1 {unit}'")
+        if _has_unit(value):
+            return _to(value, unit)
+        found = numbers(value, unit, finite=False) * self._factor_of(unit)
+        return found if found.ndim else float(found)
+
+    def _factor_of(self, unit: str) -> float:
+        """Return the factor that converts numbers of this system to a product of SI units."""
+        factor, (over, _, under) = 1.0, unit.partition("/")
+        for part, sign in ((over, 1), (under.strip("()"), -1)):
+            for name in part.split():
+                symbol, _, power = name.partition("^")
+                dimension = DIMENSION_OF_SYMBOL.get(symbol)
+                if dimension:
+                    factor *= _factor(self.units[dimension], dimension) ** (sign * int(power or 1))
+        return factor
 
     def length(self, value: Any) -> Any:
         """Convert a length to m."""

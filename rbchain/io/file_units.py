@@ -1,0 +1,63 @@
+"""Units of rbchain's own format: numbers and texts such as "5 mm" of a file in SI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..acting.numeric_fields import SIGNAL
+from ..acting.signals import as_signal
+from ..errors import ModelError
+from ..model.units import Units
+
+
+class FileUnits:
+    """Converter from the units of the file to SI. Plain numbers in SI are not changed, not even by round-off."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        name, degrees = given.get("units", "SI"), given.get("degrees", False)
+        self.units = None if name == "SI" and not degrees else Units(name, degrees)
+
+    def __call__(self, dimension: str, value: Any) -> Any:
+        if self.units is None and not _has_text(value):
+            return value
+        return (self.units or Units()).quantity(value, dimension)
+
+    def of_dofs(self, name: str, unit: str, value: Any, kinds: Sequence[str]) -> Any:
+        """Convert one number for all dofs, or one for each. `unit` is as "rad or m": of a rotation or a translation.
+
+        Raises a ModelError that begins with the name if a unit does not fit.
+        """
+        if self.units is None and not _has_text(value):
+            return value
+        of_kind = [unit.split(" or ")[kind == "prismatic"] for kind in kinds]
+        units = self.units or Units()
+        values = value if isinstance(value, list) else [value] * len(kinds)
+        if len(values) != len(kinds):
+            return value  # whose error `add_body` reports
+        try:
+            found = [units.in_si(number, own) for number, own in zip(values, of_kind, strict=True)]
+        except ModelError as error:
+            raise ModelError(f"{name}: {error}") from None
+        return found if isinstance(value, list) or len(set(of_kind)) > 1 else found[0]
+
+
+def drive_in_si(drive: Any, units: FileUnits, kinds: Mapping[str, Sequence[str]]) -> Any:
+    """Return a drive whose numbers and signals are in SI."""
+    own = kinds.get(drive.joint, ())
+    if units.units is None or drive.dof >= len(own):  # `add_drive` reports an unknown joint or dof
+        return drive
+    found = {}
+    for field in drive.numeric_fields:
+        value, kind = getattr(drive, field.name), own[drive.dof : drive.dof + 1]
+        factor = units.of_dofs(field.name, field.unit, 1.0, kind)
+        if not isinstance(value, str):
+            found[field.name] = factor * (as_signal(field.name, value) if field.kind == SIGNAL else np.asarray(value))
+    return replace(drive, **found)
+
+
+def _has_text(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and any(_has_text(part) for part in value))
