@@ -529,3 +529,36 @@ def test_a_body_that_rests_at_a_level_is_not_above_it(place):
         assert (results.above.values == 0.0).all()
         if method == "rk45":
             assert (results.settled.values == 0.0).all()
+
+
+@pytest.mark.parametrize("depth", [0.01, 2.5e-3, 1e-5])
+@pytest.mark.parametrize("method", ["rk45", "dop853", "rosenbrock", "radau"])
+def test_short_excursions_within_a_long_step_are_not_missed(method, depth):
+    """A slide with x = 1.4 t - t^2 is above 0.49 - d for 2 sqrt(d) around 0.7 s. Most methods take one or two steps."""
+    slide = tossed(rb.Prismatic((0, 0, 1)), np.zeros(3))
+    motion = slide.simulate([[0.0]], [[1.4]], 1.0, tau=[-2.0], method=method, dense_output=500)
+    common = {"name": "x", "quantity": "position", "joint": "body"}
+    above = rb.study.Measure(over="time_above", limit=0.49 - depth, **common).values(slide, motion)
+    np.testing.assert_allclose(above, 2.0 * np.sqrt(depth), rtol=0, atol=1e-7)
+    settled = rb.study.Measure(over="settling_time", reference=0.4, band=(0.09 - depth) / 0.4, **common)
+    np.testing.assert_allclose(settled.values(slide, motion), 0.7 + np.sqrt(depth), rtol=0, atol=1e-7)
+    below = rb.study.Measure(over="time_above", limit=depth, name="v", quantity="speed", frame="body")
+    np.testing.assert_allclose(below.values(slide, motion), 1.0 - depth, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(("method", "step"), [("rk45", None), ("rosenbrock", None), ("rk4", 1.0), ("moreau", 1.0)])
+def test_a_short_dip_of_a_distance_is_not_missed(method, step):
+    """A body that passes a point at 0.05 m with 2 m/s is nearer than r to it for sqrt(r^2 - 0.05^2) s."""
+    disk = tossed(rb.Planar(), np.zeros(3))
+    given = {} if step is None else {"step": step}
+    motion = disk.simulate([[-1.0, 0.05, 0.0]], [[2.0, 0.0, 0.0]], 1.0, method=method, dense_output=300, **given)
+    far = rb.study.Measure(
+        name="far", quantity="distance", frame="body", target=(0.13, 0, 0), over="time_above", limit=0.1
+    )
+    np.testing.assert_allclose(far.values(disk, motion), 1.0 - np.sqrt(0.1**2 - 0.05**2), rtol=0, atol=1e-6)
+
+
+def tossed(joint, gravity):
+    builder = rb.ModelBuilder(gravity=gravity)
+    builder.add_body("body", joint=joint, inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+    return builder.build()

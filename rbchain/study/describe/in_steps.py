@@ -20,12 +20,11 @@ from ...simulate.trajectory import Trajectory
 Quantity = Callable[[Trajectory], np.ndarray]
 At = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-GRID = 16  # intervals of a step with a crossing in which the quantity is evaluated
 CANDIDATES = 3  # steps of a sample in which its largest value is searched
 BESIDE = 0.1  # distance from the maximum of a polynomial at which it is compared with the quantity, as a fraction
 SMOOTH = 1e-4  # difference from the polynomial, relative to the change in a step, of a quantity without corners
 PARTS = 5  # parts into which an interval is divided to locate an extreme or a crossing
-EXTREME_ROUNDS, CROSSING_ROUNDS = 14, 6  # how often
+EXTREME_ROUNDS = 14  # how often
 LEVELS = 16  # bisections of a step with a corner, for an integral
 SHARE = 1e-8  # of an integral that the estimated error of one step may have
 STATES_AT_ONCE = 1 << 16  # for which a quantity is computed
@@ -194,7 +193,7 @@ def largest(steps: Steps) -> np.ndarray:
     fractions = np.clip(places[rows, step][..., None] + BESIDE * np.arange(-1, 2), 0.0, 1.0)
     nodes = steps.x[rows, step]
     expected = weighted(nodes[:, :, None], np.moveaxis(lagrange(steps.nodes, fractions), -1, 0))
-    x = steps.at(*_flat(step, fractions)).reshape(fractions.shape)
+    x = steps.at(*flat(step, fractions)).reshape(fractions.shape)
     best = np.maximum(best, np.where(is_real, x, -np.inf).max((1, 2)))
     change = (nodes.max(-1) - nodes.min(-1))[..., None]
     is_open = (is_real & (np.abs(x - expected) > SMOOTH * change)).any((1, 2))
@@ -203,7 +202,7 @@ def largest(steps: Steps) -> np.ndarray:
     low, high = np.zeros(step.shape), np.ones(step.shape)
     for _ in range(EXTREME_ROUNDS):
         fractions = low[..., None] + (high - low)[..., None] * (np.arange(1, PARTS) / PARTS)
-        x = np.where(is_real, steps.at(*_flat(step, fractions)).reshape(fractions.shape), -np.inf)
+        x = np.where(is_real, steps.at(*flat(step, fractions)).reshape(fractions.shape), -np.inf)
         # the bits of other samples must not depend on this one
         best = np.where(is_open, np.maximum(best, x.max((1, 2))), best)
         width, peak = (high - low) / PARTS, x.argmax(-1)
@@ -259,7 +258,7 @@ def integral(steps: Steps) -> np.ndarray:
         low, high = np.concatenate([low, middle], 1), np.concatenate([middle, high], 1)
         chosen, is_open = np.concatenate([chosen, chosen], 1), np.concatenate([is_open, is_open], 1)
         fractions = low[..., None] + (high - low)[..., None] * steps.nodes
-        x = steps.at(*_flat(chosen, fractions)).reshape(fractions.shape)
+        x = steps.at(*flat(chosen, fractions)).reshape(fractions.shape)
         lengths = np.take_along_axis(steps.lengths, chosen, 1) * (high - low)
         sums, _, errors = _quadrature(steps.nodes, x, np.where(is_open, lengths, 0.0))
         errors = errors if level < LEVELS - 1 else np.zeros_like(errors)
@@ -292,89 +291,8 @@ def mean(steps: Steps, duration: float) -> np.ndarray:
     return (integral(steps) + (duration - ends) * steps.end) / duration
 
 
-def first_time(steps: Steps) -> np.ndarray:
-    """Return the first time at which the quantity is positive, s; NaN if there is none."""
-    return _time(steps, True)
-
-
-def last_time(steps: Steps) -> np.ndarray:
-    """Return the last time at which the quantity is positive, s; NaN if there is none."""
-    return _time(steps, False)
-
-
-def _time(steps: Steps, is_first: bool) -> np.ndarray:
-    if len(steps.x) == 0:
-        return np.zeros(0)
-    order = slice(None) if is_first else slice(None, None, -1)
-    found = (np.maximum(steps.x.max(-1), steps.fine.max(-1)) > 0.0) & steps.is_step
-    step = _place(found[:, order].argmax(-1), found.shape[1], is_first)
-    grid = np.broadcast_to(np.linspace(0.0, 1.0, GRID + 1)[order], (len(step), GRID + 1))
-    x = steps.at(np.broadcast_to(step, grid.shape), grid)
-    # the polynomial may be positive where the quantity only touches zero
-    i = np.where((x > 0.0).any(-1), (x > 0.0).argmax(-1), x.argmax(-1))[:, None]
-    before, after = (np.take_along_axis(grid, np.maximum(i - j, 0), 1) for j in (1, 0))
-    low, high = np.minimum(before, after), np.maximum(before, after)
-    fractions = _crossings(steps, step, low, high, np.full(low.shape, not is_first))
-    start, length = (np.take_along_axis(x, step, 1) for x in (steps.times[..., 0], steps.lengths))
-    return np.where(found.any(-1), (start + fractions * length)[:, 0], np.nan)
-
-
-def _place(i: np.ndarray, count: int, is_first: bool) -> np.ndarray:
-    """Return numbers of steps, counted from the first or the last one, as (samples, 1)."""
-    return (i if is_first else count - 1 - i)[:, None]
-
-
-def time_above_zero(steps: Steps) -> np.ndarray:
-    """Return how long the quantity is positive, s."""
-    lengths, is_high = steps.lengths, [x > 0.0 for x in (steps.x, steps.fine)]
-    always = is_high[0].all(-1) & is_high[1].all(-1)
-    sometimes = is_high[0].any(-1) | is_high[1].any(-1)
-    found = total(np.where(always, lengths, 0.0))
-    step, is_mixed = _chosen(np.asarray(sometimes & ~always))
-    if step.shape[1] == 0:
-        return found
-    fractions = np.broadcast_to(np.linspace(0.0, 1.0, GRID + 1), (*step.shape, GRID + 1))
-    high = steps.at(*_flat(step, fractions)).reshape(fractions.shape) > 0.0
-    parts = np.where(is_mixed, np.take_along_axis(lengths, step, 1), 0.0) / GRID
-    found = found + total(parts * (high[..., 1:] & high[..., :-1]).sum(-1))
-    place, is_crossing = _chosen(((high[..., 1:] != high[..., :-1]) & is_mixed[..., None]).reshape(len(step), -1))
-    if place.shape[1] == 0:
-        return found
-    i, low = np.take_along_axis(step, place // GRID, 1), (place % GRID) / GRID
-    starts_high = np.take_along_axis(high[..., :-1].reshape(len(step), -1), place, 1)
-    share = (_crossings(steps, i, low, low + 1.0 / GRID, starts_high) - low) * GRID
-    share = np.where(starts_high, share, 1.0 - share)
-    return found + total(np.where(is_crossing, share * np.take_along_axis(lengths, i, 1) / GRID, 0.0))
-
-
-def _chosen(is_chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices (samples, m) of the true entries, and whether an entry is one of them: the others fill up."""
-    most = int(is_chosen.sum(1).max(initial=0))
-    index = np.argsort(~is_chosen, axis=1, kind="stable")[:, :most]
-    return index, np.take_along_axis(is_chosen, index, 1)
-
-
-def _flat(steps: np.ndarray, fractions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def flat(steps: np.ndarray, fractions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return steps (samples, m) and fractions (samples, m, n) of them as arrays (samples, m n)."""
     samples = len(steps)
     every = np.broadcast_to(steps[..., None], fractions.shape)
     return every.reshape(samples, -1), np.ascontiguousarray(fractions).reshape(samples, -1)
-
-
-def _crossings(
-    steps: Steps, step: np.ndarray, low: np.ndarray, high: np.ndarray, starts_high: np.ndarray
-) -> np.ndarray:
-    """Return the fractions of steps between `low` and `high` (samples, m) at which the quantity changes its sign.
-
-    `starts_high` tells whether it is positive at `low`. The interval is divided, and the last part is linear.
-    """
-    ends = np.arange(PARTS + 1) / PARTS
-    for _ in range(CROSSING_ROUNDS):
-        fractions = low[..., None] + (high - low)[..., None] * ends
-        x = steps.at(*_flat(step, fractions)).reshape(fractions.shape)
-        has_changed = (x > 0.0)[..., 1:] != starts_high[..., None]
-        i = np.where(has_changed.any(-1), has_changed.argmax(-1), PARTS - 1)[..., None]
-        low, high = (np.take_along_axis(fractions, j, -1)[..., 0] for j in (i, i + 1))
-    a, b = (np.take_along_axis(x, j, -1)[..., 0] for j in (i, i + 1))
-    share = np.where(a * b < 0.0, a / np.where(a == b, 1.0, a - b), 1.0)
-    return low + np.clip(share, 0.0, 1.0) * (high - low)

@@ -99,8 +99,8 @@ class Measure(Described):
     -----
     A study computes extremes, integrals and crossings of levels within the accepted steps, from their continuous
     extensions. The method of integration determines their error. Values at both ends of a step count, so a peak just
-    after an impact is found. If a quantity crosses a level twice within a sixteenth of a step, both crossings may be
-    missed.
+    after an impact is found. If a quantity with a corner crosses a level twice within a sixteenth of a step that
+    has another crossing, both crossings may be missed.
 
     A "function" receives the motion at the saved times, so its reductions use the values at these times. Between
     them, the series counts as linear. The same holds for `values` of a trajectory without `dense_output`, except for

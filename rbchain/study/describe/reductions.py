@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import StudyError
 from ...simulate.trajectory import Trajectory
-from . import in_steps, responses
+from . import crossings, in_steps, responses
 from .in_steps import along
 from .numbers import real_numbers
 from .quantities import QUANTITIES, Case, largest_output, quantity_of
@@ -139,11 +139,11 @@ def _of_steps(steps: in_steps.Steps, case: Case) -> np.ndarray:
     if measure.over == "time_above":
         limit = measure.in_si("limit", model)
         above = limit + _round_off(steps, limit)
-        return in_steps.time_above_zero(steps.map(lambda x: x - along(above, x)))
+        return crossings.time_above_zero(steps.map(lambda x: x - along(above, x)))
     if measure.over == "time_in_saturation":
         largest = np.broadcast_to(largest_output(measure, model, drives), motion.status.shape)
         least = responses.SATURATED * largest.reshape(-1)
-        return in_steps.time_above_zero(steps.map(lambda x: np.abs(x) - along(least, x) + SMALLEST))
+        return crossings.time_above_zero(steps.map(lambda x: np.abs(x) - along(least, x) + SMALLEST))
     if measure.over in EXTREMES:
         return EXTREMES[measure.over](steps)
     if measure.over in ("mean", "rms"):
@@ -159,14 +159,14 @@ def _response(measure: Measure, steps: in_steps.Steps, start: np.ndarray, refere
     if measure.over == "settling_time":
         band = measure.band * np.abs(start - reference) + _round_off(steps, reference)
         outside = steps.map(lambda x: np.abs(x - reference) - along(band, x))
-        found = in_steps.last_time(outside)
+        found = crossings.last_time(outside)
         return np.where(outside.end > 0.0, np.nan, np.where(np.isnan(found), steps.times[:, 0, 0], found))
     with np.errstate(divide="ignore", invalid="ignore"):
         if measure.over == "overshoot":
             beyond = steps.map(lambda x: (x - reference) / along(reference - start, x))
             return np.maximum(in_steps.largest(beyond), 0.0)
         progress = steps.map(lambda x: (x - along(start, x)) / along(reference - start, x))
-        first, last = (in_steps.first_time(progress.map(partial(np.add, -level))) for level in (0.1, 0.9))
+        first, last = (crossings.first_time(progress.map(partial(np.add, -level))) for level in (0.1, 0.9))
         return last - first
 
 
