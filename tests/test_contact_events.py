@@ -549,3 +549,37 @@ def test_a_box_on_six_points_slides_and_stops_on_an_incline():
     np.testing.assert_allclose(motion.q[-1, 0], speed**2 / (2 * (friction * G - 2.0)), rtol=1e-8)
     np.testing.assert_allclose(motion.contact_forces[-1].sum(0), -2.0 * gravity, rtol=0, atol=1e-7)
     assert (motion.qd[-1] == 0.0).all() or np.abs(motion.qd[-1]).max() < 1e-9
+
+
+def slider_with_stops():
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    limits = rb.JointLimits(lower=-1.0, upper=1.0)
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0), limits=limits)
+    return builder.build()
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("settings", [{"method": "rk45"}, {"method": "rosenbrock"}, {"method": "moreau", "step": 0.03}])
+def test_a_level_that_an_impact_passes_ends_the_motion_after_the_impact(settings):
+    """A body with 1 m/s meets a stop at 1 s and leaves it with -0.5 m/s, past 0.2 m/s."""
+    model, stops = slider_with_stops(), [rb.HardStops("slide", restitution=0.5)]
+    falls = rb.Event("slide", value=0.2, quantity="velocity", direction=-1)
+    motion = model.simulate([[0.0]], [[1.0]], 3.0, forces=stops, events=[falls], **settings)
+    np.testing.assert_allclose(motion.end_time, 1.0, rtol=1e-9)
+    np.testing.assert_allclose(motion.end_qd, -0.5, rtol=1e-9)
+    np.testing.assert_allclose(motion.events[0].qd[0, 0], -0.5, rtol=1e-9)
+    assert motion.impacts[0].count == 1
+    after = model.simulate(motion.end_q, motion.end_qd, 1.0, forces=stops, **settings)
+    assert after.impacts[0].count == 0
+    np.testing.assert_allclose(after.end_q, 0.5, rtol=1e-9)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("settings", [{"method": "rk45"}, {"method": "rosenbrock"}, {"method": "moreau", "step": 0.3}])
+def test_an_event_before_an_impact_in_the_same_step_ends_the_motion_without_the_impact(settings):
+    model, stops = slider_with_stops(), [rb.HardStops("slide", restitution=0.5)]
+    near = rb.Event("slide", value=0.95)
+    motion = model.simulate([[0.0]], [[1.0]], 3.0, forces=stops, events=[near], **settings)
+    np.testing.assert_allclose(motion.end_time, 0.95, rtol=1e-9)
+    assert motion.impacts[0].count == 0
+    assert model.simulate(motion.end_q, motion.end_qd, 1.0, forces=stops, **settings).impacts[0].count == 1

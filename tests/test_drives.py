@@ -600,3 +600,13 @@ def test_varied_samples_move_like_single_models(settings):
         for name in ("q", "qd", "tau", "qdd", "status", "steps"):
             assert np.array_equal(getattr(alone, name), getattr(many, name)[part]), name
             np.testing.assert_allclose(getattr(single, name), getattr(many, name)[i], rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.plain_python
+def test_a_signal_may_be_shorter_than_the_simulation_by_round_off():
+    model, times = rb.Model.serial_chain(1, gravity=(0, 0, 0)), [0.0, 0.1, 0.2, 0.3]
+    ramp = rb.PrescribedForce("link1", rb.Signal.table(times, times))
+    motion = model.simulate([[0.0]], [[0.0]], 0.1 + 0.2, drives=[ramp])
+    np.testing.assert_allclose(motion.tau[0, -1], 0.3, rtol=1e-12)
+    with pytest.raises(rb.StateError, match=r"defined from 0 to 0.3 s; .* from 0 to 0.30000000001 s"):
+        model.simulate([[0.0]], [[0.0]], 0.30000000001, drives=[ramp])

@@ -139,3 +139,12 @@ def test_contact_forces_at_saved_times_are_those_of_the_state(method):
     np.testing.assert_allclose(motion.contact_forces[0, :, 0, 2], np.where(rests, 2 * 9.81 + 4 * t, 0.0), atol=1e-8)
     lifted = 0.5 * (30.0 / 2.0 - 9.81) * (t - 1.5) ** 2
     np.testing.assert_allclose(motion.q[0, :, 0], np.where(rests, 0.1, 0.1 + lifted), atol=1e-9)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("indices", [[4], [-5], [0.5], [True, False]])
+def test_saved_times_that_do_not_exist_are_refused(indices):
+    motion = rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 0.1, save_at=4)
+    with pytest.raises(rb.StateError, match="expected whole numbers from -4 to 3, because 4 times are saved"):
+        motion.at_times(indices)
+    np.testing.assert_array_equal(motion.at_times([-1, 0]).t, [0.1, 0.0])

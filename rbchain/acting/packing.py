@@ -14,6 +14,9 @@ from .knots import classes_of_knots
 from .numeric_fields import Declared
 from .signals import Signal, SignalLike, as_signal
 
+#: Part of the duration by which a signal may be shorter.
+ROUND_OFF = 4e-16
+
 
 def or_one_each(batch: tuple[int, ...]) -> str:
     """End of a message that expects one value for all samples, or an array with one for each sample."""
@@ -108,10 +111,11 @@ class SignalTables:
             raise StateError(
                 f"{name} contains signals of shape {signal.batch_shape}; expected one signal{or_one_each(batch)}"
             )
-        if signal.end < self.duration or signal.breaks[0] > 0.0:
+        # 0.1 + 0.2 s is longer than 0.3 s by round-off, over which the last piece continues
+        if signal.end < self.duration * (1.0 - ROUND_OFF) or signal.breaks[0] > 0.0:
             raise StateError(
-                f"{name} is defined from {signal.breaks[0]:g} to {signal.end:g} s; expected a signal for the whole "
-                f"simulation, from 0 to {self.duration:g} s"
+                f"{name} is defined from {signal.breaks[0]:.15g} to {signal.end:.15g} s; expected a signal for the "
+                f"whole simulation, from 0 to {self.duration:.15g} s"
             )
         codes = np.zeros(signal_layout.ROWS, np.int64)
         codes[signal_layout.COEFFICIENT_COUNT] = signal.coefficients.shape[-1]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..acting.contacts import NAMES_OF_CONTACTS
 from ..acting.controllers import uses_simulated_model
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout as drive
@@ -113,9 +114,8 @@ def _refuse_unsupported(
         )
     if actions.shared.contacts is not None:
         raise StateError(
-            "sensitivities do not support DryFriction, HardStops, SphereContact and SphereSphereContact, because "
-            "motions with impacts are not smooth; expected forces without them. Use the friction and the elastic stops "
-            "of PassiveForces"
+            f"sensitivities do not support {NAMES_OF_CONTACTS}, because motions with impacts are not smooth; expected "
+            "forces without them. Use the friction and the elastic stops of PassiveForces"
         )
     _refuse_unsupported_controllers(model, actions, drives, names, remedy)
     if actions.shared.samplers is not None:

@@ -16,6 +16,7 @@ from ..acting.events import EventRecord
 from ..acting.wrenches import Current, Force, wrenches_on_bodies
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import excerpt
 from ..errors import StateError, Status
 from ..model.arguments import check_sample_index
 from ..plots import motions
@@ -299,8 +300,16 @@ class Trajectory(SuggestsAttributes):
         )
 
     def at_times(self, indices: npt.ArrayLike) -> Trajectory:
-        """Return the motion at some of the saved times, by their indices (m,)."""
-        chosen = np.asarray(indices)
+        """Return the motion at some of the saved times, by their indices (m,).
+
+        Raises StateError if there is no such time.
+        """
+        chosen, last = np.asarray(indices), self.t.shape[-1] - 1
+        if chosen.dtype.kind not in "iu" or not ((chosen >= -last - 1) & (chosen <= last)).all():
+            raise StateError(
+                f"indices is {excerpt(chosen.tolist())}; expected whole numbers from {-last - 1} to {last}, because "
+                f"{last + 1} times are saved"
+            )
         if np.array_equal(chosen, np.arange(self.t.size)):
             return self
         compute = (lambda: self._tau_and_qdd[..., chosen, :]) if self._knows_tau_and_qdd else None

@@ -8,6 +8,7 @@ from ..contacts.contact_layout import has_tangents, is_contact
 from ..lanes.lanes import constant_like
 from ..sample import clock_layout as clocks, tally_layout as tallies
 from ..sample.status import RUNNING, STOPPED
+from .step_parts import meeting_of_parts
 
 
 @only_if(lambda block, *_: is_given(block, "loads", "actions", "contacts"))
@@ -26,9 +27,12 @@ def record_contacts(block, stepper, batch, slot, lane):
         store_forces(block, batch, sample, 0, stepper.clock[clocks.STEP, lane], lane)
     for saved in range(slot, tally[tallies.SAVED, lane]):
         store_forces(block, batch, sample, saved, stepper.clock[clocks.STEP, lane], lane)
+    t, h = stepper.clock[clocks.T, lane], stepper.clock[clocks.STEP, lane]
+    time_of_jump = t + float(meeting_of_parts(block, stepper, lane)) * h  # the impulses of all impacts act then
+    has_jumped = tally[tallies.STATUS, lane] == RUNNING or batch.outcome.end_times[sample] >= time_of_jump
     for e in range(contacts.table.shape[1]):
         kind = contacts.table[element.KIND, e]
-        if kind != element.FRICTION:
+        if kind != element.FRICTION and has_jumped:
             record_impact(e, block, stepper, records, sample, lane)
         if kind == element.FRICTION or has_tangents(e, contacts.table):
             record_sticking(e, contacts, stepper, records, sample, lane)

@@ -7,7 +7,7 @@ at most once between two of them.
 import math
 
 from ...compiling.jit import kernel, only_if, routine
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, epsilon
 from ..methods.runge_kutta import nan_unless_in_range
 from ..tree.layout import CALLS_ALLOWED, has_actions
 from .event_contacts import begin_at_contacts, update_distance_at_contacts, value_at_contacts
@@ -119,6 +119,8 @@ def find_occurrences(e, block, stepper, tableau, t, h, lane):
         rises, falls = before < 0.0 and after >= 0.0, before > 0.0 and after <= 0.0
         if (rises and direction >= 0) or (falls and direction <= 0):
             theta = locate_event(e, block, stepper, tableau, t, h, low, high, before, after, lane)
+            if low == high > 0.0 and theta < NO_EVENT:  # an impact, after which the state is past the level
+                theta = min(1.0, theta + 2.0 * epsilon(stepper.y))
             if theta < NO_EVENT and found < MAX_OCCURRENCES:
                 values[occurrence_row(e, found, count), lane] = theta
                 found += 1

@@ -18,7 +18,7 @@ MAX_CORRECTIONS = 10
 @only_if(has_contacts)
 @routine
 def correct_positions(block, stepper, settings, k):
-    """Move the positions at the end of a step out of stops and planes, without a motion of joints that stick.
+    """Move the positions at the end of a step out of stops and contacts, without a motion of joints that stick.
 
     Reads the responses of the middle of the step. Keeps the impulses and velocities of the rows.
     """

@@ -11,7 +11,7 @@ ERROR_TO_SHORTEN = 2.5  # an error for which the step control repeats the step w
 
 
 class ContactRecords(NamedTuple):
-    """Recorded impacts and sticking of each DryFriction, HardStops and SphereContact, with m = max_records.
+    """Recorded impacts and sticking of each DryFriction, HardStops and contact, with m = max_records.
 
     `impact_counts` (samples, forces), `impact_times` (samples, forces, m), s, and `impulses` (samples, forces, m, 3)
     hold the impacts. `sticking_counts` (samples, forces) and `sticking_times` (samples, forces, m, 2) hold the

@@ -114,7 +114,7 @@ def _nearest_to_zero(steps: Steps, step: np.ndarray, fractions: np.ndarray, x: n
 def _places_of_extremes(x: np.ndarray) -> np.ndarray:
     """Return the fractions of the extremes of parabolas through three neighbouring values of the grid (..., GRID + 1).
 
-    Points that are no maximum or minimum of the grid stand for themselves, (..., GRID - 1).
+    Other points of the grid stand for themselves, (..., GRID - 1).
     """
     before, after = x[..., :-2] - x[..., 1:-1], x[..., 2:] - x[..., 1:-1]
     bend = before + after
