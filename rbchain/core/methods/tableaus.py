@@ -13,7 +13,8 @@ class Tableau(NamedTuple):
     extension, whose other terms are a cubic. Both are empty for methods without them. `order` is the order of the
     result; the order of the error estimate is one lower.
 
-    With adaptive steps, `stability_limit` is about the largest stable abs(h lambda) for negative real lambda (`stiffness`).
+    With adaptive steps, `stability_limit` is nearly the largest stable abs(h lambda) for negative real lambda
+    (`stiffness`).
     """
 
     A: np.ndarray
