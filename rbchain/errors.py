@@ -27,7 +27,7 @@ class FileFormatError(RbchainError, ValueError):
 
 
 class SimulationError(RbchainError, RuntimeError):
-    """The simulation of at least one sample failed; `simulate` raises it if called with `on_failure="raise"`.
+    """The simulation of a single state, or with `on_failure="raise"` of at least one sample, failed.
 
     Attributes
     ----------
@@ -41,6 +41,10 @@ class SimulationError(RbchainError, RuntimeError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class SimulationWarning(UserWarning):
+    """Samples of a batch have failed, or their motion is beyond the position limits of the model."""
 
 
 class AssemblyError(RbchainError, ValueError):

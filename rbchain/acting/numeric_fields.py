@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
 
-from ..common.misspelt import did_you_mean
+from ..common.misspelt import one_of
 from ..common.real_arrays import excerpt, real_array
 from ..common.values import Value
 from ..errors import StateError
@@ -174,10 +174,7 @@ def _check_type(what: str, field: Field[Any], value: Any) -> None:
             return
         kind = kind.removesuffix(" | None")
     if kind.startswith("Literal["):
-        words = ast.literal_eval(kind.removeprefix("Literal"))
-        if not isinstance(value, str) or value not in words:
-            hint = did_you_mean(value, words) if isinstance(value, str) else ""
-            raise StateError(f"{what} is {excerpt(value)}; expected one of {', '.join(map(repr, words))}{hint}")
+        one_of(what, value, ast.literal_eval(kind.removeprefix("Literal")), StateError)
     elif kind == "str" and not isinstance(value, str):
         world = ", or None for the world" if field.name in ("body_a", "body_b") else ""
         raise StateError(f"{what} is {excerpt(value)}; expected the name of a {field.name.split('_')[0]}{world}")

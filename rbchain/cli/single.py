@@ -129,6 +129,7 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
     out = writable(options.out)
     q0, qd0 = random_states(options, model)
     pieces = []
+    settings["on_failure"] = "ignore"  # the report contains the message
     model.simulate(q0[:1], qd0[:1], 1e-6, **settings)  # compiles now, so that compilation is not timed
     started = time.perf_counter()
     with progress(f"Simulating {model.name}", total=options.batch, after=0.0) as work:
@@ -137,7 +138,10 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
             pieces.append(model.simulate(q0[piece], qd0[piece], options.duration, **settings))
             work.advance(len(q0[piece]))
     seconds = time.perf_counter() - started
-    of_samples = ("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd", "is_stiff")
+    of_samples = (
+        *("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd", "is_stiff"),
+        "dof_beyond_limits",
+    )
     arrays: dict[str, Any] = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_samples}
     if settings["energy_error"]:
         energy_error = np.concatenate([piece.energy_error for piece in pieces])
@@ -151,7 +155,7 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
     console.print(_report(model, motion, seconds))
     if out:
         console.print(f"saved {out}", markup=False, highlight=False, soft_wrap=True)
-    if not motion.success or motion.is_stiff.any():
+    if not motion.success or motion.is_stiff.any() or motion.beyond_limits.any():
         console.print(motion.message, markup=False)
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
 

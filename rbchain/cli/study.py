@@ -195,9 +195,9 @@ def _resume_study(options: argparse.Namespace, study: Study, console: Console) -
 
 def _run_into(folder: Path, options: argparse.Namespace, study: Study, console: Console) -> int:
     """Print the effects of the dispersions, run the study with a progress bar, and print the statistics."""
+    from ..study.run_into import run_into
     from ..study.show.progress import bar_of
     from ..study.store.opening import stored_results_in
-    from ..study.study import run_into
 
     _print_effects(console, study.effects)
     with bar_of(study.description) as advance:

@@ -61,8 +61,8 @@ def _view(options: argparse.Namespace, model: Model, console: Console) -> int:
     out = writable(options.out, ending="")
     save_at = int(np.clip(60 * options.duration, 2, 2000))
     with progress(f"Simulating {model.name} for {options.duration:g} s"):
-        motion = model.simulate(*random_states(options, model), options.duration, save_at=save_at)
-    if not motion.success:
+        motion = model.simulate(*random_states(options, model), options.duration, save_at=save_at, on_failure="ignore")
+    if not motion.success or motion.beyond_limits.any():
         console.print(motion.message, markup=False)
     if not out:
         return _watch(motion.view(port=options.port), options, console)
@@ -76,7 +76,7 @@ def _closed_positions(model: Model) -> np.ndarray | None:
     """Return the positions nearest to the neutral ones that satisfy the constraints; None for the neutral ones."""
     if not model.constraint_names:
         return None
-    q = model.assemble(model.neutral(), on_failure="nan")
+    q = model.assemble(model.neutral(), on_failure="ignore")
     return q if np.isfinite(q).all() else None
 
 

@@ -1,7 +1,9 @@
 """Suggestions for misspelt names in error messages."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from .real_arrays import excerpt
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -15,6 +17,21 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # only errors need it
 
     return "".join(f"; did you mean {other}?" for other in get_close_matches(name, list(known), n=1, cutoff=0.7))
+
+
+def one_of(name: str, value: Any, words: Sequence[str], error: type[Exception]) -> Any:
+    """Return a caller's value; raise an `error` if it is not one of the words.
+
+    Examples
+    --------
+    >>> one_of("axes", "wrld", ["world", "body"], ValueError)
+    Traceback (most recent call last):
+    ValueError: axes is 'wrld'; expected one of 'world', 'body'; did you mean world?
+    """
+    if isinstance(value, str) and value in words:
+        return value
+    hint = did_you_mean(value, words) if isinstance(value, str) else ""
+    raise error(f"{name} is {excerpt(value)}; expected one of {', '.join(map(repr, words))}{hint}")
 
 
 def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:

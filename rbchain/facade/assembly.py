@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import AssemblyError, StateError
+from ..common.failures import OnFailure, checked_on_failure
+from ..errors import AssemblyError, SimulationWarning, StateError
 from ..model.arguments import named_samples
 from .attributes import Attributes
 from .pseudo_inverses import damped_solution, product
@@ -24,7 +26,9 @@ APPROACH_TOLERANCE = 1e-7
 class Assembly(Attributes):
     """Methods of Model that find states that satisfy the constraints."""
 
-    def assemble(self, q_guess: npt.ArrayLike, fixed: Sequence[str] = (), on_failure: str = "raise") -> np.ndarray:
+    def assemble(
+        self, q_guess: npt.ArrayLike, fixed: Sequence[str] = (), *, on_failure: OnFailure = "warn"
+    ) -> np.ndarray:
         """Find the closed configuration nearest to a guess.
 
         Parameters
@@ -32,8 +36,9 @@ class Assembly(Attributes):
         q_guess : (..., nq) array, rad or m
         fixed : sequence of str
             Names of joints that keep their positions.
-        on_failure : "raise" or "nan"
-            "raise": raise an AssemblyError if a sample cannot be assembled. "nan": set its positions to NaN.
+        on_failure : "warn", "raise" or "ignore"
+            The positions of samples that cannot be assembled are NaN. "warn": a SimulationWarning names the first of
+            them, and a single guess raises an AssemblyError. "raise": a batch raises it, too. "ignore": neither.
 
         Returns
         -------
@@ -44,7 +49,8 @@ class Assembly(Attributes):
         Raises
         ------
         AssemblyError
-            If a sample cannot be assembled. Its attributes are `q`, with NaN for these samples, and `failed`.
+            If a single guess cannot be assembled, unless `on_failure` is "ignore", or a sample cannot be assembled and
+            `on_failure` is "raise". Its attributes are `q`, with NaN for these samples, and `failed`.
         ModelError
             If the model has no constraints, or a name in `fixed` is not the name of a joint.
         StateError
@@ -72,8 +78,7 @@ class Assembly(Attributes):
         [0.5, 0.5]
         """
         model = self.kernel_model.closed_chain("assemble")
-        if on_failure not in ("raise", "nan"):
-            raise StateError(f'on_failure is {on_failure!r}; expected "raise" or "nan"')
+        checked_on_failure(on_failure, StateError)
         free = self._free_dofs(fixed)
         (given,), dtype, batch = model.state_arguments.check(("q_guess",), (q_guess,), of_samples=self.batch_shape)
         guess = np.array(np.broadcast_to(given, (*batch, self.nq)), np.float64)
@@ -83,11 +88,18 @@ class Assembly(Attributes):
         with np.errstate(invalid="ignore"):
             failed = ~self._is_closed(q, sizes) | self.is_turned_over(q)
         q = np.where(failed[..., None], np.nan, q).astype(dtype)
-        if failed.any() and on_failure == "raise":
-            raise AssemblyError(self._failure(guess, free, failed), q, failed)
+        if failed.any() and on_failure != "ignore":
+            _report(self._failure(guess, free, failed), q, failed, on_failure)
         return q
 
-    def assemble_velocities(self, q: npt.ArrayLike, qd_guess: npt.ArrayLike, fixed: Sequence[str] = ()) -> np.ndarray:
+    def assemble_velocities(
+        self,
+        q: npt.ArrayLike,
+        qd_guess: npt.ArrayLike,
+        fixed: Sequence[str] = (),
+        *,
+        on_failure: OnFailure = "warn",
+    ) -> np.ndarray:
         """Find the velocities nearest to a guess that satisfy J qd = 0.
 
         Parameters
@@ -97,6 +109,8 @@ class Assembly(Attributes):
         qd_guess : (..., nv) array, rad/s or m/s
         fixed : sequence of str
             Names of joints that keep their velocities.
+        on_failure : "warn", "raise" or "ignore"
+            As for `assemble`.
 
         Returns
         -------
@@ -106,8 +120,9 @@ class Assembly(Attributes):
         Raises
         ------
         AssemblyError
-            If the velocities of the fixed joints contradict the constraints, or a number is not finite. Its attributes
-            are `q`, the velocities with NaN for these samples, and `failed`.
+            If the velocities of the fixed joints contradict the constraints, or a number is not finite: of a single
+            state, unless `on_failure` is "ignore", or of a sample if `on_failure` is "raise". Its attributes are `q`,
+            the velocities with NaN for these samples, and `failed`.
         ModelError, StateError
             As for `assemble`.
 
@@ -126,6 +141,7 @@ class Assembly(Attributes):
         [2.0, 2.0]
         """
         model = self.kernel_model.closed_chain("assemble_velocities")
+        checked_on_failure(on_failure, StateError)
         free = self._free_dofs(fixed)
         states = (q, qd_guess)
         (q_given, qd), dtype, _ = model.state_arguments.check(("q", "qd_guess"), states, of_samples=self.batch_shape)
@@ -135,23 +151,16 @@ class Assembly(Attributes):
             qd = qd - damped_solution(J * free, product(J, qd), 0.0)
         rest = np.abs(product(J, qd)).max(-1)
         failed = ~(rest <= RATE_ROUND_OFF * (1.0 + product(np.abs(J), np.abs(qd)).max(-1)))
-        if failed.any():
-            found = np.where(failed[..., None], np.nan, qd).astype(dtype)
-            if not np.isfinite(rest[failed]).any():
-                raise AssemblyError(
-                    f"assemble_velocities: {named_samples(failed)}q or qd_guess has numbers that are not finite; "
-                    "expected finite numbers",
-                    found,
-                    failed,
-                )
-            raise AssemblyError(
-                f"assemble_velocities: {named_samples(failed)}the velocities of the fixed joints {list(fixed)} "
-                f"contradict the constraints: their rates reach {np.nanmax(rest):.1e}. Fix fewer joints, or correct "
-                "qd_guess",
-                found,
-                failed,
+        found = np.where(failed[..., None], np.nan, qd).astype(dtype)
+        if failed.any() and on_failure != "ignore":
+            problem = (
+                f"the velocities of the fixed joints {list(fixed)} contradict the constraints: their rates reach "
+                f"{np.nanmax(rest, initial=0.0):.1e}. Fix fewer joints, or correct qd_guess"
+                if np.isfinite(rest[failed]).any()
+                else "q or qd_guess has numbers that are not finite; expected finite numbers"
             )
-        return qd.astype(dtype)
+            _report(f"assemble_velocities: {named_samples(failed)}{problem}", found, failed, on_failure)
+        return found
 
     def _free_dofs(self, fixed: Sequence[str]) -> np.ndarray:
         """Return 0 for the dofs of fixed joints and 1 for the others, (nv,)."""
@@ -266,3 +275,10 @@ def _in_body_axes(vectors: np.ndarray, quaternions: np.ndarray) -> np.ndarray:
     u, w = quaternions[..., :3], quaternions[..., 3:]
     across = np.cross(u, vectors)
     return vectors + 2.0 * (np.cross(u, across) - w * across)
+
+
+def _report(message: str, q: np.ndarray, failed: np.ndarray, on_failure: OnFailure) -> None:
+    """Raise an AssemblyError for a single state, and for a batch as `on_failure` tells; else warn."""
+    if on_failure == "raise" or not failed.ndim:
+        raise AssemblyError(message, q, failed)
+    warnings.warn(message, SimulationWarning, stacklevel=3)

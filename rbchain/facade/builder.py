@@ -210,7 +210,7 @@ class ModelBuilder(ClosedAttributes):
         >>> builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
         >>> builder.add_drive(rb.PID("arm", reference=0.5, kp=20.0, kd=4.0))
         >>> arm = builder.build()
-        >>> motion = arm.simulate([[0.0]], [[0.0]], 3.0, method="rk4", step=0.01, drives=arm.drives)
+        >>> motion = arm.simulate([[0.0]], [[0.0]], 3.0, method="rk4", step=0.01)
         >>> float(motion.q[0, -1, 0].round(2))
         0.5
         """

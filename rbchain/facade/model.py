@@ -119,8 +119,8 @@ class Model(
     constraint_length, constraint_ratio, constraint_offset : (c,) arrays, m; 1, m/rad or rad/m; rad or m
         Length of a `DistanceConstraint`; ratio and offset of a `CouplerConstraint`. Other constraints do not use them.
     drives : tuple
-        The drives in the model's file or from `ModelBuilder.add_drive`. Use them with
-        `model.simulate(..., drives=model.drives)`.
+        The drives in the model's file or from `ModelBuilder.add_drive`. They act
+        in `simulate`, unless it is called with other `drives`.
 
     Arrays are read-only. A field given to `vary` has the batch axes in front.
     """

@@ -87,7 +87,7 @@ def fit(
     motion: Trajectory | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike | None],
     parameters: Sequence[str],
     *,
-    drives: Sequence[Drive] = (),
+    drives: Sequence[Drive] | None = None,
     forces: Sequence[Force] = (),
     tau: npt.ArrayLike = 0.0,
     noise: npt.ArrayLike | None = None,
@@ -168,6 +168,7 @@ def fit(
     spread = finite_number("spread", spread, StateError, least=0.0)
     data = Measurements(model, motion, noise)
     tau = np.broadcast_to(real_array("tau", tau, StateError), (model.nv,))
+    drives = model.drives if drives is None else drives
     drives, forces = actions_of_samples(drives, forces, float(data.t[-1]), np.array(0))
     problem = Problem(
         model, data, names, tuple(drives), tuple(forces), tau, {"rtol": rtol, "atol": atol, "max_step": max_step}

@@ -148,6 +148,7 @@ class Problem:
             sensitivities=self.names,
             tau=values.get("tau", self.tau),
             drives=self.fitted_drives(values),
+            on_failure="ignore",
             **self.settings,
         )
         self.motion = motion

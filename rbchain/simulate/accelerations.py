@@ -32,7 +32,7 @@ def accelerations(
     *,
     t: npt.ArrayLike = 0.0,
     tau: npt.ArrayLike = 0.0,
-    drives: Sequence[Drive] = (),
+    drives: Sequence[Drive] | None = None,
     forces: Sequence[Force] = (),
 ) -> np.ndarray:
     """Compute joint accelerations from all forces that `simulate` integrates, at one time.
@@ -81,6 +81,7 @@ def accelerations(
     times, q = _broadcast(t, q)
     (q, qd, tau), dtype, batch = checked_states(model, ("q", "qd", "tau"), q, qd, tau)
     times = np.broadcast_to(times, batch)
+    drives = model.drives if drives is None else drives
     _refuse_memory(drives, forces)
     actions, calls = flatten_actions(model, batch, float(times.max(initial=0.0)), dtype, drives, forces)
     refuse_forces_of_drives(model, actions, tau)

@@ -12,7 +12,7 @@ from ..core.control import drive_layout
 from ..core.tree import setting_layout
 from ..drivers import closed_chains
 from ..drivers.trajectories import Actions
-from ..errors import AssemblyError, StateError
+from ..errors import StateError
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -52,11 +52,8 @@ def assembled_states(
     model: Model, q: np.ndarray, qd: np.ndarray, fixed: Sequence[str] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return states near q (..., nq) and qd (..., nv) that satisfy the constraints; NaN if none was found."""
-    q = model.assemble(q, fixed, on_failure="nan")
-    try:
-        return q, model.assemble_velocities(q, qd, fixed)
-    except AssemblyError as error:
-        return q, error.q
+    q = model.assemble(q, fixed, on_failure="ignore")
+    return q, model.assemble_velocities(q, qd, fixed, on_failure="ignore")
 
 
 def closed_initial_states(

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def message(motion: Trajectory) -> str:
     """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
 
-    Further lines say how many samples were stiff, and in how many the impulses of contacts missed their tolerance.
+    Further lines say how many samples were stiff, how many were beyond position limits, and in how many the impulses of
+    contacts missed their tolerance.
     """
     lines = []
     for status in Status:
@@ -29,6 +30,13 @@ def message(motion: Trajectory) -> str:
         lines.append(
             f"{stiff} of {motion.status.size}: The system is stiff: stability, and not the tolerances, limits the "
             'step size. Use method="rosenbrock".'
+        )
+    beyond = np.flatnonzero(motion.beyond_limits.reshape(-1))
+    if beyond.size:
+        lines.append(
+            f"{beyond.size} of {motion.status.size}: The motion is beyond the position limits of a joint without stops"
+            f"{_limited_joint(motion, int(beyond[0]))}. Limits alone do not act on the motion. Use HardStops, or the "
+            "elastic stops of PassiveForces."
         )
     missed = np.count_nonzero(motion.contact_residual > motion.contact_tolerance)
     if missed:
@@ -47,6 +55,13 @@ def _where_it_failed(motion: Trajectory, sample: int, status: Status) -> str:
     if status is Status.USER_FUNCTION_FAILED and index in motion.exceptions:
         return f"{who}: {motion.exceptions[index]}." if who else f" {motion.exceptions[index]}."
     return f"{who or ' It'} reached {float(motion.end_time[index]):.6g} s."
+
+
+def _limited_joint(motion: Trajectory, sample: int) -> str:
+    """Return the joint whose limits a sample has left first, and the number of the sample in a batch."""
+    index, model = sample_index(sample, motion.status.shape), motion.model
+    joint = model.joint_names[model.kernel_model.dofs.body[int(motion.dof_beyond_limits[index])]]
+    return f": {joint!r}" + (f" in sample {index[0] if len(index) == 1 else index}" if index else "")
 
 
 def sample_index(sample: int, batch: tuple[int, ...]) -> tuple[int, ...]:

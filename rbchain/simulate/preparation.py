@@ -23,6 +23,7 @@ from .dense_output import new_record
 from .energy import new_work, refuse_without_inertia
 from .loops import closed_initial_states, held_dofs, refuse_controllers_of_closed_chains
 from .methods import Method
+from .position_limits import limits_to_check
 from .request import Request
 from .results import new_contact_forces, new_outputs
 from .samplers import refuse_samplers
@@ -139,6 +140,7 @@ def prepare(request: Request) -> Prepared:
         end_states=np.empty((samples, rows), dtype),
         interrupt=np.zeros(1, np.int64),
         record=new_record(request.dense_output, method, actions, samples, rows, dtype),
+        limits=limits_to_check(model, request.forces, dtype),
     )
     states, not_assembled = list(request.states), np.zeros(samples, bool)
     if kernel_model.constraint_tables is not None:

@@ -14,6 +14,7 @@ from ..acting.events import Event
 from ..acting.random_actions import actions_of_samples
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
+from ..common.failures import checked_on_failure
 from ..common.real_arrays import finite_number, float32_array, real_array, true_or_false, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..errors import StateError
@@ -99,8 +100,7 @@ def check(
     """
     duration = finite_number("duration", duration, StateError, above=0.0)
     times, asked = times_to_save(duration, save_at)
-    if options["on_failure"] not in ("status", "raise"):
-        raise StateError(f'on_failure is {options["on_failure"]!r}; expected "status" or "raise"')
+    checked_on_failure(options["on_failure"], StateError)
     for name in ("boundscheck", "control_sensitivity_errors", "energy_error"):
         true_or_false(name, options[name], StateError)
     names = checked_names(options["sensitivities"])

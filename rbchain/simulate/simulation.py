@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,11 +13,13 @@ import numpy.typing as npt
 from ..acting.events import Event
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
+from ..common.failures import OnFailure
 from ..core.methods.settings import AdaptiveStepSettings
-from ..errors import SimulationError, Status
+from ..errors import SimulationError, SimulationWarning, Status
 from .batch_functions import run_driver
 from .energy import energy_error_of
 from .loops import close_saved_states
+from .position_limits import dofs_beyond_limits
 from .preparation import Prepared, prepare, width_of
 from .request import Request, check
 from .results import (
@@ -44,7 +47,7 @@ def simulate(
     *,
     method: str = "rk45",
     tau: npt.ArrayLike = 0.0,
-    drives: Sequence[Drive] = (),
+    drives: Sequence[Drive] | None = None,
     forces: Sequence[Force] = (),
     events: Sequence[Event] = (),
     step: float | None = None,
@@ -57,7 +60,7 @@ def simulate(
     control_sensitivity_errors: bool = True,
     dense_output: int = 0,
     energy_error: bool = False,
-    on_failure: str = "status",
+    on_failure: OnFailure = "warn",
     boundscheck: bool = False,
 ) -> Trajectory:
     """Simulate the motion of a model from an initial state, in compiled code.
@@ -92,10 +95,11 @@ def simulate(
         in the step.
     tau : float or (..., nv) array, N m or N
         Constant joint forces; zero for joints that have a drive.
-    drives : list
+    drives : list, optional
         Drives of the joints, at most one for each degree of freedom: `PrescribedForce`, `PrescribedAcceleration`,
         `PrescribedVelocity`, `PrescribedPosition`, `PID`, `ComputedTorque`; and at most one `UserForces`.
         `Sampled` runs a controller at instants with zero-order hold. `Actuator` adds a lag and a torque-speed curve.
+        By default the drives of the model, `Model.drives`; `()` stands for none.
     forces : list
         `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `SphereContact`, `SphereSphereContact`, and at
         most one `Current`.
@@ -140,9 +144,11 @@ def simulate(
         Whether to integrate the work of all forces with the motion, so that `Trajectory.energy_error` shows the energy
         that the method loses or gains. The motion does not change. Each step needs at least six more evaluations of
         the dynamics, in closed chains eleven. `Trajectory.evaluations` does not count them.
-    on_failure : "status" or "raise"
-        "status": if a sample fails, set its status in the trajectory; other samples are unaffected, bit for bit.
-        "raise": raise a SimulationError with the trajectory's message; its attribute `trajectory` is the trajectory.
+    on_failure : "warn", "raise" or "ignore"
+        A failed sample has its status in the trajectory; the other samples are unaffected, bit for bit. With
+        "warn", `simulate` warns with the trajectory's message. If a single state fails, it raises a SimulationError,
+        whose attribute `trajectory` is the trajectory. With "raise", a batch raises the error, too. With "ignore",
+        there is neither, also if motions are beyond the position limits.
     boundscheck : bool
         Compile user functions with checks of array bounds, for debugging. A function that reads or writes beyond the
         end of an array then raises an IndexError. Functions that it calls are not checked.
@@ -160,9 +166,14 @@ def simulate(
         If the model has `bodies_without_inertia` whose motion is not prescribed. If only some samples have such bodies,
         these samples get a status instead.
     SimulationError
-        If a sample fails and `on_failure` is "raise".
+        If a single state fails, unless `on_failure` is "ignore", or a sample fails and `on_failure` is "raise".
     KeyboardInterrupt
         If Ctrl-C is pressed. The simulation stops within one step.
+
+    Warns
+    -----
+    SimulationWarning
+        If samples of a batch fail, or a motion is beyond the `position_limits` of joints without stops.
 
     References
     ----------
@@ -184,7 +195,7 @@ def simulate(
         duration,
         method,
         save_at,
-        (drives, forces, events),
+        (model.drives if drives is None else drives, forces, events),
         {
             "step": step,
             "rtol": rtol,
@@ -202,9 +213,19 @@ def simulate(
     prepared = prepare(request)
     _run(request, prepared)
     motion = _collect(request, prepared)
-    if on_failure == "raise" and not motion.success:
-        raise SimulationError(motion.message, motion)
+    if on_failure != "ignore":
+        _report(motion, on_failure == "raise" or not request.batch)
     return motion
+
+
+def _report(motion: Trajectory, raises: bool) -> None:
+    """Raise an error or warn if samples have failed, and warn if they are beyond their position limits."""
+    if not motion.success:
+        if raises:
+            raise SimulationError(motion.message, motion)
+        warnings.warn(motion.message, SimulationWarning, stacklevel=3)
+    elif motion.beyond_limits.any():
+        warnings.warn(motion.message, SimulationWarning, stacklevel=3)
 
 
 def _run(request: Request, prepared: Prepared) -> None:
@@ -246,7 +267,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
     q, qd, found = (
         x.reshape(*batch, times[asked].size, x.shape[-1]) for x in (*asked_states[:2], more[:, asked, integrals:])
     )
-    status, steps, rejections, evaluations, is_stiff, _ = (x.reshape(batch) for x in outcome.tally.T)
+    status, steps, rejections, evaluations, is_stiff, _, beyond_limit = (x.reshape(batch) for x in outcome.tally.T)
     end_states = outcome.end_states.reshape(*batch, outcome.end_states.shape[1])
     tau = prepared.start.tau
     motion = Trajectory(
@@ -264,6 +285,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
         end_q=end_states[..., : model.nq],
         end_qd=end_states[..., model.nq : model.nq + model.nv],
         is_stiff=is_stiff == 1,
+        dof_beyond_limits=dofs_beyond_limits(model, request.forces, beyond_limit),
         **contact_results(actions, request.forces, saved.forces, asked, batch),
         contact_tolerance=getattr(request.settings, "tolerance", math.inf),
         exceptions=exceptions_of(model, actions, prepared.calls, batch),

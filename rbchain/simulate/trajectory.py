@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: Attributes with an entry for each sample.
 OF_SAMPLES = (
     *("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd", "is_stiff"),
-    *("contact_forces", "contact_residual"),
+    *("dof_beyond_limits", "contact_forces", "contact_residual"),
 )
 
 
@@ -63,6 +63,8 @@ class Trajectory(SuggestsAttributes):
     is_stiff : (...) array of bool
         Samples whose step size was limited by stability and not by the tolerances, which "rk45" and "dop853" detect.
         The method "rosenbrock" takes fewer steps for these.
+    dof_beyond_limits : (...) array of int
+        The degree of freedom that was the first beyond its position limits; -1 if none was.
     contact_forces : (..., times, contacts, 3) array, N
         Forces of the contacts on their bodies in world axes, in the order of the `SphereContact` and
         `SphereSphereContact` objects in `forces`. Of two spheres: on `body_b`.
@@ -103,6 +105,7 @@ class Trajectory(SuggestsAttributes):
     end_qd: np.ndarray = None  # type: ignore[assignment]
     exceptions: dict[tuple[int, ...], str] = field(default_factory=dict)
     is_stiff: np.ndarray = None  # type: ignore[assignment]
+    dof_beyond_limits: np.ndarray = None  # type: ignore[assignment]
     contact_forces: np.ndarray = None  # type: ignore[assignment]
     impacts: tuple[ImpactRecord, ...] = ()
     sticking: tuple[StickingRecord, ...] = ()
@@ -114,10 +117,12 @@ class Trajectory(SuggestsAttributes):
     _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
-        """Fill the end states with NaN if they are not given; by default, no sample is stiff."""
-        if self.is_stiff is None:
-            object.__setattr__(self, "is_stiff", np.zeros(self.status.shape, bool))
+        """Fill the end states with NaN if they are not given; by default, no sample is stiff or beyond its limits."""
         shape = self.status.shape
+        if self.is_stiff is None:
+            object.__setattr__(self, "is_stiff", np.zeros(shape, bool))
+        if self.dof_beyond_limits is None:
+            object.__setattr__(self, "dof_beyond_limits", np.full(shape, -1))
         if self.contact_forces is None:
             object.__setattr__(self, "contact_forces", np.zeros((*self.q.shape[:-1], 0, 3), self.q.dtype))
         if self.contact_residual is None:
@@ -125,6 +130,16 @@ class Trajectory(SuggestsAttributes):
         for name, numbers in (("end_time", ()), ("end_q", self.q.shape[-1:]), ("end_qd", self.qd.shape[-1:])):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full((*shape, *numbers), np.nan))
+
+    @property
+    def beyond_limits(self) -> np.ndarray:
+        """Samples that have been beyond `Model.position_limits`, (...) array of bool.
+
+        The positions at the start and at the end of each step count, of joints without `HardStops` and without elastic
+        stops. Limits alone do not act on the motion. A position within 1e-6 rad or m of its limit (1e-3 in float32), or
+        within this fraction of its limit, is not beyond it.
+        """
+        return self.dof_beyond_limits >= 0
 
     @cached_property
     def tau(self) -> np.ndarray:

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import inspect
-import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..common.failures import OnFailure, checked_on_failure
 from ..common.misspelt import ClosedAttributes, did_you_mean
-from ..errors import StudyError
+from ..errors import SimulationWarning, StudyError
 from .analyse import control_variates as controls, gradients
-from .analyse.linear_analysis import linear_analysis
-from .analyse.survivors import survivors_in
 from .describe.description import Description, checked, read_description
-from .describe.identity import changes_that_are_not_noticed
 from .plan.effects import effects_of
 from .plan.plan import Plan, plan_of
 from .run import executors, replay
 from .run.chunks import chosen_chunk_size, run
 from .run.compilation import compiled_in_parallel
 from .run.statistics import Statistics
+from .run_into import run_into
 from .show.datasets import dataset_in, dataset_in_memory
 from .show.progress import bar_of
-from .store.opening import stored_results_in
 from .store.provenance import Log
-from .store.store import InMemory, Store, locked
+from .store.store import InMemory, Store
 
 if TYPE_CHECKING:
     import xarray
@@ -181,6 +178,7 @@ class Study(ClosedAttributes):
         chunk: int | None = None,
         memory: float | None = None,
         progress: Callable[[int, Statistics], object] | bool = False,
+        on_failure: OnFailure = "warn",
     ) -> xarray.Dataset:
         """Simulate all samples, or those that are missing in a folder of results.
 
@@ -203,6 +201,9 @@ class Study(ClosedAttributes):
         progress : bool or function(count, statistics)
             True shows a progress bar in a terminal or a notebook, and logs lines elsewhere. A function is called after
             each chunk, with its number of samples and the statistics so far.
+        on_failure : "warn", "raise" or "ignore"
+            If samples fail, warn with a SimulationWarning, raise a StudyError, or neither. All results are stored in
+            each case.
 
         Returns
         -------
@@ -217,10 +218,12 @@ class Study(ClosedAttributes):
         ------
         StudyError
             If the folder contains the results of another study (the message names the differences), or cannot be
-            written.
+            written, or if samples fail and `on_failure` is "raise".
 
         Warns
         -----
+        SimulationWarning
+            If samples fail. The message is `attrs["survivors"]`.
         UserWarning
             If files in the folder were damaged. The message names them. rbchain computes their samples again.
 
@@ -239,7 +242,8 @@ class Study(ClosedAttributes):
         settings |= {"chunk": chunk, "memory": memory}
         if progress is True:
             with bar_of(self.description) as advance:
-                return self.run(out, progress=advance, **settings)
+                return self.run(out, progress=advance, on_failure=on_failure, **settings)
+        checked_on_failure(on_failure, StudyError)
         if out is not None:
             run_into(self, out, progress=progress or None, **settings)
             results = dataset_in(Path(out))
@@ -250,6 +254,11 @@ class Study(ClosedAttributes):
                 statistics = run(self.plan, store, compute, progress or None)
             results = dataset_in_memory(store, self.plan, statistics)
         results.rbchain.study = self
+        survivors = results.attrs.get("survivors")
+        if survivors and on_failure == "raise":
+            raise StudyError(survivors)
+        if survivors and on_failure == "warn":
+            warnings.warn(survivors, SimulationWarning, stacklevel=2)
         return results
 
     sample = replay.sample
@@ -307,7 +316,7 @@ class Study(ClosedAttributes):
         """
         from .analyse.sensitivity import indices
 
-        of_run = _checked_settings("Study.sensitivity", settings)
+        of_run = {"on_failure": "ignore"} | _checked_settings("Study.sensitivity", settings)
         return indices(self.plan, measure, method, samples, lambda plan: self.of_plan(plan).run(out, **of_run))
 
 
@@ -356,46 +365,3 @@ def _checked_settings(function: str, settings: dict[str, Any]) -> dict[str, Any]
                 f"{function} has no argument {name!r}; expected one of {', '.join(known)}{did_you_mean(name, known)}"
             )
     return settings
-
-
-def run_into(
-    study: Study,
-    out: str | Path,
-    *,
-    executor: str = "local",
-    workers: int | None = None,
-    scheduler: Any = None,
-    chunk: int | None = None,
-    memory: float | None = None,
-    progress: Callable[[int, Statistics], object] | None = None,
-) -> None:
-    """Simulate all samples, or those that are missing in a folder of results: `Study.run` without opening the results.
-
-    `Study.run` describes the arguments.
-    """
-    plan, compute = study.plan, executors.executor_of(executor, workers, scheduler)
-    size = chosen_chunk_size(plan, chunk, memory)
-    try:
-        Path(out).mkdir(parents=True, exist_ok=True)
-        with locked(out):
-            exists = Store.exists(out)
-            store = Store.open(out, plan, study.effects) if exists else Store.create(out, plan, size, study.effects)
-            log = Log(out)
-            file = None if study.file is None else os.path.relpath(study.file, Path(out).resolve())
-            for sentence in changes_that_are_not_noticed(plan.as_json()):
-                warnings.warn(sentence, stacklevel=3)
-            log.write(event="started", samples=plan.description.samples, file=file)
-            if store.repaired:
-                log.write(event="repaired", files=[str(damage) for damage in store.repaired])
-                warnings.warn(store.repair_message(), stacklevel=3)
-            with compiled_in_parallel(plan):
-                statistics = run(plan, store, compute, progress)
-            store.write_statistics(statistics.as_json(), survivors_in(stored_results_in(out)))
-            log.write(event="finished", samples=statistics.count, failures=statistics.failures)
-            # last, so that the study is finished even if a motion at the means ends the process
-            if store.repaired or not store.has_linear_analysis:
-                store.write_linear_analysis(linear_analysis(plan, store, compute))
-    except OSError as error:
-        raise StudyError(
-            f"{out}: the results cannot be written into this folder ({error.strerror or error}); choose another folder"
-        ) from error

@@ -89,7 +89,7 @@ NUMBERS = (
     [1, 2],
 )
 #: Valid values, because few of the numbers above are valid for any setting.
-VALID = {"duration": DURATION, "save_at": 3, "tau": 0.0, "on_failure": "status", "boundscheck": False}
+VALID = {"duration": DURATION, "save_at": 3, "tau": 0.0, "on_failure": "ignore", "boundscheck": False}
 SETTINGS = ("duration", "save_at", "step", "rtol", "atol", "max_steps", "method", "tau", "on_failure", "boundscheck")
 
 

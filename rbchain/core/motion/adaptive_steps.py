@@ -55,6 +55,7 @@ from .contact_search import find_contacts
 from .elastic_stops import passes_elastic_stop
 from .event_values import interpolate_state
 from .events import NO_EVENT, begin_events, check_events, is_event_not_finite
+from .position_limits import check_limits_of_end
 from .rollout import close_end_of_step, record_sample, save_end, save_lane
 from .sampled_controllers import has_changed, run_controllers, save_held_outputs
 from .saved_states import save_interpolated_states
@@ -249,6 +250,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         keep_step_for_work(block, stepper, slot, lane)
         if theta < NO_EVENT:
             interpolate_state(block, stepper, tableau, theta, h, lane)
+        check_limits_of_end(stepper, batch, theta, lane)
         clock[clocks.START, lane], clock[clocks.TAKEN, lane], clock[clocks.T, lane] = clock[clocks.T, lane], h, t_new
         factor = growth_of_step(
             error, clock[clocks.PREVIOUS_ERROR, lane], tableau.order, tally[tallies.AFTER_REJECTION, lane] > 0

@@ -30,6 +30,7 @@ from ..tree.layout import has_actions
 from ..tree.sampler_layout import has_samplers
 from .event_values import interpolate_state
 from .events import NO_EVENT, begin_events, check_events, is_event_not_finite
+from .position_limits import check_limits_of_end
 from .rollout import (
     close_end_of_step,
     record_sample,
@@ -225,8 +226,10 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
         save_passed_times(block, stepper, tableau, batch, t + theta * h, lane)
         store_step(block, stepper, tableau, batch, t + theta * h, lane)
         interpolate_state(block, stepper, tableau, theta, h, lane)
+        check_limits_of_end(stepper, batch, theta, lane)
         end_sample(block, stepper, batch, STOPPED, t + theta * h, stepper.change, lane)
     else:
+        check_limits_of_end(stepper, batch, theta, lane)
         store_step(block, stepper, tableau, batch, t + h, lane)
         if is_saved_time:
             save_lane(block, y_new, batch, tally[tallies.SAMPLE, lane], tally[tallies.SAVED, lane], lane)

@@ -23,6 +23,7 @@ from ..sample.status import STOPPED
 from ..sample.work_memory import begin_work
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import sample_entry, set_sample_parameters
+from .position_limits import check_limits_of_start
 from .step_parts import state_within_step
 
 
@@ -133,12 +134,14 @@ def start_sample(block, stepper, batch, sample, lane):
     stepper.tally[tallies.EVALUATIONS, lane] = 0
     stepper.tally[tallies.IS_STIFF, lane] = 0
     stepper.tally[tallies.PARTS, lane] = 0
+    stepper.tally[tallies.BEYOND_LIMIT, lane] = 0
     stepper.tally[tallies.STIFF_STEPS, lane] = 0
     stepper.tally[tallies.SMOOTH_STEPS, lane] = 0
     stepper.tally[tallies.SAMPLE, lane] = sample
     stepper.tally[tallies.SAVED, lane] = 1
     stepper.tally[tallies.AFTER_REJECTION, lane] = 0
     stepper.tally[tallies.BREAK, lane] = 0
+    check_limits_of_start(stepper, batch, lane)
     stepper.clock[clocks.T, lane] = batch.times[0]
     stepper.clock[clocks.PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
     stepper.control[controls.TIME, lane] = constant_like(stepper.y, batch.times[0])

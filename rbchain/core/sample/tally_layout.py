@@ -2,8 +2,9 @@
 
 STATUS, STEPS, REJECTIONS, EVALUATIONS, IS_STIFF = 0, 1, 2, 3, 4
 PARTS = 5  # accepted parts of steps, which StepRecord counts
-RECORDED = 6
-SAMPLE, SAVED, AFTER_REJECTION = 6, 7, 8
-STIFF_STEPS, SMOOTH_STEPS = 9, 10  # see `stiffness`
-BREAK = 11  # class of the breaks of signals at the end of the step (`forces.signal_breaks`)
-ROWS = 12
+BEYOND_LIMIT = 6  # number of the first position limit that the motion has left, from 1 on; 0 if there is none
+RECORDED = 7
+SAMPLE, SAVED, AFTER_REJECTION = 7, 8, 9
+STIFF_STEPS, SMOOTH_STEPS = 10, 11  # see `stiffness`
+BREAK = 12  # class of the breaks of signals at the end of the step (`forces.signal_breaks`)
+ROWS = 13

@@ -204,7 +204,7 @@ class Description(Described):
     vary: tuple[Dispersion, ...] = ()
     correlate: tuple[Correlation, ...] = ()
     simulate: Simulation
-    drives: tuple[Annotated[Any, BeforeValidator(_action(drive_of))], ...] = ()
+    drives: tuple[Annotated[Any, BeforeValidator(_action(drive_of))], ...] | None = None  # the drives of the model
     forces: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds=KINDS_OF_FORCES)))], ...] = ()
     events: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds={"Event": Event})))], ...] = ()
     outputs: Outputs = Outputs()

@@ -55,7 +55,7 @@ def fingerprint(model: Model) -> str:
     digest = hashlib.sha256()
     for field in fields(model.description):
         value = getattr(model.description, field.name)
-        if field.name in ("visuals", "drives"):  # a study describes its own drives
+        if field.name in ("visuals", "drives"):  # the description of a study contains the drives
             continue
         if field.name == "nominal":  # the model that controllers use
             value = "" if value is None else fingerprint(model.nominal)

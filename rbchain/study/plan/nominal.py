@@ -54,7 +54,8 @@ def nominal_of(description: Description, folder: Path) -> Nominal:
             "among the samples in vary"
         )
     state = _initial_state(description.simulate, model)
-    actions = description.drives, description.forces, description.events
+    drives = tuple(model.drives) if description.drives is None else description.drives
+    actions = drives, description.forces, description.events
     energy_error = any(measure.quantity == "energy_error" for measure in description.measures)
     return Nominal(model, description.simulate, *state, *actions, description.seed, energy_error)
 

@@ -164,6 +164,7 @@ class Plan:
             events=self.nominal.events,
             save_at=self.nominal.times if save_at is None else save_at,
             energy_error=self.nominal.energy_error,
+            on_failure="ignore",
             **simulate.settings(),
         )
         if not self.needs_steps:
@@ -285,6 +286,7 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
     folder = Path(folder)
     description, modules = _with_functions_of_drives(description, folder, code)
     nominal = nominal_of(description, folder)
+    description = description.model_copy(update={"drives": nominal.drives})  # the identity contains these drives
     check_settings(nominal)
     check_actions(nominal)
     for i, measure in enumerate(description.measures):
@@ -306,6 +308,8 @@ def _with_functions_of_drives(description: Description, folder: Path, code: bool
     """Return the description with the functions of drives imported that are given by name, and their modules."""
     found: list[Any] = []
     modules: dict[str, str] = {}
+    if description.drives is None:
+        return description, modules
     for i, drive in enumerate(description.drives):
         controller = controller_of(drive)
         if not isinstance(controller, UserForces):

@@ -1,0 +1,35 @@
+"""Positions beyond the limits of joints that have no stops."""
+
+from ...compiling.jit import kernel
+from ..sample import tally_layout as tallies
+from .events import NO_EVENT
+
+
+@kernel
+def check_limits_of_start(stepper, batch, lane):
+    """Record the first position of the initial state that is beyond its limits."""
+    for row in range(batch.outcome.limits.shape[0]):
+        check_position(row, stepper.y, stepper, batch, lane)
+
+
+@kernel
+def check_limits_of_end(stepper, batch, theta, lane):
+    """Record the first position that is beyond its limits at the end of the step, or at an event that ends the motion.
+
+    theta is the fraction of the step at the event; `stepper.change` is the state there.
+    """
+    for row in range(batch.outcome.limits.shape[0]):
+        if theta < NO_EVENT:
+            check_position(row, stepper.change, stepper, batch, lane)
+        else:
+            check_position(row, stepper.y_new, stepper, batch, lane)
+
+
+@kernel
+def check_position(row, state, stepper, batch, lane):
+    """Record the number of a limit if the state is beyond it, and no limit is recorded."""
+    limits, tally = batch.outcome.limits, stepper.tally
+    position = float(state[int(limits[row, 0]), lane])
+    is_beyond = position < limits[row, 1] or position > limits[row, 2]
+    if is_beyond and tally[tallies.BEYOND_LIMIT, lane] == 0:
+        tally[tallies.BEYOND_LIMIT, lane] = row + 1

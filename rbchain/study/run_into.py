@@ -1,0 +1,67 @@
+"""Run or resume a study in a folder of results."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import StudyError
+from .analyse.linear_analysis import linear_analysis
+from .analyse.survivors import survivors_in
+from .describe.identity import changes_that_are_not_noticed
+from .run import executors
+from .run.chunks import chosen_chunk_size, run
+from .run.compilation import compiled_in_parallel
+from .run.statistics import Statistics
+from .store.opening import stored_results_in
+from .store.provenance import Log
+from .store.store import Store, locked
+
+if TYPE_CHECKING:
+    from .study import Study
+
+
+def run_into(
+    study: Study,
+    out: str | Path,
+    *,
+    executor: str = "local",
+    workers: int | None = None,
+    scheduler: Any = None,
+    chunk: int | None = None,
+    memory: float | None = None,
+    progress: Callable[[int, Statistics], object] | None = None,
+) -> None:
+    """Simulate all samples, or those that are missing in a folder of results: `Study.run` without opening the results.
+
+    `Study.run` describes the arguments.
+    """
+    plan, compute = study.plan, executors.executor_of(executor, workers, scheduler)
+    size = chosen_chunk_size(plan, chunk, memory)
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        with locked(out):
+            exists = Store.exists(out)
+            store = Store.open(out, plan, study.effects) if exists else Store.create(out, plan, size, study.effects)
+            log = Log(out)
+            file = None if study.file is None else os.path.relpath(study.file, Path(out).resolve())
+            for sentence in changes_that_are_not_noticed(plan.as_json()):
+                warnings.warn(sentence, stacklevel=3)
+            log.write(event="started", samples=plan.description.samples, file=file)
+            if store.repaired:
+                log.write(event="repaired", files=[str(damage) for damage in store.repaired])
+                warnings.warn(store.repair_message(), stacklevel=3)
+            with compiled_in_parallel(plan):
+                statistics = run(plan, store, compute, progress)
+            store.write_statistics(statistics.as_json(), survivors_in(stored_results_in(out)))
+            log.write(event="finished", samples=statistics.count, failures=statistics.failures)
+            # last, so that the study is finished even if a motion at the means ends the process
+            if store.repaired or not store.has_linear_analysis:
+                store.write_linear_analysis(linear_analysis(plan, store, compute))
+    except OSError as error:
+        raise StudyError(
+            f"{out}: the results cannot be written into this folder ({error.strerror or error}); choose another folder"
+        ) from error
