@@ -31,13 +31,8 @@ def message(motion: Trajectory) -> str:
             f"{stiff} of {motion.status.size}: The system is stiff: stability, and not the tolerances, limits the "
             'step size. Use method="rosenbrock".'
         )
-    beyond = np.flatnonzero(motion.beyond_limits.reshape(-1))
-    if beyond.size:
-        lines.append(
-            f"{beyond.size} of {motion.status.size}: The motion is beyond the position limits of a joint without stops"
-            f"{_limited_joint(motion, int(beyond[0]))}. Limits alone do not act on the motion. Use HardStops, or the "
-            "elastic stops of PassiveForces."
-        )
+    if motion.beyond_limits.any():
+        lines.append(message_of_limits(motion))
     missed = np.count_nonzero(motion.contact_residual > motion.contact_tolerance)
     if missed:
         lines.append(
@@ -57,11 +52,16 @@ def _where_it_failed(motion: Trajectory, sample: int, status: Status) -> str:
     return f"{who or ' It'} reached {float(motion.end_time[index]):.6g} s."
 
 
-def _limited_joint(motion: Trajectory, sample: int) -> str:
-    """Return the joint whose limits a sample has left first, and the number of the sample in a batch."""
-    index, model = sample_index(sample, motion.status.shape), motion.model
+def message_of_limits(motion: Trajectory) -> str:
+    """One line: how many samples have left the position limits of joints without stops, the first of them, its joint."""
+    beyond, model = np.flatnonzero(motion.beyond_limits.reshape(-1)), motion.model
+    index = sample_index(int(beyond[0]), motion.status.shape)
     joint = model.joint_names[model.kernel_model.dofs.body[int(motion.dof_beyond_limits[index])]]
-    return f": {joint!r}" + (f" in sample {index[0] if len(index) == 1 else index}" if index else "")
+    where = f" in sample {index[0] if len(index) == 1 else index}" if index else ""
+    return (
+        f"{beyond.size} of {motion.status.size}: The motion is beyond the position limits of a joint without stops: "
+        f"{joint!r}{where}. Limits alone do not act on the motion. Use HardStops, or the elastic stops of PassiveForces."
+    )
 
 
 def sample_index(sample: int, batch: tuple[int, ...]) -> tuple[int, ...]:

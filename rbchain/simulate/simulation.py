@@ -19,6 +19,7 @@ from ..errors import SimulationError, SimulationWarning, Status
 from .batch_functions import run_driver
 from .energy import energy_error_of
 from .loops import close_saved_states
+from .messages import message_of_limits
 from .position_limits import dofs_beyond_limits
 from .preparation import Prepared, prepare, width_of
 from .request import Request, check
@@ -225,7 +226,7 @@ def _report(motion: Trajectory, raises: bool) -> None:
             raise SimulationError(motion.message, motion)
         warnings.warn(motion.message, SimulationWarning, stacklevel=3)
     elif motion.beyond_limits.any():
-        warnings.warn(motion.message, SimulationWarning, stacklevel=3)
+        warnings.warn(message_of_limits(motion), SimulationWarning, stacklevel=3)
 
 
 def _run(request: Request, prepared: Prepared) -> None:
