@@ -53,14 +53,15 @@ def _where_it_failed(motion: Trajectory, sample: int, status: Status) -> str:
 
 
 def message_of_limits(motion: Trajectory) -> str:
-    """One line: how many samples have left the position limits of joints without stops, the first of them, its joint."""
+    """One line: how many samples have left the position limits of joints without stops, and the first of them."""
     beyond, model = np.flatnonzero(motion.beyond_limits.reshape(-1)), motion.model
     index = sample_index(int(beyond[0]), motion.status.shape)
     joint = model.joint_names[model.kernel_model.dofs.body[int(motion.dof_beyond_limits[index])]]
     where = f" in sample {index[0] if len(index) == 1 else index}" if index else ""
     return (
         f"{beyond.size} of {motion.status.size}: The motion is beyond the position limits of a joint without stops: "
-        f"{joint!r}{where}. Limits alone do not act on the motion. Use HardStops, or the elastic stops of PassiveForces."
+        f"{joint!r}{where}. Limits alone do not act on the motion. Use HardStops, or the elastic stops of "
+        "PassiveForces."
     )
 
 

@@ -89,9 +89,10 @@ class Outcome(NamedTuple):
 
     `tally` (samples, tallies.RECORDED) holds the status, and the counts of steps, rejections and evaluations. The next
     columns are 1 if the sample was stiff for an explicit method, the count of the parts of steps, and the number of a
-    position limit that the motion has left. `end_times` (samples,) and `end_states` (samples, rows of the state) are the last valid state.
-    The caller sets `interrupt` (1,) to a number other than zero to stop. `record` is a StepRecord. `limits` (m, 3) are
-    the coordinate, the lower and the upper limit of each position that has limits and no stops.
+    position limit that the motion has left. `end_times` (samples,) and `end_states` (samples, rows of the state) are
+    the last valid state. The caller sets `interrupt` (1,) to a number other than zero to stop. `record` is a
+    StepRecord. `limits` (m, 3) are the coordinate, the lower and the upper limit of each position that has limits and
+    no stops.
     """
 
     tally: np.ndarray
