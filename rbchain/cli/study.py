@@ -79,6 +79,13 @@ def _verbs() -> dict[str, _Verb]:
                 "rbchain study run landing.toml --executor processes --workers 8",
             ),
         ),
+        "check": _Verb(
+            [file, code],
+            read_study,
+            _check_study,
+            "check a study file, and show what varies, without a simulation",
+            ("rbchain study check examples/landing.toml",),
+        ),
         "resume": _Verb(
             [folder, running, code],
             _study_of_results,
@@ -187,6 +194,28 @@ def _running(options: argparse.Namespace) -> dict[str, Any]:
 
 def _run_study(options: argparse.Namespace, study: Study, console: Console) -> int:
     return _run_into(_study_folder(options), options, study, console)
+
+
+def _check_study(options: argparse.Namespace, study: Study, console: Console) -> int:
+    """Print the effects of the dispersions, the measures, and the number of samples of a study that fits its model."""
+    _print_effects(console, study.effects)
+    description = study.description
+    table = Table(title="measures")
+    for column in ("name", "quantity", "over", "unit"):
+        table.add_column(column)
+    for measure in study.plan.measures:
+        unit = measure.units_in(study.plan.nominal.model)
+        table.add_row(escape(measure.name), escape(measure.quantity), escape(measure.over), escape(unit))
+    if study.plan.measures:
+        console.print(table)
+    simulation = description.simulate
+    console.print(
+        f"{description.name}: the study fits its model. It has {description.samples:,} samples of "
+        f"{simulation.duration:g} s with method {simulation.method!r}",
+        markup=False,
+        highlight=False,
+    )
+    return EXIT_OK
 
 
 def _resume_study(options: argparse.Namespace, study: Study, console: Console) -> int:

@@ -351,3 +351,22 @@ def test_a_function_that_fails_at_the_means_does_not_stop_the_study(tmp_path):
     page = write_report(tmp_path).read_text()
     assert "200 samples failed" in page
     assert "by gradient" not in page
+
+
+@pytest.mark.plain_python
+def test_the_command_line_checks_a_study_without_a_simulation(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "swing.toml"
+    file.write_text(
+        'name = "swing"\nmodel = { serial_chain = { n = 1 } }\nsamples = 3\nsimulate = { duration = 1.0 }\n'
+        'vary = [{ parameter = "q", distribution = { kind = "normal", std = "5 deg" } }]\n'
+        'measures = [{ name = "angle", quantity = "position", joint = "link1" }]\n'
+    )
+    monkeypatch.setattr(rb.Study, "run", None)
+    assert cli.main(["study", "check", str(file)]) == output.EXIT_OK
+    shown = capsys.readouterr().out
+    assert "swing: the study fits its model. It has 3 samples of 1 s with method 'rk45'" in shown
+    assert "initial positions" in shown
+    assert "rad" in shown
+    file.write_text(file.read_text().replace('"link1"', '"link2"'))
+    assert cli.main(["study", "check", str(file)]) == output.EXIT_REFUSED
+    assert "link2" in capsys.readouterr().err
