@@ -457,7 +457,7 @@ def test_assembly_is_accurate_relative_to_the_size_of_the_mechanism(size):
     np.testing.assert_allclose(model.assemble(guess, fixed=["crank"]), expected, rtol=0, atol=1e-12)
     short = model.vary(constraint_point_a=[[[0.045 * size, 0, 0]]])
     with pytest.raises(rb.AssemblyError, match="of constraint 'tip'"):
-        short.assemble([guess])
+        short.assemble([guess], on_failure="raise")
 
 
 @plain
@@ -490,7 +490,7 @@ def test_samples_that_cannot_be_assembled_are_named_and_do_not_change_the_others
     with pytest.raises(
         rb.AssemblyError, match=r"in 1 of 3 samples, the first being 1, the constraints cannot"
     ) as caught:
-        many.assemble(guess)
+        many.assemble(guess, on_failure="raise")
     assert caught.value.failed.tolist() == [False, True, False]
     q = many.assemble(guess, on_failure="ignore")
     np.testing.assert_array_equal(caught.value.q, q)

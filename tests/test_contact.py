@@ -482,7 +482,7 @@ def test_initial_positions_beyond_a_stop_or_a_plane_are_refused():
         model.simulate([1.5], [0.0], 0.2, **settings)
     with pytest.raises(rb.StateError, match=r"q0: SphereContact on 'block' has a gap of -0\.1 m or rad"):
         model.simulate([0.0], [0.0], 0.2, **settings)
-    motion = model.simulate([[1.5], [0.5]], [[0.0], [0.0]], 0.2, **settings)
+    motion = model.simulate([[1.5], [0.5]], [[0.0], [0.0]], 0.2, **settings, on_failure="ignore")
     assert motion.status.tolist() == [rb.Status.INITIAL_PENETRATION, rb.Status.DONE]
     assert "beyond a hard stop" in motion.message
 
@@ -634,7 +634,7 @@ def test_numbers_of_contacts_vary_in_a_study_file_as_arrays_do_in_python(tmp_pat
     path.write_text(VARIED, encoding="utf-8")
     study = rb.Study.read(path)
     assert study.plan.units == ("1", "1", "1", "m", "m", "rad")
-    results = study.run()
+    results = study.run(on_failure="ignore")
     factor, friction, restitution, radius, height, angle = results.parameters.values.T
     valid = (restitution >= 0.0) & (restitution <= 1.0)
     assert valid.any() and not valid.all()

@@ -361,7 +361,7 @@ def test_initial_penetration_is_refused():
     model, floor = ball(0.5)
     with pytest.raises(rb.StateError, match=r"has a gap of -0\.01"):
         model.simulate([0.09], [0.0], 1.0, forces=[floor])
-    motion = model.simulate([[0.09], [0.2]], np.zeros((2, 1)), 0.1, forces=[floor])
+    motion = model.simulate([[0.09], [0.2]], np.zeros((2, 1)), 0.1, forces=[floor], on_failure="ignore")
     assert motion.status.tolist() == [rb.Status.INITIAL_PENETRATION, rb.Status.DONE]
 
 
@@ -423,7 +423,7 @@ def test_a_sample_without_modes_after_an_impact_ends_in_the_state_of_the_impact(
 
     monkeypatch.setattr(contact_events, "choose_modes", choose_modes_at_the_start_only)
     model, floor = ball(0.8)
-    motion = model.simulate([[0.6]], [[0.0]], 1.0, forces=[floor])
+    motion = model.simulate([[0.6]], [[0.0]], 1.0, forces=[floor], on_failure="ignore")
     assert motion.status.tolist() == [rb.Status.NO_CONTACT_MODES] and len(choices) > 1
     assert_ends_at_its_first_impact(motion, 0)
 
@@ -454,7 +454,7 @@ def test_a_user_function_that_fails_after_an_impact_ends_its_sample_in_the_state
 
     model, floor = ball(0.8)
     drives = [rb.UserForces(force, [[0.1], [9.0]])]
-    motion = model.simulate([[0.6], [0.6]], np.zeros((2, 1)), 0.5, forces=[floor], drives=drives)
+    motion = model.simulate([[0.6], [0.6]], np.zeros((2, 1)), 0.5, forces=[floor], drives=drives, on_failure="ignore")
     assert motion.status.tolist() == [status, rb.Status.DONE]
     assert_ends_at_its_first_impact(motion, 0)
 

@@ -249,7 +249,7 @@ def test_no_state_is_returned_in_which_a_loop_is_open():
     drives = [
         rb.PrescribedPosition(name, rb.Signal.polynomial([q[i], qd[i]])) for i, name in ((0, "crank"), (2, "rocker"))
     ]
-    motion = chain.model.simulate(q, qd, 0.1, save_at=6, drives=drives, rtol=1e-4, atol=1e-4)
+    motion = chain.model.simulate(q, qd, 0.1, save_at=6, drives=drives, rtol=1e-4, atol=1e-4, on_failure="ignore")
     assert motion.status == rb.Status.NOT_ASSEMBLED
     finite = np.isfinite(motion.q).all(-1)
     assert finite[0]

@@ -555,6 +555,7 @@ def test_an_exception_in_the_derivatives_ends_the_sample():
         drives=[rb.UserForces(coupling, SPRINGS, fails_late)],
         method="rosenbrock",
         save_at=[0.0, 0.05, 0.2],
+        on_failure="ignore",
     )
     assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
     assert (

@@ -37,7 +37,7 @@ def test_rk4_reports_a_stop_that_is_too_stiff_even_if_it_acts_within_a_step_only
     """Slides move against an elastic stop. The energy of those that reach it is an error of rk4 if h omega > 2.83."""
     step, start, speed = 0.1, -np.linspace(0.0, 0.3, 20)[:, None], 2.0
     model = slider(limit_stiffness=MASS * (omega / step) ** 2, upper_limit=0.3)
-    motion = model.simulate(start, np.full_like(start, speed), 1.0, method="rk4", step=step)
+    motion = model.simulate(start, np.full_like(start, speed), 1.0, method="rk4", step=step, on_failure="ignore")
     if omega > 1:
         assert (motion.status == TOO_STIFF).all()
         assert (motion.end_q[:, 0] < 0.3).all()  # the last valid state
@@ -52,7 +52,7 @@ def test_rk4_reports_friction_that_stops_a_joint_within_less_than_a_step(pull):
     """Friction of 5 N brings a slide to rest if the pull back is smaller. Else the slide turns, and rk4 is valid."""
     model, time = slider(friction=5.0, friction_velocity=1e-4), MASS / (5.0 + pull)
     step = time / 7.3
-    motion = model.simulate([0.0], [1.0], 2 * time, method="rk4", step=step, tau=[-pull])
+    motion = model.simulate([0.0], [1.0], 2 * time, method="rk4", step=step, tau=[-pull], on_failure="ignore")
     if pull < 5.0:
         assert motion.status == TOO_STIFF
         assert abs(motion.end_time - time) <= 2 * step

@@ -22,7 +22,7 @@ class Motion(NamedTuple):
     settings: dict[str, Any]
 
     def simulate(self):
-        return self.model.simulate(self.q, self.qd, **self.settings)
+        return self.model.simulate(self.q, self.qd, **({"on_failure": "ignore"} | self.settings))
 
 
 def signals(draw, seed, batch):
