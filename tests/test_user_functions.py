@@ -56,7 +56,7 @@ def test_an_exception_in_a_user_function_ends_only_its_own_sample(settings, kind
         event = rb.Event(function=event_raises_below, parameters=[level if kind == "event" else -99.0], stop=False)
         q, qd = start()
         given = {"drives": [drive], "events": [event], "save_at": 5, **settings}
-        return arm().simulate(q[samples], qd[samples], DURATION, **given)
+        return arm().simulate(q[samples], qd[samples], DURATION, **given, on_failure="ignore")
 
     everyone = np.arange(BATCH)
     found, free = simulated(everyone, -1.0), simulated(everyone, -99.0)
@@ -81,7 +81,7 @@ def test_an_exception_in_a_user_function_ends_only_its_own_sample(settings, kind
 @STEPPERS
 def test_the_message_names_the_drive_the_exception_and_the_time(settings):
     q, qd = start()
-    motion = arm().simulate(q, qd, DURATION, drives=[rb.UserForces(divides)], **settings)
+    motion = arm().simulate(q, qd, DURATION, drives=[rb.UserForces(divides)], **settings, on_failure="ignore")
     assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
     first = "21 of 21: A user function raised an exception. Sample 0: UserForces with function 'divides' raised "
     assert motion.message.startswith(first + "ZeroDivisionError: division by zero at t = 0.2")
@@ -89,7 +89,11 @@ def test_the_message_names_the_drive_the_exception_and_the_time(settings):
     one = motion.of_sample(4)
     assert one.message.startswith("1 of 1: A user function raised an exception. UserForces with function 'divides'")
     folded = arm().simulate(
-        q[:20].reshape(4, 5, 2), qd[:20].reshape(4, 5, 2), DURATION, drives=[rb.UserForces(divides)]
+        q[:20].reshape(4, 5, 2),
+        qd[:20].reshape(4, 5, 2),
+        DURATION,
+        drives=[rb.UserForces(divides)],
+        on_failure="ignore",
     )
     assert "Sample (0, 0): UserForces" in folded.message
     assert folded.of_sample((2, 1)).exceptions.keys() == {()}
@@ -99,7 +103,7 @@ def test_the_message_names_the_drive_the_exception_and_the_time(settings):
 def test_on_failure_raise_raises_an_error_with_the_same_message(settings):
     q, qd = start()
     drives = [rb.UserForces(divides)]
-    motion = arm().simulate(q, qd, DURATION, drives=drives, **settings)
+    motion = arm().simulate(q, qd, DURATION, drives=drives, **settings, on_failure="ignore")
     with pytest.raises(rb.SimulationError) as raised:
         arm().simulate(q, qd, DURATION, drives=drives, on_failure="raise", **settings)
     assert str(raised.value) == motion.message
@@ -118,7 +122,7 @@ def test_exceptions_in_object_mode_are_reported():
         out[0] = found
 
     q, qd = start()
-    motion = arm().simulate(q, qd, 1.0, drives=[rb.UserForces(looks_up)])
+    motion = arm().simulate(q, qd, 1.0, drives=[rb.UserForces(looks_up)], on_failure="ignore")
     assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
     assert "raised KeyError: 1 at t = 0.5" in motion.message
     assert arm().simulate(q, qd, 0.3, drives=[rb.UserForces(looks_up)]).success
@@ -129,7 +133,7 @@ def test_an_exception_with_a_computed_message_is_quoted():
         if t > 0.1:
             raise ValueError("too late", t)
 
-    motion = arm().simulate(*start(), DURATION, drives=[rb.UserForces(says_when)])
+    motion = arm().simulate(*start(), DURATION, drives=[rb.UserForces(says_when)], on_failure="ignore")
     assert f"ValueError: ('too late', {float(motion.message.split(', ')[1].split(')')[0])})" in motion.message
 
 
@@ -140,7 +144,7 @@ def test_an_exception_at_the_start_ends_the_sample_at_the_start():
     q, qd = start()
     for settings in ({}, {"method": "rk4", "step": 0.01}, {"method": "implicit", "step": 0.01}):
         for given in ({"drives": [rb.UserForces(never)]}, {"events": [rb.Event(function=never)]}):
-            motion = arm().simulate(q, qd, DURATION, save_at=3, **given, **settings)
+            motion = arm().simulate(q, qd, DURATION, save_at=3, **given, **settings, on_failure="ignore")
             assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
             assert (motion.end_time == 0.0).all()
             np.testing.assert_array_equal(motion.end_q, q)
@@ -158,7 +162,7 @@ def test_torques_are_nan_at_saved_states_for_which_the_function_raises():
         out[0] = 0.1
 
     settings = {"method": "rk4", "step": 0.1, "save_at": [0.0, 0.15, 0.2]}
-    motion = arm().simulate(*start(), 0.2, drives=[rb.UserForces(not_there)], **settings)
+    motion = arm().simulate(*start(), 0.2, drives=[rb.UserForces(not_there)], **settings, on_failure="ignore")
     # rk4 evaluates at the beginning, middle and end of a step; the saved time 0.15 gives steps of 0.075 and 0.05
     assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
     motion = arm().simulate(*start(), 0.2, drives=[rb.UserForces(not_there)], save_at=[0.0, 0.15, 0.2])
@@ -200,7 +204,7 @@ def test_events_of_a_step_that_fails_are_not_recorded(settings):
     """The first event would occur at 0.52, in a step in which the function of the second raises."""
     events = [rb.Event("slide", value=0.52, stop=False), rb.Event(function=beyond)]
     settings = settings and settings | {"step": 0.25}
-    motion = slider().simulate([[0.0]], [[1.0]], 2.0, events=events, **settings)
+    motion = slider().simulate([[0.0]], [[1.0]], 2.0, events=events, **settings, on_failure="ignore")
     assert motion.status[0] == rb.Status.USER_FUNCTION_FAILED
     assert motion.end_time[0] < 0.52
     assert motion.events[0].count[0] == 0
@@ -209,7 +213,9 @@ def test_events_of_a_step_that_fails_are_not_recorded(settings):
 
 def test_a_pickled_trajectory_keeps_torques_and_exceptions():
     q, qd = start()
-    motion = arm().simulate(q, qd, DURATION, drives=[rb.UserForces(raises_below, [-1.0, 0.0])], save_at=5)
+    motion = arm().simulate(
+        q, qd, DURATION, drives=[rb.UserForces(raises_below, [-1.0, 0.0])], save_at=5, on_failure="ignore"
+    )
     there = pickle.loads(pickle.dumps(motion))
     assert there.message == motion.message
     for sample in (0, 20):
@@ -229,7 +235,7 @@ def writes_beyond(t, q, qd, parameters, out):
 def test_boundscheck_reports_reads_and_writes_beyond_the_end_of_an_array(function):
     q, qd = start()
     for given in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function)]}):
-        motion = arm().simulate(q, qd, DURATION, boundscheck=True, **given)
+        motion = arm().simulate(q, qd, DURATION, boundscheck=True, **given, on_failure="ignore")
         assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
         assert "raised IndexError: index is out of bounds at t = 0 s" in motion.message
     assert arm().simulate(q, qd, DURATION, drives=[rb.UserForces(harmless)], boundscheck=True).success

@@ -17,7 +17,7 @@ PRECISIONS = (np.float64, np.float32)
 def _settings(is_wanted: Callable[[Method], bool]) -> list[dict[str, Any]]:
     """Return the shortest settings of each method for which a condition holds."""
     return [
-        {"method": name} | ({"max_steps": 2} if method.is_adaptive else {"step": 0.1})
+        {"method": name, "on_failure": "ignore"} | ({"max_steps": 2} if method.is_adaptive else {"step": 0.1})
         for name, method in METHODS.items()
         if is_wanted(method)
     ]

@@ -526,7 +526,9 @@ def test_an_infinite_draw_fails_only_its_own_sample(odd, arm):
     """The infinite values lie between the quantiles checked in advance; other samples keep their bits."""
     finite = Given(lambda u: np.where(u > 0.5, 0.2, 0.1))
     infinite = Given(lambda u: np.where((u > 0.75) & (u < 0.95), odd, finite.ppf(u)))
-    expected, found = (study(arm, **vary("damping", d, targets="link1")).run() for d in (finite, infinite))
+    expected, found = (
+        study(arm, **vary("damping", d, targets="link1")).run(on_failure="ignore") for d in (finite, infinite)
+    )
     failed = ~np.isfinite(found.parameters.values[:, 0])
     assert 0 < failed.sum() < 30
     assert np.array_equal(found.status == 6, failed)
@@ -536,7 +538,11 @@ def test_an_infinite_draw_fails_only_its_own_sample(odd, arm):
 
 
 def test_draws_too_large_to_square_have_no_variance(arm):
-    statistics = study(arm, **vary("damping", Given(lambda u: 1e300 * u), targets="link1")).run().attrs["statistics"]
+    statistics = (
+        study(arm, **vary("damping", Given(lambda u: 1e300 * u), targets="link1"))
+        .run(on_failure="ignore")
+        .attrs["statistics"]
+    )
     of_draws = json.loads(statistics)["of"]["parameters"]
     assert of_draws["variance"] == [None]
     assert of_draws["max"][0] > 1e299

@@ -286,7 +286,8 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
     folder = Path(folder)
     description, modules = _with_functions_of_drives(description, folder, code)
     nominal = nominal_of(description, folder)
-    description = description.model_copy(update={"drives": nominal.drives})  # the identity contains these drives
+    if nominal.drives:  # also the drives of the model, which the identity has to contain
+        description = description.model_copy(update={"drives": nominal.drives})
     check_settings(nominal)
     check_actions(nominal)
     for i, measure in enumerate(description.measures):
