@@ -370,18 +370,18 @@ def test_a_sample_that_is_not_in_the_batch_is_refused(index, message):
     motion = Trajectory(np.arange(4.0), q, q, counts, counts, counts, counts, model=many)
     for batch in (many, motion):
         with pytest.raises(rb.StateError, match=message):
-            batch.of_sample(index)
-    assert many.of_sample((1, -1)).batch_shape == motion.of_sample((1, -1)).status.shape == ()
-    assert many.of_sample(1).batch_shape == motion.of_sample(1).status.shape == (3,)
+            batch[index]
+    assert many[1, -1].batch_shape == motion[1, -1].status.shape == ()
+    assert many[1].batch_shape == motion[1].status.shape == (3,)
 
 
 def test_a_single_motion_has_no_samples_to_choose_from():
     q, count = np.zeros((4, 1)), np.array(0)
     motion = Trajectory(np.arange(4.0), q, q, count, count, count, count, model=Model.serial_chain(1))
-    with pytest.raises(rb.StateError, match="the sample index is 0, but this is not a batch; use it without of_sample"):
-        motion.of_sample(0)
+    with pytest.raises(rb.StateError, match="the sample index is 0, but this is not a batch; use it without an index"):
+        motion[0]
 
 
 def test_the_message_for_a_batch_with_one_axis_names_its_last_sample():
     with pytest.raises(rb.StateError, match="the sample index is 5; expected an integer from 0 to 4"):
-        Model.serial_chain(1).vary(mass=np.ones((5, 1))).of_sample(5)
+        Model.serial_chain(1).vary(mass=np.ones((5, 1)))[5]

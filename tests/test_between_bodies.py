@@ -435,7 +435,7 @@ def test_a_free_pair_keeps_its_momentum_and_loses_the_energy_that_its_dampers_ta
     momentum = model.momentum(motion.q, motion.qd)
     np.testing.assert_allclose(momentum, momentum[:, :1] + 0 * momentum, rtol=0, atol=1e-10)
     for k in range(3):
-        one, own = motion.of_sample(k), force.of_sample(k, (3,))
+        one, own = motion[k], force.of_sample(k, (3,))
         wrenches = model.wrenches_between_bodies(one.q, one.qd, [own])
         mechanical, elastic = sum(model.energy(one.q, one.qd)), model.elastic_energy(one.q, [own])
         power = model.power(one.q, one.qd, np.zeros(12), wrenches)
@@ -454,7 +454,7 @@ def test_a_free_pair_keeps_its_momentum_and_loses_the_energy_that_its_dampers_ta
     elastic = model.simulate(q, qd, 1.0, forces=without_damping([force]), **settings)
     for k in range(3):
         own = without_damping([force.of_sample(k, (3,))])
-        one = elastic.of_sample(k)
+        one = elastic[k]
         total = sum(model.energy(one.q, one.qd)) + model.elastic_energy(one.q, own)
         np.testing.assert_allclose(total, total[0], rtol=0, atol=1e-10)
 
@@ -469,8 +469,8 @@ def test_forces_join_drives_wrenches_and_varied_models():
     q, qd = 0.3 * np.ones((3, 3)), np.zeros((3, 3))
     motion = many.simulate(q, qd, 0.2, drives=others[1:], forces=[spring, others[0]], save_at=3, rtol=1e-6)
     for k in range(3):
-        one, own = many.of_sample(k), spring.of_sample(k, (3,))
-        at = motion.of_sample(k)
+        one, own = many[k], spring.of_sample(k, (3,))
+        at = motion[k]
         wrenches = one.wrenches_between_bodies(at.q, at.qd, [own])
         wrenches[:, 1, :3] += [0.1, 0.2, 0.3]
         found = one.forward_dynamics(at.q, at.qd, at.tau, wrenches)

@@ -302,7 +302,7 @@ def test_varied_four_bars_are_the_models_with_their_numbers():
     motion = many.simulate(q, qd, 0.5, rtol=1e-9, atol=1e-9, save_at=3)
     assert_closed(many, motion)
     for k in (0, 8):
-        one = as_batch(many.of_sample(k))
+        one = as_batch(many[k])
         alone = one.simulate(q[k : k + 1], qd[k : k + 1], 0.5, rtol=1e-9, atol=1e-9, save_at=3)
         np.testing.assert_allclose(alone.q[0], motion.q[k], rtol=0, atol=1e-12)
 

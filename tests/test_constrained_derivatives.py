@@ -228,7 +228,7 @@ def test_batches_agree_with_single_states_and_with_float32(name):
     alike = np.stack(model.forward_dynamics_derivatives(q, qd, tau), 1)
     for s in range(11):
         alone = np.stack(model.forward_dynamics_derivatives(q[s], qd[s], tau[s]))
-        own = np.stack(varied.of_sample(s).forward_dynamics_derivatives(q[s], qd[s], tau[s]))
+        own = np.stack(varied[s].forward_dynamics_derivatives(q[s], qd[s], tau[s]))
         for part in range(3):
             assert_close(alike[s, part], alone[part])
             assert_close(together[s, part], own[part])

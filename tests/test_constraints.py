@@ -521,7 +521,7 @@ def test_a_varied_sample_is_the_model_with_its_numbers(name):
     q, qd, tau = closed_state(near, batch=(3,), spread=0.01)
     qdd, forces = many.forward_dynamics(q, qd, tau), many.constraint_forces(q, qd, tau)
     for k in range(3):
-        one = many.of_sample(k)
+        one = many[k]
         assert_close(one.constraint_residual(q[k]), 0.0, 1e-11, scale=1.0)
         assert_close(qdd[k], one.forward_dynamics(q[k], qd[k], tau[k]), 1e-12)
         assert_close(forces[k], one.constraint_forces(q[k], qd[k], tau[k]), 1e-11)

@@ -333,7 +333,7 @@ def test_samples_have_their_own_numbers():
         each = [force.of_sample(i, (3,)) for force in forces]
         one = model.simulate([0.0], [2.2], 1.0, forces=each, **settings)
         np.testing.assert_allclose(motion.q[i], one.q, rtol=0, atol=1e-13)
-        of_sample = motion.of_sample(i)
+        of_sample = motion[i]
         np.testing.assert_array_equal(of_sample.impacts[0].t, one.impacts[0].t)
         np.testing.assert_array_equal(of_sample.sticking[0].start, one.sticking[0].start)
     assert pickle.loads(pickle.dumps(motion)).impacts[0].count.tolist() == motion.impacts[0].count.tolist()

@@ -340,7 +340,7 @@ def test_samples_have_their_own_numbers(tmp_path):
         np.testing.assert_allclose(motion.qd[:, -1], [[0, 1], [0.375, 0.625]], rtol=0, atol=1e-9)
         one = model.simulate(q, [1.0, 0.0], 0.2, forces=[contact.of_sample(1, (2,))], **settings)
         np.testing.assert_allclose(one.q, motion.q[1], rtol=0, atol=1e-13)
-        assert motion.of_sample(1).impacts[0].count == 1
+        assert motion[1].impacts[0].count == 1
         motion.save(tmp_path / "motion.npz")
         loaded = rb.load_motion(tmp_path / "motion.npz")
         np.testing.assert_array_equal(loaded.forces[0].radius_a, radius)

@@ -115,7 +115,7 @@ def test_nominal_returns_the_design():
     many = harder.vary(mass=[[1.0, 1.0], [2.0, 2.0]]).vary(cg=np.zeros((2, 2, 3)))
     assert many.nominal.damping.tolist() == [1.0, 2.0]
     assert many.nominal.mass.tolist() == arm.mass.tolist()
-    assert many.of_sample(1).nominal.mass.tolist() == arm.mass.tolist()
+    assert many[1].nominal.mass.tolist() == arm.mass.tolist()
     assert many.nominal.nominal is many.nominal
     # a change of the design is known to the controller, in any order of the calls
     moon, masses = (0, -1.6, 0), [[1.0, 1.0], [2.0, 2.0]]
@@ -183,7 +183,7 @@ def test_of_sample_keeps_the_controller_model_of_the_sample():
     drives = [rb.ComputedTorque(name, 0.4, kp=30.0, kd=8.0) for name in arm.joint_names]
     zero = np.zeros((5, 3))
     whole = many.simulate(zero, zero, 0.5, drives=drives, method="rk4", step=0.05)
-    alone = many.of_sample(3).simulate(zero[3], zero[3], 0.5, drives=drives, method="rk4", step=0.05)
+    alone = many[3].simulate(zero[3], zero[3], 0.5, drives=drives, method="rk4", step=0.05)
     np.testing.assert_allclose(whole.q[3], alone.q, rtol=0, atol=1e-13)
     np.testing.assert_allclose(whole.tau[3], alone.tau, rtol=0, atol=1e-12)
 

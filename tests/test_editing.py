@@ -297,7 +297,7 @@ def test_varied_models_and_drives_with_models_are_refused():
     for edit in (lambda: many.lock({"link1": 0.0}), lambda: many.reroot("link1"), lambda: builder.add_model(many)):
         with pytest.raises(rb.ModelError, match="expects a model without batch axes, but model 'chain' was varied"):
             edit()
-    one = many.of_sample(1).lock({"link2": 0.0})
+    one = many[1].lock({"link2": 0.0})
     assert one.mass.tolist() == [7.0]
     assert one.nominal.mass.round(12).tolist() == [0.2]
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))

@@ -285,7 +285,7 @@ def test_contacts_of_no_samples_have_no_records(name):
 
 def test_a_sample_of_an_empty_batch_is_refused():
     with pytest.raises(rb.StateError, match="0"):
-        resting(0).of_sample(0)
+        resting(0)[0]
 
 
 def test_states_of_edited_models_have_no_samples():

@@ -430,7 +430,7 @@ def test_the_error_has_the_shape_of_the_batch_and_the_times(batch, tmp_path):
     np.testing.assert_array_equal(motion.to_xarray().energy_error, motion.energy_error)
     np.testing.assert_array_equal(motion.at_times([1]).energy_error, motion.energy_error[..., 1:])
     if batch == (2, 3):
-        np.testing.assert_array_equal(motion.of_sample((1, 2)).energy_error, motion.energy_error[1, 2])
+        np.testing.assert_array_equal(motion[1, 2].energy_error, motion.energy_error[1, 2])
 
 
 @PLAIN
@@ -451,7 +451,7 @@ def test_samples_of_a_varied_model_have_their_own_errors():
     settings = {"method": "implicit", "step": 0.01, "save_at": 3, "energy_error": True}
     motion = many.simulate([[1.0], [1.0]], [[0.0], [0.0]], 0.5, **settings)
     for k in range(2):
-        alone = many.of_sample(k).simulate([[1.0]], [[0.0]], 0.5, **settings)
+        alone = many[k].simulate([[1.0]], [[0.0]], 0.5, **settings)
         np.testing.assert_allclose(motion.energy_error[k], alone.energy_error[0], rtol=1e-12)
 
 

@@ -105,7 +105,7 @@ def test_a_thin_rod_that_turns_about_its_axis_is_singular_in_every_orientation(j
     assert np.isnan(inverses[:40]).all()
     assert np.isfinite(accelerations[40]).all()
     with pytest.raises(rb.ModelError, match=r"resists the motion of \['rod'\]"):
-        model.of_sample(7).forward_dynamics(q[7], qd[7], np.ones(model.nv))
+        model[7].forward_dynamics(q[7], qd[7], np.ones(model.nv))
 
 
 def escapes(t, q, qd, parameters, out):

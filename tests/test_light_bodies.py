@@ -167,9 +167,7 @@ def test_samples_with_light_massless_and_heavy_bodies_are_the_models_with_their_
     found = many.forward_dynamics(q, qd, tau)
     assert np.isfinite(found).all()
     for sample in range(len(factors)):
-        np.testing.assert_array_equal(
-            many.of_sample(sample).forward_dynamics(q[None], qd[None], tau[None])[0], found[sample]
-        )
+        np.testing.assert_array_equal(many[sample].forward_dynamics(q[None], qd[None], tau[None])[0], found[sample])
 
 
 def fingers(link=NOTHING, coupled=True):

@@ -129,7 +129,7 @@ for dtype, tolerance in ((np.float64, 1e-5), (np.float32, 1e-3)):
     assert motion.success and motion.q.dtype == dtype
     out[f"q {np.dtype(dtype).name}"] = motion.q[7:].tolist()
     out[f"qd {np.dtype(dtype).name}"] = motion.qd[7:].tolist()
-alone = chain.of_sample(8).simulate(q[8], qd[8], 0.02, **settings)
+alone = chain[8].simulate(q[8], qd[8], 0.02, **settings)
 out["residual float32"] = (alone.q - motion.q[8]).tolist()
 json.dump(out, sys.stdout)
 """

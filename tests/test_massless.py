@@ -241,7 +241,7 @@ def test_samples_without_inertia_are_nan_with_a_status_and_do_not_change_others(
     motion = some.simulate(q, qd, 0.1, on_failure="ignore")
     assert motion.status.nonzero()[0].tolist() == [3, 17]
     assert (motion.status[[3, 17]] == 2).all()
-    assert some.of_sample(3).bodies_without_inertia == ("tool",)
+    assert some[3].bodies_without_inertia == ("tool",)
 
 
 POINT_MASS = rb.Inertia(1.0, (0.3, 0.2, 0.1))

@@ -33,7 +33,7 @@ def test_the_reaction_at_the_base_satisfies_newtons_law():
     root = np.einsum("...ij,...j->...i", poses.rotation[..., 0, :, :], motion.reactions[..., 0, :3])
     np.testing.assert_allclose(root, expected, atol=1e-12 * np.abs(expected).max())
 
-    one = motion.of_sample(2)
+    one = motion[2]
     np.testing.assert_allclose(one.reactions, motion.reactions[2], rtol=0, atol=1e-12 * np.abs(motion.reactions).max())
 
 

@@ -87,14 +87,14 @@ def test_a_batch_with_drives_and_forces_has_the_same_bits_after_loading(driven, 
         assert_same(getattr(loaded, name), getattr(driven, name), name)
     assert loaded.model.batch_shape == (2,)
     assert_same(loaded.model.nominal, driven.model.nominal)
-    assert_same(loaded.of_sample(1), driven.of_sample(1))
+    assert_same(loaded[1], driven[1])
     assert repr(loaded) == repr(driven)
     loaded = pickle.loads(pickle.dumps(loaded))  # what is loaded can be pickled, and saved again
     saved_and_loaded(loaded, tmp_path)
 
 
 def test_a_motion_of_one_sample_of_a_batch_is_saved(driven, tmp_path):
-    loaded = saved_and_loaded(driven.of_sample(1), tmp_path)
+    loaded = saved_and_loaded(driven[1], tmp_path)
     assert loaded.model.mass.tolist() == [0.2, 0.1, 0.1]
     assert loaded.model.nominal.mass.tolist() == [0.1, 0.1, 0.1]
     assert_same(loaded.tau, driven.tau[1])

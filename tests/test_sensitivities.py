@@ -507,7 +507,7 @@ def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
     rough = two_links().simulate(*states.astype(np.float32), 0.1, sensitivities=["q", "inertia"], **FIXED)
     empty = two_links().simulate(*states[:, :0], 0.1, sensitivities=["q", "inertia"], **FIXED)
     for name in ("q", "inertia"):
-        np.testing.assert_array_equal(motion.of_sample(1).sensitivities[name], single.sensitivities[name])
+        np.testing.assert_array_equal(motion[1].sensitivities[name], single.sensitivities[name])
         np.testing.assert_array_equal(loaded.sensitivities[name], motion.sensitivities[name])
         assert rough.sensitivities[name].dtype == np.float32
         assert empty.sensitivities[name].shape == (0, *motion.sensitivities[name].shape[1:])

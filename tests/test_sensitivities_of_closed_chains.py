@@ -288,7 +288,7 @@ for dtype, tolerance in ((np.float64, 1e-6), (np.float32, 1e-4)):
     assert motion.success and motion.sensitivities["mass"].dtype == dtype
     for name, values in motion.sensitivities.items():
         out[f"{name} {np.dtype(dtype).name}"] = values[7:].tolist()
-alone = model.of_sample(8).simulate(q[8], qd[8], 0.1, rtol=tolerance, atol=tolerance, sensitivities=["mass"])
+alone = model[8].simulate(q[8], qd[8], 0.1, rtol=tolerance, atol=tolerance, sensitivities=["mass"])
 out["residual float32"] = (alone.sensitivities["mass"] - motion.sensitivities["mass"][8]).tolist()
 json.dump(out, sys.stdout)
 """

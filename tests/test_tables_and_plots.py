@@ -49,7 +49,7 @@ def test_a_table_has_a_row_for_each_sample_and_time(floating, tmp_path):
 
 
 def test_a_single_motion_is_a_table_by_time(floating):
-    alone = floating.of_sample(4)
+    alone = floating[4]
     np.testing.assert_array_equal(alone.to_dataframe()["mast"], floating.q[4, :, 7])
     np.testing.assert_array_equal(alone.to_dataframe().index, floating.t)
     np.testing.assert_array_equal(alone.model.mass, floating.model.mass[4])
@@ -63,13 +63,13 @@ def test_states_are_plotted_under_their_names(floating):
     # the median of many samples, and the line of a single one
     median = figure.axes[14].get_lines()[0]
     np.testing.assert_array_equal(median.get_ydata(), np.median(floating.q[:, :, 7], axis=0))
-    alone = floating.of_sample(2).plot().axes[14].get_lines()
+    alone = floating[2].plot().axes[14].get_lines()
     assert len(alone) == 1
     np.testing.assert_array_equal(alone[0].get_ydata(), floating.q[2, :, 7])
 
 
 def test_the_plotted_energy_is_that_of_the_motion(floating):
-    axes = next(axes for axes in floating.of_sample(0).plot("energy").axes if axes.get_ylabel() == "total energy (J)")
+    axes = next(axes for axes in floating[0].plot("energy").axes if axes.get_ylabel() == "total energy (J)")
     kinetic, potential = floating.model.energy(floating.q, floating.qd)
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), (kinetic + potential)[0], rtol=1e-13)
 
@@ -77,7 +77,7 @@ def test_the_plotted_energy_is_that_of_the_motion(floating):
 @pytest.mark.parametrize("what", ["states", "energy", "phase", "steps"])
 @pytest.mark.parametrize("chains", ["many", "one"])
 def test_every_picture_can_be_saved(floating, tmp_path, what, chains):
-    motion = floating if chains == "many" else floating.of_sample(0)
+    motion = floating if chains == "many" else floating[0]
     motion.plot(what).savefig(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 5000
 

@@ -86,7 +86,7 @@ def test_the_message_names_the_drive_the_exception_and_the_time(settings):
     first = "21 of 21: A user function raised an exception. Sample 0: UserForces with function 'divides' raised "
     assert motion.message.startswith(first + "ZeroDivisionError: division by zero at t = 0.2")
     assert motion.exceptions.keys() == {(k,) for k in range(BATCH)}
-    one = motion.of_sample(4)
+    one = motion[4]
     assert one.message.startswith("1 of 1: A user function raised an exception. UserForces with function 'divides'")
     folded = arm().simulate(
         q[:20].reshape(4, 5, 2),
@@ -96,7 +96,7 @@ def test_the_message_names_the_drive_the_exception_and_the_time(settings):
         on_failure="ignore",
     )
     assert "Sample (0, 0): UserForces" in folded.message
-    assert folded.of_sample((2, 1)).exceptions.keys() == {()}
+    assert folded[2, 1].exceptions.keys() == {()}
 
 
 @STEPPERS
@@ -219,8 +219,8 @@ def test_a_pickled_trajectory_keeps_torques_and_exceptions():
     there = pickle.loads(pickle.dumps(motion))
     assert there.message == motion.message
     for sample in (0, 20):
-        np.testing.assert_array_equal(there.of_sample(sample).tau, motion.tau[sample])
-        assert there.of_sample(sample).message == motion.of_sample(sample).message
+        np.testing.assert_array_equal(there[sample].tau, motion.tau[sample])
+        assert there[sample].message == motion[sample].message
 
 
 def reads_beyond(t, q, qd, parameters, out):

@@ -77,8 +77,8 @@ def test_motions_beyond_the_position_limits_are_reported(settings, dtype):
         motion = model.simulate(q, np.array([[0.4], [0.6], [-0.6]], dtype), 1.0, **settings)
     assert motion.beyond_limits.tolist() == [False, True, True]
     assert motion.dof_beyond_limits.tolist() == [-1, 0, 0]
-    assert motion.of_sample(1).beyond_limits
-    assert not motion.of_sample(0).beyond_limits
+    assert motion[1].beyond_limits
+    assert not motion[0].beyond_limits
 
 
 def test_a_motion_that_returns_before_the_saved_time_was_beyond_its_limit():

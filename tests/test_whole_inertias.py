@@ -37,8 +37,8 @@ def test_payloads_per_sample_may_be_a_list_of_inertias():
     assert many.batch_shape == (5,)
     for i, load in enumerate(loads):
         one = model.with_payload("tool", inertia=load)
-        np.testing.assert_allclose(many.of_sample(i).inertia, one.inertia, rtol=1e-14)
-        np.testing.assert_array_equal(many.of_sample(i).mass, one.mass)
+        np.testing.assert_allclose(many[i].inertia, one.inertia, rtol=1e-14)
+        np.testing.assert_array_equal(many[i].mass, one.mass)
 
 
 def test_a_payload_equals_a_fixed_body():

@@ -78,7 +78,7 @@ def generate(
     if model.batch_shape:
         raise ModelError(
             f"the model's samples differ (batch_shape {model.batch_shape}); expected one sample. Use "
-            "model.of_sample(index).generate(...)"
+            "model[index].generate(...)"
         )
     if "forward_dynamics" in functions:
         model.kernel_model.refuse_constraints("generate of forward_dynamics", "Generate the mass matrix instead")

@@ -1,7 +1,7 @@
 """Suggestions for misspelt names in error messages."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .real_arrays import excerpt
 
@@ -41,16 +41,22 @@ def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
 
 
 class SuggestsAttributes:
-    """Base class whose error for a misspelt attribute suggests the right name.
+    """Base class whose error for a misspelt or renamed attribute suggests the right name.
 
     The suggestion is part of the message, because the interpreter adds its own only to tracebacks on the console.
+    A subclass lists old names with what stands for them now in `renamed_attributes`.
     """
+
+    renamed_attributes: ClassVar[dict[str, str]] = {}
 
     if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every name
 
         def __getattr__(self, name: str) -> Any:
             if hasattr(type(self), name):  # a property raised the AttributeError: raise it again
                 return object.__getattribute__(self, name)
+            if name in type(self).renamed_attributes:
+                new = type(self).renamed_attributes[name]
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}; it is now {new}")
             raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
 
 

@@ -199,7 +199,7 @@ class Identification(Attributes):
         if self.batch_shape:
             raise ModelError(
                 f"base_parameters needs one set of parameters, but the model has batch_shape {self.batch_shape}; use "
-                "model.of_sample(i) or model.nominal"
+                "model[i] or model.nominal"
             )
         rng = generator_of(rng)
         samples = max(20, 2 * PARAMETERS_OF_BODY * self.n_bodies // self.nv + 1)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self, SupportsIndex
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy.typing as npt
 
 from ..codegen.generate import generate
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
-from ..model.arguments import check_sample_index
+from ..model.arguments import chosen_samples, length_of
 from ..model.description import VARIABLE_FIELDS, Description
 from ..model.inertia import Inertia
 from ..model.serial_chain import serial_chain_description
@@ -124,6 +124,8 @@ class Model(
 
     Arrays are read-only. A field given to `vary` has the batch axes in front.
     """
+
+    renamed_attributes: ClassVar[dict[str, str]] = {"of_sample": "model[i]"}
 
     @classmethod
     def serial_chain(
@@ -246,31 +248,42 @@ class Model(
         """
         return Model(replaced_description(self.description, self.kernel_model.dofs, fields))
 
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Model:
-        """Return the model of one sample of the batch; this model if the samples do not differ.
+    def __getitem__(self, samples: Any) -> Model:
+        """Return the model of one sample of the batch, or of several.
 
         Parameters
         ----------
-        i : int or tuple of int
-            The index of the sample in the batch.
+        samples : int, slice, array of int or bool, or tuple of these
+            The index in the batch, as for a NumPy array of this shape.
 
         Raises
         ------
         StateError
-            If the batch has no such sample.
+            If the batch has no such sample, or if this model is not a batch.
 
         Examples
         --------
         >>> import rbchain as rb
-        >>> rb.Model.serial_chain(1).vary(mass=[[1.0], [2.0]]).of_sample(1).mass.tolist()
-        [2.0]
+        >>> many = rb.Model.serial_chain(1).vary(mass=[[1.0], [2.0], [3.0]])
+        >>> many[1].mass.tolist(), many[1:].mass.tolist(), len(many)
+        ([2.0], [[2.0], [3.0]], 3)
         """
-        if not self.batch_shape:
-            return self
-        check_sample_index(i, self.batch_shape)
+        chosen_samples(samples, self.batch_shape)
         fields = {name: getattr(self, name) for name in VARIABLE_FIELDS}
-        own = {name: value[i] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
+        own = {name: value[samples] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
         return Model(dataclasses.replace(self.description, **own))
+
+    def __len__(self) -> int:
+        """Return the number of samples along the first axis of the batch."""
+        return length_of(self, self.batch_shape)
+
+    def __iter__(self) -> Iterator[Model]:
+        """Yield the models along the first axis of the batch."""
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        """A model is true, also without samples."""
+        return True
 
     @cached_property
     def nominal(self) -> Model:
@@ -316,7 +329,7 @@ class Model(
         """
         from ..view.viewer import Viewer
 
-        return Viewer(self.of_sample((0,) * len(self.batch_shape)), None, q, 0, show, host, port)
+        return Viewer(self[(0,) * len(self.batch_shape)], None, q, 0, show, host, port)
 
     def picture(
         self, q: npt.ArrayLike | None = None, *, show: Sequence[str] = ("bodies",), size: tuple[int, int] = (800, 600)
@@ -336,7 +349,7 @@ class Model(
         """
         from ..view.film import picture
 
-        return picture(self.of_sample((0,) * len(self.batch_shape)), q, show, size)
+        return picture(self[(0,) * len(self.batch_shape)], q, show, size)
 
     def __reduce__(self) -> tuple[type[Model], tuple[Description]]:
         return Model, (self.description,)

@@ -209,7 +209,7 @@ def _fitted_names(model: Model, parameters: Sequence[str]) -> tuple[str, ...]:
     if model.batch_shape:
         raise ModelError(
             f"fit needs one set of parameters, but the model has batch_shape {model.batch_shape}; expected (). Use "
-            "model.of_sample(i)"
+            "model[i]"
         )
     for name in names:
         if name in ("q", "qd") and model.kernel_model.constraint_tables is not None:
@@ -286,7 +286,7 @@ def _result(problem: Problem, x: np.ndarray, estimates_noise: bool, costs: np.nd
     changes = (slopes @ unknown.T).T / scales
     deviations[(np.abs(changes) > SMALL_SHARE).any(0)] = np.inf
     values = {name: found[0] for name, found in problem.values(x[None]).items()}
-    motion, data = problem.motion.of_sample(0), problem.data
+    motion, data = problem.motion[0], problem.data
     error = np.concatenate([problem.model.difference(data.q, motion.q), motion.qd - data.qd], -1)
     return Fit(
         model=problem.fitted_model(values),

@@ -149,8 +149,7 @@ def save(model: Model, path: str | Path) -> None:
         raise ModelError(f"model is {excerpt(model)}; expected a Model. Call save(model, path)")
     if model.batch_shape:
         raise ModelError(
-            f"model {model.name!r} is a batch {model.batch_shape} of samples; expected a single model, such as "
-            "model.of_sample(0)"
+            f"model {model.name!r} is a batch {model.batch_shape} of samples; expected a single model, such as model[0]"
         )
     path = Path(path)
     ending = path.suffix.lower()

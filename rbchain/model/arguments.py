@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -132,21 +133,35 @@ class StateArguments:
         return of_dofs
 
 
-def check_sample_index(index: Any, batch_shape: tuple[int, ...]) -> None:
-    """Refuse an index that selects nothing in a batch. It is an integer, or a tuple of integers for the first axes.
+def chosen_samples(index: Any, batch_shape: tuple[int, ...]) -> np.ndarray:
+    """Return the numbers of the samples in a batch that an index chooses, in the shape of the result.
 
-    Arrays of integers are accepted as NumPy does, for several samples.
+    Raises StateError if it is not an index of NumPy for the axes of the batch, or if a sample does not exist.
     """
-    entries = [np.asarray(k) for k in (index if isinstance(index, tuple) else (index,))]
-    is_whole = all(k.dtype.kind in "iu" for k in entries) and len(entries) <= len(batch_shape)
-    if is_whole and all(((-size <= k) & (k < size)).all() for k, size in zip(entries, batch_shape, strict=False)):
-        return
-    if not batch_shape:
-        raise StateError(f"the sample index is {excerpt(index)}, but this is not a batch; use it without of_sample")
+    if not batch_shape and index != ():
+        raise StateError(f"the sample index is {excerpt(index)}, but this is not a batch; use it without an index")
+    entries = index if isinstance(index, tuple) else (index,)
+    arrays = [np.asarray(k) for k in entries if not isinstance(k, slice)]
+    is_known = all(k.size == 0 or k.dtype.kind in "iub" for k in arrays)
+    try:
+        if is_known:
+            return np.arange(math.prod(batch_shape)).reshape(batch_shape)[index]
+    except IndexError:
+        pass
     first, last = (0,) * len(batch_shape), tuple(size - 1 for size in batch_shape)
     is_flat = len(batch_shape) == 1
     expected = f"an integer from 0 to {last[0]}" if is_flat else f"a tuple of integers from {first} to {last}"
-    raise StateError(f"the sample index is {excerpt(index)}; expected {expected}, for a batch of shape {batch_shape}")
+    raise StateError(
+        f"the sample index is {excerpt(index)}; expected {expected}, for a batch of shape {batch_shape}, or a slice or "
+        "an array of these"
+    )
+
+
+def length_of(owner: Any, batch_shape: tuple[int, ...]) -> int:
+    """Return the length of the first axis of a batch. Raises TypeError without one, as NumPy does."""
+    if not batch_shape:
+        raise TypeError(f"this {type(owner).__name__} is not a batch, so it has no length")
+    return batch_shape[0]
 
 
 def precision_of(arrays: Sequence[np.ndarray]) -> np.dtype:

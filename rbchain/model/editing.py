@@ -362,7 +362,7 @@ def editable(description: Description, what: str) -> Mechanism:
     if batch_shape_of(description):
         raise ModelError(
             f"{what} expects a model without batch axes, but model {description.name!r} was varied. Edit the model "
-            "first and call vary on the result, or use model.nominal or model.of_sample(i)"
+            "first and call vary on the result, or use model.nominal or model[i]"
         )
     for drive in description.drives:
         if not isinstance(getattr(drive, "model", "nominal"), str):

@@ -22,7 +22,7 @@ COLUMNS = ("", "body", "parent", "joint", "axis", "mass (kg)", "cg (m)")
 
 def html_of(model: Model) -> str:
     """HTML of a model: a table and a sketch, which show the first sample of a batch."""
-    batch, model = model.batch_shape, model.of_sample((0,) * len(model.batch_shape))
+    batch, model = model.batch_shape, model[(0,) * len(model.batch_shape)]
     title = f"<b>{escape(model.name)}</b>: {model.n_bodies} bodies, nq = {model.nq}, nv = {model.nv}"
     if batch:
         title += f"; batch of shape {batch}, the first sample is shown"

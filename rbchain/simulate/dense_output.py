@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -139,13 +139,20 @@ class DenseOutput:
         normalize(self.model, states)
         return self.complete(self._times(self.times[rows, steps], fractions), states, outputs)
 
-    def of_sample(self, k: int, index: tuple[int, ...]) -> DenseOutput:
-        """Return the steps of sample k, with this index in the batch, whose states are completed with all others."""
+    def of_samples(self, numbers: np.ndarray, index: Any) -> DenseOutput | None:
+        """Return the steps of the samples with these numbers, which `index` chooses in the batch.
+
+        Their states are completed together with all other samples. None without samples, or if one occurs twice.
+        """
+        own = numbers.reshape(-1)
+        if own.size == 0 or np.unique(own).size < own.size:
+            return None
+        place = np.zeros(len(self.counts), int)
+        place[own] = np.arange(own.size)
 
         def complete(*arrays: np.ndarray) -> Trajectory:
-            return self.complete(*(np.repeat(x, len(self.counts), 0) for x in arrays)).of_sample(index)
+            return self.complete(*(x[place] for x in arrays))[index]
 
-        own = slice(k, k + 1)
         arrays = {name: getattr(self, name)[own] for name in ("times", "counts", "states", "outputs")}
         return replace(self, **arrays, complete=complete)
 

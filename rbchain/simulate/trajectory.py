@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt
 from ..errors import StateError, Status
-from ..model.arguments import check_sample_index
+from ..model.arguments import chosen_samples, length_of
 from ..plots import motions
 from . import messages, showing, tables
 
@@ -90,6 +90,7 @@ class Trajectory(SuggestsAttributes):
         The accepted steps, if `simulate` was asked to keep them. Measures of studies use them.
     """
 
+    renamed_attributes: ClassVar[dict[str, str]] = {"of_sample": "motion[i]"}
     t: np.ndarray
     q: np.ndarray
     qd: np.ndarray
@@ -288,31 +289,68 @@ class Trajectory(SuggestsAttributes):
             raise StateError("this trajectory does not record its drives; only trajectories returned by simulate() do")
         return self._compute_tau_and_qdd()
 
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...]) -> Trajectory:
-        """Return the motion of one sample, by its index in the batch: an int, or a tuple of int.
+    def __getitem__(self, samples: Any) -> Trajectory:
+        """Return the motion of one sample of the batch, or of several.
 
-        Raises StateError if the batch has no such sample.
+        Parameters
+        ----------
+        samples : int, slice, array of int or bool, or tuple of these
+            The index in the batch, as for a NumPy array of this shape.
+
+        Raises
+        ------
+        StateError
+            If the batch has no such sample, or if the motion is not a batch.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> motion = rb.Model.serial_chain(1).simulate(np.zeros((5, 1)), np.zeros((5, 1)), 0.1)
+        >>> motion[0].q.shape, motion[1:3].q.shape, motion[motion.status == rb.Status.DONE].q.shape, len(motion)
+        ((2, 1), (2, 2, 1), (5, 2, 1), 5)
         """
-        check_sample_index(i, self.status.shape)
-        shape, at = self.status.shape, i if isinstance(i, tuple) else (i,)
-        index = tuple(int(k) % size for k, size in zip(at, shape, strict=False))
-        forces = tuple(force.of_sample(i, shape) for force in self.forces)
+        shape = self.status.shape
+        numbers = chosen_samples(samples, shape)
+        if not shape:
+            return self
+        forces = tuple(force.of_sample(samples, shape) for force in self.forces)
         of: dict[Any, Any] = dict(zip(self.forces, forces, strict=True))
+        exceptions = {}
+        for place, number in np.ndenumerate(numbers) if self.exceptions else ():
+            text = self.exceptions.get(messages.sample_index(int(number), shape))
+            if text is not None:
+                exceptions[place] = text
         return replace(
             self,
-            **{name: getattr(self, name)[i] for name in OF_SAMPLES},
-            t=self.t if self.t.ndim == 1 else self.t[i],
-            events=tuple(EventRecord(e.count[i], e.t[i], e.q[i], e.qd[i]) for e in self.events),
-            model=self.model.of_sample(i),
+            **{name: getattr(self, name)[samples] for name in OF_SAMPLES},
+            t=self.t if self.t.ndim == 1 else self.t[samples],
+            events=tuple(EventRecord(e.count[samples], e.t[samples], e.q[samples], e.qd[samples]) for e in self.events),
+            model=self.model[samples] if self.model.batch_shape else self.model,
             forces=forces,
-            exceptions={k[len(index) :]: text for k, text in self.exceptions.items() if k[: len(index)] == index},
-            impacts=tuple(ImpactRecord(of[e.force], e.count[i], e.t[i], e.impulse[i]) for e in self.impacts),
-            sticking=tuple(StickingRecord(of[e.force], e.count[i], e.start[i], e.end[i]) for e in self.sticking),
-            sensitivities={name: x[i] for name, x in self.sensitivities.items()},
-            dense_output=self._steps_of_sample(index),
-            _energy_error=None if self._energy_error is None else self._energy_error[i],
-            _compute_tau_and_qdd=(lambda: self._tau_and_qdd[i]) if self._knows_tau_and_qdd else None,
+            exceptions=exceptions,
+            impacts=tuple(
+                ImpactRecord(of[e.force], e.count[samples], e.t[samples], e.impulse[samples]) for e in self.impacts
+            ),
+            sticking=tuple(
+                StickingRecord(of[e.force], e.count[samples], e.start[samples], e.end[samples]) for e in self.sticking
+            ),
+            sensitivities={name: x[samples] for name, x in self.sensitivities.items()},
+            dense_output=None if self.dense_output is None else self.dense_output.of_samples(numbers, samples),
+            _energy_error=None if self._energy_error is None else self._energy_error[samples],
+            _compute_tau_and_qdd=(lambda: self._tau_and_qdd[samples]) if self._knows_tau_and_qdd else None,
         )
+
+    def __len__(self) -> int:
+        """Return the number of samples along the first axis of the batch."""
+        return length_of(self, self.status.shape)
+
+    def __iter__(self) -> Iterator[Trajectory]:
+        """Yield the motions along the first axis of the batch."""
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        """A motion is true, also without samples."""
+        return True
 
     def at_times(self, indices: npt.ArrayLike) -> Trajectory:
         """Return the motion at some of the saved times, by their indices (m,).
@@ -338,13 +376,6 @@ class Trajectory(SuggestsAttributes):
             _energy_error=None if self._energy_error is None else self._energy_error[..., chosen],
             _compute_tau_and_qdd=compute,
         )
-
-    def _steps_of_sample(self, index: tuple[int, ...]) -> DenseOutput | None:
-        """Return the dense output of one sample; None without one, and for several samples."""
-        shape = self.status.shape
-        if self.dense_output is None or len(index) < len(shape):
-            return None
-        return self.dense_output.of_sample(int(np.ravel_multi_index(index, shape)), index)
 
     def save(self, path: str | Path) -> None:
         """Write the motion to a file that `rbchain.load_motion` reads.

@@ -198,7 +198,7 @@ def scene_of_motion(motion: Trajectory, sample: int | tuple[int, ...], frames: i
     warn_of_few_times(motion)
     number = number_of(sample, batch)
     index = np.unravel_index(number, batch)
-    one = motion.of_sample(tuple(int(i) for i in index)) if batch else motion
+    one = motion[tuple(int(i) for i in index)] if batch else motion
     if not np.isfinite(one.q[0]).all():
         raise StateError(f"sample {sample} cannot be shown: its first state is not finite")
     t = np.linspace(motion.t[0], motion.t[-1], frames)
@@ -217,7 +217,7 @@ def scene_of_motion(motion: Trajectory, sample: int | tuple[int, ...], frames: i
     chosen = np.array([i for i in spread if i != number and np.isfinite(q_all[i, 0]).all()][:MAX_GHOSTS], int)
     if not chosen.size:
         return scene_of_states(one.model, q, t, reactions)
-    of_chosen = motion.model.of_sample(np.unravel_index(chosen, batch))
+    of_chosen = motion.model[np.unravel_index(chosen, batch)]
     return scene_of_states(
         one.model, q, t, reactions, (of_chosen, _between(of_chosen, motion.t, q_all[chosen], qd_all[chosen], t))
     )

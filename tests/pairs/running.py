@@ -100,8 +100,8 @@ def run_varied(setup, folder):
     motion = setup.simulate(many, (3,))
     for k in range(3):
         alone = setup.simulate(setup.varied(SAMPLES[k : k + 1]), (1,), drives=setup.drives_of(k))
-        check_bits(alone.of_sample(0), motion.of_sample(k))
-    return motion.of_sample(0)
+        check_bits(alone[0], motion[k])
+    return motion[0]
 
 
 def run_empty(setup, folder):
@@ -147,21 +147,21 @@ def run_saved(setup, folder):
     check_bits(loaded, motion)
     again = setup.simulate(loaded.model, (1,))
     check_bits(again, motion)
-    return motion.of_sample(0)
+    return motion[0]
 
 
 def run_pickled(setup, folder):
     motion = setup.simulate(batch=(1,))
     check_bits(setup.simulate(pickle.loads(pickle.dumps(setup.model)), (1,)), motion)
-    return motion.of_sample(0)
+    return motion[0]
 
 
 def run_of_sample(setup, folder):
     many = setup.varied()
     motion = setup.simulate(many, (3,))
-    alone = setup.simulate(many.of_sample(1), (1,), drives=setup.drives_of(1))
-    check_bits(alone.of_sample(0), motion.of_sample(1))
-    return motion.of_sample(0)
+    alone = setup.simulate(many[1], (1,), drives=setup.drives_of(1))
+    check_bits(alone[0], motion[1])
+    return motion[0]
 
 
 def run_with_sensitivities(setup, folder):

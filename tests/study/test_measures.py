@@ -142,7 +142,7 @@ def test_measures_of_a_controlled_slide():
     # the same measure of a trajectory
     one = Measure(name="overshoot", **CONTROLLED["overshoot"])
     np.testing.assert_array_equal(one.values(slide(), motion), results["overshoot"])
-    np.testing.assert_array_equal(one.values(slide(), motion.of_sample(1)), results["overshoot"][1])
+    np.testing.assert_array_equal(one.values(slide(), motion[1]), results["overshoot"][1])
 
 
 def test_limits_and_references_are_those_of_each_sample():

@@ -73,7 +73,7 @@ def sample(study: Study, k: int, save_at: npt.ArrayLike | None = None) -> tuple[
         motion = _motion_again(plan, np.concatenate([drawn, values[beside]]), numbers, save_at, 200)
     except (ModelError, StateError) as error:
         raise StudyError(f"sample {k} has invalid parameters: {error}") from None
-    return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion.of_sample(0)
+    return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion[0]
 
 
 def motions(study: Study, count: int = 30, first: int = 0, save_at: npt.ArrayLike | None = None) -> Trajectory:
