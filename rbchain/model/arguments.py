@@ -146,7 +146,7 @@ def chosen_samples(index: Any, batch_shape: tuple[int, ...]) -> np.ndarray:
     try:
         if is_known:
             return np.arange(math.prod(batch_shape)).reshape(batch_shape)[index]
-    except IndexError:
+    except (IndexError, TypeError):  # TypeError for a slice of other types
         pass
     first, last = (0,) * len(batch_shape), tuple(size - 1 for size in batch_shape)
     is_flat = len(batch_shape) == 1
