@@ -142,7 +142,7 @@ def chosen_samples(index: Any, batch_shape: tuple[int, ...]) -> np.ndarray:
         raise StateError(f"the sample index is {excerpt(index)}, but this is not a batch; use it without an index")
     entries = index if isinstance(index, tuple) else (index,)
     arrays = [np.asarray(k) for k in entries if not isinstance(k, slice)]
-    is_known = all(k.size == 0 or k.dtype.kind in "iub" for k in arrays)
+    is_known = all(k.size == 0 or k.dtype.kind in ("iub" if k.ndim else "iu") for k in arrays)
     try:
         if is_known:
             return np.arange(math.prod(batch_shape)).reshape(batch_shape)[index]
