@@ -39,7 +39,8 @@ class Study(ClosedAttributes):
     **keys
         The keys of `study.toml`. Required: `model` (a Model, or a file), `samples`, `simulate`. Optional: `name`,
         `seed`, `design`, `vary`, `correlate`, `drives`, `forces`, `events`, `outputs`, `measures`, `stop_when`. Each
-        value is a dict or the corresponding object of `rbchain.study`.
+        value is a dict or the corresponding object of `rbchain.study`. Without `drives`, the drives of the model act;
+        with `drives=[]`, none does.
 
     Attributes
     ----------
