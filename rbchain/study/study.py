@@ -8,12 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ..common.failures import OnFailure, checked_on_failure
 from ..common.misspelt import ClosedAttributes, did_you_mean
 from ..errors import SimulationWarning, StudyError
 from .analyse import control_variates as controls, gradients
 from .describe.description import Description, checked, read_description
 from .plan.effects import effects_of
+from .plan.given_inputs import given_inputs
 from .plan.plan import Plan, plan_of
 from .run import executors, replay
 from .run.chunks import chosen_chunk_size, run
@@ -261,6 +265,62 @@ class Study(ClosedAttributes):
         if survivors and on_failure == "warn":
             warnings.warn(survivors, SimulationWarning, stacklevel=2)
         return results
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The drawn numbers of a sample, in their order: {name: unit}. The unit is empty if the number has none.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> study = rb.Study(
+        ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
+        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
+        ... )
+        >>> study.inputs
+        {'q[link1]': 'rad'}
+        """
+        return dict(zip(self.plan.columns, self.plan.units, strict=True))
+
+    def evaluate(self, inputs: npt.ArrayLike | xarray.DataArray, **settings: Any) -> xarray.Dataset:
+        """Simulate samples with given numbers in place of drawn ones, for optimisers and other programs.
+
+        Parameters
+        ----------
+        inputs : (m, n) array, or xarray.DataArray or pandas.DataFrame with the names of the inputs
+            The numbers of `Study.inputs` for each sample, in their units. Columns with names can be in any order.
+        **settings
+            As for `Study.run`, without `out`.
+
+        Returns
+        -------
+        xarray.Dataset
+            As from `Study.run`. Sample k has the noise of sample k of the study.
+
+        Raises
+        ------
+        StudyError
+            If the inputs have another shape or other names, or as for `Study.run`.
+
+        Examples
+        --------
+        The largest kinetic energy of a rod that falls from three angles q is m g l (1 + sin(q)) / 2 = (1 + sin(q)) / 2:
+
+        >>> import numpy as np, rbchain as rb
+        >>> study = rb.Study(
+        ...     model=rb.Model.serial_chain(1, length=1.0), samples=10, simulate={"duration": 1.0},
+        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -1.5, "high": 1.5}}],
+        ...     measures=[{"name": "energy", "quantity": "kinetic_energy", "over": "max"}],
+        ... )
+        >>> study.evaluate([[-0.5], [-1.0]]).energy.values.round(5).tolist()
+        [0.26029, 0.07926]
+        """
+        values = given_inputs(inputs, self.plan)
+        run_settings = _checked_settings("Study.evaluate", settings)
+        if len(values) != 1:
+            return self.of_plan(self.plan.with_values(values)).run(**run_settings)
+        # one sample alone would have other machine code, and its results would differ by round-off
+        return self.of_plan(self.plan.with_values(np.repeat(values, 2, 0))).run(**run_settings).isel(sample=slice(1))
 
     sample = replay.sample
     motions = replay.motions
