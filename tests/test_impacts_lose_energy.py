@@ -66,7 +66,7 @@ def gain_of_moreau(model, q, qd, forces):
     All gaps are closed at the start of the step, so the impulses act there, and the step adds the change of the
     velocity without impulses. The mass matrix of a step is that in its middle, q + qd h / 2.
     """
-    settings = {"method": "moreau", "step": STEP}
+    settings = {"method": "moreau", "step": STEP, "on_failure": "ignore"}
     motion = model.simulate(q, qd, STEP, forces=forces, **settings)
     far = [rb.SphereContact(model.body_names[-1], (0, 0, 0), 0.0, (0, 0, -1000.0), (0, 0, 1))]
     smooth = model.simulate(q, qd, STEP, forces=far, **settings)
@@ -76,7 +76,7 @@ def gain_of_moreau(model, q, qd, forces):
 
 
 def gain_of_rk45(model, q, qd, forces):
-    motion = model.simulate(q, qd, STEP, forces=forces, rtol=1e-12, atol=1e-14)
+    motion = model.simulate(q, qd, STEP, forces=forces, rtol=1e-12, atol=1e-14, on_failure="ignore")
     after = motion.qd[:, -1]
     return kinetic_energy(model, motion.q[:, -1], after) - kinetic_energy(model, q, qd), after, motion
 
