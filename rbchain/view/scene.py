@@ -217,7 +217,7 @@ def scene_of_motion(motion: Trajectory, sample: int | tuple[int, ...], frames: i
     chosen = np.array([i for i in spread if i != number and np.isfinite(q_all[i, 0]).all()][:MAX_GHOSTS], int)
     if not chosen.size:
         return scene_of_states(one.model, q, t, reactions)
-    of_chosen = motion.model[np.unravel_index(chosen, batch)]
+    of_chosen = motion[np.unravel_index(chosen, batch)].model
     return scene_of_states(
         one.model, q, t, reactions, (of_chosen, _between(of_chosen, motion.t, q_all[chosen], qd_all[chosen], t))
     )
