@@ -92,6 +92,14 @@ kind = "PrescribedVelocity"
 joint = "plane"
 dof = 2
 signal = {0.7:rad/s}
+[[drive]]
+kind = "ComputedTorque"
+joint = "plane"
+dof = 0
+reference = {0.3:m}
+kp = 4
+kd = 2
+limit = {6:N}
 [[constraint]]
 kind = "coupler"
 name = "rack"
@@ -124,11 +132,13 @@ def test_a_file_in_other_units_is_the_model_in_si(tmp_path, system, degrees):
         a, b = getattr(found.description, field.name), getattr(expected.description, field.name)
         if isinstance(b, np.ndarray) and b.dtype.kind == "f":
             np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-15, err_msg=field.name)
-    (pid, prescribed), (expected_pid, _) = found.drives, expected.drives
+    (pid, prescribed, computed), (expected_pid, _, _) = found.drives, expected.drives
     for name in ("kp", "kd", "ki", "limit"):
         assert getattr(pid, name) == pytest.approx(getattr(expected_pid, name), rel=1e-13)
     t = np.linspace(0.0, 1.0, 5)
     np.testing.assert_allclose(pid.reference(t), expected_pid.reference(t), rtol=1e-13, atol=1e-15)
+    assert (computed.kp, computed.kd) == (4.0, 2.0)
+    assert computed.limit == pytest.approx(6.0, rel=1e-13)
     speed = prescribed.signal
     np.testing.assert_allclose(speed(t) if isinstance(speed, rb.Signal) else speed, 0.7, rtol=1e-13)
     assert np.isfinite(expected.position_limits[:2]).all()

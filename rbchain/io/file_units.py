@@ -27,13 +27,16 @@ class FileUnits:
         return (self.units or Units()).quantity(value, dimension)
 
     def of_dofs(self, name: str, unit: str, value: Any, kinds: Sequence[str]) -> Any:
-        """Convert one number for all dofs, or one for each. `unit` is as "rad or m": of a rotation or a translation.
+        """Convert one number for all dofs, or one for each.
+
+        `unit` is one SI unit, or as "rad or m" the units of a rotation and of a translation.
 
         Raises a ModelError that begins with the name if a unit does not fit.
         """
         if self.units is None and not _has_text(value):
             return value
-        of_kind = [unit.split(" or ")[kind == "prismatic"] for kind in kinds]
+        of_rotation, _, of_translation = unit.partition(" or ")
+        of_kind = [of_translation or unit if kind == "prismatic" else of_rotation for kind in kinds]
         units = self.units or Units()
         values = value if isinstance(value, list) else [value] * len(kinds)
         if len(values) != len(kinds):
