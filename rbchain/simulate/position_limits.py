@@ -18,25 +18,18 @@ if TYPE_CHECKING:
 ALLOWED = {"float64": 1e-6, "float32": 1e-3}
 
 
-def limited_dofs(model: Model, forces: Sequence[Any]) -> np.ndarray:
-    """Return the degrees of freedom (m,) with a finite position limit, without HardStops or elastic stops."""
-    has_limit = np.isfinite(model.position_limits).any(-1)
-    has_limit &= ~(model.limit_stiffness != 0.0).reshape(-1, model.nv).any(0)
+def limits_to_check(model: Model, forces: Sequence[Any], dtype: np.dtype) -> np.ndarray:
+    """Return the coordinate, the lower and upper limit with an allowance, and the dof, of each limited dof: (m, 4).
+
+    These are the dofs with a finite position limit, without HardStops and without elastic stops.
+    """
+    is_limited = np.isfinite(model.position_limits).any(-1)
+    is_limited &= ~(model.limit_stiffness != 0.0).reshape(-1, model.nv).any(0)
     for force in forces:
         if isinstance(force, HardStops):
-            has_limit[dof_index(model, "HardStops", force.joint, force.dof or 0)] = False
-    return np.flatnonzero(has_limit)
-
-
-def limits_to_check(model: Model, forces: Sequence[Any], dtype: np.dtype) -> np.ndarray:
-    """Return the coordinate, and the lower and upper limit with an allowance, of each dof of `limited_dofs`: (m, 3)."""
-    dofs = limited_dofs(model, forces)
+            is_limited[dof_index(model, "HardStops", force.joint, force.dof or 0)] = False
+    dofs = np.flatnonzero(is_limited)
     limits = model.position_limits[dofs]
     allowed = ALLOWED[dtype.name] * np.where(np.isfinite(limits), np.maximum(1.0, np.abs(limits)), 0.0)
     coordinates = model.kernel_model.topology[TOPOLOGY_COORDINATE, dofs]
-    return np.column_stack([coordinates, limits[:, 0] - allowed[:, 0], limits[:, 1] + allowed[:, 1]])
-
-
-def dofs_beyond_limits(model: Model, forces: Sequence[Any], number: np.ndarray) -> np.ndarray:
-    """Return the first dof of each sample that was beyond its limits, or -1, from the number of its limit (...)."""
-    return np.append(limited_dofs(model, forces), -1)[number - 1]
+    return np.column_stack([coordinates, limits[:, 0] - allowed[:, 0], limits[:, 1] + allowed[:, 1], dofs])

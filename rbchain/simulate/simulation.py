@@ -20,7 +20,6 @@ from .batch_functions import run_driver
 from .energy import energy_error_of
 from .loops import close_saved_states
 from .messages import message_of_limits
-from .position_limits import dofs_beyond_limits
 from .preparation import Prepared, prepare, width_of
 from .request import Request, check
 from .results import (
@@ -286,7 +285,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
         end_q=end_states[..., : model.nq],
         end_qd=end_states[..., model.nq : model.nq + model.nv],
         is_stiff=is_stiff == 1,
-        dof_beyond_limits=dofs_beyond_limits(model, request.forces, beyond_limit),
+        dof_beyond_limits=beyond_limit - 1,
         **contact_results(actions, request.forces, saved.forces, asked, batch),
         contact_tolerance=getattr(request.settings, "tolerance", math.inf),
         exceptions=exceptions_of(model, actions, prepared.calls, batch),

@@ -27,9 +27,9 @@ def check_limits_of_end(stepper, batch, theta, lane):
 
 @kernel
 def check_position(row, state, stepper, batch, lane):
-    """Record the number of a limit if the state is beyond it, and no limit is recorded."""
+    """Record the number of the dof, from 1 on, if the state is beyond its limits and none is recorded."""
     limits, tally = batch.outcome.limits, stepper.tally
     position = float(state[int(limits[row, 0]), lane])
     is_beyond = position < limits[row, 1] or position > limits[row, 2]
     if is_beyond and tally[tallies.BEYOND_LIMIT, lane] == 0:
-        tally[tallies.BEYOND_LIMIT, lane] = row + 1
+        tally[tallies.BEYOND_LIMIT, lane] = int(limits[row, 3]) + 1
