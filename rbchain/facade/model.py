@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..codegen.generate import generate
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
-from ..model.arguments import chosen_samples, length_of
+from ..model.arguments import SampleSequence, check_sample_index
 from ..model.description import VARIABLE_FIELDS, Description
 from ..model.inertia import Inertia
 from ..model.serial_chain import serial_chain_description
@@ -52,6 +52,7 @@ class Model(
     Derivatives,
     Identification,
     Editing,
+    SampleSequence,
     SuggestsAttributes,
 ):
     """A serial chain, tree or closed chain of rigid bodies. Immutable; can be pickled.
@@ -268,22 +269,10 @@ class Model(
         >>> many[1].mass.tolist(), many[1:].mass.tolist(), len(many)
         ([2.0], [[2.0], [3.0]], 3)
         """
-        chosen_samples(samples, self.batch_shape)
+        check_sample_index(samples, self.batch_shape)
         fields = {name: getattr(self, name) for name in VARIABLE_FIELDS}
         own = {name: value[samples] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
         return Model(dataclasses.replace(self.description, **own))
-
-    def __len__(self) -> int:
-        """Return the number of samples along the first axis of the batch."""
-        return length_of(self, self.batch_shape)
-
-    def __iter__(self) -> Iterator[Model]:
-        """Yield the models along the first axis of the batch."""
-        return (self[i] for i in range(len(self)))
-
-    def __bool__(self) -> bool:
-        """A model is true, also without samples."""
-        return True
 
     @cached_property
     def nominal(self) -> Model:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -133,19 +133,17 @@ class StateArguments:
         return of_dofs
 
 
-def chosen_samples(index: Any, batch_shape: tuple[int, ...]) -> np.ndarray:
-    """Return the numbers of the samples in a batch that an index chooses, in the shape of the result.
-
-    Raises StateError if it is not an index of NumPy for the axes of the batch, or if a sample does not exist.
-    """
-    if not batch_shape and index != ():
+def check_sample_index(index: Any, batch_shape: tuple[int, ...]) -> None:
+    """Raise StateError if an index is not an index of NumPy for the axes of a batch, or if a sample does not exist."""
+    if not batch_shape and not (isinstance(index, tuple) and not index):
         raise StateError(f"the sample index is {excerpt(index)}, but this is not a batch; use it without an index")
     entries = index if isinstance(index, tuple) else (index,)
     arrays = [np.asarray(k) for k in entries if not isinstance(k, slice)]
     is_known = all(k.size == 0 or k.dtype.kind in ("iub" if k.ndim else "iu") for k in arrays)
     try:
         if is_known:
-            return np.arange(math.prod(batch_shape)).reshape(batch_shape)[index]
+            _ = np.broadcast_to(False, batch_shape)[index]  # an array that needs no memory
+            return
     except (IndexError, TypeError):  # TypeError for a slice of other types
         pass
     first, last = (0,) * len(batch_shape), tuple(size - 1 for size in batch_shape)
@@ -157,11 +155,35 @@ def chosen_samples(index: Any, batch_shape: tuple[int, ...]) -> np.ndarray:
     )
 
 
-def length_of(owner: Any, batch_shape: tuple[int, ...]) -> int:
-    """Return the length of the first axis of a batch. Raises TypeError without one, as NumPy does."""
-    if not batch_shape:
-        raise TypeError(f"this {type(owner).__name__} is not a batch, so it has no length")
-    return batch_shape[0]
+def numbers_of_samples(index: Any, batch_shape: tuple[int, ...]) -> np.ndarray:
+    """Return the numbers of the samples in a batch that a valid index chooses, in the shape of the result."""
+    return np.arange(math.prod(batch_shape)).reshape(batch_shape)[index]
+
+
+class SampleSequence:
+    """Base class of batches that are indexed by their samples: length, iteration along the first axis, and truth."""
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch."""
+        raise NotImplementedError
+
+    def __getitem__(self, samples: Any) -> Self:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """Return the number of samples along the first axis of the batch. Raises TypeError without a batch."""
+        if not self.batch_shape:
+            raise TypeError(f"this {type(self).__name__} is not a batch, so it has no length")
+        return self.batch_shape[0]
+
+    def __iter__(self) -> Iterator[Self]:
+        """Yield the samples, or the batches, along the first axis."""
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        """Return True, also without samples."""
+        return True
 
 
 def precision_of(arrays: Sequence[np.ndarray]) -> np.dtype:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.sample.records import StepRecord
 from ..core.tree.layout import POSING_FREE, POSING_SPHERICAL, TOPOLOGY_COORDINATE, TOPOLOGY_POSING
+from ..model.arguments import numbers_of_samples
 from .settings import memory_for
 
 if TYPE_CHECKING:
@@ -139,12 +140,12 @@ class DenseOutput:
         normalize(self.model, states)
         return self.complete(self._times(self.times[rows, steps], fractions), states, outputs)
 
-    def of_samples(self, numbers: np.ndarray, index: Any) -> DenseOutput | None:
-        """Return the steps of the samples with these numbers, which `index` chooses in the batch.
+    def of_samples(self, index: Any, batch_shape: tuple[int, ...]) -> DenseOutput | None:
+        """Return the steps of the samples that an index chooses in the batch.
 
         Their states are completed together with all other samples. None without samples, or if one occurs twice.
         """
-        own = numbers.reshape(-1)
+        own = numbers_of_samples(index, batch_shape).reshape(-1)
         if own.size == 0 or np.unique(own).size < own.size:
             return None
         place = np.zeros(len(self.counts), int)

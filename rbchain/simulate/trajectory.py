@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +18,7 @@ from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt
 from ..errors import StateError, Status
-from ..model.arguments import chosen_samples, length_of
+from ..model.arguments import SampleSequence, check_sample_index, numbers_of_samples
 from ..plots import motions
 from . import messages, showing, tables
 
@@ -36,7 +36,7 @@ OF_SAMPLES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory(SuggestsAttributes):
+class Trajectory(SampleSequence, SuggestsAttributes):
     """The motions of a batch of samples.
 
     Attributes
@@ -131,6 +131,11 @@ class Trajectory(SuggestsAttributes):
         for name, numbers in (("end_time", ()), ("end_q", self.q.shape[-1:]), ("end_qd", self.qd.shape[-1:])):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full((*shape, *numbers), np.nan))
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch; () for a single motion."""
+        return self.status.shape
 
     @property
     def beyond_limits(self) -> np.ndarray:
@@ -309,17 +314,12 @@ class Trajectory(SuggestsAttributes):
         >>> motion[0].q.shape, motion[1:3].q.shape, motion[motion.status == rb.Status.DONE].q.shape, len(motion)
         ((2, 1), (2, 2, 1), (5, 2, 1), 5)
         """
-        shape = self.status.shape
-        numbers = chosen_samples(samples, shape)
+        shape = self.batch_shape
+        check_sample_index(samples, shape)
         if not shape:
             return self
         forces = tuple(force.of_sample(samples, shape) for force in self.forces)
         of: dict[Any, Any] = dict(zip(self.forces, forces, strict=True))
-        exceptions = {}
-        for place, number in np.ndenumerate(numbers) if self.exceptions else ():
-            text = self.exceptions.get(messages.sample_index(int(number), shape))
-            if text is not None:
-                exceptions[place] = text
         return replace(
             self,
             **{name: getattr(self, name)[samples] for name in OF_SAMPLES},
@@ -327,7 +327,7 @@ class Trajectory(SuggestsAttributes):
             events=tuple(EventRecord(e.count[samples], e.t[samples], e.q[samples], e.qd[samples]) for e in self.events),
             model=self.model[samples] if self.model.batch_shape else self.model,
             forces=forces,
-            exceptions=exceptions,
+            exceptions=self._exceptions_of(samples),
             impacts=tuple(
                 ImpactRecord(of[e.force], e.count[samples], e.t[samples], e.impulse[samples]) for e in self.impacts
             ),
@@ -335,22 +335,20 @@ class Trajectory(SuggestsAttributes):
                 StickingRecord(of[e.force], e.count[samples], e.start[samples], e.end[samples]) for e in self.sticking
             ),
             sensitivities={name: x[samples] for name, x in self.sensitivities.items()},
-            dense_output=None if self.dense_output is None else self.dense_output.of_samples(numbers, samples),
+            dense_output=None if self.dense_output is None else self.dense_output.of_samples(samples, shape),
             _energy_error=None if self._energy_error is None else self._energy_error[samples],
             _compute_tau_and_qdd=(lambda: self._tau_and_qdd[samples]) if self._knows_tau_and_qdd else None,
         )
 
-    def __len__(self) -> int:
-        """Return the number of samples along the first axis of the batch."""
-        return length_of(self, self.status.shape)
-
-    def __iter__(self) -> Iterator[Trajectory]:
-        """Yield the motions along the first axis of the batch."""
-        return (self[i] for i in range(len(self)))
-
-    def __bool__(self) -> bool:
-        """A motion is true, also without samples."""
-        return True
+    def _exceptions_of(self, samples: Any) -> dict[tuple[int, ...], str]:
+        """Return the exceptions of the samples that an index chooses, by their places in the result."""
+        if not self.exceptions:
+            return {}
+        numbers = numbers_of_samples(samples, self.batch_shape)
+        found = {
+            place: messages.sample_index(int(number), self.batch_shape) for place, number in np.ndenumerate(numbers)
+        }
+        return {place: self.exceptions[index] for place, index in found.items() if index in self.exceptions}
 
     def at_times(self, indices: npt.ArrayLike) -> Trajectory:
         """Return the motion at some of the saved times, by their indices (m,).

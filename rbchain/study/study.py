@@ -268,7 +268,10 @@ class Study(ClosedAttributes):
 
     @property
     def inputs(self) -> dict[str, str]:
-        """The drawn numbers of a sample, in their order: {name: unit}. The unit is "1" for factors and coefficients, and empty if none is known.
+        """The drawn numbers of a sample, in their order: {name: unit}.
+
+        The unit is "1" for factors and coefficients, and empty if none is known.
+
 
         Examples
         --------
