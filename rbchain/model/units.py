@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -162,13 +163,8 @@ class Units(SuggestsAttributes):
         """
         if dimension not in SI:
             raise ModelError(f"dimension is {dimension!r}; expected one of {', '.join(SI)}")
-        if isinstance(value, (list, tuple)) and any(isinstance(x, (str, list, tuple)) or _has_unit(x) for x in value):
-            try:
-                return numbers([self.quantity(x, dimension) for x in value], dimension)
-            except RecursionError:
-                raise ModelError(
-                    f"{dimension} is a list that contains itself or is nested too deeply; expected numbers"
-                ) from None
+        if _is_mixed(value):
+            return _each(value, dimension, lambda x: self.quantity(x, dimension))
         if isinstance(value, str):
             found = self._measured(value, dimension)
         elif _has_unit(value):
@@ -202,8 +198,8 @@ class Units(SuggestsAttributes):
         >>> Units("mm-kg-s").in_si([3.0, "1 N/mm"], "N/m").tolist()
         [3.0, 1000.0]
         """
-        if isinstance(value, (list, tuple)) and any(isinstance(x, str) or _has_unit(x) for x in value):
-            return numbers([self.in_si(x, unit) for x in value], unit)
+        if _is_mixed(value):
+            return _each(value, unit, lambda x: self.in_si(x, unit))
         if isinstance(value, str):
             match = MEASUREMENT.fullmatch(value)
             try:
@@ -363,6 +359,19 @@ def _factor(unit: str, dimension: str) -> float:
     """Return the factor that converts numbers from a unit to SI."""
     known = _known_factor(unit, dimension)
     return float(_registry().Quantity(1.0, unit).to(SI[dimension]).magnitude) if known is None else known
+
+
+def _is_mixed(value: Any) -> bool:
+    """Whether a value is a list whose entries have to be converted one by one."""
+    return isinstance(value, (list, tuple)) and any(isinstance(x, (str, list, tuple)) or _has_unit(x) for x in value)
+
+
+def _each(values: Sequence[Any], what: str, convert: Callable[[Any], Any]) -> Any:
+    """Convert the entries of a list. `what` names it in a message."""
+    try:
+        return numbers([convert(x) for x in values], what)
+    except RecursionError:
+        raise ModelError(f"{what} is a list that contains itself or is nested too deeply; expected numbers") from None
 
 
 def _has_unit(value: Any) -> bool:

@@ -272,7 +272,6 @@ class Study(ClosedAttributes):
 
         The unit is "1" for factors and coefficients, and empty if none is known.
 
-
         Examples
         --------
         >>> import rbchain as rb
