@@ -32,7 +32,8 @@ def body(**arguments):
 
 
 def simulated(**actions):
-    ARM.simulate(np.zeros((1, 2)), np.zeros((1, 2)), 1.0, method="rk4", step=0.1, **actions)
+    arguments = {"method": "rk4", "step": 0.1, "on_failure": "ignore"}  # the numbers have to be accepted, not to be sensible
+    ARM.simulate(np.zeros((1, 2)), np.zeros((1, 2)), 1.0, **arguments, **actions)
 
 
 def driven(**arguments):
