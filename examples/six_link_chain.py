@@ -1,6 +1,6 @@
 """Simulate six planar links that fall under gravity, a benchmark of Fortran solvers.
 
-Each link has a length of 0.25 m, a mass of 0.1 kg, its centre of mass in the middle, and the inertia
+Each link has a length of 0.25 m, a mass of 0.1 kg, its center of mass in the middle, and the inertia
 (0, m l^2 / 12, m l^2 / 12). The joint axes are z, and gravity is 10 m/s^2 along -y. `Model.serial_chain(6)` builds the
 same model; this example uses `ModelBuilder`. Writes six_link_chain.png.
 """

@@ -1,7 +1,7 @@
 """Simulate a slider with a hinged steel bar, an example of C# tree solvers.
 
 The slider moves along x, has no mass, and starts at 1 m/s. The bar turns about z and starts at 30 degrees. It has a
-mass of 1 kg and measures 30 cm x 2 cm x 2.111 cm. Its centre of mass is 14.905 cm from the hinge. There is no gravity.
+mass of 1 kg and measures 30 cm x 2 cm x 2.111 cm. Its center of mass is 14.905 cm from the hinge. There is no gravity.
 The first simulation applies a force of 5 N to the slider. The second prescribes a sinusoidal motion of the slider.
 Writes slider_and_bar.png.
 """

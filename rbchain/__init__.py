@@ -17,7 +17,13 @@ _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [name for name in __all__ if name not in ("Study", "run_study", "study")]
 
 
+#: Former names, with what stands for them now.
+RENAMED = {"StateError": "ArgumentError"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it is now {RENAMED[name]}")
     if name not in __dir__():
         raise no_attribute(f"module {__name__!r}", name, __dir__())
     return _imported(name)

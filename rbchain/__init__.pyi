@@ -21,15 +21,16 @@ from .acting.user_forces import UserForces
 from .acting.wrenches import Current, Wrench
 from .drivers.threads import get_num_threads, set_num_threads
 from .errors import (
+    ArgumentError,
     AssemblyError,
     FileFormatError,
     ModelError,
     RbchainError,
     SimulationError,
     SimulationWarning,
-    StateError,
     Status,
     StudyError,
+    UnknownNameError,
 )
 from .facade.builder import ModelBuilder
 from .facade.model import Model
@@ -61,6 +62,7 @@ __version__: str
 __all__ = [
     "PID",
     "Actuator",
+    "ArgumentError",
     "AssemblyError",
     "BallConstraint",
     "Bushing",
@@ -103,12 +105,12 @@ __all__ = [
     "SphereSphereContact",
     "Spherical",
     "SpringDamper",
-    "StateError",
     "Status",
     "StudyError",
     "Trajectory",
     "Units",
     "Universal",
+    "UnknownNameError",
     "UserForces",
     "VelocitySensor",
     "Visual",

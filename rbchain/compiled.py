@@ -89,7 +89,7 @@ from .core.lanes.trig import sincos
 from .core.tree import frame_layout as frame, parameter_layout as param
 from .core.tree.kinematics import body_poses, body_velocities, normalize_positions, position_rates
 from .core.tree.layout import CONTRIBUTION_ROWS, TOPOLOGY_CONTRIBUTION_ROW, Block, FlatModel, Loads, Work
-from .errors import StateError
+from .errors import ArgumentError
 
 __all__ = [
     "CORIOLIS_ROWS",
@@ -142,7 +142,7 @@ def block_of(model, register_full=False, dtype=np.float64, samples=None):
 
     Raises
     ------
-    StateError
+    ArgumentError
         If `dtype` is another type, or `samples` does not fit the model.
 
     Examples
@@ -157,7 +157,7 @@ def block_of(model, register_full=False, dtype=np.float64, samples=None):
     """
     dtype = np.dtype(dtype)
     if dtype.name not in LANE_WIDTHS:
-        raise StateError(f"dtype is {dtype.name}; expected float64 or float32")
+        raise ArgumentError(f"dtype is {dtype.name}; expected float64 or float32")
     width = LANE_WIDTHS[dtype.name] if register_full else 1
     model.kernel_model.refuse_constraints("compiled.block_of", "Call the methods of Model")
     topology, parameters, variation = model.kernel_model.arrays(dtype)
@@ -184,7 +184,7 @@ def _checked_samples(samples, width, batch_shape):
     """Return the indices (width,) of a block's samples as an array; None if the samples of the model do not differ."""
     if not batch_shape:
         if samples is not None:
-            raise StateError(
+            raise ArgumentError(
                 f"samples is {excerpt(samples)}, but the samples of this model do not differ; expected no samples. "
                 "Omit samples, or use Model.vary to create a model whose samples differ"
             )
@@ -192,13 +192,13 @@ def _checked_samples(samples, width, batch_shape):
     count = int(np.prod(batch_shape))
     expected = f"{width} whole {'number' if width == 1 else 'numbers'} from 0 to {count - 1}"
     if samples is None:
-        raise StateError(
+        raise ArgumentError(
             f"samples is not given, but the {count} samples of this model differ; expected samples=[...] with "
             f"{expected}: the index of the sample for each place in the block"
         )
-    numbers = real_array("samples", samples, StateError)
+    numbers = real_array("samples", samples, ArgumentError)
     if numbers.shape != (width,) or not ((numbers >= 0) & (numbers < count) & (numbers == numbers // 1)).all():
-        raise StateError(f"samples is {excerpt(samples)}; expected {expected}, one for each place in the block")
+        raise ArgumentError(f"samples is {excerpt(samples)}; expected {expected}, one for each place in the block")
     return numbers.astype(np.int64)
 
 

@@ -14,8 +14,12 @@ class ModelError(RbchainError, ValueError):
     """An invalid mechanism, or one that a function does not support; the message names the body or joint."""
 
 
-class StateError(RbchainError, ValueError):
+class ArgumentError(RbchainError, ValueError):
     """An argument with the wrong shape, type or value."""
+
+
+class UnknownNameError(ModelError, ArgumentError):
+    """A name of a body, frame or joint that the model does not have; the message suggests the most similar name."""
 
 
 class StudyError(RbchainError, ValueError):
@@ -47,7 +51,7 @@ class SimulationWarning(UserWarning):
     """Samples of a batch have failed, or their motion is beyond the position limits of the model."""
 
 
-class AssemblyError(RbchainError, ValueError):
+class AssemblyError(RbchainError, RuntimeError):
     """No positions or velocities that satisfy the constraints were found for at least one sample.
 
     Attributes

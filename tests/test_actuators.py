@@ -8,7 +8,7 @@ from scipy.linalg import expm
 
 import rbchain as rb
 from rbchain.core.control.actuators import decay
-from rbchain.errors import ModelError, StateError
+from rbchain.errors import ArgumentError, ModelError
 
 from .mechanisms import slide
 
@@ -291,7 +291,7 @@ def test_a_lag_and_a_curve_together():
     ],
 )
 def test_mistakes_are_named(drives, message):
-    with pytest.raises(StateError, match=message):
+    with pytest.raises(ArgumentError, match=message):
         slide(MASS).simulate([[0.0]], [[0.0]], 0.1, drives=drives())
 
 
@@ -424,7 +424,7 @@ def test_mistakes_with_motors_are_named():
 @pytest.mark.plain_python
 def test_a_constant_force_beside_the_lag_of_an_actuator_is_refused():
     drives = [rb.Sampled(hold, period=0.1), rb.Actuator("slide", time_constant=0.05)]
-    with pytest.raises(rb.StateError, match=r"\['slide'\] have an Actuator with a time_constant and also a tau"):
+    with pytest.raises(rb.ArgumentError, match=r"\['slide'\] have an Actuator with a time_constant and also a tau"):
         slide().simulate([0.0], [0.0], 0.1, drives=drives, tau=1.0)
 
 

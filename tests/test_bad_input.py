@@ -20,7 +20,7 @@ def name_of(quantity, argument):
     return NAMES.get(quantity, {}).get(argument, argument)
 
 
-def refusal(model, quantity, state, error=rb.StateError):
+def refusal(model, quantity, state, error=rb.ArgumentError):
     with pytest.raises(error) as refused:
         computed(model, quantity, state)
     return str(refused.value)
@@ -78,7 +78,7 @@ def test_simulate_refuses_a_quaternion_without_unit_length():
     model = mechanism("ball_chain")
     q, qd = model.random_state(np.random.default_rng(0), 3)
     q[1, 4:8] = 0.0
-    with pytest.raises(rb.StateError, match=r"q0.*sample 1.*'body1'"):
+    with pytest.raises(rb.ArgumentError, match=r"q0.*sample 1.*'body1'"):
         model.simulate(q, qd, 1.0)
 
 
@@ -86,7 +86,9 @@ def test_simulate_refuses_a_quaternion_without_unit_length():
 @pytest.mark.parametrize("method", ["rk4", "implicit"])
 def test_methods_with_fixed_steps_refuse_tolerances(method, tolerance):
     model = rb.Model.serial_chain(1)
-    with pytest.raises(rb.StateError, match=f'{tolerance} is 1e-06, but method "{method}" has steps of fixed length'):
+    with pytest.raises(
+        rb.ArgumentError, match=f'{tolerance} is 1e-06, but method "{method}" has steps of fixed length'
+    ):
         model.simulate([0.0], [0.0], 1.0, method=method, step=0.1, **{tolerance: 1e-6})
 
 

@@ -243,7 +243,7 @@ def test_a_keyboard_interrupt_stops_the_simulation():
 )
 def test_wrong_results_are_refused(result, message):
     drives = [rb.Sampled(lambda t, q, qd, parameters: result, period=0.01)]
-    with pytest.raises(rb.StateError, match=f"Sampled UserForces with function a lambda: {message}"):
+    with pytest.raises(rb.ArgumentError, match=f"Sampled UserForces with function a lambda: {message}"):
         arm().simulate(*random_start(), 0.1, drives=drives)
 
 
@@ -277,7 +277,7 @@ def zero(t, q, qd, parameters):
     ],
 )
 def test_what_is_refused(drives, settings, message):
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         arm().simulate(*random_start(), 0.1, drives=drives(), **settings)
 
 

@@ -104,7 +104,7 @@ def test_arguments_of_any_layout_and_number_type_broadcast():
     ],
 )
 def test_a_wrong_shape_is_refused_with_the_shapes_found_and_expected(arguments, words):
-    with pytest.raises(rb.StateError) as refusal:
+    with pytest.raises(rb.ArgumentError) as refusal:
         mechanism("arm7").forward_dynamics(*arguments)
     assert all(word in str(refusal.value) for word in words)
 
@@ -174,7 +174,7 @@ def test_varied_models_accept_batches_of_any_shape_and_shared_states():
     assert found.shape == (2, 3, 7)
     again = model.vary(mass=mass.reshape(6, 7)).forward_dynamics(q, qd, tau)
     assert np.array_equal(found.reshape(6, 7), again)
-    with pytest.raises(rb.StateError, match=r"\(2, 3\)"):
+    with pytest.raises(rb.ArgumentError, match=r"\(2, 3\)"):
         many.forward_dynamics(np.zeros((5, 7)), qd, tau)
 
 
@@ -369,7 +369,7 @@ def test_a_sample_that_is_not_in_the_batch_is_refused(index, message):
     q, counts = np.zeros((2, 3, 4, 1)), np.zeros((2, 3), int)
     motion = Trajectory(np.arange(4.0), q, q, counts, counts, counts, counts, model=many)
     for batch in (many, motion):
-        with pytest.raises(rb.StateError, match=message):
+        with pytest.raises(rb.ArgumentError, match=message):
             batch[index]
     assert many[1, -1].batch_shape == motion[1, -1].status.shape == ()
     assert many[1].batch_shape == motion[1].status.shape == (3,)
@@ -378,10 +378,12 @@ def test_a_sample_that_is_not_in_the_batch_is_refused(index, message):
 def test_a_single_motion_has_no_samples_to_choose_from():
     q, count = np.zeros((4, 1)), np.array(0)
     motion = Trajectory(np.arange(4.0), q, q, count, count, count, count, model=Model.serial_chain(1))
-    with pytest.raises(rb.StateError, match="the sample index is 0, but this is not a batch; use it without an index"):
+    with pytest.raises(
+        rb.ArgumentError, match="the sample index is 0, but this is not a batch; use it without an index"
+    ):
         motion[0]
 
 
 def test_the_message_for_a_batch_with_one_axis_names_its_last_sample():
-    with pytest.raises(rb.StateError, match="the sample index is 5; expected an integer from 0 to 4"):
+    with pytest.raises(rb.ArgumentError, match="the sample index is 5; expected an integer from 0 to 4"):
         Model.serial_chain(1).vary(mass=np.ones((5, 1)))[5]

@@ -401,7 +401,7 @@ def test_the_stiff_governor_agrees_with_its_published_motion(governor, method, r
     ):
         expected = [sample[name] for sample in samples]
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e4 * error, err_msg=name)
-    # about the vertical axis through the centre of mass, which stays on that axis
+    # about the vertical axis through the center of mass, which stays on that axis
     spin = model.momentum(motion.q[0], motion.qd[0])[:, 5]
     np.testing.assert_allclose(spin, spin[0], rtol=1e2 * error)
 
@@ -639,15 +639,15 @@ BUSHING = {"body_a": "link1", "body_b": "link2", "stiffness": np.eye(6)}
 def test_invalid_forces_are_refused_by_name(given, message):
     model = rb.Model.serial_chain(2)
     make = rb.Bushing if "point_a" not in given else rb.SpringDamper
-    with pytest.raises((rb.StateError, rb.ModelError), match=message):
+    with pytest.raises((rb.ArgumentError, rb.ModelError), match=message):
         model.simulate(np.zeros((3, 2)), np.zeros((3, 2)), 1.0, forces=[make(**given)])
-    with pytest.raises((rb.StateError, rb.ModelError), match=message):
+    with pytest.raises((rb.ArgumentError, rb.ModelError), match=message):
         model.wrenches_between_bodies(np.zeros((3, 2)), np.zeros((3, 2)), [make(**given)])
 
 
 @plain
 def test_other_forces_are_refused_in_quantities():
     model = rb.Model.serial_chain(2)
-    with pytest.raises(rb.StateError, match="expected a list of SpringDamper and Bushing objects"):
+    with pytest.raises(rb.ArgumentError, match="expected a list of SpringDamper and Bushing objects"):
         model.elastic_energy(np.zeros(2), [rb.Wrench("link1")])
     assert sys.float_info.max > model.elastic_energy(np.zeros(2), []) == 0.0

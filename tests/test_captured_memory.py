@@ -54,7 +54,7 @@ def of_constants(t, q, qd, parameters, out):
     [(by_global, "BLOCK"), (closure(BLOCK), "block"), (by_part(BLOCK.q, BLOCK.work), "work"), (by_helper, "BLOCK")],
 )
 def test_a_force_with_a_block_from_outside_is_refused(function, name):
-    with pytest.raises(rb.StateError, match=f"reads '{name}' from outside, a tuple with writeable arrays"):
+    with pytest.raises(rb.ArgumentError, match=f"reads '{name}' from outside, a tuple with writeable arrays"):
         ARM.simulate([[0.3]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[rb.UserForces(function)])
 
 
@@ -71,7 +71,7 @@ def test_a_driver_with_a_block_from_outside_is_refused():
 
 def test_a_force_that_writes_to_an_array_from_outside_is_refused():
     message = r"'to_table' writes to an array that is defined outside of it \(.*test_captured_memory.py, line"
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         ARM.simulate([[0.3]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[rb.UserForces(to_table)])
 
 

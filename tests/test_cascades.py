@@ -240,5 +240,5 @@ BOTH = ("position", "velocity")
     ],
 )
 def test_what_is_refused(drives, message):
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         slide().simulate(*START, 0.1, drives=drives())

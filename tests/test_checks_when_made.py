@@ -84,5 +84,5 @@ MISTAKES = [
 @pytest.mark.plain_python
 @pytest.mark.parametrize(("make", "message"), MISTAKES)
 def test_a_mistake_is_refused_when_the_object_is_made(make, message):
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         make()

@@ -150,10 +150,10 @@ def test_a_block_holds_the_parameters_of_its_samples():
 def test_an_invalid_selection_of_samples_is_refused(varied, samples, message):
     model = rb.Model.serial_chain(2)
     model = model.vary(mass=np.ones((5, 2))) if varied else model
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         compiled.block_of(model, samples=samples)
 
 
 def test_a_block_of_an_integer_type_is_refused():
-    with pytest.raises(rb.StateError, match="dtype is int64; expected float64 or float32"):
+    with pytest.raises(rb.ArgumentError, match="dtype is int64; expected float64 or float32"):
         compiled.block_of(rb.Model.serial_chain(2), dtype=int)

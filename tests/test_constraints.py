@@ -643,13 +643,13 @@ REFUSALS = {
     ),
     "one name": (rb.ModelError, lambda m, q: m.inverse_dynamics(q, q, q, actuated="crank"), "expected a list of names"),
     "impossible qdd": (
-        rb.StateError,
+        rb.ArgumentError,
         lambda m, q: m.inverse_dynamics(q, 0 * q, [1.0, 1.0, 1.0], actuated=["crank"]),
         r"the joints \['crank'\] cannot cause the accelerations qdd",
     ),
     "reactions without tau": (rb.ModelError, lambda m, q: m.joint_reactions(q, q, q), "expected tau="),
     "reactions of other accelerations": (
-        rb.StateError,
+        rb.ArgumentError,
         lambda m, q: m.joint_reactions(q, 0 * q, [9.0, 9.0, 9.0], tau=0 * q),
         "expected the accelerations that tau causes",
     ),
@@ -664,7 +664,7 @@ REFUSALS = {
         "inverse_dynamics_derivatives",
     ),
     "generate": (rb.ModelError, lambda m, q: m.generate("forward_dynamics"), "forward_dynamics"),
-    "on_failure": (rb.StateError, lambda m, q: m.assemble(q, on_failure="stop"), "on_failure is 'stop'"),
+    "on_failure": (rb.ArgumentError, lambda m, q: m.assemble(q, on_failure="stop"), "on_failure is 'stop'"),
     "an unknown fixed joint": (
         rb.ModelError,
         lambda m, q: m.assemble(q, fixed=["tip"]),
@@ -691,9 +691,13 @@ REFUSALS = {
         lambda m, q: m.assemble_velocities(q, np.nan * q),
         "^assemble_velocities: q or qd_guess has numbers that are not finite",
     ),
-    "open positions": (rb.StateError, lambda m, q: m.simulate(q, 0 * q, 0.1), r"q0 .* 'tip' is .* Use model.assemble"),
+    "open positions": (
+        rb.ArgumentError,
+        lambda m, q: m.simulate(q, 0 * q, 0.1),
+        r"q0 .* 'tip' is .* Use model.assemble",
+    ),
     "open velocities": (
-        rb.StateError,
+        rb.ArgumentError,
         lambda m, q: m.simulate(m.assemble(q), [1.0, 1.0, 1.0], 0.1),
         r"qd0 .* 'tip' changes .* Use model.assemble_velocities",
     ),

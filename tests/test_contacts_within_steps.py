@@ -21,7 +21,7 @@ def thrown_ball():
 
 
 def first_impact(center, distance, velocity, duration):
-    """The first time at which a throw from the origin is this far from a centre; NaN if it never is.
+    """The first time at which a throw from the origin is this far from a center; NaN if it never is.
 
     The squared distance is a polynomial of fourth degree in the time.
     """

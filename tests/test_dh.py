@@ -50,7 +50,7 @@ def two_link(density=0.0, **settings):
 def test_two_link_arm_has_the_matrices_of_the_textbook(density):
     """M, C and g of two links in a vertical plane, written out; water adds to each link's inertia.
 
-    Across, each link counts m + pi density r^2; along, only m + 0.1 m, which the second link's centre feels.
+    Across, each link counts m + pi density r^2; along, only m + 0.1 m, which the second link's center feels.
     """
     arm = two_link(density)
     q, qd = np.deg2rad([90.0, -90.0]) + 0.3, np.array([0.2, -0.1])
@@ -58,7 +58,7 @@ def test_two_link_arm_has_the_matrices_of_the_textbook(density):
     turning = (3 * 0.01 + 1.0) / 12 + displaced / 12
     across, along = 1.0 + displaced, 1.0 + (0.1 if density else 0.0)
     c2, s2, c1, c12 = np.cos(q[1]), np.sin(q[1]), np.cos(q[0]), np.cos(q.sum())
-    # velocity of the second centre in link axes: s2 w1 along the link, c2 w1 + (w1 + w2) / 2 across it
+    # velocity of the second center in link axes: s2 w1 along the link, c2 w1 + (w1 + w2) / 2 across it
     m22 = across / 4 + turning
     m12 = across * (c2 / 2 + 0.25) + turning
     m11 = across / 4 + turning + along * s2**2 + across * (c2 + 0.5) ** 2 + turning

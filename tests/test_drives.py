@@ -40,11 +40,11 @@ def simulate(model, batch=(), duration=1.0, **actions):
     return model.simulate(q, np.zeros((*batch, model.nv)), duration, method="rk4", step=duration, **actions)
 
 
-def refusal(error=rb.StateError, model=None, **settings):
+def refusal(error=rb.ArgumentError, model=None, **settings):
     return message_of(lambda: simulate(tree() if model is None else model, **settings), error)
 
 
-def message_of(call, error=rb.StateError):
+def message_of(call, error=rb.ArgumentError):
     with pytest.raises(error) as refused:
         call()
     return str(refused.value)
@@ -327,7 +327,7 @@ def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
     ],
 )
 def test_an_invalid_signal_is_refused_with_its_argument(make, parts):
-    with pytest.raises(rb.StateError) as refused:
+    with pytest.raises(rb.ArgumentError) as refused:
         make()
     assert in_order(str(refused.value), *parts), refused.value
 
@@ -354,7 +354,7 @@ def test_a_bernstein_polynomial_is_converted_or_refused():
 
     try:
         motion = simulate(slider(), drives=[rb.PrescribedForce("slide", BPoly([[1.0], [1.0]], [0.0, 1.0]))])
-    except rb.StateError:
+    except rb.ArgumentError:
         return
     np.testing.assert_allclose(motion.q[-1, 0], 0.25, rtol=1e-12)
 
@@ -413,7 +413,7 @@ def test_a_cubic_table_agrees_with_the_spline_of_scipy(order):
 
 def test_a_spline_along_another_axis_is_refused():
     values = np.zeros((2, 5, 3))
-    with pytest.raises(rb.StateError, match="axis 1"):
+    with pytest.raises(rb.ArgumentError, match="axis 1"):
         rb.Signal.pieces(CubicSpline(np.arange(5), values, axis=1))
 
 
@@ -608,5 +608,5 @@ def test_a_signal_may_be_shorter_than_the_simulation_by_round_off():
     ramp = rb.PrescribedForce("link1", rb.Signal.table(times, times))
     motion = model.simulate([[0.0]], [[0.0]], 0.1 + 0.2, drives=[ramp])
     np.testing.assert_allclose(motion.tau[0, -1], 0.3, rtol=1e-12)
-    with pytest.raises(rb.StateError, match=r"defined from 0 to 0.3 s; .* from 0 to 0.30000000001 s"):
+    with pytest.raises(rb.ArgumentError, match=r"defined from 0 to 0.3 s; .* from 0 to 0.30000000001 s"):
         model.simulate([[0.0]], [[0.0]], 0.30000000001, drives=[ramp])

@@ -403,9 +403,9 @@ def test_the_request_does_not_change_the_motion(settings):
 def test_without_a_request_the_error_is_refused():
     motion = slider().simulate([[0.0]], [[1.0]], 0.1)
     assert not motion.has_energy_error
-    with pytest.raises(rb.StateError, match=r"expected a motion from simulate\(\.\.\., energy_error=True\)"):
+    with pytest.raises(rb.ArgumentError, match=r"expected a motion from simulate\(\.\.\., energy_error=True\)"):
         _ = motion.energy_error
-    with pytest.raises(rb.StateError, match="energy_error is 1; expected True or False"):
+    with pytest.raises(rb.ArgumentError, match="energy_error is 1; expected True or False"):
         slider().simulate([[0.0]], [[1.0]], 0.1, energy_error=1)
 
 
@@ -413,7 +413,7 @@ def test_without_a_request_the_error_is_refused():
 @pytest.mark.filterwarnings("ignore:.*no mass, inertia or rotor resists")
 def test_bodies_without_inertia_in_implicit_steps_are_refused_by_name():
     model = slider(mass=0.0, stiffness=1.0, damping=1.0)
-    with pytest.raises(rb.StateError, match="energy_error is True, but model"):
+    with pytest.raises(rb.ArgumentError, match="energy_error is True, but model"):
         model.simulate([[1.0]], [[0.0]], 0.1, method="implicit", step=0.01, energy_error=True)
 
 

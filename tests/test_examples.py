@@ -40,7 +40,7 @@ def test_an_example_runs_and_makes_its_picture(script, tmp_path):
     assert run.returncode == 0, run.stderr
     assert run.stdout
     picture = imread(tmp_path / f"{script.stem}.png")[..., :3]
-    assert (np.ptp(picture, axis=-1) > 0.1).sum() > 100  # the picture contains coloured pixels
+    assert (np.ptp(picture, axis=-1) > 0.1).sum() > 100  # the picture contains colored pixels
 
 
 def test_the_cable_example_runs():

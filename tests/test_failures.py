@@ -165,7 +165,7 @@ def test_tolerances_below_round_off_are_refused():
     chain, zero = rb.Model.serial_chain(2), np.zeros((1, 2))
     for rtol, dtype in ((1e-17, np.float64), (1e-8, np.float32)):
         state = zero.astype(dtype)
-        with pytest.raises(rb.StateError, match=f"rtol is {rtol}, below the round-off of {np.dtype(dtype).name}"):
+        with pytest.raises(rb.ArgumentError, match=f"rtol is {rtol}, below the round-off of {np.dtype(dtype).name}"):
             chain.simulate(state, state, 0.1, rtol=rtol)
         assert chain.simulate(state, state, 0.1).success
 

@@ -99,7 +99,7 @@ def test_only_joints_without_a_drive_have_a_constant_force():
     assert fit.names == ("link2.tau",)
     np.testing.assert_allclose(fit.values, 0.7, rtol=1e-4)
     drives = [DRIVE, rb.PrescribedForce("link2", 0.7)]
-    with pytest.raises(rb.StateError, match="all joints have a drive"):
+    with pytest.raises(rb.ArgumentError, match="all joints have a drive"):
         rb.fit(model, motion, ["tau"], drives=drives, starts=1, **LOOSE)
 
 
@@ -156,7 +156,7 @@ def test_a_tensor_stays_physical_and_its_slopes_are_exact():
 def test_refused_arguments(given, message):
     arguments = {"model": slide(2.0, damping=1.0), "motion": ([0.0, 1.0], [[0.0], [0.1]], None)}
     arguments = arguments | {"parameters": ["mass", "damping"]} | given
-    with pytest.raises((rb.StateError, rb.ModelError), match=message):
+    with pytest.raises((rb.ArgumentError, rb.ModelError), match=message):
         rb.fit(**arguments)
 
 
@@ -193,5 +193,5 @@ def test_a_constant_force_far_from_its_first_guess_is_found():
 def test_gains_with_several_numbers_are_refused():
     t = np.linspace(0.0, 1.0, 11)
     drive = rb.PID("slide", 0.3, kp=np.array([1.0, 2.0]))
-    with pytest.raises(rb.StateError, match=r"PID of joint 'slide': kp has shape \(2,\); fit needs one number"):
+    with pytest.raises(rb.ArgumentError, match=r"PID of joint 'slide': kp has shape \(2,\); fit needs one number"):
         rb.fit(slide(2.0), (t, t[:, None], None), ["mass"], drives=[drive])

@@ -62,14 +62,14 @@ def test_a_robot_is_unchanged_after_saving_and_loading_a_urdf(tmp_path):
 def test_limits_and_visuals_of_a_urdf_are_kept(tmp_path):
     builder = rb.ModelBuilder()
     limits = rb.JointLimits(lower=-1.0, upper=2.0, velocity=3.0)
-    look = rb.Visual("cylinder", (0.1, 0.5), rb.Pose((0, 0, 0.25)), colour=(1.0, 0.5, 0.0, 1.0))
+    look = rb.Visual("cylinder", (0.1, 0.5), rb.Pose((0, 0, 0.25)), color=(1.0, 0.5, 0.0, 1.0))
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (0.3, 0, 0)), limits=limits, visuals=[look])
     rb.save(builder.build(), tmp_path / "arm.urdf")
     again = rb.load(tmp_path / "arm.urdf")
     assert again.position_limits.tolist() == [[-1.0, 2.0]]
     assert (again.velocity_limit[0], again.effort_limit[0]) == (3.0, np.inf)
     (found,) = again.visuals["arm"]
-    assert (found.shape, found.size, found.colour) == (look.shape, look.size, look.colour)
+    assert (found.shape, found.size, found.color) == (look.shape, look.size, look.color)
     assert found.pose.translation.tolist() == [0.0, 0.0, 0.25]
 
 
@@ -183,7 +183,7 @@ def test_invalid_limits_of_a_urdf_are_left_out_with_a_warning(tmp_path, limit, f
 def test_an_invalid_material_of_a_urdf_is_ignored(tmp_path, material):
     (tmp_path / "r.urdf").write_text(ONE_ARM.format(limit="", material=material))
     (look,) = rb.load(tmp_path / "r.urdf").visuals["arm"]
-    assert look.colour is None
+    assert look.color is None
 
 
 def test_names_of_frames_and_joints_do_not_collide_in_a_urdf(tmp_path):

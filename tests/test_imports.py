@@ -116,7 +116,7 @@ def test_the_format_modules_need_no_explicit_import(module):
         (rbchain.Immersion(), "centre", "center"),
         (rbchain.JointLimits(), "uper", "upper"),
         (rbchain.PassiveForces(), "dampping", "damping"),
-        (rbchain.Visual("sphere", (1.0,)), "color", "colour"),
+        (rbchain.Visual("sphere", (1.0,)), "colour", "color"),
         (rbchain.Units(), "lenght", "length"),
         (rbchain.io.dh.DHLink(0, 0, 0), "aplha", "alpha"),
         (rbchain.PID("arm", 0.0, kp=1.0), "referense", "reference"),

@@ -81,7 +81,9 @@ def test_samples_can_be_counted_and_iterated(batch):
 @pytest.mark.parametrize("index", [3, -4, (0, 4), (0, 0, 0), 0.5, "0", None, slice("a", None), [0, 3]])
 def test_other_indices_are_refused(batch, index):
     for owner in batch:
-        with pytest.raises(rb.StateError, match=r"the sample index is .*; expected a tuple of integers from \(0, 0\)"):
+        with pytest.raises(
+            rb.ArgumentError, match=r"the sample index is .*; expected a tuple of integers from \(0, 0\)"
+        ):
             owner[index]
 
 
@@ -89,7 +91,7 @@ def test_what_is_no_batch_has_no_samples():
     model = rb.Model.serial_chain(1)
     motion = model.simulate([0.0], [0.0], 0.1)
     for owner in (model, motion):
-        with pytest.raises(rb.StateError, match="the sample index is 0, but this is not a batch"):
+        with pytest.raises(rb.ArgumentError, match="the sample index is 0, but this is not a batch"):
             owner[0]
         with pytest.raises(TypeError, match="is not a batch, so it has no length"):
             len(owner)

@@ -126,5 +126,5 @@ def test_names_without_coordinates_are_skipped():
     ],
 )
 def test_an_order_that_does_not_fit_is_refused(names, counts, message):
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         rb.Model.serial_chain(2).joint_order(names, counts)

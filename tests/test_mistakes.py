@@ -42,9 +42,9 @@ def written(folder, name, text):
             r"pose of a cylinder is \(0, 0, 1\); expected a Pose",
         ),
         "size of a sphere": (lambda: rb.Visual("sphere", 0.3), r"size of a sphere is 0.3; expected \(radius,\)"),
-        "name of a colour": (
-            lambda: rb.Visual("sphere", (1,), colour="red"),
-            "colour is 'red'; expected three or four numbers from 0 to 1",
+        "name of a color": (
+            lambda: rb.Visual("sphere", (1,), color="red"),
+            "color is 'red'; expected three or four numbers from 0 to 1",
         ),
         "pose of an inertia": (lambda: rb.Inertia(1).moved((0, 0, 1)), r"pose is \(0, 0, 1\); expected a Pose"),
         "file name as a model": (lambda: rb.Model("arm.urdf"), "expected a Description. Use rbchain.load for a file"),
@@ -54,7 +54,7 @@ def written(folder, name, text):
             lambda: ARM.frame_poses(REST, ["link1", "link2"]),
             r"frame is \['link1', 'link2'\]; expected the name of one body or frame",
         ),
-        "centre of a payload": (
+        "center of a payload": (
             lambda: ARM.with_payload("link2", mass=1, cg=0.1),
             r"payload on 'link2': cg has shape \(\); expected \(3,\)",
         ),
@@ -149,7 +149,7 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
     }.values(),
 )
 def test_a_mistake_in_a_call_is_refused(mistake, message):
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         mistake()
 
 
@@ -165,7 +165,7 @@ def test_a_mistake_in_a_call_is_refused(mistake, message):
 )
 def test_a_mistake_in_a_picture_is_refused(mistake, message):
     """A viewer with an invalid port once waited without end for its server."""
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         mistake(simulate(save_at=3))
 
 
@@ -178,7 +178,7 @@ def test_a_user_function_that_returns_its_result_is_refused():
 
     for actions in ({"drives": [rb.UserForces(returns)]}, {"events": [rb.Event(function=returns)]}):
         with pytest.raises(
-            rb.StateError, match=r"'returns' returns a value of type array.*Write the results to the last"
+            rb.ArgumentError, match=r"'returns' returns a value of type array.*Write the results to the last"
         ):
             simulate(1, **actions)
 
@@ -264,3 +264,31 @@ def test_a_likely_mistake_in_a_urdf_file_is_named(tmp_path, in_link, in_joint, m
 def test_a_mistake_in_a_file_is_refused(tmp_path, name, text, message):
     with pytest.raises((rb.FileFormatError, rb.ModelError), match=message):
         rb.load(written(tmp_path, name, text))
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda arm: arm.simulate([0.0], [0.0], 0.1, drives=[rb.PID("elbo", reference=0.0, kp=1.0)]),
+        lambda arm: arm.simulate([0.0], [0.0], 0.1, events=[rb.Event("elbo", value=1.0)]),
+        lambda arm: arm.simulate([0.0], [0.0], 0.1, forces=[rb.Wrench("elbo", force=(0, 0, 1))]),
+        lambda arm: arm.simulate([0.0], [0.0], 0.1, forces=[rb.DryFriction("elbo", kinetic=1.0)]),
+        lambda arm: arm.simulate(
+            [0.0], [0.0], 0.1, forces=[rb.SpringDamper("elbo", None, np.zeros(3), np.ones(3), stiffness=1.0)]
+        ),
+        lambda arm: arm.simulate(
+            [0.0], [0.0], 0.1, forces=[rb.SphereContact("elbo", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1))]
+        ),
+        lambda arm: arm.jacobian([0.0], "elbo"),
+        lambda arm: arm.frame_poses([0.0], "elbo"),
+        lambda arm: arm.lock({"elbo": 0.0}),
+        lambda arm: arm.reroot("elbo"),
+        lambda arm: arm.with_payload("elbo", mass=1.0),
+    ],
+)
+def test_an_unknown_name_is_one_error_wherever_it_is_given(call):
+    arm = rb.ModelBuilder()
+    arm.add_body("elbow", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
+    with pytest.raises(rb.UnknownNameError, match="elbo'.*elbow"):
+        call(arm.build())

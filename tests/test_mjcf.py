@@ -381,7 +381,7 @@ def test_ranges_and_geoms_of_an_mjcf_are_kept(tmp_path):
     assert model.position_limits[0].tolist() == [-1.5, 0.5]
     assert model.effort_limit[0] == 4.0
     (look,) = model.visuals["trunk"]
-    assert (look.shape, look.size, look.colour) == ("capsule", (0.1, 0.4), (1.0, 0.0, 0.0, 0.5))
+    assert (look.shape, look.size, look.color) == ("capsule", (0.1, 0.4), (1.0, 0.0, 0.0, 0.5))
 
 
 COUPLED = """

@@ -55,7 +55,7 @@ def random_state(models, batch=(), seed=1):
     return qpos, qvel
 
 
-def test_centres_of_mass_and_their_velocities_are_the_same(models):
+def test_centers_of_mass_and_their_velocities_are_the_same(models):
     model, other = models
     qpos, qvel = random_state(models)
     data = mujoco.MjData(other)
@@ -68,7 +68,7 @@ def test_centres_of_mass_and_their_velocities_are_the_same(models):
         arm = bodies.rotation[i] @ model.cg[i]
         np.testing.assert_allclose(bodies.translation[i] + arm, data.xipos[of_mujoco], atol=64 * EPS, err_msg=name)
         np.testing.assert_allclose(bodies.rotation[i], data.xmat[of_mujoco].reshape(3, 3), atol=64 * EPS)
-        found = np.empty(6)  # angular, then linear, of the centre of mass, in world axes
+        found = np.empty(6)  # angular, then linear, of the center of mass, in world axes
         mujoco.mj_objectVelocity(other, data, mujoco.mjtObj.mjOBJ_BODY, of_mujoco, found, 0)
         at_origin, spin = velocities[i, :3], velocities[i, 3:]
         place = data.xipos[of_mujoco] - bodies.translation[i]
@@ -112,7 +112,7 @@ def test_the_pose_in_the_file_is_the_neutral_one(models):
 
 def test_other_models_and_shapes_are_refused(models):
     model, other = models
-    with pytest.raises(rb.StateError, match="expected two models of one file"):
+    with pytest.raises(rb.ArgumentError, match="expected two models of one file"):
         state_from_mujoco(rb.Model.serial_chain(2), other, other.qpos0, np.zeros(other.nv))
-    with pytest.raises(rb.StateError, match=r"qvel has shape \(3,\)"):
+    with pytest.raises(rb.ArgumentError, match=r"qvel has shape \(3,\)"):
         state_from_mujoco(model, other, other.qpos0, np.zeros(3))

@@ -112,7 +112,7 @@ def test_a_tree_has_the_dynamics_of_its_mjcf_and_is_unchanged_after_loading(tmp_
     frame = model.description.frames["tool"].pose
     for found, look in zip(again.visuals["body5"], model.visuals["tool"], strict=True):
         assert (found.shape, found.size) == (look.shape, look.size)
-        np.testing.assert_allclose(found.colour, look.colour, rtol=0, atol=1e-7)  # MuJoCo's are in float32
+        np.testing.assert_allclose(found.color, look.color, rtol=0, atol=1e-7)  # MuJoCo's are in float32
         np.testing.assert_allclose(found.pose.translation, (frame @ look.pose).translation, rtol=0, atol=16 * EPS)
         np.testing.assert_allclose(found.pose.rotation, (frame @ look.pose).rotation, rtol=0, atol=16 * EPS)
 

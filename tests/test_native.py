@@ -51,7 +51,7 @@ def same(a, b):
 
 
 def words(visual):
-    return visual.shape, visual.size, visual.pose.translation.tolist(), visual.colour, visual.file
+    return visual.shape, visual.size, visual.pose.translation.tolist(), visual.color, visual.file
 
 
 def round_trip(model, folder):
@@ -104,7 +104,7 @@ def test_passive_forces_and_immersion_are_unchanged_after_saving_and_loading(tmp
             ),
             limits=rb.JointLimits(lower=(-1.0, -np.inf), upper=2.5, effort=(30.0, 20.0)),
             visuals=[
-                rb.Visual("capsule", (0.1, 0.3), turned, colour=(0.1, 0.2, 0.3, 0.4)),
+                rb.Visual("capsule", (0.1, 0.3), turned, color=(0.1, 0.2, 0.3, 0.4)),
                 rb.Visual("mesh", (1e-3, 1e-3, 1e-3), file="/part.stl"),
             ],
         )

@@ -32,8 +32,9 @@ def body(**arguments):
 
 
 def simulated(**actions):
-    arguments = {"method": "rk4", "step": 0.1, "on_failure": "ignore"}  # the numbers have to be accepted, not to be sensible
-    ARM.simulate(np.zeros((1, 2)), np.zeros((1, 2)), 1.0, **arguments, **actions)
+    # the numbers have to be accepted; the motion may fail
+    start = np.zeros((1, 2)), np.zeros((1, 2))
+    ARM.simulate(*start, 1.0, method="rk4", step=0.1, on_failure="ignore", **actions)
 
 
 def driven(**arguments):
@@ -114,7 +115,7 @@ ENTRIES = {
     "serial_chain: mass": (lambda x: rb.Model.serial_chain(1, mass=x), "mass", 1.0),
     "serial_chain: gravity": (lambda x: rb.Model.serial_chain(1, gravity=x), "gravity", [0.0, 0.0, 1.0]),
     "Visual: size": (lambda x: rb.Visual("box", x), "size of a box", [1.0, 1.0, 1.0]),
-    "Visual: colour": (lambda x: rb.Visual("sphere", [1.0], colour=x), "colour", [1.0, 1.0, 1.0]),
+    "Visual: color": (lambda x: rb.Visual("sphere", [1.0], color=x), "color", [1.0, 1.0, 1.0]),
     "Units": (Units("cm-kg-s").length, "length", [1.0, 2.0]),
     "Signal.constant": (rb.Signal.constant, "value", 1.0),
     "Signal.polynomial": (rb.Signal.polynomial, "coefficients", [1.0, 2.0]),
@@ -172,7 +173,7 @@ BAD = {
 TAKEN = {
     "None": (
         *("Pose: rotation", "Inertia.box: rotation", "Inertia.sphere: density"),
-        *("Immersion.cylinder: mass", "Visual: colour"),
+        *("Immersion.cylinder: mass", "Visual: color"),
     ),
     "text": ("Inertia.sphere: density", "density_of"),
 }

@@ -62,7 +62,7 @@ def test_numbers_beyond_the_declared_bounds_are_refused_by_name(kind):
             field.checked("it", np.full(field.shape, bound))
             with np.errstate(over="ignore"):
                 beyond = np.full(field.shape, np.nextafter(bound, direction))
-            with pytest.raises(rb.StateError, match=f"^it: {field.name} is .*; expected (finite )?numbers"):
+            with pytest.raises(rb.ArgumentError, match=f"^it: {field.name} is .*; expected (finite )?numbers"):
                 field.checked("it", beyond)
-            with pytest.raises(rb.StateError, match=f"^it: {field.name} is .*nan.*; expected"):
+            with pytest.raises(rb.ArgumentError, match=f"^it: {field.name} is .*nan.*; expected"):
                 field.checked("it", np.full(field.shape, np.nan))

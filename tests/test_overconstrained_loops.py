@@ -198,7 +198,7 @@ def test_an_initial_velocity_that_violates_the_constraints_is_still_refused():
     model, q, n = gate((1, 2, 3))
     qd = np.array([0, 0, 0, *(5.0 * n)])
     qd[3] += 1e-3
-    with pytest.raises(rb.StateError, match=r"qd0 does not satisfy the constraints"):
+    with pytest.raises(rb.ArgumentError, match=r"qd0 does not satisfy the constraints"):
         model.simulate(q, qd, 0.1, rtol=1e-8, atol=1e-10)
 
 

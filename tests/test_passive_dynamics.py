@@ -170,5 +170,5 @@ def test_a_flag_that_is_not_true_or_false_is_refused(passive):
     model = arm()
     q, qd, tau = random_state(model)
     for function in (model.forward_dynamics, model.inverse_dynamics, model.power, model.inverse_dynamics_derivatives):
-        with pytest.raises(rb.StateError, match=r"passive is .*; expected True or False"):
+        with pytest.raises(rb.ArgumentError, match=r"passive is .*; expected True or False"):
             function(q, qd, tau, passive=passive)

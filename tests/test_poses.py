@@ -72,7 +72,7 @@ def test_matrices_that_are_no_poses_are_refused(matrix, message):
 
 
 def test_points_need_three_coordinates():
-    with pytest.raises(rb.StateError, match=r"points has shape \(2,\); expected \(\.\.\., 3\)"):
+    with pytest.raises(rb.ArgumentError, match=r"points has shape \(2,\); expected \(\.\.\., 3\)"):
         rb.Pose().apply([1.0, 2.0])
 
 

@@ -184,8 +184,8 @@ def test_energy_and_momentum_agree_with_the_mass_and_momentum_matrices(trees):
         assert_within(model.momentum(q, qd), expected, 2 * sizes.rounding * sizes.inertia * sizes.rate)
 
 
-def centres_and_arms(model, poses):
-    """Return centres of mass in the world, and their lever arms from the body origins in world axes."""
+def centers_and_arms(model, poses):
+    """Return centers of mass in the world, and their lever arms from the body origins in world axes."""
     arms = matrix_vector(poses.rotation, model.cg)
     return poses.translation + arms, arms
 
@@ -195,21 +195,21 @@ def test_energy_and_momentum_are_sums_over_the_bodies(trees):
     for model, state, sizes in trees:
         poses, velocities = model.body_poses(state.q), model.body_velocities(state.q, state.qd)
         linear, angular = velocities[..., :3], velocities[..., 3:]
-        centres, arms = centres_and_arms(model, poses)
+        centers, arms = centers_and_arms(model, poses)
         spin = matrix_vector(poses.rotation @ model.inertia @ poses.rotation.mT, angular)
         impulse = model.mass[:, None] * (linear + np.cross(angular, arms))
-        centre = model.mass @ centres / model.mass.sum()
+        center = model.mass @ centers / model.mass.sum()
         momentum = np.concatenate(
-            [impulse.sum(-2), (spin + np.cross(centres - centre[..., None, :], impulse)).sum(-2)], -1
+            [impulse.sum(-2), (spin + np.cross(centers - center[..., None, :], impulse)).sum(-2)], -1
         )
         assert_within(model.momentum(state.q, state.qd), momentum, 2 * sizes.rounding * sizes.inertia * sizes.rate)
-        assert_within(model.center_of_mass(state.q), centre, 2 * sizes.rounding * sizes.length)
+        assert_within(model.center_of_mass(state.q), center, 2 * sizes.rounding * sizes.length)
         kinetic, potential = model.energy(state.q, state.qd)
         twice = (impulse**2 / model.mass[:, None]).sum((-1, -2)) + (spin * angular).sum((-1, -2))
         rotors = (model.armature * state.qd**2).sum(-1)
         assert_within(kinetic, (twice + rotors) / 2, 2 * sizes.rounding * sizes.energy)
         assert_within(
-            potential, -(model.mass @ (centres @ model.gravity)[..., None])[..., 0], 2 * sizes.rounding * sizes.energy
+            potential, -(model.mass @ (centers @ model.gravity)[..., None])[..., 0], 2 * sizes.rounding * sizes.energy
         )
 
 
@@ -346,7 +346,7 @@ def test_joint_reactions_satisfy_newton_and_euler_for_each_body(trees):
         w = model.body_velocities(q, qd)[..., 3:]
         acceleration = model.body_accelerations(q, qd, qdd)
         dv, dw = acceleration[..., :3], acceleration[..., 3:]
-        _, arms = centres_and_arms(model, poses)
+        _, arms = centers_and_arms(model, poses)
         tensor = poses.rotation @ model.inertia @ poses.rotation.mT
         inertial = model.mass[:, None] * (dv + np.cross(dw, arms) + np.cross(w, np.cross(w, arms)) - model.gravity)
         spin = matrix_vector(tensor, dw) + np.cross(w, matrix_vector(tensor, w)) + np.cross(arms, inertial)
@@ -365,11 +365,11 @@ def test_the_reactions_at_the_base_change_the_momentum(trees):
     """With gravity and wrenches; the rate of the momentum is computed by differences."""
     for model, state, sizes in trees:
         q, qd, qdd, wrenches = state.q, state.qd, state.qdd, state.wrenches
-        poses, centre = model.body_poses(q), model.center_of_mass(q)[..., None, :]
+        poses, center = model.body_poses(q), model.center_of_mass(q)[..., None, :]
         force, moment = in_world(poses, model.joint_reactions(q, qd, qdd, wrenches))
         roots = model.parent < 0
-        moment = moment + np.cross(poses.translation - centre, force)
-        load = wrenches[..., 3:] + np.cross(poses.translation - centre, wrenches[..., :3])
+        moment = moment + np.cross(poses.translation - center, force)
+        load = wrenches[..., 3:] + np.cross(poses.translation - center, wrenches[..., :3])
         gain = np.concatenate([wrenches[..., :3].sum(-2), load.sum(-2)], -1)
         gain[..., :3] += force[:, roots].sum(-2) + model.mass.sum() * model.gravity
         gain[..., 3:] += moment[:, roots].sum(-2)

@@ -356,11 +356,13 @@ def test_samples_in_lanes_do_not_depend_on_their_neighbours():
 @plain
 def test_what_the_method_does_not_support_is_refused():
     model, start = pendulum(), ([0.0], [0.0], 1.0)
-    with pytest.raises(rb.StateError, match='events is not empty, but method "radau" does not compute accurate states'):
+    with pytest.raises(
+        rb.ArgumentError, match='events is not empty, but method "radau" does not compute accurate states'
+    ):
         model.simulate(*start, method="radau", events=[rb.Event("bob", value=-1.0)])
-    with pytest.raises(rb.StateError, match=r'forces contains DryFriction .* which method "radau" does not support'):
+    with pytest.raises(rb.ArgumentError, match=r'forces contains DryFriction .* which method "radau" does not support'):
         model.simulate(*start, method="radau", forces=[rb.DryFriction("bob", kinetic=0.1)])
-    with pytest.raises(rb.StateError, match='method is "radau", which does not compute sensitivities'):
+    with pytest.raises(rb.ArgumentError, match='method is "radau", which does not compute sensitivities'):
         model.simulate(*start, method="radau", sensitivities=["mass"])
     assert model.simulate(*start, method="radau", max_steps=3, on_failure="ignore").status == rb.Status.TOO_MANY_STEPS
 

@@ -295,7 +295,7 @@ def test_numbers_that_are_constant_over_time_refuse_a_signal_and_do_not_print_it
     model, start = rb.Model.serial_chain(1), np.zeros((2, 1))
     noise = rb.Signal.ornstein_uhlenbeck(0.1, 0.001)
     shown = r"RandomSignal\(kind='ornstein_uhlenbeck', parameters=\{.*\}, seed=None, channel=None\)"
-    with pytest.raises(rb.StateError, match=rf"^{field} is a signal, {shown}; expected one number, or one for each"):
+    with pytest.raises(rb.ArgumentError, match=rf"^{field} is a signal, {shown}; expected one number, or one for each"):
         model.simulate(start, start, 0.1, method="rk4", step=0.01, drives=[drive(noise)])
     assert repr(rb.Signal.constant(2.0)) == "Signal.constant(2.0)"
 
@@ -360,5 +360,5 @@ def test_tables_of_random_signals():
     ],
 )
 def test_errors(make, message):
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         make()

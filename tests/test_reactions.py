@@ -51,5 +51,5 @@ def test_reactions_in_water_with_drag_are_refused():
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), immersion=water)
     states = np.zeros((1, 1)), np.zeros((1, 1))
     motion = rb.Trajectory(np.zeros(1), *states, *np.zeros((4, 1), int), model=builder.build())
-    with pytest.raises(rb.StateError, match="reactions are not available in water with drag or a current"):
+    with pytest.raises(rb.ArgumentError, match="reactions are not available in water with drag or a current"):
         _ = motion.reactions

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from rbchain.common.real_arrays import real_array
-from rbchain.errors import StateError
+from rbchain.errors import ArgumentError
 
 UNITS = pint.UnitRegistry()
 CYCLE: list = []
@@ -55,8 +55,8 @@ class WithUnit(np.ndarray):
     ],
 )
 def test_a_value_that_would_lose_information_is_refused_by_name(value, message):
-    with pytest.raises(StateError, match=f"(?s)^load .*{message}"):
-        real_array("load", value, StateError)
+    with pytest.raises(ArgumentError, match=f"(?s)^load .*{message}"):
+        real_array("load", value, ArgumentError)
 
 
 @pytest.mark.parametrize(
@@ -74,24 +74,24 @@ def test_a_value_that_would_lose_information_is_refused_by_name(value, message):
     ],
 )
 def test_real_numbers_of_any_kind_become_float64(value):
-    found = real_array("load", value, StateError)
+    found = real_array("load", value, ArgumentError)
     assert found.dtype == np.float64
     assert found.tolist() == [1.0, 2.5]
 
 
 def test_integers_beyond_int64_and_nonfinite_numbers_are_accepted():
-    assert real_array("load", 10**25, StateError) == 1e25
-    assert np.isnan(real_array("load", np.nan, StateError))
-    assert real_array("load", [-np.inf, np.inf], StateError).tolist() == [-np.inf, np.inf]
+    assert real_array("load", 10**25, ArgumentError) == 1e25
+    assert np.isnan(real_array("load", np.nan, ArgumentError))
+    assert real_array("load", [-np.inf, np.inf], ArgumentError).tolist() == [-np.inf, np.inf]
 
 
 def test_float32_is_kept_only_on_request():
     single = np.ones(2, np.float32)
-    assert real_array("load", single, StateError, keep_float32=True) is single
-    assert real_array("load", single, StateError).dtype == np.float64
-    assert real_array("load", np.ones(2, np.float16), StateError, keep_float32=True).dtype == np.float64
+    assert real_array("load", single, ArgumentError, keep_float32=True) is single
+    assert real_array("load", single, ArgumentError).dtype == np.float64
+    assert real_array("load", np.ones(2, np.float16), ArgumentError, keep_float32=True).dtype == np.float64
 
 
 def test_an_array_of_float64_is_not_copied():
     load = np.ones(2)
-    assert real_array("load", load, StateError) is load
+    assert real_array("load", load, ArgumentError) is load

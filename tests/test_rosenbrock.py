@@ -384,7 +384,7 @@ def test_samples_end_with_the_same_statuses_as_with_rk45():
         model.simulate([0.0], [0.0], 2.0, method="rosenbrock", max_steps=3, on_failure="ignore").status
         == rb.Status.TOO_MANY_STEPS
     )
-    with pytest.raises(rb.StateError, match=r'step is 0.1, but method "rosenbrock" chooses the length of its steps'):
+    with pytest.raises(rb.ArgumentError, match=r'step is 0.1, but method "rosenbrock" chooses the length of its steps'):
         model.simulate([0.0], [0.0], 2.0, method="rosenbrock", step=0.1)
 
 

@@ -507,7 +507,7 @@ def test_wrong_user_derivatives_cost_steps_and_are_reported_by_the_check():
     )
     assert wrong.steps > 2 * right.steps
     np.testing.assert_allclose(wrong.q[-1], reference.q[-1], rtol=0, atol=1e-6)
-    with pytest.raises(rb.StateError, match=r"d tau\[1\] / d q\[1\] is -.*; the difference of the function is -"):
+    with pytest.raises(rb.ArgumentError, match=r"d tau\[1\] / d q\[1\] is -.*; the difference of the function is -"):
         rb.UserForces(coupling, SPRINGS, wrong_derivatives).check_derivatives(model, q, qd)
 
 
@@ -522,7 +522,7 @@ def test_the_derivatives_of_user_forces_are_checked():
         (3, r"UserForces with function 'coupling': derivatives is 3; expected a function"),
         (short, "five parameters"),
     ):
-        with pytest.raises(rb.StateError, match=message):
+        with pytest.raises(rb.ArgumentError, match=message):
             model.simulate([0, 0], [0, 0], 1.0, drives=[rb.UserForces(coupling, SPRINGS, derivatives)])
     forces = rb.UserForces(coupling, SPRINGS, derivatives_of_coupling)
     for call, message in (
@@ -535,7 +535,7 @@ def test_the_derivatives_of_user_forces_are_checked():
             r"parameters has shape \(2, 3\); expected \(m,\)",
         ),
     ):
-        with pytest.raises(rb.StateError, match=message):
+        with pytest.raises(rb.ArgumentError, match=message):
             call()
 
 

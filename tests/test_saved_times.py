@@ -145,6 +145,6 @@ def test_contact_forces_at_saved_times_are_those_of_the_state(method):
 @pytest.mark.parametrize("indices", [[4], [-5], [0.5], [True, False]])
 def test_saved_times_that_do_not_exist_are_refused(indices):
     motion = rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 0.1, save_at=4)
-    with pytest.raises(rb.StateError, match="expected whole numbers from -4 to 3, because 4 times are saved"):
+    with pytest.raises(rb.ArgumentError, match="expected whole numbers from -4 to 3, because 4 times are saved"):
         motion.at_times(indices)
     np.testing.assert_array_equal(motion.at_times([-1, 0]).t, [0.1, 0.0])

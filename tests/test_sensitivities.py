@@ -39,7 +39,7 @@ def extrapolated(rate, state, duration, intervals=4, columns=8):
 
 
 LENGTH, GRAVITY = 0.5, 9.81
-LINKS = {  # of two links: mass, x and y of the centre of mass, inertia, damping, stiffness, rotor inertia
+LINKS = {  # of two links: mass, x and y of the center of mass, inertia, damping, stiffness, rotor inertia
     "mass": (1.2, 0.8),
     "x": (0.3, 0.4),
     "y": (0.1, -0.2),
@@ -535,7 +535,7 @@ def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
 )
 def test_refused_arguments(given, message):
     model = without_dissipation(arm_with(rb.Universal()))
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         model.simulate(np.zeros(4), np.zeros(4), 0.1, **({"sensitivities": ["mass"]} | given))
 
 
@@ -544,7 +544,7 @@ def test_refused_user_forces():
     def forces(t, q, qd, parameters, tau):
         tau[0] = -q[0]
 
-    with pytest.raises(rb.StateError, match=r"Pass UserForces\(..., derivatives=...\)"):
+    with pytest.raises(rb.ArgumentError, match=r"Pass UserForces\(..., derivatives=...\)"):
         slide().simulate([0.0], [0.0], 0.1, drives=[rb.UserForces(forces)], sensitivities=["mass"])
 
 

@@ -55,7 +55,7 @@ def test_the_derivative_has_the_values_of_the_first_derivative(name):
 
 def test_the_derivative_of_a_jump_is_refused():
     jumping = rb.Signal([[0.0], [1.0]], [0.0, 2.0])
-    with pytest.raises(rb.StateError, match="jumps at t = 2 s, where it has no derivative"):
+    with pytest.raises(rb.ArgumentError, match="jumps at t = 2 s, where it has no derivative"):
         jumping.derivative()
 
 
@@ -79,7 +79,7 @@ def test_splines_of_scipy_and_arrays_are_terms():
     ],
 )
 def test_other_operands_are_refused(operation, message):
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         operation(rb.Signal.constant(1.0))
 
 

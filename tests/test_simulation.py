@@ -293,10 +293,10 @@ def test_a_floating_tree_without_gravity_conserves_energy_and_momentum(name, set
     momentum = model.momentum(motion.q, motion.qd)
     np.testing.assert_allclose(kinetic, kinetic[0], rtol=1e-8)
     np.testing.assert_allclose(momentum, np.tile(momentum[0], (11, 1)), rtol=0, atol=1e-8 * np.abs(momentum).max())
-    # the centre of mass moves in a straight line
-    centre = model.center_of_mass(motion.q)
-    straight = centre[0] + motion.t[:, None] * momentum[0, :3] / model.mass.sum()
-    np.testing.assert_allclose(centre, straight, rtol=0, atol=1e-8)
+    # the center of mass moves in a straight line
+    center = model.center_of_mass(motion.q)
+    straight = center[0] + motion.t[:, None] * momentum[0, :3] / model.mass.sum()
+    np.testing.assert_allclose(center, straight, rtol=0, atol=1e-8)
 
 
 def test_quaternions_keep_unit_length_over_a_million_steps():
@@ -403,7 +403,7 @@ def test_the_energy_changes_by_the_work_of_constant_forces_in_body_axes():
 )
 def test_an_invalid_setting_is_refused_by_name(arguments, word):
     settings = {"q0": [0.0], "qd0": [0.0], "duration": 1.0} | arguments
-    with pytest.raises(rb.StateError, match=word):
+    with pytest.raises(rb.ArgumentError, match=word):
         pendulum().simulate(**settings)
 
 
@@ -420,5 +420,5 @@ def test_a_trajectory_built_by_hand_does_not_provide_forces():
     chain = rb.Model.serial_chain(1)
     motion = rb.Trajectory(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), *np.zeros((4, 1), int), model=chain)
     assert pickle.loads(pickle.dumps(motion)).t.size == 1
-    with pytest.raises(rb.StateError, match="this trajectory does not record its drives"):
+    with pytest.raises(rb.ArgumentError, match="this trajectory does not record its drives"):
         _ = motion.tau

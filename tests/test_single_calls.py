@@ -145,10 +145,10 @@ def test_invalid_states_are_refused_with_the_name_of_the_argument(model, invalid
         words = "complex128"
     state = list(state_of(model))
     state[argument] = change(state[argument])
-    with pytest.raises(rb.StateError, match=rf"{('q', 'qd', 'tau')[argument]}\b.*({words})"):
+    with pytest.raises(rb.ArgumentError, match=rf"{('q', 'qd', 'tau')[argument]}\b.*({words})"):
         model.forward_dynamics(*state)
     if argument == 0:
-        with pytest.raises(rb.StateError, match=rf"q\b.*({words})"):
+        with pytest.raises(rb.ArgumentError, match=rf"q\b.*({words})"):
             model.mass_matrix(state[0])
 
 
@@ -166,7 +166,7 @@ def test_a_quaternion_of_another_length_is_refused(model, joint, factor):
     at = model.position_index[joint] + (3 if joint == 0 else 0)
     q[at : at + 4] *= factor
     for call in (lambda: model.forward_dynamics(q, qd, tau), lambda: model.mass_matrix(q)):
-        with pytest.raises(rb.StateError, match=rf"quaternion of body 'body{joint}', q\[{at}:{at + 4}\]"):
+        with pytest.raises(rb.ArgumentError, match=rf"quaternion of body 'body{joint}', q\[{at}:{at + 4}\]"):
             call()
 
 
@@ -180,7 +180,7 @@ def test_a_quaternion_at_the_limit_gives_the_result_or_the_error_of_the_checks_i
     for call in (model.forward_dynamics, lambda *state: general(model, *state)):
         try:
             found.append(call(q, qd, tau).tobytes())
-        except rb.StateError as error:
+        except rb.ArgumentError as error:
             found.append(str(error))
     assert found[0] == found[1]
 

@@ -139,5 +139,5 @@ def test_a_plot_of_all_joints_has_no_note(floating):
     ],
 )
 def test_a_selection_that_cannot_be_drawn_is_refused(long_chain, settings, message):
-    with pytest.raises(rb.StateError, match=message):
+    with pytest.raises(rb.ArgumentError, match=message):
         long_chain.plot(**settings)

@@ -108,7 +108,7 @@ def test_on_failure_raise_raises_an_error_with_the_same_message(settings):
         arm().simulate(q, qd, DURATION, drives=drives, on_failure="raise", **settings)
     assert str(raised.value) == motion.message
     assert arm().simulate(q, qd, DURATION, drives=[rb.UserForces(harmless)], on_failure="raise", **settings).success
-    with pytest.raises(rb.StateError, match="on_failure is 'stop'"):
+    with pytest.raises(rb.ArgumentError, match="on_failure is 'stop'"):
         arm().simulate(q, qd, DURATION, on_failure="stop", **settings)
 
 
@@ -274,7 +274,7 @@ def opens_a_class(t, q, qd, parameters, out):
 )
 def test_a_function_that_numba_cannot_compile_is_refused_before_the_simulation(function, words):
     for given in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function)]}):
-        with pytest.raises(rb.StateError) as raised:
+        with pytest.raises(rb.ArgumentError) as raised:
             arm().simulate(*start(), DURATION, **given)
         message = str(raised.value)
         assert message.startswith("UserForces: " if "drives" in given else "Event: ")

@@ -162,5 +162,5 @@ def test_a_study_warns_of_failed_samples():
 @pytest.mark.parametrize("old", ["status", "nan"])
 def test_old_words_name_the_new_one(old):
     model = rb.Model.serial_chain(1)
-    with pytest.raises(rb.StateError, match=f"'{old}' is now called 'ignore'"):
+    with pytest.raises(rb.ArgumentError, match=f"'{old}' is now called 'ignore'"):
         model.simulate([0.0], [0.0], 1.0, on_failure=old)

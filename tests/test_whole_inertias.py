@@ -1,4 +1,4 @@
-"""An Inertia may replace mass, centre of mass and tensor everywhere, and has the same meaning."""
+"""An Inertia may replace mass, center of mass and tensor everywhere, and has the same meaning."""
 
 import numpy as np
 import pytest

@@ -153,7 +153,7 @@ def test_quantities_of_any_pint_registry_are_converted():
         (None, "mass", "mass is None; expected real numbers"),
         (np.inf, "mass", "mass is inf; expected finite numbers"),
         (object, "mass", "mass is .*; expected real numbers"),
-        (1.0, "colour", "dimension is 'colour'; expected one of length, mass"),
+        (1.0, "color", "dimension is 'color'; expected one of length, mass"),
     ],
 )
 def test_values_of_the_wrong_dimension_are_refused_by_name(value, dimension, sentence):

@@ -16,7 +16,7 @@ from ..common.real_arrays import excerpt, real_array
 from ..core.control import actuators as rows, drive_layout as drive
 from ..core.tree import sampler_layout as sampler
 from ..core.tree.sampler_layout import Samplers
-from ..errors import StateError
+from ..errors import ArgumentError
 from .coordinates import dof_index
 from .numeric_fields import LARGEST, Declared, NumericField
 from .packing import SampleNumbers
@@ -135,12 +135,12 @@ def flatten_actuators(
         i = dof_index(model, what, actuator.joint, actuator.dof)
         kind = drives[drive.KIND, i]
         if i in taken:
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: degree of freedom {actuator.dof} of this joint already has an Actuator; expected at most one"
             )
         taken.add(i)
         if kind in drive.PRESCRIBED_KINDS:
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: a drive prescribes the motion of this joint, so an Actuator cannot limit its torque; "
                 "expected a drive with a force. Use PID or PrescribedForce, or remove the Actuator"
             )
@@ -159,12 +159,12 @@ def _refuse_continuous_commands(what: str, i: int, kind: int, samplers: Samplers
     channels = np.zeros((sampler.CHANNEL_ROWS, 0)) if samplers is None else samplers.channels
     acts = (channels[sampler.CHANNEL_DOF] == i) & (channels[sampler.CHANNEL_GROUP] >= 0)
     if kind not in HELD_KINDS or not acts.any():
-        raise StateError(
+        raise ArgumentError(
             f"{what}: it has a time_constant, but no drive of this joint is a digital controller; expected a command "
             "that is constant between instants. Put the drive into Sampled(..., period=1e-3), or remove time_constant"
         )
     if has_user_forces:
-        raise StateError(
+        raise ArgumentError(
             f"{what}: it has a time_constant, but UserForces adds forces that change between instants; expected a "
             "command that is constant between instants. Put UserForces into Sampled(..., period=1e-3)"
         )
@@ -179,18 +179,18 @@ def _add_curve(what: str, actuator: Actuator, numbers: SampleNumbers) -> tuple[i
     speed = numbers.for_each_sample(f"{what}: no_load_speed", actuator.no_load_speed)
     if actuator.torque_speed is not None:
         if np.isfinite(stall).any() or np.isfinite(speed).any():
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: it has a torque_speed curve and also a stall_torque or a no_load_speed; expected one of them"
             )
         points = _checked_points(what, actuator, numbers.batch)
     else:
         if not ((stall >= 0.0).all() and (speed > 0.0).all()):
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: stall_torque is {excerpt(stall.tolist())} and no_load_speed is {excerpt(speed.tolist())}; "
                 "expected a torque of at least 0 and a speed above 0"
             )
         if (np.isinf(stall) & np.isfinite(speed)).any():
-            raise StateError(f"{what}: it has a no_load_speed, but no stall_torque; expected both")
+            raise ArgumentError(f"{what}: it has a no_load_speed, but no stall_torque; expected both")
         if np.isinf(stall).all():
             return -1, 0
         start, end = np.minimum(stall, LARGEST), np.where(np.isinf(speed), np.minimum(stall, LARGEST), 0.0)
@@ -206,19 +206,19 @@ def _add_curve(what: str, actuator: Actuator, numbers: SampleNumbers) -> tuple[i
 
 
 def _checked_points(what: str, actuator: Actuator, batch: tuple[int, ...]) -> np.ndarray:
-    """Return the points (..., m, 2) of a torque-speed curve. Raises a StateError if they are invalid."""
-    points = real_array(f"{what}: torque_speed", actuator.torque_speed, StateError)
+    """Return the points (..., m, 2) of a torque-speed curve. Raises an ArgumentError if they are invalid."""
+    points = real_array(f"{what}: torque_speed", actuator.torque_speed, ArgumentError)
     fits = points.ndim >= 2 and points.shape[-1] == 2 and points.shape[:-2] in ((), batch) and points.size > 0
     if not fits:
         of_samples = f" or {(*batch, 'm', 2)}".replace("'", "") if batch else ""
-        raise StateError(
+        raise ArgumentError(
             f"{what}: torque_speed has shape {points.shape}; expected (m, 2){of_samples}, with a velocity and a torque "
             "in each row"
         )
     if not np.isfinite(points).all():
-        raise StateError(f"{what}: torque_speed is {excerpt(points.tolist())}; expected finite numbers")
+        raise ArgumentError(f"{what}: torque_speed is {excerpt(points.tolist())}; expected finite numbers")
     if (np.diff(points[..., 0]) <= 0.0).any():
-        raise StateError(
+        raise ArgumentError(
             f"{what}: torque_speed has the velocities {excerpt(points[..., 0].tolist())}; expected increasing numbers"
         )
     has_negative = (points[..., 1] < 0.0).any(-1)
@@ -228,7 +228,7 @@ def _checked_points(what: str, actuator: Actuator, batch: tuple[int, ...]) -> np
         crossed = largest + least < 0.0
         if crossed.any():
             at = v[np.argmax(crossed)]
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: at the velocity {at:g}, torque_speed allows torques from {-least[np.argmax(crossed)]:g} to "
                 f"{largest[np.argmax(crossed)]:g}; expected a range that is not empty. Add points at negative "
                 "velocities, where the motor brakes"

@@ -13,7 +13,7 @@ from ..common.real_arrays import excerpt, real_array
 from ..core.forces import bushings, springs
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..drivers import between_bodies as drivers
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..model.pose import Pose, asymmetry, is_rotation
 from .numeric_fields import LARGEST, POSE, DeclaredForce, NumericField
 from .packing import SampleNumbers
@@ -179,7 +179,7 @@ def flatten_between_bodies(
 
     Raises
     ------
-    StateError, ModelError
+    ArgumentError, ModelError
         If a body does not exist, both bodies are the same, or numbers are invalid.
     """
     of_springs = [_flat_spring(model, force, numbers) for force in forces if isinstance(force, SpringDamper)]
@@ -275,17 +275,17 @@ def bodies_at_ends(
         found.append((frame.body, frame.pose))
     if found[0][0] == found[1][0]:
         body_name = "the world" if found[0][0] < 0 else f"body {model.body_names[found[0][0]]!r}"
-        raise StateError(f"{what}: both ends are fixed to {body_name}; expected two different bodies")
+        raise ArgumentError(f"{what}: both ends are fixed to {body_name}; expected two different bodies")
     return [(model.nv if i < 0 else int(model.kernel_model.dofs.last[i]), pose) for i, pose in found]
 
 
 def _finite(what: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-    found = real_array(what, value, StateError)
+    found = real_array(what, value, ArgumentError)
     if found.shape[max(0, found.ndim - len(shape)) :] != shape:
         expected = ", ".join(map(str, shape))
-        raise StateError(f"{what} has shape {found.shape}; expected {shape} or (..., {expected})")
+        raise ArgumentError(f"{what} has shape {found.shape}; expected {shape} or (..., {expected})")
     if not np.isfinite(found).all():
-        raise StateError(f"{what} is {excerpt(found.tolist())}; expected finite numbers")
+        raise ArgumentError(f"{what} is {excerpt(found.tolist())}; expected finite numbers")
     return found
 
 
@@ -293,23 +293,23 @@ def _pose(what: str, pose: Pose | None) -> Pose:
     if pose is None:
         return Pose()
     if not isinstance(pose, Pose):
-        raise StateError(f"{what} is {excerpt(pose)}; expected a Pose")
+        raise ArgumentError(f"{what} is {excerpt(pose)}; expected a Pose")
     _finite(f"{what}: translation", pose.translation, (3,))
     if not is_rotation(_finite(f"{what}: rotation", pose.rotation, (3, 3))).all():
-        raise StateError(f"{what}: rotation is {excerpt(pose.rotation.tolist())}; expected rotation matrices")
+        raise ArgumentError(f"{what}: rotation is {excerpt(pose.rotation.tolist())}; expected rotation matrices")
     return pose
 
 
 def _dissipative(what: str, found: np.ndarray) -> np.ndarray:
-    """Return symmetric matrices without negative eigenvalues; raise StateError for others."""
+    """Return symmetric matrices without negative eigenvalues; raise ArgumentError for others."""
     allowed = ROUND_OFF * np.abs(found).max((-1, -2), initial=0.0)
     skew = np.abs(found - found.mT).max((-1, -2)) > allowed
     if skew.any():
-        raise StateError(f"{what} {asymmetry(found[skew][0] if found.ndim > 2 else found)}")
+        raise ArgumentError(f"{what} {asymmetry(found[skew][0] if found.ndim > 2 else found)}")
     found = (found + found.mT) / 2
     least = np.linalg.eigvalsh(found)[..., 0]
     if (least < -allowed).any():
-        raise StateError(
+        raise ArgumentError(
             f"{what} has the eigenvalue {float(least.min()):g}; expected a positive semidefinite matrix, without "
             "negative eigenvalues"
         )

@@ -50,7 +50,7 @@ class BodyContact(DeclaredForce, ABC):
 
         Raises
         ------
-        StateError, ModelError
+        ArgumentError, ModelError
             If a body does not exist, or numbers do not fit the batch.
         """
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..common.misspelt import SuggestsAttributes
 from ..core.sample.records import ContactRecords
-from ..errors import StateError
+from ..errors import ArgumentError
 from .body_contacts import BodyContact
 from .friction_and_stops import (
     DryFriction,
@@ -107,7 +107,7 @@ def flatten_contacts(
 
     Raises
     ------
-    StateError, ModelError
+    ArgumentError, ModelError
         If a joint or a body does not exist or does not fit, or numbers are invalid.
     """
     found = [force for force in forces if is_contact(force)]
@@ -126,7 +126,9 @@ def flatten_contacts(
         else:
             i = dof_of_force(model, what, force, drive_kinds)
             if (type(force), i) in taken:
-                raise StateError(f"{what}: this degree of freedom already has a {type(force).__name__}; expected one")
+                raise ArgumentError(
+                    f"{what}: this degree of freedom already has a {type(force).__name__}; expected one"
+                )
             taken[type(force), i] = force
             if isinstance(force, DryFriction):
                 columns = flatten_friction(model, what, force, i, numbers)

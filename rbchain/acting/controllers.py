@@ -11,7 +11,7 @@ from ..common.real_arrays import excerpt
 from ..core.tree import layout
 from ..core.tree.layout import Variation
 from ..drivers.trajectories import Actions
-from ..errors import StateError
+from ..errors import ArgumentError
 from .drives import PID, ComputedTorque, PrescribedForce
 from .sampled import Drive, Sampled
 
@@ -33,7 +33,7 @@ SAME_TREE = (
 def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, ...]) -> Model:
     """Return the model that all controllers among the drives use; the simulated model if there are none.
 
-    Raises StateError if they use several models, or a model of a different mechanism.
+    Raises ArgumentError if they use several models, or a model of a different mechanism.
     """
     found: Model | None = None
     for given in drives:
@@ -43,14 +43,14 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
         what = f"{type(drive).__name__} of joint {drive.joint!r}"
         if not _needs_model(drive):
             if drive.model != NOMINAL:
-                raise StateError(
+                raise ArgumentError(
                     f"{what}: it has a model but no gravity_compensation, so the model is not used; set "
                     "gravity_compensation=True, or remove model"
                 )
             continue
         own = _model_of(model, what, drive.model, batch)
         if found is not None and own is not found:
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: its model is not that of the other drives; expected the same model for all drives"
             )
         found = own
@@ -77,16 +77,16 @@ def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...
     if isinstance(given, str) and given == TRUE:
         return model
     if not isinstance(given, type(model)):
-        raise StateError(f'{what}: model is {given!r}; expected "nominal", "true" or a Model')
+        raise ArgumentError(f'{what}: model is {given!r}; expected "nominal", "true" or a Model')
     if given is model:
         return model
     _check_same_tree(model, what, given)
     if given.batch_shape not in ((), batch):
-        raise StateError(
+        raise ArgumentError(
             f"{what}: its model has batch shape {given.batch_shape}; expected () or that of the initial states, {batch}"
         )
     if given.in_water and not model.in_water:
-        raise StateError(
+        raise ArgumentError(
             f"{what}: its model is in water, the simulated model is not; expected a model without fluid. Use "
             "its replace(fluid_density=0.0)"
         )
@@ -97,12 +97,14 @@ def _check_same_tree(model: Model, what: str, given: Model) -> None:
     """Refuse a model with other joints, parents or joint types than the simulated model."""
     own, other = model.kernel_model.topology, given.kernel_model.topology
     if given.joint_names != model.joint_names or own.shape != other.shape:
-        raise StateError(
+        raise ArgumentError(
             f"{what}: its model has the joints {excerpt([*given.joint_names])}; expected those of the simulated model, "
             f"{excerpt([*model.joint_names])}"
         )
     if any((own[row] != other[row]).any() for row in SAME_TREE):
-        raise StateError(f"{what}: its model has other parents or joint types; expected those of the simulated model")
+        raise ArgumentError(
+            f"{what}: its model has other parents or joint types; expected those of the simulated model"
+        )
 
 
 def controller_arrays(model: Model, controller: Model, dtype: np.dtype) -> tuple[np.ndarray, Variation | None]:

@@ -8,26 +8,26 @@ import numpy as np
 
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
-from ..errors import StateError
+from ..errors import ArgumentError, UnknownNameError
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
 
 def dof_index(model: Model, what: str, joint: str | None, dof: int) -> int:
-    """Return the index in qd of a degree of freedom of a named joint. Raises StateError, which begins with `what`."""
+    """Return the index in qd of a degree of freedom of a named joint. Errors begin with `what`."""
     if joint not in model.joint_names:
         hint = did_you_mean(joint, model.joint_names) if isinstance(joint, str) else ""
         if joint in model.body_names:
             hint = f". The joint of body {joint!r} is {model.joint_names[model.body_names.index(joint)]!r}"
-        raise StateError(
+        raise UnknownNameError(
             f"{what}: the model has no joint {joint!r}; its joints are {excerpt([*model.joint_names])}{hint}"
         )
     body = model.joint_names.index(joint)
     count = int(model.kernel_model.dofs.counts[body])
     if not (isinstance(dof, (int, np.integer)) and 0 <= dof < count):
         plural, expected = ("s", f"an integer from 0 to {count - 1}") if count > 1 else ("", "0")
-        raise StateError(
+        raise ArgumentError(
             f"{what}: dof is {dof!r}, but joint {joint!r} has {count} degree{plural} of freedom; expected {expected}"
         )
     return int(model.velocity_index[body]) + int(dof)
@@ -37,4 +37,4 @@ def refuse_quaternion(model: Model, what: str, i: int, remedy: str) -> None:
     """Refuse degree of freedom i if it belongs to a joint whose position is a quaternion, not one number per dof."""
     if model.kernel_model.dofs.in_quaternion_joint[i]:
         kind = model.joint_types[int(model.kernel_model.dofs.body[i])]
-        raise StateError(f"{what}: a {kind} joint has no angle or displacement for each degree of freedom; {remedy}")
+        raise ArgumentError(f"{what}: a {kind} joint has no angle or displacement for each degree of freedom; {remedy}")

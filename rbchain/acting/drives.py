@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..core.control import drive_layout
 from ..core.tree import setting_layout as setting
-from ..errors import StateError
+from ..errors import ArgumentError
 from .coordinates import dof_index, refuse_quaternion
 from .numeric_fields import LARGEST, SIGNAL, Declared, NumericField
 from .packing import SampleNumbers, SignalTables
@@ -289,7 +289,7 @@ def flatten_drive(
     what = drive.label()
     i = dof_index(model, what, drive.joint, drive.dof)
     if codes[drive_layout.KIND, i] != drive_layout.KIND_NONE:
-        raise StateError(
+        raise ArgumentError(
             f"{what}: degree of freedom {drive.dof} of this joint already has a drive; expected at most one. Use "
             "UserForces to add forces to those of a drive"
         )
@@ -334,7 +334,7 @@ def _refuse_jumps(what: str, drive: OneJointDrive, signal: Signal) -> None:
         jumps = (np.abs(after - before) > 1e-9 * size).reshape(-1, times.size).any(0)
         if jumps.any():
             kind, at = ("position", "velocity")[order + (orders == 1)], times[np.argmax(jumps)]
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: the {kind} jumps at {at:g} s, which takes an infinite force; expected a smoother signal, "
                 'such as Signal.table(times, values, kind="cubic")'
             )

@@ -16,7 +16,7 @@ from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt
 from ..core.motion import event_values as event_codes
 from ..core.tree.layout import TOPOLOGY_COORDINATE
-from ..errors import StateError
+from ..errors import ArgumentError
 from .coordinates import dof_index, refuse_quaternion
 from .numeric_fields import Declared, NumericField
 from .packing import SampleNumbers
@@ -95,18 +95,18 @@ class Event(Declared):
     def __post_init__(self) -> None:
         what = self.label()
         if (self.joint is None) == (self.function is None):
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: joint is {excerpt(self.joint)} and function is {excerpt(self.function)}; expected one of them"
             )
         if isinstance(self.direction, (int, np.integer)) and self.direction not in (-1, 0, 1):
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: direction is {self.direction!r}; expected 1 (rising), -1 (falling) or 0 (both directions)"
             )
         super().__post_init__()
         if self.function is not None:
             self._refuse_fields_of_joints()
         elif np.size(self.parameters):
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: parameters is {excerpt(self.parameters)}, but only a function has parameters; remove them"
             )
 
@@ -115,7 +115,7 @@ class Event(Declared):
         for name in ("value", "quantity", "dof"):
             given, unused = getattr(self, name), getattr(Event, name)
             if np.any(np.asarray(given) != unused):
-                raise StateError(
+                raise ArgumentError(
                     f"{self.label()} has {name} = {excerpt(given)}, but only the event of a joint has a {name}; remove "
                     f"{name}. The event occurs where the function writes 0"
                 )
@@ -152,7 +152,7 @@ def flatten_event(
 ) -> tuple[np.ndarray, UserCall | None]:
     """Add the numbers of an event, and return its codes (EVENT_ROWS,) and its user function, if it has one."""
     if not isinstance(event, Event):
-        raise StateError(f"events contains {excerpt(event)}; expected objects of Event")
+        raise ArgumentError(f"events contains {excerpt(event)}; expected objects of Event")
     codes, what = np.zeros(event_codes.EVENT_ROWS, np.int64), event.label()
     codes[event_codes.EVENT_DIRECTION], codes[event_codes.EVENT_TERMINAL] = event.direction, bool(event.stop)
     if event.function is not None:

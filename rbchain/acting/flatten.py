@@ -14,7 +14,7 @@ from ..core.motion import event_values as event_codes
 from ..core.sample.records import ContactRecords, Records
 from ..core.tree import layout, sampler_layout as sampler, setting_layout as setting
 from ..drivers.trajectories import Actions
-from ..errors import StateError
+from ..errors import ArgumentError
 from .actuators import Actuator, flatten_actuators
 from .between_bodies import flatten_between_bodies, is_between_bodies
 from .contacts import flatten_contacts, new_contact_records
@@ -77,12 +77,12 @@ def flatten_actions(
 
     Raises
     ------
-    StateError
+    ArgumentError
         If an action names a joint that does not exist, a joint has two drives, or numbers do not fit.
     """
     for name, items in (("drives", drives), ("forces", forces), ("events", events)):
         if not isinstance(items, (list, tuple)):
-            raise StateError(f"{name} is {excerpt(items)}; expected a list, such as {name}=[...]")
+            raise ArgumentError(f"{name} is {excerpt(items)}; expected a list, such as {name}=[...]")
     if not (always or drives or forces or events or implicit or model.kernel_model.has_passive_or_fluid_forces):
         return None, UserCalls({}, np.zeros((1, 0)), dtype, {})
     numbers = SampleNumbers(batch)
@@ -175,12 +175,14 @@ def _flatten_drives(
     for given in drives:
         drive: object = given.controller if isinstance(given, Sampled) else given
         if isinstance(given, Sampled) and not isinstance(drive, (PID, ComputedTorque, UserForces)):
-            raise StateError(f"Sampled: controller is {excerpt(drive)}; expected a PID, a ComputedTorque or UserForces")
+            raise ArgumentError(
+                f"Sampled: controller is {excerpt(drive)}; expected a PID, a ComputedTorque or UserForces"
+            )
         if isinstance(given, Sampled) and isinstance(drive, UserForces):
             sampled.append((given, None))
         elif isinstance(drive, UserForces):
             if user is not None:
-                raise StateError(
+                raise ArgumentError(
                     "drives contains more than one UserForces; expected at most one. Add all forces in one function"
                 )
             user = drive
@@ -190,7 +192,7 @@ def _flatten_drives(
                 sampled.append((given, i))
         else:
             expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces, Sampled, Actuator))
-            raise StateError(f"drives contains {excerpt(drive)}; expected objects of {expected}")
+            raise ArgumentError(f"drives contains {excerpt(drive)}; expected objects of {expected}")
     return codes, user, sampled
 
 

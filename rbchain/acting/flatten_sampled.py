@@ -12,7 +12,7 @@ import numpy as np
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout
 from ..core.tree import sampler_layout as sampler
-from ..errors import StateError
+from ..errors import ArgumentError
 from .coordinates import dof_index
 from .drives import PID
 from .packing import SampleNumbers
@@ -152,13 +152,13 @@ def _dofs_of_outputs(model: Model, drive: Sampled, what: str) -> list[int]:
     if drive.joints is None:
         return list(range(model.nv))
     if not isinstance(drive.joints, (list, tuple)) or not drive.joints:
-        raise StateError(f"{what}: joints is {excerpt(drive.joints)}; expected a list of names of joints")
+        raise ArgumentError(f"{what}: joints is {excerpt(drive.joints)}; expected a list of names of joints")
     found: list[int] = []
     for joint in drive.joints:
         first = dof_index(model, f"{what}: joints", joint, 0)
         found.extend(range(first, first + int(model.kernel_model.dofs.counts[model.joint_names.index(joint)])))
     if len(set(found)) < len(found):
-        raise StateError(f"{what}: joints is {excerpt([*drive.joints])}; expected each joint once")
+        raise ArgumentError(f"{what}: joints is {excerpt([*drive.joints])}; expected each joint once")
     return found
 
 
@@ -192,7 +192,7 @@ def _refuse_limits_of_two_kinds(drive: Sampled, what: str, kinds: tuple[str, ...
     for name, unused in (("limit", np.inf), ("rate_limit", np.inf), ("resolution", 0.0)):
         given = getattr(drive, name)
         if not np.all(np.asarray(given) == unused):
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: {name} is {excerpt(given)}, but outputs is {excerpt(drive.outputs)}, which have different "
                 f"units; expected no {name}. Use one Sampled for each kind of outputs"
             )
@@ -201,22 +201,22 @@ def _refuse_limits_of_two_kinds(drive: Sampled, what: str, kinds: tuple[str, ...
 def _refuse_fields_of_functions(drive: Sampled, what: str) -> None:
     """Refuse fields that only user functions have."""
     if np.size(drive.states):
-        raise StateError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove them")
+        raise ArgumentError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove them")
     if drive.joints is not None:
-        raise StateError(f"{what}: joints is {excerpt(drive.joints)}; only user functions have joints; remove them")
+        raise ArgumentError(f"{what}: joints is {excerpt(drive.joints)}; only user functions have joints; remove them")
     if drive.outputs != FORCE:
-        raise StateError(
+        raise ArgumentError(
             f"{what}: outputs is {excerpt(drive.outputs)}; only user functions have outputs other than forces; "
             "remove them"
         )
     if not np.all(np.asarray(drive.limit) == np.inf):
-        raise StateError(f"{what}: limit of Sampled is for user functions; set the limit of the controller instead")
+        raise ArgumentError(f"{what}: limit of Sampled is for user functions; set the limit of the controller instead")
 
 
 def _refuse_several_latencies(latency: np.ndarray, what: str) -> None:
     """Refuse a latency that differs between samples, because Python calls the function for all samples at once."""
     if (latency != latency[:1]).any():
-        raise StateError(
+        raise ArgumentError(
             f"{what}: latency differs between samples, but Python calls the function for all samples at once; expected "
             "one number. Or give the function the argument out, so that rbchain compiles it"
         )
@@ -259,13 +259,13 @@ def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: li
     numbers.add_field(what, drive, "latency")
     longest = numbers.columns[column].max(initial=0.0) + numbers.columns[column + 1].max(initial=0.0)
     if longest > MAX_PENDING * period:
-        raise StateError(
+        raise ArgumentError(
             f"{what}: delay + latency is {longest:g} s, which is more than {MAX_PENDING} periods of {period:g} s; "
             "expected a shorter delay or a longer period"
         )
     codes[sampler.GROUP_FIRST_SENSOR] = len(sensors)
     if not isinstance(drive.sensors, (list, tuple)):
-        raise StateError(f"{what}: sensors is {excerpt(drive.sensors)}; expected a list, such as [rb.Encoder(...)]")
+        raise ArgumentError(f"{what}: sensors is {excerpt(drive.sensors)}; expected a list, such as [rb.Encoder(...)]")
     measured: set[int] = set()
     for sensor in drive.sensors:
         sensors.append(flatten_sensor(model, what, sensor, numbers, measured))
@@ -279,7 +279,7 @@ def _refuse_sensors_of_other_joints(model: Model, drive: Sampled, what: str, i: 
     measured = [dof_index(model, what, sensor.joint, sensor.dof) for sensor in sensors]
     if isinstance(drive.controller, PID) and sensors and i not in measured:
         joints = list(dict.fromkeys(sensor.joint for sensor in sensors))
-        raise StateError(
+        raise ArgumentError(
             f"{what}: its sensors measure the joints {joints}, but not its own; expected an Encoder or "
             f"a VelocitySensor of joint {drive.controller.joint!r}, dof {drive.controller.dof}, or no sensors"
         )
@@ -289,7 +289,7 @@ def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:
     """Refuse computed torques that are computed at different times, because each needs the others."""
     of_computed_torque = groups[controllers[drive_layout.KIND] == drive_layout.KIND_COMPUTED_TORQUE]
     if np.unique(of_computed_torque).size > 1:
-        raise StateError(
+        raise ArgumentError(
             "ComputedTorque drives have different clocks; expected the same period, delay, phase, latency and sensors "
             "for all of them, because each torque depends on the accelerations of the other joints"
         )
@@ -303,7 +303,7 @@ def sampled_function(
     user, states = drive.controller, np.shape(drive.states)[-1] if np.ndim(drive.states) else 1
     what = f"Sampled UserForces with function {name_of(user.function)}"
     if user.derivatives is not None:
-        raise StateError(
+        raise ArgumentError(
             f"{what}: it has derivatives, which Sampled does not use, because its outputs are constant between "
             "instants; remove derivatives"
         )
@@ -323,11 +323,11 @@ def sampled_function(
 
 
 def kinds_of_outputs(drive: Sampled, what: str) -> tuple[str, ...]:
-    """Return the kinds of outputs of a user function. Raises a StateError if they are unknown."""
+    """Return the kinds of outputs of a user function. Raises an ArgumentError if they are unknown."""
     given = (drive.outputs,) if isinstance(drive.outputs, str) else drive.outputs
     if isinstance(given, (list, tuple)) and tuple(given) in ((FORCE,), ("position",), ("velocity",), (*TARGETS,)):
         return tuple(given)
-    raise StateError(
+    raise ArgumentError(
         f"{what}: outputs is {excerpt(drive.outputs)}; expected 'force', 'position', 'velocity' or "
         "('position', 'velocity')"
     )
@@ -348,7 +348,7 @@ class Targets:
             taken = self.channels[TARGETS[kind], dofs] >= 0
             if taken.any():
                 joint = self._joint(dofs[int(np.argmax(taken))])
-                raise StateError(
+                raise ArgumentError(
                     f"{what}: another function computes the {kind} target of joint {joint!r}; expected one"
                 )
             self.channels[TARGETS[kind], dofs] = range(first, first + len(dofs))
@@ -357,11 +357,11 @@ class Targets:
     def table(self, drives: np.ndarray, numbers: SampleNumbers) -> np.ndarray | None:
         """Return the channels (TARGET_ROWS, nv), or None without targets, for drives (drive_layout.ROWS, nv).
 
-        Raises a StateError if a target has no controller, or a controller has no target.
+        Raises an ArgumentError if a target has no controller, or a controller has no target.
         """
         follows, has_target = drives[drive_layout.FOLLOWS_TARGET] == 1, (self.channels >= 0).any(0)
         for i in np.flatnonzero(has_target & ~follows).tolist():
-            raise StateError(
+            raise ArgumentError(
                 f"Sampled: outputs are targets of joint {self._joint(i)!r}, which has no PID that follows them; "
                 f'expected a drive PID({self._joint(i)!r}, "target", ...). Or name the joints of the outputs in joints'
             )
@@ -372,13 +372,13 @@ class Targets:
     def _check_target(self, i: int, gains: int, numbers: SampleNumbers) -> None:
         what = f"PID of joint {self._joint(i)!r}"
         if (self.channels[:, i] < 0).all():
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: its reference is 'target', but no user function computes its target; expected a "
                 "Sampled(function, outputs='position') for this joint"
             )
         kp, ki = (numbers.columns[gains + j] for j in (drive_layout.GAIN_KP, drive_layout.GAIN_KI))
         if self.channels[sampler.TARGET_POSITION, i] < 0 and (kp.any() or ki.any()):
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: it has kp or ki, but its target is only a velocity; expected kp=0 and ki=0. Compute the "
                 "position, too: outputs=('position', 'velocity')"
             )

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..common.real_arrays import excerpt, real_array
 from ..core.contacts import element_layout as element
 from ..core.control import drive_layout as drive
-from ..errors import StateError
+from ..errors import ArgumentError
 from .coordinates import dof_index, refuse_quaternion
 from .numeric_fields import LARGEST_FLOAT32, DeclaredForce, NumericField
 from .packing import SampleNumbers
@@ -78,7 +78,7 @@ class DryFriction(DeclaredForce):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.static_backward is None and self.kinetic_backward is not None and self.static is not None:
-            raise StateError(f"{self.label()}: kinetic_backward and static are given; expected static_backward, too")
+            raise ArgumentError(f"{self.label()}: kinetic_backward and static are given; expected static_backward, too")
 
     def with_defaults(self) -> DryFriction:
         """Return the friction with all numbers that are not given."""
@@ -134,14 +134,14 @@ def dof_of_force(model: Model, what: str, force: DryFriction | HardStops, drive_
     if dof is None:
         body = model.joint_names.index(force.joint) if force.joint in model.joint_names else -1
         if body >= 0 and model.kernel_model.dofs.counts[body] > 1:
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: this joint has {model.kernel_model.dofs.counts[body]} degrees of freedom; expected the "
                 "number of one of them as dof"
             )
         dof = 0
     i = dof_index(model, what, force.joint, dof)
     if drive_kinds[i] in drive.PRESCRIBED_KINDS:
-        raise StateError(f"{what}: a drive prescribes the motion of this joint; expected a joint that moves freely")
+        raise ArgumentError(f"{what}: a drive prescribes the motion of this joint; expected a joint that moves freely")
     return i
 
 
@@ -149,7 +149,7 @@ def flatten_friction(
     model: Model, what: str, force: DryFriction, i: int, numbers: SampleNumbers
 ) -> list[tuple[int, int, int, int]]:
     if np.any(model.friction[..., i] != 0.0) or np.any(model.static_friction[..., i] != 0.0):
-        raise StateError(
+        raise ArgumentError(
             f"{what}: the joint also has the regularised friction of PassiveForces; expected one of them. Set its "
             "friction to 0"
         )
@@ -158,9 +158,9 @@ def flatten_friction(
         names = f"kinetic{direction}", f"static{direction}"
         for name in names:
             numbers.add_field(what, full, name)
-        kinetic, static = (real_array(name, getattr(full, name), StateError) for name in names)
+        kinetic, static = (real_array(name, getattr(full, name), ArgumentError) for name in names)
         if np.any(static < kinetic):
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: static{direction} is {excerpt(static.tolist())} and kinetic{direction} is "
                 f"{excerpt(kinetic.tolist())}; expected static{direction} >= kinetic{direction}"
             )
@@ -173,16 +173,16 @@ def flatten_stops(
     refuse_quaternion(model, what, i, "use another joint")
     lower, upper = model.position_limits[i].tolist()
     if not (np.isfinite(lower) or np.isfinite(upper)):
-        raise StateError(
+        raise ArgumentError(
             f"{what}: the joint has no position limits; expected at least one finite limit. Give its body "
             "limits=rb.JointLimits(lower, upper)"
         )
     if np.any(model.limit_stiffness[..., i] != 0.0):
-        raise StateError(
+        raise ArgumentError(
             f"{what}: the joint also has the elastic stops of PassiveForces; expected one of them. Remove their limits"
         )
     if lower == upper:
-        raise StateError(f"{what}: both position limits are {lower:g}; expected lower < upper. Use Model.lock")
+        raise ArgumentError(f"{what}: both position limits are {lower:g}; expected lower < upper. Use Model.lock")
     columns = []
     for position, sign in ((lower, 1), (upper, -1)):
         if np.isfinite(position):

@@ -11,7 +11,7 @@ import numpy as np
 from ..common.misspelt import one_of
 from ..common.real_arrays import excerpt, real_array
 from ..common.values import Value
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..model.pose import Pose, computed_pose
 from .random_signals import RandomSignal
 from .signal_arithmetic import SignalSum
@@ -60,14 +60,14 @@ class NumericField:
     word: str = ""
 
     def checked(self, what: str, value: Any) -> np.ndarray:
-        """Return numbers (..., *shape). Raises StateError if the last axes or the numbers do not fit."""
+        """Return numbers (..., *shape). Raises ArgumentError if the last axes or the numbers do not fit."""
         name = f"{what}: {self.name}"
         if isinstance(value, (Signal, *RANDOM)):
-            raise StateError(
+            raise ArgumentError(
                 f"{name} is a signal, {value!r}; expected one number, or one for each sample, which cannot change with "
                 "time"
             )
-        found = real_array(name, value, StateError)
+        found = real_array(name, value, ArgumentError)
         if self.shape == (None,):
             found = np.atleast_1d(found)  # one parameter of a function, or one of its states
         trailing = found.shape[max(0, found.ndim - len(self.shape)) :]
@@ -75,9 +75,9 @@ class NumericField:
         if len(trailing) != len(self.shape) or trailing != own:
             expected = ", ".join("m" if size is None else str(size) for size in self.shape)
             alone = f"({expected},)" if len(self.shape) == 1 else f"({expected})"
-            raise StateError(f"{name} has shape {found.shape}; expected {alone} or (..., {expected})")
+            raise ArgumentError(f"{name} has shape {found.shape}; expected {alone} or (..., {expected})")
         if not ((found >= self.lower) & (found <= self.upper)).all():
-            raise StateError(f"{name} is {excerpt(found.tolist())}; expected {self._expected()}")
+            raise ArgumentError(f"{name} is {excerpt(found.tolist())}; expected {self._expected()}")
         return found
 
     def check(self, what: str, value: Any) -> None:
@@ -86,10 +86,10 @@ class NumericField:
         if self.kind == NUMBERS:
             self.checked(what, value)
         elif self.kind == POSE and not isinstance(value, Pose):
-            raise StateError(f"{name} is {excerpt(value)}; expected a Pose")
+            raise ArgumentError(f"{name} is {excerpt(value)}; expected a Pose")
         elif self.kind == SIGNAL and isinstance(value, str) and self.word:
             if value != self.word:
-                raise StateError(f"{name} is {excerpt(value)}; expected a Signal, numbers, or {self.word!r}")
+                raise ArgumentError(f"{name} is {excerpt(value)}; expected a Signal, numbers, or {self.word!r}")
         elif self.kind == SIGNAL and not isinstance(value, RANDOM):  # a random signal was checked when it was made
             if not self.shape:
                 as_signal(name, value)
@@ -118,7 +118,7 @@ class NumericField:
 
 
 def _of_sample(name: str, value: Any, i: Any, shape: tuple[Any, ...]) -> np.ndarray:
-    return np.broadcast_to(real_array(name, value, StateError), shape)[i]
+    return np.broadcast_to(real_array(name, value, ArgumentError), shape)[i]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class Declared(Value):
     numeric_fields: ClassVar[tuple[NumericField, ...]] = ()
 
     def __post_init__(self) -> None:
-        """Raise StateError if a field has a value of the wrong type, or a number that is not possible."""
+        """Raise ArgumentError if a field has a value of the wrong type, or a number that is not possible."""
         what = self.label()
         for field in self.numeric_fields:
             value = getattr(self, field.name)
@@ -174,20 +174,20 @@ def _check_type(what: str, field: Field[Any], value: Any) -> None:
             return
         kind = kind.removesuffix(" | None")
     if kind.startswith("Literal["):
-        one_of(what, value, ast.literal_eval(kind.removeprefix("Literal")), StateError)
+        one_of(what, value, ast.literal_eval(kind.removeprefix("Literal")), ArgumentError)
     elif kind == "str" and not isinstance(value, str):
         world = ", or None for the world" if field.name in ("body_a", "body_b") else ""
-        raise StateError(f"{what} is {excerpt(value)}; expected the name of a {field.name.split('_')[0]}{world}")
+        raise ArgumentError(f"{what} is {excerpt(value)}; expected the name of a {field.name.split('_')[0]}{world}")
     elif kind == "bool" and not isinstance(value, (bool, np.bool)):
-        raise StateError(f"{what} is {excerpt(value)}; expected True or False")
+        raise ArgumentError(f"{what} is {excerpt(value)}; expected True or False")
     elif kind.startswith("Callable[") and not callable(value):
-        raise StateError(f"{what} is {excerpt(value)}; expected a function(t, q, qd, parameters, out)")
+        raise ArgumentError(f"{what} is {excerpt(value)}; expected a function(t, q, qd, parameters, out)")
     elif kind == "int":
         least, most = WHOLE_NUMBERS[field.name]
         is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not is_whole or value < least or (most is not None and value > most):
             bound = f"of at least {least}" if most is None else f"from {least} to {most}"
-            raise StateError(f"{what} is {excerpt(value)}; expected a whole number {bound}")
+            raise ArgumentError(f"{what} is {excerpt(value)}; expected a whole number {bound}")
 
 
 def fields_of_kind(owner: Declared | type[Declared], kind: str) -> list[str]:

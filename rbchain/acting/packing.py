@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..common.real_arrays import excerpt, real_array
 from ..core.forces import signal_layout
-from ..errors import StateError
+from ..errors import ArgumentError
 from .knots import classes_of_knots
 from .numeric_fields import Declared
 from .signals import Signal, SignalLike, as_signal
@@ -33,17 +33,17 @@ class SampleNumbers:
         self.columns: list[np.ndarray] = []
 
     def add(self, name: str, value: npt.ArrayLike) -> int:
-        """Add a number, or one for each sample, and return its column. Raises StateError if it does not fit."""
+        """Add a number, or one for each sample, and return its column. Raises ArgumentError if it does not fit."""
         found = self.for_each_sample(name, value)
         if np.isnan(found).any():
-            raise StateError(f"{name} is {excerpt(found.tolist())}; expected numbers, not NaN")
+            raise ArgumentError(f"{name} is {excerpt(found.tolist())}; expected numbers, not NaN")
         self.columns.append(found.reshape(-1))
         return len(self.columns) - 1
 
     def add_field(self, what: str, owner: Declared, name: str) -> int:
         """Add a field of a drive or force as its class declares it, and return the first column.
 
-        Raises StateError if it does not fit. The message begins with `what`.
+        Raises ArgumentError if it does not fit. The message begins with `what`.
         """
         field, value = owner.numeric_field(name), getattr(owner, name)
         if field.shape:
@@ -53,26 +53,28 @@ class SampleNumbers:
         return self.add(f"{what}: {name}", field.checked(what, self.for_each_sample(f"{what}: {name}", value)))
 
     def for_each_sample(self, name: str, value: npt.ArrayLike) -> np.ndarray:
-        """Return one number, or one for each sample in the batch shape. Raises StateError if it does not fit."""
+        """Return one number, or one for each sample in the batch shape. Raises ArgumentError if it does not fit."""
         if isinstance(value, Signal):
-            raise StateError(
+            raise ArgumentError(
                 f"{name} is a signal, {value!r}; expected one number, or one for each sample, which "
                 "cannot change with time"
             )
-        found = real_array(name, value, StateError)
+        found = real_array(name, value, ArgumentError)
         try:
             return np.broadcast_to(found, self.batch if found.ndim else ())
         except ValueError:
-            raise StateError(f"{name} has shape {found.shape}; expected one number{or_one_each(self.batch)}") from None
+            raise ArgumentError(
+                f"{name} has shape {found.shape}; expected one number{or_one_each(self.batch)}"
+            ) from None
 
     def add_row(self, name: str, values: npt.ArrayLike) -> tuple[int, int]:
         """Add the numbers along the last axis of `values` (..., m), and return the first column and m."""
-        values = np.atleast_1d(real_array(name, values, StateError))
+        values = np.atleast_1d(real_array(name, values, ArgumentError))
         if values.shape[:-1] not in ((), self.batch):
             try:
                 np.broadcast_to(values[..., 0], self.batch)
             except ValueError:
-                raise StateError(
+                raise ArgumentError(
                     f"{name} has shape {values.shape}; expected m numbers, or m for each sample in the batch shape "
                     f"{self.batch}"
                 ) from None
@@ -102,18 +104,18 @@ class SignalTables:
         self.size = self.most_coefficients = self.pieces = 0
 
     def add(self, name: str, value: SignalLike, derivatives: int) -> int:
-        """Add a signal and return its number. Raises StateError if it does not fit the batch or the duration.
+        """Add a signal and return its number. Raises ArgumentError if it does not fit the batch or the duration.
 
         `derivatives` is as for `classes_of_knots`.
         """
         signal, batch = as_signal(name, value), self.numbers.batch
         if signal.batch_shape not in ((), batch):
-            raise StateError(
+            raise ArgumentError(
                 f"{name} contains signals of shape {signal.batch_shape}; expected one signal{or_one_each(batch)}"
             )
         # 0.1 + 0.2 s is longer than 0.3 s by round-off, over which the last piece continues
         if signal.end < self.duration * (1.0 - ROUND_OFF) or signal.breaks[0] > 0.0:
-            raise StateError(
+            raise ArgumentError(
                 f"{name} is defined from {signal.breaks[0]:.15g} to {signal.end:.15g} s; expected a signal for the "
                 f"whole simulation, from 0 to {self.duration:.15g} s"
             )

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.real_arrays import excerpt, finite_array, finite_number, real_array, whole_number
-from ..errors import StateError
+from ..errors import ArgumentError
 from .random_signals import RandomSignal
 
 #: Quantities of waves: the power of the angular frequency by which the elevation is multiplied, and quarter turns by
@@ -77,16 +77,16 @@ def noise(
     >>> bool(abs(values.var() - 5.0) < 0.8)
     True
     """
-    of_table = real_array("frequencies", frequencies, StateError)
+    of_table = real_array("frequencies", frequencies, ArgumentError)
     if of_table.ndim != 1 or of_table.size < 2 or not (np.diff(of_table) > 0).all() or not 0 <= of_table[0] < np.inf:
-        raise StateError(
+        raise ArgumentError(
             f"frequencies is {excerpt(of_table.tolist())}; expected at least two increasing frequencies in Hz, not "
             "negative"
         )
     found = density(of_table) if callable(density) else density
     values = positive("density", found, least=0.0)
     if values.shape not in ((), of_table.shape) or not values.any():
-        raise StateError(
+        raise ArgumentError(
             f"density has shape {values.shape} and the largest value {values.max(initial=0.0):g}; expected one density "
             f"above 0, or one for each of the {of_table.size} frequencies"
         )
@@ -147,7 +147,7 @@ def ornstein_uhlenbeck(
     times = positive("correlation_time", correlation_time)
     if interval is None:
         if times.ndim:
-            raise StateError(
+            raise ArgumentError(
                 "interval is missing, and correlation_time differs between samples; expected an interval in s that "
                 "holds for all samples"
             )
@@ -155,8 +155,8 @@ def ornstein_uhlenbeck(
     parameters = {
         "std": positive("std", std, least=0.0),
         "correlation_time": times,
-        "interval": finite_number("interval", interval, StateError, above=0.0),
-        "offset": finite_array("offset", offset, StateError),
+        "interval": finite_number("interval", interval, ArgumentError, above=0.0),
+        "offset": finite_array("offset", offset, ArgumentError),
     }
     return RandomSignal("ornstein_uhlenbeck", parameters, seed, channel)
 
@@ -196,8 +196,8 @@ def random_walk(
     """
     parameters = {
         "intensity": positive("intensity", intensity, least=0.0),
-        "interval": finite_number("interval", interval, StateError, above=0.0),
-        "offset": finite_array("offset", offset, StateError),
+        "interval": finite_number("interval", interval, ArgumentError, above=0.0),
+        "offset": finite_array("offset", offset, ArgumentError),
     }
     return RandomSignal("random_walk", parameters, seed, channel)
 
@@ -271,11 +271,11 @@ def sea_state(
     >>> current = rb.Current((along, 0.0, rb.Signal.sea_state(**sea, quantity="vertical_velocity")))
     """
     if quantity not in WAVE_QUANTITIES:
-        raise StateError(f"quantity is {quantity!r}; expected one of {', '.join(WAVE_QUANTITIES)}")
-    gamma = finite_number("gamma", gamma, StateError, least=1.0)
-    depth = finite_number("depth", depth, StateError, least=0.0)
+        raise ArgumentError(f"quantity is {quantity!r}; expected one of {', '.join(WAVE_QUANTITIES)}")
+    gamma = finite_number("gamma", gamma, ArgumentError, least=1.0)
+    depth = finite_number("depth", depth, ArgumentError, least=0.0)
     if quantity == "elevation" and depth > 0.0:
-        raise StateError(
+        raise ArgumentError(
             f'depth is {depth:g}, but quantity is "elevation", which is at the surface; expected a depth of 0. Or '
             "choose a velocity or an acceleration of the water as quantity"
         )
@@ -291,19 +291,19 @@ def sea_state(
 
 def _of_sines(factor: npt.ArrayLike, offset: npt.ArrayLike, sines: int, amplitudes: str) -> dict[str, Any]:
     if amplitudes not in ("random", "deterministic"):
-        raise StateError(f'amplitudes is {amplitudes!r}; expected "random" or "deterministic"')
+        raise ArgumentError(f'amplitudes is {amplitudes!r}; expected "random" or "deterministic"')
     return {
-        "factor": finite_array("factor", factor, StateError),
-        "offset": finite_array("offset", offset, StateError),
-        "sines": whole_number("sines", sines, StateError, least=1, most=100_000),
+        "factor": finite_array("factor", factor, ArgumentError),
+        "offset": finite_array("offset", offset, ArgumentError),
+        "sines": whole_number("sines", sines, ArgumentError, least=1, most=100_000),
         "amplitudes": amplitudes,
     }
 
 
 def positive(name: str, value: npt.ArrayLike, least: float | None = None) -> np.ndarray:
-    """Return finite numbers above 0, or of at least `least`. Raises StateError, with the name."""
-    found = finite_array(name, value, StateError)
+    """Return finite numbers above 0, or of at least `least`. Raises ArgumentError, with the name."""
+    found = finite_array(name, value, ArgumentError)
     if not ((found > 0.0) if least is None else (found >= least)).all():
         bound = "above 0" if least is None else f"of at least {least:g}"
-        raise StateError(f"{name} is {excerpt(found.tolist())}; expected numbers {bound}")
+        raise ArgumentError(f"{name} is {excerpt(found.tolist())}; expected numbers {bound}")
     return found

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
 from ..core.lanes.random_numbers import FIRST_SIGNAL_CHANNEL
-from ..errors import StateError
+from ..errors import ArgumentError
 from .signal_arithmetic import AddsSignals
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class RandomSignal(AddsSignals):
 
     def __post_init__(self) -> None:
         if self.seed is not None:
-            whole_number("seed", self.seed, StateError, least=0, most=(1 << 63) - 1)
+            whole_number("seed", self.seed, ArgumentError, least=0, most=(1 << 63) - 1)
         if self.channel is not None:
-            whole_number("channel", self.channel, StateError, least=0, most=WAVE_CHANNEL - 1)
+            whole_number("channel", self.channel, ArgumentError, least=0, most=WAVE_CHANNEL - 1)
 
     def signal(self, duration: float, samples: npt.ArrayLike = 0) -> Signal:
         """Return the signals of some samples.
@@ -88,7 +88,7 @@ class RandomSignal(AddsSignals):
 
         Raises
         ------
-        StateError
+        ArgumentError
             If a parameter has neither one value nor one for each sample, or if the arrays would exceed 8 GB.
         """
         return self.realised(duration, numbers_of_samples(samples), 0, 0)
@@ -97,10 +97,10 @@ class RandomSignal(AddsSignals):
         """Return the signals of these samples, with the seed and channel that apply if the signal has none."""
         from .realisations import PROCESSES, Stream
 
-        duration = finite_number("duration", duration, StateError, above=0.0)
+        duration = finite_number("duration", duration, ArgumentError, above=0.0)
         needed = samples.size * self.bytes_per_sample(duration)
         if needed > LARGEST_SIZE:
-            raise StateError(
+            raise ArgumentError(
                 f"a random signal ({self.kind}) of {samples.size} samples and {duration:g} s needs {needed / 1e9:.3g} "
                 f"GB; expected at most {LARGEST_SIZE / 1e9:g} GB. Simulate fewer samples at once, use a longer "
                 "interval or fewer sines, or run a study, which simulates its samples in parts"
@@ -119,10 +119,10 @@ class RandomSignal(AddsSignals):
 
 
 def numbers_of_samples(samples: npt.ArrayLike) -> np.ndarray:
-    """Return the numbers of samples as integers. Raises StateError if they are not whole or below 0."""
-    found = real_array("samples", samples, StateError)
+    """Return the numbers of samples as integers. Raises ArgumentError if they are not whole or below 0."""
+    found = real_array("samples", samples, ArgumentError)
     if not ((found >= 0) & (found < 2.0**53) & (found == np.floor(found))).all():
-        raise StateError(f"samples is {excerpt(found.tolist())}; expected whole numbers from 0 on")
+        raise ArgumentError(f"samples is {excerpt(found.tolist())}; expected whole numbers from 0 on")
     return found.astype(np.int64)
 
 

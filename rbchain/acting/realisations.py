@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.lanes.random_numbers import minus_log, two_normals, two_uniforms
-from ..errors import StateError
+from ..errors import ArgumentError
 from .random_processes import WAVE_QUANTITIES, positive
 from .random_signals import intervals_of
 from .signals import Signal
@@ -48,7 +48,7 @@ class Stream:
     def one_each(self, name: str, value: np.ndarray) -> np.ndarray:
         """Return the value of each sample (...)."""
         if value.shape not in ((), self.samples.shape):
-            raise StateError(
+            raise ArgumentError(
                 f"{name} of a random signal has shape {value.shape}; expected one number, or an array of shape "
                 f"{self.samples.shape} with one for each sample"
             )
@@ -100,7 +100,7 @@ def _sea_state(
 def _density_at(f: np.ndarray, density: Callable[[np.ndarray], npt.ArrayLike]) -> np.ndarray:
     found = positive("density", density(f), least=0.0)
     if found.shape not in ((), f.shape):
-        raise StateError(
+        raise ArgumentError(
             f"density(f) has shape {found.shape} for frequencies of shape {f.shape}; expected one number, or one for "
             "each frequency"
         )

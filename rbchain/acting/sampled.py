@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.real_arrays import finite_number
-from ..errors import StateError
+from ..errors import ArgumentError
 from .actuators import Actuator
 from .drives import PID, ComputedTorque, OneJointDrive
 from .numeric_fields import LARGEST, Declared, NumericField
@@ -72,7 +72,7 @@ class Sampled(Declared):
 
     Raises
     ------
-    StateError
+    ArgumentError
         From `Model.simulate`, if a function in plain Python does not return numbers of the expected shape. Exceptions
         of the function are raised unchanged, with a note about the time. If outputs of a sample are not finite, the
         sample ends with status USER_FUNCTION_FAILED.
@@ -160,8 +160,8 @@ class Sampled(Declared):
         if callable(self.controller):
             object.__setattr__(self, "controller", UserForces(self.controller))
         super().__post_init__()
-        finite_number(f"{self.label()}: period", self.period, StateError, above=0.0)
-        finite_number(f"{self.label()}: phase", self.phase, StateError, least=0.0)
+        finite_number(f"{self.label()}: period", self.period, ArgumentError, above=0.0)
+        finite_number(f"{self.label()}: phase", self.phase, ArgumentError, least=0.0)
 
     def label(self) -> str:
         """Return the names of the class, of the controller's class and of its joint, for messages."""

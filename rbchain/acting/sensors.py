@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..common.real_arrays import excerpt
 from ..core.lanes.random_numbers import FIRST_SENSOR_CHANNEL
 from ..core.tree.layout import TOPOLOGY_COORDINATE
-from ..errors import StateError
+from ..errors import ArgumentError
 from .coordinates import dof_index, refuse_quaternion
 from .numeric_fields import LARGEST, Declared, NumericField
 from .packing import SampleNumbers
@@ -118,7 +118,9 @@ Sensor = Encoder | VelocitySensor
 def flatten_sensor(model: Model, what: str, sensor: object, numbers: SampleNumbers, measured: set[int]) -> np.ndarray:
     """Return the codes of a sensor, and add the rows of the state that it measures to `measured`."""
     if not isinstance(sensor, (Encoder, VelocitySensor)):
-        raise StateError(f"{what}: sensors contains {excerpt(sensor)}; expected objects of Encoder or VelocitySensor")
+        raise ArgumentError(
+            f"{what}: sensors contains {excerpt(sensor)}; expected objects of Encoder or VelocitySensor"
+        )
     what = f"{what}: {sensor.label()}"
     i = dof_index(model, what, sensor.joint, sensor.dof)
     row = velocity = model.nq + i
@@ -129,7 +131,7 @@ def flatten_sensor(model: Model, what: str, sensor: object, numbers: SampleNumbe
         difference = velocity if sensor.measures_velocity else -1
     own = {row} | ({difference} - {-1})
     if own & measured:
-        raise StateError(f"{what}: another sensor measures the same quantity; expected one sensor for each")
+        raise ArgumentError(f"{what}: another sensor measures the same quantity; expected one sensor for each")
     measured |= own
     first, *_ = [numbers.add_field(what, sensor, name) for name in ("resolution", "bias", "noise")]
     samples = numbers_of_samples(0 if sensor.samples is None else sensor.samples)

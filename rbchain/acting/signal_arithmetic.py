@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..common.real_arrays import excerpt, finite_array
 from ..common.values import Value
-from ..errors import StateError
+from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     from .random_signals import RandomSignal
@@ -45,16 +45,16 @@ class AddsSignals(Value):
 
     def __mul__(self, factor: npt.ArrayLike) -> Any:
         if isinstance(factor, AddsSignals):
-            raise StateError("the product of two signals is not a signal; expected a number. Use UserForces")
-        number = finite_array("factor", factor, StateError)
+            raise ArgumentError("the product of two signals is not a signal; expected a number. Use UserForces")
+        number = finite_array("factor", factor, ArgumentError)
         return _made([(number * own, term) for own, term in _terms_of(self)], multiple_of(_rest_of(self), number))
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: npt.ArrayLike) -> Any:
-        number = finite_array("divisor", divisor, StateError)
+        number = finite_array("divisor", divisor, ArgumentError)
         if not number.all():
-            raise StateError(f"divisor is {excerpt(divisor)}; expected numbers other than zero")
+            raise ArgumentError(f"divisor is {excerpt(divisor)}; expected numbers other than zero")
         return self * (1.0 / number)
 
     def __neg__(self) -> Any:
@@ -159,14 +159,14 @@ def multiple_of(signal: Signal, factor: np.ndarray) -> Signal:
 
 
 def derivative_of(signal: Signal) -> Signal:
-    """Return the derivative of a signal. Raises StateError if the signal jumps."""
+    """Return the derivative of a signal. Raises ArgumentError if the signal jumps."""
     from ..core.forces.signal_breaks import KNOT_JUMP
     from .knots import classes_of_knots
 
     duration = signal.end if np.isfinite(signal.end) else signal.breaks[-1] + 1.0
     jumps = (classes_of_knots(signal, 0, duration) == KNOT_JUMP).any(0)
     if jumps.any():
-        raise StateError(
+        raise ArgumentError(
             f"the signal jumps at t = {signal.breaks[np.argmax(jumps)]:g} s, where it has no derivative; expected a "
             'signal without jumps, such as Signal.table(times, values, kind="cubic")'
         )

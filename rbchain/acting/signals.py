@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.real_arrays import excerpt, finite_array, real_array
-from ..errors import StateError
+from ..errors import ArgumentError
 from . import random_processes
 from .random_signals import RandomSignal
 from .signal_arithmetic import AddsSignals, SignalSum, derivative_of
@@ -59,17 +59,17 @@ class Signal(AddsSignals):
 
     def __post_init__(self) -> None:
         for name, axes in (("coefficients", 2), ("breaks", 1), ("waves", 2)):
-            found = np.array(real_array(f"{name} of a signal", getattr(self, name), StateError))
+            found = np.array(real_array(f"{name} of a signal", getattr(self, name), ArgumentError))
             if found.ndim < axes or not np.isfinite(found).all():
-                raise StateError(
+                raise ArgumentError(
                     f"{name} of a signal is {excerpt(found.tolist())}; expected finite numbers in an array of at least "
                     f"{axes} axes"
                 )
             object.__setattr__(self, name, found)
-        object.__setattr__(self, "end", float(real_array("end of a signal", self.end, StateError)))
+        object.__setattr__(self, "end", float(real_array("end of a signal", self.end, ArgumentError)))
         pieces = self.coefficients.shape[-2]
         if self.breaks.shape != (pieces,) or not (np.diff(self.breaks) > 0.0).all() or self.waves.shape[-1] != 3:
-            raise StateError(
+            raise ArgumentError(
                 f"a signal has breaks {excerpt(self.breaks.tolist())}, coefficients for {pieces} pieces, and waves of "
                 f"shape {self.waves.shape}; expected {pieces} increasing breaks, and waves of shape (..., sines, 3)"
             )
@@ -143,12 +143,12 @@ class Signal(AddsSignals):
         """
         names = ("amplitude", "angular_frequency", "phase")
         given = zip(names, (amplitude, angular_frequency, phase), strict=True)
-        sines = [_numbers(name, np.atleast_1d(real_array(name, x, StateError)), least_axes=1) for name, x in given]
+        sines = [_numbers(name, np.atleast_1d(real_array(name, x, ArgumentError)), least_axes=1) for name, x in given]
         try:
             waves = np.broadcast_arrays(*sines)
         except ValueError:
             found = ", ".join(f"{name} {x.shape}" for name, x in zip(names, sines, strict=True))
-            raise StateError(f"the shapes of the sines differ: {found}; expected equal shapes, or numbers") from None
+            raise ArgumentError(f"the shapes of the sines differ: {found}; expected equal shapes, or numbers") from None
         return cls(_numbers("offset", offset)[..., None, None], waves=np.stack(waves, -1))
 
     @classmethod
@@ -166,7 +166,7 @@ class Signal(AddsSignals):
 
         Raises
         ------
-        StateError
+        ArgumentError
             If shapes do not fit, times do not increase, or the spline cannot be computed accurately.
 
         Examples
@@ -177,20 +177,20 @@ class Signal(AddsSignals):
         """
         times, values = _numbers("times", times), _numbers("values", values, least_axes=1)
         if times.ndim != 1 or times.size < 2 or values.shape[-1] != times.size:
-            raise StateError(
+            raise ArgumentError(
                 f"times has shape {times.shape} and values has shape {values.shape}; expected at least two "
                 "times (m,), and a value for each time, (m,) or (..., m)"
             )
         if not (np.diff(times) > 0.0).all():
-            raise StateError(f"times of the table are {excerpt(times.tolist())}; expected increasing times")
+            raise ArgumentError(f"times of the table are {excerpt(times.tolist())}; expected increasing times")
         if kind not in ("linear", "cubic"):
-            raise StateError(f'kind is {kind!r}; expected "linear" or "cubic"')
+            raise ArgumentError(f'kind is {kind!r}; expected "linear" or "cubic"')
         if kind == "cubic":
             return cls.pieces(_cubic_spline(times, values))
         with np.errstate(over="ignore"):
             slopes = np.diff(values) / np.diff(times)
         if not np.isfinite(slopes).all():
-            raise StateError(
+            raise ArgumentError(
                 f"{_OF_TABLE} {excerpt(times.tolist())} have slopes beyond float64's range; expected larger intervals "
                 "between the times"
             )
@@ -213,11 +213,11 @@ class Signal(AddsSignals):
         3.375
         """
         if not (hasattr(piecewise, "c") and hasattr(piecewise, "x")):
-            raise StateError(f"piecewise is {excerpt(piecewise)}; expected a PPoly of SciPy, such as a CubicSpline")
+            raise ArgumentError(f"piecewise is {excerpt(piecewise)}; expected a PPoly of SciPy, such as a CubicSpline")
         found = np.moveaxis(_numbers("the spline's coefficients", piecewise.c)[::-1], (0, 1), (-1, -2))
         axis = getattr(piecewise, "axis", 0)
         if axis and found.ndim - 2 != axis:
-            raise StateError(
+            raise ArgumentError(
                 f"the spline interpolates along axis {axis}; expected the first or the last axis. Use "
                 "CubicSpline(times, values, axis=-1)"
             )
@@ -233,7 +233,7 @@ class Signal(AddsSignals):
 
         Raises
         ------
-        StateError
+        ArgumentError
             If the signal jumps.
 
         Examples
@@ -266,7 +266,7 @@ class Signal(AddsSignals):
 
         Times (..., m) contain a row for each sample.
         """
-        t = real_array("t", t, StateError)
+        t = real_array("t", t, ArgumentError)
         if t.ndim == 0:
             return self(t[None], derivative)[..., 0]
         piece = np.clip(np.searchsorted(self.breaks, t, "right") - 1, 0, None)
@@ -288,7 +288,7 @@ _OF_TABLE = "values of the table at times"
 
 
 def _cubic_spline(times: np.ndarray, values: np.ndarray) -> PPoly:
-    """Return SciPy's cubic spline. Raises StateError if its linear equations have no accurate solution."""
+    """Return SciPy's cubic spline. Raises ArgumentError if its linear equations have no accurate solution."""
     from scipy.interpolate import CubicSpline
     from scipy.linalg import LinAlgError, LinAlgWarning
 
@@ -297,7 +297,7 @@ def _cubic_spline(times: np.ndarray, values: np.ndarray) -> PPoly:
             warnings.simplefilter("error", LinAlgWarning)
             return CubicSpline(times, values, axis=-1)
     except (ValueError, LinAlgError, LinAlgWarning) as reason:
-        raise StateError(
+        raise ArgumentError(
             f"{_OF_TABLE} {excerpt(times.tolist())} have no accurate cubic spline: {reason}. Use times that are spaced "
             'more evenly, or kind="linear"'
         ) from None
@@ -308,40 +308,40 @@ ThreeSignals: TypeAlias = Sequence[SignalLike] | np.ndarray
 
 
 def as_signal(name: str, value: SignalLike) -> Signal:
-    """Return a Signal, made of a number, an array or a PPoly if necessary. Raises StateError, with the name."""
+    """Return a Signal, made of a number, an array or a PPoly if necessary. Raises ArgumentError, with the name."""
     if isinstance(value, Signal):
         return value
     if hasattr(value, "c") and hasattr(value, "x"):
         from scipy.interpolate import PPoly
 
         if not isinstance(value, PPoly):
-            raise StateError(f"{name} is a {type(value).__name__}; expected a PPoly, such as a CubicSpline")
+            raise ArgumentError(f"{name} is a {type(value).__name__}; expected a PPoly, such as a CubicSpline")
         return Signal.pieces(value)
     if isinstance(value, (RandomSignal, SignalSum)):
-        raise StateError(
+        raise ArgumentError(
             f"{name} is a random signal, which differs between samples; expected the signals of some samples. Use its "
             "method signal(duration, samples)"
         )
     if callable(value):
-        raise StateError(f"{name} is {excerpt(value)}; expected a Signal or numbers. Use UserForces for a function")
+        raise ArgumentError(f"{name} is {excerpt(value)}; expected a Signal or numbers. Use UserForces for a function")
     return Signal(_numbers(name, value)[..., None, None])
 
 
 def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
-    """Return three signals, made of three signals or numbers, or of an array (..., 3). Raises StateError."""
+    """Return three signals, made of three signals or numbers, or of an array (..., 3). Raises ArgumentError."""
     if hasattr(components, "__array__"):
         if not (isinstance(components, np.ndarray) and components.dtype.kind == "O"):
-            components = real_array(name, components, StateError)
+            components = real_array(name, components, ArgumentError)
         components = np.moveaxis(components, -1, 0) if components.ndim else ()
     nested = hasattr(components, "__len__") and any(isinstance(x, (list, tuple)) for x in components)
     if nested or not hasattr(components, "__len__") or len(components) != 3:
-        raise StateError(f"{name} is {excerpt(components)}; expected three signals or numbers, or an array (..., 3)")
+        raise ArgumentError(f"{name} is {excerpt(components)}; expected three signals or numbers, or an array (..., 3)")
     return [as_signal(name, component) for component in components]
 
 
 def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> np.ndarray:
     """Return finite numbers, also of no samples. Axes other than batch axes have at least one number."""
-    found = finite_array(name, value, StateError)
+    found = finite_array(name, value, ArgumentError)
     if found.ndim < least_axes or 0 in found.shape[found.ndim - least_axes :]:
-        raise StateError(f"{name} has shape {found.shape}; expected (..., m) with at least one number")
+        raise ArgumentError(f"{name} has shape {found.shape}; expected (..., m) with at least one number")
     return found

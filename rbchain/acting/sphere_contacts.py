@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..common.real_arrays import excerpt
 from ..core.contacts.contact_shapes import SPHERE_PLANE, SPHERE_SPHERE
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..model.pose import Pose, normalized
 from .between_bodies import bodies_at_ends
 from .body_contacts import BodyContact
@@ -30,7 +30,7 @@ class SphereContact(BodyContact):
     body : str
         Name of a body, or of a frame on fixed joints.
     point : (3,) or (..., 3) array, m
-        Centre of the sphere, in the axes of the body or frame, from its origin. An array has one row for each sample,
+        Center of the sphere, in the axes of the body or frame, from its origin. An array has one row for each sample,
         here and in the other parameters.
     radius : float or (...) array, m
         At least 0; 0 for a point.
@@ -84,7 +84,7 @@ class SphereContact(BodyContact):
         super().__post_init__()
         normal = self.numeric_field("plane_normal").checked(self.label(), self.plane_normal)
         if not np.any(normal, -1).all():
-            raise StateError(
+            raise ArgumentError(
                 f"{self.label()}: plane_normal is {excerpt(normal.tolist())}; expected vectors that are not zero"
             )
 
@@ -99,7 +99,7 @@ class SphereContact(BodyContact):
     def flatten(self, model: Model, what: str, numbers: SampleNumbers) -> tuple[int, int, int]:
         frame = model.kernel_model.frame(self.body)
         if frame.body < 0:
-            raise StateError(
+            raise ArgumentError(
                 f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one"
             )
         point = self.numeric_field("point").checked(what, self.point)
@@ -126,7 +126,7 @@ class SphereSphereContact(BodyContact):
     body_a, body_b : str or None
         Names of two bodies, or of frames on fixed joints. None is the world.
     point_a, point_b : (3,) or (..., 3) arrays, m
-        Centres of the spheres, in the axes of the bodies or frames, from their origins. An array has one row for each
+        Centers of the spheres, in the axes of the bodies or frames, from their origins. An array has one row for each
         sample, here and in the other parameters. In the world: from the origin, in world axes.
     radius_a, radius_b : float or (...) array, m
         At least 0; their sum is above 0.
@@ -201,7 +201,7 @@ class SphereSphereContact(BodyContact):
             for name in ("radius_a", "radius_b")
         )
         if not (radius_a + radius_b > 0.0).all():
-            raise StateError(f"{what}: radius_a and radius_b are both 0; expected at least one radius above 0")
+            raise ArgumentError(f"{what}: radius_a and radius_b are both 0; expected at least one radius above 0")
         numbers.add(f"{what}: radius_a + radius_b", radius_a + radius_b)
         numbers.add(f"{what}: radius_b", radius_b)
         numbers.add(f"{what}: radius_a", radius_a)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..common.real_arrays import real_array
-from ..errors import RbchainError, StateError
+from ..errors import ArgumentError, RbchainError
 from ..model.pose import Pose
 from .actuators import Actuator
 from .drives import ONE_JOINT
@@ -49,43 +49,45 @@ class NamedFunction:
     name: str
 
     def __call__(self, *arguments: Any) -> Any:
-        raise StateError(f"the function {self.name!r} has not been imported; expected a drive with the function itself")
+        raise ArgumentError(
+            f"the function {self.name!r} has not been imported; expected a drive with the function itself"
+        )
 
 
 def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     """Return the drive, force or event of a table such as {kind = "PID", joint = "link1", kp = 2.0}.
 
-    Raises StateError if its kind is unknown, or a key is not a field of this kind.
+    Raises ArgumentError if its kind is unknown, or a key is not a field of this kind.
     """
     given = dict(table)
     kind = given.pop("kind", None if len(kinds) > 1 else next(iter(kinds)))
     if not isinstance(kind, str) or kind not in kinds:
         names = {name.lower(): name for name in kinds}
         hint = f"; did you mean {names[kind.lower()]}?" if isinstance(kind, str) and kind.lower() in names else ""
-        raise StateError(f"kind is {kind!r}; expected one of {', '.join(kinds)}{hint}")
+        raise ArgumentError(f"kind is {kind!r}; expected one of {', '.join(kinds)}{hint}")
     known = {field.name for field in fields(kinds[kind])}
     unknown = sorted(set(given) - known)
     if unknown:
         now = [f"{name} is now called {new}; " for name, new in RENAMED.get(kind, {}).items() if name in unknown]
-        raise StateError(f"{kind} has no {', '.join(unknown)}; {''.join(now)}it has {', '.join(sorted(known))}")
+        raise ArgumentError(f"{kind} has no {', '.join(unknown)}; {''.join(now)}it has {', '.join(sorted(known))}")
     given = {name: None for name in BODIES if name in known} | given
     required = (x.name for x in fields(kinds[kind]) if x.default is MISSING and x.default_factory is MISSING)
     missing = [name for name in required if name not in given]
     if missing:
-        raise StateError(f"{kind}: required keys are missing: {', '.join(missing)}")
+        raise ArgumentError(f"{kind}: required keys are missing: {', '.join(missing)}")
     try:
         poses = fields_of_kind(kinds[kind], POSE)
         return kinds[kind](**{name: _value_of(value, name in poses) for name, value in given.items()})
     except (TypeError, ValueError, RbchainError) as error:
         message = str(error)
-        raise StateError(message if message.startswith(kind) else f"{kind}: {message}") from None
+        raise ArgumentError(message if message.startswith(kind) else f"{kind}: {message}") from None
 
 
 def drive_of(table: Mapping[str, Any]) -> Any:
     """Return the drive of a table, which is a `Sampled` if it has a table `sampled` such as {period = 1e-3}.
 
     A sensor without a joint measures the joint of the drive. A function of `UserForces` that is a text such as
-    "module:name" becomes a NamedFunction. Raises StateError, as `action_of` does.
+    "module:name" becomes a NamedFunction. Raises ArgumentError, as `action_of` does.
     """
     given = dict(table)
     given |= {name: NamedFunction(given[name]) for name in FUNCTIONS if isinstance(given.get(name), str)}
@@ -94,10 +96,10 @@ def drive_of(table: Mapping[str, Any]) -> Any:
     if clock is None:
         return drive
     if not isinstance(clock, Mapping):
-        raise StateError(f"sampled is {clock!r}; expected a table, such as {{period = 1e-3, delay = 2e-4}}")
+        raise ArgumentError(f"sampled is {clock!r}; expected a table, such as {{period = 1e-3, delay = 2e-4}}")
     sensors = clock.get("sensors", [])
     if not (isinstance(sensors, list) and all(isinstance(sensor, Mapping) for sensor in sensors)):
-        raise StateError(f'sensors is {sensors!r}; expected a list of tables, such as [{{kind = "Encoder"}}]')
+        raise ArgumentError(f'sensors is {sensors!r}; expected a list of tables, such as [{{kind = "Encoder"}}]')
     joint = {} if isinstance(drive, UserForces) else {"joint": drive.joint}
     own = [action_of(joint | sensor, SENSORS) for sensor in sensors]
     return action_of({"controller": drive, **clock, "sensors": own}, {"Sampled": Sampled})
@@ -127,7 +129,7 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
     for field in fields(drive):
         value = getattr(drive, field.name)
         if field.name == "model" and not isinstance(value, str):
-            raise StateError(
+            raise ArgumentError(
                 f"{table['kind']} of joint {drive.joint!r}: its model is a Model, which a table cannot hold; expected "
                 '"nominal" or "true". Pass this drive to simulate() instead of adding it to the model'
             )
@@ -137,7 +139,7 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
         elif field.name in signals:
             found = _table_of_signal(field.name, value)
         else:
-            found = real_array(field.name, value, StateError).tolist()
+            found = real_array(field.name, value, ArgumentError).tolist()
         if found != field.default:
             table[field.name] = found
     return table
@@ -147,7 +149,7 @@ def _table_of_signal(name: str, value: Any) -> Any:
     if isinstance(value, RandomSignal):
         return _table_of_random_signal(name, value)
     if isinstance(value, SignalSum):
-        raise StateError(
+        raise ArgumentError(
             f"{name} is a sum with random signals, which a table cannot hold; expected a single signal. Pass the drive "
             "to simulate() instead of adding it to the model"
         )
@@ -163,7 +165,7 @@ def _table_of_random_signal(name: str, value: RandomSignal) -> dict[str, Any]:
     table = {"signal": value.kind}
     for key, number in (*value.parameters.items(), ("seed", value.seed), ("channel", value.channel)):
         if callable(number):
-            raise StateError(
+            raise ArgumentError(
                 f"{name} is noise whose {key} is a function, which a table cannot hold; expected numbers. Pass an "
                 "array of densities and their frequencies"
             )

@@ -20,7 +20,7 @@ from ..compiling.captured import WRITES_ARE_LOST, captured_memory
 from ..compiling.dependencies import dependencies_of
 from ..core.control import callbacks
 from ..core.sample.records import Records
-from ..errors import StateError
+from ..errors import ArgumentError
 from .packing import SampleNumbers
 
 SIGNATURE = "function(t, q, qd, parameters, out)"
@@ -63,7 +63,7 @@ class BatchFunction:
 
         Raises
         ------
-        StateError
+        ArgumentError
             If the function does not return numbers of the expected shape. Exceptions of the function are not changed,
             but they have a note with the time.
         """
@@ -87,10 +87,10 @@ class BatchFunction:
         what = f"{self.what}: the result at t = {t:.6g} s"
         expected = f"expected an array of shape {shape}, the batch shape of q0 and the number of outputs"
         if returned is None:
-            raise StateError(f"{what} is None; {expected}. Return the outputs")
-        found = real_array(what, returned, StateError)
+            raise ArgumentError(f"{what} is None; {expected}. Return the outputs")
+        found = real_array(what, returned, ArgumentError)
         if found.shape != shape:
-            raise StateError(f"{what} has shape {found.shape}; {expected}")
+            raise ArgumentError(f"{what} has shape {found.shape}; {expected}")
         return found
 
 
@@ -110,7 +110,7 @@ def is_batch_function(function: Any, has_states: bool) -> bool:
 
 
 def rows_of_batch(name: str, values: npt.ArrayLike, batch: tuple[int, ...]) -> np.ndarray:
-    """Return numbers (m,) or (..., m) as an array (..., m) in the batch shape. Raises StateError if they do not fit."""
+    """Return numbers (m,) or (..., m) as an array (..., m) in the batch shape. Raises an ArgumentError."""
     numbers = SampleNumbers(batch)
     _, count = numbers.add_row(name, values)
     rows = numbers.rows()[:, :count]
@@ -192,39 +192,39 @@ def user_function(
     With discrete states, the function has a further argument before `out`, an array of this length. `in_python` tells
     whether it could also be a function in plain Python without the argument `out`.
 
-    Raises StateError, with Numba's reason, if the function cannot be compiled.
+    Raises ArgumentError, with Numba's reason, if the function cannot be compiled.
     """
     arguments = (*ARGUMENTS[:-1], "states", "out") if states else ARGUMENTS
     expected = f"function({', '.join(arguments)})"
     if in_python and not hasattr(function, "py_func"):
         _check_parameters_in_python(what, function, arguments)
     if not (isinstance(function, FunctionType) or hasattr(function, "py_func")):
-        raise StateError(f"{what}: function is {function!r}; expected a {expected}")
+        raise ArgumentError(f"{what}: function is {function!r}; expected a {expected}")
     plain = getattr(function, "py_func", function)
     try:
         inspect.signature(plain).bind(*arguments)
     except TypeError as error:
         found = f"{plain.__name__}{inspect.signature(plain)}"
         or_in_python = f", or ({', '.join(arguments[:-1])}) for a function in plain Python" if in_python else ""
-        raise StateError(
+        raise ArgumentError(
             f"{what}: {found} cannot be compiled as a {expected}: {error}. Give it these "
             f"{NUMBER_WORDS[len(arguments)]} parameters{or_in_python}"
         ) from None
     if not states and [*inspect.signature(plain).parameters][-1] == "states":
-        raise StateError(
+        raise ArgumentError(
             f"{what}: the last parameter of {name_of(plain)} is called states, but there are no states; expected a "
             f"{expected}. Pass states=[...] to Sampled, or rename the parameter to out"
         )
     captured = captured_memory(function)
     if captured is not None:
-        raise StateError(f"{what}: {name_of(plain)} {WRITES_ARE_LOST.format(captured)}")
+        raise ArgumentError(f"{what}: {name_of(plain)} {WRITES_ARE_LOST.format(captured)}")
     # compiled code contains the values of globals and of closures
     identity = None if numba.config.DISABLE_JIT else dependencies_of(function).digest
     return _compiled(what, function, nq, nv, parameters, results, boundscheck, states, identity)
 
 
 def _check_parameters_in_python(what: str, function: Any, arguments: Sequence[str]) -> None:
-    """Raise a StateError if a function without `out` does not have the parameters of a function in plain Python."""
+    """Raise an ArgumentError if a function without `out` does not have the parameters of a function in plain Python."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # not callable, or without a signature
@@ -235,7 +235,7 @@ def _check_parameters_in_python(what: str, function: Any, arguments: Sequence[st
         signature.bind(*arguments[:-1])
     except TypeError as error:
         found, expected = getattr(function, "__name__", type(function).__name__), ", ".join(arguments[:-1])
-        raise StateError(
+        raise ArgumentError(
             f"{what}: {found}{signature} cannot be called with ({expected}): {error}; expected function({expected}) in "
             f"plain Python, or function({expected}, out), which is compiled. Give it these parameters"
         ) from None
@@ -284,14 +284,14 @@ def _compiled(
         entry = numba.cfunc(types.int64(types.float64, number, number, number, number))(enter)
     except Exception as error:  # Numba's errors have no common base class
         if "Cannot modify readonly array" in str(error):
-            raise StateError(f"{what}: {name_of(function)} {OUTSIDE.format(place_of(error))}") from error
-        raise StateError(
+            raise ArgumentError(f"{what}: {name_of(function)} {OUTSIDE.format(place_of(error))}") from error
+        raise ArgumentError(
             f"{what}: {name_of(function)} cannot be compiled as a {SIGNATURE}: {reason_of(error)}. "
             "Use numbers, NumPy arrays and functions that numba.njit accepts"
         ) from error
     (overload,) = (found for found in compiled.overloads.values() if found.signature.args == given)
     if overload.signature.return_type != types.none:
-        raise StateError(
+        raise ArgumentError(
             f"{what}: {name_of(function)} returns a value of type {overload.signature.return_type}, which the "
             "simulation does not use; expected no return value. Write the results to the last argument, such as "
             "out[0] = ..."

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.real_arrays import finite_number, real_array
-from ..errors import StateError
+from ..errors import ArgumentError
 from .numeric_fields import Declared, NumericField
 from .packing import SampleNumbers
 from .user_code import UserCall, is_batch_function, name_of, user_function
@@ -89,7 +89,7 @@ class UserForces(Declared):
 
         Raises
         ------
-        StateError
+        ArgumentError
             If an entry deviates by more than 1e-5 of the largest derivative with respect to q, or to qd. The message
             names the entry. Also if there are no derivatives, or if parameters differ between samples.
 
@@ -104,7 +104,7 @@ class UserForces(Declared):
         >>> rb.UserForces(damper, derivatives=wrong).check_derivatives(rod, [0.1], [0.0])
         Traceback (most recent call last):
         ...
-        rbchain.errors.StateError: derivatives of UserForces: d tau[0] / d qd[0] is 2; ...
+        rbchain.errors.ArgumentError: derivatives of UserForces: d tau[0] / d qd[0] is 2; ...
         """
         _compare_derivatives(self, model, q, qd, t)
 
@@ -115,7 +115,7 @@ def flatten_user_forces(model: Model, drive: UserForces, numbers: SampleNumbers,
     first, count = numbers.add_row(f"{what}: parameters", drive.parameters)
     sizes = model.nq, model.nv, count
     if is_batch_function(drive.function, False):
-        raise StateError(
+        raise ArgumentError(
             f"{what}: it has no argument out, so Python would call it for the whole batch, which only Sampled "
             "supports; expected function(t, q, qd, parameters, out). Add out, or use rb.Sampled(function, period=...)"
         )
@@ -134,15 +134,15 @@ def _compare_derivatives(
 ) -> None:
     """Implement `UserForces.check_derivatives`."""
     if forces.derivatives is None:
-        raise StateError("UserForces has no derivatives; expected a function. Pass derivatives=...")
-    t = finite_number("t", t_given, StateError)
-    q, qd = real_array("q", q_given, StateError), real_array("qd", qd_given, StateError)
-    own, n = real_array(f"{forces.label()}: parameters", forces.parameters, StateError), model.nv
+        raise ArgumentError("UserForces has no derivatives; expected a function. Pass derivatives=...")
+    t = finite_number("t", t_given, ArgumentError)
+    q, qd = real_array("q", q_given, ArgumentError), real_array("qd", qd_given, ArgumentError)
+    own, n = real_array(f"{forces.label()}: parameters", forces.parameters, ArgumentError), model.nv
     for name, shape, expected in (("q", q.shape, (model.nq,)), ("qd", qd.shape, (n,))):
         if shape != expected:
-            raise StateError(f"{name} has shape {shape}; expected {expected}, for one state")
+            raise ArgumentError(f"{name} has shape {shape}; expected {expected}, for one state")
     if own.ndim > 1:
-        raise StateError(
+        raise ArgumentError(
             f"{forces.label()}: parameters has shape {own.shape}; expected (m,). Check the parameters of one sample"
         )
     function = user_function("UserForces", forces.function, model.nq, n, own.size, (n,), False)
@@ -166,7 +166,7 @@ def _compare_derivatives(
         wrong = ~(np.abs(found[by] - differences) <= TOLERANCE * max(np.abs(differences).max(), 1e-3))
         if wrong.any():
             i, j = np.argwhere(wrong)[0]
-            raise StateError(
+            raise ArgumentError(
                 f"derivatives of UserForces: d tau[{i}] / d {name}[{j}] is {found[by, i, j]:.6g}; the difference "
                 f"of the function is {differences[i, j]:.6g}. Correct one of the two functions"
             )

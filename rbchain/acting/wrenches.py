@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..common.real_arrays import excerpt
 from ..core.forces import wrenches
 from ..drivers import between_bodies as drivers
-from ..errors import StateError
+from ..errors import ArgumentError
 from .between_bodies import (
     BETWEEN_BODIES,
     Bushing,
@@ -107,9 +107,9 @@ def flatten_current(model: Model, forces: Sequence[Force], signals: SignalTables
     if not currents:
         return -1
     if len(currents) > 1:
-        raise StateError(f"forces contains {len(currents)} Currents; expected at most one. Add their velocities")
+        raise ArgumentError(f"forces contains {len(currents)} Currents; expected at most one. Add their velocities")
     if not model.in_water:
-        raise StateError(
+        raise ArgumentError(
             "forces contains a Current, but no body is in water; expected a model with a fluid_density above 0, and "
             "bodies with an Immersion"
         )
@@ -122,18 +122,20 @@ def _flat_wrench(
     model: Model, wrench: Force, signals: SignalTables, numbers: SampleNumbers
 ) -> tuple[int, int, int, int]:
     if not isinstance(wrench, Wrench):
-        raise StateError(
+        raise ArgumentError(
             f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing, Current, "
             f"{NAMES_OF_CONTACTS}"
         )
     what = wrench.label()
     frame = model.kernel_model.frame(wrench.frame)
     if frame.body < 0:
-        raise StateError(f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one")
+        raise ArgumentError(
+            f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one"
+        )
     pose = frame.pose
     if wrench.axes == "body" and np.abs(pose.rotation - np.eye(3)).max() > 0.0:
         body = model.body_names[frame.body]
-        raise StateError(
+        raise ArgumentError(
             f'{what}: axes is "body", but this frame is rotated relative to its body {body!r}; use axes="world", or '
             f"frame={body!r}"
         )

@@ -123,7 +123,7 @@ def energy(memory, topology, parameters, variation, q, qd, kinetic_potential, fi
 
 @driver
 def momentum(memory, topology, parameters, variation, q, qd, result, first, last):
-    """Compute momentum (3), angular momentum about the centre of mass (3) and the centre of mass (3): `result` (9).
+    """Compute momentum (3), angular momentum about the center of mass (3) and the center of mass (3): `result` (9).
 
     World axes; kg m/s, kg m^2/s and m.
     """

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
-from ..errors import ModelError
+from ..errors import ModelError, UnknownNameError
 from ..model import validation
 from ..model.assembly import Body, Mechanism
 from ..model.immersion import Immersion
@@ -123,7 +123,7 @@ def check_tree(model_name: str, bodies: Mapping[str, Body]) -> None:
         if parent is not None and parent not in bodies:
             others = [other for other in bodies if other != name]
             known = f", or one of {others}{did_you_mean(parent, others)}" if others else ""
-            raise ModelError(
+            raise UnknownNameError(
                 f"body {name!r}: parent is {parent!r}, which is not a body of the model; expected None for the "
                 f"world{known}"
             )

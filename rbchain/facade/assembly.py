@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.failures import OnFailure, checked_on_failure
-from ..errors import AssemblyError, SimulationWarning, StateError
+from ..errors import ArgumentError, AssemblyError, SimulationWarning
 from ..model.arguments import named_samples
 from .attributes import Attributes
 from .pseudo_inverses import damped_solution, product
@@ -53,7 +53,7 @@ class Assembly(Attributes):
             `on_failure` is "raise". Its attributes are `q`, with NaN for these samples, and `failed`.
         ModelError
             If the model has no constraints, or a name in `fixed` is not the name of a joint.
-        StateError
+        ArgumentError
             As for `forward_dynamics`.
 
         Notes
@@ -78,7 +78,7 @@ class Assembly(Attributes):
         [0.5, 0.5]
         """
         model = self.kernel_model.closed_chain("assemble")
-        checked_on_failure(on_failure, StateError)
+        checked_on_failure(on_failure, ArgumentError)
         free = self._free_dofs(fixed)
         (given,), dtype, batch = model.state_arguments.check(("q_guess",), (q_guess,), of_samples=self.batch_shape)
         guess = np.array(np.broadcast_to(given, (*batch, self.nq)), np.float64)
@@ -123,7 +123,7 @@ class Assembly(Attributes):
             If the velocities of the fixed joints contradict the constraints, or a number is not finite: of a single
             state, unless `on_failure` is "ignore", or of a sample if `on_failure` is "raise". Its attributes are `q`,
             the velocities with NaN for these samples, and `failed`.
-        ModelError, StateError
+        ModelError, ArgumentError
             As for `assemble`.
 
         Examples
@@ -141,7 +141,7 @@ class Assembly(Attributes):
         [2.0, 2.0]
         """
         model = self.kernel_model.closed_chain("assemble_velocities")
-        checked_on_failure(on_failure, StateError)
+        checked_on_failure(on_failure, ArgumentError)
         free = self._free_dofs(fixed)
         states = (q, qd_guess)
         (q_given, qd), dtype, _ = model.state_arguments.check(("q", "qd_guess"), states, of_samples=self.batch_shape)

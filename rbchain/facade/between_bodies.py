@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..acting.between_bodies import Bushing, SpringDamper, compute_between_bodies, is_between_bodies
 from ..common.real_arrays import excerpt
 from ..drivers import between_bodies
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..model.arguments import as_array, copied_to
 from .attributes import Attributes
 
@@ -48,7 +48,7 @@ class ForcesBetweenBodies(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             If a body does not exist, both ends are fixed to the same body, numbers are invalid, or shapes do not fit.
 
         Examples
@@ -80,7 +80,7 @@ class ForcesBetweenBodies(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `wrenches_between_bodies`.
 
         Examples
@@ -121,7 +121,7 @@ class ForcesBetweenBodies(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `wrenches_between_bodies`.
 
         Examples
@@ -149,7 +149,7 @@ class ForcesBetweenBodies(Attributes):
         out: np.ndarray | None,
     ) -> np.ndarray:
         if not isinstance(forces, (list, tuple)) or not all(is_between_bodies(force) for force in forces):
-            raise StateError(f"forces is {excerpt(forces)}; expected a list of SpringDamper and Bushing objects")
+            raise ArgumentError(f"forces is {excerpt(forces)}; expected a list of SpringDamper and Bushing objects")
         q, qd = as_array("q", q), as_array("qd", qd)
         batch = self.batch_shape or np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
         return compute_between_bodies(cast("Model", self), forces, batch, driver, shape, q, qd, rows=rows, out=out)

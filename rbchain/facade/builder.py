@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..acting.drives import ONE_JOINT, OneJointDrive
 from ..common.misspelt import ClosedAttributes, did_you_mean
 from ..common.real_arrays import excerpt
-from ..errors import ModelError
+from ..errors import ModelError, UnknownNameError
 from ..model import validation
 from ..model.assembly import Body, Mechanism, assemble
 from ..model.constraint_fields import attached_constraint
@@ -120,7 +120,7 @@ class ModelBuilder(ClosedAttributes):
         placement : Pose, optional
             Pose of the joint in the parent's frame, and so of the body at q = 0. By default the two frames coincide.
         inertia : Inertia, optional
-            Mass, centre of mass and inertia tensor in the body's frame. By default the body is massless.
+            Mass, center of mass and inertia tensor in the body's frame. By default the body is massless.
         joint_name : str, optional
             Name of the joint; by default the name of the body.
         rotor_inertia : float or (dofs,) array, kg m^2
@@ -220,7 +220,9 @@ class ModelBuilder(ClosedAttributes):
         joints = [body.joint_name for body in self._bodies.values() if not isinstance(body.joint, Fixed)]
         if drive.joint not in joints:
             known = f": one of {joints}{did_you_mean(drive.joint, joints)}" if joints else ". Call add_body first"
-            raise ModelError(f"drive: its joint is {drive.joint!r}; expected a joint that was added before{known}")
+            raise UnknownNameError(
+                f"drive: its joint is {drive.joint!r}; expected a joint that was added before{known}"
+            )
         body = next(body for body in self._bodies.values() if body.joint_name == drive.joint)
         if not (isinstance(drive.dof, (int, np.integer)) and 0 <= drive.dof < len(body.joint.dofs)):
             count = len(body.joint.dofs)
@@ -274,7 +276,7 @@ class ModelBuilder(ClosedAttributes):
             raise ModelError(f'add_model: prefix is {excerpt(prefix)}; expected text, such as "left/"')
         if parent is not None and parent not in self._bodies:
             known = f"one of {[*self._bodies]}{did_you_mean(str(parent), self._bodies)}, or " if self._bodies else ""
-            raise ModelError(f"add_model: parent is {excerpt(parent)}; expected {known}None for the world")
+            raise UnknownNameError(f"add_model: parent is {excerpt(parent)}; expected {known}None for the world")
         added = editable(other.description, "add_model")
         if other.in_water and added.fluid_density != self.fluid_density:
             raise ModelError(

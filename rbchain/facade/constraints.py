@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..drivers import closed_chains
-from ..errors import ModelError, StateError
+from ..errors import ArgumentError, ModelError
 from ..model.arguments import copied_to, named_samples
 from .attributes import Attributes
 from .pseudo_inverses import product, pseudo_inverse
@@ -39,7 +39,7 @@ class Constraints(Attributes):
         ------
         ModelError
             If the model has no constraints.
-        StateError
+        ArgumentError
             As for `forward_dynamics`.
 
         Examples
@@ -80,7 +80,7 @@ class Constraints(Attributes):
 
         Raises
         ------
-        ModelError, StateError
+        ModelError, ArgumentError
             As for `constraint_residual`.
 
         Examples
@@ -124,7 +124,7 @@ class Constraints(Attributes):
         ------
         ModelError
             If the model has no constraints; or as for `forward_dynamics`.
-        StateError
+        ArgumentError
             As for `forward_dynamics`.
         """
         self.kernel_model.closed_chain("constraint_forces")
@@ -174,7 +174,7 @@ class Constraints(Attributes):
         tolerance = MOTION_TOLERANCE[total.dtype.name] * (1.0 + np.abs(given).max(-1) + np.abs(expected).max(-1))
         failed = np.abs(expected - given).max(-1) > tolerance
         if failed.any():
-            raise StateError(
+            raise ArgumentError(
                 f"inverse_dynamics: {named_samples(failed)}the joints {list(actuated)} cannot cause the accelerations "
                 f"qdd. The best forces leave an error of {np.nanmax(np.abs(expected - given)):.1e}; expected qdd "
                 "with J qdd + dJ/dt qd = 0, and a motor for each degree of freedom of the closed chain. Correct qdd, "

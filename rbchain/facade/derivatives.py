@@ -12,7 +12,7 @@ from ..common.real_arrays import true_or_false
 from ..core.algorithms.derivatives import DERIVATIVE_ROWS
 from ..core.algorithms.minverse import COLUMN_ROWS, COLUMNS_TOGETHER
 from ..drivers import closed_chains, derivatives
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..model.kernel_model import KernelModel
 from .attributes import Attributes
 
@@ -48,7 +48,7 @@ class Derivatives(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `inverse_dynamics`, or if the model is in water.
 
         References
@@ -71,7 +71,7 @@ class Derivatives(Attributes):
         self.kernel_model.refuse_water("inverse_dynamics_derivatives")
         self.kernel_model.refuse_constraints("inverse_dynamics_derivatives", "Use finite differences")
         found = _three_matrices(self.kernel_model, driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
-        if true_or_false("passive", passive, StateError):
+        if true_or_false("passive", passive, ArgumentError):
             of_passive_forces, diagonal = self._passive_derivatives(q, qd), np.arange(self.nv)
             for order in range(2):
                 found[order][..., diagonal, diagonal] -= of_passive_forces[..., order, :]
@@ -107,8 +107,8 @@ class Derivatives(Attributes):
 
         Raises
         ------
-        StateError, ModelError
-            As for `forward_dynamics`, or StateError if the model is in water.
+        ArgumentError, ModelError
+            As for `forward_dynamics`, or ArgumentError if the model is in water.
 
         References
         ----------

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..common.real_arrays import FLOAT64, bool_array, excerpt, true_or_false
 from ..drivers import dynamics
-from ..errors import ModelError, StateError
+from ..errors import ArgumentError, ModelError
 from ..model.arguments import as_array, check_overlap
 from .attributes import Attributes
 
@@ -52,7 +52,7 @@ class Dynamics(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             If a shape does not fit, an argument is not real or is masked, or the norm of a quaternion differs from 1 by
             more than 1e-6 (1e-5 in float32). Within this tolerance, the quaternion is normalised.
         ModelError
@@ -115,7 +115,7 @@ class Dynamics(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `forward_dynamics`; or if the actuated joints of a closed chain cannot cause the accelerations.
         ModelError
             If `actuated` is missing for a closed chain, given for an open tree, or contains an unknown name.
@@ -141,7 +141,7 @@ class Dynamics(Attributes):
                 "determine all joint forces; expected None. Remove actuated"
             )
         tau = self._inverse_dynamics_of_tree(q, qd, qdd, wrenches, out)
-        if true_or_false("passive", passive, StateError):
+        if true_or_false("passive", passive, ArgumentError):
             tau -= self.passive_forces(q, qd)
         return tau
 
@@ -196,7 +196,7 @@ class Dynamics(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `forward_dynamics`, or if `prescribed` is not an array of bool.
         ModelError
             If inertia does not determine the accelerations that are not prescribed. If this concerns only some samples,
@@ -217,7 +217,7 @@ class Dynamics(Attributes):
         ([0.0, -60.0], [0.1875, 0.0])
         """
         self.kernel_model.refuse_constraints("hybrid_dynamics", "Use inverse_dynamics(..., actuated=[...])")
-        prescribed = bool_array("prescribed", prescribed, StateError)
+        prescribed = bool_array("prescribed", prescribed, ArgumentError)
         failing = np.zeros(1, bool)
         if not self.kernel_model.has_inertia and prescribed.shape[-1:] == (self.nv,):
             failing = self._without_inertia_where(prescribed)
@@ -327,7 +327,7 @@ class Dynamics(Attributes):
         if tau.ndim == 0:
             single = as_array("q", q).dtype == as_array("qd", qd).dtype == np.float32
             tau = np.full(self.nv, as_array("tau", tau), np.float32 if single else np.float64)
-        if true_or_false("passive", passive, StateError):
+        if true_or_false("passive", passive, ArgumentError):
             tau = as_array("tau", tau)
             states = [x if x.dtype == tau.dtype else x.astype(float) for x in (as_array("q", q), as_array("qd", qd))]
             return tau + self.passive_forces(*states)

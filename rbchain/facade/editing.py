@@ -165,7 +165,7 @@ class Editing(Attributes):
             Name of a body, or of a frame on fixed joints.
         mass : float or (...) array, kg
         cg : (3,) or (..., 3) array, m
-            Centre of mass of the payload, in the axes of `frame`, from its origin.
+            Center of mass of the payload, in the axes of `frame`, from its origin.
         inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2; or Inertia, or (...) of them
             Tensor of the payload about its cg, in the axes of `frame`; or an `Inertia` in that frame instead of `mass`
             and `cg`.

@@ -81,7 +81,7 @@ class Identification(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `inverse_dynamics`, or if the model is in water.
 
         References
@@ -120,7 +120,7 @@ class Identification(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `inverse_dynamics`, or if the model is in water.
 
         Examples
@@ -149,7 +149,7 @@ class Identification(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `inverse_dynamics`, or if the model is in water.
 
         Examples

@@ -31,7 +31,7 @@ class Matrices(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `forward_dynamics`.
 
         References
@@ -69,7 +69,7 @@ class Matrices(Attributes):
 
         Raises
         ------
-        StateError, ModelError
+        ArgumentError, ModelError
             As for `forward_dynamics`.
 
         References
@@ -104,7 +104,7 @@ class Matrices(Attributes):
 
         Raises
         ------
-        StateError, ModelError
+        ArgumentError, ModelError
             As for `forward_dynamics`.
 
         Examples
@@ -190,7 +190,7 @@ class Matrices(Attributes):
         Returns
         -------
         (..., 6, nv) array
-            Rows of the momentum, then of the angular momentum about the centre of mass.
+            Rows of the momentum, then of the angular momentum about the center of mass.
 
         References
         ----------

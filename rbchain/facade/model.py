@@ -210,7 +210,7 @@ class Model(
 
         Examples
         --------
-        1000 pendulums with different masses and centres of mass:
+        1000 pendulums with different masses and centers of mass:
 
         >>> import numpy as np, rbchain as rb
         >>> pendulum = rb.Model.serial_chain(1)
@@ -259,7 +259,7 @@ class Model(
 
         Raises
         ------
-        StateError
+        ArgumentError
             If the batch has no such sample, or if this model is not a batch.
 
         Examples

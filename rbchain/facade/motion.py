@@ -157,7 +157,7 @@ class Motion(Attributes):
         -------
         kinetic, potential : (...) arrays, J
             The kinetic energy includes the energy of the rotors, armature qd^2 / 2. Pinocchio's `computeKineticEnergy`
-            includes it for some joints only. The potential energy is - sum of m g . c. It is zero if all centres of
+            includes it for some joints only. The potential energy is - sum of m g . c. It is zero if all centers of
             mass are at the origin of the world.
 
         Examples
@@ -174,7 +174,7 @@ class Motion(Attributes):
         return kinetic_potential[..., 0], kinetic_potential[..., 1]
 
     def momentum(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """Compute the momentum, and the angular momentum about the centre of mass, in world axes.
+        """Compute the momentum, and the angular momentum about the center of mass, in world axes.
 
         The spin of the rotors is not included. Pinocchio's `computeCentroidalMomentum` gives the same.
 
@@ -197,9 +197,9 @@ class Motion(Attributes):
         return copied_to(out, self.kernel_model.compute(motion.momentum, (9,), ("q", "qd"), (q, qd))[..., :6], (q, qd))
 
     def center_of_mass(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
-        """Compute the centre of mass of the whole mechanism, in world axes.
+        """Compute the center of mass of the whole mechanism, in world axes.
 
-        The centre of mass of one body, in body axes, is its `cg`.
+        The center of mass of one body, in body axes, is its `cg`.
 
         Parameters
         ----------

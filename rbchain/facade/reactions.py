@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..drivers import dynamics
-from ..errors import ModelError, StateError
+from ..errors import ArgumentError, ModelError
 from ..model.arguments import as_array, copied_to
 from .attributes import Attributes
 
@@ -45,7 +45,7 @@ class Reactions(Attributes):
 
         Raises
         ------
-        StateError, ModelError
+        ArgumentError, ModelError
             As for `forward_dynamics`.
 
         Examples
@@ -104,14 +104,14 @@ class Reactions(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `inverse_dynamics`; or if `tau` does not cause `qdd` in a closed chain.
         ModelError
             If `tau` is missing for a closed chain.
 
         Notes
         -----
-        Pinocchio stores the same in `data.f` after `rnea`. MuJoCo's `cfrc_int` refers to the centre of mass of the
+        Pinocchio stores the same in `data.f` after `rnea`. MuJoCo's `cfrc_int` refers to the center of mass of the
         tree, in world axes.
 
         Examples
@@ -150,7 +150,7 @@ class Reactions(Attributes):
         difference = np.abs(expected - given).max(-1)
         largest = REACTION_TOLERANCE[expected.dtype.name] * (1.0 + np.abs(expected).max(-1))
         if (difference > largest).any():
-            raise StateError(
+            raise ArgumentError(
                 f"joint_reactions: qdd differs from forward_dynamics(q, qd, tau) by {np.nanmax(difference):.1e}; "
                 "expected the accelerations that tau causes. Pass the tau of the motion, and passive=True for passive "
                 "forces"
@@ -180,7 +180,7 @@ class Reactions(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `forward_dynamics`.
 
         Examples

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..common.real_arrays import excerpt, whole_number
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..model.joint_order import index_arrays
 from .attributes import Attributes
 
@@ -74,7 +74,7 @@ class States(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             If a joint is missing, unknown or repeated, or has a different number of positions.
 
         Notes
@@ -142,7 +142,7 @@ class States(Attributes):
         """
         rng = generator_of(rng)
         sizes = (batch,) if np.ndim(batch) == 0 else tuple(batch)  # type: ignore[arg-type]
-        shape = tuple(whole_number("batch", size, StateError, least=0) for size in sizes)
+        shape = tuple(whole_number("batch", size, ArgumentError, least=0) for size in sizes)
         q = rng.uniform(-1.0, 1.0, (*shape, self.nq))
         dofs = self.kernel_model.dofs
         is_angle = np.array(self.dof_types) != "prismatic"
@@ -154,11 +154,11 @@ class States(Attributes):
 
 
 def generator_of(rng: np.random.Generator | int | None) -> np.random.Generator:
-    """Return a generator of random numbers, made from a seed if necessary. Raises StateError for other values."""
+    """Return a generator of random numbers, made from a seed if necessary. Raises ArgumentError for other values."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise StateError(
+        raise ArgumentError(
             f"rng is {excerpt(rng)}; expected a numpy Generator, or a seed: a whole number of at least 0"
         ) from None
 

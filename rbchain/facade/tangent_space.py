@@ -38,7 +38,7 @@ class TangentSpace(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `forward_dynamics`.
 
         Notes
@@ -95,7 +95,7 @@ class TangentSpace(Attributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             As for `forward_dynamics`.
 
         Examples

@@ -14,7 +14,7 @@ from ..acting.sampled import Drive
 from ..acting.wrenches import Force
 from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import finite_number, real_array, whole_number
-from ..errors import ModelError, SimulationError, StateError
+from ..errors import ArgumentError, ModelError, SimulationError
 from ..facade.states import generator_of
 from ..simulate.sensitivities import checked_names
 from ..simulate.trajectory import Trajectory
@@ -139,7 +139,7 @@ def fit(
 
     Raises
     ------
-    StateError, ModelError
+    ArgumentError, ModelError
         If an argument is invalid, or `simulate` does not support the sensitivities.
     SimulationError
         If no starting point can be simulated to the end.
@@ -164,17 +164,17 @@ def fit(
     from scipy.optimize import least_squares
 
     names = _fitted_names(model, parameters)
-    starts = whole_number("starts", starts, StateError, least=1, most=100_000)
-    spread = finite_number("spread", spread, StateError, least=0.0)
+    starts = whole_number("starts", starts, ArgumentError, least=1, most=100_000)
+    spread = finite_number("spread", spread, ArgumentError, least=0.0)
     data = Measurements(model, motion, noise)
-    tau = np.broadcast_to(real_array("tau", tau, StateError), (model.nv,))
+    tau = np.broadcast_to(real_array("tau", tau, ArgumentError), (model.nv,))
     drives = model.drives if drives is None else drives
     drives, forces = actions_of_samples(drives, forces, float(data.t[-1]), np.array(0))
     problem = Problem(
         model, data, names, tuple(drives), tuple(forces), tau, {"rtol": rtol, "atol": atol, "max_step": max_step}
     )
     if np.count_nonzero(data.weights) < problem.size:
-        raise StateError(
+        raise ArgumentError(
             f"the motion contains {np.count_nonzero(data.weights)} numbers, fewer than the {problem.size} parameters; "
             "expected more measurements"
         )
@@ -205,7 +205,7 @@ def _fitted_names(model: Model, parameters: Sequence[str]) -> tuple[str, ...]:
     """Return the names of parameters, or raise an error if `fit` cannot estimate them for this model."""
     names = checked_names(parameters, "parameters")
     if not names:
-        raise StateError('parameters is empty; expected names such as ["mass"]')
+        raise ArgumentError('parameters is empty; expected names such as ["mass"]')
     if model.batch_shape:
         raise ModelError(
             f"fit needs one set of parameters, but the model has batch_shape {model.batch_shape}; expected (). Use "
@@ -213,7 +213,7 @@ def _fitted_names(model: Model, parameters: Sequence[str]) -> tuple[str, ...]:
         )
     for name in names:
         if name in ("q", "qd") and model.kernel_model.constraint_tables is not None:
-            raise StateError(
+            raise ArgumentError(
                 f'parameters contains "{name}", which fit does not support for closed chains, because initial '
                 "states have to satisfy the constraints; expected other parameters. Pass a motion that starts in a "
                 "closed state"

@@ -14,7 +14,7 @@ from ..acting.drives import ONE_JOINT, PID
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
 from ..common.real_arrays import real_array
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..simulate.trajectory import Trajectory
 from .variables import variables_of
 
@@ -31,27 +31,27 @@ class Measurements:
         if isinstance(motion, Trajectory):
             motion = motion.t, motion.q, motion.qd
         if not (isinstance(motion, tuple) and len(motion) == 3):
-            raise StateError("motion is not a measured motion; expected a Trajectory or a tuple (t, q, qd)")
+            raise ArgumentError("motion is not a measured motion; expected a Trajectory or a tuple (t, q, qd)")
         t, q, qd = motion
-        self.t, self.q = real_array("t", t, StateError), _with_missing("q", q)
+        self.t, self.q = real_array("t", t, ArgumentError), _with_missing("q", q)
         self.qd = np.full((self.t.size, model.nv), np.nan) if qd is None else _with_missing("qd", qd)
         expected = (self.t.size, model.nq), (self.t.size, model.nv)
         if self.t.ndim != 1 or (self.q.shape, self.qd.shape) != expected:
-            raise StateError(
+            raise ArgumentError(
                 f"motion has times, positions and velocities of shapes {self.t.shape}, {self.q.shape} and "
                 f"{self.qd.shape}; expected (times,), (times, {model.nq}) and (times, {model.nv})"
             )
         if self.t.size < 2 or self.t[0] != 0.0 or not np.isfinite(self.q[0]).all():
-            raise StateError("motion has no state at t = 0; expected at least two times, of which the first is 0 s")
-        sigma = 1.0 if noise is None else real_array("noise", noise, StateError)
+            raise ArgumentError("motion has no state at t = 0; expected at least two times, of which the first is 0 s")
+        sigma = 1.0 if noise is None else real_array("noise", noise, ArgumentError)
         if not (np.asarray(sigma) > 0.0).all():
-            raise StateError(f"noise is {noise!r}; expected positive standard deviations")
+            raise ArgumentError(f"noise is {noise!r}; expected positive standard deviations")
         known = ~np.isnan(np.concatenate([model.difference(self.q, self.q), self.qd], -1))
         try:
             self.weights = known / np.broadcast_to(sigma, (2 * model.nv,))
         except ValueError:
             expected_shapes = f"one number or an array ({2 * model.nv},)"
-            raise StateError(f"noise has shape {np.shape(sigma)}; expected {expected_shapes}") from None
+            raise ArgumentError(f"noise has shape {np.shape(sigma)}; expected {expected_shapes}") from None
         self.start = self.q[0], np.where(np.isnan(self.qd[0]), 0.0, self.qd[0])
 
 
@@ -59,9 +59,9 @@ def _with_missing(name: str, values: npt.ArrayLike) -> np.ndarray:
     try:
         found = np.array(values, float)
     except (TypeError, ValueError):
-        raise StateError(f"{name} of the motion is not an array of numbers") from None
+        raise ArgumentError(f"{name} of the motion is not an array of numbers") from None
     if np.isinf(found).any():
-        raise StateError(
+        raise ArgumentError(
             f"{name} of the motion contains infinite numbers; expected finite ones, or NaN where it is missing"
         )
     return found
@@ -99,9 +99,9 @@ class Problem:
         for drive in self.drives:
             if isinstance(drive, PID):
                 what = f"PID of joint {drive.joint!r}: {name}"
-                gain = real_array(what, getattr(drive, name), StateError)
+                gain = real_array(what, getattr(drive, name), ArgumentError)
                 if gain.ndim:
-                    raise StateError(f"{what} has shape {gain.shape}; fit needs one number for its single motion")
+                    raise ArgumentError(f"{what} has shape {gain.shape}; fit needs one number for its single motion")
                 found[self._dof(drive)] = gain
         return found
 

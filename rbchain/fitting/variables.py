@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import ModelError, StateError
+from ..errors import ArgumentError, ModelError
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -79,7 +79,7 @@ class EntryVariables(Variables):
 
 
 class TensorVariables(Variables):
-    """Inertia tensors about the centres of mass, in the log-Cholesky form of Rucker and Wensing (2022).
+    """Inertia tensors about the centers of mass, in the log-Cholesky form of Rucker and Wensing (2022).
 
     The second moment S = tr(I) / 2 - I is L L^T. L is upper triangular, with the variables d and s: the entries of its
     diagonal are l exp(d), the others l + s times the size of L.
@@ -146,7 +146,7 @@ def variables_of(
 
     Raises
     ------
-    StateError, ModelError
+    ArgumentError, ModelError
         If the parameter is zero everywhere, or an inertia tensor belongs to a rod, a plate or a point.
     """
     if name == "inertia":
@@ -173,14 +173,14 @@ def variables_of(
     if name == "tau":
         entries = np.setdiff1d(entries, driven)
         if not entries.size:
-            raise StateError(
+            raise ArgumentError(
                 'parameters contains "tau", but all joints have a drive, which excludes a constant force; expected a '
                 'joint without a drive. Remove a drive, or do not fit "tau"'
             )
     if not entries.size:
         expected = "a PID drive with a positive gain" if name in gains else "a model with positive first guesses"
         remedy = "A PID in a Sampled is not supported" if name in gains else "Use model.vary"
-        raise StateError(
+        raise ArgumentError(
             f'parameters contains "{name}", but all its entries are zero, which are held; expected {expected}. {remedy}'
         )
     scale = np.maximum(np.abs(first[entries]), 1.0) if name in SIGNED else None

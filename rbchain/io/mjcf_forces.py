@@ -116,7 +116,7 @@ class Forces:
     def immersion(self, body: int, anchor: np.ndarray) -> Immersion | None:
         """Immersion of a body with its frame at `anchor`: gravity compensation, fluid and armature of translations.
 
-        Gravity compensation becomes a buoyancy at the centre of mass. For translations of a free joint, MuJoCo adds the
+        Gravity compensation becomes a buoyancy at the center of mass. For translations of a free joint, MuJoCo adds the
         armature to the mass in world axes. This is the inertia of a point mass without weight, that is, an added mass.
         """
         model, parts = self._source.model, []

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from ..common.real_arrays import common_batch, real_array
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..model.pose import Pose, computed_pose
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def state_from_mujoco(
 
     Raises
     ------
-    StateError
+    ArgumentError
         If a shape does not fit, or the models have different joints.
 
     Examples
@@ -98,7 +98,7 @@ def state_to_mujoco(
 
     Raises
     ------
-    StateError
+    ArgumentError
         As for `state_from_mujoco`.
     """
     positions, velocities = _checked(model, mujoco_model, {"q": q, "qd": qd})
@@ -118,15 +118,15 @@ def state_to_mujoco(
 def _checked(model: Model, other: Any, given: dict[str, npt.ArrayLike]) -> list[np.ndarray]:
     """Return positions and velocities of one batch shape."""
     if (model.nq, model.nv) != (other.nq, other.nv):
-        raise StateError(
+        raise ArgumentError(
             f"model {model.name!r} has nq, nv = {model.nq}, {model.nv}, and mujoco_model has {other.nq}, {other.nv}; "
             "expected two models of one file"
         )
-    arrays = [real_array(name, x, StateError) for name, x in given.items()]
+    arrays = [real_array(name, x, ArgumentError) for name, x in given.items()]
     for name, x, size in zip(given, arrays, (model.nq, model.nv), strict=True):
         if x.shape[-1:] != (size,):
-            raise StateError(f"{name} has shape {x.shape}; expected (..., {size})")
-    batch = common_batch({name: x.shape[:-1] for name, x in zip(given, arrays, strict=True)}, StateError)
+            raise ArgumentError(f"{name} has shape {x.shape}; expected (..., {size})")
+    batch = common_batch({name: x.shape[:-1] for name, x in zip(given, arrays, strict=True)}, ArgumentError)
     return [np.broadcast_to(x, batch + x.shape[-1:]) for x in arrays]
 
 

@@ -25,7 +25,7 @@ from ..acting.signals import Signal, as_signal
 from ..acting.wrenches import FORCES
 from ..common.real_arrays import FLOAT64, excerpt
 from ..common.whole_files import whole_file
-from ..errors import FileFormatError, RbchainError, StateError, Status
+from ..errors import ArgumentError, FileFormatError, RbchainError, Status
 from ..facade.model import Model
 from ..model.description import VARIABLE_FIELDS, Description
 from ..model.pose import Pose
@@ -45,7 +45,7 @@ def save_motion(motion: Trajectory, path: str | Path, tau_and_qdd: np.ndarray | 
     """Write a trajectory: see `Trajectory.save`. `tau_and_qdd` are its actuator forces and accelerations, if known."""
     path = _checked_path(path)
     if not isinstance(motion.model, Model):
-        raise StateError("this trajectory has no model; only trajectories returned by simulate() can be saved")
+        raise ArgumentError("this trajectory has no model; only trajectories returned by simulate() can be saved")
     writer = _Writer(motion)
     names = [field.name for field in dataclasses.fields(Trajectory) if field.name not in SPECIAL]
     contents = {
@@ -179,7 +179,7 @@ class _Writer:
         if hasattr(value, "c") and hasattr(value, "x"):  # a piecewise polynomial of SciPy
             value = as_signal(place, value)
         if type(value) not in CLASSES.values():
-            raise StateError(
+            raise ArgumentError(
                 f"{place} is {excerpt(value)}, which a file of a motion cannot contain; expected numbers, text, or an "
                 f"object of a class of {', '.join(CLASSES)}"
             )
@@ -192,7 +192,7 @@ class _Writer:
 
 
 def _check(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
-    """Raise a ValueError or a StateError if the parts of a motion do not fit together.
+    """Raise a ValueError or an ArgumentError if the parts of a motion do not fit together.
 
     The checksum of a file finds accidental changes. A program that edits a file can write a new checksum.
     """

@@ -64,7 +64,7 @@ import numpy as np
 from ..acting.tables import DRIVES, action_of
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
-from ..errors import FileFormatError, ModelError, StateError
+from ..errors import ArgumentError, FileFormatError, ModelError
 from ..facade.builder import ModelBuilder
 from ..facade.model import Model
 from ..model.constraints import KINDS as CONSTRAINT_KINDS, Constraint
@@ -184,7 +184,7 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
 
         try:
             builder.add_drive(drive_in_si(action_of(with_controller_model(drive, folder), DRIVES), units, kinds))
-        except StateError as error:
+        except ArgumentError as error:
             raise FileFormatError(f"drive of joint {drive.get('joint')!r}: {error}") from None
     for constraint in _tables(given, "constraint"):
         builder.add_constraint(_constraint(constraint, units, kinds))
@@ -367,7 +367,7 @@ def _immersion(where: str, given: Mapping[str, Any], units: FileUnits) -> Immers
 def _visuals(where: str, given: Mapping[str, Any], units: FileUnits, folder: Path) -> list[Visual]:
     found = []
     for visual in _tables(given, "visual"):
-        _expect_keys(f"{where}: visual", visual, ("shape", "size", "placement", "colour", "file"))
+        _expect_keys(f"{where}: visual", visual, ("shape", "size", "placement", "color", "file"))
         fields = dict(visual)
         pose = _pose(where, _table(where, fields, "placement"), units)
         fields.pop("placement", None)

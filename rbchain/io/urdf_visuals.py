@@ -18,17 +18,17 @@ PACKAGE = "package://"
 
 def visuals_of(path: Path, robot: Any, notes: Notes) -> dict[str, list[Visual]]:
     """Read the visuals of all links that have any, from the root element of the file."""
-    colours: dict[str, tuple[float, ...] | None] = {}
+    colors: dict[str, tuple[float, ...] | None] = {}
     for material in robot.iter("material"):
         with contextlib.suppress(ValueError, AttributeError, TypeError):
             name = material.get("name", "")
-            colours[name] = _colour(material) or colours.get(name)
+            colors[name] = _color(material) or colors.get(name)
     found: dict[str, list[Visual]] = {}
     unread = []
     for link in robot.findall("link"):
         for element in link.findall("visual"):
             try:
-                found.setdefault(link.get("name"), []).append(_visual(path, element, colours))
+                found.setdefault(link.get("name"), []).append(_visual(path, element, colors))
             except (ModelError, OSError, ValueError, AttributeError, TypeError):
                 unread.append(link.get("name"))
     if unread:
@@ -40,21 +40,21 @@ def _numbers(text: str | None, default: str | None = None) -> np.ndarray:
     return np.array([float(word) for word in (default if text is None else text).split()])  # type: ignore[union-attr]
 
 
-def _visual(path: Path, element: Any, colours: dict[str, tuple[float, ...] | None]) -> Visual:
+def _visual(path: Path, element: Any, colors: dict[str, tuple[float, ...] | None]) -> Visual:
     pose = pose_of(element.find("origin"))
     material = element.find("material")
-    colour = None if material is None else _colour(material) or colours.get(material.get("name"))
+    color = None if material is None else _color(material) or colors.get(material.get("name"))
     (shape,) = (child for child in element.find("geometry") if isinstance(child.tag, str))
     if shape.tag == "mesh":
         file, scale = _file(path, shape.get("filename")), _numbers(shape.get("scale"), "1 1 1")
-        return Visual("mesh", scale, pose, colour, file)
+        return Visual("mesh", scale, pose, color, file)
     size = np.concatenate([_numbers(shape.get(name)) for name in SIZES.get(shape.tag, ())])
-    return Visual(shape.tag, size, pose, colour)
+    return Visual(shape.tag, size, pose, color)
 
 
-def _colour(material: Any) -> tuple[float, ...] | None:
-    colour = material.find("color")
-    return None if colour is None else tuple(np.clip(_numbers(colour.get("rgba")), 0.0, 1.0).tolist())
+def _color(material: Any) -> tuple[float, ...] | None:
+    color = material.find("color")
+    return None if color is None else tuple(np.clip(_numbers(color.get("rgba")), 0.0, 1.0).tolist())
 
 
 def _file(path: Path, name: str) -> str:

@@ -328,5 +328,5 @@ def _add_geoms(element: Any, visuals: Sequence[Visual], frame: Pose) -> None:
             conaffinity="0",
             **_pose_attributes(frame @ visual.pose),
         )
-        if visual.colour is not None:
-            geom.set("rgba", number_text(visual.colour))
+        if visual.color is not None:
+            geom.set("rgba", number_text(visual.color))

@@ -114,7 +114,7 @@ def _visuals_of(visuals: Sequence[Visual]) -> dict[str, Any]:
     tables = []
     for visual in visuals:
         table = {"shape": visual.shape, "size": list(visual.size)}
-        table |= {"colour": list(visual.colour)} if visual.colour is not None else {}
+        table |= {"color": list(visual.color)} if visual.color is not None else {}
         table |= {"file": str(Path(visual.file).resolve())} if visual.file else {}
         tables.append(table | _placement_of(visual.pose.translation, visual.pose.rotation))
     return {"visual": tables} if tables else {}

@@ -182,9 +182,9 @@ def _add_visuals(link: Any, visuals: Sequence[Visual]) -> None:
         else:
             for name, x in zip(("radius", "length"), visual.size, strict=False):
                 shape.set(name, repr(x))
-        if visual.colour is not None:
-            material = etree.SubElement(element, "material", name="-".join(f"{x:.3g}" for x in visual.colour))
-            etree.SubElement(material, "color", rgba=number_text(visual.colour))
+        if visual.color is not None:
+            material = etree.SubElement(element, "material", name="-".join(f"{x:.3g}" for x in visual.color))
+            etree.SubElement(material, "color", rgba=number_text(visual.color))
 
 
 def _is_lost(model: Model, key: str) -> bool:

@@ -172,9 +172,9 @@ def _length_of(d: Description, dofs: Dofs, own: np.ndarray, bodies: np.ndarray) 
 
     A coupler of a rotation and a translation has the length of its ratio.
     """
-    placements, centres, points_a, points_b = _lengths(d)
+    placements, centers, points_a, points_b = _lengths(d)
     inner = [body for body in bodies if d.parent[body] >= 0 and own[dofs.last[d.parent[body]]]]
-    found = [placements[..., inner].max(-1, initial=0.0), centres[..., bodies].max(-1)]
+    found = [placements[..., inner].max(-1, initial=0.0), centers[..., bodies].max(-1)]
     for c, place in enumerate(d.constraints):
         for body, points in ((place.body_a, points_a), (place.body_b, points_b)):
             if body in bodies:

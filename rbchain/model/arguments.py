@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..common.real_arrays import FLOAT32, FLOAT64, common_batch, excerpt, real_array
 from ..drivers.single_states import QUATERNION_TOLERANCE
-from ..errors import StateError
+from ..errors import ArgumentError
 from .description import Description
 from .topology import Dofs
 
@@ -65,7 +65,7 @@ class StateArguments:
 
         Raises
         ------
-        StateError
+        ArgumentError
             If a shape or a batch shape does not fit, an argument is not real, or a quaternion is not of norm 1.
         """
         arrays = [as_array(name, x) for name, x in zip(names, states, strict=True)]
@@ -78,7 +78,7 @@ class StateArguments:
         for name, x, own, (symbol, length) in zip(names, arrays, trailing, lengths, strict=True):
             if x.shape[max(0, x.ndim - len(own)) :] != own:
                 expected = ", ".join(["...", *map(str, own)])
-                raise StateError(
+                raise ArgumentError(
                     f"{name} has shape {x.shape}; expected ({expected}), because the model has {symbol} = {length}"
                 )
             if name in POSITIONS and self.dofs.quaternions:
@@ -88,9 +88,9 @@ class StateArguments:
         batch = self.batch_shape if of_samples is None else of_samples
         if any(shape != batch for shape in batches):
             of_model = {"the model": batch} if batch else {}
-            batch = common_batch(dict(zip(names, batches, strict=True)) | of_model, StateError)
+            batch = common_batch(dict(zip(names, batches, strict=True)) | of_model, ArgumentError)
         if self.batch_shape and of_samples is None and batch != self.batch_shape:
-            raise StateError(
+            raise ArgumentError(
                 f"the states have batch shape {batch}, but the samples of the model have {self.batch_shape}; expected "
                 "the same batch shape, or one state for all samples"
             )
@@ -118,7 +118,7 @@ class StateArguments:
                 sample = tuple(int(i) for i in np.argwhere(bad)[0])
                 where = f" of sample {sample[0] if len(sample) == 1 else sample}" if sample else ""
                 body = self.body_names[int(np.searchsorted(self.dofs.position_index, at, "right")) - 1]
-                raise StateError(
+                raise ArgumentError(
                     f"{name}{where}: the quaternion of body {body!r}, {name}[{at}:{at + 4}], is "
                     f"{found[sample].tolist()}; expected [x, y, z, w] with a norm of 1 to {allowed:g}. Divide it by "
                     "its norm, or use [0, 0, 0, 1] as in model.neutral()"
@@ -134,9 +134,9 @@ class StateArguments:
 
 
 def check_sample_index(index: Any, batch_shape: tuple[int, ...]) -> None:
-    """Raise StateError if an index is not an index of NumPy for the axes of a batch, or if a sample does not exist."""
+    """Raise an ArgumentError if an index is not one of NumPy for the axes of a batch, or a sample does not exist."""
     if not batch_shape and not (isinstance(index, tuple) and not index):
-        raise StateError(f"the sample index is {excerpt(index)}, but this is not a batch; use it without an index")
+        raise ArgumentError(f"the sample index is {excerpt(index)}, but this is not a batch; use it without an index")
     entries = index if isinstance(index, tuple) else (index,)
     arrays = [np.asarray(k) for k in entries if not isinstance(k, slice)]
     is_known = all(k.size == 0 or k.dtype.kind in ("iub" if k.ndim else "iu") for k in arrays)
@@ -149,7 +149,7 @@ def check_sample_index(index: Any, batch_shape: tuple[int, ...]) -> None:
     first, last = (0,) * len(batch_shape), tuple(size - 1 for size in batch_shape)
     is_flat = len(batch_shape) == 1
     expected = f"an integer from 0 to {last[0]}" if is_flat else f"a tuple of integers from {first} to {last}"
-    raise StateError(
+    raise ArgumentError(
         f"the sample index is {excerpt(index)}; expected {expected}, for a batch of shape {batch_shape}, or a slice or "
         "an array of these"
     )
@@ -192,14 +192,14 @@ def precision_of(arrays: Sequence[np.ndarray]) -> np.dtype:
 
 
 def as_array(name: str, x: npt.ArrayLike) -> np.ndarray:
-    """Return an argument as an array of float32 or float64. Raises StateError, with its name, if it is not real."""
-    return real_array(name, x, StateError, keep_float32=True)
+    """Return an argument as an array of float32 or float64. Raises ArgumentError, with its name, if it is not real."""
+    return real_array(name, x, ArgumentError, keep_float32=True)
 
 
 def check_out(out: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, arguments: Sequence[Any]) -> None:
     """Refuse an `out` of the wrong shape, type or layout, or that shares memory with an argument."""
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
-        raise StateError(f"out is a {type(out).__name__}; expected a NumPy array of shape {shape} and type {dtype}")
+        raise ArgumentError(f"out is a {type(out).__name__}; expected a NumPy array of shape {shape} and type {dtype}")
     if out.shape != shape or out.dtype != dtype or not out.flags.carray:
         flaws = [
             (not out.flags.writeable, ", read-only"),
@@ -207,7 +207,7 @@ def check_out(out: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, argument
             (not out.flags.aligned, ", not aligned"),
         ]
         order = "".join(text for is_present, text in flaws if is_present)
-        raise StateError(
+        raise ArgumentError(
             f"out has shape {out.shape}, type {out.dtype}{order}; expected {shape}, {dtype}, C-contiguous and "
             f"writeable. Use out=np.empty({shape}, np.{dtype})"
         )
@@ -219,7 +219,7 @@ def check_overlap(out: np.ndarray | None, arguments: Sequence[Any]) -> None:
     if out is None:
         return
     if any(isinstance(x, np.ndarray) and np.may_share_memory(out, x) for x in arguments):
-        raise StateError(
+        raise ArgumentError(
             "out shares memory with an argument, which would be overwritten while it is read; expected an array of its "
             "own. Use out=np.empty(shape)"
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
-from ..errors import ModelError
+from ..errors import ModelError, UnknownNameError
 from .constraints import KINDS, Constraint, CouplerConstraint, DistanceConstraint
 from .declared_constraint import NUMBERS, SIDE_FIELDS, BodyConstraint, name_of
 from .description import ConstraintPlace, Description, Frame
@@ -162,7 +162,7 @@ def _carrier(constraint: Constraint, body: str | None, carriers: Mapping[str, Fr
         return Frame(-1, Pose())
     if body not in carriers:
         names = list(carriers)
-        raise ModelError(
+        raise UnknownNameError(
             f"{name_of(constraint)}: the model has no body {body!r}; expected None for the world, or one of "
             f"{excerpt(names)}{did_you_mean(body, names)}"
         )
@@ -172,7 +172,7 @@ def _carrier(constraint: Constraint, body: str | None, carriers: Mapping[str, Fr
 def _joint_body(constraint: CouplerConstraint, joint: str, joints: Mapping[str, tuple[int, int]]) -> int:
     if joint not in joints:
         names = list(joints)
-        raise ModelError(
+        raise UnknownNameError(
             f"{name_of(constraint)}: the model has no moving joint {joint!r}; expected one of {excerpt(names)}"
             f"{did_you_mean(str(joint), names)}"
         )

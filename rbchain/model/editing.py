@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
-from ..errors import ModelError
+from ..errors import ModelError, UnknownNameError
 from .assembly import Body, Mechanism, assemble, fixed_body, mechanism_of
 from .constraint_fields import constraint_fields, violation
 from .constraints import Constraint, CouplerConstraint
@@ -157,7 +157,7 @@ def check_joints(what: str, given: Any, known: Sequence[str]) -> None:
     for name in given:
         if name not in known:
             hint = did_you_mean(name, known) if isinstance(name, str) else ""
-            raise ModelError(f"{what}: the model has no joint {name!r}; its joints are {excerpt([*known])}{hint}")
+            raise UnknownNameError(f"{what}: the model has no joint {name!r}; its joints are {excerpt([*known])}{hint}")
 
 
 def joint_pose(what: str, joint: AnyJoint, position: npt.ArrayLike) -> Pose:
@@ -245,7 +245,7 @@ def path_to_root(mechanism: Mechanism, name: str) -> list[str]:
             where = "the world" if carrier is None else f"body {carrier!r}"
             raise ModelError(f"reroot: {name!r} is a frame that is fixed to {where}; expected the name of a body")
         hint = did_you_mean(name, moving) if isinstance(name, str) else ""
-        raise ModelError(f"reroot: the model has no body {name!r}; its bodies are {excerpt(moving)}{hint}")
+        raise UnknownNameError(f"reroot: the model has no body {name!r}; its bodies are {excerpt(moving)}{hint}")
     path = [name]
     while (parent := bodies[path[-1]].parent) is not None:
         path.append(parent)

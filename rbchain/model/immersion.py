@@ -47,7 +47,7 @@ class Immersion(Value):
     volume : float, m^3
         Displaced volume.
     center : (3,) array, m
-        Centre of buoyancy in body axes.
+        Center of buoyancy in body axes.
     added_mass : (6,) or (6, 6) array, kg, kg m, kg m^2
         Symmetric added mass that does not depend on the density of the fluid. It acts in any fluid, but not in air.
     added_volume : (6,) or (6, 6) array, m^3, m^4, m^5
@@ -58,7 +58,7 @@ class Immersion(Value):
     frame : Pose
         Frame of the matrices and of the cylinder, in the body's frame.
     strip_diameter, strip_length : float, m
-        Size of a slender cylinder along z of `frame`, with its centre at the origin. Each strip of length ds has the
+        Size of a slender cylinder along z of `frame`, with its center at the origin. Each strip of length ds has the
         drag - density / 2 strip_drag strip_diameter abs(v) v ds, where v is the velocity of the strip normal to the
         axis (strip theory; Morison et al. 1950).
     strip_drag : float
@@ -133,7 +133,7 @@ class Immersion(Value):
         axis : (3,) array
             Direction of the axis in body axes; any length.
         center : (3,) array, m
-            Centre of the cylinder in body axes.
+            Center of the cylinder in body axes.
         drag : float
             Drag coefficient of a flow normal to the axis (`strip_drag`).
 
@@ -189,7 +189,7 @@ class Immersion(Value):
         semi_axes : (3,) array, m
             Half the lengths of the ellipsoid along its axes.
         center : (3,) array, m
-            Centre of the ellipsoid in body axes.
+            Center of the ellipsoid in body axes.
         rotation : (3, 3) array or quaternion [x, y, z, w], optional
             Rotation of the axes of the ellipsoid to body axes.
 
@@ -232,7 +232,7 @@ class Immersion(Value):
         size : (3,) array, m
             Lengths of the edges along the axes of the box.
         center : (3,) array, m
-            Centre of the box in body axes.
+            Center of the box in body axes.
         rotation : (3, 3) array or quaternion [x, y, z, w], optional
             Rotation of the axes of the box to body axes.
 

@@ -1,4 +1,4 @@
-"""Mass, centre of mass and rotational inertia of a body."""
+"""Mass, center of mass and rotational inertia of a body."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Inertia(Value):
     mass : float, kg
         Mass of the body.
     cg : (3,) array, m
-        Centre of mass in body axes.
+        Center of mass in body axes.
     inertia : (3,), (6,) or (3, 3) array, kg m^2
-        Inertia tensor about the centre of mass in body axes: its diagonal, ``xx xy xz yy yz zz``, or the full tensor.
+        Inertia tensor about the center of mass in body axes: its diagonal, ``xx xy xz yy yz zz``, or the full tensor.
         Studies list the components of the parameter "inertia" as ``xx yy zz xy xz yz``.
 
     Raises
@@ -103,7 +103,7 @@ class Inertia(Value):
         axis : (3,) array
             Direction of the rod in body axes; any length.
         cg : (3,) array, m
-            Centre of the rod in body axes.
+            Center of the rod in body axes.
 
         Examples
         --------
@@ -142,7 +142,7 @@ class Inertia(Value):
         density : float (kg/m^3) or str
             Density, or the name of a material (`rbchain.density_of`).
         cg : (3,) array, m
-            Centre of the box in body axes.
+            Center of the box in body axes.
         rotation : (3, 3) array or quaternion [x, y, z, w], optional
             Rotation of the axes of the box to body axes.
 
@@ -180,7 +180,7 @@ class Inertia(Value):
         axis : (3,) array
             Direction of the cylinder's axis in body axes; any length.
         cg : (3,) array, m
-            Centre of the cylinder in body axes.
+            Center of the cylinder in body axes.
 
         Examples
         --------
@@ -214,7 +214,7 @@ class Inertia(Value):
         density : float (kg/m^3) or str
             Density, or the name of a material (`rbchain.density_of`).
         cg : (3,) array, m
-            Centre of the sphere in body axes.
+            Center of the sphere in body axes.
 
         Examples
         --------
@@ -255,7 +255,7 @@ class Inertia(Value):
 
 
 def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Return masses (...), centres of mass (..., 3) and tensors (..., 3, 3) of an Inertia or of nested lists of them.
+    """Return masses (...), centers of mass (..., 3) and tensors (..., 3, 3) of an Inertia or of nested lists of them.
 
     Returns None if `inertias` is something else, such as numbers.
     """

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..errors import StateError
+from ..errors import ArgumentError
 
 
 def index_arrays(
@@ -35,12 +35,12 @@ def _moving(
         fixed = {"universe", *frames} - own.keys()
         return [name for name in names if name not in fixed]
     if len(counts) != len(names):
-        raise StateError(
+        raise ArgumentError(
             f"counts has {len(counts)} entries and names has {len(names)}; expected one count for each joint"
         )
     for name, count in zip(names, counts, strict=True):
         if count and name in own and count != own[name][0]:
-            raise StateError(
+            raise ArgumentError(
                 f"counts: joint {name!r} has {count} positions in the other order; expected {own[name][0]}, as in this "
                 "model. If the other program stores an angle as a cosine and a sine, convert them to the angle, and "
                 "leave out counts"
@@ -56,4 +56,6 @@ def _check_names(own: Mapping[str, tuple[int, int]], order: Sequence[str]) -> No
     }
     wrong = "; ".join(f"{which}: {those}" for which, those in found.items() if those)
     if wrong:
-        raise StateError(f"names does not match the joints of the model ({wrong}); expected each of {list(own)} once")
+        raise ArgumentError(
+            f"names does not match the joints of the model ({wrong}); expected each of {list(own)} once"
+        )

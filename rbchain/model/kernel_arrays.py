@@ -14,7 +14,7 @@ from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..core.loops.constraint_layout import ConstraintTables
 from ..core.tree.layout import TOPOLOGY_PASSIVE, Variation
-from ..errors import ModelError, StateError
+from ..errors import ArgumentError, ModelError, UnknownNameError
 from .added_inertias import with_added_inertias
 from .constraint_tables import row_counts_of, tables_of
 from .description import VARIABLE_FIELDS, Description, Frame, is_in_water
@@ -107,9 +107,9 @@ class KernelArrays:
         return self.in_water and any(field.any() for field in fields)
 
     def refuse_water(self, what: str) -> None:
-        """Raise a StateError if the model is in water, because the function `what` does not support water."""
+        """Raise an ArgumentError if the model is in water, because the function `what` does not support water."""
         if self.in_water:
-            raise StateError(
+            raise ArgumentError(
                 f"{what} does not support bodies in water; expected a model with fluid_density 0. "
                 "Use model.replace(fluid_density=0.0)"
             )
@@ -159,7 +159,7 @@ class KernelArrays:
             return Frame(bodies.index(name), Pose())
         if name not in fixed:
             names = [*bodies, *fixed]
-            raise ModelError(
+            raise UnknownNameError(
                 f"the model has no body or frame {name!r}; expected one of {excerpt(names)}{did_you_mean(name, names)}"
             )
         return fixed[name]

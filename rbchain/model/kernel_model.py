@@ -18,7 +18,7 @@ from ..compiling.levels import LANE_WIDTHS
 from ..core.loops import constraint_layout as closure
 from ..drivers import closed_chains, dynamics, threads
 from ..drivers.blocks import memory_size
-from ..errors import StateError
+from ..errors import ArgumentError
 from .arguments import FLOAT64, POSITIONS, StateArguments, as_array, check_out, copied_to, precision_of
 from .description import Description
 from .kernel_arrays import KernelArrays
@@ -171,7 +171,7 @@ class KernelModel(KernelArrays):
             axes = np.broadcast_shapes(*shapes.values())
         except ValueError:
             found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-            raise StateError(
+            raise ArgumentError(
                 f"the axes behind the batch shape {self.batch_shape} of the model do not fit together: {found}; "
                 "expected equal lengths, or 1"
             ) from None

@@ -202,7 +202,7 @@ def _articulated_inertias_at(
 
 
 def _length(d: Description) -> np.ndarray:
-    """Size of the mechanism (...), m: the largest distance between consecutive joints, or of a centre of mass."""
+    """Size of the mechanism (...), m: the largest distance between consecutive joints, or of a center of mass."""
     longest = [np.linalg.norm(field, axis=-1).max(-1) for field in (d.placement_translation, d.cg)]
     found = np.maximum(*longest)
     return np.where(found > 0.0, found, 1.0)

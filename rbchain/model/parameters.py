@@ -1,6 +1,6 @@
 """Conversion of a Description to the parameters of `core.tree.layout`, and of fields that differ between samples.
 
-The axes of each body are rotated so that the axis of its joint becomes z. Placements, centres of mass and tensors are
+The axes of each body are rotated so that the axis of its joint becomes z. Placements, centers of mass and tensors are
 converted to these axes.
 """
 

@@ -81,7 +81,7 @@ def payload_of_all(name: str, mass: Any, cg: Any, inertia: Any) -> dict[str, np.
 
 
 def _payload_arrays(what: str, mass: Any, cg: Any, inertia: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mass (...), centre of mass (..., 3) and tensor (..., 3, 3) of a payload, given as such or as an Inertia.
+    """Return mass (...), center of mass (..., 3) and tensor (..., 3, 3) of a payload, given as such or as an Inertia.
 
     `what` names the payload in error messages.
     """

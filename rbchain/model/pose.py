@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..common.lock_free import cached_property
 from ..common.real_arrays import real_array
 from ..common.values import Value
-from ..errors import ModelError, StateError
+from ..errors import ArgumentError, ModelError
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -249,9 +249,9 @@ class Pose(Value):
         >>> quarter_turn.apply([[1, 0, 0], [0, 2, 0]]).round(12).tolist()
         [[1.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
         """
-        found = real_array("points", points, StateError)
+        found = real_array("points", points, ArgumentError)
         if found.shape[-1:] != (3,):
-            raise StateError(f"points has shape {found.shape}; expected (..., 3)")
+            raise ArgumentError(f"points has shape {found.shape}; expected (..., 3)")
         return (self.rotation @ found[..., None])[..., 0] + self.translation
 
     def inverse(self) -> Pose:

@@ -32,12 +32,12 @@ class Visual(Value):
         "box", "cylinder", "capsule", "sphere", "ellipsoid" or "mesh".
     size : sequence of float, m
         Box: the three edges. Cylinder: radius and length; its axis is z. Capsule: radius and distance between the
-        centres of its hemispherical ends; its axis is z. Sphere: radius. Ellipsoid: the three semi-axes. Mesh: factors
+        centers of its hemispherical ends; its axis is z. Sphere: radius. Ellipsoid: the three semi-axes. Mesh: factors
         along x, y and z that convert the numbers of the file to metres; 1 by default.
     pose : Pose
-        Pose of the shape's centre, or of the mesh's origin, in the body's frame.
-    colour : (3,) or (4,) sequence, optional
-        Red, green, blue and opacity, each from 0 to 1. Three numbers mean an opaque colour.
+        Pose of the shape's center, or of the mesh's origin, in the body's frame.
+    color : (3,) or (4,) sequence, optional
+        Red, green, blue and opacity, each from 0 to 1. Three numbers mean an opaque color.
     file : str
         Path of an STL, OBJ or Collada file; for a mesh only.
 
@@ -50,7 +50,7 @@ class Visual(Value):
     --------
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder()
-    >>> look = rb.Visual("box", (0.4, 0.1, 0.1), rb.Pose((0.2, 0, 0)), colour=(0.9, 0.5, 0.1, 1.0))
+    >>> look = rb.Visual("box", (0.4, 0.1, 0.1), rb.Pose((0.2, 0, 0)), color=(0.9, 0.5, 0.1, 1.0))
     >>> builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(0.4, mass=1.0), visuals=[look])
     >>> builder.build().visuals["arm"][0].shape
     'box'
@@ -59,7 +59,7 @@ class Visual(Value):
     shape: str
     size: Made[Sequence[float] | np.ndarray, tuple[float, ...]] = ()  # type: ignore[assignment]
     pose: Pose = field(default_factory=Pose)
-    colour: Made[Sequence[float] | np.ndarray | None, tuple[float, ...] | None] = None  # type: ignore[assignment]
+    color: Made[Sequence[float] | np.ndarray | None, tuple[float, ...] | None] = None  # type: ignore[assignment]
     file: str = ""
 
     def __post_init__(self) -> None:
@@ -78,12 +78,12 @@ class Visual(Value):
         if not isinstance(self.file, str) or (self.shape == "mesh") != bool(self.file):
             expected = "the path of a file" if self.shape == "mesh" else "none, because only a mesh has a file"
             raise ModelError(f"file of a {self.shape} is {self.file!r}; expected {expected}")
-        if self.colour is not None:
-            if isinstance(self.colour, str):
-                raise ModelError(f"colour is {self.colour!r}; expected three or four numbers from 0 to 1")
-            colour = numbers(self.colour, "colour")
-            if colour.shape not in ((3,), (4,)) or (colour < 0.0).any() or (colour > 1.0).any():
-                raise ModelError(f"colour is {colour.tolist()}; expected three or four numbers from 0 to 1")
-            colour = np.append(colour, 1.0)[:4]
-            object.__setattr__(self, "colour", tuple(colour.tolist()))
+        if self.color is not None:
+            if isinstance(self.color, str):
+                raise ModelError(f"color is {self.color!r}; expected three or four numbers from 0 to 1")
+            color = numbers(self.color, "color")
+            if color.shape not in ((3,), (4,)) or (color < 0.0).any() or (color > 1.0).any():
+                raise ModelError(f"color is {color.tolist()}; expected three or four numbers from 0 to 1")
+            color = np.append(color, 1.0)[:4]
+            object.__setattr__(self, "color", tuple(color.tolist()))
         object.__setattr__(self, "size", tuple(size.tolist()))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..common.misspelt import did_you_mean
 from ..common.progress import progress
-from ..errors import StateError, Status
+from ..errors import ArgumentError, Status
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -22,7 +22,7 @@ MAX_LINES = 20  # samples drawn one by one; more are drawn as bands of quantiles
 MAX_ROWS = 20  # of plots of states, if the caller does not select joints
 MAX_PHASE_PLOTS = 12  # the same for phase plots
 BANDS = ((0.05, 0.95), (0.25, 0.75))
-COLOUR = "#1f5a99"
+COLOR = "#1f5a99"
 OF_JOINTS = ("states", "phase")
 
 
@@ -49,7 +49,7 @@ def plot(motion: Trajectory, what: str = "states", *, joints: Sequence[str] | No
 
     Raises
     ------
-    StateError
+    ArgumentError
         If `what` is not one of these, or a name in `joints` is not the name of a moving joint.
 
     Examples
@@ -64,9 +64,9 @@ def plot(motion: Trajectory, what: str = "states", *, joints: Sequence[str] | No
     """
     drawings: dict[str, Any] = {"states": _states, "energy": _energy, "phase": _phase, "steps": _steps}
     if what not in drawings:
-        raise StateError(f"what is {what!r}; expected one of {', '.join(drawings)}")
+        raise ArgumentError(f"what is {what!r}; expected one of {', '.join(drawings)}")
     if joints is not None and what not in OF_JOINTS:
-        raise StateError(f"joints is {joints!r}, but {what!r} is not drawn by joint; expected None")
+        raise ArgumentError(f"joints is {joints!r}, but {what!r} is not drawn by joint; expected None")
     if what != "steps":
         warn_of_few_times(motion)
     with progress(f"Drawing the {what} of {motion.model.name}"):
@@ -99,7 +99,7 @@ def selected_joints(model: Model, joints: Sequence[str] | None, most: int) -> Se
     """Select the joints with these names.
 
     If there are none, select all moving joints, or evenly spaced ones that have at most `most` degrees of freedom.
-    Raises StateError for names that do not belong to moving joints.
+    Raises ArgumentError for names that do not belong to moving joints.
     """
     first_q, first_v = [*model.position_index, model.nq], [*model.velocity_index, model.nv]
     moving = [i for i in range(model.n_bodies) if first_v[i + 1] > first_v[i]]
@@ -116,7 +116,7 @@ def selected_joints(model: Model, joints: Sequence[str] | None, most: int) -> Se
         if isinstance(joints, str) or unknown or not len(joints):
             some = ", ".join(map(repr, list(by_name)[:6])) + (", ..." if len(by_name) > 6 else "")
             suggestion = did_you_mean(unknown[0], by_name) if unknown and not isinstance(joints, str) else ""
-            raise StateError(f"joints is {joints!r}; expected a list of names of moving joints: {some}{suggestion}")
+            raise ArgumentError(f"joints is {joints!r}; expected a list of names of moving joints: {some}{suggestion}")
         chosen = [by_name[name] for name in joints]
     return Selection(
         [k for i in chosen for k in range(first_q[i], first_q[i + 1])],
@@ -146,7 +146,7 @@ def _grid(rows: int, columns: int, height: float = 2.2) -> tuple[Figure, np.ndar
 def _over_time(axes: Any, t: np.ndarray, values: np.ndarray) -> None:
     """Draw values (samples, times): a line for each sample, or the median and bands of quantiles of many samples."""
     if len(values) <= MAX_LINES:
-        axes.plot(t, values.T, color=COLOUR, linewidth=1.2, alpha=1.0 if len(values) == 1 else 0.6)
+        axes.plot(t, values.T, color=COLOR, linewidth=1.2, alpha=1.0 if len(values) == 1 else 0.6)
         return
     levels = sorted({0.5, *(level for band in BANDS for level in band)})
     draw_quantile_bands(axes, t, levels, np.nanquantile(values, levels, axis=0))
@@ -157,8 +157,8 @@ def draw_quantile_bands(axes: Any, t: np.ndarray, levels: Sequence[float], quant
     of_level = dict(zip(levels, quantiles, strict=True))
     for low, high in BANDS:
         edges = of_level[low], of_level[high]
-        axes.fill_between(t, *edges, color=COLOUR, alpha=0.2, linewidth=0, label=f"{low:.0%} to {high:.0%}")
-    axes.plot(t, of_level[0.5], color=COLOUR, linewidth=1.5, label="median")
+        axes.fill_between(t, *edges, color=COLOR, alpha=0.2, linewidth=0, label=f"{low:.0%} to {high:.0%}")
+    axes.plot(t, of_level[0.5], color=COLOR, linewidth=1.5, label="median")
 
 
 def _flat(motion: Trajectory, values: np.ndarray) -> np.ndarray:
@@ -226,8 +226,8 @@ def _phase(motion: Trajectory, selection: Selection) -> Figure:
         axes.set_visible(False)
     step = max(1, len(q) // MAX_LINES)
     for axes, (i, j) in zip(panels.ravel(), pairs, strict=False):
-        axes.plot(q[::step, :, i].T, qd[::step, :, j].T, color=COLOUR, linewidth=0.9, alpha=0.6)
-        axes.plot(q[::step, 0, i], qd[::step, 0, j], ".", color=COLOUR)
+        axes.plot(q[::step, :, i].T, qd[::step, :, j].T, color=COLOR, linewidth=0.9, alpha=0.6)
+        axes.plot(q[::step, 0, i], qd[::step, 0, j], ".", color=COLOR)
         axes.set(
             xlabel=f"{model.position_labels[i]} ({model.position_units[i]})", ylabel=f"({model.velocity_units[j]})"
         )
@@ -245,6 +245,6 @@ def _steps(motion: Trajectory) -> Figure:
     figure, panels = _grid(1, 3, height=3.0)
     for axes, (name, values) in zip(panels[0], numbers.items(), strict=True):
         whole = values.dtype.kind == "i" and values.size
-        axes.hist(values, bins=min(60, int(np.ptp(values)) + 1) if whole else 30, color=COLOUR)
+        axes.hist(values, bins=min(60, int(np.ptp(values)) + 1) if whole else 30, color=COLOR)
         axes.set(xlabel=name, ylabel="samples")
     return figure

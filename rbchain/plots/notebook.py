@@ -76,16 +76,16 @@ def poses_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
 
 
 def origins_at_rest(model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Joint origins and centres of mass at the neutral positions: (n, 3) each, world axes, m."""
+    """Joint origins and centers of mass at the neutral positions: (n, 3) each, world axes, m."""
     rotations, origins = poses_at_rest(model)
     return origins, origins + np.einsum("nij,nj->ni", rotations, model.cg)
 
 
 def sketch_of(model: Model) -> str:
-    """SVG sketch of the neutral positions: joints, lines between them, centres of mass, and constraints (dashed).
+    """SVG sketch of the neutral positions: joints, lines between them, centers of mass, and constraints (dashed).
 
     The line of a constraint connects its two points with the origins of their bodies. The radius of the circle of a
-    centre of mass grows with the cube root of the mass.
+    center of mass grows with the cube root of the mass.
     """
     origins, centers = origins_at_rest(model)
     loops = lines_of_constraints(model.description, *poses_at_rest(model))
@@ -118,6 +118,6 @@ def sketch_of(model: Model) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">{"".join(parts)}</svg>'
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float, style: str = "") -> str:
+def _line(x1: float, y1: float, x2: float, y2: float, color: str, width: float, style: str = "") -> str:
     ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
-    return f'<line {ends} stroke="{colour}" stroke-width="{width}"{style}/>'
+    return f'<line {ends} stroke="{color}" stroke-width="{width}"{style}/>'

@@ -84,12 +84,12 @@ class TwoLink:
 
     @property
     def i1(self) -> float:
-        """Inertia of the first link about its centre of mass, kg m^2."""
+        """Inertia of the first link about its center of mass, kg m^2."""
         return self.m1 * self.l1**2 / 12
 
     @property
     def i2(self) -> float:
-        """Inertia of the second link about its centre of mass, kg m^2."""
+        """Inertia of the second link about its center of mass, kg m^2."""
         return self.m2 * self.l2**2 / 12
 
     @property

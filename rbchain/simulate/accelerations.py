@@ -14,7 +14,7 @@ from ..acting.random_actions import random_signals_of
 from ..acting.sampled import Drive, Sampled
 from ..acting.wrenches import Force
 from ..common.real_arrays import common_batch, excerpt, real_array
-from ..errors import StateError
+from ..errors import ArgumentError
 from .loops import refuse_controllers_of_closed_chains
 from .methods import method_named
 from .preparation import kernel_model_for_simulation, refuse_forces_of_drives
@@ -61,7 +61,7 @@ def accelerations(
 
     Raises
     ------
-    StateError
+    ArgumentError
         If a shape does not fit, a drive or a force is refused, or a user function raises an exception.
     ModelError
         If the model has `bodies_without_inertia` whose motion is not prescribed.
@@ -99,28 +99,28 @@ def accelerations(
     failures = exceptions_of(model, actions, calls, batch)
     if failures:
         sample = min(failures)
-        raise StateError(f"accelerations: {failures[sample]}" + (f", sample {sample}" if sample else ""))
+        raise ArgumentError(f"accelerations: {failures[sample]}" + (f", sample {sample}" if sample else ""))
     return found[..., 0, model.nv :]
 
 
 def _broadcast(t: npt.ArrayLike, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return the times and the positions, of one batch shape."""
-    times, q = real_array("t", t, StateError), real_array("q", q, StateError, keep_float32=True)
+    times, q = real_array("t", t, ArgumentError), real_array("q", q, ArgumentError, keep_float32=True)
     if not (np.isfinite(times) & (times >= 0.0)).all():
-        raise StateError(f"t is {excerpt(t)}; expected finite times from 0, s")
-    batch = common_batch({"t": times.shape, "q": q.shape[:-1]}, StateError)
+        raise ArgumentError(f"t is {excerpt(t)}; expected finite times from 0, s")
+    batch = common_batch({"t": times.shape, "q": q.shape[:-1]}, ArgumentError)
     return times, np.broadcast_to(q, batch + q.shape[-1:])
 
 
 def _refuse_memory(drives: Sequence[Drive], forces: Sequence[Force]) -> None:
     """Refuse actions whose forces do not follow from the state and the time."""
     if any(isinstance(drive, Sampled) for drive in drives) or random_signals_of(drives) or random_signals_of(forces):
-        raise StateError(
+        raise ArgumentError(
             "accelerations depend on the past with Sampled and random signals; expected drives and forces without "
             "them. Use simulate(...).qdd"
         )
     if any(is_contact(force) for force in forces):
-        raise StateError(
+        raise ArgumentError(
             f"accelerations are not available with {NAMES_OF_CONTACTS}, because velocities jump in impacts; expected "
             "forces without them"
         )

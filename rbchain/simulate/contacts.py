@@ -9,7 +9,7 @@ import numpy as np
 from ..acting.contacts import NAMES_OF_CONTACTS
 from ..core.contacts import element_layout as element
 from ..core.control import drive_layout as drive
-from ..errors import StateError
+from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import Actions
@@ -22,17 +22,17 @@ def with_modes(model: Model, actions: Actions | None, method: Method, dtype: np.
 
     Raises
     ------
-    StateError
+    ArgumentError
         If the method does not support the model, the precision or the drives together with contacts.
     """
     if actions is None or actions.shared.contacts is None or not method.locates_contacts:
         return actions
     what = f'method "{method.name}" with {NAMES_OF_CONTACTS}'
     if dtype != np.float64:
-        raise StateError(f'{what} needs float64, but q0 and qd0 are float32. Use float64, or method "moreau"')
+        raise ArgumentError(f'{what} needs float64, but q0 and qd0 are float32. Use float64, or method "moreau"')
     if model.kernel_model.constraint_tables is not None:
-        raise StateError(f'{what} does not support closed chains. Use method "moreau"')
+        raise ArgumentError(f'{what} does not support closed chains. Use method "moreau"')
     kinds = actions.shared.drives[drive.KIND]
     if np.isin(kinds, drive.PRESCRIBED_KINDS).any():
-        raise StateError(f'{what} does not support drives that prescribe a motion. Use method "moreau"')
+        raise ArgumentError(f'{what} does not support drives that prescribe a motion. Use method "moreau"')
     return actions._replace(modes=np.array([np.asarray(actions.shared.contacts)[element.SIZE].sum()]))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..acting.between_bodies import elastic_energy
 from ..acting.wrenches import Force
-from ..errors import StateError
+from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -22,7 +22,7 @@ def new_work(is_requested: bool, samples: int, times: int) -> np.ndarray | None:
 
 def refuse_without_inertia(model: Model, method: str) -> None:
     """Refuse the error of the energy for bodies without inertia, which springs and dampers move in implicit steps."""
-    raise StateError(
+    raise ArgumentError(
         f'energy_error is True, but model {model.name!r} has bodies without inertia, and method "{method}" moves them '
         "by springs and dampers alone, which does not determine the powers of the forces; expected bodies with "
         "inertia. Give them mass, or omit energy_error"

@@ -12,7 +12,7 @@ from ..core.control import drive_layout
 from ..core.tree import setting_layout
 from ..drivers import closed_chains
 from ..drivers.trajectories import Actions
-from ..errors import StateError
+from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -42,7 +42,7 @@ def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Acti
         (setting_layout.COMPENSATES, "gravity_compensation"),
     ):
         if actions.settings[setting] == 1:
-            raise StateError(
+            raise ArgumentError(
                 f"{drive} does not support closed chains, because it computes the forces of an open tree; expected "
                 "other drives. Use PID, or PrescribedForce with the forces of Model.inverse_dynamics"
             )
@@ -77,7 +77,7 @@ def closed_initial_states(
 
     Raises
     ------
-    StateError
+    ArgumentError
         If a single state does not satisfy the constraints.
     """
     q, qd = states
@@ -87,7 +87,7 @@ def closed_initial_states(
     largest = LARGEST_RESIDUAL[q.dtype.name]
     failed = ~((before <= largest) & (after <= largest)) | model.is_turned_over(q)
     if not q.shape[:-1] and failed:
-        raise StateError(_message(model, q, qd))
+        raise ArgumentError(_message(model, q, qd))
     closed = np.where(failed[..., None], np.nan, found).astype(q.dtype)
     return [
         np.ascontiguousarray(closed[..., :nq]),

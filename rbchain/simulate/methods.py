@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..errors import StateError
+from ..errors import ArgumentError
 
 #: The names of the methods, for type checkers.
 MethodName = Literal["rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit", "moreau"]
@@ -124,9 +124,9 @@ def names_of(methods: Callable[[Method], bool], last: str = "or", quote: str = '
 
 
 def method_named(name: Any) -> Method:
-    """Return a method. Raises StateError if there is none with this name."""
+    """Return a method. Raises ArgumentError if there is none with this name."""
     if not isinstance(name, str) or name not in METHODS:
-        raise StateError(f"method is {name!r}; expected {names_of(lambda method: True)}")
+        raise ArgumentError(f"method is {name!r}; expected {names_of(lambda method: True)}")
     return METHODS[name]
 
 

@@ -16,7 +16,7 @@ from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Saved, Start
 from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from ..drivers.trajectories import Actions, TrajectoryMemory, trajectory_memory
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..model.topology import PASSIVE_CODES
 from .contacts import with_modes
 from .dense_output import new_record
@@ -115,7 +115,7 @@ def prepare(request: Request) -> Prepared:
 
     Raises
     ------
-    StateError
+    ArgumentError
         If the actions do not fit the model or the method, or a single initial state violates the constraints.
     ModelError
         If the model has bodies without inertia whose motion is not prescribed.
@@ -195,7 +195,7 @@ def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarr
     both = (actions.shared.drives[drive.KIND] != drive.KIND_NONE) & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
     if both.any():
         names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[both])]
-        raise StateError(
+        raise ArgumentError(
             f"joints {names} have both a drive and a tau other than zero; expected one of them. Set their tau to 0, or "
             "remove their drives"
         )
@@ -206,7 +206,7 @@ def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarr
     lagging = has_lag & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
     if lagging.any():
         names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[lagging])]
-        raise StateError(
+        raise ArgumentError(
             f"joints {names} have an Actuator with a time_constant and also a tau other than zero, which would not "
             "pass the lag; expected one of them. Set their tau to 0, and add the torque to the digital controller"
         )

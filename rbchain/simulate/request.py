@@ -17,7 +17,7 @@ from ..acting.wrenches import Force
 from ..common.failures import checked_on_failure
 from ..common.real_arrays import finite_number, float32_array, real_array, true_or_false, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
-from ..errors import StateError
+from ..errors import ArgumentError
 from .methods import Method, method_named
 from .sensitivities import checked_names
 from .settings import settings_of, times_to_save
@@ -95,14 +95,14 @@ def check(
 
     Raises
     ------
-    StateError
+    ArgumentError
         If a shape or a setting is invalid.
     """
-    duration = finite_number("duration", duration, StateError, above=0.0)
+    duration = finite_number("duration", duration, ArgumentError, above=0.0)
     times, asked = times_to_save(duration, save_at)
-    checked_on_failure(options["on_failure"], StateError)
+    checked_on_failure(options["on_failure"], ArgumentError)
     for name in ("boundscheck", "control_sensitivity_errors", "energy_error"):
-        true_or_false(name, options[name], StateError)
+        true_or_false(name, options[name], ArgumentError)
     names = checked_names(options["sensitivities"])
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
@@ -125,7 +125,7 @@ def check(
         events=events,
         names=names,
         control_sensitivity_errors=bool(options["control_sensitivity_errors"]),
-        dense_output=whole_number("dense_output", options["dense_output"], StateError, least=0),
+        dense_output=whole_number("dense_output", options["dense_output"], ArgumentError, least=0),
         energy_error=bool(options["energy_error"]),
         boundscheck=bool(options["boundscheck"]),
     )
@@ -139,10 +139,10 @@ def checked_states(
     `names` are the names of the arguments for messages. `tau` may be a number for all joints.
     """
     q, qd, tau = (
-        real_array(name, x, StateError, keep_float32=True) for name, x in zip(names, (q, qd, tau), strict=True)
+        real_array(name, x, ArgumentError, keep_float32=True) for name, x in zip(names, (q, qd, tau), strict=True)
     )
     if q.dtype == qd.dtype == np.float32:
-        tau = float32_array(names[2], tau, StateError)
+        tau = float32_array(names[2], tau, ArgumentError)
     tau = tau.copy() if tau.ndim else np.full(model.nv, tau)  # a copy, because the trajectory keeps it
     states, dtype, batch = model.kernel_model.state_arguments.check(names, (q, qd, tau))
     return list(states), dtype, batch

@@ -31,7 +31,7 @@ from ..core.sample.records import Outcome, Saved
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..drivers import threads
 from ..drivers.trajectories import Actions, actuator_forces, state_memory
-from ..errors import StateError, Status
+from ..errors import ArgumentError, Status
 from .dense_output import kept_steps
 from .loops import close_states
 from .messages import sample_index
@@ -272,7 +272,7 @@ def contact_results(
 
 
 def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray, q0: np.ndarray) -> None:
-    """Raise a StateError for a single initial state that is beyond a stop or in a plane, and name the deepest one."""
+    """Raise an ArgumentError for a single initial state beyond a stop or in a plane, and name the deepest one."""
     if status.ndim > 0 or status != Status.INITIAL_PENETRATION:
         return
     found = []
@@ -285,7 +285,9 @@ def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray
         elif isinstance(force, BodyContact):
             found.append((force.gap(model, q0), force.label()))
     gap, label = min(found)
-    raise StateError(f"q0: {label} has a gap of {gap:.3g} m or rad; expected zero or more. Change the initial position")
+    raise ArgumentError(
+        f"q0: {label} has a gap of {gap:.3g} m or rad; expected zero or more. Change the initial position"
+    )
 
 
 def exceptions_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.tree import sampler_layout as sampler
-from ..errors import StateError
+from ..errors import ArgumentError
 from .methods import Method
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def refuse_samplers(model: Model, actions: Actions | None, method: Method) -> None:
-    """Raise a StateError for sampled controllers that the model does not support, or whose stops are not common."""
+    """Raise an ArgumentError for sampled controllers that the model does not support, or whose stops are not common."""
     if actions is None or actions.shared.samplers is None:
         return
     groups = actions.shared.samplers.groups
@@ -22,7 +22,7 @@ def refuse_samplers(model: Model, actions: Actions | None, method: Method) -> No
         model.kernel_model.constraint_tables is not None
         and groups[[sampler.GROUP_COMPENSATES, sampler.GROUP_COMPUTES]].any()
     ):
-        raise StateError(
+        raise ArgumentError(
             "Sampled: ComputedTorque and gravity_compensation do not support closed chains, because they compute the "
             "forces of an open tree; expected other controllers. Use PID or UserForces"
         )
@@ -30,7 +30,7 @@ def refuse_samplers(model: Model, actions: Actions | None, method: Method) -> No
         first = groups[sampler.GROUP_DELAY]
         times = actions.shared.numbers[:, [*first, *(first + 1)]]
         if (times != times[:1]).any():
-            raise StateError(
+            raise ArgumentError(
                 f'Sampled: delay or latency differs between samples, but the steps of method "{method.name}" are the '
                 'same for all samples; expected one number. Use method "rk45" or "rosenbrock"'
             )

@@ -14,7 +14,7 @@ from ..core.control import drive_layout as drive
 from ..core.linear import parameter_forces as codes
 from ..core.linear.sensitivities import SensitivitySettings
 from ..core.tree import setting_layout as setting
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..model.parameters import UPPER_TRIANGLE
 from .methods import Method, names_of
 
@@ -63,7 +63,7 @@ def with_sensitivities(
 
     Raises
     ------
-    StateError
+    ArgumentError
         If a name is unknown, or the sensitivities do not support the method, the model or the actions.
     """
     if not names:
@@ -91,14 +91,14 @@ def _rows_of_column(model: Model, actions: Actions) -> int:
 
 
 def checked_names(names: Any, argument: str = "sensitivities") -> tuple[str, ...]:
-    """Return the names of sensitivities as a tuple. Raises StateError if one is unknown or given twice."""
+    """Return the names of sensitivities as a tuple. Raises ArgumentError if one is unknown or given twice."""
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise StateError(f'{argument} is {excerpt(names)}; expected a list of names, such as ("q", "mass")')
+        raise ArgumentError(f'{argument} is {excerpt(names)}; expected a list of names, such as ("q", "mass")')
     for name in names:
         if not isinstance(name, str) or name not in KINDS:
-            raise StateError(f"{argument} contains {excerpt(name)}; expected names among {', '.join(KINDS)}")
+            raise ArgumentError(f"{argument} contains {excerpt(name)}; expected names among {', '.join(KINDS)}")
     if len(set(names)) < len(names):
-        raise StateError(f"{argument} is {excerpt(list(names))}; expected each name once")
+        raise ArgumentError(f"{argument} is {excerpt(list(names))}; expected each name once")
     return tuple(names)
 
 
@@ -108,23 +108,23 @@ def _refuse_unsupported(
     """Refuse methods, models and actions without derivatives of the motion."""
     remedy = "Use differences of simulations"
     if not method.has_sensitivities:
-        raise StateError(
+        raise ArgumentError(
             f'method is "{method.name}", which does not compute sensitivities; expected '
             f"{names_of(lambda method: method.has_sensitivities)}"
         )
     if actions.shared.contacts is not None:
-        raise StateError(
+        raise ArgumentError(
             f"sensitivities do not support {NAMES_OF_CONTACTS}, because motions with impacts are not smooth; expected "
             "forces without them. Use the friction and the elastic stops of PassiveForces"
         )
     _refuse_unsupported_controllers(model, actions, drives, names, remedy)
     if actions.shared.samplers is not None:
-        raise StateError(
+        raise ArgumentError(
             "sensitivities do not support Sampled, because the derivatives of its outputs are not computed; expected "
             f"other drives. {remedy}"
         )
     if actions.settings[setting.FUNCTION] != 0 and actions.settings[setting.DERIVATIVES] == 0:
-        raise StateError(
+        raise ArgumentError(
             "sensitivities need the derivatives of UserForces with respect to q and qd, but derivatives is None. Pass "
             "UserForces(..., derivatives=...)"
         )
@@ -138,7 +138,7 @@ def _refuse_unsupported_controllers(
         return
     of_model = [name for name in names if name in PARAMETERS_OF_CONTROLLERS]
     if of_model and uses_simulated_model(model, drives):
-        raise StateError(
+        raise ArgumentError(
             f"sensitivities contains {', '.join(of_model)}, but the controllers use these parameters too "
             f'(model="true"); expected model="nominal", whose parameters do not change. {remedy}'
         )
@@ -163,12 +163,12 @@ def _dofs_of(model: Model, actions: Actions, name: str) -> np.ndarray:
         return np.arange(model.nv)
     has_pid = actions.shared.drives[drive.KIND] == drive.KIND_PID
     if not has_pid.any():
-        raise StateError(f'sensitivities contains "{name}", but drives contains no PID; expected a PID drive')
+        raise ArgumentError(f'sensitivities contains "{name}", but drives contains no PID; expected a PID drive')
     if name == "ki":
         without = has_pid & (actions.shared.drives[drive.INTEGRAL] < 0)
         if without.any():
             joints = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[without])]
-            raise StateError(
+            raise ArgumentError(
                 f'sensitivities contains "ki", but the drives of joints {joints} have ki = 0 and integrate no error; '
                 "expected a ki other than zero in at least one sample"
             )

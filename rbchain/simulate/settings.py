@@ -15,7 +15,7 @@ from ..common.real_arrays import finite_number, real_array, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..core.methods.tableaus import Tableau
 from ..core.sample.records import Tolerances
-from ..errors import StateError
+from ..errors import ArgumentError
 from .methods import Method, names_of
 from .tableaus import TABLEAUS, adaptive_tableau
 
@@ -40,35 +40,35 @@ def memory_for(found: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, OverflowError, ValueError) as error:  # sizes beyond the limits of the machine or of NumPy
-        raise StateError(f"{found}, which needs more memory than this machine has ({error}); {remedy}") from None
+        raise ArgumentError(f"{found}, which needs more memory than this machine has ({error}); {remedy}") from None
 
 
 def times_to_save(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, slice]:
     """Return all times that the driver saves, from 0 to the end, and the slice of the times that the caller asked for.
 
-    Raises StateError if `save_at` is neither a number of times nor increasing times from 0 to the duration.
+    Raises ArgumentError if `save_at` is neither a number of times nor increasing times from 0 to the duration.
     """
     if save_at is None:
         return np.array([0.0, duration]), slice(None)
     if np.ndim(save_at) == 0:
         try:
-            count = whole_number("save_at", save_at, StateError, least=2, most=MAX_TIMES)
-        except StateError:
+            count = whole_number("save_at", save_at, ArgumentError, least=2, most=MAX_TIMES)
+        except ArgumentError:
             expected = "a number of times, at least 2, or a list of times in s"
-            raise StateError(f"save_at is {save_at!r}; expected {expected}") from None
+            raise ArgumentError(f"save_at is {save_at!r}; expected {expected}") from None
         with memory_for(f"save_at is {save_at!r}", "save fewer times"):
             return np.linspace(0.0, duration, count), slice(None)
-    times = real_array("save_at", save_at, StateError)
+    times = real_array("save_at", save_at, ArgumentError)
     if times.ndim != 1 or times.size == 0:
-        raise StateError(f"save_at has shape {times.shape}; expected a number of times, or a list of times in s")
+        raise ArgumentError(f"save_at has shape {times.shape}; expected a number of times, or a list of times in s")
     if not (times[0] >= 0.0 and times[-1] <= duration):
-        raise StateError(
+        raise ArgumentError(
             f"save_at has times from {times[0]:g} to {times[-1]:g} s; expected times from 0 to the duration, "
             f"{duration:g} s"
         )
     if not (np.diff(times) > 0.0).all():
         i = int(np.flatnonzero(~(np.diff(times) > 0.0))[0])
-        raise StateError(
+        raise ArgumentError(
             f"save_at does not increase: entry {i} is {times[i]:g} s and entry {i + 1} is {times[i + 1]:g} s; expected "
             "increasing times. Use np.unique(save_at)"
         )
@@ -87,21 +87,23 @@ def settings_of(
     times: np.ndarray,
     dtype: np.dtype,
 ) -> FixedStepSettings | ContactStepSettings | AdaptiveStepSettings:
-    """Return the settings of the driver of a method. Raises StateError if they do not fit the method."""
+    """Return the settings of the driver of a method. Raises ArgumentError if they do not fit the method."""
     if method.is_adaptive:
         return _adaptive_settings(method, step, rtol, atol, max_step, max_steps, dtype)
     if step is None:
-        raise StateError(f'step is None; method "{method.name}" needs the length of its steps in s, such as step=1e-3')
+        raise ArgumentError(
+            f'step is None; method "{method.name}" needs the length of its steps in s, such as step=1e-3'
+        )
     for name, setting in (("rtol", rtol), ("atol", atol), ("max_step", max_step), ("max_steps", max_steps)):
         if setting is not None and not (name == "atol" and method.has_contacts):
-            raise StateError(
+            raise ArgumentError(
                 f'{name} is {setting!r}, but method "{method.name}" has steps of fixed length and controls no error; '
                 'expected None. Set step, or use method "rk45" or "rosenbrock"'
             )
-    step = finite_number("step", step, StateError, above=0.0)
+    step = finite_number("step", step, ArgumentError, above=0.0)
     longest = (times[1:] - times[:-1]).max()
     if longest > MAX_FIXED_STEPS * step:
-        raise StateError(
+        raise ArgumentError(
             f"step is {step!r} s, which makes more than {MAX_FIXED_STEPS:.0e} steps between two saved times "
             f"{longest:g} s apart; expected a longer step"
         )
@@ -110,7 +112,7 @@ def settings_of(
     if not method.has_contacts:
         return FixedStepSettings(tableau, step)
     default, smallest = CONTACT_TOLERANCE[dtype.name], float(np.finfo(dtype).eps)
-    tolerance = default if atol is None else finite_number("atol", atol, StateError, least=smallest)
+    tolerance = default if atol is None else finite_number("atol", atol, ArgumentError, least=smallest)
     return ContactStepSettings(tableau, step, tolerance, PENETRATION_TOLERANCE[dtype.name])
 
 
@@ -124,13 +126,13 @@ def _adaptive_settings(
     dtype: np.dtype,
 ) -> AdaptiveStepSettings:
     if step is not None:
-        raise StateError(
+        raise ArgumentError(
             f'step is {step!r}, but method "{method.name}" chooses the length of its steps; expected None. Set rtol '
             'and atol, or use method "rk4" or "implicit"'
         )
     most = DEFAULT_MAX_STEPS if max_steps is None else max_steps
-    most = whole_number("max_steps", most, StateError, least=1, most=MAX_ADAPTIVE_STEPS)
-    longest = math.inf if max_step is None else finite_number("max_step", max_step, StateError, above=0.0)
+    most = whole_number("max_steps", most, ArgumentError, least=1, most=MAX_ADAPTIVE_STEPS)
+    longest = math.inf if max_step is None else finite_number("max_step", max_step, ArgumentError, above=0.0)
     rtol, atol = _tolerances(rtol, atol, dtype)
     smallest, largest = TOLERANCES_OF_SIGNALS
     of_signals = min(largest, max(smallest, TOLERANCE_OF_SIGNALS * rtol))
@@ -142,7 +144,7 @@ def refuse_contacts(forces: Sequence[Any], method: Method) -> None:
     """Refuse dry friction, hard stops and contacts if the method does not support them."""
     for force in forces if isinstance(forces, (list, tuple)) else ():
         if is_contact(force) and not method.has_contacts:
-            raise StateError(
+            raise ArgumentError(
                 f'forces contains {force.label()}, which method "{method.name}" does not support; expected '
                 f"method {names_of(lambda method: method.has_contacts)}. PassiveForces has regularised friction and "
                 "elastic stops for all methods"
@@ -152,7 +154,7 @@ def refuse_contacts(forces: Sequence[Any], method: Method) -> None:
 def refuse_events(events: Sequence[Any], method: Method) -> None:
     """Refuse events if the method does not locate them."""
     if not method.has_events and len(events) > 0:
-        raise StateError(
+        raise ArgumentError(
             f'events is not empty, but method "{method.name}" does not compute accurate states within its steps, which '
             'events need; expected no events. Use method "rosenbrock"'
         )
@@ -160,18 +162,18 @@ def refuse_events(events: Sequence[Any], method: Method) -> None:
 
 def _tolerances(rtol: float | None, atol: float | None, dtype: np.dtype) -> tuple[float, float]:
     """Return tolerances that the step control can keep in this precision."""
-    rtol = DEFAULT_RTOL[dtype.name] if rtol is None else finite_number("rtol", rtol, StateError, least=0.0)
-    atol = DEFAULT_ATOL[dtype.name] if atol is None else finite_number("atol", atol, StateError, above=0.0)
+    rtol = DEFAULT_RTOL[dtype.name] if rtol is None else finite_number("rtol", rtol, ArgumentError, least=0.0)
+    atol = DEFAULT_ATOL[dtype.name] if atol is None else finite_number("atol", atol, ArgumentError, above=0.0)
     # where a component of the state passes zero, a relative tolerance alone allows no error at all
     smallest = SMALLEST_ATOL[dtype.name]
     if rtol >= 1.0 or atol < smallest:
-        raise StateError(
+        raise ArgumentError(
             f"rtol is {rtol!r} and atol is {atol!r}; expected rtol below 1, and atol of at least {smallest:g} in "
             f"{dtype.name}"
         )
     round_off = float(np.finfo(dtype).eps)
     if 0.0 < rtol < round_off:
-        raise StateError(
+        raise ArgumentError(
             f"rtol is {rtol!r}, below the round-off of {dtype.name}, which no step can reach; expected at least "
             f"{round_off:.2g}, or 0 for an absolute tolerance"
         )

@@ -159,7 +159,7 @@ def simulate(
 
     Raises
     ------
-    StateError
+    ArgumentError
         If a shape or a setting is invalid, a user function cannot be compiled, or a single initial state violates the
         constraints. In a batch, samples that violate them get the status NOT_ASSEMBLED.
     ModelError
@@ -229,7 +229,7 @@ def _report(motion: Trajectory, raises: bool) -> None:
 
 
 def _run(request: Request, prepared: Prepared) -> None:
-    """Integrate all samples. Raises StateError if contacts of a single state penetrate at the start."""
+    """Integrate all samples. Raises ArgumentError if contacts of a single state penetrate at the start."""
     samples = request.samples
     if not samples:
         return

@@ -17,7 +17,7 @@ from ..acting.wrenches import Current, Force, wrenches_on_bodies
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import excerpt
-from ..errors import StateError, Status
+from ..errors import ArgumentError, Status
 from ..model.arguments import SampleSequence, check_sample_index, numbers_of_samples
 from ..plots import motions
 from . import messages, showing, tables
@@ -159,7 +159,7 @@ class Trajectory(SampleSequence, SuggestsAttributes):
     def qdd(self) -> np.ndarray:
         """Accelerations at the saved times, (..., times, nv), rad/s^2 or m/s^2.
 
-        Raises StateError if the simulation has dry friction, hard stops or contacts, because accelerations jump in
+        Raises ArgumentError if the simulation has dry friction, hard stops or contacts, because accelerations jump in
         impacts.
         """
         self._refuse_contacts("qdd")
@@ -170,7 +170,7 @@ class Trajectory(SampleSequence, SuggestsAttributes):
         """Forces and moments that the joints transmit at the saved times, (..., times, n, 6), N and N m.
 
         They are the results of `Model.joint_reactions`, with the wrenches, springs and bushings of the simulation.
-        Raises StateError if the simulation has drag, a current, dry friction, hard stops or contacts, because the
+        Raises ArgumentError if the simulation has drag, a current, dry friction, hard stops or contacts, because the
         trajectory does not contain these forces.
 
         Examples
@@ -190,7 +190,7 @@ class Trajectory(SampleSequence, SuggestsAttributes):
         model = self.model
         self._refuse_contacts("reactions")
         if any(isinstance(force, Current) for force in self.forces) or model.kernel_model.has_drag:
-            raise StateError(
+            raise ArgumentError(
                 "reactions are not available in water with drag or a current; expected a model without drag, and no "
                 "Current in forces"
             )
@@ -202,7 +202,7 @@ class Trajectory(SampleSequence, SuggestsAttributes):
     def _refuse_contacts(self, what: str) -> None:
         """Refuse a quantity that needs the forces of contacts at each time."""
         if any(is_contact(force) for force in self.forces):
-            raise StateError(
+            raise ArgumentError(
                 f"{what} is not available with {NAMES_OF_CONTACTS}, because accelerations jump in "
                 "impacts; expected a simulation without them. Use qd and contact_forces"
             )
@@ -236,7 +236,7 @@ class Trajectory(SampleSequence, SuggestsAttributes):
         drives, passive damping and friction, wrenches, dampers, water, contacts, impacts and constraints. It is zero
         for an exact motion. NaN after the end of a sample that ended early.
 
-        Only `simulate(..., energy_error=True)` integrates the work with the motion. Without it, raises StateError.
+        Only `simulate(..., energy_error=True)` integrates the work with the motion. Without it, raises ArgumentError.
 
         Notes
         -----
@@ -259,7 +259,7 @@ class Trajectory(SampleSequence, SuggestsAttributes):
         (True, -0.0433)
         """
         if self._energy_error is None:
-            raise StateError(
+            raise ArgumentError(
                 "energy_error is not known, because the simulation did not integrate the work of forces; expected a "
                 "motion from simulate(..., energy_error=True)"
             )
@@ -291,7 +291,9 @@ class Trajectory(SampleSequence, SuggestsAttributes):
     def _tau_and_qdd(self) -> np.ndarray:
         """Actuator forces and accelerations, (..., times, 2 nv), computed for all samples when first read."""
         if self._compute_tau_and_qdd is None:
-            raise StateError("this trajectory does not record its drives; only trajectories returned by simulate() do")
+            raise ArgumentError(
+                "this trajectory does not record its drives; only trajectories returned by simulate() do"
+            )
         return self._compute_tau_and_qdd()
 
     def __getitem__(self, samples: Any) -> Trajectory:
@@ -304,7 +306,7 @@ class Trajectory(SampleSequence, SuggestsAttributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             If the batch has no such sample, or if the motion is not a batch.
 
         Examples
@@ -353,11 +355,11 @@ class Trajectory(SampleSequence, SuggestsAttributes):
     def at_times(self, indices: npt.ArrayLike) -> Trajectory:
         """Return the motion at some of the saved times, by their indices (m,).
 
-        Raises StateError if there is no such time.
+        Raises ArgumentError if there is no such time.
         """
         chosen, last = np.asarray(indices), self.t.shape[-1] - 1
         if chosen.dtype.kind not in "iu" or not ((chosen >= -last - 1) & (chosen <= last)).all():
-            raise StateError(
+            raise ArgumentError(
                 f"indices is {excerpt(chosen.tolist())}; expected whole numbers from {-last - 1} to {last}, because "
                 f"{last + 1} times are saved"
             )
@@ -388,7 +390,7 @@ class Trajectory(SampleSequence, SuggestsAttributes):
 
         Raises
         ------
-        StateError
+        ArgumentError
             If the trajectory has no model.
         FileFormatError
             If the name does not end in `.npz`.

@@ -13,7 +13,7 @@ ELEVATION, AZIMUTH = np.radians(22.0), np.radians(-58.0)
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """A camera that looks at a ball, given by its centre (3,) and radius, m; `up` (3,) is a unit vector.
+    """A camera that looks at a ball, given by its center (3,) and radius, m; `up` (3,) is a unit vector.
 
     All in world axes.
     """
@@ -24,7 +24,7 @@ class Camera:
 
     @property
     def distance(self) -> float:
-        """Distance from the centre, m, at which the ball fits into the narrowest window."""
+        """Distance from the center, m, at which the ball fits into the narrowest window."""
         return self.radius / float(np.sin(np.arctan(NARROWEST * np.tan(FIELD_OF_VIEW / 2))))
 
     @property
@@ -48,7 +48,7 @@ class Camera:
     def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Perspective view of points (..., 3): coordinates (..., 2) in the picture and distances (...), m.
 
-        At the distance of the centre, a metre is one unit of the picture.
+        At the distance of the center, a metre is one unit of the picture.
         """
         seen = (points - self.center) @ self.axes.T
         away = self.distance - seen[..., 2]
@@ -62,7 +62,7 @@ class Camera:
 
     @property
     def grid(self) -> tuple[int, np.ndarray, float, int]:
-        """Ground grid: index of the world axis normal to it, its centre (3,), cell (m), and cells to each side."""
+        """Ground grid: index of the world axis normal to it, its center (3,), cell (m), and cells to each side."""
         normal = int(np.argmax(np.abs(self.up)))
         cell = 10.0 ** np.floor(np.log10(1.5 * self.radius)) / 2
         center = np.round(self.center / cell) * cell

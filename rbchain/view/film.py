@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..common.progress import Progress, progress
 from ..common.real_arrays import excerpt
 from ..common.whole_files import PARTIAL, whole_file
-from ..errors import StateError
+from ..errors import ArgumentError
 from .painting import DPI, Painting
 from .scene import Scene, checked_layers, known_layers, scene_at_rest, scene_of_motion
 from .stage import Stage
@@ -41,18 +41,18 @@ def film(
     """Write a film of a motion: see `Trajectory.film`."""
     path, layers = Path(path), checked_layers(show)
     if path.suffix not in ENDINGS:
-        raise StateError(f"{path}: expected .html, .gif, .mp4 or .png; found {path.suffix or 'no ending'}")
+        raise ArgumentError(f"{path}: expected .html, .gif, .mp4 or .png; found {path.suffix or 'no ending'}")
     for name, value in (("fps", fps), ("speed", speed)):
         if not 0.0 < value < np.inf:
-            raise StateError(f"{name} is {value!r}; expected a positive number")
+            raise ArgumentError(f"{name} is {value!r}; expected a positive number")
     check_size(size)
     if not path.parent.is_dir():
-        raise StateError(
+        raise ArgumentError(
             f"path is {str(path)!r}, but the folder {str(path.parent)!r} does not exist; expected a folder"
         )
     frames = max(2, round(float(motion.t[-1] - motion.t[0]) / speed * fps) + 1)
     if frames > MAX_FRAMES:
-        raise StateError(
+        raise ArgumentError(
             f"the film would have {frames} frames; expected at most {MAX_FRAMES}: raise speed or lower fps"
         )
     scene = scene_of_motion(motion, sample, frames)
@@ -80,9 +80,9 @@ def picture(model: Model, q: npt.ArrayLike | None, show: Sequence[str], size: tu
 
 
 def check_size(size: tuple[int, int]) -> None:
-    """Raise a StateError if the size of a picture is not a width and a height in pixels."""
+    """Raise an ArgumentError if the size of a picture is not a width and a height in pixels."""
     if not isinstance(size, (tuple, list)) or len(size) != 2 or not all(isinstance(x, int) and x > 0 for x in size):
-        raise StateError(f"size is {excerpt(size)}; expected a width and a height in pixels, such as (800, 600)")
+        raise ArgumentError(f"size is {excerpt(size)}; expected a width and a height in pixels, such as (800, 600)")
 
 
 def _page(path: Path, scene: Scene, layers: Sequence[str], fps: float, work: Progress) -> list[Path]:

@@ -1,7 +1,7 @@
 """Triangle meshes of simple solids.
 
 A mesh is a pair: vertices (V, 3), m, and faces (F, 3), whose corners run counter-clockwise as seen from outside.
-Solids have their centre at the origin and their axis along z.
+Solids have their center at the origin and their axis along z.
 """
 
 from collections.abc import Sequence

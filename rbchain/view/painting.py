@@ -88,10 +88,10 @@ class Painting:
         normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
         to_light = LIGHT @ self.camera.axes / np.linalg.norm(LIGHT)
         bright = AMBIENT + (1 - AMBIENT) * np.clip(normals @ to_light, 0.0, 1.0)
-        colours = self.surfaces.colours[seen] * np.column_stack([bright, bright, bright, np.ones(len(seen))])
-        # edges in the colours of their faces close the gaps between these, but would draw a net on transparent ones
-        edges = np.where(colours[:, 3:] < 1.0, [1.0, 1.0, 1.0, 0.0], 1.0) * colours
-        surface = PolyCollection(points[seen], facecolors=colours, edgecolors=edges, linewidths=0.2, zorder=3)
+        colors = self.surfaces.colors[seen] * np.column_stack([bright, bright, bright, np.ones(len(seen))])
+        # edges in the colors of their faces close the gaps between these, but would draw a net on transparent ones
+        edges = np.where(colors[:, 3:] < 1.0, [1.0, 1.0, 1.0, 0.0], 1.0) * colors
+        surface = PolyCollection(points[seen], facecolors=colors, edgecolors=edges, linewidths=0.2, zorder=3)
         return [self.axes.add_collection(surface, autolim=False)]
 
     def _ghosts(self, frame: int) -> list[Any]:
@@ -113,7 +113,7 @@ class Painting:
         return [self._add_lines(paths, colors=_hex(TRAIL), linewidths=1.4, zorder=2)]
 
     def _marks(self, frame: int) -> list[Any]:
-        """Draw centres of mass, frames and reactions."""
+        """Draw centers of mass, frames and reactions."""
         drawn: list[Any] = []
         if "centers" in self.layers:
             masses = self.scene.model.mass
@@ -147,7 +147,7 @@ class _Surfaces:
         counts = [len(shape.faces) for shape in shapes]
         no_faces = np.empty((0, 3), int)
         self.faces = np.concatenate([no_faces, *(s.faces + k for s, k in zip(shapes, first, strict=False))])
-        self.colours = np.repeat(np.array([(*s.colour, s.opacity) for s in shapes]), counts, axis=0)
+        self.colors = np.repeat(np.array([(*s.color, s.opacity) for s in shapes]), counts, axis=0)
         self.both_sides = np.repeat([not s.closed or s.opacity < 1.0 for s in shapes], counts)
         self._places = [slice(*ends) for ends in pairwise(first)]
         self._vertices = np.empty((first[-1], 3))
@@ -162,5 +162,5 @@ class _Surfaces:
         return self._vertices
 
 
-def _hex(colour: tuple[int, int, int]) -> str:
-    return "#{:02x}{:02x}{:02x}".format(*colour)
+def _hex(color: tuple[int, int, int]) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*color)

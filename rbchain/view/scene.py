@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.lock_free import cached_property
-from ..errors import StateError
+from ..errors import ArgumentError
 from ..plots.motions import warn_of_few_times
 from .camera import Camera
 from .shapes import Shape, Sizes, ends_of, sizes_of
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 MAX_GHOSTS = 30
 MAX_STATES = 2_000_000  # of a motion; reactions are computed for all of its samples and times, or not at all
 LAYERS = ("bodies", "ghosts", "trails", "frames", "centers", "ellipsoids", "reactions")
-#: Colours as red, green and blue from 0 to 255.
+#: Colors as red, green and blue from 0 to 255.
 GHOST, TRAIL, CENTER, REACTION = (90, 110, 140), (225, 110, 40), (40, 40, 45), (30, 150, 80)
 LONGEST_ARROW = 0.3  # relative to the space that the mechanism takes
 
 
 def checked_layers(show: Sequence[str]) -> tuple[str, ...]:
-    """Names of layers. Raises StateError for unknown ones."""
+    """Names of layers. Raises ArgumentError for unknown ones."""
     unknown = [name for name in show if name not in LAYERS]
     if isinstance(show, str) or unknown:
-        raise StateError(f"show is {show!r}; expected a list with some of {', '.join(LAYERS)}")
+        raise ArgumentError(f"show is {show!r}; expected a list with some of {', '.join(LAYERS)}")
     return tuple(show)
 
 
@@ -58,7 +58,7 @@ class Scene:
     def reactions(self) -> np.ndarray:
         """Forces (frames, n, 3) on the sample's bodies in their joints, N.
 
-        Computed when they are first read: they may need as much time as everything else. Raises StateError if they
+        Computed when they are first read: they may need as much time as everything else. Raises ArgumentError if they
         are not known.
         """
         return self.compute_reactions()
@@ -92,7 +92,7 @@ class Scene:
         return Camera((low + high) / 2, radius, self.up)
 
     def centers(self, frame: int) -> np.ndarray:
-        """Centres of mass of the sample's bodies (n, 3)."""
+        """Centers of mass of the sample's bodies (n, 3)."""
         return self.translation[0, frame] + np.einsum("nij,nj->ni", self.rotation[0, frame], self.model.cg)
 
     def axes(self, frame: int) -> tuple[np.ndarray, np.ndarray]:
@@ -163,7 +163,7 @@ def scene_of_states(
 def scene_at_rest(model: Model, q: np.ndarray) -> Scene:
     """Scene of a model at rest at positions q (nq,)."""
     if q.shape != (model.nq,):
-        raise StateError(f"q has shape {q.shape}; expected ({model.nq},)")
+        raise ArgumentError(f"q has shape {q.shape}; expected ({model.nq},)")
     q, rest = q[None], np.zeros((1, model.nv))
 
     def reactions() -> np.ndarray:
@@ -192,7 +192,7 @@ def tips_of(model: Model) -> list[tuple[int, np.ndarray]]:
 def scene_of_motion(motion: Trajectory, sample: int | tuple[int, ...], frames: int) -> Scene:
     """Scene of a motion at a number of evenly spaced times; one of its samples is not a ghost.
 
-    A sample whose simulation failed stays at its last valid state. Raises StateError if the sample has no valid state.
+    A sample whose simulation failed stays at its last valid state. Raises an error if it has none.
     """
     batch, samples = motion.status.shape, motion.status.size
     warn_of_few_times(motion)
@@ -200,14 +200,14 @@ def scene_of_motion(motion: Trajectory, sample: int | tuple[int, ...], frames: i
     index = np.unravel_index(number, batch)
     one = motion[tuple(int(i) for i in index)] if batch else motion
     if not np.isfinite(one.q[0]).all():
-        raise StateError(f"sample {sample} cannot be shown: its first state is not finite")
+        raise ArgumentError(f"sample {sample} cannot be shown: its first state is not finite")
     t = np.linspace(motion.t[0], motion.t[-1], frames)
     q = _between(one.model, motion.t, one.q[None], one.qd[None], t)[0]
     states = motion.status.size * motion.t.size
 
     def reactions() -> np.ndarray:
         if states > MAX_STATES:
-            raise StateError(f"the motion has {states} states; reactions are shown for at most {MAX_STATES}")
+            raise ArgumentError(f"the motion has {states} states; reactions are shown for at most {MAX_STATES}")
         return _reactions(one, t)
 
     if samples == 1:
@@ -228,7 +228,7 @@ def known_layers(scene: Scene, layers: Sequence[str]) -> tuple[str, ...]:
     if "reactions" in layers:
         try:
             _ = scene.reactions
-        except StateError as error:
+        except ArgumentError as error:
             warnings.warn(f"joint reactions are not shown: {error}", stacklevel=4)
             return tuple(name for name in layers if name != "reactions")
     return tuple(layers)
@@ -238,13 +238,13 @@ def number_of(sample: int | tuple[int, ...], batch: tuple[int, ...]) -> int:
     """Number of a sample in its batch, from its number or its index."""
     index = np.atleast_1d(sample)
     if not batch and sample not in (0, ()):
-        raise StateError(f"sample is {sample!r}, but the motion has only one sample; expected 0")
+        raise ArgumentError(f"sample is {sample!r}, but the motion has only one sample; expected 0")
     try:
         if index.size == 1 and len(batch) != 1:
             return int(np.ravel_multi_index(np.unravel_index(int(index[0]), batch), batch)) if batch else 0
         return int(np.ravel_multi_index(tuple(int(i) for i in index), batch))
     except (ValueError, TypeError):
-        raise StateError(f"sample is {sample!r}; expected one of a batch of shape {batch}") from None
+        raise ArgumentError(f"sample is {sample!r}; expected one of a batch of shape {batch}") from None
 
 
 def _between(model: Model, saved: np.ndarray, q: np.ndarray, qd: np.ndarray, t: np.ndarray) -> np.ndarray:

@@ -27,14 +27,14 @@ THICKEST, THINNEST = 0.02, 0.003  # radius of a link, relative to the extent of 
 class Shape:
     """A triangle mesh fixed to a body: vertices (V, 3) in the body's frame, m, and faces (F, 3).
 
-    `body` is -1 for shapes that are fixed to the world. `colour` is red, green and blue, from 0 to 1. The inside of a
+    `body` is -1 for shapes that are fixed to the world. `color` is red, green and blue, from 0 to 1. The inside of a
     `closed` mesh cannot be seen.
     """
 
     body: int
     vertices: np.ndarray
     faces: np.ndarray
-    colour: tuple[float, ...]
+    color: tuple[float, ...]
     opacity: float = 1.0
     closed: bool = True
 
@@ -108,10 +108,10 @@ def shapes_of(model: Model, pixel: float = 0.0) -> list[Shape]:
 
 
 def _placed(
-    body: int, mesh: Mesh, rotation: np.ndarray, translation: np.ndarray, colour: Sequence[float], opacity: float = 1.0
+    body: int, mesh: Mesh, rotation: np.ndarray, translation: np.ndarray, color: Sequence[float], opacity: float = 1.0
 ) -> Shape:
     vertices, faces = mesh
-    return Shape(body, vertices @ rotation.T + translation, faces, tuple(colour), opacity)
+    return Shape(body, vertices @ rotation.T + translation, faces, tuple(color), opacity)
 
 
 def _shape_of_visual(visual: Visual, body: int, pose: Pose | None, pixel: float, missing: list[str]) -> Shape | None:
@@ -121,9 +121,9 @@ def _shape_of_visual(visual: Visual, body: int, pose: Pose | None, pixel: float,
         return None
     vertices, faces, closed = mesh
     placed = visual.pose if pose is None else pose @ visual.pose
-    *colour, opacity = (*STRUCTURE, 1.0) if visual.colour is None else visual.colour
+    *color, opacity = (*STRUCTURE, 1.0) if visual.color is None else visual.color
     vertices = vertices @ placed.rotation.T + placed.translation
-    return Shape(body, vertices, faces, tuple(colour), float(opacity), closed)
+    return Shape(body, vertices, faces, tuple(color), float(opacity), closed)
 
 
 def _solid(visual: Visual, pixel: float) -> Mesh:
@@ -160,7 +160,7 @@ def _from_file(visual: Visual, missing: list[str]) -> tuple[np.ndarray, np.ndarr
 def ends_of(model: Model, i: int) -> np.ndarray:
     """Ends (m, 3) of body i in its frame, m: joints of its children, frames and constraints, or the end of a rod.
 
-    The rod is twice as long as the distance to the centre of mass.
+    The rod is twice as long as the distance to the center of mass.
     """
     children = model.placement_translation[model.parent == i]
     frames = [frame.pose.translation for frame in model.description.frames.values() if frame.body == i]
@@ -228,7 +228,7 @@ def _rotation_of_z_to(direction: np.ndarray) -> np.ndarray:
 
 
 def box_of_inertia(mass: float, inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Edges (3,), m, of the homogeneous box with an inertia tensor (3, 3) about its centre, and its axes as columns.
+    """Edges (3,), m, of the homogeneous box with an inertia tensor (3, 3) about its center, and its axes as columns.
 
     If no box has this tensor, edges that would be imaginary are zero.
     """

@@ -65,7 +65,7 @@ class Stage:
             self._build()
 
     def set_visible(self, layer: str, visible: bool) -> None:
-        """Show or hide a layer. Raises StateError if reactions are not known."""
+        """Show or hide a layer. Raises ArgumentError if reactions are not known."""
         if visible and layer not in self.layers:
             self.layers[layer] = self._add[layer]()
             self._move(layer)
@@ -131,7 +131,7 @@ class Stage:
                     f"{parent}/{k}",
                     shape.vertices.astype(np.float32),
                     shape.faces,
-                    color=_bytes(shape.colour),
+                    color=_bytes(shape.color),
                     opacity=None if shape.opacity >= 1.0 else shape.opacity,
                     side="double",
                 )
@@ -144,7 +144,7 @@ class Stage:
                 f"/bodies/{shape.body}/ellipsoid",
                 shape.vertices.astype(np.float32),
                 shape.faces,
-                color=_bytes(shape.colour),
+                color=_bytes(shape.color),
                 opacity=shape.opacity,
             )
             for shape in ellipsoids_of(self.scene.model)
@@ -214,8 +214,8 @@ class Stage:
         return [handle]
 
 
-def _bytes(colour: Sequence[float]) -> tuple[int, ...]:
-    return tuple(round(255 * channel) for channel in colour)
+def _bytes(color: Sequence[float]) -> tuple[int, ...]:
+    return tuple(round(255 * channel) for channel in color)
 
 
 def _segments(path: np.ndarray, frame: int) -> np.ndarray:

@@ -15,7 +15,7 @@ import viser
 
 from ..common.progress import progress
 from ..common.real_arrays import whole_number
-from ..errors import StateError
+from ..errors import ArgumentError
 from .scene import LAYERS, Scene, checked_layers, known_layers, number_of, scene_at_rest, scene_of_motion
 from .stage import Stage
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FRAMES_PER_SECOND = 30
 MIN_FRAMES, MAX_FRAMES = 90, 900  # of a motion
-LABELS = {"centers": "centres of mass", "ellipsoids": "inertia ellipsoids", "reactions": "joint reactions"}
+LABELS = {"centers": "centers of mass", "ellipsoids": "inertia ellipsoids", "reactions": "joint reactions"}
 
 
 def server_of(host: str, port: int, title: str) -> viser.ViserServer:
@@ -70,7 +70,7 @@ class Viewer:
         self._motion: Any = motion
         layers = checked_layers(show)
         # a server whose port is invalid would never start, without an error
-        port = whole_number("port", port, StateError, least=0, most=65535)
+        port = whole_number("port", port, ArgumentError, least=0, most=65535)
         with progress(f"Preparing the viewer of {model.name}"):
             q = np.asarray(model.neutral() if q is None else q, np.float64)
             scene = scene_at_rest(model, q) if motion is None else self._scene_of_sample()
@@ -132,7 +132,7 @@ class Viewer:
             try:
                 self._stage.set_visible(layer, visible)
                 self._problem.content = ""
-            except StateError as error:
+            except ArgumentError as error:
                 self._problem.content = str(error)
 
     def _add_playback(self, gui: Any) -> None:
@@ -219,7 +219,7 @@ class Viewer:
         with self._lock:
             try:
                 scene = scene_of_motion(self._motion, sample, self._stage.scene.t.size)
-            except StateError as error:
+            except ArgumentError as error:
                 self._problem.content = str(error)
                 return
             self._problem.content = ""

@@ -45,5 +45,7 @@ def test_a_function_that_cannot_be_compiled_is_refused():
 
     for function in (asks, short):
         for actions in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function)]}):
-            with pytest.raises(rb.StateError, match=r"cannot be compiled as a function\(t, q, qd, parameters, out\)"):
+            with pytest.raises(
+                rb.ArgumentError, match=r"cannot be compiled as a function\(t, q, qd, parameters, out\)"
+            ):
                 slider().simulate(np.zeros((1, 1)), np.zeros((1, 1)), 1.0, **actions)

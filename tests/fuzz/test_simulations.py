@@ -102,7 +102,7 @@ def test_a_setting_is_refused_by_name_or_every_sample_ends_with_a_status(model, 
     motion = motion._replace(settings=motion.settings | {name: number})
     try:
         found = motion.simulate()
-    except rb.StateError as error:
+    except rb.ArgumentError as error:
         assert name in str(error) or name == "duration"  # the other settings may not fit a valid duration
         ended("refused")
         return

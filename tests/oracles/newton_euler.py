@@ -19,7 +19,7 @@ body axes. Every other joint is one or several motions along or about axes, one 
 (armature) acts only on its own coordinate.
 
 Symbols of a frame: R (3,3) and p (3,) are its pose in the world, and a (3,) is an axis. The angular velocity and
-acceleration are w and dw. The velocity and acceleration of the origin are v and dv. The centre of mass minus p is c.
+acceleration are w and dw. The velocity and acceleration of the origin are v and dv. The center of mass minus p is c.
 """
 
 from typing import NamedTuple
@@ -225,7 +225,7 @@ def motions(model, placed, qd, qdd):
 
 
 def times_inertia(model, i, R, w):
-    """Inertia about the centre of mass times w, both in world axes: R I R^T w."""
+    """Inertia about the center of mass times w, both in world axes: R I R^T w."""
     return apply(R, apply(exact_matrix(model.inertia[i]), apply(transpose(R), w)))
 
 
@@ -331,7 +331,7 @@ def kinetic_energy(model, q, qd):
 
 @at_40_digits
 def potential_energy(model, q):
-    """-sum m g.c, c the centre of mass in the world, J; mpf. Zero at the world origin."""
+    """-sum m g.c, c the center of mass in the world, J; mpf. Zero at the world origin."""
     gravity = exact_vector(model.gravity)
     return -sum(
         exact(model.mass[i]) * dot(gravity, add(frames[-1].p, apply(frames[-1].R, exact_vector(model.cg[i]))))

@@ -255,7 +255,7 @@ class PinocchioPeer:
         return self._columns(rate)
 
     def momentum(self, q, qd):
-        """[linear; angular about the centre of mass] (6,), world axes."""
+        """[linear; angular about the center of mass] (6,), world axes."""
         state = self._position(q), self._velocity(qd)
         return pin.computeCentroidalMomentum(self.model, self.data, *state).vector.copy()
 
@@ -463,7 +463,7 @@ class MujocoPeer:
         return result
 
     def _set(self, q, qd=None, wrenches=None):
-        """State, in MuJoCo's numbering; loads are moved from the frame origin to the centre of mass."""
+        """State, in MuJoCo's numbering; loads are moved from the frame origin to the center of mass."""
         data = self.data
         data.qpos[:] = self._position(q)
         data.qvel[:] = 0.0 if qd is None else self._to_engine(q, qd)

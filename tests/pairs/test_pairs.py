@@ -85,7 +85,7 @@ def check_energy(setup, motion, accurate, bound):
 
 
 def check_momentum(setup, motion, bound):
-    """Without external forces, only gravity changes the momentum. That about the centre of mass is constant.
+    """Without external forces, only gravity changes the momentum. That about the center of mass is constant.
 
     The error of the momentum A(q) qd is at most that of A(q), which changes by less than itself per rad and m, times
     qd, and that of qd.
@@ -146,7 +146,7 @@ def test_a_case_is_right(case, tmp_path):
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 def test_a_case_that_the_page_on_limits_excludes_is_refused_by_name(case, tmp_path):
     (word,) = documented_refusals(case)
-    with pytest.raises((rb.StateError, rb.ModelError)) as refused:
+    with pytest.raises((rb.ArgumentError, rb.ModelError)) as refused:
         Setup(case, World(**WORLDS[case.world]))
         WAYS_TO_RUN[case.way](Setup(case), tmp_path)
     assert word in str(refused.value)

@@ -36,7 +36,7 @@ SWING = {
 
 
 def pendulum():
-    """A pendulum about y with a fixed frame at its centre of mass."""
+    """A pendulum about y with a fixed frame at its center of mass."""
     builder = rb.ModelBuilder(gravity=(0, 0, -GRAVITY))
     builder.add_body("bob", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(MASS, (0, 0, -ARM), (MOMENT,) * 3))
     builder.add_body("tip", parent="bob", joint=rb.Fixed(), placement=rb.Pose(translation=(0, 0, -ARM)))

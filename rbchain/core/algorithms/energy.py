@@ -17,7 +17,7 @@ ENERGY_KINETIC, ENERGY_POTENTIAL = 0, 1
 def energy(model, q, qd, energies, work, k):
     """Compute T = sum of v . I v / 2 + armature qd^2 / 2 and V = - sum of m g . c, for the samples in lanes k.
 
-    c is the centre of mass of a body in the world. Writes rows ENERGY_KINETIC and ENERGY_POTENTIAL of energies
+    c is the center of mass of a body in the world. Writes rows ENERGY_KINETIC and ENERGY_POTENTIAL of energies
     (2, lanes), J.
     """
     n = model.parent.shape[0]

@@ -1,4 +1,4 @@
-"""Momentum: compute the centre of mass, the momentum about it, and the centroidal momentum matrix A_G.
+"""Momentum: compute the center of mass, the momentum about it, and the centroidal momentum matrix A_G.
 
 A_G(q) qd is the linear and angular momentum. Source: Orin, Goswami and Lee (2013), "Centroidal dynamics of a humanoid
 robot".
@@ -22,13 +22,13 @@ MOMENTUM_ROWS = 9
 
 @kernel
 def momentum(model, q, qd, result, work, k):
-    """Compute result (9, lanes): momentum, angular momentum about the centre of mass, and the centre of mass.
+    """Compute result (9, lanes): momentum, angular momentum about the center of mass, and the center of mass.
 
     World axes; kg m/s, kg m^2/s and m.
     """
     n = model.parent.shape[0]
     zero = zeros_like(q[0, k])
-    linear, angular, centre, mass = (zero, zero, zero), (zero, zero, zero), (zero, zero, zero), zero
+    linear, angular, center, mass = (zero, zero, zero), (zero, zero, zero), (zero, zero, zero), zero
     for i in range(n):
         move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
@@ -39,11 +39,11 @@ def momentum(model, q, qd, result, work, k):
         )
         linear = add3(linear, p.lin)
         angular = add3(angular, add3(p.ang, cross(position, p.lin)))
-        centre, mass = add3(centre, add3(scale3(m, position), h)), mass + m
-    centre = scale3(constant_like(work.dof, 1.0) / mass, centre)
+        center, mass = add3(center, add3(scale3(m, position), h)), mass + m
+    center = scale3(constant_like(work.dof, 1.0) / mass, center)
     store_row3(result, MOMENTUM_LINEAR, k, linear)
-    store_row3(result, MOMENTUM_ANGULAR, k, subtract3(angular, cross(centre, linear)))
-    store_row3(result, MOMENTUM_CENTRE, k, add3(load3(work.dof, 0, frame.LEVER, k), centre))
+    store_row3(result, MOMENTUM_ANGULAR, k, subtract3(angular, cross(center, linear)))
+    store_row3(result, MOMENTUM_CENTRE, k, add3(load3(work.dof, 0, frame.LEVER, k), center))
 
 
 @kernel
@@ -56,23 +56,23 @@ def store_row3(a, row, k, x):
 def centroidal_momentum_matrix(model, q, matrix, composite, work, k):
     """Compute the centroidal momentum matrix (6, n, lanes): rows of momentum, then of angular momentum, in world axes.
 
-    The angular momentum is about the centre of mass. `composite` (n, RIGID_ROWS, lanes) is scratch memory.
+    The angular momentum is about the center of mass. `composite` (n, RIGID_ROWS, lanes) is scratch memory.
     """
     n = model.parent.shape[0]
     zero = zeros_like(q[0, k])
-    centre, mass = (zero, zero, zero), zero
+    center, mass = (zero, zero, zero), zero
     for i in range(n):
         rotate_dof(i, model, q, work, k)
         place_about_first_joint(i, model, work, k)
         m, h, J = rigid_inertia(i, model, work, k)
         store_rigid(composite, i, 0, k, Rigid(m, h, J))
-        centre = add3(centre, add3(scale3(m, load3(work.dof, i, frame.POSITION, k)), h))
+        center = add3(center, add3(scale3(m, load3(work.dof, i, frame.POSITION, k)), h))
         mass = mass + m
-    centre = scale3(constant_like(work.dof, 1.0) / mass, centre)
+    center = scale3(constant_like(work.dof, 1.0) / mass, center)
     for i in range(n - 1, -1, -1):
         axis, advance = z_axis(load9(work.dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
         p = rigid_along(model.joint[i], load_rigid(composite, i, 0, k), axis, advance)
-        lever = subtract3(load3(work.dof, i, frame.POSITION, k), centre)
+        lever = subtract3(load3(work.dof, i, frame.POSITION, k), center)
         angular = add3(p.ang, cross(lever, p.lin))
         for row in range(3):
             matrix[row, i, k] = p.lin[row]

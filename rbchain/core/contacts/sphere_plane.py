@@ -13,7 +13,7 @@ from . import contact_layout as contact, element_layout as element
 from .contact_points import ContactPoints, acceleration_of_point
 
 # --- numbers of an element ---
-POINT = element.NUMBER_SHAPE  # 3: centre in the axes of the body, m
+POINT = element.NUMBER_SHAPE  # 3: center in the axes of the body, m
 RADIUS = element.NUMBER_SHAPE + 3  # m
 PLANE_POINT = element.NUMBER_SHAPE + 4  # 3: in world axes, m
 PLANE_NORMAL = element.NUMBER_SHAPE + 7  # 3: unit vectors in world axes; the normal points away from the plane
@@ -63,6 +63,6 @@ def size_of_sphere_on_plane(at, numbers, k):
 
 @kernel
 def reaches_of_sphere_on_plane(at, numbers, k):
-    """Return the reaches: see `reaches_of_contact`. The gap moves with the centre."""
+    """Return the reaches: see `reaches_of_contact`. The gap moves with the center."""
     reach = length(number3(numbers, at + POINT, k))
     return reach - reach, reach

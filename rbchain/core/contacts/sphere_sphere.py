@@ -1,7 +1,7 @@
 """Contact of two spheres on two bodies, or on a body and the world: an element with or without tangents.
 
-The normal is the direction of the line from the first to the second centre. With tangents, the witness points are the
-points of the spheres on this line. They move on the bodies. Without tangents, they are the centres, because forces
+The normal is the direction of the line from the first to the second center. With tangents, the witness points are the
+points of the spheres on this line. They move on the bodies. Without tangents, they are the centers, because forces
 along the normal have the same effect there.
 """
 
@@ -19,7 +19,7 @@ from .contact_points import ContactPoints, acceleration_of_point
 POINT, OTHER_POINT = (
     element.NUMBER_SHAPE,
     element.NUMBER_SHAPE + 3,
-)  # 3 each: centres of the second and the first sphere, body axes, m
+)  # 3 each: centers of the second and the first sphere, body axes, m
 RADII = element.NUMBER_SHAPE + 6  # sum of both radii, m
 RADIUS, OTHER_RADIUS = element.NUMBER_SHAPE + 7, element.NUMBER_SHAPE + 8  # of the second and the first sphere, m
 
@@ -43,7 +43,7 @@ def center_of_sphere(i, at, model, numbers, work, k):
 
 @kernel
 def line_of_centers(e, model, contacts, numbers, work, k):
-    """Return the levers of the first and the second centre, and the direction and length of their line.
+    """Return the levers of the first and the second center, and the direction and length of their line.
 
     World axes, m. Reads R and POSITION.
     """
@@ -103,7 +103,7 @@ def constant3(like, constants):
 def accelerations_of_spheres(e, model, contacts, numbers, work, k):
     """Return the accelerations: see `accelerations_of_contact`.
 
-    Let w be the velocity of the second centre relative to the first, and u = n . w. The line of the centres has the
+    Let w be the velocity of the second center relative to the first, and u = n . w. The line of the centers has the
     length d and the direction n. It turns with dn/dt = (w - u n) / d, so du/dt = n . dw/dt + |w - u n|^2 / d.
 
     The point of the second sphere, with radius r, has the velocity v - omega x r n. The point of the first sphere has
@@ -135,11 +135,11 @@ def size_of_spheres(at, numbers, k):
 
 @kernel
 def reaches_of_spheres(at, numbers, k):
-    """Return the reaches: see `reaches_of_contact`. The gap moves with the centres."""
+    """Return the reaches: see `reaches_of_contact`. The gap moves with the centers."""
     return length(number3(numbers, at + OTHER_POINT, k)), length(number3(numbers, at + POINT, k))
 
 
 @kernel
 def distance_of_centers(gap, at, numbers, k):
-    """Return the distance of the centres: see `turning_distance`."""
+    """Return the distance of the centers: see `turning_distance`."""
     return gap + numbers[at + RADII, k]

@@ -135,7 +135,7 @@ def add_water_force(i, model, a, f, work, k):
 )
 @kernel
 def energy_of_water(i, model, position, v, work, k):
-    """Return v . A v and (displaced mass) g . (centre of buoyancy), J; the joint origin is at `position`, m."""
+    """Return v . A v and (displaced mass) g . (center of buoyancy), J; the joint origin is at `position`, m."""
     zero = zeros_like(v.ang[0])
     if model.body[i] < 0:
         return zero, zero

@@ -20,7 +20,7 @@ from ..tree.layout import parameter, parameter3
 # Rows of `SensitivitySettings.columns`, with one column for each parameter.
 COLUMN_KIND = 0  # one of BY_POSITION, ...
 COLUMN_DOF = 1  # the dof; for an inertial parameter, the dof of the body
-COLUMN_ENTRY = 2  # of the centre of mass (0 to 2), or of the tensor (0 to 5: xx, xy, xz, yy, yz, zz)
+COLUMN_ENTRY = 2  # of the center of mass (0 to 2), or of the tensor (0 to 5: xx, xy, xz, yy, yz, zz)
 COLUMN_ROWS = 3
 (
     BY_POSITION,
@@ -117,8 +117,8 @@ def subtract_force_of_body(i, block, kind, entry, w, k):
 def force_by_parameter(i, block, kind, entry, k):
     """Return the derivative of the inertial force of the body of dof i, about its joint origin, in world axes.
 
-    The force is m b and the moment c x m b + I w' + w x I w. Here c is the centre of mass. I is the tensor about c, and
-    w the angular velocity. The acceleration of the centre of mass less gravity is b = a + w' x c + w x (w x c).
+    The force is m b and the moment c x m b + I w' + w x I w. Here c is the center of mass. I is the tensor about c, and
+    w the angular velocity. The acceleration of the center of mass less gravity is b = a + w' x c + w x (w x c).
     """
     model, dof = block.model, block.work.dof
     v, acceleration = load_motion(dof, i, frame.V, k), load_motion(dof, i, frame.A, k)

@@ -9,7 +9,7 @@ rotation. For a prismatic joint, r_i is 1 and w_i is 0.
     acceleration  A = sum of r_i |q_i''| + w_i (r_i |q_i'| + 2 times the part of V of the dofs after i)
 
 The second derivative of a gap is then at least -A, also of the distance of two spheres, because motion across the line
-between the centres makes it larger.
+between the centers makes it larger.
 
 Source: Mirtich (1996), "Impulse-based dynamic simulation of rigid body systems", chapter 2, bounds the times of
 collisions in the same way.

@@ -7,8 +7,8 @@ row n holds gravity.
 PLACEMENT_ROTATION = 0  # 9: rotation from frame i at q = 0 to the parent's frame
 PLACEMENT_TRANSLATION = 9  # 3: joint origin in the parent's frame, m
 MASS = 12  # kg
-CG = 13  # 3: centre of mass in frame i, m
-INERTIA = 16  # 6: about the centre of mass, in the axes of frame i, kg m^2
+CG = 13  # 3: center of mass in frame i, m
+INERTIA = 16  # 6: about the center of mass, in the axes of frame i, kg m^2
 ADVANCE = 22  # travel along the axis per unit of q: revolute 0, prismatic 1, screw its pitch (m/rad)
 ARMATURE = 23  # reflected rotor inertia, kg m^2 or kg
 AXIS = 24  # 3: the joint's axis in body axes, a unit vector

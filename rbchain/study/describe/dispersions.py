@@ -50,10 +50,10 @@ class Dispersion(Described):
     * "mass": mass in kg. The inertia tensor does not change, as in `Model.vary`. To change the density of a body, use
       "mass_and_inertia".
     * "mass_and_inertia": mass in kg. The inertia tensor changes by the same factor.
-    * "cg": components x, y, z of the centre of mass in m, in body axes. The inertia tensor about the centre of mass
+    * "cg": components x, y, z of the center of mass in m, in body axes. The inertia tensor about the center of mass
       does not change.
     * "inertia" ("add"): components xx, yy, zz, xy, xz, yz of a strain E. It deforms the mass distribution about the
-      centre of mass by x -> exp(E/2) x, so every draw gives a physically valid tensor. The mass does not change.
+      center of mass by x -> exp(E/2) x, so every draw gives a physically valid tensor. The mass does not change.
     * "placement_translation": components x, y, z of the joint's position in m, in the parent's frame.
     * "placement_rotation" ("add"): components x, y, z of a rotation vector in rad, in the joint's axes.
     * "payload" ("set"): mass in kg of a point mass that is added at `point`.

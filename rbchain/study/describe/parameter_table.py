@@ -72,7 +72,7 @@ ANGLE, TORQUE = ("angle", "length"), ("moment", "force")
 PARAMETERS = {
     "mass": Parameter(BODY, dimension="mass", note='inertia tensors do not change; "mass_and_inertia" scales both'),
     "mass_and_inertia": Parameter(BODY, dimension="mass", note="inertia tensors scale with the mass"),
-    "cg": Parameter(BODY, XYZ, "length", note="inertia tensors about the centre of mass do not change"),
+    "cg": Parameter(BODY, XYZ, "length", note="inertia tensors about the center of mass do not change"),
     "inertia": Parameter(BODY, STRAINS, ways=("add",), note="masses do not change"),
     "placement_translation": Parameter(BODY, XYZ, "length"),
     "placement_rotation": Parameter(BODY, XYZ, "angle", ways=("add",)),

@@ -21,7 +21,7 @@ from ...acting.sampled import Sampled, controller_of, is_called_for_batch
 from ...acting.tables import FUNCTIONS, NamedFunction
 from ...acting.user_forces import UserForces
 from ...common.real_arrays import FLOAT64
-from ...errors import ModelError, StateError, StudyError
+from ...errors import ArgumentError, ModelError, StudyError
 from ...facade.model import Model
 from ...simulate.methods import METHODS
 from ...simulate.trajectory import Trajectory
@@ -199,7 +199,7 @@ class Plan:
         if valid.all():
             try:
                 return self._outputs(values, numbers)
-            except (ModelError, StateError):
+            except (ModelError, ArgumentError):
                 valid = self.valid(values)
                 if valid.all():
                     raise
@@ -246,7 +246,7 @@ class Plan:
                 *actions,
                 METHODS[simulate.method].is_implicit_in_joints,
             )
-        except (ModelError, StateError):
+        except (ModelError, ArgumentError):
             if len(values) == 1:
                 return np.array([False])
             return np.concatenate([self.valid(half) for half in np.array_split(values, 2)])

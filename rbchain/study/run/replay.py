@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...common.real_arrays import whole_number
-from ...errors import ModelError, StateError, StudyError
+from ...errors import ArgumentError, ModelError, StudyError
 from ...facade.model import Model
 from ...simulate.settings import times_to_save
 from ...simulate.trajectory import Trajectory
@@ -71,7 +71,7 @@ def sample(study: Study, k: int, save_at: npt.ArrayLike | None = None) -> tuple[
         beside = np.concatenate([differing, others])[:1]
         numbers = np.concatenate([[k], lowest + beside])
         motion = _motion_again(plan, np.concatenate([drawn, values[beside]]), numbers, save_at, 200)
-    except (ModelError, StateError) as error:
+    except (ModelError, ArgumentError) as error:
         raise StudyError(f"sample {k} has invalid parameters: {error}") from None
     return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion[0]
 
@@ -115,7 +115,7 @@ def motions(study: Study, count: int = 30, first: int = 0, save_at: npt.ArrayLik
     try:
         drawn, numbers = study.plan.draw(first, first + count), np.arange(first, first + count)
         return _motion_again(study.plan, drawn, numbers, save_at, 100)
-    except (ModelError, StateError) as error:
+    except (ModelError, ArgumentError) as error:
         raise StudyError(
             f"one of the samples {first} to {first + count - 1} has invalid parameters: {error}. Choose other "
             "samples by first and count"

@@ -32,8 +32,8 @@ MARGINS = (0.85, 0.3, 0.6, 0.4)  # left, right, bottom, top: for a label, and nu
 GAP = 0.2  # between axes, besides their labels
 FONT_SIZE, LETTER_WIDTH = 10.0, 0.085
 MOST_TICKS = 5  # matplotlib spends most of its time on ticks
-COLOURS = {"bar": "#4878a8", "line": "#b5482f", "point": "#30506e"}
-DENSITY_COLOURS = "Blues"
+COLORS = {"bar": "#4878a8", "line": "#b5482f", "point": "#30506e"}
+DENSITY_COLORS = "Blues"
 
 
 def measures_of(results: AnyResults) -> list[str]:
@@ -102,12 +102,12 @@ def draw_distribution(
     if counts.sum() == 0:
         return None
     figure, (axes,) = _axes(1, 1, 3.2, width=width)
-    axes.stairs(counts, edges, fill=True, color=COLOURS["bar"])
+    axes.stairs(counts, edges, fill=True, color=COLORS["bar"])
     if statistics:
         quantiles = dict(zip(statistics["levels"], statistics["of"][name]["quantiles"], strict=True))
         for level, style in zip(SHOWN_LEVELS, (":", "-", ":"), strict=True):
             label = f"{level:.0%}: {quantiles[level]:.5g} {results[name].attrs.get('units', '')}"
-            axes.axvline(quantiles[level], color=COLOURS["line"], linestyle=style, label=label)
+            axes.axvline(quantiles[level], color=COLORS["line"], linestyle=style, label=label)
         axes.legend(frameon=False)
     _finish(axes, _label(results[name]), "samples")
     return figure
@@ -130,8 +130,8 @@ def draw_convergence(results: AnyResults, name: str, width: float = WIDTH) -> Fi
     figure, (axes,) = _axes(1, 1, 3.2, width=width)
     for (quantile, low, high), level in zip(found, SHOWN_LEVELS, strict=True):
         style = "-" if level == 0.5 else ":"
-        axes.fill_between(counts, low, high, color=COLOURS["bar"], alpha=0.3, linewidth=0)
-        axes.plot(counts, quantile, color=COLOURS["line"], linestyle=style, label=f"{level:.0%}")
+        axes.fill_between(counts, low, high, color=COLORS["bar"], alpha=0.3, linewidth=0)
+        axes.plot(counts, quantile, color=COLORS["line"], linestyle=style, label=f"{level:.0%}")
     axes.set_xscale("log")
     axes.minorticks_off()
     axes.set_xlim(counts[0], counts[-1])
@@ -176,12 +176,12 @@ def draw_influences(
     figure, all_axes = _axes(1, len(influences), 3.0, shared_y=True)
     for axes, (c, share) in zip(all_axes, influences, strict=True):
         if values.size <= FEW_POINTS:
-            axes.plot(drawn[:, c], values, ".", markersize=3, alpha=0.6, color=COLOURS["point"])
+            axes.plot(drawn[:, c], values, ".", markersize=3, alpha=0.6, color=COLORS["point"])
         else:
             counts, across, up = np.histogram2d(drawn[:, c], values, CELLS)
             axes.imshow(
                 np.ma.masked_equal(counts.T, 0.0),
-                cmap=DENSITY_COLOURS,
+                cmap=DENSITY_COLORS,
                 vmin=-0.25 * counts.max(),  # so that a cell with one sample is visible
                 extent=(across[0], across[-1], up[0], up[-1]),
                 origin="lower",
@@ -189,7 +189,7 @@ def draw_influences(
                 interpolation="nearest",
             )
         means = [(drawn[g, c].mean(), values[g].mean()) for g in _groups(drawn[:, c])]
-        axes.plot(*np.transpose(means), color=COLOURS["line"])
+        axes.plot(*np.transpose(means), color=COLORS["line"])
         # without y, matplotlib measures all labels to place the title
         axes.set_title(f"explains {share:.0%} of the variance", fontsize=9, y=1.0, pad=14)
         label = with_unit(str(labels[c]), units[c])
