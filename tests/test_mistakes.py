@@ -290,5 +290,5 @@ def test_a_mistake_in_a_file_is_refused(tmp_path, name, text, message):
 def test_an_unknown_name_is_one_error_wherever_it_is_given(call):
     arm = rb.ModelBuilder()
     arm.add_body("elbow", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
-    with pytest.raises(rb.UnknownNameError, match="elbo'.*elbow"):
+    with pytest.raises(rb.UnknownNameError, match=r"elbo'.*elbow"):
         call(arm.build())
