@@ -31,6 +31,7 @@ from .motion import Motion
 from .reactions import Reactions
 from .states import States
 from .tangent_space import TangentSpace
+from .views import BodyView, JointView, Views, bodies_of, joints_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -273,6 +274,32 @@ class Model(
         fields = {name: getattr(self, name) for name in VARIABLE_FIELDS}
         own = {name: value[samples] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
         return Model(dataclasses.replace(self.description, **own))
+
+    @property
+    def body(self) -> Views[BodyView]:
+        """The bodies by their names.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(3, mass=0.5)
+        >>> float(arm.body["link2"].mass), arm.body["link2"].parent, list(arm.body)
+        (0.5, 'link1', ['link1', 'link2', 'link3'])
+        """
+        return bodies_of(self)
+
+    @property
+    def joint(self) -> Views[JointView]:
+        """The joints by their names.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(3)
+        >>> arm.joint["link2"].damping.tolist(), arm.joint["link2"].dofs, arm.joint["link2"].type
+        ([0.0], 1, 'revolute')
+        """
+        return joints_of(self)
 
     @cached_property
     def nominal(self) -> Model:

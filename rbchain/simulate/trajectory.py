@@ -20,7 +20,7 @@ from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, Status
 from ..model.arguments import SampleSequence, check_sample_index, numbers_of_samples
 from ..plots import motions
-from . import messages, showing, tables
+from . import joint_motion, messages, showing, tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,6 +146,16 @@ class Trajectory(SampleSequence, SuggestsAttributes):
         within this fraction of its limit, is not beyond it.
         """
         return self.dof_beyond_limits >= 0
+
+    @property
+    def failed(self) -> np.ndarray:
+        """Samples that ended neither at the end of the simulated time nor at a terminal event, (...) array of bool."""
+        return ~np.isin(self.status, [status for status in Status if status.success])
+
+    @property
+    def status_names(self) -> np.ndarray:
+        """The name of the `Status` of each sample, (...) array of text, such as "DONE"."""
+        return np.array([Status(status).name for status in np.ravel(self.status)], object).reshape(self.status.shape)
 
     @cached_property
     def tau(self) -> np.ndarray:
@@ -405,6 +415,7 @@ class Trajectory(SampleSequence, SuggestsAttributes):
 
         save_motion(self, path, self._tau_and_qdd if self._knows_tau_and_qdd else None)
 
+    of_joint = joint_motion.of_joint
     plot = motions.plot
     view = showing.view
     film = showing.film
@@ -419,4 +430,4 @@ class Trajectory(SampleSequence, SuggestsAttributes):
     @property
     def success(self) -> bool:
         """Whether every sample reached the end of the simulation, or an event that stops it."""
-        return bool(np.isin(self.status, [status for status in Status if status.success]).all())
+        return not self.failed.any()

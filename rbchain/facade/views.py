@@ -1,0 +1,246 @@
+"""Views of one body and of one joint of a model: `model.body["link2"].mass`, `model.joint["elbow"].damping`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.misspelt import SuggestsAttributes, did_you_mean
+from ..common.real_arrays import excerpt
+from ..errors import ArgumentError, UnknownNameError
+from ..model.description import VARIABLE_FIELDS
+from ..model.pose import Pose
+
+if TYPE_CHECKING:
+    from .model import Model
+
+
+class _Entries:
+    """A read-only attribute of a view: the entries of its body or joint in the array of the model with that name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, view: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(self, view: _View, owner: Any = None) -> np.ndarray: ...
+    def __get__(self, view: _View | None, owner: Any = None) -> Any:
+        if view is None:
+            return self
+        values = getattr(view.model, self.name)
+        behind = VARIABLE_FIELDS[self.name][1:] if self.name in VARIABLE_FIELDS else values.shape[1:]
+        return values[(..., view.entries, *[slice(None)] * len(behind))]
+
+
+class _View(SuggestsAttributes):
+    """One body or joint of a model; read-only."""
+
+    model: Model
+    name: str
+    entries: int | slice
+
+    def __init__(self, model: Model, name: str, entries: int | slice) -> None:
+        self.__dict__.update(model=model, name=name, entries=entries)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"cannot set {name}, because models are immutable; make a new model with "
+            f"model.replace({{'{self.name}.{name}': ...}}), or use a ModelBuilder"
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r} of model {self.model.name!r})"
+
+
+class BodyView(_View):
+    """A body of a model: its numbers, of shape (...) or (..., 3), ..., with the batch axes of the model in front.
+
+    Attributes
+    ----------
+    name, joint, parent : str
+        Names of the body, of its joint, and of its parent; the parent is None for the world.
+    index : int
+        Place of the body in arrays (n, ...).
+    placement : Pose
+        Pose of its joint in the frame of the parent at q = 0.
+    mass, cg, inertia, volume, ...
+        The numbers of this body in the attribute of that name of `Model`.
+    """
+
+    mass = _Entries()
+    cg = _Entries()
+    inertia = _Entries()
+    volume = _Entries()
+    buoyancy_center = _Entries()
+    added_mass = _Entries()
+    added_volume = _Entries()
+    linear_damping = _Entries()
+    quadratic_damping = _Entries()
+    strip_drag = _Entries()
+    placement_rotation = _Entries()
+    placement_translation = _Entries()
+
+    @property
+    def index(self) -> int:
+        return self.model.body_names.index(self.name)
+
+    @property
+    def joint(self) -> str:
+        return self.model.joint_names[self.index]
+
+    @property
+    def parent(self) -> str | None:
+        parent = int(self.model.parent[self.index])
+        return None if parent < 0 else self.model.body_names[parent]
+
+    @property
+    def placement(self) -> Pose:
+        return Pose(self.placement_translation, self.placement_rotation)
+
+
+class JointView(_View):
+    """A joint of a model: its numbers, of shape (..., dofs) or (..., dofs, 3), with the batch axes of the model.
+
+    Attributes
+    ----------
+    name, body, type : str
+        Names of the joint and of the body that it moves, and the type of the joint as in `Model.joint_types`.
+    index : int
+        Place of the joint in `Model.joint_names`.
+    dofs : int
+        Number of its degrees of freedom.
+    position_limits : (dofs, 2) array
+        The other limits are (dofs,) arrays.
+    axis, pitch, damping, stiffness, ...
+        The numbers of this joint in the attribute of that name of `Model`.
+    """
+
+    axis = _Entries()
+    pitch = _Entries()
+    rotor_inertia = _Entries()
+    gear_ratio = _Entries()
+    armature = _Entries()
+    stiffness = _Entries()
+    rest_position = _Entries()
+    cubic_stiffness = _Entries()
+    damping = _Entries()
+    friction = _Entries()
+    static_friction = _Entries()
+    stribeck_velocity = _Entries()
+    friction_velocity = _Entries()
+    friction_asymmetry = _Entries()
+    lower_limit = _Entries()
+    upper_limit = _Entries()
+    limit_stiffness = _Entries()
+    limit_damping = _Entries()
+    position_limits = _Entries()
+    velocity_limit = _Entries()
+    effort_limit = _Entries()
+    acceleration_limit = _Entries()
+    deceleration_limit = _Entries()
+    jerk_limit = _Entries()
+
+    @property
+    def index(self) -> int:
+        return self.model.joint_names.index(self.name)
+
+    @property
+    def body(self) -> str:
+        return self.model.body_names[self.index]
+
+    @property
+    def type(self) -> str:
+        return self.model.joint_types[self.index]
+
+    @property
+    def dofs(self) -> int:
+        return int(self.model.kernel_model.dofs.counts[self.index])
+
+    def q(self, positions: npt.ArrayLike) -> np.ndarray:
+        """Return the positions of this joint, (..., m), of positions (..., nq) of the model.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(3)
+        >>> arm.joint["link2"].q([0.1, 0.2, 0.3]).tolist()
+        [0.2]
+        """
+        ends = (*self.model.position_index.tolist(), self.model.nq)
+        return self._some("positions", positions, self.model.nq, slice(ends[self.index], ends[self.index + 1]))
+
+    def qd(self, velocities: npt.ArrayLike) -> np.ndarray:
+        """Return the velocities of this joint, (..., dofs), of velocities, accelerations or forces (..., nv)."""
+        return self._some("velocities", velocities, self.model.nv, self.entries)
+
+    def _some(self, name: str, values: npt.ArrayLike, count: int, chosen: Any) -> np.ndarray:
+        array = np.asarray(values)
+        if array.shape[-1:] != (count,):
+            raise ArgumentError(f"{name} has shape {array.shape}; expected (..., {count})")
+        return array[..., chosen]
+
+
+View = TypeVar("View", bound=_View)
+
+
+class Views(Mapping[str, View], Generic[View]):
+    """The bodies or the joints of a model by their names, in the order of the model."""
+
+    def __init__(
+        self, names: Sequence[str], view: Callable[[str], View], what: str, remarks: Mapping[str, str]
+    ) -> None:
+        self._names, self._view, self._what, self._remarks = names, view, what, remarks
+
+    def __getitem__(self, name: str) -> View:
+        if name not in self:
+            known = f"expected one of {excerpt(list(self._names))}"
+            remark = self._remarks.get(name) if isinstance(name, str) else None
+            hint = did_you_mean(name, self._names) if isinstance(name, str) else ""
+            raise UnknownNameError(
+                f"the model has no {self._what} {name!r}; {known}{f'. {remark}' if remark else hint}"
+            )
+        return self._view(name)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._names
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the view of this name, or the default if the model does not have it."""
+        return self._view(name) if name in self else default
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"{self._what} names: {excerpt(list(self._names))}"
+
+
+def bodies_of(model: Model) -> Views[BodyView]:
+    """Return the views of the bodies of a model."""
+    remarks = {
+        name: f"{name!r} is a frame that is fixed to {'the world' if body < 0 else f'body {model.body_names[body]!r}'}"
+        for name, body in model.fixed_frames.items()
+    }
+    return Views(model.body_names, lambda name: BodyView(model, name, model.body_names.index(name)), "body", remarks)
+
+
+def joints_of(model: Model) -> Views[JointView]:
+    """Return the views of the joints of a model."""
+    ends = (*model.velocity_index.tolist(), model.nv)
+
+    def view(name: str) -> JointView:
+        i = model.joint_names.index(name)
+        return JointView(model, name, slice(ends[i], ends[i + 1]))
+
+    remarks = {
+        body: f"The joint of body {body!r} is {joint!r}"
+        for body, joint in zip(model.body_names, model.joint_names, strict=True)
+    }
+    return Views(model.joint_names, view, "joint", remarks)
