@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from rich.table import Table
 from rich.tree import Tree
 
 from ..common.progress import progress
-from ..common.whole_files import whole_file
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
 from ..simulate.methods import METHODS, names_of
@@ -107,7 +107,7 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         help=f"largest number of steps of a sample of {adaptive} (default: 10 million)",
     )
     simulate.add_argument("--samples", type=int, default=21, help="number of saved times of each motion (default: 21)")
-    simulate.add_argument("--out", metavar="FILE.npz", help="file for t, q, qd, status, step counts and energy_error")
+    simulate.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
     simulate.set_defaults(command=_simulate)
     return simulate
 
@@ -121,8 +121,6 @@ def _model(options: argparse.Namespace) -> Model:
 
 def _simulate(options: argparse.Namespace, model: Model, console: Console) -> int:
     """Simulate the batch in pieces, so that the progress bar advances, then save and report."""
-    from ..simulate.trajectory import Trajectory
-
     settings = _settings(options)
     # springs and dampers move bodies without inertia in implicit steps, where the error of the energy is not known
     settings["energy_error"] = not (model.bodies_without_inertia and METHODS[options.method].is_implicit_in_joints)
@@ -138,26 +136,32 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
             pieces.append(model.simulate(q0[piece], qd0[piece], options.duration, **settings))
             work.advance(len(q0[piece]))
     seconds = time.perf_counter() - started
-    of_samples = (
-        *("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd", "is_stiff"),
-        "dof_beyond_limits",
-    )
-    arrays: dict[str, Any] = {name: np.concatenate([getattr(piece, name) for piece in pieces]) for name in of_samples}
-    if settings["energy_error"]:
-        energy_error = np.concatenate([piece.energy_error for piece in pieces])
-        motion = Trajectory(t=pieces[0].t, model=model, **arrays, _energy_error=energy_error)
-        arrays["energy_error"] = energy_error
-    else:
-        motion = Trajectory(t=pieces[0].t, model=model, **arrays)
+    motion = _joined(model, pieces)
     if out:
-        with whole_file(out) as partial, partial.open("wb") as file:
-            np.savez(file, t=motion.t, **arrays)
+        motion.save(out)
     console.print(_report(model, motion, seconds))
     if out:
         console.print(f"saved {out}", markup=False, highlight=False, soft_wrap=True)
     if not motion.success or motion.is_stiff.any() or motion.beyond_limits.any():
         console.print(motion.message, markup=False)
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
+
+
+def _joined(model: Model, pieces: Sequence[Trajectory]) -> Trajectory:
+    """Return the motion of a batch that was simulated in pieces, without forces and events."""
+    from ..simulate.trajectory import OF_SAMPLES, Trajectory
+
+    def together(name: str) -> np.ndarray:
+        return np.concatenate([getattr(piece, name) for piece in pieces])
+
+    arrays: dict[str, Any] = {name: together(name) for name in OF_SAMPLES}
+    return Trajectory(
+        t=pieces[0].t,
+        model=model,
+        **arrays,
+        _energy_error=together("energy_error") if pieces[0].has_energy_error else None,
+        _compute_tau_and_qdd=lambda: np.concatenate([together("tau"), together("qdd")], axis=-1),
+    )
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..common.whole_files import whole_file
 from .output import EXIT_OK, EXIT_SOME_FAILED, help_texts, table_of_numbers, writable
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def add_study(commands: Any) -> None:
         parser.set_defaults(command=verb.action, subject=verb.load, when_interrupted=again)
         if name == "sample":
             parser.add_argument("number", metavar="K", type=int, help="number of the sample, from 0")
-            parser.add_argument("--out", metavar="FILE.npz", help="file for t, q, qd, status and the drawn numbers")
+            parser.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
         if name == "sensitivity":
             parser.add_argument("--measure", help="name of the measure (default: the first one)")
             parser.add_argument(
@@ -316,9 +315,7 @@ def _sample(options: argparse.Namespace, study: Study, console: Console) -> int:
     console.print(table)
     console.print(motion.message, markup=False)
     if out:
-        names, values = np.array(list(drawn)), np.array(list(drawn.values()))
-        with whole_file(out) as partial, partial.open("wb") as file:
-            np.savez(file, t=motion.t, q=motion.q, qd=motion.qd, status=motion.status, parameter=names, drawn=values)
+        motion.save(out)
         console.print(f"saved {out}", markup=False, highlight=False, soft_wrap=True)
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
 

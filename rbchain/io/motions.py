@@ -51,7 +51,7 @@ def save_motion(motion: Trajectory, path: str | Path, tau_and_qdd: np.ndarray | 
     contents = {
         "format": FORMAT,
         "model": writer.model(motion.model),
-        "fields": {name: writer.encoded(name, getattr(motion, name)) for name in names},
+        "fields": {name: writer.encoded(name.removeprefix("_"), getattr(motion, name)) for name in names},
         "exceptions": [[list(index), text] for index, text in motion.exceptions.items()],
         "tau_and_qdd": writer.encoded("tau_and_qdd", tau_and_qdd),
     }
