@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
 from ..core.sample.records import ContactRecords
 from ..errors import ArgumentError
 from .body_contacts import BodyContact
@@ -36,7 +37,7 @@ Contact = DryFriction | HardStops | BodyContact
 
 
 @dataclass(frozen=True, eq=False)
-class ImpactRecord(SuggestsAttributes):
+class ImpactRecord(PickledByName, SuggestsAttributes):
     """The impacts of a HardStops, a SphereContact or a SphereSphereContact.
 
     Attributes
@@ -63,7 +64,7 @@ class ImpactRecord(SuggestsAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class StickingRecord(SuggestsAttributes):
+class StickingRecord(PickledByName, SuggestsAttributes):
     """The intervals in which a DryFriction or the friction of a contact sticks.
 
     Attributes

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
 from ..common.real_arrays import excerpt
 from ..core.motion import event_values as event_codes
 from ..core.tree.layout import TOPOLOGY_COORDINATE
@@ -128,7 +129,7 @@ class Event(Declared):
 
 
 @dataclass(frozen=True, eq=False)
-class EventRecord(SuggestsAttributes):
+class EventRecord(PickledByName, SuggestsAttributes):
     """The occurrences of one event.
 
     Attributes

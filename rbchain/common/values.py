@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from .misspelt import SuggestsAttributes
+from .pickles import PickledByName
 
 
-class Value(SuggestsAttributes):
+class Value(PickledByName, SuggestsAttributes):
     """Base class of immutable dataclasses with numbers, arrays and names, which are compared by their fields.
 
     Examples

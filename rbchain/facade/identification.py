@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
 from ..core.algorithms.regressors import PARAMETERS_OF_BODY
 from ..drivers import derivatives
 from ..errors import ModelError
@@ -21,7 +22,7 @@ DEPENDENT_SHARE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class BaseParameters(SuggestsAttributes):
+class BaseParameters(PickledByName, SuggestsAttributes):
     """The combinations of inertial parameters that determine the motion.
 
     Attributes

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from ..codegen.generate import generate
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
 from ..model.arguments import SampleSequence, check_sample_index
-from ..model.description import VARIABLE_FIELDS, Description
+from ..model.description import VARIABLE_FIELDS
 from ..model.inertia import Inertia
 from ..model.serial_chain import serial_chain_description
 from ..model.varied_fields import replaced_description, varied_description
@@ -54,6 +55,7 @@ class Model(
     Identification,
     Editing,
     SampleSequence,
+    PickledByName,
     SuggestsAttributes,
 ):
     """A serial chain, tree or closed chain of rigid bodies. Immutable; can be pickled.
@@ -367,8 +369,11 @@ class Model(
 
         return picture(self[(0,) * len(self.batch_shape)], q, show, size)
 
-    def __reduce__(self) -> tuple[type[Model], tuple[Description]]:
-        return Model, (self.description,)
+    def __getstate__(self) -> dict[str, Any]:
+        return {"description": self.description}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["description"])  # type: ignore[misc]
 
     def _repr_html_(self) -> str:
         from ..plots.notebook import html_of

@@ -13,6 +13,7 @@ from ..acting.random_actions import actions_of_samples
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
 from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
 from ..common.real_arrays import finite_number, real_array, whole_number
 from ..errors import ArgumentError, ModelError, SimulationError
 from ..facade.states import generator_of
@@ -35,7 +36,7 @@ MAX_ITERATIONS, CONVERGED = 40, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Fit(SuggestsAttributes):
+class Fit(PickledByName, SuggestsAttributes):
     """The result of `rb.fit`.
 
     Attributes

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..common.pickles import PickledByName, new
 from .constraints import KINDS
 from .declared_constraint import Rows
 from .immersion import Immersion, shifted
@@ -17,7 +18,7 @@ from .visual import Visual
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(PickledByName):
     """A named frame fixed to a moving body, or to the world (body -1)."""
 
     body: int
@@ -42,9 +43,12 @@ class ConstraintPlace(NamedTuple):
     def rows(self) -> Rows:
         return KINDS[self.kind].rows if self.dof < 0 else Rows("added inertia")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return new, ("ConstraintPlace", *self)
+
 
 @dataclass(frozen=True, eq=False)
-class Description:
+class Description(PickledByName):
     """All names and numbers of a mechanism with n moving bodies, each with one joint to its parent.
 
     `dof_counts` (n,) are the numbers of degrees of freedom of the joints; nv is their sum. `VARIABLE_FIELDS` has the

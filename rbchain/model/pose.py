@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.lock_free import cached_property
+from ..common.pickles import new
 from ..common.real_arrays import real_array
 from ..common.values import Value
 from ..errors import ArgumentError, ModelError
@@ -299,7 +300,7 @@ class PoseOfRows(Pose):
         return self._rows[..., 1:, :]
 
     def __reduce__(self) -> Any:
-        return computed_pose, (self.translation, self.rotation)
+        return new, ("Pose",), {"translation": self.translation, "rotation": self.rotation}
 
     if TYPE_CHECKING:
         _rows: np.ndarray

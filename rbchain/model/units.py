@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
 from ..errors import ModelError, missing_package
 from .pose import numbers
 
@@ -90,7 +91,7 @@ PRODUCT = rf"{UNIT}(?:(?:\s*[*/·]\s*|\s+){UNIT})*"
 MEASUREMENT = re.compile(rf"\s*{NUMBER}\s*({PRODUCT})\s*")
 
 
-class Units(SuggestsAttributes):
+class Units(PickledByName, SuggestsAttributes):
     """A system of units, with methods that convert its numbers to SI.
 
     Parameters

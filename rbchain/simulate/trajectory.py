@@ -16,6 +16,7 @@ from ..acting.events import EventRecord
 from ..acting.wrenches import Current, Force, wrenches_on_bodies
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
 from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, Status
 from ..model.arguments import SampleSequence, check_sample_index, numbers_of_samples
@@ -36,7 +37,7 @@ OF_SAMPLES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory(SampleSequence, SuggestsAttributes):
+class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     """The motions of a batch of samples.
 
     Attributes
