@@ -49,9 +49,9 @@ ARGUMENTS = {
     "body_velocities": "q qd",
     "body_accelerations": "q qd qdd",
     "jacobian": "q frame point",
-    "relative_jacobian": "q frame point watcher",
+    "relative_jacobian": "q frame point relative_to",
     "jacobian_derivative": "q qd frame point",
-    "relative_jacobian_derivative": "q qd frame point watcher",
+    "relative_jacobian_derivative": "q qd frame point relative_to",
     "inverse_dynamics_derivatives": "q qd qdd",
     "forward_dynamics_derivatives": "q qd tau",
     "inverse_dynamics_regressor": "q qd qdd",
@@ -60,8 +60,9 @@ ARGUMENTS = {
     "integrate": "q qd",
     "difference": "q q1",
 }
+KEYWORDS = ("point", "relative_to")
 # Arguments that are the same for all samples of a batch.
-SHARED = ("frame", "watcher", "point")
+SHARED = ("frame", "relative_to", "point")
 
 
 def random_state(model, batch, seed=0):
@@ -77,7 +78,7 @@ def random_state(model, batch, seed=0):
         wrenches=random_wrenches(model, batch, seed + 2000),
         prescribed=rng.random((*batch, model.nv)) < 0.5,
         frame=model.body_names[-1],
-        watcher=model.body_names[0],
+        relative_to=model.body_names[0],
         point=(0.3, -0.2, 0.1),
     )
 
@@ -99,8 +100,10 @@ def single(state):
 
 def computed(model, name, state):
     """A quantity of a model, as a tuple of arrays."""
-    arguments = [getattr(state, argument) for argument in ARGUMENTS[name].split()]
-    found = getattr(model, name.removeprefix("relative_"))(*arguments)
+    names = ARGUMENTS[name].split()
+    arguments = [getattr(state, name) for name in names if name not in KEYWORDS]
+    keywords = {name: getattr(state, name) for name in names if name in KEYWORDS}
+    found = getattr(model, name.removeprefix("relative_"))(*arguments, **keywords)
     if name in ("body_poses", "frame_poses"):
         return found.translation, found.rotation
     return found if isinstance(found, tuple) else (found,)

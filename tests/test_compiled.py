@@ -56,7 +56,7 @@ def test_sweeps_called_from_user_code_agree_with_the_methods_of_the_model(regist
         (block.loads.tau.T, tau),
         (np.moveaxis(H, -1, 0), model.mass_matrix(q)),
         (np.moveaxis(C, -1, 0), model.coriolis_matrix(q, qd)),
-        (np.moveaxis(J, -1, 0), model.jacobian(q, model.body_names[-1], (0.1, 0.2, 0.3))),
+        (np.moveaxis(J, -1, 0), model.jacobian(q, model.body_names[-1], point=(0.1, 0.2, 0.3))),
         (energies.T, np.stack(model.energy(q, qd), -1)),
     ]
     # one lane and several differ by round-off; recomputed forces also by the condition number of the accelerations

@@ -485,7 +485,8 @@ def test_the_jacobian_of_a_fixed_frame_is_that_of_its_body_at_the_same_point(wit
     pose, body = model.frame_poses(q, frame), model.frame_poses(q, "arm")
     place = body.rotation.T @ (pose.translation + pose.rotation @ point - body.translation)
     for quantity, state in ((model.jacobian, (q,)), (model.jacobian_derivative, (q, qd))):
-        found, expected = quantity(*state, frame, point, relative_to), quantity(*state, "arm", place, carrier)
+        found = quantity(*state, frame, point=point, relative_to=relative_to)
+        expected = quantity(*state, "arm", point=place, relative_to=carrier)
         assert np.abs(found - expected).max() <= model.nv * EPS * (1 + np.abs(expected).max())
 
 
@@ -498,14 +499,14 @@ def test_the_jacobian_of_the_ground_relative_to_a_body_is_the_negative(with_tool
         """Return the Jacobian of the point of the body that coincides with a point of the ground."""
         ground, pose = model.frame_poses(q, "ground"), model.frame_poses(q, watcher)
         there = pose.rotation.T @ (ground.translation + ground.rotation @ point - pose.translation)
-        return -model.jacobian(q, watcher, there)
+        return -model.jacobian(q, watcher, point=there)
 
     expected = against(q)
-    found = model.jacobian(q, "ground", point, watcher)
+    found = model.jacobian(q, "ground", point=point, relative_to=watcher)
     assert np.abs(found - expected).max() <= model.nv * EPS * (1 + np.abs(expected).max())
-    assert not model.jacobian(q, "ground", point).any()
+    assert not model.jacobian(q, "ground", point=point).any()
     rate = derivative(lambda s: against(model.integrate(q, s * qd)))
-    found = model.jacobian_derivative(q, qd, "ground", point, watcher)
+    found = model.jacobian_derivative(q, qd, "ground", point=point, relative_to=watcher)
     np.testing.assert_allclose(found, rate, rtol=0, atol=1e-8 * np.abs(rate).max())
 
 

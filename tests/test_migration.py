@@ -108,7 +108,7 @@ def jacobian(both):
     point, linear, angular = np.array([0.1, -0.2, 0.3]), np.zeros((3, 2)), np.zeros((3, 2))
     in_world = both.data.body("lower").xpos + both.data.body("lower").xmat.reshape(3, 3) @ point
     mujoco.mj_jac(both.engine, both.data, linear, angular, in_world, both.data.body("lower").id)
-    return [(both.model.jacobian(Q, "lower", point), np.vstack([linear, angular]))]
+    return [(both.model.jacobian(Q, "lower", point=point), np.vstack([linear, angular]))]
 
 
 def sums_of_positions(both):

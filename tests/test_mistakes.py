@@ -50,10 +50,6 @@ def written(folder, name, text):
         "file name as a model": (lambda: rb.Model("arm.urdf"), "expected a Description. Use rbchain.load for a file"),
         "arguments in the wrong order": (lambda: rb.save("a.toml", ARM), r"expected a Model. Call save\(model, path\)"),
         "one link": (lambda: from_dh(DHLink(1, 0, 0)), "expected a list of one or more DHLink"),
-        "list of frames": (
-            lambda: ARM.frame_poses(REST, ["link1", "link2"]),
-            r"frame is \['link1', 'link2'\]; expected the name of one body or frame",
-        ),
         "center of a payload": (
             lambda: ARM.with_payload("link2", mass=1, cg=0.1),
             r"payload on 'link2': cg has shape \(\); expected \(3,\)",
@@ -94,6 +90,14 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
             'max_steps is 100, but method "rk4" has steps of fixed length',
         ),
         "longest step of zero": (lambda: simulate(method="rk45", step=None, max_step=0.0), "max_step is 0.0; expected"),
+        "no frames": (
+            lambda: ARM.frame_poses(REST, []),
+            r"frame is \[\]; expected the name of a body or frame, or a list",
+        ),
+        "number of a frame": (
+            lambda: ARM.jacobian(REST, 1),
+            "frame is 1; expected the name of a body or frame, or a li",
+        ),
         "gains for a single state": (
             lambda: simulate(drives=[rb.PID("link1", 0, kp=[1, 2])]),
             r"kp has shape \(2,\); expected one number, because q0 and qd0 are a single state",

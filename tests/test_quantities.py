@@ -56,7 +56,7 @@ def test_every_quantity_is_compared_with_pinocchio_or_listed_as_without_peer():
 
 def from_peer(peer, model, name, state):
     """A quantity of one sample in Pinocchio, as a tuple; Pinocchio numbers the bodies."""
-    bodies = {"frame": model.body_names.index(state.frame), "watcher": model.body_names.index(state.watcher)}
+    bodies = {"frame": model.body_names.index(state.frame), "relative_to": model.body_names.index(state.relative_to)}
     arguments = [bodies.get(argument, getattr(state, argument)) for argument in ARGUMENTS[name].split()]
     found = getattr(peer, name.removeprefix("relative_"))(*arguments)
     return found if isinstance(found, tuple) else (found,)
@@ -252,8 +252,9 @@ def test_jacobians_give_velocities_and_accelerations_of_points(trees):
         allowed = 2 * sizes.rounding * (sizes.length + norm(point))
 
         def assert_jacobian_gives(velocity, acceleration, relative_to):
-            J = model.jacobian(q, model.body_names[one], point, relative_to)  # noqa: B023 : used at once
-            rate = model.jacobian_derivative(q, qd, model.body_names[one], point, relative_to)  # noqa: B023
+            of = {"point": point, "relative_to": relative_to}  # noqa: B023 : used at once
+            J = model.jacobian(q, model.body_names[one], **of)  # noqa: B023
+            rate = model.jacobian_derivative(q, qd, model.body_names[one], **of)  # noqa: B023
             assert_within(matrix_vector(J, qd), velocity, allowed * sizes.rate)  # noqa: B023
             found = matrix_vector(rate, qd) + matrix_vector(J, qdd)  # noqa: B023
             assert_within(found, acceleration, allowed * sizes.acceleration)  # noqa: B023
@@ -274,8 +275,9 @@ def test_the_jacobian_derivative_is_the_rate_of_the_jacobian(trees):
         point = rng.normal(size=3)
         allowed = derivative_error(sizes.length + norm(point), sizes)
         for relative_to in (None, watcher):
-            jacobian = lambda s: model.jacobian(along(model, state, s)[0], body, point, relative_to)  # noqa: B023, E731
-            found = model.jacobian_derivative(state.q, state.qd, body, point, relative_to)
+            of = {"point": point, "relative_to": relative_to}
+            jacobian = lambda s: model.jacobian(along(model, state, s)[0], body, **of)  # noqa: B023, E731
+            found = model.jacobian_derivative(state.q, state.qd, body, **of)
             assert_within(found, derivative(jacobian), allowed)
 
 
@@ -288,18 +290,18 @@ def test_relative_jacobians_of_two_bodies_are_opposite(trees):
         place = poses.translation[i]
         there = poses.rotation[j].T @ (place - poses.translation[j])
         allowed = 2 * sizes.rounding * sizes.length[0]
-        forth, back = model.jacobian(q, one, relative_to=other), model.jacobian(q, other, there, relative_to=one)
+        forth, back = model.jacobian(q, one, relative_to=other), model.jacobian(q, other, point=there, relative_to=one)
         assert np.abs(forth + back).max() <= allowed
         # the two points coincide only at this instant and separate with their relative velocity
         forth, back = (
             model.jacobian_derivative(q, qd, one, relative_to=other),
-            model.jacobian_derivative(q, qd, other, there, relative_to=one),
+            model.jacobian_derivative(q, qd, other, point=there, relative_to=one),
         )
         J = model.jacobian(q, one, relative_to=other)
         parting = np.cross(J[3:].T, J[:3] @ qd).T
         assert np.abs(forth[:3] + back[:3] - parting).max() <= 4 * allowed * sizes.rate[0]
         assert np.abs(forth[3:] + back[3:]).max() <= 4 * allowed * sizes.rate[0]
-        assert not model.jacobian(q, one, (1, 2, 3), relative_to=one).any()
+        assert not model.jacobian(q, one, point=(1, 2, 3), relative_to=one).any()
 
 
 def test_power_is_the_rate_of_the_energy(trees):

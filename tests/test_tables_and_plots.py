@@ -23,8 +23,8 @@ def floating():
 
 def test_every_coordinate_has_a_name_and_a_unit(floating):
     model = floating.model
-    assert model.position_labels[:2] == ("hull.0", "hull.1")
-    assert model.position_labels[7:] == ("mast", *(f"lamp.{i}" for i in range(4)))
+    assert model.position_labels[:2] == ("hull.x", "hull.y")
+    assert model.position_labels[7:] == ("mast", "lamp.qx", "lamp.qy", "lamp.qz", "lamp.qw")
     assert model.position_units == (*["m"] * 3, *["1"] * 4, "m", *["1"] * 4)
     assert model.velocity_units == (*["m/s"] * 3, *["rad/s"] * 3, "m/s", *["rad/s"] * 3)
     assert model.coordinate_pairs == ((0, 0), (1, 1), (2, 2), (7, 6))
@@ -43,7 +43,7 @@ def test_a_table_has_a_row_for_each_sample_and_time(floating, tmp_path):
     found = floating.to_dataframe()
     assert found.shape == (25 * TIMES, floating.model.nq + floating.model.nv)
     np.testing.assert_array_equal(found.loc[3]["mast"], floating.q[3, :, 7])
-    np.testing.assert_array_equal(found.loc[(7, floating.t[2])]["d lamp.1"], floating.qd[7, 2, 8])
+    np.testing.assert_array_equal(found.loc[(7, floating.t[2])]["lamp.wy"], floating.qd[7, 2, 8])
     floating.to_parquet(tmp_path / "motion.parquet")
     pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "motion.parquet"), found)
 
@@ -59,7 +59,7 @@ def test_a_single_motion_is_a_table_by_time(floating):
 def test_states_are_plotted_under_their_names(floating):
     figure = floating.plot()
     labels = {axes.get_ylabel() for axes in figure.axes if axes.get_visible()}
-    assert {"mast\n(m)", "lamp.0", "mast rate\n(m/s)", "lamp.2 rate\n(rad/s)"} <= labels
+    assert {"mast\n(m)", "lamp.qx", "mast rate\n(m/s)", "lamp.wz\n(rad/s)"} <= labels
     # the median of many samples, and the line of a single one
     median = figure.axes[14].get_lines()[0]
     np.testing.assert_array_equal(median.get_ydata(), np.median(floating.q[:, :, 7], axis=0))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from ..drivers import motion
+from ..model.arguments import copied_to, names_of_frames
 from ..model.kernel_arrays import ORIGIN
 from .attributes import Attributes
 
@@ -16,7 +19,8 @@ class Jacobians(Attributes):
     def jacobian(
         self,
         q: npt.ArrayLike,
-        frame: str,
+        frame: str | Sequence[str],
+        *,
         point: npt.ArrayLike = ORIGIN,
         relative_to: str | None = None,
         out: np.ndarray | None = None,
@@ -26,8 +30,8 @@ class Jacobians(Attributes):
         Parameters
         ----------
         q : (..., nq) array
-        frame : str
-            Name of a body, or of a frame on a fixed joint.
+        frame : str or sequence of str
+            Name of a body, or of a frame on a fixed joint; or m of these names.
         point : (3,) array, m
             The point, in the axes of that body or frame, from its origin.
         relative_to : str, optional
@@ -40,12 +44,15 @@ class Jacobians(Attributes):
         Returns
         -------
         (..., 6, nv) array
-            The Jacobian J: J qd is the velocity of the point, then the angular velocity.
+            The Jacobian J: J qd is the velocity of the point, then the angular velocity. Of several frames: (..., m,
+            6, nv).
 
         Raises
         ------
+        UnknownNameError
+            If the model has no such body or frame.
         ModelError
-            If the model has no such body or frame, or the point is not three finite numbers.
+            If the point is not three finite numbers.
 
         Notes
         -----
@@ -62,6 +69,9 @@ class Jacobians(Attributes):
         [0.0, 0.5]
         """
         model = self.kernel_model
+        if not isinstance(frame, str):
+            each = [self.jacobian(q, name, point=point, relative_to=relative_to) for name in names_of_frames(frame)]
+            return copied_to(out, np.stack(each, -3), (q,))
         observed = model.observed_point(frame, point, relative_to)
         if out is None and (result := model.single_calls[motion.jacobian](observed, q)) is not None:
             return result
@@ -71,7 +81,8 @@ class Jacobians(Attributes):
         self,
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
-        frame: str,
+        frame: str | Sequence[str],
+        *,
         point: npt.ArrayLike = ORIGIN,
         relative_to: str | None = None,
         out: np.ndarray | None = None,
@@ -102,6 +113,12 @@ class Jacobians(Attributes):
         >>> arm.jacobian_derivative([0], [2], "link1", point=(0.5, 0, 0))[:, 0].tolist()
         [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
         """
+        if not isinstance(frame, str):
+            each = [
+                self.jacobian_derivative(q, qd, name, point=point, relative_to=relative_to)
+                for name in names_of_frames(frame)
+            ]
+            return copied_to(out, np.stack(each, -3), (q, qd))
         given = (self.kernel_model.observed_point(frame, point, relative_to),)
         return self.kernel_model.compute(
             motion.jacobian_derivative, (6, self.nv), ("q", "qd"), (q, qd), given=given, out=out

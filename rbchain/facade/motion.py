@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from ..drivers import motion
-from ..model.arguments import copied_to
+from ..model.arguments import copied_to, names_of_frames
 from ..model.pose import Pose, PoseOfRows, computed_pose
 from .attributes import Attributes
 
@@ -44,25 +46,25 @@ class Motion(Attributes):
         model.compute(motion.body_poses, (model.n_bodies, motion.POSE_NUMBERS), ("q",), (q,), out=out)
         return PoseOfRows(out.reshape(*out.shape[:-1], 4, 3))
 
-    def frame_poses(self, q: npt.ArrayLike, frame: str, out: np.ndarray | None = None) -> Pose:
-        """Compute the pose of one frame in the world.
+    def frame_poses(self, q: npt.ArrayLike, frame: str | Sequence[str], *, out: np.ndarray | None = None) -> Pose:
+        """Compute the pose of one frame in the world, or of several.
 
         Parameters
         ----------
         q : (..., nq) array
-        frame : str
-            Name of a body, or of a frame on a fixed joint.
-        out : (..., 12) array, optional
+        frame : str or sequence of str
+            Name of a body, or of a frame on a fixed joint; or m of these names.
+        out : (..., 12) or (..., m, 12) array, optional
             The array for the result, as for `body_poses`.
 
         Returns
         -------
         Pose
-            `translation` (..., 3) in m, `rotation` (..., 3, 3).
+            `translation` (..., 3) in m, `rotation` (..., 3, 3). Of several frames: (..., m, 3) and (..., m, 3, 3).
 
         Raises
         ------
-        ModelError
+        UnknownNameError
             If the model has no such body or frame.
 
         Examples
@@ -70,8 +72,16 @@ class Motion(Attributes):
         >>> import rbchain as rb
         >>> rb.Model.serial_chain(2, length=0.25).frame_poses([0.0, 1.0], "link2").translation.tolist()
         [0.25, 0.0, 0.0]
+        >>> rb.Model.serial_chain(2, length=0.25).frame_poses([0.0, 1.0], ["link1", "link2"]).translation.shape
+        (2, 3)
         """
-        pose = self._frame_poses(q, frame)
+        if isinstance(frame, str):
+            pose = self._frame_poses(q, frame)
+        else:
+            poses = [self._frame_poses(q, name) for name in names_of_frames(frame)]
+            pose = computed_pose(
+                np.stack([pose.translation for pose in poses], -2), np.stack([pose.rotation for pose in poses], -3)
+            )
         if out is None:
             return pose
         rotation = pose.rotation.reshape(*pose.rotation.shape[:-2], 9)

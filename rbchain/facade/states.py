@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,19 +11,37 @@ from ..errors import ArgumentError
 from ..model.joint_order import index_arrays
 from .attributes import Attributes
 
+#: Entries of the joints whose position is a quaternion.
+POSITION_ENTRIES = {"free": ("x", "y", "z", "qx", "qy", "qz", "qw"), "spherical": ("qx", "qy", "qz", "qw")}
+VELOCITY_ENTRIES = {"free": ("vx", "vy", "vz", "wx", "wy", "wz"), "spherical": ("wx", "wy", "wz")}
+
 
 class States(Attributes):
     """Methods of Model that describe and create states."""
 
     @property
     def position_labels(self) -> tuple[str, ...]:
-        """A name for each entry of q: the name of its joint, with a number if the joint has several entries."""
-        return _labels(self.joint_names, np.diff([*self.position_index, self.nq]))
+        """A name for each entry of q: the name of its joint, and of the entry if the joint has several.
+
+        A free joint has the entries x, y, z, qx, qy, qz and qw, a spherical joint qx, qy, qz and qw, others 0, 1, ...
+        """
+        return self._labels(POSITION_ENTRIES, self.kernel_model.dofs.position_counts)
 
     @property
     def velocity_labels(self) -> tuple[str, ...]:
-        """A name for each entry of qd, qdd and tau."""
-        return _labels(self.joint_names, self.kernel_model.dofs.counts)
+        """A name for each entry of qd, qdd and tau.
+
+        A free joint has the entries vx, vy, vz, wx, wy and wz, a spherical joint wx, wy and wz, others 0, 1, ...
+        """
+        return self._labels(VELOCITY_ENTRIES, self.kernel_model.dofs.counts)
+
+    def _labels(self, entries: dict[str, tuple[str, ...]], counts: np.ndarray) -> tuple[str, ...]:
+        """Return the labels of all joints, which have these numbers of entries."""
+        labels: list[str] = []
+        for name, kind, count in zip(self.joint_names, self.joint_types, counts, strict=True):
+            own = entries.get(kind, range(count))
+            labels += [name] if count == 1 else [f"{name}.{entry}" for entry in own]
+        return tuple(labels)
 
     @property
     def position_units(self) -> tuple[str, ...]:
@@ -165,7 +183,3 @@ def generator_of(rng: np.random.Generator | int | None) -> np.random.Generator:
 
 def _unit(kind: str) -> str:
     return "m" if kind == "prismatic" else "rad"
-
-
-def _labels(joints: Sequence[str], counts: np.ndarray) -> tuple[str, ...]:
-    return tuple(n if c == 1 else f"{n}.{i}" for n, c in zip(joints, counts, strict=True) for i in range(c))

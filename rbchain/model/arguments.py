@@ -234,6 +234,14 @@ def copied_to(out: np.ndarray | None, result: np.ndarray, arguments: Sequence[An
     return out
 
 
+def names_of_frames(frames: Any) -> list[str]:
+    """Return several names of frames as a list; raise an ArgumentError if they are not a sequence of names."""
+    names = list(frames) if isinstance(frames, (list, tuple, np.ndarray)) else []
+    if not names:
+        raise ArgumentError(f"frame is {excerpt(frames)}; expected the name of a body or frame, or a list of names")
+    return names
+
+
 def named_samples(failed: np.ndarray) -> str:
     """Name the samples that failed, as the start of a sentence."""
     if not failed.ndim:

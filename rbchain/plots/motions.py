@@ -181,7 +181,7 @@ def _states(motion: Trajectory, selection: Selection) -> Figure:
                 continue
             entry = entries[row]
             _over_time(axes, motion.t, values[:, :, entry])
-            rate = " rate" if column else ""
+            rate = " rate" if column and labels[entry] in model.position_labels else ""
             axes.set_ylabel(f"{labels[entry]}{rate}" + (f"\n({units[entry]})" if units[entry] != "1" else ""))
         panels[min(len(entries), len(panels)) - 1, column].set_xlabel("t (s)")
     if len(q) > MAX_LINES:

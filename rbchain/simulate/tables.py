@@ -43,13 +43,15 @@ def to_xarray(motion: Trajectory) -> xarray.Dataset:
 def to_dataframe(motion: Trajectory) -> pandas.DataFrame:
     """Return the motion as a pandas.DataFrame with a row for each sample and time (extra `study`).
 
-    There is a column for each entry of q and of qd. The name of a velocity is "d " and the name of its coordinate.
+    There is a column for each entry of q and of qd, with its label in `Model.position_labels` or `velocity_labels`. If
+    a velocity has the label of its position, its column is "d " and the label.
     """
     import pandas
 
     model, samples = motion.model, motion.status.size
     states = np.concatenate([motion.q, motion.qd], axis=-1).reshape(samples * motion.t.size, model.nq + model.nv)
-    columns = [*model.position_labels, *(f"d {label}" for label in model.velocity_labels)]
+    positions = model.position_labels
+    columns = [*positions, *(f"d {label}" if label in positions else label for label in model.velocity_labels)]
     sample_indices = [np.repeat(x.ravel(), motion.t.size) for x in np.indices(motion.status.shape)]
     names = ["sample"] if len(sample_indices) == 1 else [f"sample_{i}" for i in range(len(sample_indices))]
     index = [*sample_indices, np.tile(motion.t, samples)]

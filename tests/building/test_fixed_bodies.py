@@ -125,6 +125,16 @@ def test_frame_poses_have_the_shape_of_the_batch():
         one = model.frame_poses(q[1, 2], name)
         np.testing.assert_allclose(poses.translation[1, 2], one.translation, atol=4 * EPS)
         np.testing.assert_allclose(poses.rotation[1, 2], one.rotation, atol=4 * EPS)
+    together = model.frame_poses(q, ("arm", "ball", "stand"))
+    assert together.translation.shape == (2, 3, 3, 3) and together.rotation.shape == (2, 3, 3, 3, 3)
+    for i, name in enumerate(("arm", "ball", "stand")):
+        assert np.array_equal(together.translation[:, :, i], model.frame_poses(q, name).translation)
+        assert np.array_equal(together.rotation[:, :, i], model.frame_poses(q, name).rotation)
+    J = model.jacobian(q, ["arm", "ball"], point=(1, 2, 3))
+    rates = model.jacobian_derivative(q, q, ["arm", "ball"], point=(1, 2, 3))
+    for i, name in enumerate(("arm", "ball")):
+        assert np.array_equal(J[:, :, i], model.jacobian(q, name, point=(1, 2, 3)))
+        assert np.array_equal(rates[:, :, i], model.jacobian_derivative(q, q, name, point=(1, 2, 3)))
     stand = model.frame_poses(q, "stand")
     np.testing.assert_array_equal(stand.translation, np.broadcast_to(TwoBodies.translation, (2, 3, 3)))
 

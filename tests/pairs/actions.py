@@ -71,7 +71,7 @@ def forces(kind, mechanism):
     point = world.scaled(POINT, length=1)
     pose = model.frame_poses(mechanism.q, tool)
     place = pose.translation + pose.rotation @ point
-    J = model.jacobian(mechanism.q, tool, point)[:3]
+    J = model.jacobian(mechanism.q, tool, point=point)[:3]
     direction = J @ mechanism.qd
     direction = direction / np.linalg.norm(direction)
     radius, gap = (float(world.scaled(x, length=1)) for x in (RADIUS, GAP))
