@@ -63,10 +63,12 @@ class SuggestsAttributes:
 class ClosedAttributes(SuggestsAttributes):
     """Base class whose objects accept only attributes that their class declares by an annotation, and private ones."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        declared = any(name in getattr(base, "__annotations__", ()) for base in type(self).__mro__)
-        if not (declared or name.startswith("_")):
-            if hasattr(self, name):
-                raise AttributeError(f"cannot set {name} of a {type(self).__name__}")
-            raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
-        object.__setattr__(self, name, value)
+    if not TYPE_CHECKING:  # with __setattr__, a type checker would accept every name
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            declared = any(name in getattr(base, "__annotations__", ()) for base in type(self).__mro__)
+            if not (declared or name.startswith("_")):
+                if hasattr(self, name):
+                    raise AttributeError(f"cannot set {name} of a {type(self).__name__}")
+                raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
+            object.__setattr__(self, name, value)
