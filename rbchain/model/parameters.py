@@ -12,12 +12,12 @@ import numpy.typing as npt
 from ..compiling.levels import LANE_WIDTHS
 from ..core.lanes.lane_memory import CACHE_LINE
 from ..core.loops import constraint_layout as closure
-from ..core.tree import layout, parameter_layout as param
+from ..core.tree import parameter_layout as param
 from .constraint_tables import constraint_parameters
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .joint import axes_along
 from .passive import PASSIVE_FIELDS
-from .topology import Dofs, dofs_of, topology_of
+from .topology import Dofs, dofs_of, parents_of
 
 #: Groups of columns of the parameters that depend on each field of a Description.
 COLUMNS_OF_FIELD = {
@@ -77,11 +77,17 @@ LINEAR, ANGULAR = slice(0, 3), slice(3, 6)
 UPPER_TRIANGLE = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 
 
-def columns_of(description: Description, name: str) -> np.ndarray:
-    """Return one group of columns of the parameters, (..., nv, width)."""
-    d, dofs = description, dofs_of(description)
+def rotated_axes(description: Description) -> tuple[np.ndarray, np.ndarray]:
+    """Return the axis of each degree of freedom (..., nv, 3), and the axes with it as z, (..., nv, 3, 3)."""
     # the dofs of a free or spherical joint share one frame, whose axes are not rotated
-    axis = np.where(dofs.in_quaternion_joint[:, None], [0.0, 0.0, 1.0], d.axis)
+    axis = np.where(dofs_of(description).in_quaternion_joint[:, None], [0.0, 0.0, 1.0], description.axis)
+    return axis, axes_along(axis)
+
+
+def columns_of(description: Description, name: str, axes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Return one group of columns of the parameters, (..., nv, width), with the result of `rotated_axes`."""
+    d, dofs = description, dofs_of(description)
+    axis, F = axes
     if name == "axis":
         return axis
     if name == "armature":
@@ -97,7 +103,6 @@ def columns_of(description: Description, name: str) -> np.ndarray:
         return getattr(d, name)[..., None]
     if name == "mass":
         return _of_last(dofs, d.mass[..., None])
-    F = axes_along(axis)
     back = np.swapaxes(F, -1, -2)
     if name in WATER_COLUMNS:
         return _of_last(dofs, _water_columns(d, name, F[..., dofs.last, :, :]))
@@ -108,8 +113,7 @@ def columns_of(description: Description, name: str) -> np.ndarray:
         tensor = tensor.reshape(*tensor.shape[:-1], 3, 3)
         return (back @ tensor @ F)[..., UPPER_TRIANGLE[0], UPPER_TRIANGLE[1]]
     world = np.broadcast_to(np.eye(3), (*F.shape[:-3], 1, 3, 3))
-    parent = topology_of(d)[layout.TOPOLOGY_PARENT]
-    back_of_parent = np.concatenate([back, world], -3)[..., parent, :, :]
+    back_of_parent = np.concatenate([back, world], -3)[..., parents_of(d), :, :]  # -1: the world
     if name == "translation":
         return (back_of_parent @ _of_first(dofs, d.placement_translation, np.zeros(3))[..., None])[..., 0]
     rotation = _of_first(dofs, d.placement_rotation.reshape(*d.placement_rotation.shape[:-2], 9), np.eye(3).reshape(9))
@@ -174,14 +178,12 @@ def _rigid_matrices(d: Description) -> np.ndarray:
 
 def _of_last(dofs: Dofs, of_bodies: np.ndarray) -> np.ndarray:
     """Assign values of bodies (..., n, m) to their last degrees of freedom (..., nv, m), and zero to the others."""
-    is_last = np.isin(np.arange(dofs.body.size), dofs.last)
-    return np.where(is_last[:, None], of_bodies[..., dofs.body, :], 0.0)
+    return np.where(dofs.is_last[:, None], of_bodies[..., dofs.body, :], 0.0)
 
 
 def _of_first(dofs: Dofs, of_bodies: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     """Assign values of bodies (..., n, m) to their first degrees of freedom, and `otherwise` to the others."""
-    is_first = np.isin(np.arange(dofs.body.size), dofs.velocity_index)
-    return np.where(is_first[:, None], of_bodies[..., dofs.body, :], otherwise)
+    return np.where(dofs.is_first[:, None], of_bodies[..., dofs.body, :], otherwise)
 
 
 def parameters_of(description: Description, in_water: bool) -> np.ndarray:
@@ -192,8 +194,9 @@ def parameters_of(description: Description, in_water: bool) -> np.ndarray:
     n, constraints = len(description.dof_types), len(description.constraints)
     columns_count = param.COLUMNS_IN_WATER if in_water else param.COLUMNS
     parameters = np.zeros((n + 1 + constraints, columns_count))
+    axes = rotated_axes(description)
     for name, columns in (COLUMNS | WATER_COLUMNS if in_water else COLUMNS).items():
-        parameters[:n, columns] = columns_of(description, name)
+        parameters[:n, columns] = columns_of(description, name, axes)
     parameters[n, param.GRAVITY : param.GRAVITY + 3] = description.gravity
     parameters[n, param.AXIS + 2] = 1.0  # the axes of the base are the world axes
     if constraints:
@@ -241,8 +244,9 @@ def variation_of(
     groups = COLUMNS | WATER_COLUMNS if in_water else COLUMNS
     changed = {name for field in varied for name in COLUMNS_OF_FIELD.get(field, ())}
     changed |= set(WATER_COLUMNS_IN_ROTATED_AXES) if "axis" in varied else set()
+    axes_of_joints = rotated_axes(description)
     for name in sorted(changed & groups.keys()):
-        columns = columns_of(description, name)
+        columns = columns_of(description, name, axes_of_joints)
         for row in range(n):
             for offset in range(columns.shape[-1]):
                 add(row, groups[name].start + offset, columns[..., row, offset])

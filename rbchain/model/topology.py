@@ -7,6 +7,7 @@ except the last are massless.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -54,6 +55,16 @@ class Dofs:
         return self.velocity_index + self.counts - 1
 
     @cached_property
+    def is_first(self) -> np.ndarray:
+        """Whether each degree of freedom is the first of its joint (nv,)."""
+        return np.isin(np.arange(self.body.size), self.velocity_index)
+
+    @cached_property
+    def is_last(self) -> np.ndarray:
+        """Whether each degree of freedom is the last of its joint (nv,)."""
+        return np.isin(np.arange(self.body.size), self.last)
+
+    @cached_property
     def position_counts(self) -> np.ndarray:
         """Number of entries of each body in q (n,)."""
         return np.array([QUATERNION_JOINTS.get(k, c) for k, c in zip(self.joint_types, self.counts, strict=True)])
@@ -83,19 +94,32 @@ class Dofs:
 
 
 def dofs_of(description: Description) -> Dofs:
-    """Return the degrees of freedom of a description; the arrays that `Model` makes public are read-only."""
-    dofs = Dofs(description.joint_types, description.dof_counts)
-    for index in (dofs.velocity_index, dofs.position_index):
-        index.flags.writeable = False
+    """Return the degrees of freedom of a description; models with the same joints share one object."""
+    return _dofs_of_joints(description.joint_types, tuple(description.dof_counts.tolist()))
+
+
+@lru_cache(maxsize=256)
+def _dofs_of_joints(joint_types: tuple[str, ...], counts: tuple[int, ...]) -> Dofs:
+    dofs = Dofs(joint_types, np.array(counts))
+    for name, kind in vars(Dofs).items():
+        if isinstance(kind, cached_property) and isinstance(array := getattr(dofs, name), np.ndarray):
+            array.flags.writeable = False
     return dofs
+
+
+def parents_of(description: Description) -> np.ndarray:
+    """Return the index of the parent of each degree of freedom (nv,); -1 for the world."""
+    dofs, n = dofs_of(description), len(description.dof_types)
+    parent = np.arange(-1, n - 1)
+    parent[dofs.velocity_index] = np.where(description.parent < 0, -1, dofs.last[description.parent])
+    return parent
 
 
 def topology_of(description: Description) -> np.ndarray:
     """Return the topology (TOPOLOGY_ROWS, nv) of a description; `core.tree.layout` defines the rows."""
     dofs, n = dofs_of(description), len(description.dof_types)
     topology = np.zeros((layout.TOPOLOGY_ROWS, n), layout.IN_AIR)
-    parent = np.arange(-1, n - 1)
-    parent[dofs.velocity_index] = np.where(description.parent < 0, -1, dofs.last[description.parent])
+    parent = parents_of(description)
     topology[layout.TOPOLOGY_PARENT] = np.where(parent < 0, n, parent)
     topology[layout.TOPOLOGY_JOINT] = [DOF_CODES[kind] for kind in description.dof_types]
     topology[layout.TOPOLOGY_FIRST] = np.arange(n)
