@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy.typing as npt
@@ -176,7 +176,7 @@ class Model(
         """
         return cls(serial_chain_description(n, length, mass, inertia, gravity, name))
 
-    def vary(self, **fields: npt.ArrayLike) -> Model:
+    def vary(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: npt.ArrayLike) -> Model:
         """Return a model with other parameters than its design, which may differ between the samples of a batch.
 
         Controllers do not know the new values, whether they differ between samples or not: the `nominal` model of the
@@ -184,6 +184,14 @@ class Model(
 
         Parameters
         ----------
+        paths : dict of str, optional
+            New values of parameters by their paths `owner.field`, such as `{"link2.mass": m, "elbow.damping": d}`. The
+            owner is a body, a joint or a constraint; the field is one of those below, for a constraint without
+            "constraint_". Fields of the whole model have no owner: "gravity.y". Each value has one number per sample:
+            the batch shape, for a vector such as "link2.cg" with the axis of its components behind. "link2.cg.x" or
+            "link2.cg.0" is one component. The value for a joint with several degrees of freedom holds for all of them,
+            and "base.damping.3" is the value for one. "*.mass", "link[2-6].mass" and "{link1,link4}.mass" name several
+            parameters with one value. Batch shapes broadcast as in NumPy.
         **fields
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
             `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density`, the fields of `PassiveForces` and
@@ -193,8 +201,8 @@ class Model(
             the length of a ball, are ignored.
 
             Each field has the shape of the attribute of that name, or the batch axes in front of it. All fields with
-            batch axes must have the same batch shape. The other fields keep their values: a new mass does not change
-            the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
+            batch axes must have the same batch shape. `paths` change these fields. The other fields keep their values:
+            a new mass does not change the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
 
             `inertia` may also be (..., n, 6), in the order xx, xy, xz, yy, yz, zz, or `Inertia` objects in (nested)
             lists (..., n), which also set `mass` and `cg`.
@@ -210,9 +218,17 @@ class Model(
         ModelError
             If a field does not exist, has the wrong shape, or has an impossible value. The message names the field,
             the body or joint, and the sample.
+        UnknownNameError
+            If a path names no parameter.
 
         Examples
         --------
+        >>> import numpy as np, rbchain as rb
+        >>> arm = rb.Model.serial_chain(2, mass=1.0)
+        >>> many = arm.vary({"link2.mass": [1.5, 2.0, 2.5], "*.damping": 0.1})
+        >>> many.mass.tolist(), many.damping.tolist()
+        ([[1.0, 1.5], [1.0, 2.0], [1.0, 2.5]], [0.1, 0.1])
+
         1000 pendulums with different masses and centers of mass:
 
         >>> import numpy as np, rbchain as rb
@@ -222,14 +238,14 @@ class Model(
         >>> many.forward_dynamics(np.zeros((1000, 1)), np.zeros((1000, 1)), np.zeros((1000, 1))).shape
         (1000, 1)
         """
-        return Model(varied_description(self.description, self.kernel_model.dofs, fields))
+        return Model(varied_description(self.description, self.kernel_model.dofs, fields, paths))
 
-    def replace(self, **fields: npt.ArrayLike) -> Model:
+    def replace(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: npt.ArrayLike) -> Model:
         """Return a model with another design: with new parameters that controllers know.
 
         Parameters
         ----------
-        **fields
+        paths, **fields
             As for `vary`, one value for all samples.
 
         Returns
@@ -250,7 +266,7 @@ class Model(
         >>> arm.replace(mass=[2.0]).nominal.mass.tolist(), arm.vary(mass=[2.0]).nominal.mass.tolist()
         ([2.0], [3.0])
         """
-        return Model(replaced_description(self.description, self.kernel_model.dofs, fields))
+        return Model(replaced_description(self.description, self.kernel_model.dofs, fields, paths))
 
     def __getitem__(self, samples: Any) -> Model:
         """Return the model of one sample of the batch, or of several.

@@ -14,10 +14,11 @@ from ..acting.sampled import Drive
 from ..acting.wrenches import Force
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
-from ..common.real_arrays import finite_number, real_array, whole_number
+from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
 from ..errors import ArgumentError, ModelError, SimulationError
 from ..facade.states import generator_of
-from ..simulate.sensitivities import checked_names
+from ..model.paths import Match
+from ..simulate.sensitivities import KINDS, parameters_at
 from ..simulate.trajectory import Trajectory
 from .problem import Measurements, Problem
 
@@ -113,7 +114,8 @@ def fit(
         The measured motion of one sample: times (times,) from 0 on, positions (times, nq) and velocities (times, nv).
         NaN marks missing numbers; qd may be None, except for its first row, which is then zero.
     parameters : sequence of str
-        Names of parameters, as in `simulate(..., sensitivities=...)`. "q" and "qd" stand for the initial state. Without
+        Names of fields, such as "mass" for all masses, or paths, such as "link2.mass" or "link[2-6].cg.x", as in
+        `simulate(..., sensitivities=...)`. "q" and "qd" stand for the initial state. Without
         them, the motion starts exactly at the first measured state. Positive parameters are fitted as logarithms, and
         entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is always
         physically consistent.
@@ -164,7 +166,7 @@ def fit(
     """
     from scipy.optimize import least_squares
 
-    names = _fitted_names(model, parameters)
+    fields = _fitted_entries(model, parameters)
     starts = whole_number("starts", starts, ArgumentError, least=1, most=100_000)
     spread = finite_number("spread", spread, ArgumentError, least=0.0)
     data = Measurements(model, motion, noise)
@@ -172,7 +174,7 @@ def fit(
     drives = model.drives if drives is None else drives
     drives, forces = actions_of_samples(drives, forces, float(data.t[-1]), np.array(0))
     problem = Problem(
-        model, data, names, tuple(drives), tuple(forces), tau, {"rtol": rtol, "atol": atol, "max_step": max_step}
+        model, data, fields, tuple(drives), tuple(forces), tau, {"rtol": rtol, "atol": atol, "max_step": max_step}
     )
     if np.count_nonzero(data.weights) < problem.size:
         raise ArgumentError(
@@ -202,24 +204,51 @@ def fit(
     return _result(problem, best.x, noise is None, costs, _reasons_of_failure(at_limit, best.status == 0))
 
 
-def _fitted_names(model: Model, parameters: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of parameters, or raise an error if `fit` cannot estimate them for this model."""
-    names = checked_names(parameters, "parameters")
-    if not names:
-        raise ArgumentError('parameters is empty; expected names such as ["mass"]')
+def _fitted_entries(model: Model, parameters: Sequence[str]) -> dict[str, set[int] | None]:
+    """Return the fields to fit, with the entries of their flat arrays; None for all.
+
+    Raises an error if `fit` cannot estimate a parameter of this model.
+    """
+    if isinstance(parameters, str) or not isinstance(parameters, Sequence):
+        raise ArgumentError(
+            f'parameters is {excerpt(parameters)}; expected a list of names such as ["link2.mass", "damping"]'
+        )
+    if not parameters:
+        raise ArgumentError('parameters is empty; expected names such as ["link2.mass", "damping"]')
     if model.batch_shape:
         raise ModelError(
             f"fit needs one set of parameters, but the model has batch_shape {model.batch_shape}; expected (). Use "
             "model[i]"
         )
-    for name in names:
-        if name in ("q", "qd") and model.kernel_model.constraint_tables is not None:
+    found: dict[str, set[int] | None] = {}
+    for name in parameters:
+        if name in KINDS:
+            entries: dict[str, set[int] | None] = {name: None}
+        elif isinstance(name, str) and "." in name:
+            matches = parameters_at(model, name)
+            entries = {matches[0].field: {entry for match in matches for entry in _entries_of(match)}}
+        else:
             raise ArgumentError(
-                f'parameters contains "{name}", which fit does not support for closed chains, because initial '
-                "states have to satisfy the constraints; expected other parameters. Pass a motion that starts in a "
-                "closed state"
+                f"parameters contains {excerpt(name)}; expected names among {', '.join(KINDS)}, or paths such as "
+                '"link2.mass"'
             )
-    return names
+        for field, numbers in entries.items():
+            if field in found and (numbers is None or numbers & (found[field] or numbers)):
+                raise ArgumentError(f"parameters is {excerpt(list(parameters))}; expected each parameter once")
+            found[field] = None if numbers is None else numbers | (found.get(field) or set())
+    if not found.keys().isdisjoint(("q", "qd")) and model.kernel_model.constraint_tables is not None:
+        raise ArgumentError(
+            'parameters contains "q" or "qd", which fit does not support for closed chains, because initial states '
+            "have to satisfy the constraints; expected other parameters. Pass a motion that starts in a closed state"
+        )
+    return found
+
+
+def _entries_of(match: Match[int]) -> list[int]:
+    """Return the entries of a parameter in the flat array of its field; of an inertia the body."""
+    if match.field == "inertia" and not match.is_whole:
+        raise ArgumentError(f'{match.name} is fitted as a whole tensor; expected "{match.name}" without a component')
+    return [3 * match.owned.value + c for c in match.components] if match.field == "cg" else [match.owned.value]
 
 
 def improve(problem: Problem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

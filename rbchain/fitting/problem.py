@@ -68,23 +68,27 @@ def _with_missing(name: str, values: npt.ArrayLike) -> np.ndarray:
 
 
 class Problem:
-    """Residuals and their derivatives by the variables of all parameters."""
+    """Residuals and their derivatives by the variables of all parameters.
+
+    `entries` are the fields to fit with the entries of their flat arrays, of "inertia" the bodies; None for all.
+    """
 
     def __init__(
         self,
         model: Model,
         data: Measurements,
-        names: tuple[str, ...],
+        entries: Mapping[str, set[int] | None],
         drives: tuple[Drive, ...],
         forces: tuple[Force, ...],
         tau: np.ndarray,
         settings: Mapping[str, Any],
     ) -> None:
-        self.model, self.data, self.names, self.drives, self.forces = model, data, names, drives, forces
+        names = self.names = tuple(entries)
+        self.model, self.data, self.drives, self.forces = model, data, drives, forces
         self.tau, self.settings = tau, settings
         gains = {name: self._gains(name) for name in GAINS}
         driven = [dof_index(model, "drive", drive.joint, drive.dof) for drive in drives if isinstance(drive, ONE_JOINT)]
-        self.fields = {name: variables_of(model, name, tau, gains, driven) for name in names}
+        self.fields = {name: variables_of(model, name, tau, gains, driven, entries[name]) for name in names}
         counts = [len(field.labels) for field in self.fields.values()]
         self.size = sum(counts)
         self.parts = dict(zip(names, np.split(np.arange(self.size), np.cumsum(counts)[:-1]), strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,12 +85,14 @@ class TensorVariables(Variables):
     diagonal are l exp(d), the others l + s times the size of L.
     """
 
-    def __init__(self, model: Model) -> None:
-        names = model.body_names
-        trace = np.trace(model.inertia, axis1=-2, axis2=-1)[:, None, None]
-        labels = [f"{body}.inertia_{'xyz'[i]}{'xyz'[j]}" for body in names for i, j in zip(*TENSOR, strict=True)]
+    def __init__(self, model: Model, bodies: Collection[int]) -> None:
+        self.inertia, self.bodies = model.inertia, np.array(sorted(bodies))
+        names = [model.body_names[i] for i in self.bodies]
+        of_bodies = model.inertia[self.bodies]
+        trace = np.trace(of_bodies, axis1=-2, axis2=-1)[:, None, None]
+        labels = [f"{body}.inertia.{'xyz'[i]}{'xyz'[j]}" for body in names for i, j in zip(*TENSOR, strict=True)]
         super().__init__(labels)
-        moments = 0.5 * trace * np.eye(3) - model.inertia
+        moments = 0.5 * trace * np.eye(3) - of_bodies
         smallest = np.linalg.eigvalsh(moments)[:, 0]
         flat = [name for name, value, t in zip(names, smallest, trace[:, 0, 0], strict=True) if not value > 1e-9 * t]
         if flat:
@@ -110,26 +112,29 @@ class TensorVariables(Variables):
 
     def values(self, x: np.ndarray) -> np.ndarray:
         L = self._factors(x)
-        return _tensor_of_moment(L @ np.swapaxes(L, -1, -2))
+        found = np.tile(self.inertia, (len(x), 1, 1, 1))
+        found[:, self.bodies] = _tensor_of_moment(L @ np.swapaxes(L, -1, -2))
+        return found
 
     def slopes(self, x: np.ndarray) -> np.ndarray:
         L = self._factors(x)
-        found = np.zeros((len(x), len(self.size), 3, 3, len(self.size), 6))
+        found = np.zeros((len(x), len(self.inertia), 3, 3, len(self.size), 6))
         for entry, (i, j) in enumerate(zip(*TENSOR, strict=True)):
             change = np.zeros_like(L)
             change[..., i, j] = L[..., i, j] if i == j else self.size
             product = change @ np.swapaxes(L, -1, -2)
             tensors = _tensor_of_moment(product + np.swapaxes(product, -1, -2))
-            for body in range(len(self.size)):
-                found[:, body, :, :, body, entry] = tensors[:, body]
+            for place, body in enumerate(self.bodies):
+                found[:, body, :, :, place, entry] = tensors[:, place]
         return found.reshape(*found.shape[:4], -1)
 
     def numbers(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         upper = (slice(None), *TENSOR)
-        return self.values(x)[0][upper].reshape(-1), self.slopes(x)[0][upper].reshape(x.shape[1], -1)
+        values, slopes = (found[0][self.bodies][upper] for found in (self.values(x), self.slopes(x)))
+        return values.reshape(-1), slopes.reshape(x.shape[1], -1)
 
     def scales(self, x: np.ndarray) -> np.ndarray:
-        return np.repeat(np.trace(self.values(x)[0], axis1=-2, axis2=-1) / 3.0, 6)
+        return np.repeat(np.trace(self.values(x)[0][self.bodies], axis1=-2, axis2=-1) / 3.0, 6)
 
 
 def _tensor_of_moment(moment: np.ndarray) -> np.ndarray:
@@ -137,12 +142,18 @@ def _tensor_of_moment(moment: np.ndarray) -> np.ndarray:
 
 
 def variables_of(
-    model: Model, name: str, tau: np.ndarray, gains: dict[str, np.ndarray], driven: Sequence[int]
+    model: Model,
+    name: str,
+    tau: np.ndarray,
+    gains: dict[str, np.ndarray],
+    driven: Sequence[int],
+    wanted: Collection[int] | None = None,
 ) -> Variables:
-    """Return the variables of a parameter.
+    """Return the variables of a field.
 
     `tau` (nv,) are the constant joint forces, `gains` {name: (nv,)} the gains of PID drives, and `driven` the degrees
-    of freedom with a drive, which have no constant force.
+    of freedom with a drive, which have no constant force. `wanted` are the entries of the flat array that are fitted,
+    of "inertia" the bodies; None stands for all.
 
     Raises
     ------
@@ -150,25 +161,28 @@ def variables_of(
         If the parameter is zero everywhere, or an inertia tensor belongs to a rod, a plate or a point.
     """
     if name == "inertia":
-        return TensorVariables(model)
+        return TensorVariables(model, range(model.n_bodies) if wanted is None else wanted)
     joints = [
-        model.joint_names[body] if count == 1 else f"{model.joint_names[body]}[{i}]"
+        (model.joint_names[body], "" if count == 1 else f".{i}")
         for body, count in enumerate(model.kernel_model.dofs.counts)
         for i in range(count)
     ]
     if name in ("q", "qd"):  # displacements of the measured initial state
-        labels = [f"{joint}.{name}" for joint in joints]
-        return EntryVariables(np.zeros(model.nv), np.arange(model.nv), np.ones(model.nv), labels, False)
+        entries = np.arange(model.nv) if wanted is None else np.array(sorted(wanted))
+        labels = [f"{joints[i][0]}.{name}{joints[i][1]}" for i in entries]
+        return EntryVariables(np.zeros(model.nv), entries, np.ones(entries.size), labels, False)
     if name == "cg":
         gyration = np.sqrt(np.trace(model.inertia, axis1=-2, axis2=-1) / np.maximum(model.mass, 1e-300))
         bodies = np.flatnonzero(model.mass > 0.0)
         size = np.maximum(gyration, np.linalg.norm(model.cg, axis=-1))[bodies]
-        size = np.where(size > 0.0, size, 0.1)
-        labels = [f"{model.body_names[body]}.cg_{axis}" for body in bodies for axis in "xyz"]
+        size = np.repeat(np.where(size > 0.0, size, 0.1), 3)
         entries = (3 * bodies[:, None] + np.arange(3)).reshape(-1)
-        return EntryVariables(model.cg, entries, np.repeat(size, 3), labels, True)
+        is_wanted = _is_wanted(name, entries, wanted)
+        entries, size = entries[is_wanted], size[is_wanted]
+        labels = [f"{model.body_names[entry // 3]}.cg.{'xyz'[entry % 3]}" for entry in entries]
+        return EntryVariables(model.cg, entries, size, labels, True)
     first = gains[name] if name in gains else tau if name == "tau" else getattr(model, name)
-    owners = model.body_names if name == "mass" else joints
+    owners = [(body, "") for body in model.body_names] if name == "mass" else joints
     entries = np.arange(first.size) if name in SIGNED else np.flatnonzero(first > 0.0)
     if name == "tau":
         entries = np.setdiff1d(entries, driven)
@@ -179,12 +193,25 @@ def variables_of(
             )
     if not entries.size:
         expected = "a PID drive with a positive gain" if name in gains else "a model with positive first guesses"
-        remedy = "A PID in a Sampled is not supported" if name in gains else "Use model.vary"
+        remedy = "A PID in a Sampled is not supported" if name in gains else "Use model.replace"
         raise ArgumentError(
             f'parameters contains "{name}", but all its entries are zero, which are held; expected {expected}. {remedy}'
         )
+    entries = entries[_is_wanted(name, entries, wanted)]
     scale = np.maximum(np.abs(first[entries]), 1.0) if name in SIGNED else None
-    found = EntryVariables(first, entries, scale, [f"{owners[i]}.{name}" for i in entries], True)
+    found = EntryVariables(first, entries, scale, [f"{owners[i][0]}.{name}{owners[i][1]}" for i in entries], True)
     if name in SIGNED:
         found.largest_change = LARGEST_CHANGE_OF_SIGNED
     return found
+
+
+def _is_wanted(name: str, entries: np.ndarray, wanted: Collection[int] | None) -> np.ndarray:
+    """Return which of the entries that can be fitted are wanted; ArgumentError if a wanted one cannot be fitted."""
+    if wanted is None:
+        return np.full(entries.size, True)
+    if not set(wanted) <= set(entries.tolist()):
+        raise ArgumentError(
+            f'parameters contains a path of "{name}" whose number is zero, of a body without mass or of a joint with a '
+            "drive, which is held; expected numbers that are not zero. Use model.replace for a first guess"
+        )
+    return np.isin(entries, list(wanted))

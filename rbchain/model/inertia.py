@@ -20,7 +20,7 @@ def inertia_tensor(inertia: npt.ArrayLike) -> np.ndarray:
     if found.shape == (3,):
         return np.diag(found)
     if found.shape == (6,):
-        return found[[0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(3, 3)
+        return tensors(found)
     if found.shape != (3, 3):
         raise ModelError(
             f"inertia has shape {found.shape}; expected (3,) for a diagonal, (6,) for xx xy xz yy yz zz, or (3, 3)"
@@ -29,6 +29,11 @@ def inertia_tensor(inertia: npt.ArrayLike) -> np.ndarray:
         raise ModelError(f"inertia {asymmetry(found)}")
     with np.errstate(invalid="ignore"):  # ModelBuilder refuses tensors that are not finite
         return (found + found.T) / 2
+
+
+def tensors(entries: np.ndarray) -> np.ndarray:
+    """Return symmetric tensors (..., 3, 3) from their entries (..., 6): xx, xy, xz, yy, yz, zz."""
+    return entries[..., [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(*entries.shape[:-1], 3, 3)
 
 
 def tensor_of_point(mass: npt.ArrayLike, arm: np.ndarray) -> np.ndarray:

@@ -14,7 +14,8 @@ from ..common.real_arrays import real_array
 from ..errors import ModelError
 from . import validation
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
-from .inertia import as_arrays
+from .inertia import as_arrays, tensors
+from .parameter_paths import fields_of_paths
 from .parameters import batch_shape_of
 from .passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
 from .topology import Dofs
@@ -22,16 +23,25 @@ from .topology import Dofs
 NOT_NEGATIVE = ("mass", "rotor_inertia", "volume", "strip_drag")
 
 
-def varied_description(description: Description, dofs: Dofs, fields: Mapping[str, npt.ArrayLike]) -> Description:
-    """Return the description with new values of some fields, each with or without batch axes.
+Numbers = Mapping[str, npt.ArrayLike]
 
-    Controllers do not know the new values: the nominal model remains the model that was varied.
+
+def varied_description(
+    description: Description, dofs: Dofs, fields: Numbers, paths: Numbers | None = None
+) -> Description:
+    """Return the description with new values of some fields and of the parameters that `paths` name.
+
+    Each may have batch axes. Controllers do not know the new values: the nominal model remains the model that was
+    varied.
 
     Raises ModelError if a field does not exist, has the wrong shape, or has a value that no mechanism can have.
     """
     checked: dict[str, Any] = {
         name: _checked_field(description, dofs, name, value) for name, value in _with_inertias_as_arrays(fields).items()
     }
+    if paths is not None:
+        given = fields_of_paths(dataclasses.replace(description, **checked), dofs, paths)
+        checked |= {name: _checked_field(description, dofs, name, value) for name, value in given.items()}
     batches = {
         name: value.shape[: value.ndim - len(axes)]
         for name, axes in VARIABLE_FIELDS.items()
@@ -52,12 +62,14 @@ def varied_description(description: Description, dofs: Dofs, fields: Mapping[str
     return varied
 
 
-def replaced_description(description: Description, dofs: Dofs, fields: Mapping[str, npt.ArrayLike]) -> Description:
-    """Return the description with new values of some fields, which controllers know.
+def replaced_description(
+    description: Description, dofs: Dofs, fields: Numbers, paths: Numbers | None = None
+) -> Description:
+    """Return the description with new values of some fields and parameters, which controllers know.
 
     Raises ModelError as `varied_description` does, or if the samples of a new value differ.
     """
-    varied = varied_description(description, dofs, fields)
+    varied = varied_description(description, dofs, fields, paths)
     known: dict[str, Any] = {
         name: value_of_all(f"replace: {name}", getattr(varied, name), len(axes))
         for name, axes in VARIABLE_FIELDS.items()
@@ -159,7 +171,7 @@ def _of_right_shape(description: Description, name: str, value: npt.ArrayLike) -
     }
     trailing = tuple(lengths.get(axis, axis) for axis in VARIABLE_FIELDS[name])
     if name == "inertia" and found.shape[-3:] != trailing and found.shape[-2:] == (trailing[0], 6):
-        found = found[..., [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(*found.shape[:-1], 3, 3)
+        found = tensors(found)
     if found.shape[max(0, found.ndim - len(trailing)) :] != trailing:
         with_batch = ", ".join(["...", *map(str, trailing)])
         raise ModelError(

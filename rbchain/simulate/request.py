@@ -103,7 +103,7 @@ def check(
     checked_on_failure(options["on_failure"], ArgumentError)
     for name in ("boundscheck", "control_sensitivity_errors", "energy_error"):
         true_or_false(name, options[name], ArgumentError)
-    names = checked_names(options["sensitivities"])
+    names = checked_names(model, options["sensitivities"])
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
     of_steps = {name: options[name] for name in ("step", "rtol", "atol", "max_step", "max_steps")}

@@ -15,7 +15,9 @@ from ..core.linear import parameter_forces as codes
 from ..core.linear.sensitivities import SensitivitySettings
 from ..core.tree import setting_layout as setting
 from ..errors import ArgumentError
+from ..model.parameter_paths import TENSOR, XYZ, relatives_of
 from ..model.parameters import UPPER_TRIANGLE
+from ..model.paths import Match, Owned, matches
 from .methods import Method, names_of
 
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from ..drivers.trajectories import Actions
     from ..facade.model import Model
 
-#: Methods that integrate sensitivities.
 #: The kind of the columns of each name.
 KINDS = {
     "q": codes.BY_POSITION,
@@ -90,16 +91,49 @@ def _rows_of_column(model: Model, actions: Actions) -> int:
     return 2 * model.nv + actions.integrals
 
 
-def checked_names(names: Any, argument: str = "sensitivities") -> tuple[str, ...]:
-    """Return the names of sensitivities as a tuple. Raises ArgumentError if one is unknown or given twice."""
+def checked_names(model: Model, names: Any, argument: str = "sensitivities") -> tuple[str, ...]:
+    """Return the names of fields and the paths of parameters as a tuple.
+
+    Raises ArgumentError or UnknownNameError if one is unknown, given twice, or names several parameters.
+    """
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise ArgumentError(f'{argument} is {excerpt(names)}; expected a list of names, such as ("q", "mass")')
+        raise ArgumentError(f'{argument} is {excerpt(names)}; expected a list of names such as ("q", "link2.mass")')
     for name in names:
-        if not isinstance(name, str) or name not in KINDS:
-            raise ArgumentError(f"{argument} contains {excerpt(name)}; expected names among {', '.join(KINDS)}")
+        if isinstance(name, str) and name in KINDS:
+            continue
+        if not (isinstance(name, str) and "." in name):
+            raise ArgumentError(
+                f"{argument} contains {excerpt(name)}; expected names among {', '.join(KINDS)}, or paths such as "
+                '"link2.mass"'
+            )
+        found = parameters_at(model, name)
+        if len(found) > 1 or not (found[0].is_whole or len(found[0].components) == 1):
+            raise ArgumentError(
+                f"{argument} contains {name!r}, which names {len(found)} parameters; expected the path of one of "
+                f"{excerpt([match.name for match in found])}"
+            )
     if len(set(names)) < len(names):
         raise ArgumentError(f"{argument} is {excerpt(list(names))}; expected each name once")
     return tuple(names)
+
+
+def parameters_at(model: Model, path: str) -> list[Match[int]]:
+    """Return the parameters with derivatives that a path names, with the indices of their bodies or dofs."""
+    components = {"cg": XYZ, "inertia": TENSOR}
+    of_body = [Owned(body, i) for i, body in enumerate(model.body_names)]
+    first, counts = model.velocity_index.tolist(), model.kernel_model.dofs.counts.tolist()
+    of_dof = [
+        Owned(joint, at + dof, (), dof, count)
+        for joint, at, count in zip(model.joint_names, first, counts, strict=True)
+        for dof in range(count)
+    ]
+    parameters = {
+        name: [owned._replace(components=components.get(name, ())) for owned in of_body]
+        if name in ENTRIES_OF_BODY
+        else of_dof
+        for name in KINDS
+    }
+    return matches(path, parameters, relatives_of(model.description))
 
 
 def _refuse_unsupported(
@@ -136,7 +170,7 @@ def _refuse_unsupported_controllers(
     """Refuse controllers with a model, if the derivatives of their forces are not computed."""
     if not actions.settings[[setting.COMPUTES, setting.COMPENSATES]].any():
         return
-    of_model = [name for name in names if name in PARAMETERS_OF_CONTROLLERS]
+    of_model = [name for name in names if _field_of(model, name) in PARAMETERS_OF_CONTROLLERS]
     if of_model and uses_simulated_model(model, drives):
         raise ArgumentError(
             f"sensitivities contains {', '.join(of_model)}, but the controllers use these parameters too "
@@ -144,8 +178,15 @@ def _refuse_unsupported_controllers(
         )
 
 
+def _field_of(model: Model, name: str) -> str:
+    """Return the field of a name, which is a field or a path."""
+    return name if name in KINDS else parameters_at(model, name)[0].field
+
+
 def _columns_of(model: Model, actions: Actions, name: str) -> np.ndarray:
-    """Return the columns (COLUMN_ROWS, count) of one name."""
+    """Return the columns (COLUMN_ROWS, count) of one field or path."""
+    if name not in KINDS:
+        return _columns_of_path(model, actions, name)
     if name in ENTRIES_OF_BODY:
         entries = ENTRIES_OF_BODY[name]
         dofs, entry = np.repeat(model.kernel_model.dofs.last, entries), np.tile(np.arange(entries), model.n_bodies)
@@ -153,6 +194,20 @@ def _columns_of(model: Model, actions: Actions, name: str) -> np.ndarray:
         dofs = _dofs_of(model, actions, name)
         entry = np.zeros(dofs.size, int)
     return np.stack([np.full(dofs.size, KINDS[name]), dofs, entry]).astype(np.int64)
+
+
+def _columns_of_path(model: Model, actions: Actions, path: str) -> np.ndarray:
+    """Return the columns (COLUMN_ROWS, count) of the parameter that a path names."""
+    match = parameters_at(model, path)[0]
+    name, i = match.field, match.owned.value
+    if name in ENTRIES_OF_BODY:
+        entries = list(match.components) or [0]
+        dof = int(model.kernel_model.dofs.last[i])
+        return np.array([[KINDS[name], dof, entry] for entry in entries], np.int64).T
+    if i not in _dofs_of(model, actions, name):
+        expected = "a joint with an angle" if name in SPRINGS else "a joint with a PID"
+        raise ArgumentError(f"sensitivities contains {path!r}, which has no derivative; expected {expected}")
+    return np.array([[KINDS[name], i, 0]], np.int64).T
 
 
 def _dofs_of(model: Model, actions: Actions, name: str) -> np.ndarray:
@@ -193,25 +248,45 @@ def sensitivities_of(
 
 
 def _shaped(model: Model, actions: Actions, name: str, columns: np.ndarray) -> np.ndarray:
-    """Return the columns (..., times, 2 nv, count) of one name with the shape of its field."""
+    """Return the columns (..., times, 2 nv, count) of a field or path with the shape of its value."""
+    if name not in KINDS:
+        return _shaped_for_path(model, name, columns)
     if name in ENTRIES_OF_BODY:
         of_bodies = columns.reshape(*columns.shape[:-1], model.n_bodies, ENTRIES_OF_BODY[name])
         if name == "mass":
             return of_bodies[..., 0]
         if name == "cg":
             return of_bodies
-        # the column of a product of inertia is the derivative by both of its entries together
-        tensor = np.zeros((*of_bodies.shape[:-1], 3, 3), columns.dtype)
-        share = np.where(np.equal(*UPPER_TRIANGLE), 1.0, 0.5).astype(columns.dtype)
-        for rows in (UPPER_TRIANGLE, UPPER_TRIANGLE[::-1]):
-            tensor[..., rows[0], rows[1]] = share * of_bodies
-        return tensor
+        return _tensors(of_bodies)
     full = np.zeros((*columns.shape[:-1], model.nv), columns.dtype)
     full[np.isnan(columns[..., 0])] = np.nan
     full[..., _dofs_of(model, actions, name)] = columns
-    gear, rotor = (x[..., None, None, :] for x in (model.gear_ratio, model.rotor_inertia))
-    if name == "rotor_inertia":
-        full = full * gear**2
-    elif name == "gear_ratio":
-        full = full * (2.0 * rotor * gear)
+    if name in ("rotor_inertia", "gear_ratio"):
+        full = full * _slope_of_armature(model, name)[..., None, None, :]
     return full.astype(columns.dtype)
+
+
+def _slope_of_armature(model: Model, name: str) -> np.ndarray:
+    """Return the derivatives of the armatures by the inertias of the rotors, or by the gear ratios."""
+    return model.gear_ratio**2 if name == "rotor_inertia" else 2.0 * model.rotor_inertia * model.gear_ratio
+
+
+def _shaped_for_path(model: Model, path: str, columns: np.ndarray) -> np.ndarray:
+    """Return the columns (..., times, 2 nv, count) of the parameter that a path names with the shape of its value."""
+    match = parameters_at(model, path)[0]
+    if match.is_whole and match.components:
+        return _tensors(columns) if match.field == "inertia" else columns
+    found = columns[..., 0]
+    if match.field in ("rotor_inertia", "gear_ratio"):
+        slope = _slope_of_armature(model, match.field)[..., match.owned.value, None, None]
+        found = (found * slope).astype(columns.dtype)
+    return found
+
+
+def _tensors(columns: np.ndarray) -> np.ndarray:
+    """Return tensors (..., 3, 3) from columns (..., 6), each the derivative by both entries of a product together."""
+    tensor = np.zeros((*columns.shape[:-1], 3, 3), columns.dtype)
+    share = np.where(np.equal(*UPPER_TRIANGLE), 1.0, 0.5).astype(columns.dtype)
+    for rows in (UPPER_TRIANGLE, UPPER_TRIANGLE[::-1]):
+        tensor[..., rows[0], rows[1]] = share * columns
+    return tensor

@@ -130,7 +130,8 @@ def simulate(
         holds the results. "q" and "qd" are the initial state, "tau" the constant joint forces, "kp", "ki" and "kd" the
         gains of `PID`. The other names are fields of the model: "mass", "cg", "inertia", "rotor_inertia", "gear_ratio",
         "stiffness", "rest_position", "cubic_stiffness", "damping", "friction", "static_friction". They need forces with
-        known derivatives. For closed chains, "q" and "qd" are the initial state before its projection onto the
+        known derivatives. A path, such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in
+        `Model.vary`. For closed chains, "q" and "qd" are the initial state before its projection onto the
         constraints.
     control_sensitivity_errors : bool
         Whether the steps of "rk45" and "dop853" also satisfy the tolerances for the sensitivities. If False, the
