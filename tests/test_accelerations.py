@@ -175,7 +175,7 @@ def test_an_exception_of_a_user_function_is_reported_with_its_sample():
         (lambda j: {"drives": [rb.Sampled(rb.PID(j, 0.1, kp=1.0), period=0.1)]}, "depend on the past with Sampled"),
         (lambda j: {"drives": [rb.PrescribedForce(j, rb.Signal.random_walk(1.0, 0.1))]}, "random signals"),
         (lambda j: {"forces": [rb.DryFriction(j, 0.1)]}, "not available with"),
-        (lambda j: {"drives": [rb.PID(j, 0.1, kp=1.0)], "tau": 0.1}, "both a drive and a tau"),
+        (lambda j: {"drives": [rb.PrescribedAcceleration(j, 0.1)], "tau": 0.1}, "so tau has no effect"),
     ],
 )
 def test_what_is_unknown_is_refused(arguments, message):

@@ -422,10 +422,11 @@ def test_mistakes_with_motors_are_named():
 
 
 @pytest.mark.plain_python
-def test_a_constant_force_beside_the_lag_of_an_actuator_is_refused():
+def test_a_constant_force_passes_the_lag_of_an_actuator():
     drives = [rb.Sampled(hold, period=0.1), rb.Actuator("slide", time_constant=0.05)]
-    with pytest.raises(rb.ArgumentError, match=r"\['slide'\] have an Actuator with a time_constant and also a tau"):
-        slide().simulate([0.0], [0.0], 0.1, drives=drives, tau=1.0)
+    without, motion = (slide().simulate([0.0], [0.0], 0.3, drives=drives, tau=tau, save_at=7) for tau in (0.0, 1.5))
+    added = 1.5 * (1.0 - np.exp(-motion.t / 0.05))
+    np.testing.assert_allclose(motion.tau[:, 0] - without.tau[:, 0], added, rtol=0, atol=1e-12)
 
 
 def hold(t, q, qd, parameters):

@@ -92,15 +92,26 @@ def test_a_fit_whose_parameter_reaches_its_limit_is_no_success():
 
 
 @plain
-def test_only_joints_without_a_drive_have_a_constant_force():
-    model = two_links()
-    motion = model.simulate([0.1, 0.2], [0.0, 0.0], 0.3, tau=[0.0, 0.7], drives=[DRIVE], save_at=7, **LOOSE)
-    fit = rb.fit(model, motion, ["tau"], drives=[DRIVE], starts=1, **LOOSE)
-    assert fit.names == ("link2.tau",)
-    np.testing.assert_allclose(fit.values, 0.7, rtol=1e-4)
-    drives = [DRIVE, rb.PrescribedForce("link2", 0.7)]
-    with pytest.raises(rb.ArgumentError, match="all joints have a drive"):
+def test_joints_that_move_freely_have_a_constant_force_beside_their_drives():
+    model, held = two_links(), rb.PrescribedAcceleration("link1", 0.3)
+    for drives, names in (([DRIVE], ("link1.tau", "link2.tau")), ([held], ("link2.tau",))):
+        tau = [0.2 if drives[0] is DRIVE else 0.0, 0.7]
+        motion = model.simulate([0.1, 0.2], [0.0, 0.0], 0.3, tau=tau, drives=drives, save_at=7, **LOOSE)
+        fit = rb.fit(model, motion, ["tau"], drives=drives, starts=1, **LOOSE)
+        assert fit.names == names
+        np.testing.assert_allclose(fit.values, tau[-len(names) :], rtol=1e-4)
+    drives = [held, rb.PrescribedAcceleration("link2", 0.7)]
+    with pytest.raises(rb.ArgumentError, match="drives prescribe the motion of all joints"):
         rb.fit(model, motion, ["tau"], drives=drives, starts=1, **LOOSE)
+
+
+@plain
+def test_a_gain_of_two_pids_of_one_joint_is_ambiguous():
+    model, drives = two_links(), [rb.PID("link1", 0.3, kp=kp) for kp in (1.0, 2.0)]
+    motion = model.simulate([0.1, 0.2], [0.0, 0.0], 0.1, drives=drives, save_at=7, **LOOSE)
+    with pytest.raises(rb.ArgumentError, match=r'contains "kp", but joint .link1. has several PIDs'):
+        rb.fit(model, motion, ["kp"], drives=drives, starts=1, **LOOSE)
+    assert rb.fit(model, motion, ["mass"], drives=drives, starts=1, **LOOSE).success
 
 
 @plain

@@ -222,7 +222,27 @@ def computed_beside_a_prescribed_motion(model, limit):
     return [rb.PrescribedAcceleration(model.joint_names[0], MOVING), last]
 
 
-CONTROLLERS = [compensated, computed, partly_computed, computed_beside_a_prescribed_motion]
+def several_drives_of_a_joint(model, limit):
+    """Computed torque beside a PID on the first joint, and two PIDs beside a force on the last joint."""
+    first, _, last = model.joint_names
+    return [
+        rb.PID(first, 0.2, kp=2.0, ki=1.0, limit=limit),
+        *computed(model, np.inf)[:1],
+        rb.PID(last, MOVING, kp=5.0, ki=4.0, kd=0.2, gravity_compensation=True),
+        rb.PrescribedForce(last, 0.3),
+        rb.PID(last, 0.1, kp=3.0, ki=2.0, limit=limit, feedforward=MOVING),
+    ]
+
+
+#: Drives, and the integrals of their errors.
+INTEGRALS = {
+    compensated: [0.2],
+    computed: [0.2],
+    partly_computed: [0.2, -0.3],
+    computed_beside_a_prescribed_motion: [0.2],
+    several_drives_of_a_joint: [0.2, -0.3, 0.1, 0.4],
+}
+CONTROLLERS = [*INTEGRALS]
 
 
 @plain
@@ -231,12 +251,17 @@ CONTROLLERS = [compensated, computed, partly_computed, computed_beside_a_prescri
 def test_derivatives_of_controllers_with_their_own_model_are_exact(drives_of, limit):
     model, nominal = screw_arm()
     drives = with_model(drives_of(model, limit), nominal)
-    integrals = [0.2, -0.3] if drives_of is partly_computed else [0.2]
-    agree(*derivatives_both_ways(model, *STATE, integrals, time=0.3, drives=drives, forces=[WRENCH]), 1e-8)
+    state = *STATE, INTEGRALS[drives_of]
+    agree(*derivatives_both_ways(model, *state, time=0.3, drives=drives, forces=[WRENCH]), 1e-8)
 
 
 def with_model(drives, model):
-    return [replace(drive, model=model) if hasattr(drive, "model") else drive for drive in drives]
+    """Return drives whose controllers compute with a model, if they need one."""
+
+    def needs(drive):
+        return isinstance(drive, rb.ComputedTorque) or getattr(drive, "gravity_compensation", False)
+
+    return [replace(drive, model=model) if needs(drive) else drive for drive in drives]
 
 
 @plain
@@ -426,7 +451,7 @@ def test_user_derivatives_agree_with_differences():
     drives = [rb.UserForces(coupling, SPRINGS, derivatives_of_coupling)]
     drives[0].check_derivatives(model, q, qd, t=0.2)
     agree(*derivatives_both_ways(model, q, qd, time=0.2, drives=drives), 1e-8)
-    # a user force beyond the limit of a drive has no effect
+    # the limit of a drive does not limit the user force at its joint
     for limit in (1e-4, 1e3):
         limited = [*drives, rb.PrescribedForce(model.joint_names[1], 0.01, limit=limit)]
         agree(*derivatives_both_ways(model, q, qd, time=0.2, drives=limited), 1e-8)

@@ -365,7 +365,7 @@ def refusals():
         {},
         "expected whole numbers",
     )
-    yield lambda: [rb.Sampled(rb.PID("x", 0, 1)), rb.PID("x", 0, 1)], {}, "already has a drive"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, 1)), rb.PrescribedVelocity("x", 0)], {}, "no effect"
     yield lambda: [rb.Sampled(two[0]), two[1]], {}, "ComputedTorque drives have different clocks"
     yield (
         lambda: [rb.Sampled(two[0]), rb.Sampled(two[1], delay=1e-4)],

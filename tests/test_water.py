@@ -234,6 +234,22 @@ def test_a_body_drifting_with_the_current_keeps_its_velocity():
     np.testing.assert_allclose(velocity[:, 1], wave(times_), rtol=0, atol=1e-7)
 
 
+def test_the_velocities_of_currents_add_up():
+    model = ball(density=1000.0, drag=1.0)
+    wave = rb.Signal.sines(0.3, 2.0, phase=0.4)
+    settings = {"method": "rk4", "step": 0.02, "save_at": 3}
+    start = model.neutral(), np.zeros(6), 0.2
+    one, two = (
+        model.simulate(*start, forces=forces, **settings)
+        for forces in (
+            [rb.Current((0.5, 0.1 + wave, 0.2))],
+            [rb.Current((0.5, wave, 0.0)), rb.Current((0.0, 0.1, 0.2))],
+        )
+    )
+    np.testing.assert_allclose(two.q, one.q, rtol=0, atol=1e-14)
+    assert np.abs(one.q[-1, :3]).min() > 1e-4
+
+
 def test_a_steady_current_is_equivalent_to_a_moving_frame():
     """By Galilean invariance, the body moves relative to the current as in still water."""
     model = immersed_tree(("free",), seed=5)

@@ -32,7 +32,7 @@ HELD_KINDS = (drive.KIND_NONE, drive.KIND_HELD)
 class Actuator(Declared):
     """The motor of a joint: a first-order lag, and a torque-speed curve that limits the delivered torque.
 
-    The command u is the force of the drives of this joint, clipped to their `limit`. The lag follows it by T df/dt =
+    The command u is the sum of the forces of all drives of this joint and of its `tau`. The lag follows it by T df/dt =
     u - f from f = 0 on, with T = `time_constant`. The curve F(v) is the largest torque in positive direction at the
     velocity v of the joint. The delivered torque is f, clipped to -F(-v) <= f <= F(v) at every instant.
     `Trajectory.tau` contains the delivered torque.
@@ -113,7 +113,7 @@ def flatten_actuators(
     ----------
     model : Model
     actuators : list of Actuator
-    drives : (drive.ROWS, nv) array of int
+    drives : (drive.ROWS, columns) array of int
         The table of drives, in which sampled controllers are outputs that are held.
     samplers : Samplers or None
     has_user_forces : bool
@@ -133,35 +133,40 @@ def flatten_actuators(
     for actuator in actuators:
         what = actuator.label()
         i = dof_index(model, what, actuator.joint, actuator.dof)
-        kind = drives[drive.KIND, i]
+        kinds = drives[drive.KIND, drives[drive.DOF] == i]
         if i in taken:
             raise ArgumentError(
                 f"{what}: degree of freedom {actuator.dof} of this joint already has an Actuator; expected at most one"
             )
         taken.add(i)
-        if kind in drive.PRESCRIBED_KINDS:
+        if np.isin(kinds, drive.PRESCRIBED_KINDS).any():
             raise ArgumentError(
                 f"{what}: a drive prescribes the motion of this joint, so an Actuator cannot limit its torque; "
                 "expected a drive with a force. Use PID or PrescribedForce, or remove the Actuator"
             )
-        if kind != drive.KIND_NONE:
-            codes[rows.ACTUATOR_LIMIT, i] = drives[drive.GAINS, i] + drive.GAIN_LIMIT
         column = numbers.add_field(what, actuator, "time_constant")
         if (numbers.columns[column] > 0.0).any():
-            _refuse_continuous_commands(what, i, kind, samplers, has_user_forces)
+            _refuse_continuous_commands(what, i, kinds, samplers, has_user_forces)
             codes[rows.ACTUATOR_TIME_CONSTANT, i] = column
         codes[[rows.ACTUATOR_CURVE, rows.ACTUATOR_POINTS], i] = _add_curve(what, actuator, numbers)
     return codes
 
 
-def _refuse_continuous_commands(what: str, i: int, kind: int, samplers: Samplers | None, has_user_forces: bool) -> None:
+def _refuse_continuous_commands(
+    what: str, i: int, kinds: np.ndarray, samplers: Samplers | None, has_user_forces: bool
+) -> None:
     """Refuse a lag of a command that is not constant between the instants of a sampled controller."""
     channels = np.zeros((sampler.CHANNEL_ROWS, 0)) if samplers is None else samplers.channels
     acts = (channels[sampler.CHANNEL_DOF] == i) & (channels[sampler.CHANNEL_GROUP] >= 0)
-    if kind not in HELD_KINDS or not acts.any():
+    if not acts.any():
         raise ArgumentError(
             f"{what}: it has a time_constant, but no drive of this joint is a digital controller; expected a command "
             "that is constant between instants. Put the drive into Sampled(..., period=1e-3), or remove time_constant"
+        )
+    if not np.isin(kinds, HELD_KINDS).all():
+        raise ArgumentError(
+            f"{what}: it has a time_constant, but a drive of this joint acts continuously; expected a command that is "
+            "constant between instants. Put each drive into Sampled(..., period=1e-3), or use tau for a constant force"
         )
     if has_user_forces:
         raise ArgumentError(

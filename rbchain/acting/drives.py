@@ -1,7 +1,11 @@
-"""Drives: laws for the force or the motion of a joint over time. `flatten_drive` turns them into arrays."""
+"""Drives: laws for the force or the motion of a joint over time. `flatten_drive` turns them into arrays.
+
+The forces of the drives of a degree of freedom add up. At most one drive prescribes its motion, and is then alone.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 
@@ -39,7 +43,7 @@ class PrescribedForce(Declared):
     gravity_compensation : bool
         Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`.
     limit : float or one for each sample, N m or N
-        Largest actuator force, in both directions.
+        Largest force of this drive, in both directions.
     model : "nominal", "true" or Model
         The model that computes the gravity forces, as for `PID`.
 
@@ -140,7 +144,7 @@ class PrescribedPosition(Declared):
 
 @dataclass(frozen=True, eq=False)
 class PID(Declared):
-    """A PID controller: tau = kp e + ki (integral of e) + kd de/dt, with the error e = reference - q.
+    """A PID controller: tau = kp e + ki (integral of e) + kd de/dt + feedforward, with the error e = reference - q.
 
     Parameters
     ----------
@@ -151,7 +155,8 @@ class PID(Declared):
     kp, kd, ki : float or one for each sample, N m/rad, N m s/rad, N m/(rad s) (N/m, N s/m, N/(m s))
         Gains, at least 0.
     limit : float or one for each sample, N m or N
-        Largest actuator force, in both directions. It includes gravity compensation and `UserForces`.
+        Largest force of this drive, in both directions. It includes `feedforward` and gravity compensation, but not the
+        forces of other drives. An `Actuator` limits the sum of all drives.
     gravity_compensation : bool
         Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`.
     dof : int
@@ -162,6 +167,8 @@ class PID(Declared):
         value "true" stands for the simulated model with the parameters of each sample, which a real controller does not
         know. A Model must have the same joints, and may have parameters for each sample. All drives of a simulation
         must use the same model.
+    feedforward : Signal or number, N m or N
+        Force to add, such as the force that the reference motion requires.
 
     Examples
     --------
@@ -179,6 +186,7 @@ class PID(Declared):
         NumericField("kd", "N m s/rad or N s/m", 0.0, LARGEST),
         NumericField("ki", "N m/(rad s) or N/(m s)", 0.0, LARGEST),
         NumericField("limit", "N m or N", 0.0),
+        NumericField("feedforward", "N m or N", kind=SIGNAL),
     )
     joint: str
     reference: SignalLike | Literal["target"]
@@ -189,6 +197,7 @@ class PID(Declared):
     gravity_compensation: bool = False
     dof: int = 0
     model: ControllerModel = "nominal"
+    feedforward: SignalLike = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +217,7 @@ class ComputedTorque(Declared):
     kp, kd, ki : float or one for each sample, 1/s^2, 1/s, 1/s^3
         Gains, at least 0.
     limit : float or one for each sample, N m or N
-        Largest actuator force, in both directions.
+        Largest force of this drive, in both directions.
     dof : int
         Degree of freedom of the joint, counted from 0.
     model : "nominal", "true" or Model
@@ -263,6 +272,77 @@ GAINS = (("kp", 0.0), ("ki", 0.0), ("kd", 0.0), ("limit", np.inf))
 #: Highest derivative of its signal that a drive reads.
 DERIVATIVES = {PrescribedVelocity: 1, PrescribedPosition: 2, PID: 1, ComputedTorque: 2}
 OF_POSITION = (PID, ComputedTorque, PrescribedPosition)
+PRESCRIBED = (PrescribedAcceleration, PrescribedVelocity, PrescribedPosition)
+
+
+def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray, list[int]]:
+    """Return the table of drives without their numbers, and the column of each drive.
+
+    Parameters
+    ----------
+    model : Model
+    drives : list of drives of one joint
+        The controllers of sampled drives are among them.
+
+    Returns
+    -------
+    codes : (drive_layout.ROWS, columns) array of int
+        Rows as in `core.control.drive_layout`. Only DOF and NEXT are set.
+    columns : list of int
+
+    Raises
+    ------
+    ArgumentError
+        If a drive prescribes the motion of a dof that has another drive, or two drives of a dof have computed torque or
+        compensate gravity.
+    """
+    of_dofs: dict[int, list[int]] = {}
+    for number, drive in enumerate(drives):
+        of_dofs.setdefault(dof_index(model, drive.label(), drive.joint, drive.dof), []).append(number)
+    codes = np.zeros((drive_layout.ROWS, model.nv + len(drives) - len(of_dofs)), np.int64)
+    codes[[drive_layout.INTEGRAL, drive_layout.NEXT, drive_layout.FEEDFORWARD]] = -1
+    codes[drive_layout.DOF, : model.nv] = range(model.nv)
+    columns, free = [-1] * len(drives), model.nv
+    for i, numbers in of_dofs.items():
+        _refuse_conflicts([drives[number] for number in numbers])
+        numbers.sort(key=lambda number: not isinstance(drives[number], ComputedTorque))
+        own = [i, *range(free, free + len(numbers) - 1)]
+        codes[drive_layout.DOF, own] = i
+        codes[drive_layout.NEXT, own] = [*own[1:], -1]
+        free += len(numbers) - 1
+        for number, column in zip(numbers, own, strict=True):
+            columns[number] = column
+    return codes, columns
+
+
+def _refuse_conflicts(drives: Sequence[OneJointDrive]) -> None:
+    """Refuse drives of the same degree of freedom whose forces do not add up."""
+    place = f"degree of freedom {drives[0].dof} of this joint"
+    prescribing = [drive for drive in drives if isinstance(drive, PRESCRIBED)]
+    forces = [drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque))]
+    if len(prescribing) > 1:
+        raise ArgumentError(
+            f"{prescribing[1].label()}: another drive already prescribes the motion of {place}; expected at most one. "
+            "Remove one of them"
+        )
+    if prescribing and forces:
+        raise ArgumentError(
+            f"{forces[0].label()}: {type(prescribing[0]).__name__} prescribes the motion of {place}, so the force of "
+            "this drive has no effect; expected no other drive. Remove one of them"
+        )
+    computed = [drive for drive in forces if isinstance(drive, ComputedTorque)]
+    if len(computed) > 1:
+        raise ArgumentError(
+            f"{computed[1].label()}: {place} already has a ComputedTorque, which determines its acceleration; expected "
+            "at most one. Remove one of them"
+        )
+    compensating = [drive for drive in forces if isinstance(drive, ComputedTorque) or drive.gravity_compensation]
+    if len(compensating) > 1:
+        raise ArgumentError(
+            f"{compensating[1].label()}: several drives of {place} compensate gravity, so the gravity force acts "
+            "several times; expected one. Set gravity_compensation of the others to False. ComputedTorque always "
+            "compensates gravity"
+        )
 
 
 def flatten_drive(
@@ -270,10 +350,11 @@ def flatten_drive(
     drive: OneJointDrive,
     is_sampled: bool,
     codes: np.ndarray,
+    d: int,
     signals: SignalTables,
     numbers: SampleNumbers,
-) -> int:
-    """Add the signal and the numbers of a drive to the arrays, and return its degree of freedom.
+) -> None:
+    """Add the signals and the numbers of a drive to the arrays.
 
     Parameters
     ----------
@@ -281,40 +362,44 @@ def flatten_drive(
     drive : drive of one joint
     is_sampled : bool
         Whether the drive is the controller of a `Sampled`.
-    codes : (drive_layout.ROWS, nv) array of int
-        The table of drives, with rows as in `core.control.drive_layout`. It changes in place.
+    codes : (drive_layout.ROWS, columns) array of int
+        The table of drives, from `new_table`. Column d changes.
+    d : int
     signals : SignalTables
     numbers : SampleNumbers
     """
     what = drive.label()
-    i = dof_index(model, what, drive.joint, drive.dof)
-    if codes[drive_layout.KIND, i] != drive_layout.KIND_NONE:
-        raise ArgumentError(
-            f"{what}: degree of freedom {drive.dof} of this joint already has a drive; expected at most one. Use "
-            "UserForces to add forces to those of a drive"
-        )
-    codes[drive_layout.KIND, i] = KINDS[type(drive).__name__]
+    codes[drive_layout.KIND, d] = KINDS[type(drive).__name__]
     if isinstance(drive, OF_POSITION):
         remedy = "use PrescribedForce, PrescribedAcceleration, PrescribedVelocity or UserForces"
-        refuse_quaternion(model, what, i, remedy)
+        refuse_quaternion(model, what, int(codes[drive_layout.DOF, d]), remedy)
     name = "reference" if isinstance(drive, (PID, ComputedTorque)) else "signal"
     follows = isinstance(drive, PID) and isinstance(drive.reference, str) and drive.reference == TARGET
-    codes[drive_layout.FOLLOWS_TARGET, i] = follows
+    codes[drive_layout.FOLLOWS_TARGET, d] = follows
     signal = as_signal(f"{what}: {name}", 0.0 if follows else getattr(drive, name))
     _refuse_jumps(f"{what}: {name}", drive, signal)
-    # between the instants of a sampled controller, its reference does not act
+    # between the instants of a sampled controller, its signals do not act
     derivatives = -1 if is_sampled else DERIVATIVES.get(type(drive), 0)
-    codes[drive_layout.SIGNAL, i] = signals.add(f"{what}: {name}", signal, derivatives)
-    codes[drive_layout.GAINS, i] = len(numbers.columns)
+    codes[drive_layout.SIGNAL, d] = signals.add(f"{what}: {name}", signal, derivatives)
+    if isinstance(drive, PID):
+        _add_feedforward(what, drive, is_sampled, codes, d, signals)
+    codes[drive_layout.GAINS, d] = len(numbers.columns)
     for gain, absent in GAINS:
         if hasattr(drive, gain):
             numbers.add_field(what, drive, gain)
         else:
             numbers.add(f"{what}: {gain}", absent)
     if not is_sampled and np.any(np.asarray(getattr(drive, "ki", 0.0)) != 0.0):
-        codes[drive_layout.INTEGRAL, i] = model.nq + model.nv + (codes[drive_layout.INTEGRAL] >= 0).sum()
-    codes[drive_layout.COMPENSATES_GRAVITY, i] = getattr(drive, "gravity_compensation", False)
-    return i
+        codes[drive_layout.INTEGRAL, d] = model.nq + model.nv + (codes[drive_layout.INTEGRAL] >= 0).sum()
+    codes[drive_layout.COMPENSATES_GRAVITY, d] = getattr(drive, "gravity_compensation", False)
+
+
+def _add_feedforward(what: str, drive: PID, is_sampled: bool, codes: np.ndarray, d: int, signals: SignalTables) -> None:
+    """Add the signal of the feedforward force, unless it is the number zero."""
+    signal = as_signal(f"{what}: feedforward", drive.feedforward)
+    if signal.is_constant and not np.any(signal(np.zeros(1))):
+        return
+    codes[drive_layout.FEEDFORWARD, d] = signals.add(f"{what}: feedforward", signal, -1 if is_sampled else 0)
 
 
 def settings_of_drives(codes: np.ndarray, settings: np.ndarray) -> None:

@@ -10,6 +10,15 @@ import numpy as np
 
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout
+from ..core.control.user_calls import (
+    FUNCTION_ADDRESS,
+    FUNCTION_CODE,
+    FUNCTION_COUNT,
+    FUNCTION_DERIVATIVES,
+    FUNCTION_DERIVATIVES_CODE,
+    FUNCTION_NUMBERS,
+    FUNCTION_ROWS,
+)
 from ..core.motion import event_values as event_codes
 from ..core.sample.records import ContactRecords, Records
 from ..core.tree import layout, sampler_layout as sampler, setting_layout as setting
@@ -19,22 +28,17 @@ from .actuators import Actuator, flatten_actuators
 from .between_bodies import flatten_between_bodies, is_between_bodies
 from .contacts import flatten_contacts, new_contact_records
 from .controllers import controller_arrays, controllers_model
-from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive, settings_of_drives
+from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive, new_table, settings_of_drives
 from .events import Event, flatten_event
 from .flatten_sampled import flatten_samplers, sampled_function
 from .packing import SampleNumbers, SignalTables
-from .sampled import Drive, Sampled
+from .sampled import Drive, Sampled, controller_of
 from .user_code import BatchFunction, UserCall, UserCalls
 from .user_forces import UserForces, flatten_user_forces
 from .wrenches import Force, flatten_current, flatten_wrenches
 
 if TYPE_CHECKING:
     from ..facade.model import Model
-
-
-# The settings that hold the addresses of the functions of UserForces, and the codes of their failures.
-USER_SETTINGS = (setting.FUNCTION, setting.DERIVATIVES)
-USER_CODES = (layout.FAILED_USER_FORCES, layout.FAILED_USER_DERIVATIVES)
 
 
 def flatten_actions(
@@ -78,7 +82,7 @@ def flatten_actions(
     Raises
     ------
     ArgumentError
-        If an action names a joint that does not exist, a joint has two drives, or numbers do not fit.
+        If an action names a joint that does not exist, drives of a joint exclude each other, or numbers do not fit.
     """
     for name, items in (("drives", drives), ("forces", forces), ("events", events)):
         if not isinstance(items, (list, tuple)):
@@ -91,7 +95,7 @@ def flatten_actions(
     settings[[setting.IMPLICIT, setting.HYBRID]] = implicit
     actuators = [drive for drive in drives if isinstance(drive, Actuator)]
     others = [drive for drive in drives if not isinstance(drive, Actuator)]
-    drive_codes, user, sampled = _flatten_drives(model, others, signals, numbers)
+    drive_codes, users, sampled = _flatten_drives(model, others, signals, numbers)
     integrals = int((drive_codes[drive_layout.INTEGRAL] >= 0).sum())
     samplers, sampled_calls = flatten_samplers(
         model,
@@ -103,20 +107,23 @@ def flatten_actions(
     )
     batch_functions = {code: call for code, call in sampled_calls.items() if isinstance(call, BatchFunction)}
     functions = {code: call for code, call in sampled_calls.items() if isinstance(call, UserCall)}
-    actuator_codes = flatten_actuators(model, actuators, drive_codes, samplers, user is not None, numbers)
+    actuator_codes = flatten_actuators(model, actuators, drive_codes, samplers, bool(users), numbers)
     settings_of_drives(drive_codes, settings)
     settings[setting.CONTROLLER_MODEL] = (
         settings[setting.COMPENSATES]
         or settings[setting.COMPUTES]
         or (samplers is not None and samplers.groups[[sampler.GROUP_COMPENSATES, sampler.GROUP_COMPUTES]].any())
     )
-    if user is not None:
-        functions |= _add_user_forces(model, user, numbers, boundscheck, settings)
+    first_code = layout.FAILED_FIRST_EVENT + len(events) + len(sampled_calls)
+    function_codes, user_calls = _flatten_functions(model, users, numbers, boundscheck, first_code)
+    functions |= user_calls
+    settings[setting.FUNCTIONS] = len(users)
+    settings[setting.DERIVATIVES] = bool(users) and function_codes[FUNCTION_DERIVATIVES].all()
     settings[setting.CURRENT] = flatten_current(model, forces, signals)
     wrench_codes = flatten_wrenches(model, forces, signals, numbers)
     is_between = any(is_between_bodies(force) for force in forces)
     springs, bushings = flatten_between_bodies(model, forces, numbers) if is_between else (None, None)
-    contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_layout.KIND])
+    contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_layout.KIND, : model.nv])
     flat_events = [flatten_event(model, event, numbers, boundscheck) for event in events]
     functions |= {layout.FAILED_FIRST_EVENT + e: call for e, (_, call) in enumerate(flat_events) if call is not None}
     signal_codes, tables, knots = signals.arrays()
@@ -125,6 +132,7 @@ def flatten_actions(
     shared = layout.SharedActions(
         signals=signal_codes,
         drives=drive_codes,
+        functions=function_codes,
         wrenches=wrench_codes,
         springs=springs,
         bushings=bushings,
@@ -144,56 +152,63 @@ def flatten_actions(
     return actions, UserCalls(functions, given, dtype, batch_functions)
 
 
-def _add_user_forces(
-    model: Model, user: UserForces, numbers: SampleNumbers, boundscheck: bool, settings: np.ndarray
-) -> dict[int, UserCall]:
-    """Add the functions of UserForces to the settings, and return them by the codes of their failures."""
-    calls = flatten_user_forces(model, user, numbers, boundscheck)
-    settings[[setting.FUNCTION_NUMBERS, setting.FUNCTION_COUNT]] = calls[0].first, calls[0].count
-    settings[[*USER_SETTINGS[: len(calls)]]] = [call.function.address for call in calls]
-    return dict(zip(USER_CODES, calls, strict=False))
+def _flatten_functions(
+    model: Model, users: Sequence[UserForces], numbers: SampleNumbers, boundscheck: bool, first_code: int
+) -> tuple[np.ndarray, dict[int, UserCall]]:
+    """Return the table (FUNCTION_ROWS, functions) of UserForces, and their functions by the codes of their failures."""
+    codes = np.zeros((FUNCTION_ROWS, len(users)), np.int64)
+    calls: dict[int, UserCall] = {}
+    for f, user in enumerate(users):
+        own = flatten_user_forces(model, user, numbers, boundscheck)
+        codes[[FUNCTION_NUMBERS, FUNCTION_COUNT], f] = own[0].first, own[0].count
+        for row, code_row, call in zip(
+            (FUNCTION_ADDRESS, FUNCTION_DERIVATIVES), (FUNCTION_CODE, FUNCTION_DERIVATIVES_CODE), own, strict=False
+        ):
+            codes[[row, code_row], f] = call.function.address, first_code + len(calls)
+            calls[first_code + len(calls)] = call
+    return codes, calls
 
 
 def _flatten_drives(
     model: Model, drives: Sequence[Drive], signals: SignalTables, numbers: SampleNumbers
-) -> tuple[np.ndarray, UserForces | None, list[tuple[Sampled, int | None]]]:
+) -> tuple[np.ndarray, list[UserForces], list[tuple[Sampled, int | None]]]:
     """Add the signals and numbers of drives to the arrays.
 
     Returns
     -------
-    codes : (drive_layout.ROWS, nv) array of int
+    codes : (drive_layout.ROWS, columns) array of int
         Rows as in `core.control.drive_layout`.
-    user : UserForces or None
-        The user function among the drives.
+    users : list of UserForces
+        The user functions that act continuously.
     sampled : list of pairs
-        The sampled drives, and the degrees of freedom that they drive, or None for user functions.
+        The sampled drives, and their columns in the table of drives, or None for user functions.
     """
-    codes = np.zeros((drive_layout.ROWS, model.nv), np.int64)
-    codes[drive_layout.INTEGRAL] = -1
-    user: UserForces | None = None
+    for given in drives:
+        _check_drive(given)
+    codes, columns = new_table(model, [x for x in map(controller_of, drives) if isinstance(x, ONE_JOINT)])
+    of_joints = iter(columns)
+    users: list[UserForces] = []
     sampled: list[tuple[Sampled, int | None]] = []
     for given in drives:
-        drive: object = given.controller if isinstance(given, Sampled) else given
-        if isinstance(given, Sampled) and not isinstance(drive, (PID, ComputedTorque, UserForces)):
-            raise ArgumentError(
-                f"Sampled: controller is {excerpt(drive)}; expected a PID, a ComputedTorque or UserForces"
-            )
-        if isinstance(given, Sampled) and isinstance(drive, UserForces):
-            sampled.append((given, None))
-        elif isinstance(drive, UserForces):
-            if user is not None:
-                raise ArgumentError(
-                    "drives contains more than one UserForces; expected at most one. Add all forces in one function"
-                )
-            user = drive
-        elif isinstance(drive, ONE_JOINT):
-            i = flatten_drive(model, drive, isinstance(given, Sampled), codes, signals, numbers)
-            if isinstance(given, Sampled):
-                sampled.append((given, i))
-        else:
-            expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces, Sampled, Actuator))
-            raise ArgumentError(f"drives contains {excerpt(drive)}; expected objects of {expected}")
-    return codes, user, sampled
+        drive, d = controller_of(given), None
+        if isinstance(drive, ONE_JOINT):
+            d = next(of_joints)
+            flatten_drive(model, drive, isinstance(given, Sampled), codes, d, signals, numbers)
+        if isinstance(given, Sampled):
+            sampled.append((given, d))
+        elif d is None:
+            users.append(drive)
+    return codes, users, sampled
+
+
+def _check_drive(given: Drive) -> None:
+    """Raise an ArgumentError if the class of a drive or of the controller in it is not possible."""
+    drive: object = controller_of(given)
+    if isinstance(given, Sampled) and not isinstance(drive, (PID, ComputedTorque, UserForces)):
+        raise ArgumentError(f"Sampled: controller is {excerpt(drive)}; expected a PID, a ComputedTorque or UserForces")
+    if not isinstance(drive, (*ONE_JOINT, UserForces)):
+        expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces, Sampled, Actuator))
+        raise ArgumentError(f"drives contains {excerpt(drive)}; expected objects of {expected}")
 
 
 def _new_records(

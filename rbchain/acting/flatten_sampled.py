@@ -53,8 +53,8 @@ def flatten_samplers(
     ----------
     model : Model
     sampled : list of pairs
-        Sampled drives, and the degrees of freedom that they drive, or None for user functions.
-    codes : (drive_layout.ROWS, nv) array of int
+        Sampled drives, and their columns in the table of drives, or None for user functions.
+    codes : (drive_layout.ROWS, columns) array of int
         The table of drives, which contains the wrapped controllers. It changes in place.
     numbers : SampleNumbers
     function_of : function of a Sampled and its number of outputs
@@ -71,17 +71,17 @@ def flatten_samplers(
     if not sampled:
         Targets(model).table(codes, numbers)
         return None, {}
-    n, controllers = model.nv, codes.copy()
+    n, controllers = codes.shape[1], codes.copy()
     groups: list[_Group] = []
     channels = np.full((sampler.CHANNEL_ROWS, n), -1, np.int64)
-    channels[sampler.CHANNEL_DOF] = range(n)
+    channels[sampler.CHANNEL_DOF] = codes[drive_layout.DOF]
     sensors: list[np.ndarray] = []
     calls: dict[int, UserCall | BatchFunction] = {}
     states, pending, most_outputs, batch_calls = 0, 1, 0, 0
     targets, limits = Targets(model), [-1] * n
-    for drive, i in sampled:
+    for drive, d in sampled:
         what = drive.label()
-        g = None if i is None else _group_to_join(groups, drive)
+        g = None if d is None else _group_to_join(groups, drive)
         if g is None:
             group, most = _new_group(model, drive, numbers, sensors)
             pending = max(pending, most)
@@ -91,7 +91,7 @@ def flatten_samplers(
             group = groups[g]
         own = np.array([[g], [numbers.add_field(what, drive, "rate_limit")], [-1]])
         numbers.add_field(what, drive, "resolution")
-        if i is None:
+        if d is None:
             kinds, dofs = kinds_of_outputs(drive, what), _dofs_of_outputs(model, drive, what)
             count = len(kinds) * len(dofs)
             call, code = function_of(drive, count), first_code + len(calls)
@@ -108,14 +108,14 @@ def flatten_samplers(
             channels[sampler.CHANNEL_DOF, -count:] = dofs if kinds == (FORCE,) else -1
             continue
         _refuse_fields_of_functions(drive, what)
-        own[sampler.CHANNEL_DOF] = i
-        channels[:, i : i + 1] = own
+        own[sampler.CHANNEL_DOF] = i = int(codes[drive_layout.DOF, d])
+        channels[:, d : d + 1] = own
         _refuse_sensors_of_other_joints(model, drive, what, i)
-        group.codes[sampler.GROUP_COMPENSATES] |= codes[drive_layout.COMPENSATES_GRAVITY, i]
-        computes = codes[drive_layout.KIND, i] == drive_layout.KIND_COMPUTED_TORQUE
+        group.codes[sampler.GROUP_COMPENSATES] |= codes[drive_layout.COMPENSATES_GRAVITY, d]
+        computes = codes[drive_layout.KIND, d] == drive_layout.KIND_COMPUTED_TORQUE
         group.codes[sampler.GROUP_COMPUTES] |= computes
-        codes[drive_layout.KIND, i] = drive_layout.KIND_HELD
-        codes[drive_layout.COMPENSATES_GRAVITY, i] = 0
+        codes[drive_layout.KIND, d] = drive_layout.KIND_HELD
+        codes[drive_layout.COMPENSATES_GRAVITY, d] = 0
     _refuse_several_clocks(controllers, channels[sampler.CHANNEL_GROUP, :n])
     return sampler.Samplers(
         clocks=np.array([[group.drive.period, group.drive.phase] for group in groups], float).T.copy(),
@@ -355,19 +355,22 @@ class Targets:
             first += len(dofs)
 
     def table(self, drives: np.ndarray, numbers: SampleNumbers) -> np.ndarray | None:
-        """Return the channels (TARGET_ROWS, nv), or None without targets, for drives (drive_layout.ROWS, nv).
+        """Return the channels (TARGET_ROWS, columns), or None without targets, for drives (drive_layout.ROWS, columns).
 
         Raises an ArgumentError if a target has no controller, or a controller has no target.
         """
         follows, has_target = drives[drive_layout.FOLLOWS_TARGET] == 1, (self.channels >= 0).any(0)
-        for i in np.flatnonzero(has_target & ~follows).tolist():
+        has_follower = np.isin(np.arange(self.model.nv), drives[drive_layout.DOF, follows])
+        for i in np.flatnonzero(has_target & ~has_follower).tolist():
             raise ArgumentError(
                 f"Sampled: outputs are targets of joint {self._joint(i)!r}, which has no PID that follows them; "
                 f'expected a drive PID({self._joint(i)!r}, "target", ...). Or name the joints of the outputs in joints'
             )
-        for i in np.flatnonzero(follows).tolist():
-            self._check_target(i, drives[drive_layout.GAINS, i], numbers)
-        return self.channels if has_target.any() else None
+        for d in np.flatnonzero(follows).tolist():
+            self._check_target(int(drives[drive_layout.DOF, d]), drives[drive_layout.GAINS, d], numbers)
+        if not has_target.any():
+            return None
+        return np.where(follows, self.channels[:, drives[drive_layout.DOF]], -1)
 
     def _check_target(self, i: int, gains: int, numbers: SampleNumbers) -> None:
         what = f"PID of joint {self._joint(i)!r}"

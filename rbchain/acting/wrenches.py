@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -74,7 +76,7 @@ class Wrench(DeclaredForce):
 
 @dataclass(frozen=True, eq=False)
 class Current(DeclaredForce):
-    """The velocity of the water over time, which is the same everywhere.
+    """The velocity of the water over time, which is the same everywhere. The velocities of several currents add up.
 
     Parameters
     ----------
@@ -102,19 +104,17 @@ def flatten_wrenches(
 
 
 def flatten_current(model: Model, forces: Sequence[Force], signals: SignalTables) -> int:
-    """Add the three signals of the current, and return the number of the first; -1 if there is no current."""
+    """Add the three signals of the sum of all currents, and return the number of the first; -1 without a current."""
     currents = [force for force in forces if isinstance(force, Current)]
     if not currents:
         return -1
-    if len(currents) > 1:
-        raise ArgumentError(f"forces contains {len(currents)} Currents; expected at most one. Add their velocities")
     if not model.in_water:
         raise ArgumentError(
             "forces contains a Current, but no body is in water; expected a model with a fluid_density above 0, and "
             "bodies with an Immersion"
         )
-    components = three_signals("Current: velocity", currents[0].velocity)
-    first, *_ = [signals.add("Current: velocity", component, derivatives=1) for component in components]
+    components = zip(*(three_signals("Current: velocity", current.velocity) for current in currents), strict=True)
+    first, *_ = [signals.add("Current: velocity", reduce(add, component), derivatives=1) for component in components]
     return first
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.coordinates import dof_index
-from ..acting.drives import ONE_JOINT, PID
+from ..acting.drives import PID, PRESCRIBED
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
 from ..common.real_arrays import real_array
@@ -87,7 +87,9 @@ class Problem:
         self.model, self.data, self.drives, self.forces = model, data, drives, forces
         self.tau, self.settings = tau, settings
         gains = {name: self._gains(name) for name in GAINS}
-        driven = [dof_index(model, "drive", drive.joint, drive.dof) for drive in drives if isinstance(drive, ONE_JOINT)]
+        driven = [
+            dof_index(model, "drive", drive.joint, drive.dof) for drive in drives if isinstance(drive, PRESCRIBED)
+        ]
         self.fields = {name: variables_of(model, name, tau, gains, driven, entries[name]) for name in names}
         counts = [len(field.labels) for field in self.fields.values()]
         self.size = sum(counts)
@@ -99,13 +101,19 @@ class Problem:
         self._last: tuple[bytes, Any] = (b"", None)
 
     def _gains(self, name: str) -> np.ndarray:
-        found = np.zeros(self.model.nv)
+        found, seen = np.zeros(self.model.nv), set[int]()
         for drive in self.drives:
             if isinstance(drive, PID):
                 what = f"PID of joint {drive.joint!r}: {name}"
                 gain = real_array(what, getattr(drive, name), ArgumentError)
                 if gain.ndim:
                     raise ArgumentError(f"{what} has shape {gain.shape}; fit needs one number for its single motion")
+                if name in self.names and self._dof(drive) in seen:
+                    raise ArgumentError(
+                        f'parameters contains "{name}", but joint {drive.joint!r} has several PIDs; expected one. Add '
+                        "their gains in one PID"
+                    )
+                seen.add(self._dof(drive))
                 found[self._dof(drive)] = gain
         return found
 

@@ -152,8 +152,8 @@ def variables_of(
     """Return the variables of a field.
 
     `tau` (nv,) are the constant joint forces, `gains` {name: (nv,)} the gains of PID drives, and `driven` the degrees
-    of freedom with a drive, which have no constant force. `wanted` are the entries of the flat array that are fitted,
-    of "inertia" the bodies; None stands for all.
+    of freedom whose motion a drive prescribes, which have no constant force. `wanted` are the entries of the flat array
+    that are fitted, of "inertia" the bodies; None stands for all.
 
     Raises
     ------
@@ -188,8 +188,8 @@ def variables_of(
         entries = np.setdiff1d(entries, driven)
         if not entries.size:
             raise ArgumentError(
-                'parameters contains "tau", but all joints have a drive, which excludes a constant force; expected a '
-                'joint without a drive. Remove a drive, or do not fit "tau"'
+                'parameters contains "tau", but drives prescribe the motion of all joints, so tau has no effect; '
+                'expected a joint that moves freely. Remove a drive, or do not fit "tau"'
             )
     if not entries.size:
         expected = "a PID drive with a positive gain" if name in gains else "a model with positive first guesses"

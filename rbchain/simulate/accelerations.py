@@ -50,7 +50,7 @@ def accelerations(
     t : float or (...) array, s
         Time of each sample, from 0, at which the signals are evaluated.
     tau : float or (..., nv) array, N m or N
-        Joint forces; zero for joints that have a drive.
+        Joint forces. They add to the forces of the drives.
     drives, forces : lists
         As for `simulate`, without what has a memory of its own or acts in impacts: `Sampled`, random signals,
         `DryFriction`, `HardStops` and contacts. The integrals of `PID` are zero, as at the start of a motion.

@@ -30,7 +30,7 @@ def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
     """Whether a drive prescribes the motion of each degree of freedom (nv,)."""
     if actions is None:
         return np.zeros(nv, bool)
-    return np.isin(actions.shared.drives[drive_layout.KIND], drive_layout.PRESCRIBED_KINDS)
+    return np.isin(actions.shared.drives[drive_layout.KIND, :nv], drive_layout.PRESCRIBED_KINDS)
 
 
 def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Actions | None) -> None:

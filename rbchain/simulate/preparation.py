@@ -11,7 +11,7 @@ from ..acting.controllers import model_arrays
 from ..acting.flatten import flatten_actions
 from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
-from ..core.control import actuators as actuator_codes, drive_layout as drive
+from ..core.control import drive_layout as drive
 from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Saved, Start
 from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
@@ -189,26 +189,13 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
 
 
 def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
-    """Refuse a tau other than zero of joints with a drive or a lag."""
-    if actions is None:
-        return
-    both = (actions.shared.drives[drive.KIND] != drive.KIND_NONE) & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
+    """Refuse a tau other than zero of joints whose motion a drive prescribes."""
+    both = held_dofs(actions, model.nv) & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
     if both.any():
         names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[both])]
         raise ArgumentError(
-            f"joints {names} have both a drive and a tau other than zero; expected one of them. Set their tau to 0, or "
-            "remove their drives"
-        )
-    actuators: Any = actions.shared.actuators
-    if actuators is None:
-        return
-    has_lag = actuators[actuator_codes.ACTUATOR_TIME_CONSTANT] >= 0
-    lagging = has_lag & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
-    if lagging.any():
-        names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[lagging])]
-        raise ArgumentError(
-            f"joints {names} have an Actuator with a time_constant and also a tau other than zero, which would not "
-            "pass the lag; expected one of them. Set their tau to 0, and add the torque to the digital controller"
+            f"joints {names} have a tau other than zero, but a drive prescribes their motion, so tau has no effect; "
+            "expected one of them. Set their tau to 0, or remove the drives"
         )
 
 
@@ -221,12 +208,15 @@ def kernel_model_for_simulation(
     """
     if model.kernel_model.has_inertia:
         return model.kernel_model.with_added_inertias
-    kinds = np.zeros(model.nv, int) if actions is None else actions.shared.drives[drive.KIND]
-    held = np.isin(kinds, drive.PRESCRIBED_KINDS)
+    held = held_dofs(actions, model.nv)
     if not method.is_implicit_in_joints:
         return model.kernel_model.for_dynamics("simulate", held)
     if has_energy_error:
         refuse_without_inertia(model, method.name)
     springs = [getattr(model, name) != 0.0 for name in RESISTING_FIELDS]
-    resisted = np.any(np.broadcast_arrays(*springs), axis=0) | (kinds == drive.KIND_PID)
+    has_pid = np.zeros(model.nv, bool)
+    if actions is not None:
+        drives = actions.shared.drives
+        has_pid[drives[drive.DOF, drives[drive.KIND] == drive.KIND_PID]] = True
+    resisted = np.any(np.broadcast_arrays(*springs), axis=0) | has_pid
     return model.kernel_model.for_dynamics("simulate", held, resisted.reshape(-1, model.nv))

@@ -25,7 +25,6 @@ from ..acting.signals import as_signal
 from ..acting.user_code import UserCalls
 from ..acting.wrenches import Force
 from ..compiling.levels import LANE_WIDTHS
-from ..core.control import drive_layout
 from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Saved
 from ..core.tree.layout import TOPOLOGY_COORDINATE
@@ -33,7 +32,7 @@ from ..drivers import threads
 from ..drivers.trajectories import Actions, actuator_forces, state_memory
 from ..errors import ArgumentError, Status
 from .dense_output import kept_steps
-from .loops import close_states
+from .loops import close_states, held_dofs
 from .messages import sample_index
 
 if TYPE_CHECKING:
@@ -120,9 +119,7 @@ def tau_and_qdd(
     found[np.isnan(flat.q).any(-1)] = np.nan
     if actions.shared.contacts is not None:  # their forces at the saved times are not known
         found[:, n:] = np.nan
-        found[:, np.flatnonzero(np.isin(actions.shared.drives[drive_layout.KIND], drive_layout.PRESCRIBED_KINDS))] = (
-            np.nan
-        )
+        found[:, np.flatnonzero(held_dofs(actions, n))] = np.nan
     return found.reshape(*batch, m, 2 * n)
 
 

@@ -157,7 +157,7 @@ def _refuse_unsupported(
             "sensitivities do not support Sampled, because the derivatives of its outputs are not computed; expected "
             f"other drives. {remedy}"
         )
-    if actions.settings[setting.FUNCTION] != 0 and actions.settings[setting.DERIVATIVES] == 0:
+    if actions.settings[setting.FUNCTIONS] > 0 and actions.settings[setting.DERIVATIVES] == 0:
         raise ArgumentError(
             "sensitivities need the derivatives of UserForces with respect to q and qd, but derivatives is None. Pass "
             "UserForces(..., derivatives=...)"
@@ -190,6 +190,9 @@ def _columns_of(model: Model, actions: Actions, name: str) -> np.ndarray:
     if name in ENTRIES_OF_BODY:
         entries = ENTRIES_OF_BODY[name]
         dofs, entry = np.repeat(model.kernel_model.dofs.last, entries), np.tile(np.arange(entries), model.n_bodies)
+    elif name in GAINS:
+        entry = _pid_drives(model, actions, name)
+        dofs = actions.shared.drives[drive.DOF, entry]
     else:
         dofs = _dofs_of(model, actions, name)
         entry = np.zeros(dofs.size, int)
@@ -214,20 +217,41 @@ def _dofs_of(model: Model, actions: Actions, name: str) -> np.ndarray:
     """Return the degrees of freedom that have a column for one name; the others have zero sensitivities."""
     if name in SPRINGS:
         return np.flatnonzero(~model.kernel_model.dofs.in_quaternion_joint)
-    if name not in GAINS:
-        return np.arange(model.nv)
-    has_pid = actions.shared.drives[drive.KIND] == drive.KIND_PID
-    if not has_pid.any():
+    if name in GAINS:
+        return actions.shared.drives[drive.DOF, _pid_drives(model, actions, name)]
+    return np.arange(model.nv)
+
+
+def _pid_drives(model: Model, actions: Actions, name: str) -> np.ndarray:
+    """Return the columns of the PID drives in the table of drives, in the order of their degrees of freedom.
+
+    Raises an ArgumentError if a degree of freedom has several, or for "ki" if one integrates no error.
+    """
+    drives = actions.shared.drives
+    found = np.flatnonzero(drives[drive.KIND] == drive.KIND_PID)
+    found = found[np.argsort(drives[drive.DOF, found], kind="stable")]
+    if not found.size:
         raise ArgumentError(f'sensitivities contains "{name}", but drives contains no PID; expected a PID drive')
-    if name == "ki":
-        without = has_pid & (actions.shared.drives[drive.INTEGRAL] < 0)
-        if without.any():
-            joints = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[without])]
-            raise ArgumentError(
-                f'sensitivities contains "ki", but the drives of joints {joints} have ki = 0 and integrate no error; '
-                "expected a ki other than zero in at least one sample"
-            )
-    return np.flatnonzero(has_pid)
+    dofs, counts = np.unique(drives[drive.DOF, found], return_counts=True)
+    if (counts > 1).any():
+        joints = _joints_of(model, dofs[counts > 1])
+        raise ArgumentError(
+            f'sensitivities contains "{name}", but a degree of freedom of joints {joints} has several PIDs; expected '
+            "one. Add their gains in one PID"
+        )
+    without = drives[drive.INTEGRAL, found] < 0
+    if name == "ki" and without.any():
+        joints = _joints_of(model, dofs[without])
+        raise ArgumentError(
+            f'sensitivities contains "ki", but the drives of joints {joints} have ki = 0 and integrate no error; '
+            "expected a ki other than zero in at least one sample"
+        )
+    return found
+
+
+def _joints_of(model: Model, dofs: np.ndarray) -> list[str]:
+    """Return the names of the joints with these degrees of freedom."""
+    return [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[dofs])]
 
 
 def sensitivities_of(

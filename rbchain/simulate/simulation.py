@@ -94,15 +94,16 @@ def simulate(
         with steps of `step`. It is implicit in the same forces as "implicit". Impacts and friction are of first order
         in the step.
     tau : float or (..., nv) array, N m or N
-        Constant joint forces; zero for joints that have a drive.
+        Constant joint forces. They add to the forces of the drives.
     drives : list, optional
-        Drives of the joints, at most one for each degree of freedom: `PrescribedForce`, `PrescribedAcceleration`,
-        `PrescribedVelocity`, `PrescribedPosition`, `PID`, `ComputedTorque`; and at most one `UserForces`.
-        `Sampled` runs a controller at instants with zero-order hold. `Actuator` adds a lag and a torque-speed curve.
-        By default the drives of the model, `Model.drives`; `()` stands for none.
+        Drives of the joints. The forces of all drives of a degree of freedom add up: `PrescribedForce`, `PID`,
+        `ComputedTorque` and `UserForces`. `PrescribedAcceleration`, `PrescribedVelocity` or `PrescribedPosition` is the
+        only drive of its degree of freedom. `Sampled` runs a controller at instants with zero-order hold. `Actuator`
+        adds a lag and a torque-speed curve to the sum of the forces. By default the drives of the model,
+        `Model.drives`; `()` stands for none.
     forces : list
-        `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `SphereContact`, `SphereSphereContact`, and at
-        most one `Current`.
+        `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `SphereContact`, `SphereSphereContact` and
+        `Current`.
     events : list of Event
         Events to record, or to stop at.
     step : float, s

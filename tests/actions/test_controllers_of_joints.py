@@ -49,7 +49,7 @@ def test_a_motor_saturates_at_its_limit():
 
 
 def test_no_type_of_drive_exceeds_its_limit():
-    """All demand more than their limit, including gravity compensation and user forces at their joint."""
+    """All demand more than their limit, including gravity compensation."""
     model = arm()
     names, limits = model.joint_names, np.array([0.02, 0.03, 0.05, 0.04])
     drives = [

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import rbchain as rb
 from rbchain.cli import main
@@ -288,6 +289,35 @@ def test_time_in_saturation_is_refused_for_a_joint_with_an_actuator():
     measure = {"name": "x", "quantity": "torque", "joint": "slide", "over": "time_in_saturation"}
     with pytest.raises(StudyError, match="joint 'slide' has an Actuator"):
         rb.Study(model=slide(), samples=2, simulate={"duration": 1.0}, drives=drives, measures=[measure])
+
+
+@pytest.mark.parametrize(
+    ("added", "keys", "message"),
+    [
+        ([rb.PID("slide", 0.1, kp=1.0)], {}, "joint 'slide' has 2 drives with a limit, so this measure is ambiguous"),
+        ([rb.PrescribedForce("slide", 0.1)], {}, "joint 'slide' has 2 drives with a limit"),
+        ([rb.UserForces(lambda t, q, qd, parameters, out: None)], {}, "UserForces may act on joint 'slide'"),
+        ([rb.Sampled(lambda t, q, qd, parameters: q)], {}, "UserForces may act on joint 'slide'"),
+        ([], {"simulate": {"duration": 1.0, "tau": 0.1}}, "joint 'slide' has a constant joint force"),
+        ([], {"vary": [{"parameter": "tau", "distribution": stats.norm(0.0, 1.0)}]}, "has a constant joint force"),
+    ],
+)
+def test_time_in_saturation_is_refused_for_a_joint_with_other_forces(added, keys, message):
+    """The torque is the sum of all forces, so it is not at the limit of one drive."""
+    drives = [rb.PID("slide", 0.3, kp=5.0, limit=1.0), *added]
+    measure = {"name": "x", "quantity": "torque", "joint": "slide", "over": "time_in_saturation"}
+    given = {"model": slide(), "samples": 2, "simulate": {"duration": 1.0}, "drives": drives, "measures": [measure]}
+    with pytest.raises(StudyError, match=message):
+        rb.Study(**(given | keys))
+
+
+def test_tracking_error_needs_one_reference():
+    first, second = rb.PID("slide", 0.3, kp=5.0), rb.PID("slide", 0.1, kp=1.0)
+    measure = {"name": "x", "quantity": "tracking_error", "joint": "slide"}
+    given = {"model": slide(), "samples": 2, "simulate": {"duration": 1.0}, "measures": [measure]}
+    with pytest.raises(StudyError, match="joint 'slide' has 2 drives with a reference, so this measure is ambiguous"):
+        rb.Study(**given, drives=[first, second])
+    rb.Study(**given, drives=[first, rb.PrescribedForce("slide", 0.1)])
 
 
 def test_tracking_error_is_refused_for_targets_that_are_not_stored():

@@ -86,7 +86,7 @@ def drives(model):
     screw = model.joint_names[4]
     encoder = rb.Encoder(screw, resolution=1e-3, bias=1e-3, noise=1e-3)
     return [
-        rb.PID(model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0),
+        rb.PID(model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0, feedforward=0.3),
         rb.PrescribedForce(model.joint_names[3], 1.0),
         rb.Sampled(rb.PID(screw, 0.1, kp=1.0), sensors=[encoder], **CLOCK),
         rb.Actuator(screw, time_constant=1e-3, stall_torque=5.0, no_load_speed=9.0),

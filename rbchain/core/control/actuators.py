@@ -1,8 +1,8 @@
 """Actuators: a first-order lag of the outputs of sampled controllers, and limits that depend on the velocity.
 
-The input u of a lag is the sum of the latched outputs, clipped to the limit of the drive. It is constant between two
-stops, the times at which steps end for sampled controllers. The equation T df/dt = u - f of the force f therefore has a
-closed solution, and the state of the integrator has no row for f. With the force f_0 at the time t_0 of the last stop,
+The input u of a lag is the sum of the constant force and of the latched outputs. It is constant between two stops, the
+times at which steps end for sampled controllers. The equation T df/dt = u - f of the force f therefore has a closed
+solution, and the state of the integrator has no row for f. With the force f_0 at the time t_0 of the last stop,
 
     f(t) = f_0 e + u (1 - e),   e = exp(-(t - t_0) / T).
 
@@ -14,15 +14,15 @@ import math
 
 from ...compiling.jit import is_given, kernel, only_if
 from ..lanes.lanes import constant_like, full_like, nan_unless_finite, select, zeros_like
-from ..tree import sampler_layout as sampler
+from ..tree import joint_layout as joint, sampler_layout as sampler
 from ..tree.sampler_layout import actions_have_samplers
+from . import drive_layout as drive
 
 # Rows of `SharedActions.actuators`, one column for each degree of freedom. Indices refer to `BlockActions.numbers`.
 ACTUATOR_TIME_CONSTANT = 0  # index of the time constant of the lag, or -1 without a lag
-ACTUATOR_LIMIT = 1  # index of the limit of the drive, or -1
-ACTUATOR_CURVE = 2  # index of F before its first point; then follow v_0, slope_0, v_1, slope_1, ..., v_(m-1)
-ACTUATOR_POINTS = 3  # number m of points of F, or 0 without limits that depend on the velocity
-ACTUATOR_ROWS = 4
+ACTUATOR_CURVE = 1  # index of F before its first point; then follow v_0, slope_0, v_1, slope_1, ..., v_(m-1)
+ACTUATOR_POINTS = 2  # number m of points of F, or 0 without limits that depend on the velocity
+ACTUATOR_ROWS = 3
 
 LOG_2 = math.log(2.0)
 # To reduce x to [0, log(2) / 2): if x is at least the first entry, subtract it and multiply exp(-x) by the second.
@@ -60,11 +60,16 @@ def decay(x):
 
 
 @kernel
-def sum_of_held_outputs(i, actions, k):
-    """Return the sum of the latched outputs of sampled controllers on dof i, N m or N."""
-    held, channels = actions.sampled.held, actions.shared.samplers.channels
-    total = held[i, k]
-    for c in range(actions.shared.drives.shape[1], held.shape[0]):  # the outputs of user functions
+def held_force(i, actions, k):
+    """Return the sum of the constant force and the latched outputs of sampled controllers on dof i, N m or N."""
+    held, channels, drives = actions.sampled.held, actions.shared.samplers.channels, actions.shared.drives
+    total, d = actions.joints[joint.CONSTANT_FORCE, i, k], i
+    while d >= 0:
+        if drives[drive.KIND, d] == drive.KIND_HELD:
+            limit = actions.numbers[drives[drive.GAINS, d] + drive.GAIN_LIMIT, k]
+            total = total + min(max(held[d, k], -limit), limit)  # its resolution may exceed the limit
+        d = drives[drive.NEXT, d]
+    for c in range(drives.shape[1], held.shape[0]):  # the outputs of user functions
         if channels[sampler.CHANNEL_DOF, c] == i:
             total = total + held[c, k]
     return total
@@ -72,14 +77,11 @@ def sum_of_held_outputs(i, actions, k):
 
 @kernel
 def lagged_output(i, actions, t, k):
-    """Return the force of dof i, N m or N, that follows from the latched outputs at time t, s."""
-    actuators, numbers, total = actions.shared.actuators, actions.numbers, sum_of_held_outputs(i, actions, k)
+    """Return the force of dof i, N m or N, that follows from its constant force and outputs at time t, s."""
+    actuators, numbers, total = actions.shared.actuators, actions.numbers, held_force(i, actions, k)
     at = actuators[ACTUATOR_TIME_CONSTANT, i]
     if at < 0:
         return total
-    if actuators[ACTUATOR_LIMIT, i] >= 0:
-        limit = numbers[actuators[ACTUATOR_LIMIT, i], k]
-        total = min(max(total, -limit), limit)
     zero, one, length = zeros_like(total), constant_like(total, 1.0), numbers[at, k]
     is_lagged = length > zero
     # differences in time also evaluate the force a little before the stop
@@ -113,12 +115,12 @@ def begin_lags(actions, lane):
 @kernel
 def output_at(actions, c, t, lane):
     """Return the output to save for channel c: with a lag, the whole force of its dof is saved in the first channel."""
-    n, dof = actions.shared.drives.shape[1], actions.shared.samplers.channels[sampler.CHANNEL_DOF, c]
+    dof = actions.shared.samplers.channels[sampler.CHANNEL_DOF, c]
     if dof < 0 or actions.shared.actuators[ACTUATOR_TIME_CONSTANT, dof] < 0:
         return actions.sampled.held[c, lane]
-    if c >= n:
+    if c != dof:
         return constant_like(actions.sampled.held, 0.0)
-    return lagged_output(c, actions, constant_like(actions.sampled.held, t), lane)
+    return lagged_output(dof, actions, constant_like(actions.sampled.held, t), lane)
 
 
 @only_if(actions_have_lags)

@@ -30,10 +30,7 @@ from ..loops.constraint_hooks import has_constraints
 from ..tree import joint_layout as joint, setting_layout as setting
 from ..tree.layout import apply_gravity, remove_gravity
 from . import drive_layout as drive
-from .drives import derivatives_of_actuator_force, feedback, is_below_limit
-
-# An index of `change_of_input` beside BY_Q and BY_QD.
-BY_INTEGRAL = 2
+from .drives import derivative_by_integral, derivatives_of_actuator_force, feedback, is_below_limit
 
 
 @kernel
@@ -83,9 +80,9 @@ def add_gravity_compensation(block, linear, y, k):
     for i in range(n):
         linear.direction[i, k] = constant_like(y, 0.0)
     differentiate_controllers_model(block, y[:nq], linear.direction, linear.direction, linear, k)
-    for i in range(n):
-        if actions.shared.drives[drive.COMPENSATES_GRAVITY, i] == 1:
-            varies = is_below_limit(i, block, y, k)
+    for d in range(actions.shared.drives.shape[1]):
+        if actions.shared.drives[drive.COMPENSATES_GRAVITY, d] == 1:
+            i, varies = actions.shared.drives[drive.DOF, d], is_below_limit(d, block, y, k)
             for j in range(n):
                 change = varies * linear.derivatives[BY_Q, i, j, k]
                 linear.of_forces[BY_Q, i, j, k] = linear.of_forces[BY_Q, i, j, k] + change
@@ -169,12 +166,13 @@ def factorize_other_dofs(actions, linear, k):
 def store_integrals_of_some_torques(block, linear, y, k):
     """Store the derivatives of computed torque of some dofs by the integrals of all dofs in C."""
     nq, n, actions, M = block.q.shape[0], block.qd.shape[0], block.loads.actions, linear.derivatives[BY_INPUT]
-    for j in range(n):
-        row = actions.shared.drives[drive.INTEGRAL, j]
+    drives = actions.shared.drives
+    for d in range(drives.shape[1]):
+        row = drives[drive.INTEGRAL, d]
         if row >= 0:
             for i in range(n):
-                change = change_of_input(i, block, y, BY_INTEGRAL, k)
-                linear.direction[i, k] = change if i == j else zeros_like(change)
+                linear.direction[i, k] = constant_like(y, 0.0)
+            linear.direction[drives[drive.DOF, d], k] = change_of_input_by_integral(d, block, y, k)
             solve(linear.factors, linear.pivots, linear.direction, k)
             for i in range(n):
                 if actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
@@ -184,19 +182,27 @@ def store_integrals_of_some_torques(block, linear, y, k):
 
 @kernel
 def change_of_input(i, block, y, by, k):
-    """Return the derivative of the input of dof i of the controllers' model by its own position, velocity or integral.
+    """Return the derivative of the input of dof i of the controllers' model by its own position or velocity.
 
     The input is the acceleration of a dof with computed torque, and the actuator force of the other dofs.
     """
     actions = block.loads.actions
-    by_q, by_qd, by_integral = derivatives_of_actuator_force(i, block, y, k)
+    by_q, by_qd = derivatives_of_actuator_force(i, block, y, k)
     if actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
         gains = actions.shared.drives[drive.GAINS, i]
         by_q, by_qd = -actions.numbers[gains + drive.GAIN_KP, k], -actions.numbers[gains + drive.GAIN_KD, k]
-        by_integral = actions.numbers[gains + drive.GAIN_KI, k]
-    if by == BY_Q:
-        return by_q
-    return by_qd if by == BY_QD else by_integral
+    return by_q if by == BY_Q else by_qd
+
+
+@kernel
+def change_of_input_by_integral(d, block, y, k):
+    """Return the derivative of the input of the dof of drive d, as in `change_of_input`, by the integral of d."""
+    actions, drives = block.loads.actions, block.loads.actions.shared.drives
+    if drives[drive.KIND, d] == drive.KIND_COMPUTED_TORQUE:
+        return actions.numbers[drives[drive.GAINS, d] + drive.GAIN_KI, k]
+    if accelerates_with_input(actions, drives[drive.DOF, d]):  # the other drives of its dof do not change it
+        return zeros_like(y[0, k])
+    return derivative_by_integral(d, block, y, k)
 
 
 @kernel

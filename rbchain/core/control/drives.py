@@ -1,7 +1,8 @@
 """Drives: compute actuator forces, prescribed motions and the dynamics under them, to obtain the rate of a state.
 
-A drive sets the actuator force of a dof, or prescribes its motion. Hybrid dynamics computes the force that a prescribed
-motion requires. Gravity compensation and computed torque run additional sweeps with the model of the controllers,
+A drive gives a force to a dof, or prescribes its motion. The actuator force of a dof is the sum of its constant force
+and of the forces of its drives and of user functions. Hybrid dynamics computes the force that a prescribed motion
+requires. Gravity compensation and computed torque run additional sweeps with the model of the controllers,
 without passive joint forces, wrenches and drag.
 """
 
@@ -22,14 +23,16 @@ from .actuators import (
     actions_have_lags,
     clip_to_curve,
     has_actuators,
+    held_force,
     lagged_output,
     place_on_curve,
-    sum_of_held_outputs,
 )
 from .user_calls import call_user_forces
 
 # The sweeps of an evaluation: gravity compensation, computed torque, and the motion itself.
 GRAVITY_SWEEP, COMPUTED_TORQUE_SWEEP, MOTION_SWEEP = 0, 1, 2
+# Kinds of drives whose force acts continuously.
+CONTINUOUS_FORCES = (drive.KIND_FORCE, drive.KIND_PID, drive.KIND_COMPUTED_TORQUE)
 
 
 @only_if(actions_have_samplers, otherwise=lambda actions, i: actions.shared.drives[drive.KIND, i])
@@ -42,29 +45,28 @@ def drive_kind(actions, i):
     return actions.shared.drives[drive.KIND, i]
 
 
-# The force of dof i due to sampled controllers: the sum of their outputs, or the output of the lag of an actuator.
-force_of_outputs = choose(
+# The constant force of dof i and the outputs of its sampled controllers: their sum, or the output of the lag of an
+# actuator.
+_force_with_outputs = choose(
     lambda i, actions, k: actions_have_lags(actions),
     lambda i, actions, k: lagged_output(i, actions, actions.time[0, k], k),
-    sum_of_held_outputs,
+    held_force,
 )
-
-
-@only_if(lambda i, force, actions, k: actions_have_samplers(actions), otherwise=lambda i, force, actions, k: force)
-@kernel
-def add_held_outputs(i, force, actions, k):
-    """Add the outputs of sampled controllers to the force of dof i."""
-    return force + force_of_outputs(i, actions, k)
+steady_force = choose(
+    lambda i, actions, k: actions_have_samplers(actions),
+    lambda i, actions, k: _force_with_outputs(i, actions, k),
+    lambda i, actions, k: actions.joints[joint.CONSTANT_FORCE, i, k],
+)
 
 
 @only_if(
-    lambda i, total, gain, actions, k: actions_have_samplers(actions),
-    otherwise=lambda i, total, gain, actions, k: total,
+    lambda d, total, gain, actions, k: actions_have_samplers(actions),
+    otherwise=lambda d, total, gain, actions, k: total,
 )
 @kernel
-def add_integral_of_samples(i, total, gain, actions, k):
+def add_integral_of_samples(d, total, gain, actions, k):
     """Add KI times the integral of a sampled controller to its output."""
-    return total + gain * actions.sampled.integrals[i, k]
+    return total + gain * actions.sampled.integrals[d, k]
 
 
 @routine
@@ -81,7 +83,7 @@ def rate_under_actions(block, y, t, rate, k):
         set_prescribed_state(i, block.model, actions, q, qd, k)
         actions.joints[joint.PASSIVE_FORCE, i, k] = passive_force(i, block.model, q, qd, k)
     position_rates(block.model, q, qd, rate[:nq], k)
-    if actions.settings[setting.FUNCTION] != 0:
+    if actions.settings[setting.FUNCTIONS] > 0:
         for lane in range(actions.time.shape[1]):
             call_user_forces(actions, nq, n, y, lane)
     for sweep in range(3):
@@ -92,10 +94,12 @@ def rate_under_actions(block, y, t, rate, k):
             sweep_under_actions(sweep, block, y, k)
     for i in range(n):
         rate[nq + i, k] = actions.joints[joint.QDD, i, k]
-        row = actions.shared.drives[drive.INTEGRAL, i]
+    drives = actions.shared.drives
+    for d in range(drives.shape[1]):
+        row = drives[drive.INTEGRAL, d]
         if row >= 0:
-            s = actions.shared.drives[drive.SIGNAL, i]
-            rate[row, k] = reference(actions, s, signal.VALUE, i, k) - q[block.model.coordinate[i], k]
+            position = q[block.model.coordinate[drives[drive.DOF, d]], k]
+            rate[row, k] = reference(actions, drives[drive.SIGNAL, d], signal.VALUE, d, k) - position
     add_contact_forces(block, y, rate, k)
 
 
@@ -138,7 +142,7 @@ def set_prescribed_state(i, model, actions, q, qd, k):
 
 @kernel
 def store_stiffness_and_damping(block, y, k):
-    """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID force.
+    """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID forces.
 
     Writes joint.STIFFNESS, N m/rad or N/m, and joint.DAMPING, N m s/rad or N s/m.
 
@@ -149,39 +153,37 @@ def store_stiffness_and_damping(block, y, k):
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
     for i in range(block.qd.shape[0]):
         stiffness, damping = passive_stiffness_and_damping(i, model, q, qd, k)
-        if actions.shared.drives[drive.KIND, i] == drive.KIND_PID:
-            gains, force = actions.shared.drives[drive.GAINS, i], actions.joints[joint.ACTUATOR_FORCE, i, k]
-            varies = limit_to_curve(i, abs(force) < actions.numbers[gains + drive.GAIN_LIMIT, k], block, y, k)
-            kp, kd = actions.numbers[gains + drive.GAIN_KP, k], actions.numbers[gains + drive.GAIN_KD, k]
-            stiffness = stiffness + select(varies, kp, zeros_like(kp))
-            damping = damping + select(varies, kd, zeros_like(kd))
+        d = i
+        while d >= 0:
+            if actions.shared.drives[drive.KIND, d] == drive.KIND_PID:
+                gains, varies = actions.shared.drives[drive.GAINS, d], is_below_limit(d, block, y, k)
+                stiffness = stiffness + varies * actions.numbers[gains + drive.GAIN_KP, k]
+                damping = damping + varies * actions.numbers[gains + drive.GAIN_KD, k]
+            d = actions.shared.drives[drive.NEXT, d]
         actions.joints[joint.STIFFNESS, i, k] = stiffness
         actions.joints[joint.DAMPING, i, k] = add_damping_of_curve(i, damping, block, y, k)
 
 
 @kernel
-def is_below_limit_of_drive(i, block, y, k):
-    """Return 1 if the force of dof i is below the limit of its drive, so that it varies with its input; else 0."""
+def is_below_limit_of_drive(d, block, y, k):
+    """Return 1 if the force of drive d is below its limit, so that it varies with its input; else 0."""
     actions = block.loads.actions
-    one = full_like(y[0, k], 1.0)
-    if actions.shared.drives[drive.KIND, i] == drive.KIND_NONE:
-        return one
-    limit = actions.numbers[actions.shared.drives[drive.GAINS, i] + drive.GAIN_LIMIT, k]
-    return select(abs(force_of_drive(i, block, y, k)) < limit, one, zeros_like(one))
+    limit, one = actions.numbers[actions.shared.drives[drive.GAINS, d] + drive.GAIN_LIMIT, k], full_like(y[0, k], 1.0)
+    return select(abs(unlimited_force(d, block, y, k)) < limit, one, zeros_like(one))
 
 
 @kernel
 def state_of_curve(i, block, y, k):
     """Return 1 if the force of dof i is inside its torque-speed curve, else 0, and its derivative on the curve."""
-    return place_on_curve(i, block.loads.actions, force_of_drive(i, block, y, k), y[block.q.shape[0] + i, k], k)
+    return place_on_curve(i, block.loads.actions, sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k], k)
 
 
-@only_if(lambda i, varies, block, y, k: has_actuators(block), otherwise=lambda i, varies, block, y, k: varies)
-@kernel
-def limit_to_curve(i, varies, block, y, k):
-    """Whether a force that varies with its input is also inside the torque-speed curve of dof i."""
-    inside, _ = state_of_curve(i, block, y, k)
-    return varies & (inside > constant_like(y, 0.0))
+# Return 1 if the force of dof i is inside its torque-speed curve, so that it varies with the forces of its drives.
+is_inside_curve = choose(
+    lambda i, block, y, k: has_actuators(block),
+    lambda i, block, y, k: state_of_curve(i, block, y, k)[0],
+    lambda i, block, y, k: full_like(y[0, k], 1.0),
+)
 
 
 @only_if(lambda i, damping, block, y, k: has_actuators(block), otherwise=lambda i, damping, block, y, k: damping)
@@ -192,10 +194,13 @@ def add_damping_of_curve(i, damping, block, y, k):
     return damping + max(-slope, zeros_like(slope))
 
 
-# Return 1 if the actuator force of dof i is below its limits, so that it varies with its input, else 0.
+# Return 1 if the force of drive d is below its limit, and the force of the dof inside its torque-speed curve, else 0.
 is_below_limit = choose(
-    lambda i, block, y, k: has_actuators(block),
-    lambda i, block, y, k: is_below_limit_of_drive(i, block, y, k) * state_of_curve(i, block, y, k)[0],
+    lambda d, block, y, k: has_actuators(block),
+    lambda d, block, y, k: (
+        is_below_limit_of_drive(d, block, y, k)
+        * state_of_curve(block.loads.actions.shared.drives[drive.DOF, d], block, y, k)[0]
+    ),
     is_below_limit_of_drive,
 )
 
@@ -242,101 +247,121 @@ def set_joint_command(i, sweep, block, y, k):
             block.loads.tau[i, k] = force + joints[joint.PASSIVE_FORCE, i, k]
 
 
-@only_if(actions_have_targets, otherwise=lambda actions, s, order, i, k: actions.values[s, order, k])
+@only_if(actions_have_targets, otherwise=lambda actions, s, order, d, k: actions.values[s, order, k])
 @kernel
-def reference(actions, s, order, i, k):
-    """Return the reference of dof i or its rate: the value of signal s plus the latched target.
+def reference(actions, s, order, d, k):
+    """Return the reference of drive d or its rate: the value of signal s plus the latched target.
 
-    If the dof has a target, the signal is zero. Units: rad or m, and rad/s or m/s for the rate.
+    If the drive has a target, the signal is zero. Units: rad or m, and rad/s or m/s for the rate.
     """
-    channel, value = actions.shared.samplers.targets[order, i], actions.values[s, order, k]
+    channel, value = actions.shared.samplers.targets[order, d], actions.values[s, order, k]
     return value if channel < 0 else value + actions.sampled.held[channel, k]
 
 
 @kernel
-def feedback(i, block, y, k):
-    """Compute KP e + KI (integral of e) + KD de/dt for dof i, with the position error e = reference - q.
+def feedback(d, block, y, k):
+    """Compute KP e + KI (integral of e) + KD de/dt for drive d, with the position error e = reference - q.
 
     The result is in N m or N; for computed torque, in rad/s^2 or m/s^2.
     """
     actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
-    s, gains, row = (
-        actions.shared.drives[drive.SIGNAL, i],
-        actions.shared.drives[drive.GAINS, i],
-        actions.shared.drives[drive.INTEGRAL, i],
+    i, s, gains, row = (
+        actions.shared.drives[drive.DOF, d],
+        actions.shared.drives[drive.SIGNAL, d],
+        actions.shared.drives[drive.GAINS, d],
+        actions.shared.drives[drive.INTEGRAL, d],
     )
-    error = reference(actions, s, signal.VALUE, i, k) - y[model.coordinate[i], k]
-    rate = reference(actions, s, signal.RATE, i, k) - y[nq + i, k]
+    error = reference(actions, s, signal.VALUE, d, k) - y[model.coordinate[i], k]
+    rate = reference(actions, s, signal.RATE, d, k) - y[nq + i, k]
     total = actions.numbers[gains + drive.GAIN_KP, k] * error + actions.numbers[gains + drive.GAIN_KD, k] * rate
     if row >= 0:
         total = total + actions.numbers[gains + drive.GAIN_KI, k] * y[row, k]
-    return add_integral_of_samples(i, total, actions.numbers[gains + drive.GAIN_KI, k], actions, k)
+    return add_integral_of_samples(d, total, actions.numbers[gains + drive.GAIN_KI, k], actions, k)
 
 
 @kernel
-def force_of_drive(i, block, y, k):
-    """Compute the force of dof i, N m or N: constant, user, drive and gravity force, clipped to the limit of its drive.
-
-    It includes the outputs of sampled controllers. A dof without a drive has no limit.
-    """
-    actions, joints = block.loads.actions, block.loads.actions.joints
-    kind, gains = actions.shared.drives[drive.KIND, i], actions.shared.drives[drive.GAINS, i]
-    force = joints[joint.CONSTANT_FORCE, i, k]
-    if actions.settings[setting.FUNCTION] != 0:
-        force = force + joints[joint.USER_FORCE, i, k]
-    force = add_held_outputs(i, force, actions, k)
-    if kind == drive.KIND_NONE:
-        return force
+def unlimited_force(d, block, y, k):
+    """Compute the force of drive d before its limit, N m or N; zero for a sampled controller and without a drive."""
+    actions, joints, drives = block.loads.actions, block.loads.actions.joints, block.loads.actions.shared.drives
+    kind, i, force = drives[drive.KIND, d], drives[drive.DOF, d], constant_like(joints, 0.0)
     if kind == drive.KIND_FORCE:
-        force = force + actions.values[actions.shared.drives[drive.SIGNAL, i], signal.VALUE, k]
+        force = force + actions.values[drives[drive.SIGNAL, d], signal.VALUE, k]
     elif kind == drive.KIND_PID:
-        force = force + feedback(i, block, y, k)
+        force = force + feedback(d, block, y, k)
+        if drives[drive.FEEDFORWARD, d] >= 0:
+            force = force + actions.values[drives[drive.FEEDFORWARD, d], signal.VALUE, k]
     elif kind == drive.KIND_COMPUTED_TORQUE:
         force = force + joints[joint.COMPUTED_TORQUE, i, k]
-    if actions.shared.drives[drive.COMPENSATES_GRAVITY, i] == 1:
+    if drives[drive.COMPENSATES_GRAVITY, d] == 1:
         force = force + joints[joint.GRAVITY_FORCE, i, k]
-    limit = actions.numbers[gains + drive.GAIN_LIMIT, k]
-    return min(max(force, -limit), limit)
+    return force
 
 
-# The actuator force of dof i, N m or N: the force of its drive, clipped to the torque-speed curve of an actuator.
+@kernel
+def sum_of_forces(i, block, y, k):
+    """Compute the sum of the constant, user and drive forces of dof i, N m or N.
+
+    Each drive has a limit of its own. The sum includes the outputs of sampled controllers.
+    """
+    actions = block.loads.actions
+    drives, force = actions.shared.drives, steady_force(i, actions, k)
+    if actions.settings[setting.FUNCTIONS] > 0:
+        force = force + actions.joints[joint.USER_FORCE, i, k]
+    d = i
+    while d >= 0:
+        if drives[drive.KIND, d] in CONTINUOUS_FORCES:
+            limit = actions.numbers[drives[drive.GAINS, d] + drive.GAIN_LIMIT, k]
+            force = force + min(max(unlimited_force(d, block, y, k), -limit), limit)
+        d = drives[drive.NEXT, d]
+    return force
+
+
+# The actuator force of dof i, N m or N: the sum of its forces, clipped to the torque-speed curve of an actuator.
 actuator_force = choose(
     lambda i, block, y, k: has_actuators(block),
     lambda i, block, y, k: clip_to_curve(
-        i, block.loads.actions, force_of_drive(i, block, y, k), y[block.q.shape[0] + i, k], k
+        i, block.loads.actions, sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k], k
     ),
-    force_of_drive,
+    sum_of_forces,
 )
 
 
 @kernel
-def derivatives_of_drive(i, block, y, k):
-    """Return the derivatives of the force of a PID drive; zero for all other drives, and for a force at its limit."""
-    actions = block.loads.actions
-    if actions.shared.drives[drive.KIND, i] != drive.KIND_PID:
-        zero = zeros_like(y[0, k])
-        return zero, zero, zero
-    gains, factor = actions.shared.drives[drive.GAINS, i], is_below_limit(i, block, y, k)
-    return (
-        -(factor * actions.numbers[gains + drive.GAIN_KP, k]),
-        -(factor * actions.numbers[gains + drive.GAIN_KD, k]),
-        factor * actions.numbers[gains + drive.GAIN_KI, k],
-    )
+def derivatives_of_drives(i, block, y, k):
+    """Return the derivatives of the forces of the PID drives of dof i. A force at its limit has none."""
+    actions, zero = block.loads.actions, zeros_like(y[0, k])
+    drives, by_q, by_qd, d = actions.shared.drives, zero, zero, i
+    while d >= 0:
+        if drives[drive.KIND, d] == drive.KIND_PID:
+            gains, factor = drives[drive.GAINS, d], is_below_limit(d, block, y, k)
+            by_q = by_q - factor * actions.numbers[gains + drive.GAIN_KP, k]
+            by_qd = by_qd - factor * actions.numbers[gains + drive.GAIN_KD, k]
+        d = drives[drive.NEXT, d]
+    return by_q, by_qd
 
 
 @kernel
 def derivatives_with_curve(i, block, y, k):
-    """Return the derivatives of the force of a drive, with the slope of its torque-speed curve if it is on it."""
-    by_q, by_qd, by_integral = derivatives_of_drive(i, block, y, k)
+    """Return the derivatives of the forces of the drives of dof i, with the slope of its torque-speed curve on it."""
+    by_q, by_qd = derivatives_of_drives(i, block, y, k)
     _, slope = state_of_curve(i, block, y, k)
-    return by_q, by_qd + slope, by_integral
+    return by_q, by_qd + slope
 
 
-# The derivatives of the actuator force of dof i with respect to its position, its velocity and its integral. They do
-# not include the forces that controllers compute with their model, or the forces of user functions.
+# The derivatives of the actuator force of dof i with respect to its position and its velocity. They do not include the
+# forces that controllers compute with their model, or the forces of user functions.
 derivatives_of_actuator_force = choose(
-    lambda i, block, y, k: has_actuators(block), derivatives_with_curve, derivatives_of_drive
+    lambda i, block, y, k: has_actuators(block), derivatives_with_curve, derivatives_of_drives
 )
+
+
+@kernel
+def derivative_by_integral(d, block, y, k):
+    """Return the derivative of the actuator force with respect to the integral of drive d; zero unless it is a PID."""
+    actions, drives = block.loads.actions, block.loads.actions.shared.drives
+    if drives[drive.KIND, d] != drive.KIND_PID:
+        return zeros_like(y[0, k])
+    return is_below_limit(d, block, y, k) * actions.numbers[drives[drive.GAINS, d] + drive.GAIN_KI, k]
 
 
 @kernel
@@ -344,8 +369,8 @@ def derivatives_of_joint_force(i, block, y, k):
     """Return the derivatives of the passive and the actuator force of dof i, as `derivatives_of_actuator_force`."""
     nq, n = block.q.shape[0], block.qd.shape[0]
     stiffness, damping = exact_passive_stiffness_and_damping(i, block.model, y[:nq], y[nq : nq + n], k)
-    by_q, by_qd, by_integral = derivatives_of_actuator_force(i, block, y, k)
-    return by_q - stiffness, by_qd - damping, by_integral
+    by_q, by_qd = derivatives_of_actuator_force(i, block, y, k)
+    return by_q - stiffness, by_qd - damping
 
 
 @kernel

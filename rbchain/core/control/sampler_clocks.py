@@ -12,6 +12,7 @@ from ..forces.signal_breaks import RELATIVE_ROUND_OFF, is_reached
 from ..lanes.lanes import constant_like
 from ..tree import sampler_layout as sampler
 from ..tree.sampler_layout import actions_have_samplers, has_samplers, has_targets
+from . import drive_layout as drive
 from .actuators import begin_lags, restart_lags
 
 # A measurement that is due before the start by less than this fraction of the period is due at the start.
@@ -106,12 +107,13 @@ def begin_sample(actions, lane):
 @kernel
 def begin_targets(block, y, lane):
     """Set the targets of positions to the initial positions in y. They act until the first outputs act."""
-    sampled, targets = block.loads.actions.sampled, block.loads.actions.shared.samplers.targets
-    for i in range(targets.shape[1]):
-        channel = targets[sampler.TARGET_POSITION, i]
+    sampled, samplers = block.loads.actions.sampled, block.loads.actions.shared.samplers
+    for d in range(samplers.drives.shape[1]):
+        channel = samplers.targets[sampler.TARGET_POSITION, d]
         if channel >= 0:
-            sampled.held[channel, lane] = y[block.model.coordinate[i], lane]
-            sampled.computed[channel, lane] = y[block.model.coordinate[i], lane]
+            position = y[block.model.coordinate[samplers.drives[drive.DOF, d]], lane]
+            sampled.held[channel, lane] = position
+            sampled.computed[channel, lane] = position
 
 
 # Reset the sampled controllers of a lane with a new sample.

@@ -2,37 +2,50 @@
 
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like
-from ..tree import joint_layout as joint, setting_layout as setting
-from ..tree.layout import CALLS_ALLOWED, FAILED_USER_DERIVATIVES, FAILED_USER_FORCES
+from ..tree import joint_layout as joint
+from ..tree.layout import CALLS_ALLOWED
 from .callbacks import call, store_failed_call
+
+# Rows of `SharedActions.functions`, one column for each UserForces.
+FUNCTION_ADDRESS = 0
+FUNCTION_NUMBERS = 1  # index of its first parameter in `BlockActions.numbers`
+FUNCTION_COUNT = 2  # number of its parameters
+FUNCTION_CODE = 3  # its code in `BlockActions.failures`
+FUNCTION_DERIVATIVES = 4  # address of the function for the derivatives of its forces, or 0
+FUNCTION_DERIVATIVES_CODE = 5
+FUNCTION_ROWS = 6
 
 
 @kernel
 def call_user_forces(actions, nq, n, y, lane):
-    """Call the user function for joint forces with the state of one lane, and store its results, N m or N."""
+    """Call the user functions for joint forces with the state of one lane, and store the sum of their forces, N m or N.
+
+    The forces are zero if a function fails.
+    """
+    functions, forces = actions.shared.functions, actions.joints[joint.USER_FORCE]
     for j in range(n):
-        actions.joints[joint.USER_FORCE, j, lane] = constant_like(actions.joints, 0.0)
-    if actions.failures[lane] != CALLS_ALLOWED:
-        return
-    out = nq + n + actions.settings[setting.FUNCTION_COUNT]
-    if call_user_function(actions, actions.settings[setting.FUNCTION], nq, n, n, y, lane) != 0:
-        store_failed_call(actions, FAILED_USER_FORCES, float(actions.time[0, lane]), y, lane)
-        return
-    for j in range(n):
-        actions.joints[joint.USER_FORCE, j, lane] = constant_like(actions.joints, actions.call_arguments[out + j])
+        forces[j, lane] = constant_like(forces, 0.0)
+    for f in range(functions.shape[1]):
+        if actions.failures[lane] != CALLS_ALLOWED:
+            return
+        if call_user_function(actions, f, functions[FUNCTION_ADDRESS, f], nq, n, n, y, lane) != 0:
+            store_failed_call(actions, functions[FUNCTION_CODE, f], float(actions.time[0, lane]), y, lane)
+            for j in range(n):
+                forces[j, lane] = constant_like(forces, 0.0)
+            return
+        out = nq + n + functions[FUNCTION_COUNT, f]
+        for j in range(n):
+            forces[j, lane] = forces[j, lane] + constant_like(forces, actions.call_arguments[out + j])
 
 
 @kernel
-def call_user_function(actions, address, nq, n, results, y, lane):
-    """Call a function of UserForces with the state of one lane. It writes `results` numbers after its arguments.
+def call_user_function(actions, f, address, nq, n, results, y, lane):
+    """Call the function at an address with the state of one lane and the parameters of UserForces number f.
 
-    Returns 0, or 1 if the function raised an exception.
+    It writes `results` numbers after its arguments. Returns 0, or 1 if the function raised an exception.
     """
-    memory, first, count = (
-        actions.call_arguments,
-        actions.settings[setting.FUNCTION_NUMBERS],
-        actions.settings[setting.FUNCTION_COUNT],
-    )
+    memory, functions = actions.call_arguments, actions.shared.functions
+    first, count = functions[FUNCTION_NUMBERS, f], functions[FUNCTION_COUNT, f]
     parameters = nq + n
     out = parameters + count
     for j in range(nq + n):
@@ -47,15 +60,17 @@ def call_user_function(actions, address, nq, n, results, y, lane):
 
 @kernel
 def call_user_derivatives(actions, nq, n, y, derivatives, lane):
-    """Call the user function for the derivatives of its joint forces, and add them to derivatives (2, n, n, lanes)."""
-    if actions.failures[lane] != CALLS_ALLOWED:
-        return
-    out = nq + n + actions.settings[setting.FUNCTION_COUNT]
-    if call_user_function(actions, actions.settings[setting.DERIVATIVES], nq, n, 2 * n * n, y, lane) != 0:
-        store_failed_call(actions, FAILED_USER_DERIVATIVES, float(actions.time[0, lane]), y, lane)
-        return
-    for by in range(2):
-        for i in range(n):
-            for j in range(n):
-                entry = constant_like(derivatives, actions.call_arguments[out + (by * n + i) * n + j])
-                derivatives[by, i, j, lane] = derivatives[by, i, j, lane] + entry
+    """Call the user functions for the derivatives of joint forces, and add them to derivatives (2, n, n, lanes)."""
+    functions = actions.shared.functions
+    for f in range(functions.shape[1]):
+        if actions.failures[lane] != CALLS_ALLOWED:
+            return
+        if call_user_function(actions, f, functions[FUNCTION_DERIVATIVES, f], nq, n, 2 * n * n, y, lane) != 0:
+            store_failed_call(actions, functions[FUNCTION_DERIVATIVES_CODE, f], float(actions.time[0, lane]), y, lane)
+            return
+        out = nq + n + functions[FUNCTION_COUNT, f]
+        for by in range(2):
+            for i in range(n):
+                for j in range(n):
+                    entry = constant_like(derivatives, actions.call_arguments[out + (by * n + i) * n + j])
+                    derivatives[by, i, j, lane] = derivatives[by, i, j, lane] + entry

@@ -19,7 +19,7 @@ from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.lu import factorize, solve
 from ..lanes.lane_records import lane_record
 from ..lanes.lanes import constant_like, full_like, zeros_like
-from ..sample.rate import has_exact_derivatives, integral_row, moves_freely
+from ..sample.rate import count_drives, dof_of_drive, has_exact_derivatives, integral_row, moves_freely
 from ..spatial.vectors import add3, cross, rotate
 from ..tree.joints import quaternion_rate, quaternion_rotation
 from ..tree.kinematics import position_rates, store_turn_of_rate, tangents_of_rates
@@ -95,7 +95,8 @@ def factorize_complex_step(block, systems, number, a, k):
             for i in range(first, first + (6 if model.posing[first] == POSING_FREE else 3)):
                 x = systems.tangents[0, i, k], systems.tangents[1, i, k]
                 add_to_column(factors, j, linear.derivatives[BY_Q], i, x, k)
-        row = integral_row(block, j)
+    for d in range(count_drives(block)):
+        row, j = integral_row(block, d), dof_of_drive(block, d)
         if row >= 0:
             add_to_column(factors, j, linear.by_integral, row - nq - n, times(inverse, inverse), k)
     factorize(factors, systems.pivots[number], k)
@@ -168,10 +169,10 @@ def solve_complex_system(block, systems, number, right, a, k):
     nq, n, model, inverse, y = block.q.shape[0], block.qd.shape[0], block.model, reciprocal(a), systems.center
     re, im = right[0], right[1]
     divide_complex_positions(block, systems, re[:nq], im[:nq], a, k)
-    for j in range(n):
-        row = integral_row(block, j)
+    for d in range(count_drives(block)):
+        row = integral_row(block, d)
         if row >= 0:
-            at = model.coordinate[j]
+            at = model.coordinate[dof_of_drive(block, d)]
             re[row, k], im[row, k] = times(inverse, (re[row, k] - re[at, k], im[row, k] - im[at, k]))
     tangents_of_rates(model, y[:nq], re[:nq], systems.tangents[0], k)
     tangents_of_rates(model, y[:nq], im[:nq], systems.tangents[1], k)
@@ -189,10 +190,10 @@ def solve_complex_system(block, systems, number, right, a, k):
     for j in range(nq):
         re[j, k] = re[j, k] + systems.displacements[0, j, k]
         im[j, k] = im[j, k] + systems.displacements[1, j, k]
-    for j in range(n):
-        row = integral_row(block, j)
+    for d in range(count_drives(block)):
+        row = integral_row(block, d)
         if row >= 0:
-            at = model.coordinate[j]
+            at = model.coordinate[dof_of_drive(block, d)]
             change = times(inverse, (systems.displacements[0, at, k], systems.displacements[1, at, k]))
             re[row, k], im[row, k] = re[row, k] - change[0], im[row, k] - change[1]
 

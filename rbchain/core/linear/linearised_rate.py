@@ -54,7 +54,7 @@ from ..control.controller_derivatives import (
     computes_some_torques,
     differentiate_inverse_dynamics,
 )
-from ..control.drives import derivatives_of_joint_force
+from ..control.drives import derivative_by_integral, derivatives_of_joint_force
 from ..lanes.lane_records import lane_record
 from ..lanes.lanes import constant_like, epsilon, zeros_like
 from ..loops.constraint_hooks import (
@@ -65,6 +65,8 @@ from ..loops.constraint_hooks import (
 )
 from ..sample.rate import (
     add_user_derivatives,
+    count_drives,
+    dof_of_drive,
     evaluate,
     has_exact_derivatives,
     hold_prescribed_dofs,
@@ -89,8 +91,9 @@ class LinearisedRate(NamedTuple):
     * `factors` (n, n) and `pivots` (n,) are the factorised matrix, as in `algorithms.lu`.
     * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
     * `of_forces` (2, n, n) and `dofs` (n, WATER_DERIVATIVE_ROWS) are scratch memory of the exact derivatives.
-    * `tree` (n, TREE_ROWS) is the memory of `linearised_tree`, for steps that use no matrix: they do not use the
-      derivatives above, `factors` and `pivots`. It is None for methods that always use a matrix.
+    * `tree` (n, TREE_ROWS) is the memory of `linearised_tree`, for steps that use no matrix: they do not use
+      `derivatives`, `factors` and `pivots`, and only the entries of `by_integral` of the own dof. It is None for
+      methods that always use a matrix.
     * `of_constraints` is a ConstraintDerivatives, or None for an open chain.
     """
 
@@ -313,11 +316,13 @@ def subtract_derivatives_of_joints(block, linear, y, k):
     """Subtract the derivatives of passive forces and drives from K and D, and store them in C."""
     nq, n = block.q.shape[0], block.qd.shape[0]
     for i in range(n):
-        by_q, by_qd, by_integral = derivatives_of_joint_force(i, block, y, k)
+        by_q, by_qd = derivatives_of_joint_force(i, block, y, k)
         # Passive forces and drives do not depend on the positions of spherical and free joints.
         if block.model.posing[i] == POSING_OWN:
             linear.derivatives[BY_Q, i, i, k] = linear.derivatives[BY_Q, i, i, k] - by_q
         linear.derivatives[BY_QD, i, i, k] = linear.derivatives[BY_QD, i, i, k] - by_qd
-        row = integral_row(block, i)
+    for d in range(count_drives(block)):
+        row, i = integral_row(block, d), dof_of_drive(block, d)
         if row >= 0:
-            linear.by_integral[i, row - nq - n, k] = linear.by_integral[i, row - nq - n, k] + by_integral
+            change = derivative_by_integral(d, block, y, k)
+            linear.by_integral[i, row - nq - n, k] = linear.by_integral[i, row - nq - n, k] + change

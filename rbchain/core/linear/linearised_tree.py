@@ -32,10 +32,10 @@ from ..algorithms.coriolis import SCRATCH_B, load_coriolis, start_composites
 from ..algorithms.derivatives import SCRATCH_PSIDDOT, SCRATCH_PSIDOT, SCRATCH_PSIDOT_PLUS_SDOT, store_axis_rates
 from ..algorithms.rnea import apply_newton_euler, pass_force
 from ..contacts.contact_rates import has_contact_modes
-from ..control.drives import derivatives_of_joint_force
+from ..control.drives import derivative_by_integral, derivatives_of_joint_force
 from ..lanes.lanes import constant_like
 from ..loops.constraint_hooks import has_constraints
-from ..sample.rate import integral_row
+from ..sample.rate import integral_row, next_drive
 from ..spatial.force_maps import (
     CHANGE_ROWS,
     FORCE_MAP_ROWS,
@@ -83,7 +83,7 @@ TREE_PASSED = TREE_ROW + CHANGE_ROWS  # the force that the parent receives by a 
 TREE_DINV = TREE_PASSED + 6  # 1 / D
 TREE_STIFFNESS = TREE_DINV + 1  # minus the derivative of the joint force with respect to q
 TREE_DAMPING = TREE_STIFFNESS + 1  # the same for qd
-TREE_INTEGRAL = TREE_DAMPING + 1  # the derivative of the joint force with respect to the integral of the error
+TREE_INTEGRAL = TREE_DAMPING + 1  # the sum of the derivatives with respect to the integrals of its errors
 TREE_FORCE = TREE_INTEGRAL + 1  # phi
 TREE_CHANGE = TREE_FORCE + 6  # the change (A, V) of the motion
 TREE_ROWS = TREE_CHANGE + CHANGE_ROWS
@@ -98,7 +98,7 @@ def _has_only_joint_forces(block):
     """Whether all forces of actions depend on the state of their own dof only, and no motion is prescribed."""
     settings, wrenches = block.loads.actions.settings, block.loads.actions.shared.wrenches
     uses_model = settings[setting.COMPENSATES] != 0 or settings[setting.COMPUTES] != 0
-    has_others = settings[setting.FUNCTION] != 0 or wrenches.shape[1] > 0
+    has_others = settings[setting.FUNCTIONS] > 0 or wrenches.shape[1] > 0
     return not (uses_model or has_others or settings[setting.HYBRID] != 0)
 
 
@@ -147,7 +147,7 @@ def linearise_tree(block, linear, y, rate, k):
     for i in range(n):
         loads.tau[i, k] = linear.tangent[i, k]
         store_joint(i, model, tree, block.work, k)
-        store_derivatives_of_joint(i, block, tree, y, k)
+        store_derivatives_of_joint(i, block, linear, y, k)
 
 
 @kernel
@@ -165,20 +165,29 @@ def store_joint(i, model, tree, work, k):
 
 
 @kernel
-def store_derivatives(i, block, tree, y, k):
+def store_derivatives(i, block, linear, y, k):
     """Store the derivatives of the joint force of dof i."""
-    by_q, by_qd, by_integral = derivatives_of_joint_force(i, block, y, k)
+    tree, first = linear.tree, block.q.shape[0] + block.qd.shape[0]
+    by_q, by_qd = derivatives_of_joint_force(i, block, y, k)
     # passive forces and drives do not depend on the positions of spherical and free joints
     own = constant_like(y, 1.0 if block.model.posing[i] == POSING_OWN else 0.0)
     tree[i, TREE_STIFFNESS, k], tree[i, TREE_DAMPING, k] = -own * by_q, -by_qd
-    tree[i, TREE_INTEGRAL, k] = by_integral
+    tree[i, TREE_INTEGRAL, k] = constant_like(y, 0.0)
+    d = i
+    while d >= 0:
+        row = integral_row(block, d)
+        if row >= 0:
+            by_integral = derivative_by_integral(d, block, y, k)
+            linear.by_integral[i, row - first, k] = by_integral
+            tree[i, TREE_INTEGRAL, k] = tree[i, TREE_INTEGRAL, k] + by_integral
+        d = next_drive(block, d)
 
 
 @kernel
-def store_zeros(i, block, tree, y, k):
+def store_zeros(i, block, linear, y, k):
     """Set the derivatives of the joint force of dof i to zero."""
     for row in range(TREE_STIFFNESS, TREE_INTEGRAL + 1):
-        tree[i, row, k] = constant_like(tree, 0.0)
+        linear.tree[i, row, k] = constant_like(linear.tree, 0.0)
 
 
 store_derivatives_of_joint = choose(
@@ -297,9 +306,12 @@ def pass_given_force(i, block, linear, right, k):
     given = map_times(load_map(tree, i, TREE_MAP, k), given_change(i, block, linear, right, k))
     f = add_forces(load_force(tree, i, TREE_FORCE, k), given)
     e = parameter(model.parameters, i, param.ARMATURE, k) * s - tree[i, TREE_STIFFNESS, k] * t
-    row = integral_row(block, i)
-    if row >= 0:
-        e = e + tree[i, TREE_INTEGRAL, k] * right[row, k]
+    d = i
+    while d >= 0:
+        row = integral_row(block, d)
+        if row >= 0:
+            e = e + linear.by_integral[i, row - nq - n, k] * right[row, k]
+        d = next_drive(block, d)
     w = tree[i, TREE_DINV, k] * (e - power(f, S))
     linear.direction[i, k] = w
     p = model.parent[i]

@@ -5,7 +5,7 @@ import math
 from ...compiling.jit import kernel
 from ..control import drive_layout as drive
 from ..control.controller_derivatives import computes_some_torques
-from ..control.drives import is_below_limit
+from ..control.drives import is_below_limit, is_inside_curve
 from ..forces import signal_layout as signal
 from ..forces.passive import stribeck_share
 from ..lanes.lanes import constant_like, select, zeros_like
@@ -21,6 +21,7 @@ from ..tree.layout import parameter, parameter3
 COLUMN_KIND = 0  # one of BY_POSITION, ...
 COLUMN_DOF = 1  # the dof; for an inertial parameter, the dof of the body
 COLUMN_ENTRY = 2  # of the center of mass (0 to 2), or of the tensor (0 to 5: xx, xy, xz, yy, yz, zz)
+COLUMN_DRIVE = COLUMN_ENTRY  # of a gain, the column of its drive
 COLUMN_ROWS = 3
 (
     BY_POSITION,
@@ -55,7 +56,7 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
     elif kind == BY_ARMATURE:
         w[i, k] = w[i, k] - rate[block.q.shape[0] + i, k]
     elif kind in OF_ACTUATORS:
-        change = derivative_of_actuator_force(i, block, kind, y, k)
+        change = derivative_of_actuator_force(i, block, kind, columns[COLUMN_DRIVE, column], y, k)
         w[i, k] = w[i, k] + change
         if computes_some_torques(block):
             responses = block.loads.actions.sensitivities.linear.of_forces[0]
@@ -66,16 +67,18 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
 
 
 @kernel
-def derivative_of_actuator_force(i, block, kind, y, k):
-    """Return the derivative of the actuator force of dof i by its constant force or by a gain of its PID drive."""
-    actions, nq, factor = block.loads.actions, block.q.shape[0], is_below_limit(i, block, y, k)
-    s = actions.shared.drives[drive.SIGNAL, i]
+def derivative_of_actuator_force(i, block, kind, d, y, k):
+    """Return the derivative of the actuator force of dof i by its constant force or by a gain of its PID drive d."""
+    if kind == BY_FORCE:
+        return is_inside_curve(i, block, y, k)
+    actions, nq, factor = block.loads.actions, block.q.shape[0], is_below_limit(d, block, y, k)
+    s = actions.shared.drives[drive.SIGNAL, d]
     if kind == BY_KP:
         factor = factor * (actions.values[s, signal.VALUE, k] - y[block.model.coordinate[i], k])
     elif kind == BY_KD:
         factor = factor * (actions.values[s, signal.RATE, k] - y[nq + i, k])
     elif kind == BY_KI:
-        factor = factor * y[integral_row(block, i), k]
+        factor = factor * y[integral_row(block, d), k]
     return factor
 
 

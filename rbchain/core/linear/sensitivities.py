@@ -44,7 +44,7 @@ from ..lanes.lanes import constant_like, full_like, zeros_like
 from ..loops import constraint_layout as closure
 from ..loops.constrained_derivatives import project_change, project_force
 from ..loops.constraint_hooks import has_constraints
-from ..sample.rate import evaluate, integral_row, moves_freely
+from ..sample.rate import count_drives, dof_of_drive, evaluate, integral_row, moves_freely
 from ..spatial.vectors import add3, cross
 from ..tree.kinematics import move_dof
 from ..tree.layout import POSING_CARRIED, POSING_FREE, POSING_OWN
@@ -239,9 +239,10 @@ def store_position_rates(block, y, u, change, k):
         elif posing != POSING_CARRIED:
             r, omega = (u[i, k], u[i + 1, k], u[i + 2, k]), (y[v, k], y[v + 1, k], y[v + 2, k])
             store_sum(u, n + i, cross(r, omega), change, i, k)
-        row = integral_row(block, i)
+    for d in range(count_drives(block)):
+        row = integral_row(block, d)
         if row >= 0:
-            change[n + row - nq, k] = -u[i, k]
+            change[n + row - nq, k] = -u[dof_of_drive(block, d), k]
 
 
 @kernel

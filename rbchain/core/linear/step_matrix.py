@@ -4,7 +4,7 @@ from ...compiling.jit import kernel, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.lu import factorize
 from ..lanes.lanes import constant_like
-from ..sample.rate import has_exact_derivatives, integral_row, moves_freely
+from ..sample.rate import count_drives, dof_of_drive, has_exact_derivatives, integral_row, moves_freely
 from ..spatial.vectors import add3, cross, rotate, scale3
 from ..tree.joints import quaternion_rate, quaternion_rotation
 from ..tree.kinematics import position_rates, store_quaternion, store_turn_of_rate, tangents_of_rates
@@ -40,9 +40,9 @@ def factorize_step(block, linear, y, a, k):
     if along_tree:
         eliminate_along_tree(block, linear, a, k)
         return
-    for j in range(n):
-        row = integral_row(block, j)
-        if row >= 0 and moves_freely(block, j):
+    for d in range(count_drives(block)):
+        row, j = integral_row(block, d), dof_of_drive(block, d)
+        if row >= 0:
             for i in range(n):
                 linear.factors[i, j, k] = linear.factors[i, j, k] + linear.by_integral[i, row - nq - n, k] / (a * a)
     factorize(linear.factors, linear.pivots, k)

@@ -17,7 +17,14 @@ from ..linear.sensitivities import error_norm
 from ..linear.step_matrix import divide_positions, factorize_step
 from ..loops.constraint_hooks import reduce_error
 from ..sample import control_layout as controls
-from ..sample.rate import evaluate, has_exact_derivatives, integral_row, moves_freely
+from ..sample.rate import (
+    count_drives,
+    dof_of_drive,
+    evaluate,
+    has_exact_derivatives,
+    integral_row,
+    moves_freely,
+)
 from ..tree.kinematics import normalize_positions, position_rates, tangents_of_rates
 from .interface import MethodFunctions, error_or_failure
 from .runge_kutta import combine
@@ -103,10 +110,10 @@ def solve_stage(block, linear, y, right, a, k):
     u, w = right[:nq], right[nq : nq + n]
     divide_positions(block, linear, y, u, a, k)
     tangents_of_rates(model, y[:nq], u, linear.tangent, k)
-    for j in range(n):
-        row = integral_row(block, j)
+    for d in range(count_drives(block)):
+        row = integral_row(block, d)
         if row >= 0:
-            right[row, k] = (right[row, k] - u[model.coordinate[j], k]) / a
+            right[row, k] = (right[row, k] - u[model.coordinate[dof_of_drive(block, d)], k]) / a
     if follows_tree(block, linear):
         solve_along_tree(block, linear, right, k)
     else:
@@ -117,10 +124,11 @@ def solve_stage(block, linear, y, right, a, k):
     divide_positions(block, linear, y, linear.displacement, a, k)
     for j in range(nq):
         u[j, k] = u[j, k] + linear.displacement[j, k]
-    for j in range(n):
-        row = integral_row(block, j)
+    for d in range(count_drives(block)):
+        row = integral_row(block, d)
         if row >= 0:
-            right[row, k] = right[row, k] - linear.displacement[model.coordinate[j], k] / a
+            change = linear.displacement[model.coordinate[dof_of_drive(block, d)], k] / a
+            right[row, k] = right[row, k] - change
 
 
 @kernel

@@ -78,7 +78,7 @@ def choose_end(block, tableau, batch, is_last):
     fail there, and prescribed motions set the state there.
     """
     actions, flags = block.loads.actions, block.loads.actions.sampled.flags
-    is_free = actions.settings[setting.FUNCTION] == 0 and actions.shared.events.shape[1] == 0
+    is_free = actions.settings[setting.FUNCTIONS] == 0 and actions.shared.events.shape[1] == 0
     is_free = is_free and batch.outcome.record.times.shape[1] == 0
     kinds = actions.shared.drives[drive.KIND]
     for i in range(kinds.shape[0]):

@@ -83,9 +83,9 @@ def compute_outputs(block, stepper, g, k):
     evaluate_signals(actions, k)
     add_errors(block, g, k)
     run_sweeps_of_group(block, g, k)
-    for i in range(n):
-        if samplers.channels[sampler.CHANNEL_GROUP, i] == g:
-            set_output(actions, g, i, float(output_of_controller(i, block, k)), is_due(block, k), k)
+    for d in range(samplers.drives.shape[1]):
+        if samplers.channels[sampler.CHANNEL_GROUP, d] == g:
+            set_output(actions, g, d, float(output_of_controller(d, block, k)), is_due(block, k), k)
     for lane in range(stepper.y.shape[1]):
         if is_due(block, lane):
             if not calls_function or call_sampled_function(actions, g, nq, n, lane):
@@ -217,12 +217,12 @@ def add_errors(block, g, k):
     actions, drives = block.loads.actions, block.loads.actions.shared.samplers.drives
     sampled, samplers, due = actions.sampled, actions.shared.samplers, is_due(block, k)
     period = constant_like(sampled.integrals, samplers.clocks[sampler.CLOCK_PERIOD, g])
-    for i in range(block.qd.shape[0]):
-        if samplers.channels[sampler.CHANNEL_GROUP, i] == g:
-            position = sampled.measured[block.model.coordinate[i], k]
-            error = reference(actions, drives[drive.SIGNAL, i], signal.VALUE, i, k) - position
-            integral = sampled.integrals[i, k]
-            sampled.integrals[i, k] = select(due, integral + period * error, integral)
+    for d in range(drives.shape[1]):
+        if samplers.channels[sampler.CHANNEL_GROUP, d] == g:
+            position = sampled.measured[block.model.coordinate[drives[drive.DOF, d]], k]
+            error = reference(actions, drives[drive.SIGNAL, d], signal.VALUE, d, k) - position
+            integral = sampled.integrals[d, k]
+            sampled.integrals[d, k] = select(due, integral + period * error, integral)
 
 
 @kernel
@@ -235,7 +235,7 @@ def run_sweeps_of_group(block, g, k):
         return
     settings[setting.SAMPLED_GROUP] = g + 1
     settings[setting.COMPENSATES], settings[setting.COMPUTES] = 1, groups[sampler.GROUP_COMPUTES, g]
-    if settings[setting.FUNCTION] != 0:
+    if settings[setting.FUNCTIONS] > 0:
         for lane in range(actions.time.shape[1]):
             if is_due(block, lane):
                 call_user_forces(actions, nq, n, y, lane)
@@ -247,16 +247,19 @@ def run_sweeps_of_group(block, g, k):
 
 
 @kernel
-def output_of_controller(i, block, k):
-    """Compute the output of the sampled controller of dof i, N m or N, clipped to its limit."""
+def output_of_controller(d, block, k):
+    """Compute the output of the sampled controller of drive d, N m or N, clipped to its limit."""
     actions, drives = block.loads.actions, block.loads.actions.shared.samplers.drives
-    if drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
+    i = drives[drive.DOF, d]
+    if drives[drive.KIND, d] == drive.KIND_COMPUTED_TORQUE:
         force = actions.joints[joint.COMPUTED_TORQUE, i, k]
     else:
-        force = feedback(i, block, actions.sampled.measured, k)
-    if drives[drive.COMPENSATES_GRAVITY, i] == 1:
+        force = feedback(d, block, actions.sampled.measured, k)
+        if drives[drive.FEEDFORWARD, d] >= 0:
+            force = force + actions.values[drives[drive.FEEDFORWARD, d], signal.VALUE, k]
+    if drives[drive.COMPENSATES_GRAVITY, d] == 1:
         force = force + actions.joints[joint.GRAVITY_FORCE, i, k]
-    limit = actions.numbers[drives[drive.GAINS, i] + drive.GAIN_LIMIT, k]
+    limit = actions.numbers[drives[drive.GAINS, d] + drive.GAIN_LIMIT, k]
     return min(max(force, -limit), limit)
 
 

@@ -9,7 +9,7 @@ from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..contacts.contact_rates import has_contact_modes
 from ..control import drive_layout as drive
-from ..control.drives import is_below_limit, rate_under_actions, set_prescribed_state, store_stiffness_and_damping
+from ..control.drives import is_inside_curve, rate_under_actions, set_prescribed_state, store_stiffness_and_damping
 from ..control.sampler_clocks import begin_samplers
 from ..control.user_calls import call_user_derivatives
 from ..forces.passive import friction_slope, mean_friction_slope, passive_stiffness_and_damping
@@ -49,7 +49,7 @@ def is_autonomous(block):
     All other actions depend on the state only. The outputs of sampled controllers may pass a lag.
     """
     actions = block.loads.actions
-    has_functions = actions.settings[setting.FUNCTION] != 0 or actions.shared.samplers is not None
+    has_functions = actions.settings[setting.FUNCTIONS] > 0 or actions.shared.samplers is not None
     return actions.shared.signals.shape[1] == 0 and not has_functions
 
 
@@ -69,7 +69,7 @@ moves_freely = choose(has_actions, has_free_velocity, lambda block, i: True)
 def _has_derivatives_of_forces(block):
     """Whether the derivatives of the forces of user functions are known."""
     settings = block.loads.actions.settings
-    return settings[setting.FUNCTION] == 0 or settings[setting.DERIVATIVES] != 0
+    return settings[setting.FUNCTIONS] == 0 or settings[setting.DERIVATIVES] != 0
 
 
 has_exact_derivatives = choose(
@@ -112,24 +112,45 @@ def set_time_of_actions(block, t, k):
 set_time = choose(has_actions, set_time_of_actions, lambda block, t, k: None)
 
 
+@only_if(has_actions, 0)
+@kernel
+def count_drives(block):
+    """Return the number of columns of the table of drives."""
+    return block.loads.actions.shared.drives.shape[1]
+
+
 @only_if(has_actions, -1)
 @kernel
-def integral_row(block, i):
-    """Return the row of the state that integrates the control error of dof i, or -1."""
-    return block.loads.actions.shared.drives[drive.INTEGRAL, i]
+def integral_row(block, d):
+    """Return the row of the state that integrates the control error of drive d, or -1."""
+    return block.loads.actions.shared.drives[drive.INTEGRAL, d]
+
+
+@only_if(has_actions, -1)
+@kernel
+def dof_of_drive(block, d):
+    """Return the dof of drive d."""
+    return block.loads.actions.shared.drives[drive.DOF, d]
+
+
+@only_if(has_actions, -1)
+@kernel
+def next_drive(block, d):
+    """Return the next drive of the dof of drive d, or -1. The first drive of dof i is drive i."""
+    return block.loads.actions.shared.drives[drive.NEXT, d]
 
 
 @only_if(has_actions)
 @kernel
 def add_user_derivatives(block, y, derivatives, k):
-    """Add the derivatives of user forces below the limits of their drives to derivatives (2, n, n, lanes)."""
+    """Add the derivatives of user forces inside the torque-speed curves to derivatives (2, n, n, lanes)."""
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     if actions.settings[setting.DERIVATIVES] == 0:
         return
     for lane in range(actions.time.shape[1]):
         call_user_derivatives(actions, nq, n, y, derivatives, lane)
     for i in range(n):
-        factor = is_below_limit(i, block, y, k)
+        factor = is_inside_curve(i, block, y, k)
         for j in range(n):
             for by in range(2):
                 derivatives[by, i, j, k] = factor * derivatives[by, i, j, k]

@@ -112,11 +112,11 @@ class Loads(NamedTuple):
 class SharedActions(NamedTuple):
     """Drives, wrenches and events over time of all samples in a call: shared integers, and numbers of each sample.
 
-    `signals`, `drives`, `wrenches`, `springs`, `bushings` and `events` (rows, count) hold integers;
-    `core.forces.signal_layout`, `core.forces.wrenches`, `core.forces.springs`, `core.forces.bushings`,
-    `core.control.drive_layout` and `core.motion.events` describe their rows. `springs` and `bushings` are None if
-    there are no forces between bodies, so that compiled code contains nothing for them. `contacts` holds the elements
-    of `core.contacts.contact_layout`, or is None without dry friction, stops and contacts. `samplers` is a
+    `signals`, `drives`, `functions`, `wrenches`, `springs`, `bushings` and `events` (rows, count) hold integers;
+    `core.forces.signal_layout`, `core.control.drive_layout`, `core.control.user_calls`, `core.forces.wrenches`,
+    `core.forces.springs`, `core.forces.bushings` and `core.motion.events` describe their rows. `springs` and `bushings`
+    are None if there are no forces between bodies, so that compiled code contains nothing for them. `contacts` holds
+    the elements of `core.contacts.contact_layout`, or is None without dry friction, stops and contacts. `samplers` is a
     `core.tree.sampler_layout.Samplers`, or None without sampled controllers. `actuators` (rows, n) holds the integers
     of `core.control.actuators`, or is None without actuators. `tables` (m,) holds the tables of signals, `knots`
     (samples or 1, m) the classes of their knots, `numbers` (samples or 1, m) all other numbers. `variation` is the
@@ -125,6 +125,7 @@ class SharedActions(NamedTuple):
 
     signals: np.ndarray
     drives: np.ndarray
+    functions: np.ndarray
     wrenches: np.ndarray
     springs: object
     bushings: object
@@ -186,9 +187,7 @@ class BlockActions(NamedTuple):
 # Entries of `BlockActions.failures`.
 CALLS_ALLOWED = 0
 CALLS_STOPPED = -1  # user functions are not called for this lane, because its sample has ended
-FAILED_USER_FORCES = 1
-FAILED_USER_DERIVATIVES = 2
-FAILED_FIRST_EVENT = 3  # event e has the code FAILED_FIRST_EVENT + e
+FAILED_FIRST_EVENT = 1  # event e has the code FAILED_FIRST_EVENT + e; the codes of other functions follow
 
 
 class Block(NamedTuple):

@@ -1,7 +1,7 @@
 """Tables and memory of sampled controllers, which compute their outputs at instants and hold them in between.
 
-Controllers with the same period, phase, delay, latency and sensors form a group. Its outputs are channels: channel i is
-the actuator force of dof i. Each user function has further channels: joint forces that it adds, or targets of PID
+Controllers with the same period, phase, delay, latency and sensors form a group. Its outputs are channels: channel d is
+the force of drive d. Each user function has further channels: joint forces that it adds, or targets of PID
 controllers.
 """
 
@@ -30,7 +30,7 @@ GROUP_BATCH_CALL = 13  # 1 + its column in `BatchCalls` if Python calls its func
 GROUP_OUTPUT_COUNT = 14  # number of outputs of its function, which are successive channels
 GROUP_ROWS = 15
 # Rows of `Samplers.channels`.
-CHANNEL_GROUP = 0  # group of the channel, or -1 if the dof has no sampled controller
+CHANNEL_GROUP = 0  # group of the channel, or -1 if the drive is no sampled controller
 CHANNEL_NUMBERS = 1  # index of the largest rate of the output; the resolution of the output follows
 CHANNEL_DOF = 2  # the dof that its force acts on, or -1 for a target
 CHANNEL_ROWS = 3
@@ -74,10 +74,10 @@ class Samplers(NamedTuple):
 
     `clocks` (CLOCK_ROWS_OF_GROUP, groups) are the periods and phases, s. `groups` (GROUP_ROWS, groups), `channels`
     (CHANNEL_ROWS, channels), `sensors` (SENSOR_ROWS, sensors) and `sizes` (3,) are described above. `drives`
-    (drive.ROWS, n) describes the controllers as `SharedActions.drives` describes drives that act continuously.
-    `batch_calls` is a BatchCalls, or None if Python calls no functions for the whole batch. `targets` (TARGET_ROWS, n)
-    are the channels that are the target of a PID controller, or -1; None without targets. `limits` (channels,) are the
-    indices of the largest absolute outputs, or -1; None without such limits.
+    (drive.ROWS, drives) describes the controllers as `SharedActions.drives` describes drives that act continuously.
+    `batch_calls` is a BatchCalls, or None if Python calls no functions for the whole batch. `targets` (TARGET_ROWS,
+    drives) are the channels that are the target of a PID controller, or -1; None without targets. `limits` (channels,)
+    are the indices of the largest absolute outputs, or -1; None without such limits.
     """
 
     clocks: np.ndarray
@@ -103,7 +103,7 @@ class SamplerMemory(NamedTuple):
       were computed last.
     * `queue` (SIZE_QUEUE, channels, lanes) are computed outputs. The output of instant i has the index
       i modulo SIZE_QUEUE.
-    * `integrals` (n, lanes) are the sums of control errors times the period.
+    * `integrals` (drives, lanes) are the sums of control errors times the period.
     * `states` (SIZE_STATES, lanes) are the discrete states of user functions.
     * `positions` (sensors, lanes) are the previous measurements of the sensors; NaN before the first one.
     * `measured` (rows of the state, lanes) is the measured state.
@@ -130,8 +130,8 @@ class SamplerMemory(NamedTuple):
 def sampler_sizes(samplers, n, state_size, width):
     """Return the numbers of floats in the precision of the states, of float64 and of integers of a SamplerMemory."""
     groups, channels = samplers.clocks.shape[1], samplers.channels.shape[1]
-    rows = SAMPLER_FLAG_ROWS + (2 + int(samplers.sizes[SIZE_QUEUE])) * channels + n + state_size
-    rows += samplers.sensors.shape[1] + n + 1
+    rows = SAMPLER_FLAG_ROWS + (2 + int(samplers.sizes[SIZE_QUEUE])) * channels + samplers.drives.shape[1]
+    rows += state_size + samplers.sensors.shape[1] + n + 1
     times = groups + 3 * samplers.sensors.shape[1]
     return (rows + int(samplers.sizes[SIZE_STATES])) * width, times * width, COUNT_ROWS * groups * width
 
@@ -145,7 +145,7 @@ def samplers_in(memory, samplers, n, width):
     held = SAMPLER_FLAG_ROWS * width
     queue = held + 2 * channels * width
     integrals = queue + samplers.sizes[SIZE_QUEUE] * channels * width
-    states = integrals + n * width
+    states = integrals + samplers.drives.shape[1] * width
     positions = states + samplers.sizes[SIZE_STATES] * width
     lagged = positions + sensors * width
     measured = lagged + (n + 1) * width
@@ -159,7 +159,7 @@ def samplers_in(memory, samplers, n, width):
         window(numbers, held, (channels, width)),
         window(numbers, held + channels * width, (channels, width)),
         window(numbers, queue, (samplers.sizes[SIZE_QUEUE], channels, width)),
-        window(numbers, integrals, (n, width)),
+        window(numbers, integrals, (samplers.drives.shape[1], width)),
         window(numbers, states, (samplers.sizes[SIZE_STATES], width)),
         window(numbers, positions, (sensors, width)),
         window(numbers, measured, (numbers.shape[0] // width - measured // width, width)),

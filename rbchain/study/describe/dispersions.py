@@ -90,7 +90,8 @@ class Dispersion(Described):
       "function_state": fields of `Sampled` for a user function, which targets name. States have targets such as
       "pulse.0".
     * "reference" ("add"): constant offset of the reference of a `PID` or `ComputedTorque`.
-    * "signal" ("add", "multiply"): constant offset of the signal of a `PrescribedForce`, or a factor of the signal.
+    * "signal", "feedforward" ("add", "multiply"): constant offset of the signal of a `PrescribedForce` or of the
+      feedforward of a `PID`, or a factor of the signal.
     * "prescribed_acceleration", "prescribed_velocity", "prescribed_position" ("add", "multiply"): the same for the
       signals of `PrescribedAcceleration`, `PrescribedVelocity` and `PrescribedPosition`.
     * "force", "moment" ("add", "multiply"): components x, y, z of a constant offset of a `Wrench`, in N or N m, or of

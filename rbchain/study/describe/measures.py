@@ -44,7 +44,8 @@ class Measure(Described):
         * "speed" of the origin of `frame`, in m/s
         * "position", "velocity" and actuator "torque" of the degree of freedom `dof` of `joint`, in rad, rad/s and N m
           or in m, m/s and N
-        * "tracking_error": position of the degree of freedom minus the reference of its `PID` or `ComputedTorque`
+        * "tracking_error": position of the degree of freedom minus the reference of its `PID` or `ComputedTorque`, of
+          which it must have one
         * "power" of the actuator of the degree of freedom, in W; of all actuators if `joint` is not given
         * "reaction_force", "reaction_moment": magnitude of the force or moment that `joint` transmits, in N or N m
         * "kinetic_energy", "potential_energy" (of gravity, and elastic energy), and their sum "energy", in J
@@ -68,7 +69,7 @@ class Measure(Described):
           reached
         * "time_above": time in s for which the quantity is above `limit`, by more than 2e-10 of its largest value
         * "time_in_saturation": time in s for which the "torque" is at the limit of its drive, or at the limit rounded
-          to the `resolution` of a `Sampled`; not for joints with an `Actuator`
+          to the `resolution` of a `Sampled`. No other drive, `tau` or `Actuator` may act on the joint
     frame : str
         Name of a body or of a fixed frame.
     joint : str

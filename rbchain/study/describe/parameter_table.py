@@ -150,7 +150,7 @@ NAMES = {
 #: Ways of the parameters for which not all three are useful.
 WAYS: dict[str, tuple[str, ...]] = {
     "reference": ("add",),
-    **dict.fromkeys(("signal", "force", "moment"), ("add", "multiply")),
+    **dict.fromkeys(("signal", "feedforward", "force", "moment"), ("add", "multiply")),
     **{f"prescribed_{kind}": ("add", "multiply") for kind in ("acceleration", "velocity", "position")},
     **dict.fromkeys(("bushing_stiffness", "bushing_damping", "torque_speed"), ("multiply",)),
     "plane_normal": ("add",),

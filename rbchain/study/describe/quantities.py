@@ -10,8 +10,9 @@ import numpy as np
 from ...acting.actuators import Actuator
 from ...acting.coordinates import dof_index
 from ...acting.drives import PID, ComputedTorque, PrescribedForce
-from ...acting.sampled import Drive, Sampled
+from ...acting.sampled import Drive, Sampled, controller_of
 from ...acting.signals import as_signal
+from ...acting.user_forces import UserForces
 from ...errors import StudyError
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
@@ -150,7 +151,10 @@ def largest_output(measure: Measure, model: Model, drives: Sequence[Drive]) -> n
 
 
 def limited_drive(measure: Measure, model: Model, drives: Sequence[Drive]) -> Any:
-    """Return the drive of the degree of freedom, which has a limit. Raises StudyError if there is none."""
+    """Return the drive of the degree of freedom, which has a limit.
+
+    Raises StudyError if there is none, or if its force is not the whole torque.
+    """
     dof = dof_of(measure, model)
     for drive in drives:
         if isinstance(drive, Actuator) and dof_index(model, "Actuator", drive.joint, drive.dof) == dof:
@@ -159,7 +163,22 @@ def limited_drive(measure: Measure, model: Model, drives: Sequence[Drive]) -> An
                 "from the command of the drive; expected a joint without one. Use 'time_above' with the limit of "
                 "the motor"
             )
+    if any(_is_function_on(drive, model, dof) for drive in drives):
+        raise StudyError(
+            f"over is 'time_in_saturation', but UserForces may act on joint {measure.joint!r}, whose torque is the sum "
+            "of all forces; expected only a drive with a limit. Use 'time_above' with a limit for the sum"
+        )
     return _drive(measure, model, drives, (PID, ComputedTorque, PrescribedForce), "a limit")
+
+
+def _is_function_on(drive: Drive, model: Model, dof: int) -> bool:
+    """Whether a drive is a user function that may give a force to a degree of freedom."""
+    if not isinstance(controller_of(drive), UserForces):
+        return False
+    if not isinstance(drive, Sampled):
+        return True
+    joint = model.joint_names[int(model.kernel_model.dofs.body[dof])]
+    return drive.outputs in ("force", ["force"], ("force",)) and (drive.joints is None or joint in drive.joints)
 
 
 def tracking_drive(measure: Measure, model: Model, drives: Sequence[Drive]) -> Any:
@@ -175,12 +194,18 @@ def tracking_drive(measure: Measure, model: Model, drives: Sequence[Drive]) -> A
 
 
 def _drive(measure: Measure, model: Model, drives: Sequence[Drive], kinds: tuple[type, ...], expected: str) -> Any:
-    """Return the drive of the degree of freedom, or the controller inside it."""
-    inner: list[Any] = [getattr(drive, "controller", drive) for drive in drives]
-    for drive in inner:
-        if type(drive) in kinds and dof_index(model, "drive", drive.joint, drive.dof) == dof_of(measure, model):
-            return drive
+    """Return the drive of the degree of freedom, or the controller inside it. Raises StudyError unless there is one."""
+    dof = dof_of(measure, model)
+    inner = [drive for drive in map(controller_of, drives) if type(drive) in kinds]
+    found = [drive for drive in inner if dof_index(model, "drive", drive.joint, drive.dof) == dof]
+    if len(found) == 1:
+        return found[0]
     names = " or ".join(kind.__name__ for kind in kinds)
+    if found:
+        raise StudyError(
+            f"joint {measure.joint!r} has {len(found)} drives with {expected}, so this measure is ambiguous; expected "
+            f"one {names} among the drives"
+        )
     raise StudyError(
         f"joint {measure.joint!r} has no drive with {expected}, which this measure needs; expected a {names} among "
         "the drives"

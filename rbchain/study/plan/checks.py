@@ -9,16 +9,18 @@ import numpy as np
 
 from ...acting.actuators import Actuator
 from ...acting.coordinates import dof_index
-from ...acting.drives import ONE_JOINT
+from ...acting.drives import PRESCRIBED
 from ...acting.flatten import flatten_actions
 from ...acting.random_actions import random_signals_of
-from ...acting.sampled import controller_of, has_noise, is_in_cascade
+from ...acting.sampled import has_noise, is_in_cascade
 from ...common.real_arrays import FLOAT64
 from ...errors import StudyError
 from ...simulate.methods import METHODS
 from ...simulate.settings import refuse_contacts, refuse_events
 from ..describe.description import Simulation
+from ..describe.measures import Measure
 from ..describe.places import errors_at
+from ..describe.quantities import dof_of
 from .nominal import Nominal
 
 
@@ -84,13 +86,23 @@ def check_actions(nominal: Nominal) -> None:
 
 
 def refuse_driven(nominal: Nominal, place: str, forced: Container[int]) -> None:
-    """Raise a StudyError if one of the degrees of freedom `forced` has both a drive and a constant joint force."""
-    for i, drive in enumerate(map(controller_of, nominal.drives)):
-        if isinstance(drive, ONE_JOINT) and dof_index(nominal.model, "drive", drive.joint, drive.dof) in forced:
+    """Raise a StudyError if a drive prescribes the motion of one of the dofs `forced` with a constant joint force."""
+    for i, drive in enumerate(nominal.drives):
+        if isinstance(drive, PRESCRIBED) and dof_index(nominal.model, "drive", drive.joint, drive.dof) in forced:
             raise StudyError(
-                f"{place}: joint {drive.joint!r} has both a drive, drives[{i}], and a constant joint force; expected "
-                "one of them. Remove the drive, or set the joint force to 0"
+                f"{place}: drives[{i}] prescribes the motion of joint {drive.joint!r}, so a constant joint force has "
+                "no effect; expected one of them. Remove the drive, or set the joint force to 0"
             )
+
+
+def refuse_saturation_with_force(nominal: Nominal, measure: Measure, place: str, forced: Container[int]) -> None:
+    """Raise a StudyError if a time in saturation belongs to one of the dofs `forced` with a constant joint force."""
+    if measure.over == "time_in_saturation" and dof_of(measure, nominal.model) in forced:
+        raise StudyError(
+            f"{place}: over is 'time_in_saturation', but joint {measure.joint!r} has a constant joint force, so its "
+            "torque is not only the force of the drive with the limit; expected one of them. Set the joint force to 0, "
+            "or use a PID with a feedforward"
+        )
 
 
 def refuse_noise(nominal: Nominal, varied: Container[str]) -> None:

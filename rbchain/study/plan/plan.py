@@ -30,7 +30,7 @@ from ..describe.designs import Random, Table
 from ..describe.identity import as_json
 from ..describe.measures import Measure
 from ..describe.places import errors_at
-from .checks import check_actions, check_settings
+from .checks import check_actions, check_settings, refuse_saturation_with_force
 from .columns import Columns, columns_of
 from .nominal import Nominal, nominal_of
 from .outputs import Variable, needs_steps, outputs_of, outputs_of_invalid_draws, variables_of
@@ -295,6 +295,9 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
             measure.check(nominal.model, nominal.forces, nominal.drives)
     measures, modules_of_measures = _with_functions(description.measures, folder, code)
     drawn, table = columns_of(description, nominal), None
+    forced = [*np.flatnonzero(nominal.tau), *(x.target.index for x in drawn.draws if x.dispersion.parameter == "tau")]
+    for i, measure in enumerate(measures):
+        refuse_saturation_with_force(nominal, measure, f"measures[{i}]", forced)
     if isinstance(description.design, Table):
         names = [column.name for column in drawn.columns]
         table = read_design(folder / description.design.file, names, description.samples)

@@ -80,8 +80,14 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
     """Return all possible targets of the parameter."""
     model, owner = nominal.model, PARAMETERS[parameter].owner
     if owner == MODEL:
-        if parameter == "current" and not any(isinstance(force, Current) for force in nominal.forces):
+        currents = sum(isinstance(force, Current) for force in nominal.forces)
+        if parameter == "current" and not currents:
             raise StudyError("the parameter 'current' varies, but the study has no current; add a Current to forces")
+        if parameter == "current" and currents > 1:
+            raise StudyError(
+                f"the parameter 'current' varies, but the study has {currents} Currents; expected one. Add their "
+                "velocities"
+            )
         return [Target(model.name, 0)]
     if owner == BODY:
         names = list(model.body_names)
