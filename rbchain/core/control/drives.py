@@ -283,7 +283,7 @@ def feedback(d, block, y, k):
 def unlimited_force(d, block, y, k):
     """Compute the force of drive d before its limit, N m or N; zero for a sampled controller and without a drive."""
     actions, joints, drives = block.loads.actions, block.loads.actions.joints, block.loads.actions.shared.drives
-    kind, i, force = drives[drive.KIND, d], drives[drive.DOF, d], constant_like(joints, 0.0)
+    kind, i, force = drives[drive.KIND, d], drives[drive.DOF, d], zeros_like(y[0, k])
     if kind == drive.KIND_FORCE:
         force = force + actions.values[drives[drive.SIGNAL, d], signal.VALUE, k]
     elif kind == drive.KIND_PID:
