@@ -317,6 +317,8 @@ def test_sensitivities_by_gains_need_one_pid_per_joint():
     settings = {"method": "rk45", "sensitivities": ["kp"]}
     one = motion([pid(kp=2.0, feedforward=0.3)], **settings)
     np.testing.assert_allclose(motion(beside, **settings).sensitivities["kp"], one.sensitivities["kp"], atol=1e-12)
+    of_path = motion([*beside, *[rb.PID("link2", 0.1, kp=0.0)] * 2], method="rk45", sensitivities=["link1.kp"])
+    np.testing.assert_allclose(of_path.sensitivities["link1.kp"], one.sensitivities["kp"][..., 0], atol=1e-12)
     with pytest.raises(rb.ArgumentError, match=r'contains "kp".*has several PIDs'):
         motion([pid(kp=2.0), pid()], **settings)
 

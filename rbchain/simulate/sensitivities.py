@@ -207,9 +207,10 @@ def _columns_of_path(model: Model, actions: Actions, path: str) -> np.ndarray:
         entries = list(match.components) or [0]
         dof = int(model.kernel_model.dofs.last[i])
         return np.array([[KINDS[name], dof, entry] for entry in entries], np.int64).T
+    if name in GAINS:
+        return np.array([[KINDS[name], i, d] for d in _pid_drives(model, actions, name, i)], np.int64).T
     if i not in _dofs_of(model, actions, name):
-        expected = "a joint with an angle" if name in SPRINGS else "a joint with a PID"
-        raise ArgumentError(f"sensitivities contains {path!r}, which has no derivative; expected {expected}")
+        raise ArgumentError(f"sensitivities contains {path!r}, which has no derivative; expected a joint with an angle")
     return np.array([[KINDS[name], i, 0]], np.int64).T
 
 
@@ -222,16 +223,19 @@ def _dofs_of(model: Model, actions: Actions, name: str) -> np.ndarray:
     return np.arange(model.nv)
 
 
-def _pid_drives(model: Model, actions: Actions, name: str) -> np.ndarray:
+def _pid_drives(model: Model, actions: Actions, name: str, dof: int | None = None) -> np.ndarray:
     """Return the columns of the PID drives in the table of drives, in the order of their degrees of freedom.
 
-    Raises an ArgumentError if a degree of freedom has several, or for "ki" if one integrates no error.
+    With `dof`, only the drive of this degree of freedom. Raises an ArgumentError if there is none, if a degree of
+    freedom has several, or for "ki" if one integrates no error.
     """
     drives = actions.shared.drives
     found = np.flatnonzero(drives[drive.KIND] == drive.KIND_PID)
+    found = found if dof is None else found[drives[drive.DOF, found] == dof]
     found = found[np.argsort(drives[drive.DOF, found], kind="stable")]
     if not found.size:
-        raise ArgumentError(f'sensitivities contains "{name}", but drives contains no PID; expected a PID drive')
+        where = "drives contains no PID" if dof is None else f"joints {_joints_of(model, np.array([dof]))} have no PID"
+        raise ArgumentError(f'sensitivities contains "{name}", but {where}; expected a PID drive')
     dofs, counts = np.unique(drives[drive.DOF, found], return_counts=True)
     if (counts > 1).any():
         joints = _joints_of(model, dofs[counts > 1])
