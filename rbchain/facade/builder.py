@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -64,14 +65,14 @@ class ModelBuilder(ClosedAttributes):
 
     name: str
     gravity: np.ndarray
-    nonphysical_inertia: str
+    nonphysical_inertia: Literal["refuse", "warn"]
     fluid_density: float
 
     def __init__(
         self,
         name: str = "model",
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
-        nonphysical_inertia: str = "refuse",
+        nonphysical_inertia: Literal["refuse", "warn"] = "refuse",
         fluid_density: float = 0.0,
     ) -> None:
         if nonphysical_inertia not in ("refuse", "warn"):

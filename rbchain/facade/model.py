@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy.typing as npt
 
@@ -16,7 +16,7 @@ from ..model.arguments import SampleSequence, check_sample_index
 from ..model.description import VARIABLE_FIELDS
 from ..model.inertia import Inertia
 from ..model.serial_chain import serial_chain_description
-from ..model.varied_fields import replaced_description, varied_description
+from ..model.varied_fields import VariedFields, replaced_description, varied_description
 from ..simulate import simulation
 from ..simulate.accelerations import accelerations
 from .assembly import Assembly
@@ -176,7 +176,7 @@ class Model(
         """
         return cls(serial_chain_description(n, length, mass, inertia, gravity, name))
 
-    def vary(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: npt.ArrayLike) -> Model:
+    def vary(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Model:
         """Return a model with other parameters than its design, which may differ between the samples of a batch.
 
         Controllers do not know the new values, whether they differ between samples or not: the `nominal` model of the
@@ -240,7 +240,7 @@ class Model(
         """
         return Model(varied_description(self.description, self.kernel_model.dofs, fields, paths))
 
-    def replace(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: npt.ArrayLike) -> Model:
+    def replace(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Model:
         """Return a model with another design: with new parameters that controllers know.
 
         Parameters

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..common.misspelt import no_attribute
 from ..common.real_arrays import excerpt
@@ -23,7 +23,9 @@ XML_ENDINGS = (*URDF_ENDINGS, ".xml")
 MODULES = ("dh", "meshes", "mjcf", "motions", "native", "urdf")
 
 
-def load(path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia: str = "warn") -> Model:
+def load(
+    path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia: Literal["refuse", "warn"] = "warn"
+) -> Model:
     """Read a model from a file: URDF (`.urdf`), MJCF (`.xml`; needs the extra `mjcf`) or rbchain's format (`.toml`).
 
     The root element of an XML file determines whether it is URDF or MJCF.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -173,7 +174,7 @@ def from_dh(
     gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
     fluid_density: float = 0.0,
     name: str = "chain",
-    nonphysical_inertia: str = "refuse",
+    nonphysical_inertia: Literal["refuse", "warn"] = "refuse",
 ) -> Model:
     """Build the serial chain of a Denavit-Hartenberg table.
 

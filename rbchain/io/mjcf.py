@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from .notes import Notes, listed
 __all__ = ["load_mjcf", "state_from_mujoco", "state_to_mujoco"]
 
 
-def load_mjcf(path: Path, nonphysical_inertia: str = "warn") -> Model:
+def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn") -> Model:
     """Read an MJCF file as MuJoCo compiles it.
 
     rbchain keeps joints, masses, springs, damping, dry friction, armature, gravity compensation, the fluid and ranges.
@@ -86,7 +86,9 @@ class _Names:
 class _Reader:
     """Adds the bodies of a compiled file to a `ModelBuilder`."""
 
-    def __init__(self, source: Source, forces: Forces, stem: str, nonphysical_inertia: str) -> None:
+    def __init__(
+        self, source: Source, forces: Forces, stem: str, nonphysical_inertia: Literal["refuse", "warn"]
+    ) -> None:
         self.source, self.forces = source, forces
         self.builder = ModelBuilder(
             name=source.model.names.split(b"\0", 1)[0].decode() or stem,

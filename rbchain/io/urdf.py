@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
@@ -27,7 +27,9 @@ from .xml_reading import label, xml_root
 from .xml_writing import unused_name
 
 
-def load_urdf(path: Path, base: AnyJoint | None = None, nonphysical_inertia: str = "warn") -> Model:
+def load_urdf(
+    path: Path, base: AnyJoint | None = None, nonphysical_inertia: Literal["refuse", "warn"] = "warn"
+) -> Model:
     """Read a model from a URDF file, with a gravity of 9.81 m/s^2 along -z.
 
     The joint `base` connects the root link to the world; by default the link is fixed. Damping, friction and springs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,50 @@ from .topology import Dofs
 NOT_NEGATIVE = ("mass", "rotor_inertia", "volume", "strip_drag")
 
 
-Numbers = Mapping[str, npt.ArrayLike]
+Numbers = Mapping[str, Any]
+
+
+class VariedFields(TypedDict, total=False):
+    """The keywords of `Model.vary` and `Model.replace`, so that type checkers find misspelt ones."""
+
+    placement_rotation: npt.ArrayLike
+    placement_translation: npt.ArrayLike
+    axis: npt.ArrayLike
+    pitch: npt.ArrayLike
+    rotor_inertia: npt.ArrayLike
+    gear_ratio: npt.ArrayLike
+    stiffness: npt.ArrayLike
+    rest_position: npt.ArrayLike
+    cubic_stiffness: npt.ArrayLike
+    damping: npt.ArrayLike
+    friction: npt.ArrayLike
+    static_friction: npt.ArrayLike
+    stribeck_velocity: npt.ArrayLike
+    friction_velocity: npt.ArrayLike
+    lower_limit: npt.ArrayLike
+    upper_limit: npt.ArrayLike
+    limit_stiffness: npt.ArrayLike
+    limit_damping: npt.ArrayLike
+    friction_asymmetry: npt.ArrayLike
+    mass: npt.ArrayLike
+    cg: npt.ArrayLike
+    inertia: npt.ArrayLike | Sequence[Any]
+    gravity: npt.ArrayLike
+    constraint_point_a: npt.ArrayLike
+    constraint_point_b: npt.ArrayLike
+    constraint_axes_a: npt.ArrayLike
+    constraint_axes_b: npt.ArrayLike
+    constraint_length: npt.ArrayLike
+    constraint_ratio: npt.ArrayLike
+    constraint_offset: npt.ArrayLike
+    fluid_density: npt.ArrayLike
+    volume: npt.ArrayLike
+    buoyancy_center: npt.ArrayLike
+    added_mass: npt.ArrayLike
+    added_volume: npt.ArrayLike
+    linear_damping: npt.ArrayLike
+    quadratic_damping: npt.ArrayLike
+    strip_drag: npt.ArrayLike
 
 
 def varied_description(
@@ -105,7 +148,7 @@ def _refuse_lost_rotors(description: Description, dofs: Dofs) -> None:
         )
 
 
-def _with_inertias_as_arrays(fields: Mapping[str, npt.ArrayLike]) -> dict[str, Any]:
+def _with_inertias_as_arrays(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Replace an `inertia` that consists of Inertias by the arrays of mass, cg and inertia."""
     bodies = as_arrays(fields.get("inertia"))
     if bodies is None:
