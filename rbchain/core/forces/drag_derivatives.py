@@ -1,9 +1,7 @@
 """Derivatives of the drag on a body with respect to its velocity relative to the water, for implicit integration."""
 
-import math
-
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like, select, zeros_like
+from ..lanes.lanes import constant_like, zeros_like
 from ..spatial.storage import load9
 from ..spatial.vectors import (
     Force,
@@ -11,16 +9,13 @@ from ..spatial.vectors import (
     add_forces,
     compose,
     cross,
-    dot,
     rotate,
     rotate_back,
-    scale3,
-    subtract3,
     z_axis,
 )
 from ..tree import frame_layout as frame, parameter_layout as param
 from ..tree.layout import DIAGONAL_DRAG, FULL_DRAG, STRIP_DRAG, parameter, parameter3, parameter9
-from .hydrodynamics import GAUSS_POINTS, GAUSS_WEIGHTS
+from .strip_drag import strip_drag_along
 
 
 @kernel
@@ -71,27 +66,3 @@ def drag_row_along(i, parameters, entry, v, m, k):
         quadratic = parameter(parameters, i, param.QUADRATIC_DAMPING + entry + j, k)
         total = total - (linear + two * quadratic * abs(v[j])) * m[j]
     return total
-
-
-@kernel
-def strip_drag_along(i, parameters, v, m, axis, k):
-    """Compute the derivative of `strip_drag` at v along m, each the velocity of the middle and the angular velocity.
-
-    The derivative of |u| u along w is |u| w + u (u . w) / |u|.
-    """
-    (lin, omega), (m_lin, m_omega) = v, m
-    zero, one = zeros_like(lin[0]), constant_like(lin[0], 1.0)
-    factor = parameter(parameters, i, param.STRIP_FACTOR, k)
-    half = constant_like(zero, 0.5) * parameter(parameters, i, param.STRIP_LENGTH, k)
-    f = Force((zero, zero, zero), (zero, zero, zero))
-    for j in range(4):
-        z = constant_like(zero, GAUSS_POINTS[j]) * half
-        u = add3(lin, scale3(z, cross(omega, axis)))
-        w = add3(m_lin, scale3(z, cross(m_omega, axis)))
-        u, w = subtract3(u, scale3(dot(axis, u), axis)), subtract3(w, scale3(dot(axis, w), axis))
-        speed = math.sqrt(dot(u, u))
-        along = dot(u, w) / select(speed > zero, speed, one)
-        force = add3(scale3(speed, w), scale3(along, u))
-        force = scale3(-factor * constant_like(zero, GAUSS_WEIGHTS[j]) * half, force)
-        f = Force(add3(f.ang, scale3(z, cross(axis, force))), add3(f.lin, force))
-    return f

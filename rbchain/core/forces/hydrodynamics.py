@@ -12,10 +12,8 @@ Functions for the algorithms have two versions. The type of `model.water` select
 costs models in air no time.
 """
 
-import math
-
 from ...compiling.jit import choose, is_given, kernel, only_if
-from ..lanes.lanes import constant_like, zeros_like
+from ..lanes.lanes import zeros_like
 from ..spatial.inertias import Inertia, add_inertias, add_rigid, momentum, rigid_momentum
 from ..spatial.storage import load3, load9, load_motion
 from ..spatial.vectors import (
@@ -40,11 +38,7 @@ from ..tree import frame_layout as frame, parameter_layout as param, setting_lay
 from ..tree.kinematics import rigid_inertia
 from ..tree.layout import DIAGONAL_DRAG, FULL_DRAG, STRIP_DRAG, parameter, parameter3, parameter6, parameter9
 from . import signal_layout as signal
-
-# Nodes and weights of the Gauss-Legendre quadrature with four points on (-1, 1).
-GAUSS_POINTS = (-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526)
-GAUSS_WEIGHTS = (0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538)
-
+from .strip_drag import strip_drag
 
 # --- forces of water --------------------------------------------------------------------------------------------------
 
@@ -257,28 +251,6 @@ def drag_row(i, parameters, entry, lin, ang, k):
             + damping_force(i, parameters, entry + 3 + j, ang[j], k)
         )
     return total
-
-
-@kernel
-def strip_drag(i, parameters, lin, omega, axis, k):
-    """Compute the drag on a slender cylinder about its middle, in world axes.
-
-    The drag per length is - factor |u| u, where u is the velocity normal to the axis. Gauss-Legendre quadrature with
-    four points sums it over the length. `lin` is the velocity of the middle, `omega` the angular velocity.
-    """
-    factor, half = (
-        parameter(parameters, i, param.STRIP_FACTOR, k),
-        constant_like(omega[0], 0.5) * parameter(parameters, i, param.STRIP_LENGTH, k),
-    )
-    zero, slope = zeros_like(omega[0]), cross(omega, axis)  # slope of the velocity along the axis
-    f = Force((zero, zero, zero), (zero, zero, zero))
-    for j in range(4):
-        z = constant_like(omega[0], GAUSS_POINTS[j]) * half
-        u = add3(lin, scale3(z, slope))
-        u = subtract3(u, scale3(dot(axis, u), axis))
-        force = scale3(-factor * constant_like(omega[0], GAUSS_WEIGHTS[j]) * half * math.sqrt(dot(u, u)), u)
-        f = Force(add3(f.ang, scale3(z, cross(axis, force))), add3(f.lin, force))
-    return f
 
 
 # --- functions for the algorithms -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Sine, cosine and arctangent of all lanes of a SIMD value, or of one number with the C library."""
+"""Sine, cosine, arctangent and logarithm of all lanes of a SIMD value, or of one number with the C library."""
 
 import math
 
@@ -108,3 +108,23 @@ def _arctan2_of_lanes(y, x):
     for lane in range(lanes_in(x)):
         angle = set_lane(angle, lane, math.atan2(get_lane(y, lane), get_lane(x, lane)))
     return angle
+
+
+def logarithm(x):
+    """Compute the natural logarithm of x > 0 with the C library, one lane after the other."""
+    return math.log(x)
+
+
+@overload(logarithm)
+def _overload_logarithm(x):
+    if not isinstance(x, Pack):
+        return lambda x: math.log(x)
+    return lambda x: _logarithm_of_lanes(x)
+
+
+@kernel
+def _logarithm_of_lanes(x):
+    found = x
+    for lane in range(lanes_in(x)):
+        found = set_lane(found, lane, math.log(get_lane(x, lane)))
+    return found
