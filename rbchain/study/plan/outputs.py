@@ -67,7 +67,7 @@ def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal
         units = measure.units_in(nominal.model)
         label = f"{measure.name} ({units})" if units else measure.name
         yield Variable(measure.name, units=units, label=label, evaluated=measure.evaluated)
-    yield Variable("end_time", units="s", label="last evaluated time that the sample reached")
+    yield Variable("end_time", units="s", label="last valid time of the sample")
     yield Variable("status", dtype=np.int8, label=STATUS_LABEL)
 
 
@@ -98,10 +98,8 @@ def outputs_of(
     """Compute all outputs of the samples with draws (m, columns), by name, from their models and motions."""
     failed = has_failed(motion.status)
     q, qd = motion.q, motion.qd
-    ends = np.isfinite(qd).all(-1).sum(-1)
     motion = _held_after_stop(motion, events)
-    outputs = {"parameters": values, "status": motion.status.astype(np.int8)}
-    outputs["end_time"] = np.where(ends > 0, motion.t[np.maximum(ends, 1) - 1], 0.0)
+    outputs = {"parameters": values, "status": motion.status.astype(np.int8), "end_time": motion.end_time}
     nan_if_failed = np.where(failed, np.nan, 1.0)
     for name, held, raw in (("q", motion.q, q), ("qd", motion.qd, qd)):
         outputs |= {name: raw, f"{name}_final": held[:, -1] * nan_if_failed[:, None]}
