@@ -18,7 +18,7 @@ from ..core.tree import sampler_layout as sampler
 from ..core.tree.sampler_layout import Samplers
 from ..errors import ArgumentError
 from .coordinates import dof_index
-from .numeric_fields import LARGEST, Declared, NumericField
+from .numeric_fields import LARGEST, Drive, NumericField
 from .packing import SampleNumbers
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ HELD_KINDS = (drive.KIND_NONE, drive.KIND_HELD)
 
 
 @dataclass(frozen=True, eq=False)
-class Actuator(Declared):
+class Actuator(Drive):
     """The motor of a joint: a first-order lag, and a torque-speed curve that limits the delivered torque.
 
     The command u is the sum of the forces of all drives of this joint and of its `tau`. The lag follows it by T df/dt =

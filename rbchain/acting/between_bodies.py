@@ -15,7 +15,7 @@ from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..drivers import between_bodies as drivers
 from ..errors import ArgumentError
 from ..model.pose import Pose, asymmetry, is_rotation
-from .numeric_fields import LARGEST, POSE, DeclaredForce, NumericField
+from .numeric_fields import LARGEST, POSE, Force, NumericField
 from .packing import SampleNumbers
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ ROUND_OFF = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class SpringDamper(DeclaredForce):
+class SpringDamper(Force):
     """A spring with a damper between two points on two bodies, or between a body and the world.
 
     The tension is stiffness (L - rest_length) + damping dL/dt, where L is the distance of the points. It acts along the
@@ -92,7 +92,7 @@ class SpringDamper(DeclaredForce):
 
 
 @dataclass(frozen=True, eq=False)
-class Bushing(DeclaredForce):
+class Bushing(Force):
     """Linear stiffness and damping between a frame A on one body and a frame B on another, or on the world.
 
     The displacement x = (p, phi) has six components, in the axes of A. p is the position of the origin of B, and phi is

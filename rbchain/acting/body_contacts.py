@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .numeric_fields import DeclaredForce
+from .numeric_fields import Force
 from .packing import SampleNumbers
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
 
-class BodyContact(DeclaredForce, ABC):
+class BodyContact(Force, ABC):
     """Base class of the contacts of two bodies, or of a body and the world.
 
     Each subclass has these fields, and declares `restitution` and `friction` in `numeric_fields`.

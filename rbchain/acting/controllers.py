@@ -13,7 +13,8 @@ from ..core.tree.layout import Variation
 from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
 from .drives import PID, ComputedTorque, PrescribedForce
-from .sampled import Drive, Sampled
+from .numeric_fields import Drive
+from .sampled import Sampled
 
 if TYPE_CHECKING:
     from ..facade.model import Model

@@ -16,7 +16,7 @@ from ..core.control import drive_layout
 from ..core.tree import setting_layout as setting
 from ..errors import ArgumentError
 from .coordinates import dof_index, refuse_quaternion
-from .numeric_fields import LARGEST, SIGNAL, Declared, NumericField
+from .numeric_fields import LARGEST, SIGNAL, Drive, NumericField
 from .packing import SampleNumbers, SignalTables
 from .signals import Signal, SignalLike, as_signal
 
@@ -29,7 +29,7 @@ TARGET = "target"
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedForce(Declared):
+class PrescribedForce(Drive):
     """An actuator force over time.
 
     Parameters
@@ -73,7 +73,7 @@ class PrescribedForce(Declared):
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedAcceleration(Declared):
+class PrescribedAcceleration(Drive):
     """A prescribed acceleration over time. `Trajectory.tau` contains the required actuator force.
 
     Parameters
@@ -92,7 +92,7 @@ class PrescribedAcceleration(Declared):
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedVelocity(Declared):
+class PrescribedVelocity(Drive):
     """A prescribed velocity over time, which replaces the velocity of the initial state.
 
     The acceleration is the exact derivative of the signal. Signals with jumps are refused.
@@ -113,7 +113,7 @@ class PrescribedVelocity(Declared):
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedPosition(Declared):
+class PrescribedPosition(Drive):
     """A prescribed position over time, which replaces the position and velocity of the initial state.
 
     Velocity and acceleration are the exact derivatives of the signal. Signals with jumps or kinks, such as linear
@@ -143,7 +143,7 @@ class PrescribedPosition(Declared):
 
 
 @dataclass(frozen=True, eq=False)
-class PID(Declared):
+class PID(Drive):
     """A PID controller: tau = kp e + ki (integral of e) + kd de/dt + feedforward, with the error e = reference - q.
 
     Parameters
@@ -201,7 +201,7 @@ class PID(Declared):
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque(Declared):
+class ComputedTorque(Drive):
     """Computed-torque control: the force for qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e), with e = r - q.
 
     The controller computes the force with `model` from the state and the actuator forces of the other degrees of

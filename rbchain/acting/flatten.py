@@ -31,11 +31,12 @@ from .controllers import controller_arrays, controllers_model
 from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive, new_table, settings_of_drives
 from .events import Event, flatten_event
 from .flatten_sampled import flatten_samplers, sampled_function
+from .numeric_fields import Drive, Force
 from .packing import SampleNumbers, SignalTables
-from .sampled import Drive, Sampled, controller_of
+from .sampled import Sampled, controller_of
 from .user_code import BatchFunction, UserCall, UserCalls
 from .user_forces import UserForces, flatten_user_forces
-from .wrenches import Force, flatten_current, flatten_wrenches
+from .wrenches import flatten_current, flatten_wrenches
 
 if TYPE_CHECKING:
     from ..facade.model import Model

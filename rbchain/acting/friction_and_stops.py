@@ -13,7 +13,7 @@ from ..core.contacts import element_layout as element
 from ..core.control import drive_layout as drive
 from ..errors import ArgumentError
 from .coordinates import dof_index, refuse_quaternion
-from .numeric_fields import LARGEST_FLOAT32, DeclaredForce, NumericField
+from .numeric_fields import LARGEST_FLOAT32, Force, NumericField
 from .packing import SampleNumbers
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class DryFriction(DeclaredForce):
+class DryFriction(Force):
     """Coulomb friction of a joint that sticks: below the static friction, the velocity is exactly zero.
 
     While the joint slides, the friction force is `kinetic`, against the motion. While it sticks, the force balances the
@@ -91,7 +91,7 @@ class DryFriction(DeclaredForce):
 
 
 @dataclass(frozen=True, eq=False)
-class HardStops(DeclaredForce):
+class HardStops(Force):
     """Rigid stops of a joint at its `Model.position_limits`.
 
     Parameters

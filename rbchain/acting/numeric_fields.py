@@ -155,7 +155,12 @@ class Declared(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class DeclaredForce(Declared):
+class Drive(Declared):
+    """Base class of the drives: of forces and motions of joints, and of what shapes them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Force(Declared):
     """Base class of the forces that act on bodies and joints."""
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Self:

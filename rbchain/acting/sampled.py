@@ -11,16 +11,15 @@ import numpy.typing as npt
 
 from ..common.real_arrays import finite_number
 from ..errors import ArgumentError
-from .actuators import Actuator
-from .drives import PID, ComputedTorque, OneJointDrive
-from .numeric_fields import LARGEST, Declared, NumericField
+from .drives import PID, ComputedTorque
+from .numeric_fields import LARGEST, Drive, NumericField
 from .sensors import Encoder, Sensor, VelocitySensor
 from .user_code import is_batch_function
 from .user_forces import UserForces
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled(Declared):
+class Sampled(Drive):
     """A digital controller: it computes its output at instants, and holds it until the next output acts.
 
     Instant i is at phase + i period. The controller measures the state one `latency` before, and its output acts from
@@ -167,9 +166,6 @@ class Sampled(Declared):
         """Return the names of the class, of the controller's class and of its joint, for messages."""
         joint = f" of joint {self.controller.joint!r}" if isinstance(self.controller, (PID, ComputedTorque)) else ""
         return f"Sampled {type(self.controller).__name__}{joint}"
-
-
-Drive = OneJointDrive | UserForces | Sampled | Actuator
 
 
 def controller_of(drive: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..common.real_arrays import finite_number, real_array
 from ..errors import ArgumentError
-from .numeric_fields import Declared, NumericField
+from .numeric_fields import Drive, NumericField
 from .packing import SampleNumbers
 from .user_code import UserCall, is_batch_function, name_of, user_function
 
@@ -23,7 +23,7 @@ TOLERANCE, INCREMENT = 1e-5, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class UserForces(Declared):
+class UserForces(Drive):
     """Joint forces from a user function, added to the forces of the drives.
 
     Parameters

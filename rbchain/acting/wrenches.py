@@ -17,16 +17,12 @@ from ..drivers import between_bodies as drivers
 from ..errors import ArgumentError
 from .between_bodies import (
     BETWEEN_BODIES,
-    Bushing,
-    SpringDamper,
     compute_between_bodies,
     is_between_bodies,
     states_of_sample,
 )
-from .body_contacts import BodyContact
 from .contacts import CONTACTS, NAMES_OF_CONTACTS
-from .friction_and_stops import DryFriction, HardStops
-from .numeric_fields import LARGEST, SIGNAL, DeclaredForce, NumericField
+from .numeric_fields import LARGEST, SIGNAL, Force, NumericField
 from .packing import SampleNumbers, SignalTables
 from .signals import ThreeSignals, three_signals
 
@@ -35,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Wrench(DeclaredForce):
+class Wrench(Force):
     """A force and a moment on a body, over time.
 
     Parameters
@@ -75,7 +71,7 @@ class Wrench(DeclaredForce):
 
 
 @dataclass(frozen=True, eq=False)
-class Current(DeclaredForce):
+class Current(Force):
     """The velocity of the water over time, which is the same everywhere. The velocities of several currents add up.
 
     Parameters
@@ -89,7 +85,6 @@ class Current(DeclaredForce):
     velocity: ThreeSignals
 
 
-Force = Wrench | Current | SpringDamper | Bushing | DryFriction | HardStops | BodyContact
 #: The classes of forces.
 FORCES = (Wrench, Current, *BETWEEN_BODIES, *CONTACTS)
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import actions_of_samples
-from ..acting.sampled import Drive
-from ..acting.wrenches import Force
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import excerpt, finite_number, real_array, whole_number

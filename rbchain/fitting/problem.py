@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from ..acting.coordinates import dof_index
 from ..acting.drives import PID, PRESCRIBED
-from ..acting.sampled import Drive
-from ..acting.wrenches import Force
+from ..acting.numeric_fields import Drive, Force
 from ..common.real_arrays import real_array
 from ..errors import ArgumentError
 from ..simulate.trajectory import Trajectory

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ..acting.contacts import NAMES_OF_CONTACTS, is_contact
 from ..acting.flatten import flatten_actions
+from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import random_signals_of
-from ..acting.sampled import Drive, Sampled
-from ..acting.wrenches import Force
+from ..acting.sampled import Sampled
 from ..common.real_arrays import common_batch, excerpt, real_array
 from ..errors import ArgumentError
 from .loops import refuse_controllers_of_closed_chains

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..acting.between_bodies import elastic_energy
-from ..acting.wrenches import Force
+from ..acting.numeric_fields import Force
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.events import Event
+from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import actions_of_samples
-from ..acting.sampled import Drive
-from ..acting.wrenches import Force
 from ..common.failures import checked_on_failure
 from ..common.real_arrays import finite_number, float32_array, real_array, true_or_false, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings

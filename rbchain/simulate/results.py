@@ -20,10 +20,9 @@ from ..acting.coordinates import dof_index
 from ..acting.drives import PrescribedPosition, PrescribedVelocity
 from ..acting.events import Event, EventRecord
 from ..acting.friction_and_stops import DryFriction, HardStops
-from ..acting.sampled import Drive
+from ..acting.numeric_fields import Drive, Force
 from ..acting.signals import as_signal
 from ..acting.user_code import UserCalls
-from ..acting.wrenches import Force
 from ..compiling.levels import LANE_WIDTHS
 from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Saved

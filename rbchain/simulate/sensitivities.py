@@ -21,7 +21,7 @@ from ..model.paths import Match, Owned, matches
 from .methods import Method, names_of
 
 if TYPE_CHECKING:
-    from ..acting.sampled import Drive as AnyDrive
+    from ..acting.numeric_fields import Drive as AnyDrive
     from ..drivers.trajectories import Actions
     from ..facade.model import Model
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy.typing as npt
 
 from ..acting.events import Event
-from ..acting.sampled import Drive
-from ..acting.wrenches import Force
+from ..acting.numeric_fields import Drive, Force
 from ..common.failures import OnFailure
 from ..core.methods.settings import AdaptiveStepSettings
 from ..errors import SimulationError, SimulationWarning, Status

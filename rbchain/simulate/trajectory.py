@@ -13,7 +13,8 @@ import numpy.typing as npt
 from ..acting.between_bodies import elastic_energy
 from ..acting.contacts import NAMES_OF_CONTACTS, ImpactRecord, StickingRecord, is_contact
 from ..acting.events import EventRecord
-from ..acting.wrenches import Current, Force, wrenches_on_bodies
+from ..acting.numeric_fields import Force
+from ..acting.wrenches import Current, wrenches_on_bodies
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName

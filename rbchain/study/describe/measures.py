@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from ...acting.events import Event
-from ...acting.sampled import Drive
-from ...acting.wrenches import Current, Force
+from ...acting.numeric_fields import Drive, Force
+from ...acting.wrenches import Current
 from ...common.misspelt import did_you_mean
 from ...errors import StudyError
 from ...facade.model import Model

@@ -10,7 +10,8 @@ import numpy as np
 from ...acting.actuators import Actuator
 from ...acting.coordinates import dof_index
 from ...acting.drives import PID, ComputedTorque, PrescribedForce
-from ...acting.sampled import Drive, Sampled, controller_of
+from ...acting.numeric_fields import Drive
+from ...acting.sampled import Sampled, controller_of
 from ...acting.signals import as_signal
 from ...acting.user_forces import UserForces
 from ...errors import StudyError

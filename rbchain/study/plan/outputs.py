@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...acting.events import Event
-from ...acting.sampled import Drive
+from ...acting.numeric_fields import Drive
 from ...errors import Status
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
