@@ -434,3 +434,20 @@ def test_a_function_in_python_with_too_few_parameters_is_refused_with_those_that
     drive = rb.Sampled(function, period=0.1, states=states)
     with pytest.raises(rb.ArgumentError, match=message):
         rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[drive])
+
+
+def test_a_resolution_rounds_the_outputs_of_controllers_and_functions_alike():
+    """Outputs are clipped to the limit first: 1.3 N is rounded to 1.5 N, and 1.1 N to 1.0 N."""
+
+    def function(t, q, qd, parameters, out):
+        out[0] = 1000.0 * (10.0 - q[0])
+
+    for limit, expected in ((1.3, 1.5), (1.1, 1.0)):
+        settings = {"period": 0.1, "resolution": 0.5}
+        drives = (
+            rb.Sampled(rb.PID("slide", 10.0, kp=1000.0, limit=limit), **settings),
+            rb.Sampled(function, limit=limit, **settings),
+        )
+        for drive in drives:
+            motion = slider().simulate([[0.0]], [[0.0]], 0.2, method="rk4", step=0.1, save_at=2, drives=[drive])
+            assert motion.tau[0, 0, 0] == expected

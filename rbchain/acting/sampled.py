@@ -52,7 +52,9 @@ class Sampled(Drive):
     rate_limit : float or one for each sample, N m/s or N/s, or units of the target per s
         Largest rate of change between two outputs of the controller.
     resolution : float or one for each sample, N m or N, or units of the target
-        Distance between two values of the output; 0 for no rounding.
+        Distance between two values of the output; 0 for no rounding. Outputs are first clipped to the `limit` of the
+        controller, then to the rate limit, and rounded last. So an output may exceed the limit by up to half the
+        resolution.
     states : (m,) or (..., m) array
         Initial values of the discrete states of a user function. The function then has the argument `states` after
         `parameters`, and changes it in place. It is (m,) for a compiled function, else (..., m).
@@ -66,8 +68,7 @@ class Sampled(Drive):
         first output acts, the target is the initial position. With both targets, `limit`, `rate_limit` and
         `resolution` must have their default values, because positions and velocities have different units.
     limit : float or one for each sample, N m or N, or units of the target
-        Largest absolute value of an output of a user function before it is rounded. Outputs are first clipped to it,
-        then to the rate limit, and rounded last. So a rounded output may exceed the limit by up to half the resolution.
+        Largest absolute value of an output of a user function before it is rounded.
 
     Raises
     ------

@@ -66,8 +66,7 @@ def held_force(i, actions, k):
     total, d = actions.joints[joint.CONSTANT_FORCE, i, k], i
     while d >= 0:
         if drives[drive.KIND, d] == drive.KIND_HELD:
-            limit = actions.numbers[drives[drive.GAINS, d] + drive.GAIN_LIMIT, k]
-            total = total + min(max(held[d, k], -limit), limit)  # its resolution may exceed the limit
+            total = total + held[d, k]
         d = drives[drive.NEXT, d]
     for c in range(drives.shape[1], held.shape[0]):  # the outputs of user functions
         if channels[sampler.CHANNEL_DOF, c] == i:

@@ -81,18 +81,18 @@ def time_in_saturation(t: np.ndarray, x: np.ndarray, limit: np.ndarray) -> np.nd
 
 
 def largest_output(limit: npt.ArrayLike, resolution: npt.ArrayLike) -> np.ndarray:
-    """Return the largest output of a controller that limits its output, rounds it, and limits it again.
+    """Return the largest output of a controller that limits its output and rounds it.
 
     Examples
     --------
     >>> largest_output(1.0, [0.0, 0.3, 0.35]).round(9).tolist()
-    [1.0, 0.9, 1.0]
+    [1.0, 0.9, 1.05]
     """
     limit, resolution = np.broadcast_arrays(np.asarray(limit, float), np.asarray(resolution, float))
     is_rounded = (resolution > 0.0) & np.isfinite(limit)
     with np.errstate(divide="ignore", invalid="ignore"):
         rounded = resolution * np.floor(limit / resolution + 0.5)
-    return np.where(is_rounded, np.minimum(limit, rounded), limit)
+    return np.where(is_rounded, rounded, limit)
 
 
 def integral(t: np.ndarray, x: np.ndarray) -> np.ndarray:
