@@ -44,7 +44,6 @@ arm.masses = [1.0, 1.0]
 builder.gravty = (0.0, 0.0, 0.0)
 arm.vary(masss=[1.0, 1.0])
 arm.replace(dampng=[0.1, 0.1])
-arm.simulate(np.zeros(2), np.zeros(2), 0.01, method="RK45")
 arm.simulate(np.zeros(2), np.zeros(2), 0.01, on_failure="rais")
 arm.simulate(np.zeros(2), np.zeros(2), 0.01, drives=[rb.Wrench("link1")])
 arm.simulate(np.zeros(2), np.zeros(2), 0.01, forces=[rb.PID("link1", 0.0, kp=1.0)])
