@@ -7,8 +7,8 @@ integrals of |u| u and z |u| u to round-off. Otherwise |u| has a kink, or nearly
     s = z + m,  u = u0 + s b,  m = a.b / b^2,  |u| = |b| R(s),  R^2 = s^2 + e^2,  e^2 = u0^2 / b^2
     F = |b| (u0 I0 + b I1),  M = |b| (u0 J0 + b J1),  In = integral of s^n R,  Jn = integral of z s^n R
 
-With the distances R1 and R2 of the ends and the elliptic coordinates p = (R1 + R2) / 2 and r = (R2 - R1) / 2 = m h / p,
-and q = h^2 - r^2, L = log((p + h) / (p - h)), the integrals are
+R1 and R2 are the distances of the ends, p = (R1 + R2) / 2 and r = (R2 - R1) / 2 = m h / p the elliptic coordinates.
+With q = h^2 - r^2 and L = log((p + h) / (p - h)), the integrals are
 
     I0 = p (r^2 + h^2) / h + e^2 L / 2           J0 = r (p^2 q / h^2 + 2 r^2 / 3) - m e^2 L / 2
     I1 = 2 r (3 p^2 + r^2) / 3                   J1 = p (3 p^2 q + r^2 (8 h^2 + q)) / (6 h) - e^2 I0 / 4
