@@ -109,8 +109,8 @@ def main():
     names = ("q", "qd", "mass")
 
     def sensitivities():
-        motion = arm.vary(mass=mass).simulate(q, qd, 0.5, sensitivities=names, **SETTINGS)
-        return np.concatenate([motion.sensitivities[name][:, -1] for name in names], -1)
+        motion = arm.vary(mass=mass).simulate(q, qd, 0.5, derivatives=names, **SETTINGS)
+        return np.concatenate([motion.derivatives[name][:, -1] for name in names], -1)
 
     def differences():
         size, parameters = 1e-5, np.concatenate([q, qd, mass], -1)
@@ -134,8 +134,8 @@ def main():
         print(f"an evaluation, Drake {1e6 * drake:8.1f} us")
     if importlib.util.find_spec("mujoco") and importlib.util.find_spec("jax"):
         mjx_time, gradient = gradient_of_mjx(arm, q, qd, mass)
-        motion = arm.vary(mass=mass).simulate(q, qd, MJX_STEPS * STEP, sensitivities=names, **SETTINGS)
-        own = np.concatenate([motion.sensitivities[name][:, -1, n - 1] for name in names], -1)
+        motion = arm.vary(mass=mass).simulate(q, qd, MJX_STEPS * STEP, derivatives=names, **SETTINGS)
+        own = np.concatenate([motion.derivatives[name][:, -1, n - 1] for name in names], -1)
         print(f"an evaluation, MJX   {1e6 * mjx_time:8.1f} us")
         print(f"largest difference   {np.abs(own - np.concatenate(gradient, -1)).max():8.1e}")
 

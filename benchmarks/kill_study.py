@@ -20,14 +20,12 @@ model = { serial_chain = { n = 4 } }
 samples = 60_000
 stop_when = { measure = "height", half_width = 0.0012 }
 
-[[vary]]
-parameter = "mass_and_inertia"
+[vary."*.mass_and_inertia"]
 how = "multiply"
-distribution = { kind = "normal", mean = 1, std = 0.05 }
+distribution = { type = "normal", mean = 1, std = 0.05 }
 
-[[vary]]
-parameter = "q"
-distribution = { kind = "normal", std = 0.3 }
+[vary."*.q"]
+distribution = { type = "normal", std = 0.3 }
 
 [simulate]
 duration = 2.0

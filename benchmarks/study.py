@@ -34,14 +34,7 @@ def study_with_rbchain(samples):
     study = rb.Study(
         model=rb.Model.serial_chain(LINKS),
         samples=samples,
-        vary=[
-            {
-                "parameter": "mass_and_inertia",
-                "how": "multiply",
-                "distribution": {"kind": "normal", "mean": 1, "std": 0.05},
-            },
-            {"parameter": "q", "distribution": {"kind": "normal", "std": 0.1}},
-        ],
+        vary={"*.mass_and_inertia": rb.Dispersion(rb.Normal(1, 0.05), how="multiply"), "*.q": rb.Normal(std=0.1)},
         simulate={"duration": DURATION, "method": "rk4", "step": STEP, "samples": TIMES},
         measures=[{"name": "lowest", "quantity": "coordinate", "frame": "link6", "axis": "y", "over": "min"}],
     )
@@ -261,14 +254,7 @@ def million():
         "name": "a million",
         "model": rb.Model.serial_chain(2),
         "samples": 1_000_000,
-        "vary": [
-            {
-                "parameter": "mass_and_inertia",
-                "how": "multiply",
-                "distribution": {"kind": "normal", "mean": 1, "std": 0.05},
-            },
-            {"parameter": "q", "distribution": {"kind": "normal", "std": 0.1}},
-        ],
+        "vary": {"*.mass_and_inertia": rb.Dispersion(rb.Normal(1, 0.05), how="multiply"), "*.q": rb.Normal(std=0.1)},
         "simulate": {"duration": 0.2, "method": "rk4", "step": 0.01, "samples": 11},
         "outputs": {"motion": True},
         "measures": [{"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}],

@@ -40,34 +40,25 @@ study = rb.Study(
     samples=COUNT,
     seed=5,
     drives=drives,
-    vary=[
-        {
-            "parameter": "payload",
-            "targets": "link7",
-            "point": (0, 0, 0.1),
-            "distribution": {"kind": "uniform", "low": 0, "high": 3},
-        },
-        {
-            "parameter": "mass_and_inertia",
-            "how": "multiply",
-            "distribution": {"kind": "normal", "mean": 1, "std": 0.05},
-        },
-        {"parameter": "friction", "how": "multiply", "distribution": {"kind": "log_normal", "sigma": 0.3}},
-    ],
+    vary={
+        "link7.payload": rb.Dispersion(rb.Uniform(0, 3), point=(0, 0, 0.1)),
+        "*.mass_and_inertia": rb.Dispersion(rb.Normal(1, 0.05), how="multiply"),
+        "*.friction": rb.Dispersion(rb.LogNormal(sigma=0.3), how="multiply"),
+    },
     simulate={"duration": MOVE + SETTLE, "method": "implicit", "step": 1e-3, "samples": 61, "q": START},
     measures=[
         {
             "name": "tool error",
             "quantity": "distance",
             "frame": "tool",
-            "target": arm.frame_poses(END, "tool").translation,
+            "point": arm.frame_poses(END, "tool").translation,
         },
         {"name": "peak torque of the shoulder", "quantity": "torque", "joint": "joint2", "over": "peak"},
     ],
 )
 results = study.run(FOLDER, progress=True)
 error = 1e3 * results["tool error"].values
-payload = results["parameters"].sel(parameter="payload[link7]").values
+payload = results["parameters"].sel(parameter="link7.payload").values
 print(f"tool error: median {np.median(error):.2f} mm, 95 % below {np.quantile(error, 0.95):.2f} mm")
 print(f"largest torque of the shoulder: {results['peak torque of the shoulder'].values.max():.0f} N m")
 

@@ -51,12 +51,12 @@ def study(samples=2000):
             for i, joint in enumerate(model.joint_names)
         ],
         forces=[rb.Current((0.0, 0.0, 0.0))],
-        vary=[
-            {"parameter": "current", "how": "add", "components": ["x", "y"], "distribution": stats.norm(0.0, 0.5)},
-            {"parameter": "fluid_density", "distribution": stats.uniform(1000.0, 30.0)},
-            {"parameter": "mass_and_inertia", "how": "multiply", "distribution": stats.norm(1.0, 0.02)},
-        ],
-        measures=[{"name": "drift", "quantity": "distance", "frame": "link3", "target": tuple(elbow), "over": "max"}],
+        vary={
+            "current.velocity.[xy]": rb.Dispersion(stats.norm(0.0, 0.5), how="add"),
+            "fluid_density": stats.uniform(1000.0, 30.0),
+            "*.mass_and_inertia": rb.Dispersion(stats.norm(1.0, 0.02), how="multiply"),
+        },
+        measures=[{"name": "drift", "quantity": "distance", "frame": "link3", "point": tuple(elbow), "over": "max"}],
     )
 
 

@@ -14,11 +14,15 @@ __version__ = "0.1.0"
 
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 # studies need the extra `study`; `from rbchain import *` must also work without it
-__all__ = [name for name in __all__ if name not in ("Study", "run_study", "study")]
+OF_STUDIES = (
+    *("Discrete", "Dispersion", "LogNormal", "Measure", "MultivariateNormal", "Normal", "Simulation", "Study"),
+    *("Triangular", "TruncatedNormal", "Uniform", "load_results", "study"),
+)
+__all__ = [name for name in __all__ if name not in OF_STUDIES]
 
 
 #: Former names, with what stands for them now.
-RENAMED = {"StateError": "ArgumentError"}
+RENAMED = {"StateError": "ArgumentError", "run_study": "rb.Study.read(file).run(out)"}
 
 
 def __getattr__(name: str) -> Any:

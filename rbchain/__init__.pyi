@@ -55,7 +55,20 @@ from .model.pose import Pose
 from .model.units import Units
 from .model.visual import Visual
 from .simulate.trajectory import Trajectory
-from .study import Study as Study, run_study as run_study
+from .study import (
+    Discrete as Discrete,
+    Dispersion as Dispersion,
+    LogNormal as LogNormal,
+    Measure as Measure,
+    MultivariateNormal as MultivariateNormal,
+    Normal as Normal,
+    Simulation as Simulation,
+    Study as Study,
+    Triangular as Triangular,
+    TruncatedNormal as TruncatedNormal,
+    Uniform as Uniform,
+    load_results as load_results,
+)
 
 __version__: str
 

@@ -223,7 +223,7 @@ def test_sensitivities_on_a_curve():
     def motion(mass, speed, **settings):
         return slide(mass).simulate([[0.0]], [[speed]], 0.5, drives=drives, rtol=1e-12, atol=1e-13, **settings)
 
-    found = motion(MASS, 0.2, sensitivities=("mass", "qd")).sensitivities
+    found = motion(MASS, 0.2, derivatives=("mass", "qd")).derivatives
     h = 1e-4
     for name, change in (("mass", (h, 0.0)), ("qd", (0.0, h))):
         larger, smaller = (motion(MASS + s * change[0], 0.2 + s * change[1]) for s in (1, -1))

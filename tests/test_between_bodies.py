@@ -564,27 +564,23 @@ method = "rk4"
 step = 0.0025
 qd = 1.0
 [[forces]]
-kind = "SpringDamper"
+type = "SpringDamper"
 body_b = "link2"
 point_a = [0.6, 0, 0]
 point_b = [0.25, 0, 0]
 stiffness = 20.0
 tension_only = true
 [[forces]]
-kind = "Bushing"
+type = "Bushing"
 body_a = "link1"
 body_b = "link2"
 stiffness = [[1,0,0,0,0,0],[0,1,0,0,0,0],[0,0,1,0,0,0],[0,0,0,2,0,0],[0,0,0,0,2,0],[0,0,0,0,0,2]]
 pose_a = {translation = [0.25, 0, 0]}
-[[vary]]
-parameter = "spring_stiffness"
-targets = "world-link2"
+[vary."world-link2.stiffness"]
 how = "multiply"
-distribution = {kind = "uniform", low = 0.5, high = 1.5}
-[[vary]]
-parameter = "bushing_stiffness"
-how = "multiply"
-distribution = {kind = "uniform", low = 0.5, high = 1.5}
+distribution = {type = "uniform", low = 0.5, high = 1.5}
+[vary."link1-link2.stiffness"]
+distribution = {type = "uniform", low = 0.5, high = 1.5}
 [[measures]]
 name = "drift"
 quantity = "energy_drift"
@@ -600,8 +596,8 @@ def test_a_study_in_a_file_varies_springs_and_bushings(tmp_path):
     results = study.run()
     drawn, model, motion = study.sample(3)
     spring, bushing = motion.forces
-    assert drawn["spring_stiffness[world-link2]"] * 20.0 == pytest.approx(spring.stiffness, rel=1e-14)
-    assert drawn["bushing_stiffness[link1-link2]"] * 2.0 == pytest.approx(bushing.stiffness[5, 5], rel=1e-14)
+    assert drawn["world-link2.stiffness"] * 20.0 == pytest.approx(spring.stiffness, rel=1e-14)
+    assert drawn["link1-link2.stiffness"] * 2.0 == pytest.approx(bushing.stiffness[5, 5], rel=1e-14)
     assert spring.tension_only is True
     np.testing.assert_array_equal(bushing.pose_a.translation, [0.25, 0, 0])
     again = model.simulate(np.zeros(2), np.ones(2), 0.05, method="rk4", step=0.0025, forces=[spring, bushing])

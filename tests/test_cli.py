@@ -514,7 +514,7 @@ def test_help_shows_examples_of_several_commands_and_exit_codes(run):
     assert "exit code" in output
 
 
-STUDY_COMMANDS = [f"study {verb}" for verb in ("run", "check", "resume", "sensitivity", "sample", "status", "report")]
+STUDY_COMMANDS = [f"study {verb}" for verb in ("run", "check", "resume", "indices", "sample", "status", "report")]
 
 
 @pytest.mark.parametrize("command", ["simulate", "info", "view", "convert", "warm", "doctor", "study", *STUDY_COMMANDS])

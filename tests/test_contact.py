@@ -9,7 +9,6 @@ from scipy.spatial.transform import Rotation
 
 import rbchain as rb
 from rbchain import cli
-from rbchain.study import open_dataset
 from rbchain.study.plan.effects import effects_of
 
 from .closed_chains import four_bar
@@ -564,20 +563,20 @@ method = "moreau"
 step = 0.01
 qd = 5.0
 [[forces]]
-kind = "DryFriction"
+type = "DryFriction"
 joint = "link1"
 kinetic = 0.01
 [[forces]]
-kind = "SphereContact"
+type = "SphereContact"
+name = "floor"
 body = "link1"
 point = [0.25, 0, 0]
 radius = 0.01
 plane_point = [0, -0.1, 0]
 plane_normal = [0, 1, 0]
-[[vary]]
-parameter = "mass"
+[vary."*.mass"]
 how = "multiply"
-distribution = {kind = "uniform", low = 0.5, high = 1.5}
+distribution = {type = "uniform", low = 0.5, high = 1.5}
 """
 
 
@@ -607,25 +606,17 @@ friction = 0.4
 restitution = 0.5""",
     )
     + """
-[[vary]]
-parameter = "contact_friction"
-targets = "link1"
-distribution = {kind = "uniform", low = 0.1, high = 0.9}
-[[vary]]
-parameter = "contact_restitution"
-distribution = {kind = "normal", mean = 0.5, std = 0.3}
-[[vary]]
-parameter = "contact_radius"
-distribution = {kind = "uniform", low = "5 mm", high = "20 mm"}
-[[vary]]
-parameter = "plane_point"
-components = ["y"]
+[vary."floor.friction"]
+distribution = {type = "uniform", low = 0.1, high = 0.9}
+[vary."*.restitution"]
+distribution = {type = "normal", mean = 0.5, std = 0.3}
+[vary."*.radius"]
+distribution = {type = "uniform", low = "5 mm", high = "20 mm"}
+[vary."*.plane_point.y"]
 how = "add"
-distribution = {kind = "uniform", low = -0.01, high = 0.01}
-[[vary]]
-parameter = "plane_normal"
-components = ["z"]
-distribution = {kind = "uniform", low = "-5 deg", high = "5 deg"}
+distribution = {type = "uniform", low = -0.01, high = 0.01}
+[vary."*.plane_normal.z"]
+distribution = {type = "uniform", low = "-5 deg", high = "5 deg"}
 """
 ).replace("samples = 3", "samples = 12")
 
@@ -663,25 +654,23 @@ def test_numbers_of_contacts_vary_in_a_study_file_as_arrays_do_in_python(tmp_pat
     monkeypatch.setenv("COLUMNS", "200")
     assert cli.main(["study", "run", str(path), "--out", str(tmp_path / "out")]) == 1  # some samples are invalid
     output = capsys.readouterr().out
-    assert "contact_friction" in output and "drives and forces" in output
-    np.testing.assert_array_equal(open_dataset(tmp_path / "out").q_final, results.q_final)
+    assert "floor.friction" in output and "drives and forces" in output
+    np.testing.assert_array_equal(rb.load_results(tmp_path / "out").q_final, results.q_final)
 
 
 @plain
 @pytest.mark.parametrize(
     ("replaced", "message"),
     [
-        (('targets = "link1"', 'targets = "link9"'), "'link9' does not match any contact .*expected names.*'link1'"),
+        (("floor.friction", "flor.friction"), r"nothing named 'flor' has 'friction'.*did you mean floor\?"),
+        (("floor.friction", "floor.radius_a"), "'floor' has no 'radius_a'; expected one of"),
+        (('name = "floor"', ""), "nothing named 'floor'"),
         (
-            ("contact_friction", "contact_radius_a"),
-            "any contact with the parameter 'contact_radius_a'.*no such contact",
-        ),
-        (
-            ("contact_friction", "stop_restitution"),
-            "any hard stops with the parameter.*the study has no such hard stops",
+            ("floor.friction", "*.friction"),
+            "stands for different quantities, of the degree of freedom and SphereContact",
         ),
         (("low = 0.1, high = 0.9", 'low = "0.1 N", high = "0.9 N"'), "'0.1 N' has a unit; expected a plain number"),
-        (("low = 0.1, high = 0.9", "low = -3, high = -2"), "no valid draw of 'contact_friction'.*friction is"),
+        (("low = 0.1, high = 0.9", "low = -3, high = -2"), "no valid draw changes the model.*friction is"),
     ],
 )
 def test_varied_numbers_of_contacts_that_do_not_fit_are_refused(replaced, message, tmp_path):

@@ -127,7 +127,7 @@ def test_friction_at_its_limit_sticks_while_a_contact_holds_the_joint(method):
     builder.add_body("lift", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0))
     floor = rb.SphereContact("lift", (0, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), restitution=0.0)
     forces = [rb.DryFriction("lift", 1.0), floor]
-    force = [rb.PrescribedForce("lift", rb.Signal.table([0.0, 2.0, 3.0], [0.0, 0.0, 12.0], kind="linear"))]
+    force = [rb.PrescribedForce("lift", rb.Signal.table([0.0, 2.0, 3.0], [0.0, 0.0, 12.0], interpolation="linear"))]
     step = {"step": 0.01} if method == "moreau" else {}
     motion = builder.build().simulate(
         [0.45], [0.0], 3.0, method=method, forces=forces, drives=force, save_at=[1.0, 3.0], **step

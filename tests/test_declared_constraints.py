@@ -86,9 +86,9 @@ def test_files_and_other_models_keep_it(universal, tmp_path):
 def test_studies_vary_its_points_and_axes_only(universal):
     _, model = universal
     settings = {"model": model, "samples": 2, "simulate": {"duration": 0.001, "q": random_states(model, ())[0]}}
-    varied = {"distribution": {"kind": "normal", "mean": 0, "std": 0.1}, "targets": ["cross"], "how": "add"}
-    for name in ("constraint_axes_a", "constraint_point_b"):
-        rb.Study(**settings, vary=[{"parameter": name, **varied}])
-    for name in ("constraint_length", "constraint_offset"):
-        with pytest.raises(rb.StudyError, match=f"'cross' does not match any constraint with the parameter '{name}'"):
-            rb.Study(**settings, vary=[{"parameter": name, **varied}])
+    varied = rb.Dispersion(rb.Normal(0, 0.1), how="add")
+    for name in ("axes_a", "point_b"):
+        rb.Study(**settings, vary={f"cross.{name}": varied})
+    for name in ("length", "offset"):
+        with pytest.raises(rb.StudyError, match=f"'cross' has no '{name}'; expected one of point_a, point_b, axes_a"):
+            rb.Study(**settings, vary={f"cross.{name}": varied})

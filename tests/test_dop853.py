@@ -129,8 +129,8 @@ def test_sensitivities_are_derivatives_of_the_motion():
     builder.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0.5, 0, 0), (0.01, 0.01, 0.01)))
     model, settings = builder.build(), {"method": "dop853", "rtol": 1e-11, "atol": 1e-12}
     for controls in (True, False):
-        options = {"sensitivities": ["mass"], "control_sensitivity_errors": controls}
-        found = model.simulate([0.3], [0.0], 0.5, **settings, **options).sensitivities["mass"]
+        options = {"derivatives": ["mass"], "control_derivative_errors": controls}
+        found = model.simulate([0.3], [0.0], 0.5, **settings, **options).derivatives["mass"]
     ends = [model.replace(mass=[1.0 + d]).simulate([0.3], [0.0], 0.5, **settings).end_q for d in (1e-4, -1e-4)]
     np.testing.assert_allclose(found[-1, 0, 0], (ends[0] - ends[1])[0] / 2e-4, atol=1e-7)
 

@@ -165,7 +165,7 @@ def test_each_degree_of_freedom_has_its_own_passive_forces():
 
 # --- drives -----------------------------------------------------------------------------------------------------------
 
-KINKED = rb.Signal.table([0.0, 0.5, 2.0], [0.0, 1.0, 0.0], kind="linear")
+KINKED = rb.Signal.table([0.0, 0.5, 2.0], [0.0, 1.0, 0.0], interpolation="linear")
 STAIRS = PPoly([[1.0, 2.0]], [0.0, 0.5, 2.0])
 # Parabolas that meet in position and velocity: c[0] (t - t0)^2 + ...
 SMOOTH = PPoly([[1.0, -1.0], [0.0, 1.0], [0.0, 0.25]], [0.0, 0.5, 2.0])
@@ -250,10 +250,10 @@ def test_sufficiently_smooth_signals_are_accepted():
 
 def test_a_signal_with_a_kink_in_one_sample_is_refused():
     values = np.zeros((4, 3))
-    table = rb.Signal.table([0.0, 0.5, 2.0], values, kind="linear")
+    table = rb.Signal.table([0.0, 0.5, 2.0], values, interpolation="linear")
     assert simulate(slider(), (4,), drives=[rb.PrescribedPosition("slide", table)]).success
     values[2, 1] = 1e-3
-    table = rb.Signal.table([0.0, 0.5, 2.0], values, kind="linear")
+    table = rb.Signal.table([0.0, 0.5, 2.0], values, interpolation="linear")
     assert "jumps" in refusal(model=slider(), batch=(4,), drives=[rb.PrescribedPosition("slide", table)])
 
 
@@ -286,7 +286,11 @@ def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
     signals = [
         {"drives": [rb.PrescribedForce("slide", numbers)]},
         {"drives": [rb.PrescribedForce("slide", rb.Signal.sines(numbers[..., None], 1.0))]},
-        {"drives": [rb.PrescribedForce("slide", rb.Signal.table([0, 1], np.zeros((*shape, 2)), kind="linear"))]},
+        {
+            "drives": [
+                rb.PrescribedForce("slide", rb.Signal.table([0, 1], np.zeros((*shape, 2)), interpolation="linear"))
+            ]
+        },
         {"forces": [rb.Wrench("slide", np.zeros((*shape, 3)))]},
         {"forces": [rb.Wrench("slide", moment=(0, 0, numbers))]},
     ]
@@ -307,13 +311,16 @@ def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
     ("make", "parts"),
     [
         (lambda: rb.Signal.table([0, 2, 1], [0, 0, 0]), ["times", "[0.0, 2.0, 1.0]", "increasing"]),
-        (lambda: rb.Signal.table([0, 1, 1], [0, 0, 0], kind="linear"), ["times", "increasing"]),
+        (lambda: rb.Signal.table([0, 1, 1], [0, 0, 0], interpolation="linear"), ["times", "increasing"]),
         (lambda: rb.Signal.table([0, 1, 2], [0, 0]), ["times", "(3,)", "(2,)"]),
         (lambda: rb.Signal.table([0], [0]), ["times", "(1,)"]),
         (lambda: rb.Signal.table([[0, 1]], [0, 1]), ["times", "(1, 2)"]),
         (lambda: rb.Signal.table([0, np.inf], [0, 1]), ["times", "inf", "finite"]),
         (lambda: rb.Signal.table([0, 1], [0, np.nan]), ["values", "nan", "finite"]),
-        (lambda: rb.Signal.table([0, 1], [0, 1], kind="quintic"), ["kind", "'quintic'", '"linear"', '"cubic"']),
+        (
+            lambda: rb.Signal.table([0, 1], [0, 1], interpolation="quintic"),
+            ["kind", "'quintic'", '"linear"', '"cubic"'],
+        ),
         (lambda: rb.Signal.polynomial(1.0), ["coefficients", "()", "(..., m)"]),
         (lambda: rb.Signal.polynomial([]), ["coefficients", "(0,)"]),
         (lambda: rb.Signal.polynomial([1.0, 1j]), ["coefficients"]),
@@ -335,15 +342,17 @@ def test_an_invalid_signal_is_refused_with_its_argument(make, parts):
 def test_a_table_must_cover_the_whole_motion(kind):
     model = slider()
     for times in ([0.0, 0.5, 0.9], [0.1, 0.5, 1.0]):
-        words = refusal(model=model, drives=[rb.PrescribedForce("slide", rb.Signal.table(times, [0, 1, 0], kind=kind))])
+        words = refusal(
+            model=model, drives=[rb.PrescribedForce("slide", rb.Signal.table(times, [0, 1, 0], interpolation=kind))]
+        )
         assert in_order(words, "'slide'", f"{times[0]:g} to {times[-1]:g} s", "0 to 1 s"), words
     for times in ([0.0, 0.5, 1.0], [-1.0, 0.5, 2.0]):
-        table = rb.Signal.table(times, [0, 1, 0], kind=kind)
+        table = rb.Signal.table(times, [0, 1, 0], interpolation=kind)
         assert simulate(model, drives=[rb.PrescribedForce("slide", table)]).success
 
 
 def test_a_table_that_begins_too_late_is_refused():
-    late = rb.Signal.table([0.5, 2.0], [0.0, 1.0], kind="linear")
+    late = rb.Signal.table([0.5, 2.0], [0.0, 1.0], interpolation="linear")
     assert "0 to 1 s" in refusal(model=slider(), drives=[rb.PrescribedForce("slide", late)])
 
 
@@ -417,7 +426,7 @@ def test_a_spline_along_another_axis_is_refused():
 
 
 def test_a_linear_table_is_constant_beyond_its_ends():
-    table = rb.Signal.table([0.0, 1.0, 3.0], [[0.0, 1.0, 0.0], [2.0, 2.0, 4.0]], kind="linear")
+    table = rb.Signal.table([0.0, 1.0, 3.0], [[0.0, 1.0, 0.0], [2.0, 2.0, 4.0]], interpolation="linear")
     at = [-1.0, 0.0, 0.25, 1.0, 2.0, 4.0]
     np.testing.assert_allclose(table(at), [[-1, 0, 0.25, 1, 0.5, -0.5], [2, 2, 2, 2, 3, 5]], rtol=1e-15)
     np.testing.assert_allclose(table(at, 1), [[1, 1, 1, -0.5, -0.5, -0.5], [0, 0, 0, 1, 1, 1]], rtol=1e-15)

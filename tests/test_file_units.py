@@ -24,7 +24,7 @@ fluid_density = {1000:kg/m^3}
 HEAD
 [[body]]
 name = "slide"
-joint = { kind = "prismatic", axis = [0, 0, 1] }
+joint = { type = "prismatic", axis = [0, 0, 1] }
 mass = {2:kg}
 cg = [{0.1:m}, 0, 0]
 rotor_inertia = {1e-4:kg*m^2}
@@ -54,7 +54,7 @@ friction_asymmetry = {0.5:N}
 [[body]]
 name = "nut"
 parent = "slide"
-joint = { kind = "screw", axis = [1, 0, 0], pitch = {0.01:m/rad} }
+joint = { type = "screw", axis = [1, 0, 0], pitch = {0.01:m/rad} }
 placement = { translation = [{0.2:m}, 0, 0] }
 mass = {1:kg}
 inertia = [{0.01:kg*m^2}, {0.02:kg*m^2}, {0.02:kg*m^2}]
@@ -74,26 +74,26 @@ damping = {0.3:N*m*s/rad}
 friction = {0.1:N*m}
 [[body]]
 name = "plane"
-joint = { kind = "planar" }
+joint = { type = "planar" }
 mass = {1:kg}
 inertia = [{0.01:kg*m^2}, {0.02:kg*m^2}, {0.02:kg*m^2}]
 [body.passive]
 damping = [{1:N*s/m}, {2:N*s/m}, {3:N*m*s/rad}]
 [[drive]]
-kind = "PID"
+type = "PID"
 joint = "slide"
-reference = { signal = "sines", amplitude = {0.2:m}, angular_frequency = 3 }
+reference = { type = "sines", amplitude = {0.2:m}, angular_frequency = 3 }
 kp = {20:N/m}
 kd = {2:N*s/m}
 ki = {1:N/(m*s)}
 limit = {50:N}
 [[drive]]
-kind = "PrescribedVelocity"
+type = "PrescribedVelocity"
 joint = "plane"
 dof = 2
 signal = {0.7:rad/s}
 [[drive]]
-kind = "ComputedTorque"
+type = "ComputedTorque"
 joint = "plane"
 dof = 0
 reference = {0.3:m}
@@ -101,7 +101,7 @@ kp = 4
 kd = 2
 limit = {6:N}
 [[constraint]]
-kind = "coupler"
+type = "coupler"
 name = "rack"
 joint = "slide"
 other = "nut"
@@ -148,7 +148,7 @@ def test_a_file_in_other_units_is_the_model_in_si(tmp_path, system, degrees):
 def test_numbers_of_joints_may_have_units_of_their_own(tmp_path):
     path = tmp_path / "door.toml"
     path.write_text(
-        'format = "rbchain 1"\n[[body]]\nname = "door"\njoint = { kind = "revolute", axis = [0, 0, 1] }\nmass = 1\n'
+        'format = "rbchain 1"\n[[body]]\nname = "door"\njoint = { type = "revolute", axis = [0, 0, 1] }\nmass = 1\n'
         'inertia = [1, 1, 1]\nrotor_inertia = "3 g cm^2"\nlimits = { lower = "-30 deg", effort = "500 N mm" }\n'
         'passive = { damping = "0.1 N m s/deg" }\n'
     )
@@ -165,7 +165,7 @@ def test_numbers_of_joints_may_have_units_of_their_own(tmp_path):
 def test_matrices_of_an_immersion_in_other_units_are_refused(tmp_path):
     path = tmp_path / "ball.toml"
     path.write_text(
-        'format = "rbchain 1"\nunits = "mm-kg-s"\n[[body]]\nname = "ball"\njoint = { kind = "free" }\nmass = 1\n'
+        'format = "rbchain 1"\nunits = "mm-kg-s"\n[[body]]\nname = "ball"\njoint = { type = "free" }\nmass = 1\n'
         "inertia = [1, 1, 1]\nimmersion = { linear_damping = [1, 1, 1, 1, 1, 1] }\n"
     )
     with pytest.raises(rb.RbchainError, match=r"'ball': immersion has linear_damping, but the file has other units"):

@@ -42,7 +42,7 @@ def test_nothing_heavy_is_imported_before_it_is_used(use):
 
 def test_every_public_name_exists():
     assert len(rbchain.__all__) > 35
-    for name in (*rbchain.__all__, "Study", "run_study", "study"):
+    for name in (*rbchain.__all__, "Study", "load_results", "study"):
         assert getattr(rbchain, name) is not None
     assert set(rbchain.__all__) <= set(dir(rbchain))
 
@@ -54,7 +54,7 @@ def test_every_public_name_exists():
         (OPTIONAL, "model.simulate([[0.0]], [[0.1]], 0.1, method='rk4', step=0.1, save_at=2).message"),
         (OF_VIEW, "model.simulate([[0.0]], [[0.1]], 0.1, method='rk4', step=0.1, save_at=2).plot()"),
         (OF_VIEW, "import rbchain.study.show.pictures, rbchain.study.show.report, rbchain.study.show.datasets"),
-        (OF_VIEW, "rb.Study, rb.run_study"),
+        (OF_VIEW, "rb.Study, rb.load_results, rb.Normal"),
     ],
 )
 def test_a_use_needs_no_package_of_another_extra(missing, use):

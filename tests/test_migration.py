@@ -196,10 +196,10 @@ def test_the_transition_matrices_converge_to_those_of_mujoco(tmp_path):
         both.engine.opt.timestep = step
         A = np.zeros((4, 4))
         mujoco.mjd_transitionFD(both.engine, both.data, 1e-6, True, A, None, None, None)
-        settings = {"method": "rk4", "step": step, "tau": TAU, "sensitivities": ("q", "qd", "tau")}
+        settings = {"method": "rk4", "step": step, "tau": TAU, "derivatives": ("q", "qd", "tau")}
         motion = both.model.simulate(Q, QD, step, **settings)
-        found = np.hstack([motion.sensitivities["q"][-1], motion.sensitivities["qd"][-1]])
-        assert motion.sensitivities["tau"][-1].shape == (4, 2)
+        found = np.hstack([motion.derivatives["q"][-1], motion.derivatives["qd"][-1]])
+        assert motion.derivatives["tau"][-1].shape == (4, 2)
         differences.append(np.abs(found - A).max())
     assert differences[0] < 0.1 * np.abs(A - np.eye(4)).max()
     assert 3.5 < differences[0] / differences[1] < 4.5

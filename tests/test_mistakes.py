@@ -17,7 +17,7 @@ ROBOT = """<robot name="r"><link name="base"/><link name="rod"><inertial><mass v
 MECHANISM = """format = "rbchain 1"
 [[body]]
 name = "rod"
-joint = { kind = "revolute" }
+joint = { type = "revolute" }
 mass = 1
 inertia = [1, 1, 1]
 """
@@ -250,12 +250,12 @@ def test_a_likely_mistake_in_a_urdf_file_is_named(tmp_path, in_link, in_joint, m
         ),
         "lower case": (
             "a.toml",
-            MECHANISM + '[[drive]]\nkind = "pid"\njoint = "rod"\nreference = 0\nkp = 1',
-            "drive of joint 'rod': kind is 'pid'; .*; did you mean PID?",
+            MECHANISM + '[[drive]]\ntype = "pid"\njoint = "rod"\nreference = 0\nkp = 1',
+            "drive of joint 'rod': type is 'pid'; .*; did you mean PID?",
         ),
         "missing gain": (
             "a.toml",
-            MECHANISM + '[[drive]]\nkind = "PID"\njoint = "rod"\nreference = 0',
+            MECHANISM + '[[drive]]\ntype = "PID"\njoint = "rod"\nreference = 0',
             "drive of joint 'rod': PID: required keys are missing: kp",
         ),
         "study": (

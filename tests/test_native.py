@@ -17,7 +17,7 @@ format = "rbchain 1"
 name = "arm"
 [[body]]
 name = "upper"
-joint = { kind = "revolute", axis = [0, 0, 1] }
+joint = { type = "revolute", axis = [0, 0, 1] }
 mass = 2.0
 cg = [0.1, 0, 0]
 inertia = [0.01, 0.02, 0.02]
@@ -138,7 +138,7 @@ def test_the_nominal_model_is_unchanged_after_saving_and_loading(tmp_path):
 
 
 def test_units_and_gravity_of_a_file_hold_for_its_nominal_model(tmp_path):
-    body = '[[{}]]\nname = "rod"\nmass = {}\ncg = [500, 0, 0]\njoint = {{ kind = "revolute", axis = [0, 1, 0] }}\n'
+    body = '[[{}]]\nname = "rod"\nmass = {}\ncg = [500, 0, 0]\njoint = {{ type = "revolute", axis = [0, 1, 0] }}\n'
     head = 'format = "rbchain 1"\nunits = "mm-kg-s"\ngravity = [0, 0, -1000]\n'
     path = tmp_path / "rod.toml"
     path.write_text(head + body.format("body", 2.0) + "[nominal]\n" + body.format("nominal.body", 1.0))
@@ -162,14 +162,14 @@ def test_a_nominal_model_without_water_is_written(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('joint = { kind = "prismatic", axis = [0, 0, 1] }', r"joint_types is \['prismatic'\]; expected .*'revolute'"),
+        ('joint = { type = "prismatic", axis = [0, 0, 1] }', r"joint_types is \['prismatic'\]; expected .*'revolute'"),
         ('joint_name = "other"', r"joint_names is \['other'\]; expected the same as in the model, \['upper'\]"),
         ("masse = 2.0", "nominal: body 'upper'.*masse"),
     ],
 )
 def test_a_nominal_model_with_other_joints_is_refused(tmp_path, text, message):
-    body = ARM.partition("[[body]]")[2].replace('joint = { kind = "revolute", axis = [0, 0, 1] }', "")
-    joint = "" if text.startswith("joint =") else 'joint = { kind = "revolute", axis = [0, 0, 1] }'
+    body = ARM.partition("[[body]]")[2].replace('joint = { type = "revolute", axis = [0, 0, 1] }', "")
+    joint = "" if text.startswith("joint =") else 'joint = { type = "revolute", axis = [0, 0, 1] }'
     (tmp_path / "arm.toml").write_text(f"{ARM}[nominal]\n[[nominal.body]]{body}{joint}\n{text}\n")
     with pytest.raises(rb.FileFormatError, match=message):
         rb.load(tmp_path / "arm.toml")
@@ -206,7 +206,7 @@ def test_drives_are_unchanged_after_saving_and_loading(tmp_path):
     last = again.drives[-1]
     assert (last.dof, last.gravity_compensation, as_signal("", last.reference).end) == (1, True, 1.0)
     assert isinstance(last.dof, int)
-    assert 'kind = "ComputedTorque"' in (tmp_path / "model.toml").read_text()
+    assert 'type = "ComputedTorque"' in (tmp_path / "model.toml").read_text()
     for a, b in zip(model.drives, again.drives, strict=True):
         one, other = (getattr(x, "signal", None) or getattr(x, "reference", None) for x in (a, b))
         t = np.linspace(0, 0.5, 7)
@@ -217,17 +217,17 @@ def test_drives_are_unchanged_after_saving_and_loading(tmp_path):
     ("drive", "message"),
     [
         (
-            'kind = "PID"\njoint = "upper"\ndof = 7\nreference = 1\nkp = 1',
+            'type = "PID"\njoint = "upper"\ndof = 7\nreference = 1\nkp = 1',
             "dof is 7; expected 0, as the joint has one degree of freedom",
         ),
-        ('kind = ["PID"]\njoint = "upper"', "kind is .*; expected one of Prescribed"),
-        ('kind = "PDI"\njoint = "upper"', "drive of joint 'upper': kind is 'PDI'; expected one of PrescribedForce"),
-        ('kind = "PID"\njoint = "upper"\ngain = 1', "drive of joint 'upper': PID has no gain; it has dof"),
+        ('type = ["PID"]\njoint = "upper"', "type is .*; expected one of Prescribed"),
+        ('type = "PDI"\njoint = "upper"', "drive of joint 'upper': type is 'PDI'; expected one of PrescribedForce"),
+        ('type = "PID"\njoint = "upper"\ngain = 1', "drive of joint 'upper': PID has no gain; it has dof"),
         (
-            'kind = "PID"\njoint = "elbow"\nreference = 1\nkp = 1',
+            'type = "PID"\njoint = "elbow"\nreference = 1\nkp = 1',
             r"drive: its joint is 'elbow'; expected a joint .*: one of \['upper'\]",
         ),
-        ('kind = "PID"\njoint = "upper"\nreference = { signal = "saw" }\nkp = 1', "signal is 'saw'; expected one of"),
+        ('type = "PID"\njoint = "upper"\nreference = { type = "saw" }\nkp = 1', "type is 'saw'; expected one of"),
     ],
 )
 def test_errors_in_a_drive_are_named(tmp_path, drive, message):
@@ -260,7 +260,7 @@ def test_values_are_read_in_the_units_of_the_file(tmp_path):
         (
             '"revolute"',
             '"hinge"',
-            "body 'upper': the kind of the joint is 'hinge'; expected joint = .* one of revolute",
+            "body 'upper': the type of the joint is 'hinge'; expected joint = .* one of revolute",
         ),
         ("axis", "axes", "body 'upper': Revolute has the unknown key 'axes'; .* did you mean axis.$"),
         ("axis = [0, 0, 1]", "axis = [0, 0, 0]", r"joint 'upper': axis is \[0.0, 0.0, 0.0\]; expected a non-zero"),
@@ -331,7 +331,7 @@ def test_an_integer_beyond_float64_is_refused_with_its_file_and_key(tmp_path, ol
 
 
 def test_added_masses_on_fixed_bodies_are_refused(tmp_path):
-    tool = '\n[[body]]\nname = "tool"\nparent = "upper"\njoint = { kind = "fixed" }\n'
+    tool = '\n[[body]]\nname = "tool"\nparent = "upper"\njoint = { type = "fixed" }\n'
     assert read(tmp_path, ARM + tool).n_bodies == 1
     with pytest.raises(
         rb.FileFormatError, match=r"body 'tool': immersion has \['added_mass'\], but the joint is fixed"
@@ -342,8 +342,8 @@ def test_added_masses_on_fixed_bodies_are_refused(tmp_path):
 def test_one_warning_with_the_name_of_the_file_contains_all_others(tmp_path):
     file = tmp_path / "m.toml"
     file.write_text(
-        'format = "rbchain 1"\nnonphysical_inertia = "warn"\n[[body]]\nname = "a"\njoint = { kind = "revolute" }\n'
-        'mass = 1\ninertia = [1, 1, 5]\n[[body]]\nname = "b"\nparent = "a"\njoint = { kind = "revolute" }\n'
+        'format = "rbchain 1"\nnonphysical_inertia = "warn"\n[[body]]\nname = "a"\njoint = { type = "revolute" }\n'
+        'mass = 1\ninertia = [1, 1, 5]\n[[body]]\nname = "b"\nparent = "a"\njoint = { type = "revolute" }\n'
     )
     with pytest.warns(
         UserWarning, match=f"^{re.escape(str(file))}: .*of \\['a'\\].*; .* motion of \\['b'\\]"

@@ -85,9 +85,8 @@ import rbchain as rb
 from rbchain.common.progress import progress
 arm = rb.Model.serial_chain(2)
 motion = arm.simulate([[0.0, 0.0]], [[0.0, 0.0]], 0.05, method="rk4", step=0.01, save_at=6)
-spread = {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}
 simulate = {"duration": 0.02, "method": "rk4", "step": 0.01}
-vary = [{"parameter": "q", "distribution": spread}]
+vary = {"*.q": rb.Uniform("-20 deg", "20 deg")}
 study = rb.Study(model=arm, samples=8, simulate=simulate, vary=vary, outputs={"motion": True})
 """,
     "plot": "motion.plot()",

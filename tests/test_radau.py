@@ -239,7 +239,7 @@ def test_kinks_and_jumps_of_a_force_are_detected(shape, tolerance):
 @pytest.mark.parametrize("tolerance", [1e-4, pytest.param(1e-6, marks=pytest.mark.slow), 1e-8])
 def test_a_body_leaves_a_stiff_stop(method, stiffness, tolerance):
     """The force t - 1 holds the body at an elastic stop for a second. Nothing else limits the steps; q(4) = 27 / 6."""
-    force = rb.PrescribedForce("slide", rb.Signal.table([0.0, 10.0], [-1.0, 9.0], kind="linear"))
+    force = rb.PrescribedForce("slide", rb.Signal.table([0.0, 10.0], [-1.0, 9.0], interpolation="linear"))
     model = slider(lower_limit=0.0, limit_stiffness=stiffness, limit_damping=1.0)
     settings = {"method": method, "rtol": tolerance, "atol": tolerance, "drives": [force]}
     motion = model.simulate([-1.0 / stiffness], [0.0], 4.0, **settings)
@@ -256,7 +256,7 @@ def test_friction_breaks_away(method):
     step may add its tolerance to q and qd, which are at most 4.5 m and m/s. Errors of qd last for up to 4 s.
     """
     friction_velocity, tolerance, duration, expected = 1e-6, 1e-5, 4.0, 4.5
-    force = rb.PrescribedForce("slide", rb.Signal.table([0.0, 10.0], [0.0, 10.0], kind="linear"))
+    force = rb.PrescribedForce("slide", rb.Signal.table([0.0, 10.0], [0.0, 10.0], interpolation="linear"))
     settings = {"method": method, "rtol": tolerance, "atol": tolerance, "drives": [force]}
     model = slider(friction=1.0, friction_velocity=friction_velocity)
     motion = model.simulate([0.0], [0.0], duration, **settings)
@@ -362,8 +362,8 @@ def test_what_the_method_does_not_support_is_refused():
         model.simulate(*start, method="radau", events=[rb.Event("bob", value=-1.0)])
     with pytest.raises(rb.ArgumentError, match=r'forces contains DryFriction .* which method "radau" does not support'):
         model.simulate(*start, method="radau", forces=[rb.DryFriction("bob", kinetic=0.1)])
-    with pytest.raises(rb.ArgumentError, match='method is "radau", which does not compute sensitivities'):
-        model.simulate(*start, method="radau", sensitivities=["mass"])
+    with pytest.raises(rb.ArgumentError, match='method is "radau", which does not compute derivatives'):
+        model.simulate(*start, method="radau", derivatives=["mass"])
     assert model.simulate(*start, method="radau", max_steps=3, on_failure="ignore").status == rb.Status.TOO_MANY_STEPS
 
 

@@ -301,8 +301,8 @@ def test_numbers_that_are_constant_over_time_refuse_a_signal_and_do_not_print_it
 
 
 def test_tables_of_random_signals():
-    table = {"signal": "ornstein_uhlenbeck", "std": 2.0, "correlation_time": 0.5, "seed": 3}
-    current = action_of({"velocity": [table, 0.0, {"signal": "sea_state", **SEA}]}, {"Current": rb.Current})
+    table = {"type": "ornstein_uhlenbeck", "std": 2.0, "correlation_time": 0.5, "seed": 3}
+    current = action_of({"velocity": [table, 0.0, {"type": "sea_state", **SEA}]}, {"Current": rb.Current})
     expected = rb.Signal.ornstein_uhlenbeck(2.0, 0.5, seed=3).signal(1.0, 2)
     np.testing.assert_array_equal(current.velocity[0].signal(1.0, 2)(TIMES[:3]), expected(TIMES[:3]))
     for kind in ("noise", "ornstein_uhlenbeck", "random_walk", "sea_state"):

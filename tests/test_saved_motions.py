@@ -179,9 +179,9 @@ def test_a_motion_with_dense_output_is_saved_without_it(tmp_path):
 
 def test_sensitivities_are_saved(tmp_path):
     model = rb.Model.serial_chain(2)
-    motion = model.simulate(*start(model, (2,)), 0.02, **FIXED, sensitivities=("q", "mass"))
+    motion = model.simulate(*start(model, (2,)), 0.02, **FIXED, derivatives=("q", "mass"))
     loaded = saved_and_loaded(motion, tmp_path)
-    assert loaded.sensitivities["mass"].shape == (2, 2, 4, 2)
+    assert loaded.derivatives["mass"].shape == (2, 2, 4, 2)
 
 
 def test_a_motion_without_its_drives_stays_without_them(driven, tmp_path):
@@ -280,7 +280,7 @@ def with_field(name, value):
         (with_field("contact_tolerance", lambda x: "much"), "contact_tolerance is 'much'; expected a number"),
         (with_field("sticking", lambda x: [{"force": 0}]), r"sticking\[0\] is Wrench.*expected StickingRecord"),
         (with_field("forces", lambda x: [*x, 3]), "forces contains 3; expected forces"),
-        (with_field("sensitivities", lambda x: {"table": {"q": {"array": "q"}}}), r"sensitivities\['q'\] has shape"),
+        (with_field("derivatives", lambda x: {"table": {"q": {"array": "q"}}}), r"derivatives\['q'\] has shape"),
         (
             lambda arrays, contents: contents.update(exceptions=[[[5], "it broke"]]),
             r"\(5,\): 'it broke'; expected text",

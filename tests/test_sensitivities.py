@@ -92,11 +92,11 @@ def two_links():
 @plain
 def test_two_links_agree_with_complex_steps_of_their_equations():
     names = ["q", "qd", "mass", "cg", "inertia", "damping", "stiffness", "rotor_inertia"]
-    motion = two_links().simulate(START[:2], START[2:], DURATION, sensitivities=names, **TIGHT)
-    at_start = motion.sensitivities["q"][0], motion.sensitivities["qd"][0]
+    motion = two_links().simulate(START[:2], START[2:], DURATION, derivatives=names, **TIGHT)
+    at_start = motion.derivatives["q"][0], motion.derivatives["qd"][0]
     np.testing.assert_array_equal(np.concatenate(at_start, -1), np.eye(4))
-    assert all(not motion.sensitivities[name][0].any() for name in names[2:])
-    found = {name: motion.sensitivities[name][-1] for name in names}
+    assert all(not motion.derivatives[name][0].any() for name in names[2:])
+    found = {name: motion.derivatives[name][-1] for name in names}
     found |= {"x": found["cg"][..., 0], "y": found["cg"][..., 1], "inertia": found["inertia"][..., 2, 2]}
     for field in LINKS:
         for i in range(2):
@@ -154,19 +154,19 @@ def controllers_of_known_links(tau):
 @pytest.mark.parametrize("tau", CONTROLLERS)
 def test_controllers_with_a_model_agree_with_complex_steps(tau):
     drives, names = controllers_of_known_links(tau), ["q", "qd", "mass", "damping"]
-    motion = two_links().simulate(START[:2], START[2:], DURATION, drives=drives, sensitivities=names, **TIGHT)
+    motion = two_links().simulate(START[:2], START[2:], DURATION, drives=drives, derivatives=names, **TIGHT)
     for field in ("mass", "damping"):
         for i in range(2):
             x = {key: np.array(values, complex) for key, values in LINKS.items()}
             x[field][i] += 1j * STEP
             end = extrapolated(lambda s, x=x: rate_of_two_links(s, x, tau), START.astype(complex), DURATION)
             np.testing.assert_allclose(motion.q[-1], end.real[:2], rtol=0, atol=1e-11)
-            found = motion.sensitivities[field][-1, :, i]
+            found = motion.derivatives[field][-1, :, i]
             np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9, err_msg=field)
     for i in range(4):
         start = START + 1j * STEP * np.eye(4)[i]
         end = extrapolated(lambda s: rate_of_two_links(s, LINKS, tau), start, DURATION)
-        found = motion.sensitivities["q" if i < 2 else "qd"][-1, :, i % 2]
+        found = motion.derivatives["q" if i < 2 else "qd"][-1, :, i % 2]
         np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9)
 
 
@@ -174,14 +174,14 @@ def test_controllers_with_a_model_agree_with_complex_steps(tau):
 def test_computed_torque_of_one_link_depends_on_the_drive_and_the_force_of_the_other():
     names = {"kp": ("kp",), "kd": ("kd",), "tau": ("first", "last")}
     drives = controllers_of_known_links(partly_computed_torque)
-    motion = two_links().simulate(START[:2], START[2:], DURATION, drives=drives, sensitivities=[*names], **TIGHT)
+    motion = two_links().simulate(START[:2], START[2:], DURATION, drives=drives, derivatives=[*names], **TIGHT)
     x = {"kp": 6.0, "kd": 0.7, "first": 0.0, "last": 0.0}
     for name, arguments in names.items():
         for i, argument in enumerate(arguments, 2 - len(arguments)):
             varied = x | {argument: x[argument] + 1j * STEP}
             tau = lambda s, varied=varied: partly_computed_torque(s, **varied)  # noqa: E731
             end = extrapolated(lambda s, tau=tau: rate_of_two_links(s, LINKS, tau), START.astype(complex), DURATION)
-            found = motion.sensitivities[name][-1, :, i]
+            found = motion.derivatives[name][-1, :, i]
             np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9, err_msg=argument)
 
 
@@ -191,20 +191,20 @@ def test_the_nominal_model_of_a_controller_does_not_change_with_the_masses():
     model, step = two_links(), 1e-4
     masses = np.array(LINKS["mass"]) + step * np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
     drives = [CONTROLLERS[gravity_forces](joint) for joint in model.joint_names]
-    motion = model.simulate(START[:2], START[2:], DURATION, drives=drives, sensitivities=["mass"], **TIGHT)
+    motion = model.simulate(START[:2], START[2:], DURATION, drives=drives, derivatives=["mass"], **TIGHT)
     starts = np.tile(START, (4, 1))
     ends = model.vary(mass=masses).simulate(starts[:, :2], starts[:, 2:], DURATION, drives=drives, **TIGHT)
     state = np.concatenate([ends.q[:, -1], ends.qd[:, -1]], -1)
     differences = (state[::2] - state[1::2]).T / (2 * step)
-    np.testing.assert_allclose(motion.sensitivities["mass"][-1], differences, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(motion.derivatives["mass"][-1], differences, rtol=0, atol=1e-6)
 
 
 @plain
 def test_a_pendulum_at_rest_has_the_sensitivities_of_a_linear_oscillator():
     builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
     builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, (1.5, 0, 0)))
-    motion = builder.build().simulate([-np.pi / 2], [0.0], 1.0, save_at=5, sensitivities=("q", "qd"), **TIGHT)
-    found = np.concatenate([motion.sensitivities["q"], motion.sensitivities["qd"]], -1)
+    motion = builder.build().simulate([-np.pi / 2], [0.0], 1.0, save_at=5, derivatives=("q", "qd"), **TIGHT)
+    found = np.concatenate([motion.derivatives["q"], motion.derivatives["qd"]], -1)
     omega = np.sqrt(9.81 / 1.5)
     c, s = np.cos(omega * motion.t), np.sin(omega * motion.t)
     wanted = np.moveaxis(np.array([[c, s / omega], [-omega * s, c]]), -1, 0)
@@ -214,10 +214,10 @@ def test_a_pendulum_at_rest_has_the_sensitivities_of_a_linear_oscillator():
 @plain
 def test_a_mass_under_a_constant_force():
     """q = F t^2 / (2 m)."""
-    motion = slide().simulate([0.0], [0.0], 1.5, tau=3.0, sensitivities=("mass", "tau"), **TIGHT)
+    motion = slide().simulate([0.0], [0.0], 1.5, tau=3.0, derivatives=("mass", "tau"), **TIGHT)
     wanted = {"mass": [-3.0 * 1.5**2 / 8, -3.0 * 1.5 / 4], "tau": [1.5**2 / 4, 1.5 / 2]}
     for name, values in wanted.items():
-        np.testing.assert_allclose(motion.sensitivities[name][-1, :, 0], values, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(motion.derivatives[name][-1, :, 0], values, rtol=0, atol=1e-12)
 
 
 @plain
@@ -235,19 +235,19 @@ def test_gains_and_a_spring_agree_with_the_matrix_exponential():
 
     passive = {name: x[name] for name in ("damping", "stiffness", "rest_position")}
     drive = rb.PID("slide", 0.4, kp=x["kp"], ki=x["ki"], kd=x["kd"])
-    motion = slide(x["mass"], **passive).simulate([0.1], [-0.3], 1.0, drives=[drive], sensitivities=[*x], **TIGHT)
+    motion = slide(x["mass"], **passive).simulate([0.1], [-0.3], 1.0, drives=[drive], derivatives=[*x], **TIGHT)
     for name, value in x.items():
         wanted = end_of(x | {name: value + 1j * 1e-20}).imag / 1e-20
-        np.testing.assert_allclose(motion.sensitivities[name][-1, :, 0], wanted, rtol=0, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(motion.derivatives[name][-1, :, 0], wanted, rtol=0, atol=1e-9, err_msg=name)
     assert motion.tau.shape == (2, 1)
 
 
 @plain
 def test_a_drive_at_its_limit_does_not_depend_on_its_gains():
     drive = rb.PID("slide", 10.0, kp=100.0, limit=1.0)
-    motion = slide().simulate([0.0], [0.0], 0.1, drives=[drive], sensitivities=["kp", "mass"], method="rk4", step=0.05)
-    assert not motion.sensitivities["kp"].any()
-    np.testing.assert_allclose(motion.sensitivities["mass"][-1, :, 0], [-(0.1**2) / 8, -0.1 / 4], rtol=0, atol=1e-14)
+    motion = slide().simulate([0.0], [0.0], 0.1, drives=[drive], derivatives=["kp", "mass"], method="rk4", step=0.05)
+    assert not motion.derivatives["kp"].any()
+    np.testing.assert_allclose(motion.derivatives["mass"][-1, :, 0], [-(0.1**2) / 8, -0.1 / 4], rtol=0, atol=1e-14)
 
 
 def floating(joint):
@@ -264,9 +264,9 @@ def test_momentum_of_a_body_in_free_motion_is_constant_to_first_order(joint):
     """R J omega and R m v are constant, and so are their derivatives by the initial state and by J."""
     model = floating(joint)
     q, qd = random_states(model, (), seed=2, arrays=2)
-    motion = model.simulate(q, qd, 0.2, save_at=3, sensitivities=("q", "qd", "inertia"), rtol=1e-11, atol=1e-12)
+    motion = model.simulate(q, qd, 0.2, save_at=3, derivatives=("q", "qd", "inertia"), rtol=1e-11, atol=1e-12)
     n, J = model.nv, model.inertia[0]
-    columns = np.concatenate([motion.sensitivities[name].reshape(3, 2 * n, -1) for name in ("q", "qd", "inertia")], -1)
+    columns = np.concatenate([motion.derivatives[name].reshape(3, 2 * n, -1) for name in ("q", "qd", "inertia")], -1)
     tensors = np.zeros((columns.shape[-1], 3, 3))
     tensors[2 * n :] = np.eye(9).reshape(9, 3, 3)
     tensors = 0.5 * (tensors + np.swapaxes(tensors, -1, -2))
@@ -298,8 +298,8 @@ def test_transition_matrices_compose_and_preserve_volume(name):
     tolerances = {"rtol": 1e-11, "atol": 1e-12}
 
     def transition(q, qd, duration):
-        motion = model.simulate(q, qd, duration, sensitivities=("q", "qd"), **tolerances)
-        found = motion.sensitivities
+        motion = model.simulate(q, qd, duration, derivatives=("q", "qd"), **tolerances)
+        found = motion.derivatives
         return np.concatenate([found["q"][-1], found["qd"][-1]], -1), motion.q[-1], motion.qd[-1]
 
     whole, q2, _ = transition(q, qd, 0.02)
@@ -358,9 +358,9 @@ def assert_agrees_with_differences(model, names, duration, tolerance, **actions)
     for drive in actions.get("drives", ()):
         if isinstance(drive, rb.PrescribedVelocity):
             start[1][model.velocity_index[model.joint_names.index(drive.joint)]] = drive.signal(0.0)
-    motion = model.simulate(*start, duration, sensitivities=names, **actions)
+    motion = model.simulate(*start, duration, derivatives=names, **actions)
     for name in names:
-        shape = motion.sensitivities[name].shape[2:]
+        shape = motion.derivatives[name].shape[2:]
         direction = rng.normal(size=shape)
         if name not in ("q", "qd"):
             direction = direction * (0.1 * np.abs(getattr(model, name)).max(axis=None) if shape else 1.0)
@@ -375,7 +375,7 @@ def assert_agrees_with_differences(model, names, duration, tolerance, **actions)
             change = model.difference(ends[0].q[-1], ends[1].q[-1]), ends[1].qd[-1] - ends[0].qd[-1]
             slopes.append(np.concatenate(change) / (2 * size))
         wanted = (4 * slopes[1] - slopes[0]) / 3
-        found = motion.sensitivities[name][-1].reshape(2 * model.nv, -1) @ direction.reshape(-1)
+        found = motion.derivatives[name][-1].reshape(2 * model.nv, -1) @ direction.reshape(-1)
         assert np.abs(wanted).max() > 1e-4, name
         np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * np.abs(wanted).max(), err_msg=name)
 
@@ -422,7 +422,7 @@ def test_controllers_in_water_agree_with_differences(controllers):
 def test_computed_torque_in_water_depends_on_the_forces_of_other_joints():
     model, (q, qd), direction = arm_with(rb.Universal(), True), np.zeros((2, 4)), np.array([0.0, -0.2, 0.5, 0.0])
     settings = {"drives": IN_WATER["both"], "forces": [CURRENT], **FIXED}
-    found = model.simulate(q, qd, 0.1, sensitivities=["tau"], **settings).sensitivities["tau"][-1] @ direction
+    found = model.simulate(q, qd, 0.1, derivatives=["tau"], **settings).derivatives["tau"][-1] @ direction
     wanted = derivative(lambda s: end_of(model.simulate(q, qd, 0.1, tau=s * direction, **settings)))
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
 
@@ -442,7 +442,7 @@ def test_prescribed_motions_do_not_depend_on_parameters():
         names = ["q", "qd", "mass", "damping"]
         assert_agrees_with_differences(model, names, 0.1, 1e-6, drives=drives, **FIXED)
         q, qd = random_states(model, (), seed=4, arrays=2)
-        found = model.simulate(q, qd, 0.1, drives=drives, sensitivities=["q", "mass"], **FIXED).sensitivities
+        found = model.simulate(q, qd, 0.1, drives=drives, derivatives=["q", "mass"], **FIXED).derivatives
         rows = [3, 7] if len(drives) == 1 else [4, 7]
         assert not found["mass"][:, rows].any()
         assert len(drives) == 2 or not found["q"][:, rows].any()
@@ -469,16 +469,16 @@ def test_steps_are_unchanged_unless_sensitivities_control_them():
             save_at=4,
             rtol=1e-6,
             atol=1e-6,
-            sensitivities=["inertia"],
-            control_sensitivity_errors=control,
+            derivatives=["inertia"],
+            control_derivative_errors=control,
         )
         for control in (False, True)
     ]
     np.testing.assert_array_equal(motions[0].q, plain_motion.q)
     np.testing.assert_array_equal(motions[0].tau, plain_motion.tau)
     assert motions[0].steps == plain_motion.steps < motions[1].steps
-    exact = two_links().simulate(START[:2], START[2:], 0.5, save_at=4, rtol=1e-9, atol=1e-9, sensitivities=["inertia"])
-    errors = [np.abs(motion.sensitivities["inertia"] - exact.sensitivities["inertia"]).max() for motion in motions]
+    exact = two_links().simulate(START[:2], START[2:], 0.5, save_at=4, rtol=1e-9, atol=1e-9, derivatives=["inertia"])
+    errors = [np.abs(motion.derivatives["inertia"] - exact.derivatives["inertia"]).max() for motion in motions]
     assert errors[1] < 0.3 * errors[0]
 
 
@@ -486,57 +486,57 @@ def test_steps_are_unchanged_unless_sensitivities_control_them():
 def test_events_end_the_sensitivities_and_do_not_change_them():
     model, names = two_links(), ["q", "mass", "ki"]
     drives = [rb.PID("link1", 0.3, kp=1.0, ki=1.0)]
-    settings = {"save_at": 5, "sensitivities": names, "drives": drives, "method": "rk4", "step": 0.02}
+    settings = {"save_at": 5, "derivatives": names, "drives": drives, "method": "rk4", "step": 0.02}
     free = model.simulate(START[:2], START[2:], 0.4, **settings)
     event = rb.Event("link1", value=free.q[2, 0], stop=True)
     stopped = model.simulate(START[:2], START[2:], 0.4, events=[event], **settings)
     assert stopped.events[0].count == 1
     for name in names:
-        np.testing.assert_array_equal(stopped.sensitivities[name][:2], free.sensitivities[name][:2])
-        assert np.isnan(stopped.sensitivities[name][3:]).all()
+        np.testing.assert_array_equal(stopped.derivatives[name][:2], free.derivatives[name][:2])
+        assert np.isnan(stopped.derivatives[name][3:]).all()
     np.testing.assert_allclose(stopped.events[0].q[0], free.q[2], rtol=0, atol=1e-6)
 
 
 @plain
 def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
     states = np.stack([START[:2], START[2:]])[:, None] * np.array([1.0, 0.5])[:, None]
-    motion = two_links().simulate(*states, 0.1, sensitivities=["q", "inertia"], **FIXED)
-    single = two_links().simulate(*states[:, 1], 0.1, sensitivities=["q", "inertia"], **FIXED)
+    motion = two_links().simulate(*states, 0.1, derivatives=["q", "inertia"], **FIXED)
+    single = two_links().simulate(*states[:, 1], 0.1, derivatives=["q", "inertia"], **FIXED)
     motion.save(tmp_path / "motion.npz")
     loaded = rb.load_motion(tmp_path / "motion.npz")
-    rough = two_links().simulate(*states.astype(np.float32), 0.1, sensitivities=["q", "inertia"], **FIXED)
-    empty = two_links().simulate(*states[:, :0], 0.1, sensitivities=["q", "inertia"], **FIXED)
+    rough = two_links().simulate(*states.astype(np.float32), 0.1, derivatives=["q", "inertia"], **FIXED)
+    empty = two_links().simulate(*states[:, :0], 0.1, derivatives=["q", "inertia"], **FIXED)
     for name in ("q", "inertia"):
-        np.testing.assert_array_equal(motion[1].sensitivities[name], single.sensitivities[name])
-        np.testing.assert_array_equal(loaded.sensitivities[name], motion.sensitivities[name])
-        assert rough.sensitivities[name].dtype == np.float32
-        assert empty.sensitivities[name].shape == (0, *motion.sensitivities[name].shape[1:])
-        np.testing.assert_allclose(rough.sensitivities[name], motion.sensitivities[name], rtol=0, atol=1e-4)
+        np.testing.assert_array_equal(motion[1].derivatives[name], single.derivatives[name])
+        np.testing.assert_array_equal(loaded.derivatives[name], motion.derivatives[name])
+        assert rough.derivatives[name].dtype == np.float32
+        assert empty.derivatives[name].shape == (0, *motion.derivatives[name].shape[1:])
+        np.testing.assert_allclose(rough.derivatives[name], motion.derivatives[name], rtol=0, atol=1e-4)
 
 
 @plain
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"sensitivities": "mass"}, "sensitivities is 'mass'; expected a list of names"),
-        ({"sensitivities": ["masses"]}, "sensitivities contains 'masses'; expected names among q, qd, tau, mass"),
-        ({"sensitivities": ["mass", "mass"]}, "expected each name once"),
-        ({"method": "rosenbrock"}, 'method is "rosenbrock", which does not compute sensitivities; expected "rk45"'),
-        ({"sensitivities": ["kp"]}, 'sensitivities contains "kp", but drives contains no PID'),
-        ({"sensitivities": ["ki"], "drives": [rb.PID("a", 0.0, kp=1.0)]}, r"joints \['a'\] have ki = 0"),
+        ({"derivatives": "mass"}, "derivatives is 'mass'; expected a list of names"),
+        ({"derivatives": ["masses"]}, "derivatives contains 'masses'; expected names among q, qd, tau, mass"),
+        ({"derivatives": ["mass", "mass"]}, "expected each name once"),
+        ({"method": "rosenbrock"}, 'method is "rosenbrock", which does not compute derivatives; expected "rk45"'),
+        ({"derivatives": ["kp"]}, 'derivatives contains "kp", but drives contains no PID'),
+        ({"derivatives": ["ki"], "drives": [rb.PID("a", 0.0, kp=1.0)]}, r"joints \['a'\] have ki = 0"),
         (
             {"drives": [rb.PID("a", 0.0, kp=1.0, gravity_compensation=True, model="true")]},
             r'contains mass, but the controllers use these parameters too \(model="true"\)',
         ),
         ({"forces": [rb.DryFriction("a", kinetic=1.0)]}, "do not support DryFriction, HardStops, SphereC"),
         ({"drives": [rb.Sampled(rb.PID("a", 0.0, kp=1.0), period=0.01)]}, "do not support Sampled"),
-        ({"control_sensitivity_errors": 1}, "control_sensitivity_errors is 1; expected True or False"),
+        ({"control_derivative_errors": 1}, "control_derivative_errors is 1; expected True or False"),
     ],
 )
 def test_refused_arguments(given, message):
     model = without_dissipation(arm_with(rb.Universal()))
     with pytest.raises(rb.ArgumentError, match=message):
-        model.simulate(np.zeros(4), np.zeros(4), 0.1, **({"sensitivities": ["mass"]} | given))
+        model.simulate(np.zeros(4), np.zeros(4), 0.1, **({"derivatives": ["mass"]} | given))
 
 
 @plain
@@ -545,7 +545,7 @@ def test_refused_user_forces():
         tau[0] = -q[0]
 
     with pytest.raises(rb.ArgumentError, match=r"Pass UserForces\(..., derivatives=...\)"):
-        slide().simulate([0.0], [0.0], 0.1, drives=[rb.UserForces(forces)], sensitivities=["mass"])
+        slide().simulate([0.0], [0.0], 0.1, drives=[rb.UserForces(forces)], derivatives=["mass"])
 
 
 LANES = """
@@ -557,17 +557,17 @@ model, rng = arm_with(rb.Spherical()), two_seeds(9)
 model = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
 q, qd = model.random_state(rng, (9,))
 names = ["q", "qd", "mass", "cg", "inertia", "friction"]
-motion = model.simulate(q, 0.5 * qd, 0.05, rtol=1e-6, atol=1e-6, sensitivities=names)
-found = {name: values[7:].tolist() for name, values in motion.sensitivities.items()}
+motion = model.simulate(q, 0.5 * qd, 0.05, rtol=1e-6, atol=1e-6, derivatives=names)
+found = {name: values[7:].tolist() for name, values in motion.derivatives.items()}
 
 arm = rb.Model.serial_chain(2)
 drives = [rb.ComputedTorque(joint, 0.5, kp=100.0, kd=20.0, limit=4.0) for joint in arm.joint_names]
 q, qd = rng.normal(size=(2, 9, 2))
-motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, sensitivities=["q", "mass"])
-found |= {f"{name} of an arm with a controller": x[7:].tolist() for name, x in motion.sensitivities.items()}
+motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "mass"])
+found |= {f"{name} of an arm with a controller": x[7:].tolist() for name, x in motion.derivatives.items()}
 drives[1] = rb.PID(arm.joint_names[1], 0.5, kp=1.0)
-motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, sensitivities=["q", "kp"])
-found |= {f"{name} of an arm with both controllers": x[7:].tolist() for name, x in motion.sensitivities.items()}
+motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "kp"])
+found |= {f"{name} of an arm with both controllers": x[7:].tolist() for name, x in motion.derivatives.items()}
 json.dump(found, sys.stdout)
 """
 

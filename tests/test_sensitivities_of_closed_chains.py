@@ -49,10 +49,8 @@ def slides_of(state):
 def test_two_slides_and_a_rod_agree_with_complex_steps_of_their_equation(settings):
     model, names = trammel(), ["q", "qd", *SLIDES]
     start, allowed = slides_of(START), 1e-10 if "rtol" in settings else 1e-9
-    motion = model.simulate(
-        start[:2], start[2:], DURATION, tau=SLIDES["tau"], sensitivities=names, save_at=4, **settings
-    )
-    found = {name: motion.sensitivities[name][-1] for name in names}
+    motion = model.simulate(start[:2], start[2:], DURATION, tau=SLIDES["tau"], derivatives=names, save_at=4, **settings)
+    found = {name: motion.derivatives[name][-1] for name in names}
     for field in SLIDES:
         for i in range(2):
             x = {key: np.array(values, complex) for key, values in SLIDES.items()}
@@ -116,10 +114,10 @@ def test_a_pendulum_of_a_prescribed_cart_agrees_with_complex_steps_of_its_equati
         *(start[:3], start[3:], DURATION),
         tau=[0.0, *BOB["tau"][1:]],
         drives=[drive("cart", rb.Signal.polynomial(signal))],
-        sensitivities=["q", "qd", *BOB],
+        derivatives=["q", "qd", *BOB],
         **TIGHT,
     )
-    found = {name: values[-1] for name, values in motion.sensitivities.items()}
+    found = {name: values[-1] for name, values in motion.derivatives.items()}
     for field in BOB:
         assert not found[field][[0, 3]].any()
         for i in range(3):
@@ -149,14 +147,14 @@ def test_sensitivities_begin_with_the_derivative_of_the_projection(name):
     chain = closed_chain(name)
     model, n = chain.model, chain.model.nv
     q, qd, _ = closed_state(chain, seed=3)
-    motion = model.simulate(q, qd, 1e-6, method="rk4", step=1e-6, sensitivities=("q", "qd"))
+    motion = model.simulate(q, qd, 1e-6, method="rk4", step=1e-6, derivatives=("q", "qd"))
     J, inverse = model.constraint_jacobian(q), model.mass_matrix_inverse(q)
     normal = inverse @ J.T @ np.linalg.pinv(J @ inverse @ J.T, rcond=1e-10)
     P = np.eye(n) - normal @ J
     turn = np.array(
         [derivative(lambda s, e=e: model.constraint_jacobian(model.integrate(q, s * e)) @ qd) for e in P.T]
     ).T
-    by_q, by_qd = motion.sensitivities["q"][0], motion.sensitivities["qd"][0]
+    by_q, by_qd = motion.derivatives["q"][0], motion.derivatives["qd"][0]
     np.testing.assert_allclose(by_q[:n], P, rtol=0, atol=1e-10)
     np.testing.assert_allclose(by_q[n:], -normal @ turn, rtol=0, atol=1e-8 * np.abs(normal).max() * np.abs(turn).max())
     np.testing.assert_allclose(by_qd, np.vstack([0 * P, P]), rtol=0, atol=1e-10)
@@ -168,10 +166,10 @@ def test_sensitivities_satisfy_the_derivatives_of_the_constraints():
     chain = four_bar()
     model, (q, qd, _) = chain.model, closed_state(four_bar(), seed=3)
     names = ["q", "qd", "mass", "cg", "inertia"]
-    motion = model.simulate(q, qd, 0.5, rtol=1e-7, atol=1e-7, save_at=[0.0, 0.111, 0.3, 0.5], sensitivities=names)
+    motion = model.simulate(q, qd, 0.5, rtol=1e-7, atol=1e-7, save_at=[0.0, 0.111, 0.3, 0.5], derivatives=names)
     for i, allowed in ((0, 1e-12), (1, 1e-6), (2, 1e-6), (3, 1e-12)):
         J = model.constraint_jacobian(motion.q[i])
-        columns = np.concatenate([motion.sensitivities[name][i].reshape(2 * model.nv, -1) for name in names], -1)
+        columns = np.concatenate([motion.derivatives[name][i].reshape(2 * model.nv, -1) for name in names], -1)
         u, w = columns[:3], columns[3:]
         turn = np.array(
             [
@@ -206,8 +204,8 @@ def test_sensitivities_agree_with_differences_of_simulations(name):
     spring = rb.SpringDamper(None, model.body_names[-1], (0.1, 0.2, 0.3), (0, 0.1, 0), stiffness=50.0, damping=1.0)
     settings = {"duration": 0.1, "forces": [spring], "rtol": 1e-11, "atol": 1e-12}
     names = ["q", "qd", "mass", "cg", "inertia", "damping", "tau"]
-    motion = model.simulate(q, qd, tau=tau, sensitivities=names, **settings)
-    found, end = {key: values[-1] for key, values in motion.sensitivities.items()}, (motion.q[-1], motion.qd[-1])
+    motion = model.simulate(q, qd, tau=tau, derivatives=names, **settings)
+    found, end = {key: values[-1] for key, values in motion.derivatives.items()}, (motion.q[-1], motion.qd[-1])
     dq, dqd = model.assemble_velocities(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
     dtau, d_damping = rng.normal(size=(2, model.nv))
     d_mass, d_cg = rng.normal(size=model.n_bodies) * model.mass, 0.1 * rng.normal(size=(model.n_bodies, 3))
@@ -256,11 +254,11 @@ def test_gains_and_water_agree_with_differences_of_equal_steps():
     gains = {"kp": 20.0, "ki": 30.0, "kd": 2.0}
     settings = {"duration": 0.02, "method": "rk4", "step": 0.001}
 
-    def motion_of(model=model, sensitivities=(), **changed):
+    def motion_of(model=model, derivatives=(), **changed):
         drive = rb.PID("crank", 0.3, **(gains | changed))
-        return model.simulate(q, qd, drives=[drive], sensitivities=sensitivities, **settings)
+        return model.simulate(q, qd, drives=[drive], derivatives=derivatives, **settings)
 
-    found = motion_of(sensitivities=[*gains, "mass"]).sensitivities
+    found = motion_of(derivatives=[*gains, "mass"]).derivatives
     for name, value in gains.items():
         slope = derivative(lambda s, name=name, value=value: end_of_motion(motion_of(**{name: value + s})))
         np.testing.assert_allclose(found[name][-1, :, 0], slope, rtol=0, atol=1e-8 * np.abs(slope).max() + 1e-11)
@@ -284,12 +282,12 @@ for dtype, tolerance in ((np.float64, 1e-6), (np.float32, 1e-4)):
     chain, rng = closed_chain("turned four-bar"), np.random.default_rng(2)
     q, qd, _ = (x.astype(dtype) for x in closed_state(chain, batch=(9,)))
     model = chain.model.vary(mass=chain.model.mass * rng.uniform(0.9, 1.1, (9, 3)))
-    motion = model.simulate(q, qd, 0.1, rtol=tolerance, atol=tolerance, sensitivities=["q", "mass", "inertia"])
-    assert motion.success and motion.sensitivities["mass"].dtype == dtype
-    for name, values in motion.sensitivities.items():
+    motion = model.simulate(q, qd, 0.1, rtol=tolerance, atol=tolerance, derivatives=["q", "mass", "inertia"])
+    assert motion.success and motion.derivatives["mass"].dtype == dtype
+    for name, values in motion.derivatives.items():
         out[f"{name} {np.dtype(dtype).name}"] = values[7:].tolist()
-alone = model[8].simulate(q[8], qd[8], 0.1, rtol=tolerance, atol=tolerance, sensitivities=["mass"])
-out["residual float32"] = (alone.sensitivities["mass"] - motion.sensitivities["mass"][8]).tolist()
+alone = model[8].simulate(q[8], qd[8], 0.1, rtol=tolerance, atol=tolerance, derivatives=["mass"])
+out["residual float32"] = (alone.derivatives["mass"] - motion.derivatives["mass"][8]).tolist()
 json.dump(out, sys.stdout)
 """
 
@@ -312,8 +310,8 @@ def test_a_fit_finds_the_damping_of_a_closed_chain():
 @plain
 def test_refused_arguments():
     model, (q, qd, _) = four_bar().model, closed_state(four_bar())
-    with pytest.raises(rb.ArgumentError, match='does not compute sensitivities; expected "rk45", "dop853" or "rk4"'):
-        model.simulate(q, qd, 0.1, method="rosenbrock", sensitivities=["mass"])
+    with pytest.raises(rb.ArgumentError, match='does not compute derivatives; expected "rk45", "dop853" or "rk4"'):
+        model.simulate(q, qd, 0.1, method="rosenbrock", derivatives=["mass"])
     motion = model.simulate(q, qd, 0.1, save_at=3, rtol=1e-5, atol=1e-5)
     for name in ("q", "qd"):
         with pytest.raises(rb.ArgumentError, match=rf'parameters contains "{name}".*closed chains'):

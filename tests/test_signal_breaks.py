@@ -47,7 +47,7 @@ def pulses(width: float, samples: int) -> rb.Signal:
     middle = np.linspace(0.7, 9.1, samples)
     times = np.unique(np.concatenate([[0.0, END], *(middle + width * side for side in (-0.5, 0.0, 0.5))]))
     heights = np.where(times == middle[:, None], 10.0 * (1.0 + np.arange(samples))[:, None], 0.0)
-    return rb.Signal.table(times, heights, kind="linear")
+    return rb.Signal.table(times, heights, interpolation="linear")
 
 
 def bump(height: float, width: float, level: float) -> rb.Signal:
@@ -185,7 +185,7 @@ def test_a_kick_acts_on_a_pendulum():
     np.testing.assert_allclose(whole.q[:, -1], q, rtol=1e-7)
 
 
-TABLE = rb.Signal.table([0, 5, 5.05, 5.1, END], [0, 0, 1.0, 0, 0], kind="linear")
+TABLE = rb.Signal.table([0, 5, 5.05, 5.1, END], [0, 0, 1.0, 0, 0], interpolation="linear")
 
 
 def test_pulses_of_wrenches_and_references_act():
@@ -245,8 +245,8 @@ def test_tables_of_thousands_of_knots_cost_no_steps_where_they_are_smooth():
     times, w = np.linspace(0.0, END, 10_001), 2.0 * np.pi * 0.55
     constant = push(rb.Signal.constant(2.0)).steps[0]
     for kind in ("cubic", "linear"):
-        assert push(rb.Signal.table(times, np.full(times.size, 2.0), kind=kind)).steps[0] == constant
-        assert push(rb.Signal.table(times, 0.3 + 0.7 * times, kind=kind)).steps[0] == constant
+        assert push(rb.Signal.table(times, np.full(times.size, 2.0), interpolation=kind)).steps[0] == constant
+        assert push(rb.Signal.table(times, 0.3 + 0.7 * times, interpolation=kind)).steps[0] == constant
     table, sine = rb.Signal.table(times, np.sin(w * times)), rb.Signal.sines(1.0, w)
     assert push(table).steps[0] < 1.1 * push(sine).steps[0]
 
@@ -272,7 +272,7 @@ def test_dry_friction_holds_until_a_pulse_exceeds_it():
 
     Then friction stops the mass: the same area below 5 N has passed at 5.1 s less the time of the fall.
     """
-    force = rb.Signal.table([0, 5, 5.05, 5.1, END], [0, 0, 10.0, 0, 0], kind="linear")
+    force = rb.Signal.table([0, 5, 5.05, 5.1, END], [0, 0, 10.0, 0, 0], interpolation="linear")
     motion = sliding_mass().simulate(
         np.zeros((1, 1)),
         np.zeros((1, 1)),

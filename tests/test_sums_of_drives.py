@@ -303,22 +303,20 @@ def test_sensitivities_contain_all_drives(name):
         found = arm.simulate(values["q"], values["qd"], 0.1, tau=values["tau"], drives=drives, **settings)
         return np.concatenate([found.q[-1], found.qd[-1]])
 
-    found = arm.simulate(
-        start["q"], start["qd"], 0.1, tau=start["tau"], drives=drives, sensitivities=[name], **settings
-    )
+    found = arm.simulate(start["q"], start["qd"], 0.1, tau=start["tau"], drives=drives, derivatives=[name], **settings)
     for j, unit in enumerate(np.eye(2)):
         ends = [end(start | {name: start[name] + sign * 1e-4 * unit}) for sign in (1.0, -1.0)]
-        np.testing.assert_allclose(found.sensitivities[name][-1, :, j], (ends[0] - ends[1]) / 2e-4, atol=1e-7)
+        np.testing.assert_allclose(found.derivatives[name][-1, :, j], (ends[0] - ends[1]) / 2e-4, atol=1e-7)
 
 
 @plain
 def test_sensitivities_by_gains_need_one_pid_per_joint():
     beside = [pid(kp=2.0, limit=9.0), rb.PrescribedForce("link1", 0.3)]
-    settings = {"method": "rk45", "sensitivities": ["kp"]}
+    settings = {"method": "rk45", "derivatives": ["kp"]}
     one = motion([pid(kp=2.0, feedforward=0.3)], **settings)
-    np.testing.assert_allclose(motion(beside, **settings).sensitivities["kp"], one.sensitivities["kp"], atol=1e-12)
-    of_path = motion([*beside, *[rb.PID("link2", 0.1, kp=0.0)] * 2], method="rk45", sensitivities=["link1.kp"])
-    np.testing.assert_allclose(of_path.sensitivities["link1.kp"], one.sensitivities["kp"][..., 0], atol=1e-12)
+    np.testing.assert_allclose(motion(beside, **settings).derivatives["kp"], one.derivatives["kp"], atol=1e-12)
+    of_path = motion([*beside, *[rb.PID("link2", 0.1, kp=0.0)] * 2], method="rk45", derivatives=["link1.kp"])
+    np.testing.assert_allclose(of_path.derivatives["link1.kp"], one.derivatives["kp"][..., 0], atol=1e-12)
     with pytest.raises(rb.ArgumentError, match=r'contains "kp".*has several PIDs'):
         motion([pid(kp=2.0), pid()], **settings)
 
@@ -375,11 +373,11 @@ def test_a_study_file_adds_the_drives_of_a_joint(tmp_path):
 model = "slide.toml"
 samples = 3
 simulate = { duration = 0.5, tau = 0.5 }
-vary = [{ parameter = "feedforward", how = "add", distribution = { kind = "uniform", low = 0.0, high = 1.0 } }]
+vary = { "slide.feedforward" = { how = "add", distribution = { type = "uniform", low = 0.0, high = 1.0 } } }
 measures = [{ name = "end", quantity = "velocity", joint = "slide" }]
 drives = [
-  { kind = "PrescribedForce", joint = "slide", signal = 0.25 },
-  { kind = "PID", joint = "slide", reference = 0.0, kp = 0.0, feedforward = 1.0 },
+  { type = "PrescribedForce", joint = "slide", signal = 0.25 },
+  { type = "PID", joint = "slide", reference = 0.0, kp = 0.0, feedforward = 1.0 },
 ]
 """)
     results = rb.Study.read(tmp_path / "study.toml").run()

@@ -34,7 +34,7 @@ VALUES = {
     "Bushing": (lambda x: rb.Bushing(None, "a", x * np.eye(6), pose_a=rb.Pose((0, 0, 1))), 1.0, 2.0),
     "SphereContact": (lambda x: rb.SphereContact("a", (0, 0, 0), 0.1, (0, 0, x), (0, 0, 1)), 0.0, -1.0),
     "Event": (lambda x: rb.Event("a", value=x), 0.5, 0.6),
-    "Signal": (lambda x: rb.Signal.table([0, 1, 2], [0, x, 1], kind="linear"), 1.0, 2.0),
+    "Signal": (lambda x: rb.Signal.table([0, 1, 2], [0, x, 1], interpolation="linear"), 1.0, 2.0),
     "RandomSignal": (lambda x: rb.Signal.random_walk(x, 0.1), 1.0, 2.0),
     "sum of signals": (lambda x: rb.Signal.random_walk(1.0, 0.1) + x, 1.0, 2.0),
     "DHLink": (lambda x: DHLink(x, 0.1, 0.2), 0.5, 0.6),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import Field, dataclass, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, SupportsIndex
 
 import numpy as np
@@ -125,19 +125,21 @@ def _of_sample(name: str, value: Any, i: Any, shape: tuple[Any, ...]) -> np.ndar
 class Declared(Value):
     """Base class of drives, sensors, forces and events. It declares which fields may differ between samples.
 
-    An object is checked when it is made, except for what depends on the model and on the batch.
+    An object is checked when it is made, except for what depends on the model and on the batch. All have an optional
+    `name`, by which paths of studies name their parameters.
     """
 
     numeric_fields: ClassVar[tuple[NumericField, ...]] = ()
+    name: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         """Raise ArgumentError if a field has a value of the wrong type, or a number that is not possible."""
         what = self.label()
-        for field in self.numeric_fields:
-            value = getattr(self, field.name)
-            is_left_out = value is None and getattr(type(self), field.name, "required") is None
+        for numeric in self.numeric_fields:
+            value = getattr(self, numeric.name)
+            is_left_out = value is None and getattr(type(self), numeric.name, "required") is None
             if not is_left_out:
-                field.check(what, value)
+                numeric.check(what, value)
         for other in fields(self):
             _check_type(f"{what}: {other.name}", other, getattr(self, other.name))
 
@@ -182,7 +184,8 @@ def _check_type(what: str, field: Field[Any], value: Any) -> None:
         one_of(what, value, ast.literal_eval(kind.removeprefix("Literal")), ArgumentError)
     elif kind == "str" and not isinstance(value, str):
         world = ", or None for the world" if field.name in ("body_a", "body_b") else ""
-        raise ArgumentError(f"{what} is {excerpt(value)}; expected the name of a {field.name.split('_')[0]}{world}")
+        expected = "a string" if field.name == "name" else f"the name of a {field.name.split('_')[0]}"
+        raise ArgumentError(f"{what} is {excerpt(value)}; expected {expected}{world}")
     elif kind == "bool" and not isinstance(value, (bool, np.bool)):
         raise ArgumentError(f"{what} is {excerpt(value)}; expected True or False")
     elif kind.startswith("Callable[") and not callable(value):

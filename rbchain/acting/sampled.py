@@ -192,16 +192,14 @@ def with_sensors(drive: Any, change: Callable[[Sensor], Sensor]) -> Any:
     return replace(drive, sensors=[change(x) for x in drive.sensors]) if isinstance(drive, Sampled) else drive
 
 
-def joints_of_sensors(drives: Sequence[Any], kinds: tuple[type, ...]) -> list[tuple[str, int]]:
-    """Return the joints and the degrees of freedom that have a sensor of these classes, each once."""
-    sensors = [sensor for drive in drives if isinstance(drive, Sampled) for sensor in drive.sensors]
-    return [*dict.fromkeys((sensor.joint, sensor.dof) for sensor in sensors if isinstance(sensor, kinds))]
+def sensors_of(drives: Sequence[Any]) -> list[Sensor]:
+    """Return the sensors of all drives."""
+    return [sensor for drive in drives if isinstance(drive, Sampled) for sensor in drive.sensors]
 
 
 def has_noise(drives: Sequence[Any]) -> bool:
     """Whether a sensor of the drives has noise."""
-    sensors = [sensor for drive in drives if isinstance(drive, Sampled) for sensor in drive.sensors]
-    return any(np.any(np.asarray(sensor.noise) != 0.0) for sensor in sensors)
+    return any(np.any(np.asarray(sensor.noise) != 0.0) for sensor in sensors_of(drives))
 
 
 def with_samples(drives: Any, samples: np.ndarray, seed: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Literal, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,7 @@ class Signal(AddsSignals):
     >>> import rbchain as rb
     >>> rb.Signal.polynomial([1.0, 0.0, 2.0])([0.0, 0.5]).tolist()
     [1.0, 1.5]
-    >>> rb.Signal.table([0, 1, 3], [0, 1, 0], kind="linear")([0.5, 2.0]).tolist()
+    >>> rb.Signal.table([0, 1, 3], [0, 1, 0], interpolation="linear")([0.5, 2.0]).tolist()
     [0.5, 0.5]
     """
 
@@ -152,7 +152,9 @@ class Signal(AddsSignals):
         return cls(_numbers("offset", offset)[..., None, None], waves=np.stack(waves, -1))
 
     @classmethod
-    def table(cls, times: npt.ArrayLike, values: npt.ArrayLike, kind: str = "cubic") -> Self:
+    def table(
+        cls, times: npt.ArrayLike, values: npt.ArrayLike, interpolation: Literal["cubic", "linear"] = "cubic"
+    ) -> Self:
         """Make a signal that interpolates a table of values.
 
         Parameters
@@ -161,7 +163,7 @@ class Signal(AddsSignals):
             Increasing times. In a simulation they have to cover the range from 0 to its duration.
         values : (m,) or (..., m) array
             The values at these times.
-        kind : "cubic" or "linear"
+        interpolation : "cubic" or "linear"
             "cubic" is SciPy's `CubicSpline` with not-a-knot conditions.
 
         Raises
@@ -172,7 +174,7 @@ class Signal(AddsSignals):
         Examples
         --------
         >>> import rbchain as rb
-        >>> rb.Signal.table([0, 1, 3], [0, 1, 0], kind="linear")([0.5, 2.0]).tolist()
+        >>> rb.Signal.table([0, 1, 3], [0, 1, 0], interpolation="linear")([0.5, 2.0]).tolist()
         [0.5, 0.5]
         """
         times, values = _numbers("times", times), _numbers("values", values, least_axes=1)
@@ -183,9 +185,9 @@ class Signal(AddsSignals):
             )
         if not (np.diff(times) > 0.0).all():
             raise ArgumentError(f"times of the table are {excerpt(times.tolist())}; expected increasing times")
-        if kind not in ("linear", "cubic"):
-            raise ArgumentError(f'kind is {kind!r}; expected "linear" or "cubic"')
-        if kind == "cubic":
+        if interpolation not in ("linear", "cubic"):
+            raise ArgumentError(f'interpolation is {interpolation!r}; expected "linear" or "cubic"')
+        if interpolation == "cubic":
             return cls.pieces(_cubic_spline(times, values))
         with np.errstate(over="ignore"):
             slopes = np.diff(values) / np.diff(times)
@@ -299,7 +301,7 @@ def _cubic_spline(times: np.ndarray, values: np.ndarray) -> PPoly:
     except (ValueError, LinAlgError, LinAlgWarning) as reason:
         raise ArgumentError(
             f"{_OF_TABLE} {excerpt(times.tolist())} have no accurate cubic spline: {reason}. Use times that are spaced "
-            'more evenly, or kind="linear"'
+            'more evenly, or interpolation="linear"'
         ) from None
 
 

@@ -36,7 +36,7 @@ SIGNALS: dict[str, Callable[..., Signal | RandomSignal]] = {
 }
 #: Bodies of a force. A table without them means the world, because TOML has no None.
 BODIES = ("body_a", "body_b")
-#: Fields that were renamed: {kind: {old name: new name}}.
+#: Fields that were renamed: {class: {old name: new name}}.
 RENAMED = {"Wrench": {"body": "frame"}, "Event": {"most": "max_records", "of": "quantity"}}
 #: Fields of `UserForces` that are functions.
 FUNCTIONS = ("function", "derivatives")
@@ -55,16 +55,18 @@ class NamedFunction:
 
 
 def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
-    """Return the drive, force or event of a table such as {kind = "PID", joint = "link1", kp = 2.0}.
+    """Return the drive, force or event of a table such as {type = "PID", joint = "link1", kp = 2.0}.
 
-    Raises ArgumentError if its kind is unknown, or a key is not a field of this kind.
+    Raises ArgumentError if its type is unknown, or a key is not a field of this type.
     """
     given = dict(table)
-    kind = given.pop("kind", None if len(kinds) > 1 else next(iter(kinds)))
+    if "kind" in given:
+        raise ArgumentError(f"the key 'kind' is now called 'type'; found kind = {given['kind']!r}")
+    kind = given.pop("type", None if len(kinds) > 1 else next(iter(kinds)))
     if not isinstance(kind, str) or kind not in kinds:
         names = {name.lower(): name for name in kinds}
         hint = f"; did you mean {names[kind.lower()]}?" if isinstance(kind, str) and kind.lower() in names else ""
-        raise ArgumentError(f"kind is {kind!r}; expected one of {', '.join(kinds)}{hint}")
+        raise ArgumentError(f"type is {kind!r}; expected one of {', '.join(kinds)}{hint}")
     known = {field.name for field in fields(kinds[kind])}
     unknown = sorted(set(given) - known)
     if unknown:
@@ -99,7 +101,7 @@ def drive_of(table: Mapping[str, Any]) -> Any:
         raise ArgumentError(f"sampled is {clock!r}; expected a table, such as {{period = 1e-3, delay = 2e-4}}")
     sensors = clock.get("sensors", [])
     if not (isinstance(sensors, list) and all(isinstance(sensor, Mapping) for sensor in sensors)):
-        raise ArgumentError(f'sensors is {sensors!r}; expected a list of tables, such as [{{kind = "Encoder"}}]')
+        raise ArgumentError(f'sensors is {sensors!r}; expected a list of tables, such as [{{type = "Encoder"}}]')
     joint = {} if isinstance(drive, UserForces) else {"joint": drive.joint}
     own = [action_of(joint | sensor, SENSORS) for sensor in sensors]
     return action_of({"controller": drive, **clock, "sensors": own}, {"Sampled": Sampled})
@@ -111,28 +113,34 @@ def _value_of(value: Any, is_pose: bool) -> Any:
 
 
 def _signal_of(value: Any) -> Any:
-    """Return the Signal of a table such as {signal = "sines", amplitude = 1.0}, and other values as they are."""
+    """Return the Signal of a table such as {type = "sines", amplitude = 1.0}, and other values as they are."""
     if isinstance(value, list) and any(isinstance(x, dict) for x in value):
         return tuple(_signal_of(x) for x in value)
     if not isinstance(value, dict):
         return value
     given = dict(value)
-    kind = given.pop("signal", None)
+    if "signal" in given:
+        raise TypeError(f"the key 'signal' of a signal is now called 'type'; found signal = {given['signal']!r}")
+    if "kind" in given:
+        raise TypeError(f"the key 'kind' of a table of values is now called 'interpolation'; found {given['kind']!r}")
+    kind = given.pop("type", None)
     if not isinstance(kind, str) or kind not in SIGNALS:
-        raise TypeError(f"signal is {kind!r}; expected one of {', '.join(SIGNALS)}")
+        raise TypeError(f"type is {kind!r}; expected one of {', '.join(SIGNALS)}")
     return SIGNALS[kind](**given)
 
 
 def table_of_drive(drive: Any) -> dict[str, Any]:
     """Return the table of a drive of one joint, without fields that have their default; numbers are exact."""
-    table, signals = {"kind": type(drive).__name__}, fields_of_kind(drive, SIGNAL)
+    table, signals = {"type": type(drive).__name__}, fields_of_kind(drive, SIGNAL)
     for field in fields(drive):
         value = getattr(drive, field.name)
         if field.name == "model" and not isinstance(value, str):
             raise ArgumentError(
-                f"{table['kind']} of joint {drive.joint!r}: its model is a Model, which a table cannot hold; expected "
+                f"{table['type']} of joint {drive.joint!r}: its model is a Model, which a table cannot hold; expected "
                 '"nominal" or "true". Pass this drive to simulate() instead of adding it to the model'
             )
+        if value is None:
+            continue
         value = value.item() if isinstance(value, np.generic) else value
         if isinstance(value, (str, bool, int)):
             found: Any = value
@@ -158,11 +166,11 @@ def _table_of_signal(name: str, value: Any) -> Any:
         return signal.coefficients[..., 0, 0].tolist()
     pieces = {"breaks": signal.breaks.tolist(), "coefficients": signal.coefficients.tolist()}
     pieces |= {"waves": signal.waves.tolist()} if signal.waves.size else {}
-    return {"signal": "pieces", **pieces} | ({"end": signal.end} if np.isfinite(signal.end) else {})
+    return {"type": "pieces", **pieces} | ({"end": signal.end} if np.isfinite(signal.end) else {})
 
 
 def _table_of_random_signal(name: str, value: RandomSignal) -> dict[str, Any]:
-    table = {"signal": value.kind}
+    table = {"type": value.kind}
     for key, number in (*value.parameters.items(), ("seed", value.seed), ("channel", value.channel)):
         if callable(number):
             raise ArgumentError(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..study.store.stored_results import StoredResults
 
 
-RESUMABLE = ("run", "resume", "sensitivity")
+RESUMABLE = ("run", "resume", "indices")
 
 
 class _Verb(NamedTuple):
@@ -53,12 +53,12 @@ def add_study(commands: Any) -> None:
         if name == "sample":
             parser.add_argument("number", metavar="K", type=int, help="number of the sample, from 0")
             parser.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
-        if name == "sensitivity":
+        if name == "indices":
             parser.add_argument("--measure", help="name of the measure (default: the first one)")
             parser.add_argument(
                 "--method", choices=("sobol", "morris"), default="sobol", help="method of the analysis (default: sobol)"
             )
-            parser.add_argument("--samples", type=int, default=512, help="size of the design (default: 512)")
+            parser.add_argument("--base-samples", type=int, default=512, help="size of the base design (default: 512)")
 
 
 def _verbs() -> dict[str, _Verb]:
@@ -92,14 +92,14 @@ def _verbs() -> dict[str, _Verb]:
             "resume the study whose results are in a folder",
             ("rbchain study resume landing",),
         ),
-        "sensitivity": _Verb(
+        "indices": _Verb(
             [file, running, out, code],
             read_study,
-            _sensitivity,
-            "compute the sensitivity of a measure to each varied parameter",
+            _indices,
+            "compute the Sobol or Morris indices of a measure for each varied parameter",
             (
-                "rbchain study sensitivity examples/landing.toml",
-                'rbchain study sensitivity landing.toml --measure "peak speed" --method morris --samples 64',
+                "rbchain study indices examples/landing.toml",
+                'rbchain study indices landing.toml --measure "peak speed" --method morris --base-samples 64',
             ),
         ),
         "sample": _Verb(
@@ -163,9 +163,9 @@ def read_study(options: argparse.Namespace) -> Study:
 
 
 def _study_of_results(options: argparse.Namespace) -> Study:
-    from .. import Study
+    from ..study.loading import study_of_results
 
-    return _with_modules_printed(Study.of_results(options.folder, code=not options.no_code))
+    return _with_modules_printed(study_of_results(options.folder, code=not options.no_code))
 
 
 def _with_modules_printed(study: Study) -> Study:
@@ -320,12 +320,13 @@ def _sample(options: argparse.Namespace, study: Study, console: Console) -> int:
     return EXIT_OK if motion.success else EXIT_SOME_FAILED
 
 
-def _sensitivity(options: argparse.Namespace, study: Study, console: Console) -> int:
-    """Print the indices of sensitivity in a table, the greatest first."""
+def _indices(options: argparse.Namespace, study: Study, console: Console) -> int:
+    """Print Sobol or Morris indices in a table, the greatest first."""
     measures = [m.name for m in study.description.measures]
     measure = options.measure or (measures[0] if measures else None)
-    folder = _study_folder(options) / f"sensitivity-{options.method}"
-    indices = study.sensitivity(measure, options.method, options.samples, folder, **_running(options))
+    folder = _study_folder(options) / f"indices-{options.method}"
+    compute = study.sobol_indices if options.method == "sobol" else study.morris
+    indices = compute(measure, base_samples=options.base_samples, out=folder, **_running(options))
     names = [str(name) for name in indices]
     title = f"{escape(str(measure))}: {options.method}, {indices.attrs['motions']:,} motions"
     table = table_of_numbers(title, ("parameter", *names), texts=("parameter",))

@@ -1,4 +1,4 @@
-"""Estimation of parameters from measured motions, by nonlinear least squares with the sensitivities of `simulate`."""
+"""Estimation of parameters from measured motions, by nonlinear least squares with the derivatives of `simulate`."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def fit(
 ) -> Fit:
     """Estimate parameters of a model from a measured motion.
 
-    The method is nonlinear least squares with the derivatives of `simulate(..., sensitivities=...)`. All starting
+    The method is nonlinear least squares with the derivatives of `simulate(..., derivatives=...)`. All starting
     points are simulated in one batch. Levenberg-Marquardt steps improve all of them, and SciPy's
     `least_squares` completes the best one.
 
@@ -114,7 +114,7 @@ def fit(
         NaN marks missing numbers; qd may be None, except for its first row, which is then zero.
     parameters : sequence of str
         Names of fields, such as "mass" for all masses, or paths, such as "link2.mass" or "link[2-6].cg.x", as in
-        `simulate(..., sensitivities=...)`. "q" and "qd" stand for the initial state. Without
+        `simulate(..., derivatives=...)`. "q" and "qd" stand for the initial state. Without
         them, the motion starts exactly at the first measured state. Positive parameters are fitted as logarithms, and
         entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is always
         physically consistent.
@@ -142,7 +142,7 @@ def fit(
     Raises
     ------
     ArgumentError, ModelError
-        If an argument is invalid, or `simulate` does not support the sensitivities.
+        If an argument is invalid, or `simulate` does not support the derivatives.
     SimulationError
         If no starting point can be simulated to the end.
 

@@ -156,7 +156,7 @@ class Problem:
             duration=data.t[-1],
             save_at=data.t,
             forces=self.forces,
-            sensitivities=self.names,
+            derivatives=self.names,
             tau=values.get("tau", self.tau),
             drives=self.fitted_drives(values),
             on_failure="ignore",
@@ -170,7 +170,7 @@ class Problem:
         derivatives = np.empty((len(x), data.t.size, 2 * n, self.size))
         for name, field in self.fields.items():
             slopes = field.slopes(x[:, self.parts[name]]).reshape(len(x), 1, -1, len(field.labels))
-            columns = motion.sensitivities[name].reshape(len(x), data.t.size, 2 * n, -1)
+            columns = motion.derivatives[name].reshape(len(x), data.t.size, 2 * n, -1)
             derivatives[..., self.parts[name]] = columns @ slopes
         found = residuals, (derivatives * weights[..., None])[:, known]
         self._last = x.tobytes(), found

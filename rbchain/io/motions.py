@@ -244,9 +244,9 @@ def _check_numbers(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
         _check_array("tau_and_qdd", tau_and_qdd, "f", (*saved, 2 * nv))
     if motion.has_energy_error:
         _check_array("energy_error", motion.energy_error, "f", saved)
-    for name, derivatives in motion.sensitivities.items():
+    for name, derivatives in motion.derivatives.items():
         of_field = np.shape(derivatives)[len(saved) + 1 :]
-        _check_array(f"sensitivities[{name!r}]", derivatives, "f", (*saved, 2 * nv, *of_field))
+        _check_array(f"derivatives[{name!r}]", derivatives, "f", (*saved, 2 * nv, *of_field))
 
 
 def _check_records(motion: Trajectory) -> None:

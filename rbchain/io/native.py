@@ -10,7 +10,7 @@
     [[body]]
     name = "upper"
     parent = "base"                 # the world by default
-    joint = { kind = "revolute", axis = [0, 0, 1] }
+    joint = { type = "revolute", axis = [0, 0, 1] }
     placement = { translation = [0.1, 0, 0], rotation = [0, 0, 0, 1] }
     mass = 2.0
     cg = [0.1, 0, 0]
@@ -21,13 +21,13 @@
     visual = [{ shape = "box", size = [0.2, 0.1, 0.1], placement = { translation = [0.1, 0, 0] } }]
 
     [[drive]]                       # the class of the drive, such as PID or PrescribedPosition, and its fields
-    kind = "PID"
+    type = "PID"
     joint = "upper"
-    reference = { signal = "sines", amplitude = 0.3, angular_frequency = 2.0 }
+    reference = { type = "sines", amplitude = 0.3, angular_frequency = 2.0 }
     kp = 20.0
 
-    [[constraint]]                  # its kind is ball, hinge, weld, distance or coupler; the world is no body
-    kind = "ball"
+    [[constraint]]                  # its type is ball, hinge, weld, distance or coupler; the world is no body
+    type = "ball"
     name = "tip"
     body_a = "upper"
     point_a = [0.2, 0, 0]
@@ -260,7 +260,7 @@ def _arguments_of(where: str, body: Mapping[str, Any], units: FileUnits, folder:
 def _added_of(where: str, body: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Added masses (6, 6) of a body. In a file they refer to the body's frame, and not to the immersion's frame."""
     given = {key: value for key, value in _table(where, body, "immersion").items() if key in ADDED}
-    if given and _table(where, body, "joint").get("kind") == Fixed.kind:
+    if given and _table(where, body, "joint").get("type") == Fixed.kind:
         raise FileFormatError(
             f"{where}: immersion has {list(given)}, but the joint is fixed; expected added masses on moving bodies only"
         )
@@ -306,14 +306,21 @@ def _is_required(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
+def _refuse_kind(where: str, given: Mapping[str, Any]) -> None:
+    """Raise a FileFormatError for the former name of the key `type`."""
+    if "kind" in given:
+        raise FileFormatError(f"{where}: the key 'kind' is now called 'type'; found kind = {excerpt(given['kind'])}")
+
+
 def _joint(where: str, given: Mapping[str, Any], units: FileUnits) -> AnyJoint:
     given = dict(given)
     if "pitch" in given:
         given["pitch"] = units.of_dofs("pitch", "m/rad", given["pitch"], ["screw"])
-    kind = given.pop("kind", None)
+    _refuse_kind(where, given)
+    kind = given.pop("type", None)
     if kind not in KINDS:
-        found = "the kind of the joint is missing" if kind is None else f"the kind of the joint is {kind!r}"
-        raise FileFormatError(f"{where}: {found}; expected joint = {{ kind = ... }} with one of {', '.join(KINDS)}")
+        found = "the type of the joint is missing" if kind is None else f"the type of the joint is {kind!r}"
+        raise FileFormatError(f"{where}: {found}; expected joint = {{ type = ... }} with one of {', '.join(KINDS)}")
     if kind == Composite.kind:
         return _made(where, Composite, {"joints": [_joint(where, part, units) for part in given.get("joints", [])]})
     return _made(where, KINDS[kind], given)
@@ -322,9 +329,11 @@ def _joint(where: str, given: Mapping[str, Any], units: FileUnits) -> AnyJoint:
 def _constraint(given: Mapping[str, Any], units: FileUnits, kinds: Mapping[str, Sequence[str]]) -> Constraint:
     """Convert the table of a constraint. `kinds` are the kinds of the degrees of freedom of each joint."""
     fields = dict(given)
-    where, kind = f"constraint {fields.get('name')!r}", fields.pop("kind", None)
+    where = f"constraint {fields.get('name')!r}"
+    _refuse_kind(where, fields)
+    kind = fields.pop("type", None)
     if kind not in CONSTRAINT_KINDS:
-        found = "the kind is missing" if kind is None else f"the kind is {kind!r}"
+        found = "the type is missing" if kind is None else f"the type is {kind!r}"
         raise FileFormatError(f"{where}: {found}; expected one of {', '.join(CONSTRAINT_KINDS)}")
     if issubclass(CONSTRAINT_KINDS[kind], BodyConstraint):
         fields = {"body_a": None, "body_b": None, **fields}

@@ -61,7 +61,7 @@ def _table_of(model: Model) -> dict[str, Any]:
 
 def _constraint_of(constraint: Constraint) -> dict[str, Any]:
     """Return the table of one constraint. The world and an offset of 0 are the defaults."""
-    table: dict[str, Any] = {"kind": constraint.kind}
+    table: dict[str, Any] = {"type": constraint.kind}
     for name in (field.name for field in dataclasses.fields(constraint)):
         value = getattr(constraint, name)
         if isinstance(value, Pose):
@@ -130,23 +130,23 @@ def _of_dofs(key: str, values: np.ndarray, default: float) -> dict[str, Any]:
 def _joint_of(description: Description, kind: str, dofs: slice) -> dict[str, Any]:
     axes, pitches = description.axis[dofs], description.pitch[dofs]
     if kind in (Revolute.kind, Prismatic.kind):
-        return {"kind": kind, "axis": axes[0].tolist()}
+        return {"type": kind, "axis": axes[0].tolist()}
     if kind == Screw.kind:
-        return {"kind": kind, "axis": axes[0].tolist(), "pitch": float(pitches[0])}
+        return {"type": kind, "axis": axes[0].tolist(), "pitch": float(pitches[0])}
     if kind == Planar.kind:
-        return {"kind": kind, "axis": axes[2].tolist()}
+        return {"type": kind, "axis": axes[2].tolist()}
     if kind == Universal.kind:
-        return {"kind": kind, "first": axes[0].tolist(), "second": axes[1].tolist()}
+        return {"type": kind, "first": axes[0].tolist(), "second": axes[1].tolist()}
     if kind == Composite.kind:
         parts = enumerate(description.dof_types[dofs])
         return {
-            "kind": kind,
+            "type": kind,
             "joints": [
-                {"kind": part, "axis": axes[j].tolist()} | ({"pitch": float(pitches[j])} if part == Screw.kind else {})
+                {"type": part, "axis": axes[j].tolist()} | ({"pitch": float(pitches[j])} if part == Screw.kind else {})
                 for j, part in parts
             ],
         }
-    return {"kind": kind}
+    return {"type": kind}
 
 
 def _immersion_of(description: Description, i: int) -> dict[str, Any]:

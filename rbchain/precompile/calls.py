@@ -93,7 +93,7 @@ def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
             for controller in controllers:
                 _ = model.simulate(q, qd, 0.1, drives=[rb.Sampled(controller, period=0.1)], **method).tau
         for method in WITH_SENSITIVITIES:
-            model.simulate(q, qd, 0.1, sensitivities=["mass"], **method)
+            model.simulate(q, qd, 0.1, derivatives=["mass"], **method)
 
 
 def _no_forces(t: float, q: np.ndarray, qd: np.ndarray, parameters: np.ndarray) -> np.ndarray:

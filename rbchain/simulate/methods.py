@@ -138,7 +138,7 @@ def table_for_documentation() -> str:
         "steps": lambda method: "adaptive" if method.is_adaptive else "fixed",
         "contacts, dry friction, stops": lambda method: method.has_contacts,
         "events": lambda method: method.has_events,
-        "sensitivities": lambda method: method.has_sensitivities,
+        "derivatives": lambda method: method.has_sensitivities,
         "delays per sample": lambda method: method.is_adaptive,
     }
     words = {True: "yes", False: "no"}

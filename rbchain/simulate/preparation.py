@@ -185,7 +185,7 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
     refuse_samplers(model, actions, method)
     refuse_forces_of_drives(model, actions, request.states[2])
     actions = with_modes(model, actions, method, dtype)
-    return with_sensitivities(model, actions, request.drives, names, method, request.control_sensitivity_errors), calls
+    return with_sensitivities(model, actions, request.drives, names, method, request.control_derivative_errors), calls
 
 
 def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarray) -> None:

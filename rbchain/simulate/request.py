@@ -41,7 +41,7 @@ class Request:
     asked : slice
         The times that the caller asked for.
     names : tuple of str
-        Names of the sensitivities.
+        Names of the derivatives.
     dense_output : int
         Number of steps of each sample to keep.
     """
@@ -59,7 +59,7 @@ class Request:
     forces: Sequence[Force]
     events: Sequence[Event]
     names: tuple[str, ...]
-    control_sensitivity_errors: bool
+    control_derivative_errors: bool
     dense_output: int
     energy_error: bool
     boundscheck: bool
@@ -100,9 +100,9 @@ def check(
     duration = finite_number("duration", duration, ArgumentError, above=0.0)
     times, asked = times_to_save(duration, save_at)
     checked_on_failure(options["on_failure"], ArgumentError)
-    for name in ("boundscheck", "control_sensitivity_errors", "energy_error"):
+    for name in ("boundscheck", "control_derivative_errors", "energy_error"):
         true_or_false(name, options[name], ArgumentError)
-    names = checked_names(model, options["sensitivities"])
+    names = checked_names(model, options["derivatives"])
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
     of_steps = {name: options[name] for name in ("step", "rtol", "atol", "max_step", "max_steps")}
@@ -123,7 +123,7 @@ def check(
         forces=forces,
         events=events,
         names=names,
-        control_sensitivity_errors=bool(options["control_sensitivity_errors"]),
+        control_derivative_errors=bool(options["control_derivative_errors"]),
         dense_output=whole_number("dense_output", options["dense_output"], ArgumentError, least=0),
         energy_error=bool(options["energy_error"]),
         boundscheck=bool(options["boundscheck"]),

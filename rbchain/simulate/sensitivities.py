@@ -91,7 +91,7 @@ def _rows_of_column(model: Model, actions: Actions) -> int:
     return 2 * model.nv + actions.integrals
 
 
-def checked_names(model: Model, names: Any, argument: str = "sensitivities") -> tuple[str, ...]:
+def checked_names(model: Model, names: Any, argument: str = "derivatives") -> tuple[str, ...]:
     """Return the names of fields and the paths of parameters as a tuple.
 
     Raises ArgumentError or UnknownNameError if one is unknown, given twice, or names several parameters.
@@ -143,24 +143,24 @@ def _refuse_unsupported(
     remedy = "Use differences of simulations"
     if not method.has_sensitivities:
         raise ArgumentError(
-            f'method is "{method.name}", which does not compute sensitivities; expected '
+            f'method is "{method.name}", which does not compute derivatives; expected '
             f"{names_of(lambda method: method.has_sensitivities)}"
         )
     if actions.shared.contacts is not None:
         raise ArgumentError(
-            f"sensitivities do not support {NAMES_OF_CONTACTS}, because motions with impacts are not smooth; expected "
+            f"derivatives do not support {NAMES_OF_CONTACTS}, because motions with impacts are not smooth; expected "
             "forces without them. Use the friction and the elastic stops of PassiveForces"
         )
     _refuse_unsupported_controllers(model, actions, drives, names, remedy)
     if actions.shared.samplers is not None:
         raise ArgumentError(
-            "sensitivities do not support Sampled, because the derivatives of its outputs are not computed; expected "
+            "derivatives do not support Sampled, because the derivatives of its outputs are not computed; expected "
             f"other drives. {remedy}"
         )
     if actions.settings[setting.FUNCTIONS] > 0 and actions.settings[setting.DERIVATIVES] == 0:
         raise ArgumentError(
-            "sensitivities need the derivatives of UserForces with respect to q and qd, but derivatives is None. Pass "
-            "UserForces(..., derivatives=...)"
+            "derivatives of motions need the derivatives of UserForces with respect to q and qd, but its derivatives "
+            "are None. Pass UserForces(..., derivatives=...)"
         )
 
 
@@ -173,7 +173,7 @@ def _refuse_unsupported_controllers(
     of_model = [name for name in names if _field_of(model, name) in PARAMETERS_OF_CONTROLLERS]
     if of_model and uses_simulated_model(model, drives):
         raise ArgumentError(
-            f"sensitivities contains {', '.join(of_model)}, but the controllers use these parameters too "
+            f"derivatives contains {', '.join(of_model)}, but the controllers use these parameters too "
             f'(model="true"); expected model="nominal", whose parameters do not change. {remedy}'
         )
 
@@ -210,7 +210,7 @@ def _columns_of_path(model: Model, actions: Actions, path: str) -> np.ndarray:
     if name in GAINS:
         return np.array([[KINDS[name], i, d] for d in _pid_drives(model, actions, name, i)], np.int64).T
     if i not in _dofs_of(model, actions, name):
-        raise ArgumentError(f"sensitivities contains {path!r}, which has no derivative; expected a joint with an angle")
+        raise ArgumentError(f"derivatives contains {path!r}, which has no derivative; expected a joint with an angle")
     return np.array([[KINDS[name], i, 0]], np.int64).T
 
 
@@ -235,19 +235,19 @@ def _pid_drives(model: Model, actions: Actions, name: str, dof: int | None = Non
     found = found[np.argsort(drives[drive.DOF, found], kind="stable")]
     if not found.size:
         where = "drives contains no PID" if dof is None else f"joints {_joints_of(model, np.array([dof]))} have no PID"
-        raise ArgumentError(f'sensitivities contains "{name}", but {where}; expected a PID drive')
+        raise ArgumentError(f'derivatives contains "{name}", but {where}; expected a PID drive')
     dofs, counts = np.unique(drives[drive.DOF, found], return_counts=True)
     if (counts > 1).any():
         joints = _joints_of(model, dofs[counts > 1])
         raise ArgumentError(
-            f'sensitivities contains "{name}", but a degree of freedom of joints {joints} has several PIDs; expected '
+            f'derivatives contains "{name}", but a degree of freedom of joints {joints} has several PIDs; expected '
             "one. Add their gains in one PID"
         )
     without = drives[drive.INTEGRAL, found] < 0
     if name == "ki" and without.any():
         joints = _joints_of(model, dofs[without])
         raise ArgumentError(
-            f'sensitivities contains "ki", but the drives of joints {joints} have ki = 0 and integrate no error; '
+            f'derivatives contains "ki", but the drives of joints {joints} have ki = 0 and integrate no error; '
             "expected a ki other than zero in at least one sample"
         )
     return found

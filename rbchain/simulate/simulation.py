@@ -55,8 +55,8 @@ def simulate(
     max_step: float | None = None,
     save_at: npt.ArrayLike | None = None,
     max_steps: int | None = None,
-    sensitivities: Sequence[str] = (),
-    control_sensitivity_errors: bool = True,
+    derivatives: Sequence[str] = (),
+    control_derivative_errors: bool = True,
     dense_output: int = 0,
     energy_error: bool = False,
     on_failure: OnFailure = "warn",
@@ -125,17 +125,17 @@ def simulate(
     max_steps : int, optional
         Largest number of steps of the methods with tolerances for one sample, accepted and rejected; 10 million by
         default. The other methods take the steps that `step` determines.
-    sensitivities : sequence of str
-        Derivatives of the motion to compute, with the methods "rk45", "dop853" and "rk4". `Trajectory.sensitivities`
+    derivatives : sequence of str
+        Derivatives of the motion to compute, with the methods "rk45", "dop853" and "rk4". `Trajectory.derivatives`
         holds the results. "q" and "qd" are the initial state, "tau" the constant joint forces, "kp", "ki" and "kd" the
         gains of `PID`. The other names are fields of the model: "mass", "cg", "inertia", "rotor_inertia", "gear_ratio",
         "stiffness", "rest_position", "cubic_stiffness", "damping", "friction", "static_friction". They need forces with
         known derivatives. A path, such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in
         `Model.vary`. For closed chains, "q" and "qd" are the initial state before its projection onto the
         constraints.
-    control_sensitivity_errors : bool
-        Whether the steps of "rk45" and "dop853" also satisfy the tolerances for the sensitivities. If False, the
-        sensitivities do not change the steps.
+    control_derivative_errors : bool
+        Whether the steps of "rk45" and "dop853" also satisfy the tolerances for the derivatives. If False, the
+        derivatives do not change the steps.
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
         extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and
@@ -203,8 +203,8 @@ def simulate(
             "atol": atol,
             "max_step": max_step,
             "max_steps": max_steps,
-            "sensitivities": sensitivities,
-            "control_sensitivity_errors": control_sensitivity_errors,
+            "derivatives": derivatives,
+            "control_derivative_errors": control_derivative_errors,
             "dense_output": dense_output,
             "energy_error": energy_error,
             "on_failure": on_failure,
@@ -290,7 +290,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
         **contact_results(actions, request.forces, saved.forces, asked, batch),
         contact_tolerance=getattr(request.settings, "tolerance", math.inf),
         exceptions=exceptions_of(model, actions, prepared.calls, batch),
-        sensitivities=sensitivities_of(model, actions, request.names, found),
+        derivatives=sensitivities_of(model, actions, request.names, found),
         _energy_error=None if errors is None else errors[..., asked],
         _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, tau, times[asked], asked_states, batch),
     )

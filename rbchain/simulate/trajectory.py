@@ -82,9 +82,9 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         Largest residual of the equations of dry friction, stops and contacts over the motion of each sample.
     contact_tolerance : float, m/s or rad/s
         Tolerance of these equations in the method "moreau"; infinite for other methods.
-    sensitivities : dict
+    derivatives : dict
         Derivatives of the states at the saved times, {name: (..., times, 2 nv, ...) array}, for the names in the
-        argument `sensitivities` of `simulate`. The rows are the positions on the tangent space, in the directions of
+        argument `derivatives` of `simulate`. The rows are the positions on the tangent space, in the directions of
         the velocities as in `Model.difference`, then the velocities. The last axes are the axes of the field: (nv,) for
         "q", "qd", "tau", joints and gains, (n_bodies,) for "mass", (n_bodies, 3) for "cg" and (n_bodies, 3, 3) for
         "inertia". NaN after the end of a sample that ended early.
@@ -92,7 +92,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         The accepted steps, if `simulate` was asked to keep them. Measures of studies use them.
     """
 
-    renamed_attributes: ClassVar[dict[str, str]] = {"of_sample": "motion[i]"}
+    renamed_attributes: ClassVar[dict[str, str]] = {"of_sample": "motion[i]", "sensitivities": "motion.derivatives"}
     t: np.ndarray
     q: np.ndarray
     qd: np.ndarray
@@ -114,7 +114,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     sticking: tuple[StickingRecord, ...] = ()
     contact_residual: np.ndarray = None  # type: ignore[assignment]
     contact_tolerance: float = math.inf
-    sensitivities: dict[str, np.ndarray] = field(default_factory=dict)
+    derivatives: dict[str, np.ndarray] = field(default_factory=dict)
     dense_output: DenseOutput | None = None
     _energy_error: np.ndarray | None = None
     _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
@@ -348,7 +348,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
             sticking=tuple(
                 StickingRecord(of[e.force], e.count[samples], e.start[samples], e.end[samples]) for e in self.sticking
             ),
-            sensitivities={name: x[samples] for name, x in self.sensitivities.items()},
+            derivatives={name: x[samples] for name, x in self.derivatives.items()},
             dense_output=None if self.dense_output is None else self.dense_output.of_samples(samples, shape),
             _energy_error=None if self._energy_error is None else self._energy_error[samples],
             _compute_tau_and_qdd=(lambda: self._tau_and_qdd[samples]) if self._knows_tau_and_qdd else None,
@@ -384,7 +384,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
             q=self.q[..., chosen, :],
             qd=self.qd[..., chosen, :],
             contact_forces=self.contact_forces[..., chosen, :, :],
-            sensitivities={name: np.take(x, chosen, self.status.ndim) for name, x in self.sensitivities.items()},
+            derivatives={name: np.take(x, chosen, self.status.ndim) for name, x in self.derivatives.items()},
             _energy_error=None if self._energy_error is None else self._energy_error[..., chosen],
             _compute_tau_and_qdd=compute,
         )

@@ -13,7 +13,13 @@ from ..errors import missing_package
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
+#: Former names, with what stands for them now.
+RENAMED = {"open_dataset": "rb.load_results(folder)", "run_study": "rb.Study.read(file).run(out)"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it is now {RENAMED[name]}")
     if name not in __dir__():
         raise no_attribute(f"module {__name__!r}", name, __dir__())
     try:

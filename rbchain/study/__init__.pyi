@@ -16,9 +16,9 @@ from .describe.distributions import (
 from .describe.measures import Measure
 from .describe.model_source import ModelSource
 from .describe.scipy_distributions import Scipy
+from .loading import load_results
 from .show.accessor import Results
-from .show.datasets import open_dataset
-from .study import Study, run_study
+from .study import Study
 
 __all__ = [
     "Assembly",
@@ -44,6 +44,5 @@ __all__ = [
     "Triangular",
     "TruncatedNormal",
     "Uniform",
-    "open_dataset",
-    "run_study",
+    "load_results",
 ]

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 import numpy.typing as npt
 
+from ..acting.events import Event
+from ..acting.sampled import Drive
+from ..acting.wrenches import Force
 from ..common.failures import OnFailure, checked_on_failure
 from ..common.misspelt import ClosedAttributes, did_you_mean
 from ..errors import SimulationWarning, StudyError
+from ..facade.model import Model
 from .analyse import control_variates as controls, gradients
-from .describe.description import Description, checked, read_description
+from .describe.correlations import Correlation
+from .describe.description import Description, Outputs, Simulation, StopWhen, read_description
+from .describe.designs import Design
+from .describe.dispersions import Dispersion
+from .describe.distributions import Distribution
+from .describe.measures import Measure
+from .describe.model_source import ModelSource
 from .plan.effects import effects_of
 from .plan.given_inputs import given_inputs
 from .plan.plan import Plan, plan_of
@@ -26,8 +35,7 @@ from .run.statistics import Statistics
 from .run_into import run_into
 from .show.datasets import dataset_in, dataset_in_memory
 from .show.progress import bar_of
-from .store.provenance import Log
-from .store.store import InMemory, Store
+from .store.store import InMemory
 
 if TYPE_CHECKING:
     import xarray
@@ -38,20 +46,43 @@ class Study(ClosedAttributes):
 
     Parameters
     ----------
+    model : Model, or path of a file, or dict
+        The mechanism. A dict contains the keys of `ModelSource`.
+    samples : int
+        Number of samples.
+    simulate : Simulation or dict
+        The simulation of each sample.
+    vary : dict
+        A `Dispersion` or a distribution for each path of parameters, such as
+        `{"link[2-6].mass": rb.Dispersion(rb.Normal(1, 0.05), how="multiply"), "elbow.kp": rb.Uniform(8, 12)}`.
+        `Dispersion` describes the paths.
+    design : str or design
+        "random" (default), "latin_hypercube", "sobol", or an object such as `rb.study.Factorial(3)`.
+    seed : int
+        Seed of the random numbers.
+    correlate : sequence of Correlation
+        Correlations of drawn numbers.
+    drives : sequence of drives, optional
+        Without them, the drives of the model act; with `drives=[]`, none does.
+    forces, events : sequences
+        As for `Model.simulate`.
+    measures : sequence of Measure or dict
+        Numbers to compute from the motion of each sample.
+    outputs : Outputs or dict
+        Results to store besides the measures.
+    stop_when : StopWhen or dict, optional
+        Rule to end the study early.
+    name : str
+        Name of the study in reports.
     folder : path
         Folder of the files that the description names (the working directory by default).
-    **keys
-        The keys of `study.toml`. Required: `model` (a Model, or a file), `samples`, `simulate`. Optional: `name`,
-        `seed`, `design`, `vary`, `correlate`, `drives`, `forces`, `events`, `outputs`, `measures`, `stop_when`. Each
-        value is a dict or the corresponding object of `rbchain.study`. Without `drives`, the drives of the model act;
-        with `drives=[]`, none does.
 
     Attributes
     ----------
     description : Description
-        The checked keys.
+        The checked arguments.
     effects : dict of str
-        The effect of each dispersion on the model, by the name of the dispersion.
+        The effect of each dispersion on the model, by its path.
     modules : dict of str
         Modules that the measures of the study import, and their files.
 
@@ -65,23 +96,27 @@ class Study(ClosedAttributes):
     Two links of uncertain mass and friction swing for half a second:
 
     >>> import rbchain as rb
-    >>> from rbchain.study import Normal, Uniform
     >>> study = rb.Study(
-    ...     model=rb.Model.serial_chain(2),
+    ...     rb.Model.serial_chain(2),
     ...     samples=500,
-    ...     vary=[
-    ...         {"parameter": "mass_and_inertia", "how": "multiply", "distribution": Normal(mean=1, std=0.05)},
-    ...         {"parameter": "friction", "targets": "link1", "distribution": Uniform(low=0, high=0.01)},
-    ...     ],
-    ...     simulate={"duration": 0.5, "method": "rk4", "step": 0.005},
-    ...     measures=[{"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}],
+    ...     vary={
+    ...         "*.mass_and_inertia": rb.Dispersion(rb.Normal(1, 0.05), how="multiply"),
+    ...         "link1.friction": rb.Uniform(0, 0.01),
+    ...     },
+    ...     simulate=rb.Simulation(0.5, method="rk4", step=0.005),
+    ...     measures=[rb.Measure("height", "coordinate", frame="link2", axis="y")],
     ... )
-    >>> print(study.effects["friction"])
+    >>> print(study.effects["link1.friction"])
     friction of link1
     >>> results = study.run()
     >>> results.height.shape, results.parameter.values.tolist()
-    ((500,), ['mass_and_inertia[link1]', 'mass_and_inertia[link2]', 'friction[link1]'])
+    ((500,), ['link1.mass_and_inertia', 'link2.mass_and_inertia', 'link1.friction'])
     """
+
+    renamed_attributes: ClassVar[dict[str, str]] = {
+        "sensitivity": "study.sobol_indices() or study.morris()",
+        "of_results": "rb.load_results(folder).rbchain.study",
+    }
 
     file: Path | None = None  # from which the study was read
     plan: Plan
@@ -89,8 +124,42 @@ class Study(ClosedAttributes):
     effects: dict[str, str]
     modules: dict[str, str]
 
-    def __init__(self, *, folder: str | Path = ".", **keys: Any) -> None:
-        self._set_plan(plan_of(checked(keys), folder))
+    def __init__(
+        self,
+        model: Model | ModelSource | str | Path | Mapping[str, Any],
+        *,
+        samples: int,
+        simulate: Simulation | Mapping[str, Any],
+        vary: Mapping[str, Dispersion | Distribution | Any] | None = None,
+        design: Design | str | Mapping[str, Any] = "random",
+        seed: int = 0,
+        correlate: Sequence[Correlation | Mapping[str, Any]] = (),
+        drives: Sequence[Drive] | None = None,
+        forces: Sequence[Force] = (),
+        events: Sequence[Event] = (),
+        measures: Sequence[Measure | Mapping[str, Any]] = (),
+        outputs: Outputs | Mapping[str, Any] | None = None,
+        stop_when: StopWhen | Mapping[str, Any] | None = None,
+        name: str = "study",
+        folder: str | Path = ".",
+    ) -> None:
+        given: dict[str, Any] = {
+            "name": name,
+            "model": model,
+            "samples": samples,
+            "seed": seed,
+            "design": design,
+            "vary": {} if vary is None else vary,
+            "correlate": correlate,
+            "simulate": simulate,
+            "drives": drives,
+            "forces": forces,
+            "events": events,
+            "outputs": Outputs() if outputs is None else outputs,
+            "measures": measures,
+            "stop_when": stop_when,
+        }
+        self._set_plan(plan_of(Description(**given), folder))
 
     @classmethod
     def read(cls, path: str | Path, *, code: bool = True) -> Study:
@@ -123,40 +192,6 @@ class Study(ClosedAttributes):
             raise StudyError(f"{path}: {error}") from None
         study.file = Path(path).resolve()
         return study
-
-    @classmethod
-    def of_results(cls, folder: str | Path, *, code: bool = True) -> Study:
-        """Read the study whose results are in a folder, from the file that its last run used.
-
-        Parameters
-        ----------
-        folder : path
-            Folder of the results.
-        code : bool
-            As in `read`.
-
-        Raises
-        ------
-        StudyError
-            If the folder contains no results, or if the file of the study is unknown or missing.
-        """
-        if not Store.exists(folder):
-            raise StudyError(
-                f"{folder} contains no results to resume; expected the folder of an earlier run. To start a study, run "
-                "`rbchain study run FILE --out FOLDER`"
-            )
-        file = Log(folder).study_file()
-        if file is not None and file.is_file():
-            return cls.read(file, code=code)
-        missing = (
-            "its log does not name the file of the study"
-            if file is None
-            else f"the file of the study, {file.resolve()}, does not exist"
-        )
-        raise StudyError(
-            f"{folder}: {missing}. Run `rbchain study run FILE --out {folder}`, or `Study.run(out={str(folder)!r})` "
-            "for a study from Python"
-        )
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Study:
@@ -236,8 +271,8 @@ class Study(ClosedAttributes):
         --------
         >>> import rbchain as rb
         >>> study = rb.Study(
-        ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
-        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
+        ...     rb.Model.serial_chain(1), samples=10, simulate=rb.Simulation(1.0),
+        ...     vary={"*.q": rb.Uniform("-20 deg", "20 deg")},
         ... )
         >>> results = study.run()
         >>> results.q_final.shape, bool((results.status == rb.Status.DONE).all())
@@ -276,11 +311,11 @@ class Study(ClosedAttributes):
         --------
         >>> import rbchain as rb
         >>> study = rb.Study(
-        ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
-        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
+        ...     rb.Model.serial_chain(1), samples=10, simulate=rb.Simulation(1.0),
+        ...     vary={"*.q": rb.Uniform("-20 deg", "20 deg")},
         ... )
         >>> study.inputs
-        {'q[link1]': 'rad'}
+        {'link1.q': 'rad'}
         """
         return dict(zip(self.plan.columns, self.plan.units, strict=True))
 
@@ -310,44 +345,33 @@ class Study(ClosedAttributes):
 
         >>> import numpy as np, rbchain as rb
         >>> study = rb.Study(
-        ...     model=rb.Model.serial_chain(1, length=1.0), samples=10, simulate={"duration": 1.0},
-        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -1.5, "high": 1.5}}],
-        ...     measures=[{"name": "energy", "quantity": "kinetic_energy", "over": "max"}],
+        ...     rb.Model.serial_chain(1, length=1.0), samples=10, simulate=rb.Simulation(1.0),
+        ...     vary={"*.q": rb.Uniform(-1.5, 1.5)},
+        ...     measures=[rb.Measure("energy", "kinetic_energy", over="max")],
         ... )
         >>> study.evaluate([[-0.5], [-1.0]]).energy.values.round(5).tolist()
         [0.26029, 0.07926]
         """
         values = given_inputs(inputs, self.plan)
         run_settings = _checked_settings("Study.evaluate", settings)
-        if len(values) != 1:
-            return self.of_plan(self.plan.with_values(values)).run(**run_settings)
-        # one sample alone would have other machine code, and its results would differ by round-off
-        return self.of_plan(self.plan.with_values(np.repeat(values, 2, 0))).run(**run_settings).isel(sample=slice(1))
+        return self.of_plan(self.plan.with_values(values)).run(**run_settings)
 
     sample = replay.sample
     motions = replay.motions
     gradient = gradients.gradient
     control_variates = controls.control_variates
 
-    def sensitivity(
-        self,
-        measure: str | None,
-        method: str = "sobol",
-        samples: int = 512,
-        out: str | Path | None = None,
-        **settings: Any,
+    def sobol_indices(
+        self, measure: str | None, *, base_samples: int = 512, out: str | Path | None = None, **settings: Any
     ) -> xarray.Dataset:
-        """Compute the sensitivity of a measure to each drawn number.
+        """Compute the Sobol indices of a measure for each drawn number: its shares of the variance.
 
         Parameters
         ----------
         measure : str
             Name of the measure.
-        method : "sobol" or "morris"
-            Indices of Sobol, or elementary effects of Morris.
-        samples : int
-            Size of the design: d drawn numbers need samples * (d + 2) motions for "sobol", samples * (d + 1) for
-            "morris". Use a power of 2 for "sobol".
+        base_samples : int
+            Size of the base design, a power of 2: d drawn numbers need base_samples * (d + 2) motions.
         out : path, optional
             Folder for the results of the motions. An interrupted run can be resumed from it.
         **settings
@@ -356,67 +380,67 @@ class Study(ClosedAttributes):
         Returns
         -------
         xarray.Dataset
-            Along `parameter`. For "sobol" the first-order indices "S1" and the total indices "ST" (Saltelli 2010, with
-            Jansen's estimator of the total index), and the half widths "S1_conf" and "ST_conf" of their 95 % intervals.
-            For "morris" "mu", "mu_star", "sigma" and "mu_star_conf", in the unit of the measure per range of the
-            parameter.
+            Along `parameter`: the first-order indices "S1" and the total indices "ST" (Saltelli 2010, with Jansen's
+            estimator of the total index), and the half widths "S1_conf" and "ST_conf" of their 95 % intervals.
 
         Raises
         ------
         StudyError
             If the draws are not independent, or if samples fail.
+        """
+        return self._indices(measure, "sobol", base_samples, out, "Study.sobol_indices", settings)
+
+    def morris(
+        self, measure: str | None, *, base_samples: int = 512, out: str | Path | None = None, **settings: Any
+    ) -> xarray.Dataset:
+        """Compute the elementary effects of Morris of a measure for each drawn number.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+        base_samples : int
+            Number of paths of the design: d drawn numbers need base_samples * (d + 1) motions.
+        out, **settings
+            As for `sobol_indices`.
+
+        Returns
+        -------
+        xarray.Dataset
+            Along `parameter`: "mu", "mu_star", "sigma" and "mu_star_conf", in the unit of the measure per range of the
+            parameter.
+
+        Raises
+        ------
+        StudyError
+            As for `sobol_indices`.
 
         Examples
         --------
         >>> import rbchain as rb
         >>> study = rb.Study(
-        ...     model=rb.Model.serial_chain(1), samples=50, simulate={"duration": 0.1},
-        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.1, "high": 0.1}}],
-        ...     measures=[{"name": "angle", "quantity": "position", "joint": "link1"}],
+        ...     rb.Model.serial_chain(1), samples=50, simulate=rb.Simulation(0.1),
+        ...     vary={"*.q": rb.Uniform(-0.1, 0.1)},
+        ...     measures=[rb.Measure("angle", "position", joint="link1")],
         ... )
-        >>> study.sensitivity("angle", "morris", samples=8).parameter.values.tolist()
-        ['q[link1]']
+        >>> study.morris("angle", base_samples=8).parameter.values.tolist()
+        ['link1.q']
         """
+        return self._indices(measure, "morris", base_samples, out, "Study.morris", settings)
+
+    def _indices(
+        self,
+        measure: str | None,
+        method: str,
+        base_samples: int,
+        out: str | Path | None,
+        function: str,
+        settings: dict[str, Any],
+    ) -> xarray.Dataset:
         from .analyse.sensitivity import indices
 
-        of_run = {"on_failure": "ignore"} | _checked_settings("Study.sensitivity", settings)
-        return indices(self.plan, measure, method, samples, lambda plan: self.of_plan(plan).run(out, **of_run))
-
-
-def run_study(file: str | Path, out: str | Path, **settings: Any) -> xarray.Dataset:
-    """Run or resume the study in a TOML file: `Study.read(file).run(out, ...)`.
-
-    Parameters
-    ----------
-    file : path
-        TOML file of the study.
-    out : path
-        Folder for the results.
-    **settings
-        As for `Study.run`.
-
-    Returns
-    -------
-    xarray.Dataset
-        As from `Study.run`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import rbchain as rb
-    >>> lines = [
-    ...     "model = { serial_chain = { n = 1 } }",
-    ...     "samples = 10",
-    ...     "simulate = { duration = 1.0 }",
-    ...     'vary = [{ parameter = "q", distribution = { kind = "normal", std = "5 deg" } }]',
-    ... ]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "study.toml").write_text("\\n".join(lines))
-    ...     rb.run_study(Path(folder, "study.toml"), Path(folder, "results")).sizes["sample"]
-    10
-    """
-    return Study.read(file).run(out, **_checked_settings("run_study", settings))
+        of_run = {"on_failure": "ignore"} | _checked_settings(function, settings)
+        return indices(self.plan, measure, method, base_samples, lambda plan: self.of_plan(plan).run(out, **of_run))
 
 
 def _checked_settings(function: str, settings: dict[str, Any]) -> dict[str, Any]:

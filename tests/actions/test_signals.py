@@ -34,7 +34,7 @@ def signal_of(kind, of):
     return {
         "polynomial": lambda: rb.Signal.polynomial(VALUES[of]),
         "sines": lambda: rb.Signal.sines(VALUES[of][..., :2], [3.0, 7.0], VALUES[of][..., 2:4], VALUES[of][..., 4]),
-        "linear": lambda: rb.Signal.table(KNOTS, VALUES[of], kind="linear"),
+        "linear": lambda: rb.Signal.table(KNOTS, VALUES[of], interpolation="linear"),
         "cubic": lambda: rb.Signal.table(KNOTS, VALUES[of]),
         "scipy": lambda: PPoly(PIECES[..., of], KNOTS),
     }[kind]()

@@ -37,7 +37,7 @@ def test_the_serial_chain_equals_the_same_links_from_the_builder():
 def test_default_gravity_is_the_same_for_builders_tables_and_files(tmp_path):
     """The builder, Denavit-Hartenberg tables and files use 9.81 m/s^2; the serial chain uses that of the benchmark."""
     (tmp_path / "slider.toml").write_text(
-        'format = "rbchain 1"\n[[body]]\nname = "a"\njoint = { kind = "prismatic" }\nmass = 1.0'
+        'format = "rbchain 1"\n[[body]]\nname = "a"\njoint = { type = "prismatic" }\nmass = 1.0'
     )
     inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     joint = '<joint name="slide" type="prismatic"><parent link="world"/><child link="a"/><axis xyz="1 0 0"/></joint>'

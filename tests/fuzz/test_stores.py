@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 import rbchain as rb
-from rbchain.study import open_dataset
 
 from .cases import cases, ended
 from .mutations import damaged
@@ -21,7 +20,7 @@ def results(tmp_path_factory):
     study = rb.Study(
         model=rb.Model.serial_chain(1),
         samples=6,
-        vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.3, "high": 0.3}}],
+        vary={"*.q": rb.Uniform(-0.3, 0.3)},
         simulate={"duration": 0.02, "method": "rk4", "step": 0.01, "samples": 2},
     )
     study.run(folder, chunk=4)
@@ -39,11 +38,11 @@ def test_every_damaged_file_is_named(results, data):
     try:
         file.write_bytes(content)
         if content == original:
-            open_dataset(folder)
+            rb.load_results(folder)
             ended("unchanged")
             return
         with pytest.raises(rb.StudyError) as raised:
-            open_dataset(folder)
+            rb.load_results(folder)
         assert file.name in str(raised.value)
         assert "rbchain study run" in str(raised.value)
         ended("damaged")
@@ -60,7 +59,7 @@ def test_every_missing_file_is_named(results, data):
     shutil.move(file, away)
     try:
         with pytest.raises(rb.StudyError) as raised:
-            open_dataset(folder)
+            rb.load_results(folder)
         assert file.name in str(raised.value)
     finally:
         shutil.move(away, file)

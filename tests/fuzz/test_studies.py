@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 
 import rbchain as rb
-from rbchain.study import open_dataset
 
 from .cases import cases, ended
 from .mutations import mutated
@@ -19,21 +18,18 @@ model = { file = "arm.toml", values = { damping = 0.05 } }
 samples = 4
 seed = 1
 
-[[vary]]
-parameter = "mass"
-targets = "link[1-2]"
+[vary."link[1-2].mass"]
 how = "multiply"
-distribution = { kind = "truncated_normal", mean = 1.0, std = 0.1, low = 0.8, high = 1.2 }
+distribution = { type = "truncated_normal", mean = 1.0, std = 0.1, low = 0.8, high = 1.2 }
 
-[[vary]]
-parameter = "q"
+[vary."*.q"]
 how = "add"
-distribution = { kind = "uniform", low = "-5 deg", high = "5 deg" }
+distribution = { type = "uniform", low = "-5 deg", high = "5 deg" }
 
 [[drives]]
-kind = "PID"
+type = "PID"
 joint = "link1"
-reference = { signal = "sines", amplitude = 0.2, angular_frequency = 3.0 }
+reference = { type = "sines", amplitude = 0.2, angular_frequency = 3.0 }
 kp = 2.0
 kd = 0.1
 
@@ -81,7 +77,7 @@ def test_a_mutated_study_is_refused_or_every_sample_ends_with_a_status(tmp_path)
             assert not (out / "results.zarr").exists(), "samples ran before the description was refused"
             ended("refused")
             return
-        found = open_dataset(out)
+        found = rb.load_results(out)
         statuses = {int(code) for code in found["status"].values}
         assert statuses <= {int(code) for code in rb.Status}
         failed = ~np.isin(found["status"].values, [rb.Status.DONE, rb.Status.STOPPED])

@@ -59,9 +59,9 @@ def documented_refusals(case):
     }
     if case.way == "sensitivities":
         found |= {
-            "does not compute sensitivities": case.method not in ("rk45", "dop853", "rk4"),
-            "sensitivities do not support DryFriction": case.force in CONTACTS,
-            "sensitivities do not support Sampled": case.drive in SAMPLED,
+            "does not compute derivatives": case.method not in ("rk45", "dop853", "rk4"),
+            "derivatives do not support DryFriction": case.force in CONTACTS,
+            "derivatives do not support Sampled": case.drive in SAMPLED,
         }
     return [word for word, applies in found.items() if applies]
 

@@ -64,14 +64,14 @@ class Setup:
         simulation = {name: given[name] for name in ("method", "step", "rtol", "atol") if name in given}
         simulation |= {"duration": self.mechanism.duration, "samples": given["save_at"]}
         simulation |= {"q": list(self.mechanism.q), "qd": list(self.mechanism.qd)}
-        factor = {"kind": "discrete", "values": list(SAMPLES), "probabilities": [0.4, 0.3, 0.3]}
+        factor = {"type": "discrete", "values": list(SAMPLES), "probabilities": [0.4, 0.3, 0.3]}
         return rb.Study(
             model=self.model,
             samples=3,
             seed=5,
             drives=self.drives,
             forces=self.forces,
-            vary=[{"parameter": "mass", "how": "multiply", "distribution": factor, "shared": True}],
+            vary={"*.mass": rb.Dispersion(factor, how="multiply", shared=True)},
             simulate=simulation,
             outputs={"motion": True},
             measures=[{"name": "final", "quantity": "velocity", "joint": self.mechanism.world.name("tool")}],
@@ -167,11 +167,11 @@ def run_of_sample(setup, folder):
 def run_with_sensitivities(setup, folder):
     """The derivatives by the masses, compared with central differences."""
     increment = np.finfo(setup.dtype).eps ** (1 / 3)
-    motion = setup.simulate(sensitivities=("mass",))
+    motion = setup.simulate(derivatives=("mass",))
     ends = [setup.simulate(setup.varied([1 + x]), (1,)) for x in (increment, -increment)]
     q = setup.model.difference(ends[1].q[0, -1], ends[0].q[0, -1]) / (2 * increment)
     qd = (ends[0].qd[0, -1] - ends[1].qd[0, -1]) / (2 * increment)
-    found = motion.sensitivities["mass"][-1] @ setup.model.mass
+    found = motion.derivatives["mass"][-1] @ setup.model.mass
     expected = np.concatenate([q, qd])
     error = (setup.settings().get("rtol", 0.0) + np.finfo(setup.dtype).eps) * STEPS / increment
     np.testing.assert_allclose(found, expected, rtol=0, atol=error * (1 + np.abs(motion.qd).max()))

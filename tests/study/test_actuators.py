@@ -11,7 +11,7 @@ from ..mechanisms import slide
 pytestmark = pytest.mark.plain_python
 
 CONTROLLER = """[[drives]]
-kind = "PID"
+type = "PID"
 joint = "slide"
 reference = 0.3
 kp = 20.0
@@ -27,18 +27,16 @@ duration = 0.3
 [drives.sampled]
 period = 0.05
 [[drives]]
-kind = "Actuator"
+type = "Actuator"
 joint = "slide"
 time_constant = 0.01
 stall_torque = 5.0
 no_load_speed = 0.4
-[[vary]]
-parameter = "time_constant"
-distribution = {{ kind = "uniform", low = 0.0, high = 0.05 }}
-[[vary]]
-parameter = "stall_torque"
+[vary."*.time_constant"]
+distribution = {{ type = "uniform", low = 0.0, high = 0.05 }}
+[vary."*.stall_torque"]
 how = "multiply"
-distribution = {{ kind = "uniform", low = 0.5, high = 1.0 }}
+distribution = {{ type = "uniform", low = 0.5, high = 1.0 }}
 [[measures]]
 name = "end"
 quantity = "position"
@@ -73,7 +71,7 @@ def test_a_study_file_is_the_simulation_of_its_draws(tmp_path):
 
 def test_a_table_of_torques_and_speeds(tmp_path):
     old = "time_constant = 0.01\nstall_torque = 5.0\nno_load_speed = 0.4"
-    text = FILE.replace(old, "torque_speed = [[-1.0, 6.0], [0.0, 5.0], [0.4, 0.0]]").split("[[vary]]")[0]
+    text = FILE.replace(old, "torque_speed = [[-1.0, 6.0], [0.0, 5.0], [0.4, 0.0]]").split("[vary.")[0]
     text += '[[measures]]\nname = "end"\nquantity = "position"\njoint = "slide"\n'
     end = study_file(tmp_path, text.replace("samples = 5", "samples = 1")).run().end.values
     pid = rb.Sampled(rb.PID("slide", 0.3, kp=20.0, kd=8.0), period=0.05)
@@ -90,9 +88,9 @@ def test_a_table_of_torques_and_speeds(tmp_path):
         (
             "stall_torque = 5.0\nno_load_speed = 0.4\n",
             "",
-            "'stall_torque' has no effect .* check that the model's own values are not 0 or infinite",
+            "stall_torque\" has no effect .* check that the model's own values are not 0 or infinite",
         ),
-        ('"stall_torque"\n', '"stall_torque"\ntargets = "arm"\n', "'arm' does not match any drive"),
+        ("*.stall_torque", "arm.stall_torque", "nothing named 'arm' has 'stall_torque'"),
     ],
 )
 def test_mistakes_in_a_study_file_are_named(tmp_path, old, new, message):
@@ -116,11 +114,9 @@ motor_damping = 0.001
 [simulate]
 duration = 0.3
 {CONTROLLER}
-[[vary]]
-parameter = "limit_stiffness"
-targets = "slide_deflection"
+[vary."slide_deflection.limit_stiffness"]
 how = "multiply"
-distribution = {{ kind = "uniform", low = 0.5, high = 1.0 }}
+distribution = {{ type = "uniform", low = 0.5, high = 1.0 }}
 [[measures]]
 name = "deflection"
 quantity = "position"

@@ -22,18 +22,17 @@ duration = 0.3
 method = "rk4"
 step = 0.05
 [[drives]]
-kind = "UserForces"
+type = "UserForces"
 function = "controllers_of_this_study:batch"
 parameters = [20.0]
 [drives.sampled]
 period = 0.05
 states = [0.0]
 joints = ["slide"]
-sensors = [{ kind = "Encoder", joint = "slide", noise = 1e-3 }]
-[[vary]]
-parameter = "mass"
+sensors = [{ type = "Encoder", joint = "slide", noise = 1e-3 }]
+[vary."*.mass"]
 how = "multiply"
-distribution = { kind = "uniform", low = 0.9, high = 1.1 }
+distribution = { type = "uniform", low = 0.9, high = 1.1 }
 [[measures]]
 name = "end"
 quantity = "position"
@@ -85,7 +84,7 @@ def test_a_study_file_names_functions(study_of, tmp_path):
 
 def test_a_continuous_function_in_a_study_file(study_of):
     head, _, tail = FILE.partition("[drives.sampled]")
-    text = head.replace(":batch", ":continuous") + tail[tail.index("[[vary]]") :]
+    text = head.replace(":batch", ":continuous") + tail[tail.index("[vary.") :]
     study = study_of(text)
     results = study.run()
     factor = results.parameters.values
@@ -97,9 +96,9 @@ def test_a_continuous_function_in_a_study_file(study_of):
 
 def test_a_cascade_in_a_study_file(study_of):
     """The gains of the inner controller vary; the study is the simulation of its draws."""
-    inner = '[[drives]]\nkind = "PID"\njoint = "slide"\nreference = "target"\nkp = 30.0\nkd = 8.0\n[[vary]]'
+    inner = '[[drives]]\ntype = "PID"\njoint = "slide"\nreference = "target"\nkp = 30.0\nkd = 8.0\n[vary.'
     text = FILE.replace(":batch", ":target").replace("states = [0.0]", 'outputs = "position"')
-    text = text.replace("[[vary]]", inner).replace('"mass"', '"kp"').replace(", noise = 1e-3", "")
+    text = text.replace("[vary.", inner).replace("*.mass", "*.kp").replace(", noise = 1e-3", "")
     study = study_of(text)
     results, times = study.run(), study.description.simulate.samples
     factor = results.parameters.values[:, 0]
@@ -121,4 +120,4 @@ def test_functions_of_a_study_file_are_checked(study_of):
         study_of(FILE.replace('joint = "slide", noise', "noise"))
     with pytest.raises(StudyError, match=r"drives\[0\].*'batch' is called states, but there are no states"):
         head, _, tail = FILE.partition("[drives.sampled]")
-        study_of(head + tail[tail.index("[[vary]]") :])
+        study_of(head + tail[tail.index("[vary.") :])

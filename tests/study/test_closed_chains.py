@@ -45,7 +45,7 @@ def test_a_closed_chain_can_be_studied_with_anything_that_acts_on_it(acting, met
     study = rb.Study(
         model=four_bar(),
         samples=2,
-        vary=[{"parameter": "mass", "how": "multiply", "distribution": {"kind": "normal", "mean": 1, "std": 0.01}}],
+        vary={"*.mass": rb.Dispersion(rb.Normal(1, 0.01), how="multiply")},
         simulate={"duration": 0.02, "q": [1.2, -1.0, 1.5], "assemble": True, "samples": 2} | SETTINGS[method],
         **ACTING[acting],
     )

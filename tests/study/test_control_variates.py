@@ -7,7 +7,6 @@ import pytest
 from scipy import integrate, stats
 
 import rbchain as rb
-from rbchain.study import open_dataset
 from rbchain.study.analyse.control_variates import controlled_mean, controlled_means
 from rbchain.study.describe import distributions, scipy_distributions
 
@@ -35,7 +34,7 @@ DISTRIBUTIONS = [
 ]
 
 
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda d: d.kind)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda d: d.type)
 def test_moments_are_integrals_of_the_quantiles(distribution):
     def integral(of_value):
         return integrate.quad(lambda u: of_value(distribution.ppf(u)), 0.0, 1.0, limit=500, epsabs=1e-12)[0]
@@ -157,15 +156,10 @@ def partly_infinite(model, motion):
 
 
 def study_of(model, *functions, **changed):
-    uniform = {
-        "parameter": "gravity",
-        "components": ["x", "y"],
-        "distribution": {"kind": "uniform", "low": -1, "high": 1},
-    }
     given = {
         "samples": 60,
         "seed": 1,
-        "vary": [{**uniform, "how": "set"}],
+        "vary": {"gravity.[xy]": rb.Uniform(-1, 1)},
         "simulate": {"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2},
         "measures": [{"name": f.__name__, "quantity": "function", "function": f, "unit": "m"} for f in functions],
     }
@@ -190,13 +184,10 @@ def test_a_study_estimates_the_means_of_all_its_measures(rod, tmp_path):
 
 
 def test_numbers_of_unknown_mean_are_left_out(rod):
-    unknown = {"parameter": "gravity", "components": "y", "how": "set", "distribution": Wave}
-    normal = {"parameter": "gravity", "components": "x", "how": "set", "distribution": {"kind": "normal", "std": 1.0}}
-    rare = {"kind": "discrete", "values": [0.0, 1.0], "probabilities": [1 - 1e-5, 1e-5]}
-    vary = [unknown | {"name": "y"}, normal | {"name": "x"}]
-    study = study_of(rod, linear, vary=[*vary, {"parameter": "q", "distribution": rare}])
+    rare = rb.Discrete([0.0, 1.0], [1 - 1e-5, 1e-5])
+    study = study_of(rod, linear, vary={"gravity.y": Wave, "gravity.x": rb.Normal(std=1.0), "*.q": rare})
     found = study.control_variates(study.run(), "linear")
-    assert found.attrs["parameters"] == ["x.x"]
+    assert found.attrs["parameters"] == ["gravity.x"]
     # the variance of 2 x is 4, and that of sin(pi (u - 1/2)) is 1/2
     assert 3 < found.factor < 27
     assert abs(found["mean"] - 2.0) < 3 * found.half_width
@@ -228,8 +219,9 @@ def test_results_that_control_variates_cannot_use_are_refused(rod):
 @pytest.mark.parametrize("method", ["sobol", "morris"])
 def test_results_of_a_sensitivity_analysis_have_no_control_variates(rod, tmp_path, method):
     """Their samples are those of a design and not independent."""
-    study_of(rod, linear, even).sensitivity("linear", method, samples=16, out=tmp_path)
-    results = open_dataset(tmp_path)
+    study = study_of(rod, linear, even)
+    {"sobol": study.sobol_indices, "morris": study.morris}[method]("linear", base_samples=16, out=tmp_path)
+    results = rb.load_results(tmp_path)
     assert "control_variates" not in json.loads(results.attrs["linear_analysis"])
     varied = study_of(rod, linear, even).plan.with_values(results["parameters"].values)
     measures = {"linear": results.linear.values}

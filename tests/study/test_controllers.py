@@ -10,10 +10,10 @@ STUDY = """
 name = "payload"
 model = "lift.toml"
 samples = 40
-vary = [{{ parameter = "payload", targets = "lift", distribution = {{ kind = "uniform", low = 0.0, high = 3.0 }} }}]
+vary = {{ "lift.payload" = {{ type = "uniform", low = 0.0, high = 3.0 }} }}
 simulate = {{ duration = 10.0, method = "rk4", step = 0.01 }}
 drives = [
-  {{ kind = "PID", joint = "lift", reference = 0.3, kp = {KP}, kd = 120.0, gravity_compensation = true{model} }}
+  {{ type = "PID", joint = "lift", reference = 0.3, kp = {KP}, kd = 120.0, gravity_compensation = true{model} }}
 ]
 """
 

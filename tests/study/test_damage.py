@@ -11,17 +11,13 @@ import xarray
 import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
-from rbchain.study import open_dataset
 from rbchain.study.plan.plan import Plan
 
 FLIPS_PER_FILE = 1
 HEIGHT = {"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}
 STUDY = {
     "samples": 12,
-    "vary": [
-        {"parameter": "mass", "how": "multiply", "distribution": {"kind": "normal", "mean": 1.0, "std": 0.05}},
-        {"parameter": "q", "distribution": {"kind": "uniform", "low": -0.3, "high": 0.3}},
-    ],
+    "vary": {"*.mass": rb.Dispersion(rb.Normal(1.0, 0.05), how="multiply"), "*.q": rb.Uniform(-0.3, 0.3)},
     "simulate": {"duration": 0.1, "method": "rk4", "step": 0.01, "samples": 3},
     "outputs": {"motion": True},
     "measures": [HEIGHT],
@@ -114,7 +110,7 @@ def test_a_flipped_bit_in_any_file_is_reported_and_repaired_or_harmless(folder, 
             (folder / name).write_bytes(spoilt)
             if name.endswith(".json") and same_json(spoilt, whole[1][name]):  # for example, space between words
                 harmless += 1
-                assert open_dataset(folder).identical(whole[2])
+                assert rb.load_results(folder).identical(whole[2])
                 (folder / name).write_bytes(whole[1][name])
                 continue
             check_named(folder, name, capsys)
@@ -178,7 +174,7 @@ def test_swapped_files_are_named_and_repaired(first, second, folder, whole, comp
 def test_a_missing_folder_is_repaired(place, folder, whole, computed):
     shutil.rmtree(folder / place)
     with pytest.raises(rb.StudyError, match="the file is missing"):
-        open_dataset(folder)
+        rb.load_results(folder)
     name = "checksums/0.json" if place == "checksums" else f"{place}/zarr.json"
     check_repaired(folder, name, whole, computed, lost=[] if place.endswith("position") else [0, 4, 8])
 
@@ -237,7 +233,7 @@ def run_some(given, folder, chunks, **settings):
 
 def test_damage_in_an_unfinished_study_is_named_and_repaired(whole, computed, tmp_path, capsys):
     run_some(study(), tmp_path, 2, chunk=CHUNK)
-    assert open_dataset(tmp_path).status.values.max() == 0
+    assert rb.load_results(tmp_path).status.values.max() == 0
     path = tmp_path / "results.zarr" / "height" / "c" / "0"
     path.write_bytes(path.read_bytes()[:-2])
     check_named(tmp_path, "results.zarr/height/c/0", capsys)
@@ -281,10 +277,10 @@ def test_a_run_killed_while_it_finishes_can_be_resumed(tmp_path, computed):
     shutil.copy(tmp_path / "begun" / name, tmp_path / "ended" / name)
     before = files_of(tmp_path / "ended")
     with pytest.raises(rb.StudyError, match="different numbers of samples, because a run was killed while it ended"):
-        open_dataset(tmp_path / "ended")
+        rb.load_results(tmp_path / "ended")
     del computed[:]
     with pytest.warns(UserWarning, match="different numbers of samples"):
         given.run(tmp_path / "ended")
     assert not computed
     assert len(files_of(tmp_path / "ended")) == len(before)
-    open_dataset(tmp_path / "ended")
+    rb.load_results(tmp_path / "ended")

@@ -1,10 +1,13 @@
 """Designs and distributions: sample k is reproducible and follows the requested distribution."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.stats import qmc
 
+import rbchain as rb
 from rbchain.errors import StudyError
 from rbchain.study import (
     Discrete,
@@ -16,14 +19,14 @@ from rbchain.study import (
     TruncatedNormal,
     Uniform,
 )
-from rbchain.study.describe.description import checked
+from rbchain.study.describe.description import Description
 from rbchain.study.describe.designs import Factorial, LatinHypercube, Random, Sobol, permuted, uniforms
 from rbchain.study.plan import plan as plans
 
 DESIGNS = [Random(), LatinHypercube(), Sobol(), Factorial(levels=4)]
 
 
-@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.kind)
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.type)
 def test_sample_k_does_not_depend_on_the_range_that_is_drawn(design):
     samples, columns = 64, 3
     whole = design.points(0, samples, columns, 5, samples)
@@ -32,7 +35,7 @@ def test_sample_k_does_not_depend_on_the_range_that_is_drawn(design):
         assert np.array_equal(design.points(first, last, columns, 5, samples), whole[first:last])
 
 
-@pytest.mark.parametrize("design", DESIGNS[:3], ids=lambda design: design.kind)
+@pytest.mark.parametrize("design", DESIGNS[:3], ids=lambda design: design.type)
 def test_another_seed_gives_other_samples(design):
     assert not np.array_equal(design.points(0, 8, 2, 1, 8), design.points(0, 8, 2, 2, 8))
 
@@ -80,7 +83,7 @@ DISTRIBUTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("distribution", "expected"), DISTRIBUTIONS, ids=lambda x: getattr(x, "kind", ""))
+@pytest.mark.parametrize(("distribution", "expected"), DISTRIBUTIONS, ids=lambda x: getattr(x, "type", ""))
 def test_draws_follow_the_requested_distribution(distribution, expected):
     draws = distribution.ppf(uniforms(1, 0, 0, 5000, 1)[:, 0])
     assert stats.kstest(draws, expected.cdf).pvalue > 1e-3
@@ -98,18 +101,14 @@ def test_discrete_values_occur_with_their_probabilities():
 def plan_of(model, vary, **keys):
     """A plan of a thousand motions in which these dispersions vary."""
     given = {"model": model, "samples": 1000, "vary": vary, "simulate": {"duration": 1.0}}
-    return plans.plan_of(checked(given | keys))
+    return plans.plan_of(Description(**given | keys))
 
 
 def test_draws_have_the_requested_covariance(arm):
     covariance = np.array([[4e-4, 1e-4, 0.0], [1e-4, 1e-4, -2e-5], [0.0, -2e-5, 1e-4]])
-    dispersion = {
-        "parameter": "cg",
-        "targets": "link2",
-        "how": "add",
-        "distribution": MultivariateNormal(mean=[0.1, 0.0, -0.2], covariance=covariance),
-    }
-    draws = plan_of(arm, [dispersion], samples=40_000).draw(0, 40_000)
+    law = MultivariateNormal([0.1, 0.0, -0.2], covariance)
+    dispersion = {"link2.cg": rb.Dispersion(law, how="add")}
+    draws = plan_of(arm, dispersion, samples=40_000).draw(0, 40_000)
     found = np.cov(draws.T)
     deviations = np.sqrt(covariance.diagonal())
     # the standard deviation of a covariance's estimate is at most sqrt(2 / n) of the product of deviations
@@ -118,16 +117,13 @@ def test_draws_have_the_requested_covariance(arm):
 
 
 def test_correlated_dispersions_keep_their_own_distributions(arm):
-    vary = [
-        {"parameter": "mass", "targets": "link1", "how": "multiply", "distribution": Normal(mean=1.0, std=0.1)},
-        {"parameter": "damping", "targets": "link1", "distribution": stats.expon(scale=0.1)},
-    ]
-    correlate = [{"parameters": ["mass", "damping[link1]"], "matrix": [[1.0, 0.7], [0.7, 1.0]]}]
+    vary = {"link1.mass": rb.Dispersion(Normal(1.0, 0.1), how="multiply"), "link1.damping": stats.expon(scale=0.1)}
+    correlate = [{"parameters": ["mass", "link1.damping"], "matrix": [[1.0, 0.7], [0.7, 1.0]]}]
     with pytest.raises(
-        StudyError, match=r"correlate\[0\].parameters: 'mass' is not a drawn number; expected names of .*mass\[link1\]"
+        StudyError, match=r"correlate\[0\].parameters: 'mass' is not a drawn number; expected names of .*link1.mass"
     ):
         plan_of(arm, vary, correlate=correlate)
-    correlate[0]["parameters"][0] = "mass[link1]"
+    correlate[0]["parameters"][0] = "link1.mass"
     draws = plan_of(arm, vary, correlate=correlate, samples=20_000).draw(0, 20_000)
     # the Spearman correlation of a Gaussian copula is 6 / pi arcsin(rho / 2) (Kruskal 1958)
     assert abs(stats.spearmanr(*draws.T).statistic - 6 / np.pi * np.arcsin(0.35)) < 5 / np.sqrt(20_000)
@@ -136,18 +132,15 @@ def test_correlated_dispersions_keep_their_own_distributions(arm):
 
 def test_no_bit_of_a_draw_depends_on_the_chunk(arm):
     """For every distribution and for correlated numbers, for which a matrix product has no fixed order of summation."""
-    bodies = [f"cg[link{i}].{c}" for i in (1, 2) for c in "xyz"]
+    bodies = [f"link{i}.cg.{c}" for i in (1, 2) for c in "xyz"]
     matrix = np.full((6, 6), 0.3) + 0.7 * np.eye(6)
-    vary = [{"parameter": "cg", "how": "add", "distribution": Normal(std=0.01)}] + [
-        {
-            "parameter": "damping",
-            "targets": "link1",
-            "name": law.kind,
-            "how": "add",
-            "distribution": law,
-        }
-        for law, _ in DISTRIBUTIONS
-    ]
+    fields = ("damping", "friction", "stiffness", "rest_position", "rotor_inertia", "gear_ratio", "q", "qd", "tau")
+    vary = {"*.cg": rb.Dispersion(Normal(std=0.01), how="add")}
+    vary |= {
+        f"link{i}.{field}": rb.Dispersion(law, how="add")
+        for (law, _), (field, i) in zip(DISTRIBUTIONS, product(fields, (1, 2)), strict=False)
+    }
+    assert len(vary) == 1 + len(DISTRIBUTIONS)
     plan = plan_of(arm, vary, correlate=[{"parameters": bodies, "matrix": matrix}])
     whole = plan.draw(0, 101)
     for size in (1, 2, 5, 33):
@@ -157,7 +150,7 @@ def test_no_bit_of_a_draw_depends_on_the_chunk(arm):
 
 def test_any_object_with_quantiles_is_a_distribution(arm):
     histogram = stats.rv_histogram(np.histogram([1.0, 2.0, 2.5, 4.0], bins=4))
-    plan = plan_of(arm, [{"parameter": "damping", "targets": "link1", "distribution": histogram}])
+    plan = plan_of(arm, {"link1.damping": histogram})
     assert np.allclose(plan.drawn.values(np.array([[0.25]])), histogram.ppf(0.25))
 
 
@@ -165,7 +158,7 @@ def test_any_object_with_quantiles_is_a_distribution(arm):
 def test_a_user_table_is_used_unchanged(ending, tmp_path, arm):
     import pandas
 
-    table = pandas.DataFrame({"mass[link1]": [1.0, 2.0, 3.0], "mass[link2]": [4.0, 5.0, 6.5], "more": [0, 0, 0]})
+    table = pandas.DataFrame({"link1.mass": [1.0, 2.0, 3.0], "link2.mass": [4.0, 5.0, 6.5], "more": [0, 0, 0]})
     path = tmp_path / f"design.{ending}"
     if ending == "csv":
         table.to_csv(path, index=False)
@@ -178,15 +171,15 @@ def test_a_user_table_is_used_unchanged(ending, tmp_path, arm):
     given = {
         "model": arm,
         "samples": 3,
-        "design": {"kind": "table", "file": path.name},
-        "vary": [{"parameter": "mass", "distribution": Normal(std=1.0)}],
+        "design": {"type": "table", "file": path.name},
+        "vary": {"*.mass": Normal(std=1.0)},
         "simulate": {"duration": 1.0},
     }
-    plan = plans.plan_of(checked(given), tmp_path)
+    plan = plans.plan_of(Description(**given), tmp_path)
     assert np.array_equal(plan.draw(0, 3), table.iloc[:, :2])
     assert np.array_equal(plan.draw(1, 2), table.iloc[1:2, :2])
     with pytest.raises(StudyError, match="3 rows; expected at least 4, the number of samples"):
-        plans.plan_of(checked(given | {"samples": 4}), tmp_path)
+        plans.plan_of(Description(**given | {"samples": 4}), tmp_path)
     path.write_bytes(b"" if ending == "npy" else b"PK nothing")
     with pytest.raises(StudyError, match=f"design.file: design.{ending} (cannot be read|has no column)"):
-        plans.plan_of(checked(given), tmp_path)
+        plans.plan_of(Description(**given), tmp_path)

@@ -1,5 +1,7 @@
 """`Study.evaluate`: samples with given numbers in place of drawn ones."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,16 +14,13 @@ pytestmark = pytest.mark.plain_python
 
 def falling(**changes):
     """A rod of 0.1 kg and 1 m that falls from an angle q; the work of gravity on it is m g l (1 + sin(q)) / 2."""
-    uniform = {"kind": "uniform", "low": -1.5, "high": -0.1}
-    factor = {"kind": "uniform", "low": 0.5, "high": 2.0}
+    uniform = {"type": "uniform", "low": -1.5, "high": -0.1}
+    factor = {"type": "uniform", "low": 0.5, "high": 2.0}
     keys = {
         "model": rb.Model.serial_chain(1, length=1.0),
         "samples": 4,
         "simulate": {"duration": 0.6, "rtol": 1e-6},
-        "vary": [
-            {"parameter": "q", "distribution": uniform},
-            {"parameter": "mass_and_inertia", "how": "multiply", "distribution": factor},
-        ],
+        "vary": {"*.q": uniform, "*.mass_and_inertia": rb.Dispersion(factor, how="multiply")},
         "measures": [{"name": "energy", "quantity": "kinetic_energy", "over": "max"}],
     }
     return rb.Study(**keys | changes)
@@ -33,7 +32,7 @@ EXACT = 0.5 * POINTS[:, 1] * (1.0 + np.sin(POINTS[:, 0]))
 
 def test_given_numbers_take_the_place_of_drawn_ones():
     study = falling()
-    assert study.inputs == {"q[link1]": "rad", "mass_and_inertia[link1]": "1"}
+    assert study.inputs == {"link1.q": "rad", "link1.mass_and_inertia": "1"}
     results = study.evaluate(POINTS)
     np.testing.assert_allclose(results.energy, EXACT, rtol=1e-5)
     np.testing.assert_array_equal(results.parameters, POINTS)
@@ -43,6 +42,7 @@ def test_one_sample_is_the_sample_of_a_batch():
     study = falling()
     many, one = study.evaluate(POINTS), study.evaluate(POINTS[1:2])
     assert one.sizes["sample"] == 1
+    assert json.loads(one.attrs["statistics"])["samples"] == 1
     np.testing.assert_array_equal(one.energy, many.energy[1:2])
 
 

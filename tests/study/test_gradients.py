@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import rbchain as rb
-from rbchain.study import open_dataset
 from rbchain.study.analyse import gradients
 from rbchain.study.analyse.gradients import differences
 from rbchain.study.analyse.linear_analysis import linear_analysis
@@ -43,10 +42,10 @@ def infinite(model, motion):
 
 def study_of(model, *functions, **changed):
     covariance = [[0.04, 0.01], [0.01, 0.09]]
-    normal = {"kind": "multivariate_normal", "mean": [1.0, 0.5], "covariance": covariance}
+    normal = {"type": "multivariate_normal", "mean": [1.0, 0.5], "covariance": covariance}
     given = {
         "samples": 100,
-        "vary": [{"parameter": "gravity", "components": ["x", "y"], "how": "set", "distribution": normal}],
+        "vary": {"gravity.[xy]": normal},
         "simulate": {"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2},
         "measures": [{"name": f.__name__, "quantity": "function", "function": f, "unit": "m"} for f in functions],
     }
@@ -99,14 +98,16 @@ def test_standard_deviations_of_first_order_are_those_of_a_linear_measure(rod, t
     assert both.sel(measure="linear").equals(found)
     assert both.monte_carlo_std.dims == ("measure",)
     assert pickle.loads(pickle.dumps(results)).equals(results)
-    for without in (open_dataset(tmp_path), results.copy(), pickle.loads(pickle.dumps(results))):
-        with pytest.raises(rb.StudyError, match=r"do not contain their study.*Study\.of_results\(folder\)\.gradient"):
+    for without in (results.copy(), pickle.loads(pickle.dumps(results))):
+        with pytest.raises(rb.StudyError, match=r"do not contain their study.*rbchain\.load_results"):
             without.rbchain.gradient("linear")
+    with pytest.raises(rb.StudyError, match="its log does not name the file of the study"):
+        rb.load_results(tmp_path).rbchain.gradient("linear")
 
 
 def test_correlated_numbers_that_are_not_normal_have_no_variance_of_first_order(rod):
-    uniform = {"kind": "uniform", "low": -1.0, "high": 1.0}
-    vary = [{"parameter": "gravity", "components": ["x", "y"], "how": "set", "distribution": uniform}]
+    uniform = {"type": "uniform", "low": -1.0, "high": 1.0}
+    vary = {"gravity.[xy]": uniform}
     parameters = ["gravity.x", "gravity.y"]
     correlate = [{"parameters": parameters, "matrix": [[1.0, 0.5], [0.5, 1.0]]}]
     found = study_of(rod, linear, vary=vary, correlate=correlate).gradient("linear")
@@ -122,10 +123,7 @@ def test_the_gradient_of_an_oscillator_agrees_with_its_closed_form():
     study = rb.Study(
         model=spring.vary(stiffness=[8.0]),
         samples=10,
-        vary=[
-            {"parameter": "stiffness", "how": "multiply", "distribution": {"kind": "normal", "mean": 1.0, "std": 0.1}},
-            {"parameter": "q", "distribution": {"kind": "uniform", "low": 0.1, "high": 0.3}},
-        ],
+        vary={"*.stiffness": rb.Dispersion(rb.Normal(1.0, 0.1), how="multiply"), "*.q": rb.Uniform(0.1, 0.3)},
         simulate={"duration": 0.3, "method": "rk4", "step": 0.01, "samples": 2},
         measures=[{"name": "end", "quantity": "position", "joint": "link1"}],
     )
@@ -143,21 +141,21 @@ def test_studies_without_a_gradient_are_refused(rod, tmp_path):
         def ppf(u):
             return 1.0 + np.sin(np.pi * (np.asarray(u) - 0.5))
 
-    def varied(distribution, parameter="q", **more):
-        return study_of(rod, linear, vary=[{"parameter": parameter, "distribution": distribution, **more}])
+    def varied(distribution):
+        return study_of(rod, linear, vary={"*.q": distribution})
 
-    normal = {"kind": "normal", "std": 0.1}
+    normal = {"type": "normal", "std": 0.1}
     np.save(tmp_path / "design.npy", np.ones((100, 2)))
-    table = study_of(rod, linear, design={"kind": "table", "file": str(tmp_path / "design.npy")})
+    table = study_of(rod, linear, design={"type": "table", "file": str(tmp_path / "design.npy")})
     lowest = [{"name": "x", "quantity": "coordinate", "frame": "link1"}]
-    heavy_tail = {"parameter": "mass", "how": "set", "distribution": {"kind": "log_normal", "sigma": 3.0}}
-    massless = study_of(rod, vary=[heavy_tail], measures=lowest)
+    heavy_tail = {"*.mass": rb.LogNormal(sigma=3.0)}
+    massless = study_of(rod, vary=heavy_tail, measures=lowest)
     for study, message in (
-        (study_of(rod, linear, vary=[]), "no dispersions, but a gradient needs at least one"),
-        (varied(Wave), r"the mean of 'q\[link1\]' is nan and its standard deviation is nan"),
+        (study_of(rod, linear, vary={}), "no dispersions, but a gradient needs at least one"),
+        (varied(Wave), r"the mean of 'link1.q' is nan and its standard deviation is nan"),
         (table, "come from a table, but a gradient needs the means"),
-        (massless, r"at their means, except 'mass\[link1\]' = -\d.* fails, but a gradient needs it"),
-        (study_of(rod, vary=[{"parameter": "q", "distribution": normal}]), "the study has no measures"),
+        (massless, r"at their means, except 'link1.mass' = -\d.* fails, but a gradient needs it"),
+        (study_of(rod, vary={"*.q": normal}), "the study has no measures"),
     ):
         with pytest.raises(rb.StudyError, match=message):
             study.gradient()
@@ -193,8 +191,8 @@ def test_a_run_stores_the_reason_why_it_has_no_gradients(rod, tmp_path):
     analysis = json.loads(study_of(rod, reciprocal).run(tmp_path / "reciprocal").attrs["linear_analysis"])
     assert "gradients" not in analysis
     assert analysis["reasons"]["gradients"].startswith("ZeroDivisionError: ")
-    cauchy = {"kind": "scipy", "name": "cauchy"}
-    vary = [{"parameter": "gravity", "components": "x", "how": "set", "distribution": cauchy}]
+    cauchy = {"type": "scipy", "name": "cauchy"}
+    vary = {"gravity.x": cauchy}
     heavy_tail = json.loads(study_of(rod, linear, vary=vary).run(tmp_path / "cauchy").attrs["linear_analysis"])
     assert heavy_tail["reasons"]["gradients"].startswith("the mean of 'gravity.x' is nan and its standard dev")
     assert heavy_tail["reasons"]["gradients"].endswith("finite numbers and a standard deviation above 0.")
@@ -251,7 +249,7 @@ def test_a_run_that_ends_during_its_gradients_is_finished(rod, tmp_path, monkeyp
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(Plan, "compute", killed)
         study.run(tmp_path)
-    results = open_dataset(tmp_path)
+    results = rb.load_results(tmp_path)
     assert "linear_analysis" not in results.attrs
     assert json.loads(results.attrs["statistics"])["of"]["linear"]["count"] == 100
     resumed = study.run(tmp_path)

@@ -11,15 +11,13 @@ from scipy import stats
 import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
-from rbchain.study.study import run_study
 
 GOOD = """
 model = { serial_chain = { n = 2 } }
 samples = 10
 
-[[vary]]
-parameter = "mass"
-distribution = { kind = "normal", mean = "100 g", std = 0.01 }
+[vary."*.mass"]
+distribution = { type = "normal", mean = "100 g", std = 0.01 }
 
 [simulate]
 duration = 0.1
@@ -47,42 +45,52 @@ WRONG = {
     ),
     "a missing key": ("samples = 10", "", "samples is missing; expected a value for this key"),
     "no samples": ("samples = 10", "samples = 0", "samples is 0; expected a number greater than or equal to 1"),
-    "a wrong unit": ('"100 g"', '"100 mm"', r"vary\[0\].distribution: mass is '100 mm'; expected .* such as '1 kg'"),
+    "a wrong unit": ('"100 g"', '"100 mm"', r"vary\.\S+.distribution: mass is '100 mm'; expected .* such as '1 kg'"),
     "a unit where there is none": (
-        'distribution = { kind = "normal", mean = "100 g", std = 0.01 }',
-        'how = "multiply"\ndistribution = { kind = "normal", mean = "100 %", std = 0.01 }',
-        r"vary\[0\].distribution: '100 %' has a unit; expected a plain number, a factor",
+        'distribution = { type = "normal", mean = "100 g", std = 0.01 }',
+        'how = "multiply"\ndistribution = { type = "normal", mean = "100 %", std = 0.01 }',
+        r"vary\.\S+.distribution: '100 %' has a unit; expected a plain number, a factor",
     ),
     "a negative deviation": (
         "std = 0.01",
         "std = -0.01",
-        r"vary\[0\].distribution.std is -0.01; expected a number above 0",
+        r"vary\.\S+.distribution.std is -0.01; expected a number above 0",
     ),
     "an infinite deviation": (
         "std = 0.01",
         "std = inf",
-        r"vary\[0\].distribution.std is inf; expected a finite number",
+        r"vary\.\S+.distribution.std is inf; expected a finite number",
     ),
     "an unknown distribution": (
-        'kind = "normal"',
-        'kind = "gaussian"',
-        r"vary\[0\].distribution.kind is 'gaussian'; expected one of 'normal', .*, 'scipy'$",
+        'type = "normal"',
+        'type = "gaussian"',
+        r"vary\.\S+.distribution.type is 'gaussian'; expected one of 'normal', .*, 'scipy'$",
     ),
     "an unknown parameter": (
-        'parameter = "mass"',
-        'parameter = "weight"',
-        r"vary\[0\].parameter is 'weight'; expected one of mass",
+        "*.mass",
+        "link1.weight",
+        r"'link1' has no 'weight'; expected one of mass",
     ),
     "an unknown body": (
-        'parameter = "mass"',
-        'parameter = "mass"\ntargets = "link7"',
-        r"vary\[0\].targets: 'link7' does not match any body .*\['link1', 'link2'\]",
+        "*.mass",
+        "link7.mass",
+        r"nothing named 'link7' has 'mass'; expected one of \['link1', 'link2'\]",
+    ),
+    "dispersions of the former form": (
+        '[vary."*.mass"]',
+        '[[vary]]\nparameter = "dry_friction_kinetic"\ntargets = ["link1", "link2"]',
+        r'vary: found a list, whose first entry is now \[vary."{link1,link2}.kinetic"\]; vary is now a table',
+    ),
+    "a tag of the former name": (
+        "{ type =",
+        "{ kind =",
+        r"the key 'kind' is now called 'type'; found kind = 'normal'",
     ),
     "an unknown frame": ('frame = "link2"', 'frame = "hand"', r"measures\[0\]: frame is 'hand'; expected a body"),
     "a way that is none": (
-        'parameter = "mass"',
-        'parameter = "inertia"\nhow = "multiply"',
-        r"vary\[0\].how is 'multiply'; expected 'add' for parameter 'inertia'",
+        '*.mass"]',
+        '*.inertia"]\nhow = "multiply"',
+        r"how is 'multiply'; expected 'add' for '\*\.inertia'",
     ),
     "a missing file": (
         "{ serial_chain = { n = 2 } }",
@@ -91,7 +99,7 @@ WRONG = {
     ),
     "a missing table": (
         "samples = 10",
-        'samples = 10\ndesign = { kind = "table", file = "x.csv" }',
+        'samples = 10\ndesign = { type = "table", file = "x.csv" }',
         "design.file is 'x.csv', but .*x.csv does not exist; expected a path relative to the folder of",
     ),
     "a step that is missing": ("step = 0.01", "", "simulate.step is missing; method 'rk4' needs a step in s"),
@@ -104,7 +112,7 @@ WRONG = {
     "an unknown design": (
         "samples = 10",
         'samples = 10\ndesign = "magic"',
-        "design.kind is 'magic'; expected one of 'random'",
+        "design.type is 'magic'; expected one of 'random'",
     ),
     "a stop without measure": (
         "samples = 10",
@@ -123,22 +131,22 @@ WRONG = {
     ),
     "a drive of no kind": (
         "samples = 10",
-        'samples = 10\ndrives = [{ kind = "Motor" }]',
-        r"drives\[0\].kind is 'Motor'; expected one of",
+        'samples = 10\ndrives = [{ type = "Motor" }]',
+        r"drives\[0\].type is 'Motor'; expected one of",
     ),
     "a drive of no joint": (
         "samples = 10",
-        'samples = 10\ndrives = [{ kind = "PID", joint = "knee", reference = 0, kp = 1 }]',
+        'samples = 10\ndrives = [{ type = "PID", joint = "knee", reference = 0, kp = 1 }]',
         r"drives\[0\]: .*'knee'",
     ),
     "an unknown word of a drive": (
         "samples = 10",
-        'samples = 10\ndrives = [{ kind = "PID", joint = "link1", reference = 0, kq = 1 }]',
+        'samples = 10\ndrives = [{ type = "PID", joint = "link1", reference = 0, kq = 1 }]',
         r"drives\[0\]: PID has no kq; it has",
     ),
     "a wrench on a body": (
         "samples = 10",
-        'samples = 10\nforces = [{ kind = "Wrench", body = "link1" }]',
+        'samples = 10\nforces = [{ type = "Wrench", body = "link1" }]',
         r"forces\[0\]: Wrench has no body; body is now called frame; it has",
     ),
     "an event of a quantity": (
@@ -152,44 +160,31 @@ WRONG = {
         "simulate.duration is '2 s'; expected a number, without quotes or a unit",
     ),
     "a distribution without kind": (
-        'kind = "normal", ',
+        'type = "normal", ',
         "",
-        r"vary\[0\].distribution.kind is missing; expected a value",
+        r"vary\.\S+.distribution.type is missing; expected a value",
     ),
     "a distribution that is a string": (
-        'distribution = { kind = "normal", mean = "100 g", std = 0.01 }',
+        'distribution = { type = "normal", mean = "100 g", std = 0.01 }',
         'distribution = "normal"',
-        r"vary\[0\].distribution is 'normal'; expected a table of keys and values",
-    ),
-    "a table in place of a list": (
-        "[[vary]]",
-        "[vary]",
-        r"vary is .*; expected a list of tables; write \[\[vary\]\] in",
+        r"vary\.\S+.distribution is 'normal'; expected a table of keys and values",
     ),
     "a point of two coordinates": (
-        'parameter = "mass"',
-        'parameter = "payload"\npoint = [0, 1]',
-        r"vary\[0\].point is \[0, 1\]; expected more than 2 values",
+        '*.mass"]',
+        '*.payload"]\npoint = [0, 1]',
+        r"vary\.\S+.point is \[0, 1\]; expected more than 2 values",
     ),
     "a point of four coordinates": (
-        'parameter = "mass"',
-        'parameter = "payload"\npoint = [0, 1, 2, 3]',
-        r"vary\[0\].point is \[0, 1, 2, 3\]; expected at most 3 values",
+        '*.mass"]',
+        '*.payload"]\npoint = [0, 1, 2, 3]',
+        r"vary\.\S+.point is \[0, 1, 2, 3\]; expected at most 3 values",
     ),
-    "components of a scalar": (
-        'parameter = "mass"',
-        'parameter = "mass"\ncomponents = "x"',
-        r"vary\[0\].components is \['x'\]; expected no components for parameter 'mass'",
-    ),
-    "a repeated component": (
-        'parameter = "mass"',
-        'parameter = "cg"\ncomponents = ["x", "x"]',
-        r"vary\[0\].components is \['x', 'x'\]; expected some of \['x', 'y', 'z'\], each once, for parameter 'cg'",
-    ),
-    "an empty list of targets": (
-        'parameter = "mass"',
-        'parameter = "mass"\ntargets = []',
-        r"vary\[0\].targets is \[\]; expected at least one name",
+    "a point of a mass": ('*.mass"]', '*.mass"]\npoint = [0, 0, 1]', r"only a payload has a point; remove point"),
+    "components of a scalar": ("*.mass", "*.mass.x", r"'\*\.mass' has no 'x'; expected no component"),
+    "two dispersions of one number": (
+        "[simulate]",
+        '[vary."link1.mass"]\ndistribution = { type = "normal", std = 0.1 }\n[simulate]',
+        r"'link1\.mass' varies by two dispersions; expected each number once",
     ),
     "a misspelt body": (
         'frame = "link2"',
@@ -235,7 +230,7 @@ def test_an_invalid_description_is_refused_with_its_key(what, tmp_path, capsys):
 
 def test_the_valid_description_is_accepted(tmp_path):
     (tmp_path / "study.toml").write_text(GOOD)
-    results = run_study(tmp_path / "study.toml", tmp_path / "out")
+    results = rb.Study.read(tmp_path / "study.toml").run(tmp_path / "out")
     assert np.isfinite(results.height).all()
     assert 0.05 < results.parameters.values.mean() < 0.15
 
@@ -257,36 +252,29 @@ def test_the_valid_description_is_accepted(tmp_path):
 )
 def test_an_invalid_correlation_matrix_is_refused(matrix, words, arm):
     keys = {"model": arm, "samples": 5, "simulate": {"duration": 1.0}}
-    vary = [{"parameter": "cg", "targets": "link1", "how": "add", "distribution": stats.norm(0, 0.01)}]
+    vary = {"link1.cg": rb.Dispersion(stats.norm(0, 0.01), how="add")}
     with pytest.raises(rb.StudyError, match=words):
         rb.Study(
             **keys,
             vary=vary,
-            correlate=[{"parameters": ["cg[link1].x", "cg[link1].y", "cg[link1].z"], "matrix": matrix}],
+            correlate=[{"parameters": ["link1.cg.x", "link1.cg.y", "link1.cg.z"], "matrix": matrix}],
         )
 
 
 def test_negative_variances_are_refused(arm):
     covariance = np.diag([1.0, -1.0, 1.0])
-    with pytest.raises(
-        rb.StudyError, match=r"vary\[0\].distribution: the diagonal of covariance is .*expected variances above 0"
-    ):
+    with pytest.raises(rb.StudyError, match=r"the diagonal of covariance is .*expected variances above 0"):
         rb.Study(
             model=arm,
             samples=5,
             simulate={"duration": 1.0},
-            vary=[
-                {
-                    "parameter": "cg",
-                    "distribution": {"kind": "multivariate_normal", "mean": [0, 0, 0], "covariance": covariance},
-                }
-            ],
+            vary={"*.cg": rb.MultivariateNormal([0, 0, 0], covariance)},
         )
 
 
 def study(arm, **keys):
     simulate = {"duration": 0.1, "method": "rk4", "step": 0.01}
-    vary = [{"parameter": "mass", "how": "multiply", "distribution": {"kind": "uniform", "low": 0.9, "high": 1.1}}]
+    vary = {"*.mass": rb.Dispersion(rb.Uniform(0.9, 1.1), how="multiply")}
     return rb.Study(**{"model": arm, "samples": 60, "vary": vary, "simulate": simulate} | keys)
 
 
@@ -294,9 +282,9 @@ def measure(**keys):
     return {"measures": [{"name": "x"} | keys]}
 
 
-def vary(parameter, distribution=None, **keys):
-    distribution = {"kind": "uniform", "low": 0.0, "high": 1.0} if distribution is None else distribution
-    return {"vary": [{"parameter": parameter, "distribution": distribution} | keys]}
+def vary(path, distribution=None, **keys):
+    distribution = {"type": "uniform", "low": 0.0, "high": 1.0} if distribution is None else distribution
+    return {"vary": {path: {"distribution": distribution} | keys}}
 
 
 def motion(**keys):
@@ -319,7 +307,7 @@ WRONG_FOR_THE_MODEL = [
         motion(tau=0.1) | {"drives": [rb.PrescribedVelocity("link1", 0.1)]},
         r"simulate.tau: drives\[0\] prescribes the motion of joint 'link1', so a constant joint force has no effect",
     ),
-    (vary("tau") | {"drives": [rb.PrescribedVelocity("link1", 0.1)]}, r"vary\[0\].targets: drives\[0\] prescribes"),
+    (vary("*.tau") | {"drives": [rb.PrescribedVelocity("link1", 0.1)]}, r"vary\.\S+: drives\[0\] prescribes"),
     ({"drives": [PID, rb.PID("knee", 0.0, kp=1.0)]}, r"drives\[1\]: PID of joint 'knee'"),
     ({"drives": [PID, rb.PrescribedVelocity("link1", 0.0)]}, "drives: .*has no effect"),
     ({"drives": [rb.PID("link1", 0.0, kp=[1.0, 2.0])]}, r"drives\[0\]: .*kp has shape"),
@@ -343,8 +331,8 @@ WRONG_FOR_THE_MODEL = [
         r"measures\[0\].function is 'math'; expected a function, or its place as \"module:name\"",
     ),
     (
-        vary("mass", {"kind": "normal", "std": 0.1}, of="link1"),
-        r"vary\[0\]: the key 'of' is now called 'targets'; found of = 'link1'",
+        {"vary": [{"parameter": "spring_stiffness", "targets": "world-link1"}]},
+        r'vary: found a list, whose first entry is now \[vary."world-link1.stiffness"\]; vary is now a table of',
     ),
     ({"measures": [{"name": "x", "of": "energy"}]}, r"measures\[0\]: the key 'of' is now called 'quantity'"),
     ({"correlate": [{"of": ["a"], "matrix": [[1.0]]}]}, r"correlate\[0\]: the key 'of' is now called 'parameters'"),
@@ -355,23 +343,23 @@ WRONG_FOR_THE_MODEL = [
         r"measures\[0\]: quantity is 'reaction_force', but the study has bodies in water, or forces such as a Wrench; "
         r"rbchain computes",
     ),
-    (vary("mass", {"kind": "normal", "mean": "5 deg", "std": "1 g"}), r"vary\[0\].distribution: mass is '5 deg'"),
-    (vary("kp"), r"vary\[0\].targets: '\*' does not match any drive with the parameter 'kp'"),
+    (vary("*.mass", {"type": "normal", "mean": "5 deg", "std": "1 g"}), r"vary\.\S+.distribution: mass is '5 deg'"),
+    (vary("*.kp"), r"'kp' does not name|does not name a parameter"),
     (
-        vary("pitch"),
-        r"vary\[0\]: no valid draw of 'pitch' changes the model. .*: pitch cannot vary: no joint is a screw",
+        vary("*.pitch"),
+        r"vary\.\S+: no valid draw changes the model. .*: pitch cannot vary: no joint is a screw",
     ),
     (
-        vary("mass", {"kind": "uniform", "low": -2.0, "high": -1.0}),
-        r"vary\[0\]: no valid draw of 'mass' changes the model. .*: body 'link1'.*mass is -1",
+        vary("*.mass", {"type": "uniform", "low": -2.0, "high": -1.0}),
+        r"vary\.\S+: no valid draw changes the model. .*: body 'link1'.*mass is -1",
     ),
-    (vary("friction", how="multiply"), r"vary\[0\]: 'friction' has no effect on the model"),
+    (vary("*.friction", how="multiply"), r"vary\.\S+ has no effect on the model"),
     (
         {"model": {"serial_chain": {"n": 2}, "values": {"damping": [1, 2, 3]}}},
         r"model: values.damping has shape \(3,\)",
     ),
     ({"model": rb.Model.serial_chain(2).vary(mass=np.ones((3, 2)))}, r"model is a batch of shape \(3,\)"),
-    ({"design": {"kind": "factorial", "levels": 10**5}}, r"design: samples is 60; expected 100000\^2 = 10000000000"),
+    ({"design": {"type": "factorial", "levels": 10**5}}, r"design: samples is 60; expected 100000\^2 = 10000000000"),
 ]
 
 
@@ -393,53 +381,56 @@ def masked(values):
 
 
 NO_REAL_NUMBERS = [
-    (vary("damping", Given(masked)), r"vary\[0\].distribution: the result of ppf is a masked array"),
-    (vary("damping", Given(np.ma.array)), r"vary\[0\].distribution: the result of ppf is a masked array"),
-    (vary("damping", Given(lambda u: u + 1j)), r"vary\[0\].distribution: the result of ppf has type complex128"),
+    (vary("*.damping", Given(masked)), r"vary\.\S+.distribution: the result of ppf is a masked array"),
+    (vary("*.damping", Given(np.ma.array)), r"vary\.\S+.distribution: the result of ppf is a masked array"),
+    (vary("*.damping", Given(lambda u: u + 1j)), r"vary\.\S+.distribution: the result of ppf has type complex128"),
     (
-        vary("damping", Given(lambda u: np.full(u.shape, None))),
+        vary("*.damping", Given(lambda u: np.full(u.shape, None))),
         r"the result of ppf is .*None.*; expected real numbers",
     ),
-    (vary("damping", Given(lambda u: u.astype(str))), r"the result of ppf is .*'0.5'.*; expected real numbers"),
-    (vary("damping", Given(lambda u: u[:1])), r"the method ppf returned shape \(1,\) for an argument of shape \(7,\)"),
-    (vary("damping", Given(lambda u: u.nothing)), r"vary\[0\].distribution: the method ppf raised AttributeError"),
+    (vary("*.damping", Given(lambda u: u.astype(str))), r"the result of ppf is .*'0.5'.*; expected real numbers"),
     (
-        vary("damping", {"kind": "normal", "mean": np.ma.masked, "std": 1.0}),
-        r"vary\[0\].distribution.mean is a masked array",
+        vary("*.damping", Given(lambda u: u[:1])),
+        r"the method ppf returned shape \(1,\) for an argument of shape \(7,\)",
+    ),
+    (vary("*.damping", Given(lambda u: u.nothing)), r"vary\.\S+.distribution: the method ppf raised AttributeError"),
+    (
+        vary("*.damping", {"type": "normal", "mean": np.ma.masked, "std": 1.0}),
+        r"vary\.\S+.distribution.mean is a masked array",
     ),
     (
-        vary("damping", {"kind": "normal", "std": np.complex128(1 + 1j)}),
-        r"vary\[0\].distribution.std has type complex128",
+        vary("*.damping", {"type": "normal", "std": np.complex128(1 + 1j)}),
+        r"vary\.\S+.distribution.std has type complex128",
     ),
     (
-        vary("damping", {"kind": "normal", "mean": True, "std": 1.0}),
-        r"vary\[0\].distribution.mean is True; expected a value other than true or false",
+        vary("*.damping", {"type": "normal", "mean": True, "std": 1.0}),
+        r"vary\.\S+.distribution.mean is True; expected a value other than true or false",
     ),
-    (vary("damping", stats.norm(loc=np.complex128(1j))), r"vary\[0\].distribution.kwds.loc has type complex128"),
+    (vary("*.damping", stats.norm(loc=np.complex128(1j))), r"vary\.\S+.distribution: kwds.loc has type complex128"),
     (
-        vary("damping", {"kind": "scipy", "name": "beta", "args": (np.ma.masked, 1.0)}),
-        r"vary\[0\].distribution.args is a masked array",
-    ),
-    (
-        vary("damping", {"kind": "discrete", "values": masked([1.0, 2.0])}),
-        r"vary\[0\].distribution.values is a masked array",
+        vary("*.damping", {"type": "scipy", "name": "beta", "args": (np.ma.masked, 1.0)}),
+        r"vary\.\S+.distribution.args is a masked array",
     ),
     (
-        vary("damping", {"kind": "discrete", "values": [1.0, 2.0j]}),
-        r"vary\[0\].distribution.values has type complex128",
+        vary("*.damping", {"type": "discrete", "values": masked([1.0, 2.0])}),
+        r"vary\.\S+.distribution.values is a masked array",
     ),
     (
-        vary("damping", {"kind": "discrete", "values": ["1", "2"]}),
-        r"vary\[0\].distribution.values is \['1', '2'\]; expected real numbers",
+        vary("*.damping", {"type": "discrete", "values": [1.0, 2.0j]}),
+        r"vary\.\S+.distribution.values has type complex128",
     ),
     (
-        vary("damping", {"kind": "discrete", "values": [10**400]}),
-        r"vary\[0\].distribution.values is .*; expected numbers within float64",
+        vary("*.damping", {"type": "discrete", "values": ["1", "2"]}),
+        r"vary\.\S+.distribution.values is \['1', '2'\]; expected real numbers",
     ),
-    (vary("payload", point=masked([0.0, 0.0, 1.0])), r"vary\[0\].point is a masked array"),
     (
-        vary("cg", {"kind": "multivariate_normal", "mean": [0, 0, 0], "covariance": np.eye(3) + 0j}),
-        r"vary\[0\].distribution.covariance has type complex128",
+        vary("*.damping", {"type": "discrete", "values": [10**400]}),
+        r"vary\.\S+.distribution.values is .*; expected numbers within float64",
+    ),
+    (vary("*.payload", point=masked([0.0, 0.0, 1.0])), r"vary\.\S+.point is a masked array"),
+    (
+        vary("*.cg", {"type": "multivariate_normal", "mean": [0, 0, 0], "covariance": np.eye(3) + 0j}),
+        r"vary\.\S+.distribution.covariance has type complex128",
     ),
     (
         {"correlate": [{"parameters": ["a", "b"], "matrix": np.ma.array(np.eye(2))}]},
@@ -450,8 +441,8 @@ NO_REAL_NUMBERS = [
     (motion(tau=["1", "2"]), r"simulate.tau is \['1', '2'\]; expected real numbers"),
     (motion(duration=np.complex64(1.0)), "simulate.duration has type complex64"),
     (
-        measure(quantity="distance", frame="link1", target=masked([0.0, 0.0, 0.0])),
-        r"measures\[0\].target is a masked array",
+        measure(quantity="distance", frame="link1", point=masked([0.0, 0.0, 0.0])),
+        r"measures\[0\].point is a masked array",
     ),
     (
         {"model": {"serial_chain": {"n": 2}, "values": {"damping": masked([0.1, 0.2])}}},
@@ -485,7 +476,7 @@ def test_a_measure_function_without_real_results_is_named(function, words, arm):
 def test_a_table_without_real_numbers_is_refused(kind, ending, tmp_path, arm):
     import pandas
 
-    columns = ["mass[link1]", "mass[link2]"]
+    columns = ["link1.mass", "link2.mass"]
     values = {
         "complex": np.full((60, 2), 0.1 + 1j),
         "masked": np.where(np.arange(120).reshape(60, 2) == 7, np.nan, 0.1),  # the value of missing numbers in files
@@ -500,9 +491,9 @@ def test_a_table_without_real_numbers_is_refused(kind, ending, tmp_path, arm):
         frame.to_csv(path, index=False)
     else:
         frame.astype(str if kind == "complex" else values.dtype).to_parquet(path)  # which has no complex numbers
-    words = "row 3 of column 'mass\\[link2\\]', counted from 0, is nan" if kind == "masked" else "expected real numbers"
+    words = "row 3 of column 'link2.mass', counted from 0, is nan" if kind == "masked" else "expected real numbers"
     with pytest.raises(rb.StudyError, match=f"design.file: design.{ending}: .*{words}"):
-        study(arm, folder=tmp_path, design={"kind": "table", "file": path.name})
+        study(arm, folder=tmp_path, design={"type": "table", "file": path.name})
 
 
 @pytest.mark.parametrize(
@@ -510,15 +501,15 @@ def test_a_table_without_real_numbers_is_refused(kind, ending, tmp_path, arm):
     [
         Given(lambda u: np.full_like(u, np.inf)),
         Given(lambda u: np.full_like(u, np.nan)),
-        {"kind": "uniform", "low": -1e308, "high": 1e308},
-        {"kind": "log_normal", "sigma": 1000.0},
+        {"type": "uniform", "low": -1e308, "high": 1e308},
+        {"type": "log_normal", "sigma": 1000.0},
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of SciPy
 def test_a_distribution_with_infinite_values_is_refused(distribution, arm):
-    words = r"vary\[0\].distribution: the quantile .* of 'damping\[link1\]' is .*; expected finite numbers"
+    words = r"vary\.\S+.distribution: the quantile .* of 'link1.damping' is .*; expected finite numbers"
     with pytest.raises(rb.StudyError, match=words):
-        study(arm, **vary("damping", distribution, targets="link1"))
+        study(arm, **vary("link1.damping", distribution))
 
 
 @pytest.mark.parametrize("odd", [np.inf, np.nan])
@@ -526,9 +517,7 @@ def test_an_infinite_draw_fails_only_its_own_sample(odd, arm):
     """The infinite values lie between the quantiles checked in advance; other samples keep their bits."""
     finite = Given(lambda u: np.where(u > 0.5, 0.2, 0.1))
     infinite = Given(lambda u: np.where((u > 0.75) & (u < 0.95), odd, finite.ppf(u)))
-    expected, found = (
-        study(arm, **vary("damping", d, targets="link1")).run(on_failure="ignore") for d in (finite, infinite)
-    )
+    expected, found = (study(arm, **vary("link1.damping", d)).run(on_failure="ignore") for d in (finite, infinite))
     failed = ~np.isfinite(found.parameters.values[:, 0])
     assert 0 < failed.sum() < 30
     assert np.array_equal(found.status == 6, failed)
@@ -539,9 +528,7 @@ def test_an_infinite_draw_fails_only_its_own_sample(odd, arm):
 
 def test_draws_too_large_to_square_have_no_variance(arm):
     statistics = (
-        study(arm, **vary("damping", Given(lambda u: 1e300 * u), targets="link1"))
-        .run(on_failure="ignore")
-        .attrs["statistics"]
+        study(arm, **vary("link1.damping", Given(lambda u: 1e300 * u))).run(on_failure="ignore").attrs["statistics"]
     )
     of_draws = json.loads(statistics)["of"]["parameters"]
     assert of_draws["variance"] == [None]
@@ -551,7 +538,7 @@ def test_draws_too_large_to_square_have_no_variance(arm):
 def test_a_measure_without_variance_has_no_sobol_indices(arm):
     constant = study(arm, **measure(quantity="function", function=lambda model, motion: np.full(len(motion.q), 2.5)))
     with pytest.raises(rb.StudyError, match=r"'x' is 2.5 in all .* samples, but Sobol indices are shares of its"):
-        constant.sensitivity("x", samples=16)
+        constant.sobol_indices("x", base_samples=16)
 
 
 def test_results_beyond_memory_or_disk_are_refused_with_the_size(arm, tmp_path, monkeypatch):
@@ -563,7 +550,7 @@ def test_results_beyond_memory_or_disk_are_refused_with_the_size(arm, tmp_path, 
     with pytest.raises(rb.StudyError, match=r"the results need up to 5.7 PB, but the disk of .* has .* free"):
         study(arm, **many).run(tmp_path)
     with pytest.raises(rb.StudyError, match=r"the design needs .* of memory"):
-        study(arm, **measure(quantity="energy")).sensitivity("x", samples=10**14)
+        study(arm, **measure(quantity="energy")).sobol_indices("x", base_samples=10**14)
     # a study that stops early needs no room for the samples that it could have had
     results = study(arm, stop_when={"measure": "failure rate", "half_width": 0.1}, **many).run(tmp_path, chunk=512)
     assert results.sizes["sample"] == 1024
@@ -639,11 +626,11 @@ def test_measures_of_a_screw_joint_are_angles():
     builder.add_body("nut", joint=rb.Screw((0, 0, 1), 0.01), inertia=rb.Inertia.sphere(0.1, mass=1.0))
     keys = {"model": builder.build(), "samples": 2, "simulate": {"duration": 0.1}}
     for unit, good in (("deg", True), ("mm", False)):
-        vary = [{"parameter": "q", "distribution": {"kind": "normal", "std": f"1 {unit}"}}]
+        vary = {"*.q": rb.Normal(std=f"1 {unit}")}
         if good:
             assert rb.Study(**keys, vary=vary).plan.units == ("rad",)
         else:
-            with pytest.raises(rb.StudyError, match=r"vary\[0\].distribution: .*expected an angle"):
+            with pytest.raises(rb.StudyError, match=r"vary\.\S+.distribution: .*expected an angle"):
                 rb.Study(**keys, vary=vary)
 
 
@@ -677,19 +664,15 @@ def test_an_invalid_setting_of_a_run_is_refused(settings, words, arm):
         study(arm).run(**settings)
 
 
-def test_an_unknown_setting_of_a_run_is_refused_by_the_function_that_got_it(arm, tmp_path):
-    with pytest.raises(rb.StudyError, match=r"Study.sensitivity has no argument 'worker'; .*did you mean workers\?"):
-        study(arm).sensitivity("x", samples=8, worker=3)
-    lines = "model = { serial_chain = { n = 1 } }\nsamples = 2\nsimulate = { duration = 0.01 }\n"
-    (tmp_path / "study.toml").write_text(lines)
-    with pytest.raises(rb.StudyError, match="run_study has no argument 'foo'; expected one of executor, workers"):
-        rb.run_study(tmp_path / "study.toml", tmp_path / "out", foo=3)
+def test_an_unknown_setting_of_a_run_is_refused_by_the_function_that_got_it(arm):
+    with pytest.raises(rb.StudyError, match=r"Study.sobol_indices has no argument 'worker'; .*did you mean workers\?"):
+        study(arm).sobol_indices("x", base_samples=8, worker=3)
 
 
 def test_only_a_payload_has_a_point(arm):
-    uniform = {"kind": "uniform", "low": 1, "high": 2}
-    vary = [{"parameter": "mass", "point": [1, 2, 3], "distribution": uniform}]
-    with pytest.raises(rb.StudyError, match=r"vary\[0\].point is \[1.0, 2.0, 3.0\], but only the parameter 'payload'"):
+    uniform = {"type": "uniform", "low": 1, "high": 2}
+    vary = {"*.mass": rb.Dispersion(uniform, point=[1, 2, 3])}
+    with pytest.raises(rb.StudyError, match=r"point is \[1.0, 2.0, 3.0\], but only a payload"):
         study(arm, vary=vary)
 
 

@@ -86,7 +86,7 @@ def study_of(controller, **keys):
         "model": builder.build(),
         "samples": 4,
         "drives": [rb.Sampled(controller, period=0.1)],
-        "vary": [{"parameter": "q", "distribution": {"kind": "uniform", "low": 0.5, "high": 1.0}}],
+        "vary": {"*.q": rb.Uniform(0.5, 1.0)},
         "simulate": {"duration": 0.4, "method": "rk4", "step": 0.1, "samples": 2},
     }
     return rb.Study(**(given | keys))

@@ -86,16 +86,16 @@ def test_durations_and_integrals():
 CONTROLLED = {
     "error": {"quantity": "tracking_error", "joint": "slide", "over": "final"},
     "largest error": {"quantity": "tracking_error", "joint": "slide", "over": "peak"},
-    "overshoot": {"quantity": "position", "joint": "slide", "over": "overshoot", "reference": 0.4},
+    "overshoot": {"quantity": "position", "joint": "slide", "over": "overshoot", "step_to": 0.4},
     "overshoot of the error": {"quantity": "tracking_error", "joint": "slide", "over": "overshoot"},
     "settled": {"quantity": "tracking_error", "joint": "slide", "over": "settling_time", "band": 0.05},
-    "rise": {"quantity": "position", "joint": "slide", "over": "rise_time", "reference": 0.4},
+    "rise": {"quantity": "position", "joint": "slide", "over": "rise_time", "step_to": 0.4},
     "energy of the drive": {"quantity": "power", "over": "integral"},
     "energy of the joint": {"quantity": "power", "joint": "slide", "over": "integral"},
     "effort": {"quantity": "torque", "joint": "slide", "over": "integral_of_square"},
     "saturated": {"quantity": "torque", "joint": "slide", "over": "time_in_saturation"},
-    "behind": {"quantity": "distance_to_plane", "frame": "slide", "target": (0.4, 0, 0), "normal": (-2, 0, 0)},
-    "beyond": {"quantity": "position", "joint": "slide", "over": "time_above", "limit": 0.4},
+    "behind": {"quantity": "distance_to_plane", "frame": "slide", "point": (0.4, 0, 0), "normal": (-2, 0, 0)},
+    "beyond": {"quantity": "position", "joint": "slide", "over": "time_above", "threshold": 0.4},
 }
 
 
@@ -107,7 +107,7 @@ def test_measures_of_a_controlled_slide():
         model=slide(),
         samples=2,
         drives=[rb.PID("slide", 0.4, **gains, limit=500.0)],
-        vary=[{"parameter": "limit", "how": "multiply", "distribution": {"kind": "uniform", "low": 1, "high": 2}}],
+        vary={"*.limit": rb.Dispersion(rb.Uniform(1, 2), how="multiply")},
         simulate={"duration": duration, "method": "rk4", "step": 0.015, "samples": 201},
         measures=[{"name": name, **given} for name, given in CONTROLLED.items()],
     )
@@ -172,7 +172,7 @@ def test_final_values_of_frames_are_those_of_the_last_states(stops):
     assert (motion.end_time < 0.5).any() == stops
     points = model.body_poses(motion.end_q).translation[:, 1]
     target = (0.1, 0.2, 0.3)
-    distance = Measure(name="d", quantity="distance", frame="link2", target=target)
+    distance = Measure(name="d", quantity="distance", frame="link2", point=target)
     np.testing.assert_array_equal(distance.values(model, motion), np.linalg.norm(points - target, axis=-1))
     height = Measure(name="h", quantity="coordinate", frame="link2", axis="y")
     np.testing.assert_array_equal(height.values(model, motion), points[:, 1])
@@ -253,7 +253,7 @@ def test_integrals_end_at_the_event_that_stops_a_sample():
         events=[rb.Event("slide", value=1.0, stop=True)],
         measures=[
             {"name": "distance", "quantity": "velocity", "joint": "slide", "over": "integral"},
-            {"name": "fast", "quantity": "velocity", "joint": "slide", "over": "time_above", "limit": 1.0},
+            {"name": "fast", "quantity": "velocity", "joint": "slide", "over": "time_above", "threshold": 1.0},
         ],
     )
     results = study.run()
@@ -264,9 +264,9 @@ def test_integrals_end_at_the_event_that_stops_a_sample():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"quantity": "position", "joint": "slide", "over": "overshoot"}, "reference is missing; over = 'overshoot'"),
-        ({"quantity": "position", "joint": "slide", "reference": 1.0}, "reference is 1.0, but over = 'final' of"),
-        ({"quantity": "position", "joint": "slide", "over": "time_above"}, "limit is missing; over = 'time_above'"),
+        ({"quantity": "position", "joint": "slide", "over": "overshoot"}, "step_to is missing; over = 'overshoot'"),
+        ({"quantity": "position", "joint": "slide", "step_to": 1.0}, "step_to is 1.0, but over = 'final' of"),
+        ({"quantity": "position", "joint": "slide", "over": "time_above"}, "threshold is missing; over = 'time_above'"),
         (
             {"quantity": "velocity", "joint": "slide", "over": "time_in_saturation"},
             "quantity is 'velocity'; expected 't",
@@ -275,7 +275,7 @@ def test_integrals_end_at_the_event_that_stops_a_sample():
         ({"quantity": "distance_to_plane", "frame": "slide", "normal": [0, 0, 0]}, "expected a vector other than zero"),
         ({"quantity": "tracking_error", "joint": "slide"}, "joint 'slide' has no drive with a reference, which this"),
         ({"quantity": "torque", "joint": "slide", "over": "time_in_saturation"}, "no drive with a limit, which this"),
-        ({"quantity": "position", "joint": "slide", "over": "settling_time", "reference": 1, "band": 2}, "band"),
+        ({"quantity": "position", "joint": "slide", "over": "settling_time", "step_to": 1, "band": 2}, "band"),
     ],
 )
 def test_errors(given, message):
@@ -299,7 +299,7 @@ def test_time_in_saturation_is_refused_for_a_joint_with_an_actuator():
         ([rb.UserForces(lambda t, q, qd, parameters, out: None)], {}, "UserForces may act on joint 'slide'"),
         ([rb.Sampled(lambda t, q, qd, parameters: q)], {}, "UserForces may act on joint 'slide'"),
         ([], {"simulate": {"duration": 1.0, "tau": 0.1}}, "joint 'slide' has a constant joint force"),
-        ([], {"vary": [{"parameter": "tau", "distribution": stats.norm(0.0, 1.0)}]}, "has a constant joint force"),
+        ([], {"vary": {"slide.tau": stats.norm(0.0, 1.0)}}, "has a constant joint force"),
     ],
 )
 def test_time_in_saturation_is_refused_for_a_joint_with_other_forces(added, keys, message):
@@ -399,7 +399,7 @@ def test_a_module_with_the_name_of_another_one_is_refused(study_file):
     ("keys", "message"),
     [
         ({"quantity": "speed", "frame": "slide", "axis": "z"}, "axis is 'z', but the quantity 'speed' does not use it"),
-        ({"quantity": "speed", "frame": "slide", "target": (1, 0, 0)}, "target is"),
+        ({"quantity": "speed", "frame": "slide", "point": (1, 0, 0)}, "point is"),
         ({"quantity": "energy", "dof": 1}, "dof is 1"),
         ({"quantity": "speed", "frame": "slide", "band": 0.5}, "band is 0.5, but over = 'final' does not use it"),
     ],

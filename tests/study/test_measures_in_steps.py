@@ -30,7 +30,7 @@ SWING = {
     "drift": {"quantity": "energy_drift", "over": "peak"},
     "way": {"quantity": "velocity", "joint": "bob", "over": "integral_of_magnitude"},
     "path": {"quantity": "speed", "frame": "tip", "over": "integral"},
-    "forward": {"quantity": "velocity", "joint": "bob", "over": "time_above", "limit": 0.0},
+    "forward": {"quantity": "velocity", "joint": "bob", "over": "time_above", "threshold": 0.0},
     "height": {"quantity": "coordinate", "frame": "tip", "axis": "z", "over": "mean"},
 }
 
@@ -115,7 +115,7 @@ def test_a_study_has_the_same_measures_for_all_numbers_of_saved_times():
             model=pendulum(),
             samples=9,
             simulate={"duration": 2.0, "samples": times, "rtol": 1e-10, "atol": 1e-12},
-            vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": 0.2, "high": 1.5}}],
+            vary={"*.q": rb.Uniform(0.2, 1.5)},
             measures=[{"name": name, **given} for name, given in SWING.items()],
             outputs={"extremes": True},
         )
@@ -132,10 +132,10 @@ def test_a_study_has_the_same_measures_for_all_numbers_of_saved_times():
 ZETA, OMEGA, DURATION, DROP = 0.2, 3.0, 6.0, 0.7
 DAMPED = OMEGA * math.sqrt(1 - ZETA**2)
 RESPONSE = {
-    "overshoot": {"over": "overshoot", "reference": 0.0},
-    "settled": {"over": "settling_time", "reference": 0.0, "band": 0.05},
-    "rise": {"over": "rise_time", "reference": 0.0},
-    "above": {"over": "time_above", "limit": 0.1},
+    "overshoot": {"over": "overshoot", "step_to": 0.0},
+    "settled": {"over": "settling_time", "step_to": 0.0, "band": 0.05},
+    "rise": {"over": "rise_time", "step_to": 0.0},
+    "above": {"over": "time_above", "threshold": 0.1},
     "mean": {"over": "mean"},
     "rms": {"over": "rms"},
     "integral": {"over": "integral"},
@@ -197,7 +197,7 @@ def test_the_highest_of_many_similar_peaks_and_corners_between_nodes():
     peak = speed / damped * math.exp(-zeta * omega * when) * math.sin(damped * when)
     found = Measure(name="x", quantity="position", joint="slide", over="max").values(model, motion)
     np.testing.assert_allclose(found, peak, rtol=1e-7)
-    distance = {"quantity": "distance", "frame": "slide", "target": (target, 0.0, 0.0)}
+    distance = {"quantity": "distance", "frame": "slide", "point": (target, 0.0, 0.0)}
     near = Measure(name="x", over="min", **distance).values(model, motion)
     # a step of at most 0.1 s is divided to 3e-6 of its length
     np.testing.assert_allclose(near, 0.0, atol=3e-6 * 0.1 * speed)
@@ -422,13 +422,13 @@ def scattered():
         measures = [{"name": name, **given} for name, given in SWING.items()]
         measures += [
             {"name": "final", "quantity": "position", "joint": "bob"},
-            {"name": "settled", "quantity": "position", "joint": "bob", "over": "settling_time", "reference": 0.0},
+            {"name": "settled", "quantity": "position", "joint": "bob", "over": "settling_time", "step_to": 0.0},
         ]
         given = {
             "model": pendulum(),
             "samples": 70,
             "simulate": {"duration": 1.0, "samples": 3, "max_steps": 300},
-            "vary": [{"parameter": "qd", "distribution": {"kind": "normal", "std": 40.0}}],
+            "vary": {"*.qd": rb.Normal(std=40.0)},
             "events": [rb.Event("bob", value=3.0, stop=True)],
             "measures": measures,
         }
@@ -511,8 +511,8 @@ def test_a_body_that_rests_at_a_level_is_not_above_it(place):
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     limits = rb.JointLimits(lower=-9, upper=place)
     builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0), limits=limits)
-    above = {"name": "above", "quantity": "position", "over": "time_above", "limit": place, "joint": "slide"}
-    settled = {"name": "settled", "quantity": "position", "over": "settling_time", "joint": "slide", "reference": place}
+    above = {"name": "above", "quantity": "position", "over": "time_above", "threshold": place, "joint": "slide"}
+    settled = {"name": "settled", "quantity": "position", "over": "settling_time", "joint": "slide", "step_to": place}
     held = [rb.PID("slide", place, kp=36.0, kd=2.4)]
     pushed = [rb.PrescribedForce("slide", 1.0)]
     for method, drives, forces in (("rk45", held, []), ("moreau", pushed, [rb.HardStops("slide")])):
@@ -520,7 +520,7 @@ def test_a_body_that_rests_at_a_level_is_not_above_it(place):
         results = rb.Study(
             model=builder.build(),
             samples=2,
-            vary=[{"parameter": "mass", "how": "multiply", "distribution": {"kind": "uniform", "low": 1, "high": 1.1}}],
+            vary={"*.mass": rb.Dispersion(rb.Uniform(1, 1.1), how="multiply")},
             simulate={"duration": 0.5, "q": [place], "method": method, **steps},
             drives=drives,
             forces=forces,
@@ -538,11 +538,11 @@ def test_short_excursions_within_a_long_step_are_not_missed(method, depth):
     slide = tossed(rb.Prismatic((0, 0, 1)), np.zeros(3))
     motion = slide.simulate([[0.0]], [[1.4]], 1.0, tau=[-2.0], method=method, dense_output=500)
     common = {"name": "x", "quantity": "position", "joint": "body"}
-    above = rb.study.Measure(over="time_above", limit=0.49 - depth, **common).values(slide, motion)
+    above = rb.study.Measure(over="time_above", threshold=0.49 - depth, **common).values(slide, motion)
     np.testing.assert_allclose(above, 2.0 * np.sqrt(depth), rtol=0, atol=1e-7)
-    settled = rb.study.Measure(over="settling_time", reference=0.4, band=(0.09 - depth) / 0.4, **common)
+    settled = rb.study.Measure(over="settling_time", step_to=0.4, band=(0.09 - depth) / 0.4, **common)
     np.testing.assert_allclose(settled.values(slide, motion), 0.7 + np.sqrt(depth), rtol=0, atol=1e-7)
-    below = rb.study.Measure(over="time_above", limit=depth, name="v", quantity="speed", frame="body")
+    below = rb.study.Measure(over="time_above", threshold=depth, name="v", quantity="speed", frame="body")
     np.testing.assert_allclose(below.values(slide, motion), 1.0 - depth, rtol=0, atol=1e-7)
 
 
@@ -553,7 +553,7 @@ def test_a_short_dip_of_a_distance_is_not_missed(method, step):
     given = {} if step is None else {"step": step}
     motion = disk.simulate([[-1.0, 0.05, 0.0]], [[2.0, 0.0, 0.0]], 1.0, method=method, dense_output=300, **given)
     far = rb.study.Measure(
-        name="far", quantity="distance", frame="body", target=(0.13, 0, 0), over="time_above", limit=0.1
+        name="far", quantity="distance", frame="body", point=(0.13, 0, 0), over="time_above", threshold=0.1
     )
     np.testing.assert_allclose(far.values(disk, motion), 1.0 - np.sqrt(0.1**2 - 0.05**2), rtol=0, atol=1e-6)
 

@@ -22,17 +22,16 @@ method = "rk4"
 step = 0.05
 samples = 3
 [[drives]]
-kind = "PrescribedForce"
+type = "PrescribedForce"
 joint = "slide"
-signal = { signal = "ornstein_uhlenbeck", std = 2.0, correlation_time = 0.2 }
+signal = { type = "ornstein_uhlenbeck", std = 2.0, correlation_time = 0.2 }
 [[forces]]
-kind = "Wrench"
+type = "Wrench"
 frame = "slide"
-force = [{ signal = "sea_state", significant_wave_height = 2.0, peak_period = 5.0, sines = 10 }, 0, 0]
-[[vary]]
-parameter = "signal"
+force = [{ type = "sea_state", significant_wave_height = 2.0, peak_period = 5.0, sines = 10 }, 0, 0]
+[vary."*.signal"]
 how = "multiply"
-distribution = { kind = "uniform", low = 0.5, high = 1.5 }
+distribution = { type = "uniform", low = 0.5, high = 1.5 }
 [[measures]]
 name = "end"
 quantity = "position"
@@ -48,9 +47,7 @@ def study_of(**changes):
         "simulate": {"duration": 0.5, "method": "rk4", "step": 0.05, "samples": 3},
         "drives": [rb.PrescribedForce("slide", rb.Signal.ornstein_uhlenbeck(2.0, 0.2))],
         "forces": [rb.Wrench("slide", (rb.Signal.sea_state(2.0, 5.0, sines=10), 0, 0))],
-        "vary": [
-            {"parameter": "signal", "how": "multiply", "distribution": {"kind": "uniform", "low": 0.5, "high": 1.5}}
-        ],
+        "vary": {"*.signal": rb.Dispersion(rb.Uniform(0.5, 1.5), how="multiply")},
         "measures": [{"name": "end", "quantity": "position", "joint": "slide"}],
     }
     return rb.Study(**given | changes)
@@ -87,18 +84,18 @@ def test_files_and_python_give_the_same_samples(tmp_path):
 
 
 def test_noise_needs_memory_and_has_no_sensitivity_indices():
-    without = study_of(drives=[], forces=[], vary=[])
-    with_noise = study_of(vary=[])
+    without = study_of(drives=[], forces=[], vary={})
+    with_noise = study_of(vary={})
     intervals = 0.5 / 0.01 + 1
     assert with_noise.plan.bytes_per_sample() == without.plan.bytes_per_sample() + 3 * 32 * (intervals + 10)
     with pytest.raises(
         StudyError, match="random signals or noise of sensors, whose effect on the measure is not one of a"
     ):
-        study_of().sensitivity("end", samples=4)
+        study_of().sobol_indices("end", base_samples=4)
 
 
 def test_errors_name_the_force():
-    force = {"kind": "Wrench", "frame": "slide", "force": [{"signal": "random_walk", "intensity": 1.0}, 0, 0]}
+    force = {"type": "Wrench", "frame": "slide", "force": [{"type": "random_walk", "intensity": 1.0}, 0, 0]}
     with pytest.raises(StudyError, match=r"forces\[0\].*Wrench: .*interval"):
         study_of(forces=[force])
     with pytest.raises(

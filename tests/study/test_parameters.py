@@ -14,8 +14,24 @@ from rbchain.errors import StudyError
 from rbchain.model.description import VARIABLE_FIELDS
 from rbchain.model.passive import OF_POSITION
 from rbchain.study import Dispersion
-from rbchain.study.describe.description import checked
-from rbchain.study.describe.parameter_table import CONTACT, DRY_FRICTION, HARD_STOPS, PARAMETERS, REFUSED
+from rbchain.study.describe.description import Description
+from rbchain.study.describe.parameter_table import (
+    BODY,
+    BUSHING,
+    CONSTRAINT,
+    CONTACT,
+    DRIVE,
+    DRY_FRICTION,
+    ENCODER,
+    FUNCTION,
+    HARD_STOPS,
+    MODEL,
+    PARAMETERS,
+    REFUSED,
+    SPRING,
+    VELOCITY_SENSOR,
+    WRENCH,
+)
 from rbchain.study.plan import plan as plans
 from rbchain.study.plan.effects import effects_of
 from rbchain.study.plan.samples import Samples
@@ -74,17 +90,19 @@ def touching():
     builder.add_body("slide", joint=rb.Prismatic(), placement=rb.Pose((2, 0, 0)), inertia=rod)
     model = builder.build()
     contacts = [
-        rb.DryFriction("rod", kinetic=1.0, static=9.0, kinetic_backward=1.5, static_backward=9.5),
-        rb.HardStops("rod", restitution=0.5),
-        rb.SphereContact("rod", (1, 0, 0), 0.1, (0, 0, -3.0), (0, 0, 2), friction=0.5, restitution=0.5),
-        rb.SphereSphereContact("rod", "slide", (1, 0, 0), (1, 0, 0), 0.1, 0.2, restitution=0.5),
+        rb.DryFriction("rod", kinetic=1.0, static=9.0, kinetic_backward=1.5, static_backward=9.5, name="dry"),
+        rb.HardStops("rod", restitution=0.5, name="stops"),
+        rb.SphereContact("rod", (1, 0, 0), 0.1, (0, 0, -3.0), (0, 0, 2), friction=0.5, restitution=0.5, name="contact"),
+        rb.SphereSphereContact(
+            "rod", "slide", (1, 0, 0), (1, 0, 0), 0.1, 0.2, restitution=0.5, name="contact of spheres"
+        ),
     ]
     return model, contacts
 
 
 def drives(model):
     screw = model.joint_names[4]
-    encoder = rb.Encoder(screw, resolution=1e-3, bias=1e-3, noise=1e-3)
+    encoder = rb.Encoder(screw, resolution=1e-3, bias=1e-3, noise=1e-3, name="encoder")
     return [
         rb.PID(model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0, feedforward=0.3),
         rb.PrescribedForce(model.joint_names[3], 1.0),
@@ -96,10 +114,20 @@ def drives(model):
 def forces(model):
     stiff, soft, point = 10.0 * np.eye(6), np.eye(6), (0.1, 0.2, 0.3)
     return [
-        rb.Wrench(model.body_names[1], (1.0, 0.0, rb.Signal.sines(1.0, 2.0)), moment=(0.5, 0.0, 0.2), point=point),
+        rb.Wrench(
+            model.body_names[1],
+            (1.0, 0.0, rb.Signal.sines(1.0, 2.0)),
+            moment=(0.5, 0.0, 0.2),
+            point=point,
+            name="wrench",
+        ),
         rb.Current((0.1, 0.0, 0.2)),
-        rb.SpringDamper(None, model.body_names[1], (0, 0, 1), point, stiffness=10.0, damping=1.0, rest_length=0.5),
-        rb.Bushing(model.body_names[0], model.body_names[2], stiff, soft, rb.Pose(point), rb.Pose(point)),
+        rb.SpringDamper(
+            None, model.body_names[1], (0, 0, 1), point, stiffness=10.0, damping=1.0, rest_length=0.5, name="spring"
+        ),
+        rb.Bushing(
+            model.body_names[0], model.body_names[2], stiff, soft, rb.Pose(point), rb.Pose(point), name="bushing"
+        ),
     ]
 
 
@@ -115,7 +143,7 @@ def pulse(t, q, qd, parameters, states, out):
 def driven():
     """Three links with every other drive and sensor, at most one on each joint."""
     model = rb.Model.serial_chain(4)
-    velocity = rb.VelocitySensor("link4", resolution=1e-3, bias=1e-3, noise=1e-3)
+    velocity = rb.VelocitySensor("link4", resolution=1e-3, bias=1e-3, noise=1e-3, name="velocity")
     return model, [
         rb.PrescribedAcceleration("link1", 1.0),
         rb.PrescribedVelocity("link2", 1.0),
@@ -127,6 +155,20 @@ def driven():
     ]
 
 
+#: Names of the owners of parameters, or patterns that match them.
+OWNERS = {
+    BODY: "*",
+    CONSTRAINT: "*",
+    FUNCTION: "[sp]*",
+    ENCODER: "encoder",
+    VELOCITY_SENSOR: "velocity",
+    WRENCH: "wrench",
+    SPRING: "spring",
+    BUSHING: "bushing",
+    DRY_FRICTION: "dry",
+    HARD_STOPS: "stops",
+    CONTACT: "contact*",
+}
 #: Parameters of the drives that only `driven` has.
 OF_DRIVEN = [
     name
@@ -136,7 +178,7 @@ OF_DRIVEN = [
 ON_CONTACT = (DRY_FRICTION, HARD_STOPS, CONTACT)
 
 
-def plan_of(dispersion, model=None, **keys):
+def plan_of(vary, model=None, **keys):
     model = model or mechanism()
     acting = drives(model) if len(model.joint_names) > 3 and "drives" not in keys else []
     tau = np.full(model.nv, 0.0 if "drives" in keys else 0.1)
@@ -145,21 +187,33 @@ def plan_of(dispersion, model=None, **keys):
     given = {
         "model": model,
         "samples": 20,
-        "vary": [dispersion],
+        "vary": vary,
         "simulate": {"duration": 0.1, "qd": 0.5, "tau": tau},
         "drives": acting,
         "forces": forces(model) if model.in_water else [],
     }
-    return plans.plan_of(checked(given | keys))
+    return plans.plan_of(Description(**given | keys))
 
 
-def of(model, parameter):
-    """Something that has the parameter."""
+def path_of(model, parameter):
+    """The path of a parameter for something that has it."""
+    owner, field = PARAMETERS[parameter].owner, PARAMETERS[parameter].field_in_paths(parameter)
+    names = list(model.joint_names)
     if parameter == "pitch":
-        return [name for name, kind in zip(model.joint_names, model.joint_types, strict=True) if kind == "screw"]
-    if parameter == "tau":
-        return f"{model.joint_names[1]}.*"  # without a drive
-    return model.joint_names[0] if parameter in (*OF_POSITION, "axis") else "*"
+        names = [name for name, kind in zip(names, model.joint_types, strict=True) if kind == "screw"]
+    elif parameter == "tau":
+        names = names[1:2]  # without a drive
+    elif parameter in (*OF_POSITION, "axis", "q"):
+        names = names[:1]
+    elif parameter.startswith("prescribed"):
+        names = ["link1", "link2", "link3"][["acceleration", "velocity", "position"].index(parameter[11:]) :][:1]
+    elif owner == DRIVE:
+        names = ["*"] if parameter != "resolution" else names[4:5]
+    elif owner == MODEL:
+        names = ["current"] if PARAMETERS[parameter].classes else []
+    elif owner in OWNERS:
+        names = [OWNERS[owner]]
+    return f"{{{','.join(names)}}}.{field}" if names else field
 
 
 def changed_chains(plan, count=6):
@@ -181,8 +235,7 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         model, keys["drives"] = driven()
     if parameter == "q" and how == "set":
         with pytest.raises(StudyError, match=r"how is 'set' for q of .*, a free or spherical joint; expected 'add'"):
-            effects_of(plan_of({"parameter": "q", "how": "set", "distribution": stats.norm(0, 0.1)}, model))
-    chosen = model.joint_names[0] if parameter == "q" else of(model, parameter)
+            effects_of(plan_of({"*.q": rb.Dispersion(stats.norm(0, 0.1), how="set")}, model))
     small = stats.uniform(-2.5 if parameter == "lower_limit" else 2.5, 0.1) if how == "set" else stats.uniform(0.0, 0.1)
     distribution = stats.uniform(0.9, 0.05) if how == "multiply" else small
     if parameter == "friction" and how == "set":  # at most the friction at rest
@@ -191,9 +244,9 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         distribution = stats.uniform(0.02, 0.05)
     if PARAMETERS[parameter].owner in ON_CONTACT and how == "set":  # at most the static friction, or 1
         distribution = stats.uniform(9.6 if "static" in parameter else 0.4, 0.05)
-    dispersion = {"parameter": parameter, "targets": chosen, "how": how, "distribution": distribution}
-    reached = effects_of(plan_of(dispersion, model, **keys))
-    assert list(reached) == [parameter]
+    path = path_of(model, parameter)
+    reached = effects_of(plan_of({path: rb.Dispersion(distribution, how=how)}, model, **keys))
+    assert list(reached) == [path]
     words = {
         "constraint_length": "parameters of the constraint of strut",
         "constraint_ratio": "parameters of the constraint of rack",
@@ -204,19 +257,14 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         "mass_and_inertia": "mass, inertia",
     }
     in_actions = [name for name, given in PARAMETERS.items() if given.classes]
-    assert words.get(parameter, "drives and forces" if parameter in in_actions else " of ") in reached[parameter]
+    assert words.get(parameter, "drives and forces" if parameter in in_actions else " of ") in reached[path]
 
 
 def closing_plan(assemble, lengths=(0.95, 1.05), **keys):
     """Parallelograms with rods of several lengths; with the crank at 0.5 rad, those that are too long cannot close."""
-    lengths = {"parameter": "constraint_length", "distribution": stats.uniform(lengths[0], lengths[1] - lengths[0])}
-    points = {
-        "parameter": "constraint_point_b",
-        "components": "z",
-        "how": "add",
-        "distribution": stats.uniform(-0.05, 0.1),
-    }
-    ratio = {"parameter": "constraint_ratio", "distribution": stats.uniform(0.4, 0.2)}
+    lengths = {"*.length": stats.uniform(lengths[0], lengths[1] - lengths[0])}
+    points = {"*.point_b.z": rb.Dispersion(stats.uniform(-0.05, 0.1), how="add")}
+    ratio = {"*.ratio": stats.uniform(0.4, 0.2)}
     simulate = {
         "duration": 0.05,
         "method": "rk4",
@@ -225,8 +273,8 @@ def closing_plan(assemble, lengths=(0.95, 1.05), **keys):
         "qd": [1.0, 0.0, 0.0],
         "samples": 2,
     }
-    given = {"model": looped(), "samples": 12, "vary": [lengths, points, ratio], "outputs": {"motion": True}}
-    return plans.plan_of(checked(given | {"simulate": simulate | {"assemble": assemble}} | keys))
+    given = {"model": looped(), "samples": 12, "vary": lengths | points | ratio, "outputs": {"motion": True}}
+    return plans.plan_of(Description(**given | {"simulate": simulate | {"assemble": assemble}} | keys))
 
 
 @pytest.mark.plain_python
@@ -273,26 +321,20 @@ def test_states_that_are_not_assembled_have_to_be_closed():
 @pytest.mark.plain_python
 def test_assembly_that_does_not_fit_the_model_is_refused(arm):
     with pytest.raises(StudyError, match=r"simulate.assemble is given, but model .* has no constraints; remove"):
-        plan_of(
-            {"parameter": "mass", "distribution": stats.norm(1, 0.1)}, arm, simulate={"duration": 1.0, "assemble": True}
-        )
+        plan_of({"*.mass": stats.norm(1, 0.1)}, arm, simulate={"duration": 1.0, "assemble": True})
     with pytest.raises(StudyError, match=r"simulate.assemble: fixed: the model has no joint 'cranck'.*crank"):
         closing_plan({"fixed": ["cranck"]})
     with pytest.raises(StudyError, match=r"simulate.assemble.*unknown key 'fix'; expected one of fixed"):
         closing_plan({"fix": ["crank"]})
     with pytest.raises(StudyError, match=r"simulate.assemble: found 'yes'; expected true, false or a table such as"):
         closing_plan("yes")
-    with pytest.raises(
-        StudyError, match=r"'rack' does not match any constraint with the parameter 'constraint_length'"
-    ):
-        closing_plan(
-            True, vary=[{"parameter": "constraint_length", "targets": "rack", "distribution": stats.norm(1, 0.1)}]
-        )
+    with pytest.raises(StudyError, match=r"'rack' has no 'length'; expected one of ratio, offset"):
+        closing_plan(True, vary={"rack.length": stats.norm(1, 0.1)})
 
 
 def test_mass_and_inertia_scale_together():
     model = mechanism()
-    plan = plan_of({"parameter": "mass_and_inertia", "how": "multiply", "distribution": stats.uniform(0.5, 1.0)}, model)
+    plan = plan_of({"*.mass_and_inertia": rb.Dispersion(stats.uniform(0.5, 1.0), how="multiply")}, model)
     chains, values = changed_chains(plan)
     many = chains.build()
     assert np.allclose(many.mass, model.mass * values, rtol=1e-15)
@@ -300,7 +342,7 @@ def test_mass_and_inertia_scale_together():
 
 
 def test_varying_mass_alone_does_not_change_the_tensor(arm):
-    plan = plan_of({"parameter": "mass", "how": "multiply", "distribution": stats.uniform(0.9, 0.2)}, arm)
+    plan = plan_of({"*.mass": rb.Dispersion(stats.uniform(0.9, 0.2), how="multiply")}, arm)
     chains, values = changed_chains(plan)
     many = chains.build()
     assert np.allclose(many.mass, arm.mass * values, rtol=1e-15)
@@ -314,8 +356,8 @@ def test_a_perturbed_inertia_is_that_of_the_stretched_body():
     points -= points.mean(0)
     tensor = sum(x @ x * np.eye(3) - np.outer(x, x) for x in points) / 400
     model = rb.Model.serial_chain(1, inertia=rb.Inertia(1.0, inertia=tensor))
-    distribution = {"kind": "normal", "std": 1.5}
-    chains, values = changed_chains(plan_of({"parameter": "inertia", "distribution": distribution}, model))
+    distribution = {"type": "normal", "std": 1.5}
+    chains, values = changed_chains(plan_of({"*.inertia": distribution}, model))
     found = chains.build().inertia[:, 0]
     for strain, inertia in zip(values, found, strict=True):
         xx, yy, zz, xy, xz, yz = strain
@@ -329,7 +371,7 @@ def test_a_perturbed_inertia_is_that_of_the_stretched_body():
 
 def test_a_misaligned_axis_is_rotated_by_the_drawn_vector():
     model = rb.Model.serial_chain(2)
-    dispersion = {"parameter": "axis", "components": ["x", "y"], "distribution": {"kind": "normal", "std": "2 deg"}}
+    dispersion = {"*.axis.[xy]": rb.Normal(std="2 deg")}
     chains, values = changed_chains(plan_of(dispersion, model))
     turns = Rotation.from_rotvec(np.pad(values.reshape(-1, 2, 2), ((0, 0), (0, 0), (0, 1))).reshape(-1, 3))
     assert np.allclose(chains.build().axis.reshape(-1, 3), turns.apply([0.0, 0.0, 1.0]), rtol=0, atol=1e-15)
@@ -338,11 +380,11 @@ def test_a_misaligned_axis_is_rotated_by_the_drawn_vector():
 
 def test_a_misplaced_joint_is_rotated_and_translated():
     model = rb.Model.serial_chain(2)
-    dispersions = [
-        {"parameter": "placement_rotation", "targets": "link2", "distribution": stats.norm(0, 0.1)},
-        {"parameter": "placement_translation", "targets": "link2", "how": "add", "distribution": stats.norm(0, 0.01)},
-    ]
-    chains, values = changed_chains(plan_of(dispersions[0], model, vary=dispersions))
+    dispersions = {
+        "link2.placement_rotation": stats.norm(0, 0.1),
+        "link2.placement_translation": rb.Dispersion(stats.norm(0, 0.01), how="add"),
+    }
+    chains, values = changed_chains(plan_of(dispersions, model))
     many = chains.build()
     turns = Rotation.from_rotvec(values[:, :3]).as_matrix()
     assert np.allclose(many.placement_rotation[:, 1], model.placement_rotation[1] @ turns, rtol=0, atol=1e-15)
@@ -351,12 +393,7 @@ def test_a_misplaced_joint_is_rotated_and_translated():
 
 
 def test_a_payload_equals_with_payload(arm):
-    dispersion = {
-        "parameter": "payload",
-        "targets": "link2",
-        "point": (0.25, 0, 0),
-        "distribution": stats.uniform(0, 2),
-    }
+    dispersion = {"link2.payload": rb.Dispersion(stats.uniform(0, 2), point=(0.25, 0, 0))}
     chains, values = changed_chains(plan_of(dispersion, arm))
     expected = arm.with_payload("link2", values[:, 0], (0.25, 0, 0))
     assert np.array_equal(chains.build().inertia, expected.inertia)
@@ -366,10 +403,10 @@ def test_a_payload_equals_with_payload(arm):
 def test_initial_states_are_set_or_displaced_along_the_joints():
     model = mechanism()
     q, _ = model.random_state(np.random.default_rng(0))
-    dispersion = {"parameter": "q", "how": "add", "distribution": stats.norm(0, 0.1)}
+    dispersion = {"*.q": rb.Dispersion(stats.norm(0, 0.1), how="add")}
     chains, values = changed_chains(plan_of(dispersion, model, simulate={"duration": 0.1, "q": q, "qd": 0.5}))
     assert np.allclose(model.difference(q, chains.q), values, rtol=0, atol=1e-12)
-    first = {"parameter": "q", "targets": model.joint_names[0], "how": "set", "distribution": stats.norm(0, 0.1)}
+    first = {f"{model.joint_names[0]}.q": stats.norm(0, 0.1)}
     chains, values = changed_chains(plan_of(first, model, simulate={"duration": 0.1, "q": q}))
     at = model.position_index[0]
     assert np.allclose(chains.q[:, at], values[:, 0], rtol=0, atol=1e-14)
@@ -379,13 +416,13 @@ def test_initial_states_are_set_or_displaced_along_the_joints():
 def test_gains_references_and_wrenches_may_vary_per_sample():
     model = mechanism()
     first = model.joint_names[0]
-    vary = [
-        {"parameter": "kp", "targets": first, "how": "multiply", "distribution": stats.uniform(0.5, 1)},
-        {"parameter": "reference", "targets": first, "distribution": stats.norm(0, 0.1)},
-        {"parameter": "force", "components": "z", "distribution": stats.norm(0, 0.1)},
-        {"parameter": "current", "components": "x", "how": "multiply", "distribution": stats.uniform(0.5, 1)},
-    ]
-    chains, values = changed_chains(plan_of(vary[0], model, vary=vary))
+    vary = {
+        f"{first}.kp": rb.Dispersion(stats.uniform(0.5, 1), how="multiply"),
+        f"{first}.reference": stats.norm(0, 0.1),
+        "*.force.z": stats.norm(0, 0.1),
+        "current.velocity.x": rb.Dispersion(stats.uniform(0.5, 1), how="multiply"),
+    }
+    chains, values = changed_chains(plan_of(vary, model))
     assert np.allclose(chains.drives[0].kp, 3.0 * values[:, 0], rtol=1e-15)
     assert np.allclose(chains.drives[0].reference(0.3), 0.2 + values[:, 1], rtol=1e-15)
     assert chains.drives[0].kd == 0.1
@@ -394,26 +431,26 @@ def test_gains_references_and_wrenches_may_vary_per_sample():
 
 
 def test_a_shared_dispersion_has_one_draw_for_all_targets(arm):
-    own = {"parameter": "damping", "distribution": stats.uniform(0, 1)}
+    own = {"*.damping": stats.uniform(0, 1)}
     plan = plan_of(own, arm)
-    assert plan.columns == ("damping[link1]", "damping[link2]")
-    plan = plan_of(own | {"shared": True}, arm)
-    assert plan.columns == ("damping",)
+    assert plan.columns == ("link1.damping", "link2.damping")
+    plan = plan_of({"*.damping": rb.Dispersion(stats.uniform(0, 1), shared=True)}, arm)
+    assert plan.columns == ("*.damping",)
     chains, values = changed_chains(plan)
     assert np.array_equal(chains.build().damping, np.repeat(values, 2, 1))
 
 
 def test_a_dispersion_without_effect_is_refused(arm):
     """Neither link has friction, so a factor has no effect."""
-    plan = plan_of({"parameter": "friction", "how": "multiply", "distribution": stats.uniform(0.5, 1)}, arm)
-    with pytest.raises(StudyError, match=r"vary\[0\]: 'friction' has no effect on the model"):
+    plan = plan_of({"*.friction": rb.Dispersion(stats.uniform(0.5, 1), how="multiply")}, arm)
+    with pytest.raises(StudyError, match=r'vary."\*.friction" has no effect on the model'):
         effects_of(plan)
 
 
 def test_effects_on_many_bodies_name_the_first_and_the_last():
-    plan = plan_of({"parameter": "damping", "distribution": stats.uniform(0, 1)}, rb.Model.serial_chain(20))
+    plan = plan_of({"*.damping": stats.uniform(0, 1)}, rb.Model.serial_chain(20))
     expected = "damping of link1, link2, link3, link4, link5, link6, link7, ..., link20 (20 bodies)"
-    assert effects_of(plan) == {"damping": expected}
+    assert effects_of(plan) == {"*.damping": expected}
 
 
 @pytest.mark.plain_python
@@ -422,22 +459,19 @@ def test_every_number_of_drives_and_forces_varies_or_is_refused_with_a_reason():
         fields = [field.name for field in kind.numeric_fields]
         varies = {p.field.name for p in PARAMETERS.values() if kind in p.classes and p.field is not None}
         for name in fields:
-            assert name in varies or f"{kind.__name__.lower()}_{name}" in REFUSED, (kind, name)
+            assert name in varies or name in REFUSED or (kind is rb.Event and name == "parameters"), (kind, name)
         others = [x.name for x in dataclasses.fields(kind) if str(x.type) in ("int", "float", "int | None")]
         assert set(others) - set(fields) - {"direction"} <= set(REFUSED), kind
     for name, reason in REFUSED.items():
-        with pytest.raises(StudyError, match=re.escape(f"parameter {name!r} cannot vary: {reason}")):
-            plan_of({"parameter": name, "distribution": stats.norm(0, 1)}, rb.Model.serial_chain(2))
+        with pytest.raises(StudyError, match=re.escape(f"{name!r} cannot vary: {reason}")):
+            plan_of({f"link1.{name}": stats.norm(0, 1)}, rb.Model.serial_chain(2))
 
 
 @pytest.mark.plain_python
 def test_each_parameter_and_state_of_a_function_varies_on_its_own():
     model, acting = driven()
-    vary = [
-        {"parameter": "function_parameter", "targets": "spring.1", "how": "multiply", "distribution": stats.norm(1, 1)},
-        {"parameter": "function_state", "targets": "pulse.0", "distribution": stats.norm(0, 1)},
-    ]
-    chains, values = changed_chains(plan_of(vary[0], model, vary=vary, drives=acting))
+    vary = {"spring.parameters.1": rb.Dispersion(stats.norm(1, 1), how="multiply"), "pulse.states.0": stats.norm(0, 1)}
+    chains, values = changed_chains(plan_of(vary, model, drives=acting))
     np.testing.assert_array_equal(chains.drives[5].parameters, np.stack([np.ones(6), 2.0 * values[:, 0]], -1))
     np.testing.assert_array_equal(chains.drives[6].states, np.stack([values[:, 1], np.full(6, 2.0)], -1))
 
@@ -446,11 +480,11 @@ def test_each_parameter_and_state_of_a_function_varies_on_its_own():
 def test_a_sample_with_a_varied_function_moves_as_with_these_numbers():
     model, state = rb.Model.serial_chain(1, gravity=(0, 0, 0)), ([0.3], [0.1])
     settings = {"duration": 0.05, "method": "rk4", "step": 0.01}
-    vary = {"parameter": "function_parameter", "distribution": stats.uniform(0.1, 1.0)}
+    vary = {"*.parameters": stats.uniform(0.1, 1.0)}
     drive = rb.UserForces(spring, [1.0, 2.0])
     simulate = settings | {"q": state[0], "qd": state[1], "samples": 2}
     plan = plan_of(vary, model, drives=[drive], simulate=simulate)
-    assert plan.columns == ("function_parameter[spring.0]", "function_parameter[spring.1]")
+    assert plan.columns == ("spring.parameters.0", "spring.parameters.1")
     values = plan.draw(0, 3)
     _, motion = plan.simulate(plan.samples(values, np.arange(3)))
     states = [np.tile(x, (3, 1)) for x in state]
@@ -465,12 +499,12 @@ def test_units_of_sensors_follow_the_type_of_the_joint():
     for joint, unit in ((slide, "mm"), (hinge, "deg")):
         builder = rb.ModelBuilder()
         builder.add_body("body", joint=joint, inertia=rb.Inertia.sphere(0.1, mass=1.0))
-        encoder, velocity = rb.Encoder("body"), rb.VelocitySensor("body")
+        encoder, velocity = rb.Encoder("body", name="encoder"), rb.VelocitySensor("body", name="velocity")
         drive = rb.Sampled(rb.PID("body", 0.1, kp=1.0), 0.01, sensors=[encoder, velocity])
         scale = {"mm": 1e-3, "deg": np.pi / 180}[unit]
-        for parameter, of_time in (("encoder_bias", ""), ("velocity_sensor_bias", "/s")):
-            drawn = {"kind": "uniform", "low": f"1 {unit}{of_time}", "high": f"2 {unit}{of_time}"}
-            plan = plan_of({"parameter": parameter, "distribution": drawn}, builder.build(), drives=[drive])
+        for owner, of_time in (("encoder", ""), ("velocity", "/s")):
+            drawn = {"type": "uniform", "low": f"1 {unit}{of_time}", "high": f"2 {unit}{of_time}"}
+            plan = plan_of({f"{owner}.bias": drawn}, builder.build(), drives=[drive])
             values = plan.draw(0, 5)
             assert ((values > scale) & (values < 2 * scale)).all()
 
@@ -482,7 +516,7 @@ def test_every_field_of_a_model_that_vary_accepts_is_a_parameter():
 
 @pytest.mark.plain_python
 def test_a_body_that_is_welded_with_varied_axes_is_turned_by_the_drawn_vector():
-    vary = {"parameter": "constraint_axes_a", "distribution": stats.norm(0, 0.1)}
+    vary = {"*.axes_a": stats.norm(0, 0.1)}
     simulate = {"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2, "assemble": True}
     plan = plan_of(vary, welded(), simulate=simulate, drives=[])
     values = plan.draw(0, 4)
@@ -494,7 +528,7 @@ def test_a_body_that_is_welded_with_varied_axes_is_turned_by_the_drawn_vector():
 @pytest.mark.plain_python
 def test_a_varied_torque_speed_curve_keeps_its_velocities():
     model, acting = driven()
-    vary = {"parameter": "torque_speed", "distribution": stats.uniform(0.5, 1.0)}
+    vary = {"*.torque_speed": stats.uniform(0.5, 1.0)}
     chains, values = changed_chains(plan_of(vary, model, drives=acting))
     np.testing.assert_array_equal(chains.drives[4].torque_speed[..., 0], np.tile([0.0, 9.0], (6, 1)))
     np.testing.assert_array_equal(chains.drives[4].torque_speed[..., 1], values * [5.0, 0.0])
@@ -503,9 +537,9 @@ def test_a_varied_torque_speed_curve_keeps_its_velocities():
 @pytest.mark.plain_python
 def test_a_varied_pose_of_a_bushing_is_moved_and_turned():
     model = mechanism()
-    turn = {"parameter": "bushing_rotation_a", "distribution": stats.norm(0, 0.1)}
-    move = {"parameter": "bushing_point_b", "components": "y", "how": "add", "distribution": stats.norm(0, 0.1)}
-    chains, values = changed_chains(plan_of(turn, model, vary=[turn, move]))
+    turn = {"*.pose_a_rotation": stats.norm(0, 0.1)}
+    move = {"*.pose_b_translation.y": rb.Dispersion(stats.norm(0, 0.1), how="add")}
+    chains, values = changed_chains(plan_of(turn | move, model))
     bushing = chains.forces[3]
     turns = Rotation.from_rotvec(values[:, :3]).as_matrix()
     np.testing.assert_allclose(bushing.pose_a.rotation, turns, rtol=0, atol=1e-15)
@@ -516,10 +550,11 @@ def test_a_varied_pose_of_a_bushing_is_moved_and_turned():
 def test_every_parameter_is_documented():
     """`Dispersion` lists all parameters, but for the other fields of `PassiveForces`, which it mentions together."""
     named = set(re.findall(r'"(\w+)"', Dispersion.__doc__))
-    assert set(PARAMETERS) - named <= {field.name for field in dataclasses.fields(rb.PassiveForces)}
+    fields = {parameter.field_in_paths(name) for name, parameter in PARAMETERS.items()}
+    assert fields - named <= {field.name for field in dataclasses.fields(rb.PassiveForces)}
 
 
 def test_samples_without_dispersions_equal_the_model(arm):
-    chains = Samples(plan_of({"parameter": "mass", "distribution": stats.uniform(1, 1)}, arm).nominal, np.arange(3))
+    chains = Samples(plan_of({"*.mass": stats.uniform(1, 1)}, arm).nominal, np.arange(3))
     assert chains.build().batch_shape == ()
     assert np.array_equal(chains.q, np.zeros((3, 2)))

@@ -8,13 +8,8 @@ import rbchain as rb
 pytestmark = pytest.mark.plain_python
 
 SAMPLES = 4
-START = {
-    "parameter": "q",
-    "targets": "slide",
-    "how": "add",
-    "distribution": {"kind": "uniform", "low": 0.0, "high": 0.02},
-}
-MASS = {"parameter": "mass", "how": "multiply", "distribution": {"kind": "discrete", "values": [1.0, 1.5]}}
+START = {"slide.q": rb.Dispersion(rb.Uniform(0.0, 0.02), how="add")}
+MASS = {"*.mass": rb.Dispersion(rb.Discrete([1.0, 1.5]), how="multiply")}
 FLOOR = rb.SphereContact("arm", (0.1, 0, 0), 0.0, (0, 0, -0.02), (0, 0, 1), restitution=0.8)
 SPRING = rb.SpringDamper(None, "arm", (0, 0, 0.3), (0, 0, 0), stiffness=50.0, damping=0.1)
 CASES = {
@@ -30,7 +25,7 @@ CASES = {
 }
 
 
-def study_of(settings, forces, vary=(START, MASS)):
+def study_of(settings, forces, vary=START | MASS):
     """An arm on a vertical slide, which falls 2 cm onto a floor."""
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
     builder.add_body("slide", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.05, mass=1.0))
@@ -39,7 +34,7 @@ def study_of(settings, forces, vary=(START, MASS)):
         model=builder.build(),
         samples=SAMPLES,
         seed=3,
-        vary=list(vary),
+        vary=vary,
         forces=list(forces),
         simulate={"duration": 0.08, "samples": 4, **settings},
         outputs={"motion": True},
@@ -87,7 +82,7 @@ def test_times_of_the_study_can_be_chosen_among_with_all_results():
     assert study.motions(SAMPLES, save_at=4).t.tolist() == motion.t.tolist()
 
 
-@pytest.mark.parametrize("vary", [(START, MASS), ()])
+@pytest.mark.parametrize("vary", [START | MASS, {}])
 @pytest.mark.parametrize("case", ["rk45", "rk4"])
 def test_one_sample_has_the_bits_of_the_study_also_if_all_are_equal(case, vary):
     study = study_of(*CASES[case], vary=vary)

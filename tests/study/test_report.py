@@ -13,7 +13,7 @@ import xarray
 import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
-from rbchain.study.describe.description import checked
+from rbchain.study.describe.description import Description
 from rbchain.study.show.linear_report import LinearAnalysis
 from rbchain.study.show.pictures import draw_convergence, draw_influences, explained
 from rbchain.study.show.report import write_report
@@ -23,15 +23,12 @@ name = "two <links>"
 model = { serial_chain = { n = 2 } }
 samples = 300
 
-[[vary]]
-parameter = "mass"
+[vary."*.mass"]
 how = "multiply"
-distribution = { kind = "discrete", values = [0.9, 1.0, 1.1] }
+distribution = { type = "discrete", values = [0.9, 1.0, 1.1] }
 
-[[vary]]
-parameter = "stiffness"
-targets = "link1"
-distribution = { kind = "discrete", values = [1, 1e9], probabilities = [0.95, 0.05] }
+[vary."link1.stiffness"]
+distribution = { type = "discrete", values = [1, 1e9], probabilities = [0.95, 0.05] }
 
 [simulate]
 duration = 0.5
@@ -93,7 +90,7 @@ def test_the_command_line_runs_a_study(folder, capsys):
     assert cli.main(["study", "sample", file, "5", "--out", str(folder / "five")]) in (0, 1)
     five = rb.load_motion(folder / "five.npz")
     assert five.q.shape == (21, 2)  # the times of the study, whose steps are fixed
-    assert "mass[link1]" in capsys.readouterr().out
+    assert "link1.mass" in capsys.readouterr().out
     assert round(five.model.mass[0] / 0.1, 12) in (0.9, 1.0, 1.1)
     assert cli.main(["study", "report", out]) == output.EXIT_OK
     page = (folder / "out" / "report.html").read_text()
@@ -117,7 +114,7 @@ def test_the_command_line_runs_a_study(folder, capsys):
 def test_the_command_line_prints_sensitivities(folder, capsys):
     text = STUDY.replace("[1, 1e9]", "[1, 2]")
     (folder / "study.toml").write_text(text)
-    arguments = ["study", "sensitivity", str(folder / "study.toml"), "--out", str(folder / "out"), "--samples", "16"]
+    arguments = ["study", "indices", str(folder / "study.toml"), "--out", str(folder / "out"), "--base-samples", "16"]
     assert cli.main(arguments) == output.EXIT_OK
     said = capsys.readouterr().out
     assert "height: sobol, 80 motions" in said
@@ -139,7 +136,7 @@ def small_study(**more):
         model=rb.Model.serial_chain(1),
         samples=60,
         simulate={"duration": 0.2, "method": "rk4", "step": 0.01, "samples": 5},
-        vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.3, "high": 0.3}}],
+        vary={"*.q": rb.Uniform(-0.3, 0.3)},
         **more,
     )
 
@@ -152,7 +149,7 @@ def test_results_are_plotted():
     results = small_study(measures=[{"name": "push", "quantity": "kinetic_energy", "over": "max"}]).run()
     assert results.rbchain.plot("push").axes[0].get_ylabel() == "samples"
     (axes,) = results.rbchain.plot("push", influences=True).axes
-    assert axes.get_xlabel() == "q[link1] (rad)"
+    assert axes.get_xlabel() == "link1.q (rad)"
 
 
 def test_the_report_begins_with_the_measures_and_shows_units(tmp_path):
@@ -160,13 +157,13 @@ def test_the_report_begins_with_the_measures_and_shows_units(tmp_path):
         outputs={"motion": True},
         measures=[
             {"name": "second", "quantity": "velocity", "joint": "link1", "over": "peak"},
-            {"name": "first", "quantity": "distance", "frame": "link1", "target": [0.1, 0.0, 0.0]},
+            {"name": "first", "quantity": "distance", "frame": "link1", "point": [0.1, 0.0, 0.0]},
         ],
     )
     results = study.run(tmp_path)
     page = write_report(tmp_path).read_text()
     order = ("<h1>", ">second<", ">first<", "distribution of second", "influences on second", "distribution of first")
-    order += ("q over time", "Failures", "Dispersions", "<details>", ">q[link1]<", "Description of the study")
+    order += ("q over time", "Failures", "Dispersions", "<details>", ">link1.q<", "Description of the study")
     places = [page.index(text) for text in order]
     assert places == sorted(places)
     assert "velocity of link1, peak" in page
@@ -174,8 +171,8 @@ def test_the_report_begins_with_the_measures_and_shows_units(tmp_path):
     row = re.search(r"<tr><th>second.*?</tr>", page)[0]
     quantile = json.loads(results.attrs["statistics"])["of"]["second"]["quantiles"][3]
     assert f">{quantile:.5g}<small>" in row
-    assert "<td>rad/s</td><td>q[link1]" in row
-    for name, unit in (("q[link1]", "rad"), ("q_final link1", "rad"), ("qd_final link1", "rad/s")):
+    assert "<td>rad/s</td><td>link1.q" in row
+    for name, unit in (("link1.q", "rad"), ("q_final link1", "rad"), ("qd_final link1", "rad/s")):
         assert re.search(rf"<tr><th>{re.escape(name)}</th>.*?<td>{unit}</td></tr>", page)
     assert "<details open>" not in page
 
@@ -193,14 +190,14 @@ def test_the_description_in_the_report_is_toml(tmp_path):
     text = re.search(r"Description of the study \(TOML\).*?<pre>(.*?)</pre>", page, re.DOTALL)[1]
     shown = tomllib.loads(html.unescape(text))
     keys = ("samples", "simulate", "vary", "measures", "design")
-    again = checked({"model": study.description.model} | {key: shown[key] for key in keys})
+    again = Description(model=study.description.model, **{key: shown[key] for key in keys})
     assert again == study.description
 
 
 @pytest.mark.parametrize(("design", "is_noted"), [("random", False), ("sobol", True)])
 def test_the_report_says_when_intervals_are_approximate(tmp_path, design, is_noted):
     measure = {"name": "angle", "quantity": "position", "joint": "link1"}
-    small_study(measures=[measure], design={"kind": design}).run(tmp_path)
+    small_study(measures=[measure], design={"type": design}).run(tmp_path)
     page = write_report(tmp_path).read_text()
     assert ("design sobol are not independent, so the intervals are approximate" in page) == is_noted
 
@@ -264,7 +261,7 @@ def test_a_progress_bar_is_shown(caplog):
     assert "60/60" in caplog.text
 
 
-SPEED = {"parameter": "qd", "distribution": {"kind": "normal", "std": 0.1}}
+SPEED = {"*.qd": rb.Normal(std=0.1)}
 ANGLE = {"name": "angle", "quantity": "position", "joint": "link1"}
 ENERGY = {"name": "energy", "quantity": "kinetic_energy", "over": "final"}
 PULL = rb.PID("link1", reference=0.0, kp=1e-3)
@@ -275,7 +272,7 @@ def free_rod(**more):
     """A rod that turns at a constant random speed for 2 s: the angle is linear in the speed, the energy quadratic."""
     settings = {"duration": 2.0, "method": "rk4", "step": 0.5, "samples": 2}
     model = rb.Model.serial_chain(1, gravity=(0, 0, 0))
-    return rb.Study(**{"model": model, "samples": 200, "simulate": settings, "vary": [SPEED]} | more)
+    return rb.Study(**{"model": model, "samples": 200, "simulate": settings, "vary": SPEED} | more)
 
 
 @pytest.mark.parametrize(
@@ -312,8 +309,8 @@ def test_the_report_shows_uncertainty_of_first_order_and_control_variates(tmp_pa
     mean = re.search(r"Mean with control variates: (\S+) rad, 95 % confidence interval (\S+) to (\S+) rad", page)
     assert max(abs(float(number)) for number in mean.groups()) < 1e-12
     local = page[page.index("<summary>Local sensitivities") :]
-    cells = re.findall(r"<t[hd][^>]*>([^<]*)", re.search(r"<tr><th>qd\[link1\].*?</tr>", local)[0])
-    assert cells == ["qd[link1]", "2", "rad/(rad/s)", "0.1", "rad/s", "0.2", "rad"]
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)", re.search(r"<tr><th>link1.qd.*?</tr>", local)[0])
+    assert cells == ["link1.qd", "2", "rad/(rad/s)", "0.1", "rad/s", "0.2", "rad"]
 
 
 @pytest.mark.plain_python
@@ -358,7 +355,7 @@ def test_the_command_line_checks_a_study_without_a_simulation(tmp_path, capsys, 
     file = tmp_path / "swing.toml"
     file.write_text(
         'name = "swing"\nmodel = { serial_chain = { n = 1 } }\nsamples = 3\nsimulate = { duration = 1.0 }\n'
-        'vary = [{ parameter = "q", distribution = { kind = "normal", std = "5 deg" } }]\n'
+        'vary = { "*.q" = { type = "normal", std = "5 deg" } }\n'
         'measures = [{ name = "angle", quantity = "position", joint = "link1" }]\n'
     )
     monkeypatch.setattr(rb.Study, "run", None)

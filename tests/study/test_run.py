@@ -16,7 +16,6 @@ from scipy import integrate, stats
 from scipy.special import ellipk
 
 import rbchain as rb
-from rbchain.study import open_dataset
 from rbchain.study.run.chunks import chunk_size
 from rbchain.study.store.store import Store
 
@@ -24,15 +23,15 @@ from ..conftest import HANG_LIMIT
 from .gate import use
 
 RK4 = {"duration": 0.5, "method": "rk4", "step": 0.01, "samples": 6}
-NORMAL = {"kind": "normal", "mean": 1.0, "std": 0.05}
-MASS = {"parameter": "mass_and_inertia", "name": "mass", "how": "multiply", "distribution": NORMAL}
-START = {"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}
+NORMAL = {"type": "normal", "mean": 1.0, "std": 0.05}
+MASS = {"*.mass_and_inertia": rb.Dispersion(NORMAL, how="multiply")}
+START = {"*.q": rb.Uniform("-20 deg", "20 deg")}
 HEIGHT = {"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}
 
 
 def swinging(arm, **keys):
     """A study of two links that swing."""
-    given = {"model": arm, "samples": 150, "vary": [MASS, START], "simulate": RK4, "measures": [HEIGHT]}
+    given = {"model": arm, "samples": 150, "vary": MASS | START, "simulate": RK4, "measures": [HEIGHT]}
     return rb.Study(**(given | keys))
 
 
@@ -49,7 +48,12 @@ def test_results_have_names_units_and_provenance(arm, tmp_path):
     study = swinging(arm, outputs=outputs, name="two links", events=[rb.Event("link1", value=-0.5, stop=False)])
     results = study.run(tmp_path / "out", chunk=64)
     assert results.sizes == {"sample": 150, "parameter": 4, "position": 2, "velocity": 2, "time": 6, "event": 1}
-    assert list(results.parameter.values) == ["mass[link1]", "mass[link2]", "q[link1]", "q[link2]"]
+    assert list(results.parameter.values) == [
+        "link1.mass_and_inertia",
+        "link2.mass_and_inertia",
+        "link1.q",
+        "link2.q",
+    ]
     assert results.height.attrs == {"units": "m", "long_name": "height (m)"}
     assert np.array_equal(results.q[:, -1], results.q_final)
     # extremes are located within the steps, to less than 1e-9 of the change of the state in a step
@@ -60,7 +64,9 @@ def test_results_have_names_units_and_provenance(arm, tmp_path):
     assert words["study"]["seed"] == 0
     assert words["provenance"]["versions"]["rbchain"]
     assert {"command", "git", "machine"} < set(words["provenance"])
-    assert words["effects"]["mass"] == "mass, inertia of link1, link2 (inertia tensors scale with the mass)"
+    assert (
+        words["effects"]["*.mass_and_inertia"] == "mass, inertia of link1, link2 (inertia tensors scale with the mass)"
+    )
     assert words["statistics"]["samples"] == 150
     lines = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
     assert [line["event"] for line in lines] == ["started", "finished"]
@@ -164,10 +170,9 @@ model = {{ serial_chain = {{ n = 2 }} }}
 samples = {samples}
 {more}
 
-[[vary]]
-parameter = "mass"
+[vary."*.mass"]
 how = "multiply"
-distribution = {{ kind = "normal", mean = 1, std = {std} }}
+distribution = {{ type = "normal", mean = 1, std = {std} }}
 
 [simulate]
 duration = 0.5
@@ -319,7 +324,7 @@ def test_a_changed_study_is_refused_with_the_changed_key(arm, rod, tmp_path):
     for changed, words in (
         ({"seed": 1}, "seed was 0, is 1"),
         ({"samples": 151}, "samples was 150, is 151"),
-        ({"vary": [MASS | {"how": "set"}, START]}, r"vary\[0\].how was 'multiply', is 'set'"),
+        ({"vary": {"*.mass_and_inertia": NORMAL} | START}, r"vary\.\*\.mass_and_inertia\.how was 'multiply', is None"),
         ({"model": rb.Model.serial_chain(2, mass=0.2)}, "model.sha256 was"),
         ({"simulate": RK4 | {"step": 0.005}}, "simulate.step was 0.01, is 0.005"),
         ({"measures": [HEIGHT | {"axis": "x"}]}, r"measures\[0\].axis was 'y', is 'x'"),
@@ -349,14 +354,7 @@ def test_a_study_stops_early_at_the_same_sample_for_any_chunk(arm, tmp_path):
 
 def test_a_failed_sample_is_recorded_and_the_study_continues(arm):
     """Some samples have springs that are too stiff for the step, or negative masses."""
-    vary = [
-        {"parameter": "stiffness", "targets": "link1", "distribution": {"kind": "discrete", "values": [1.0, 1e9]}},
-        {
-            "parameter": "mass",
-            "targets": "link2",
-            "distribution": {"kind": "discrete", "values": [0.12, 0.12, 0.12, -0.1]},
-        },
-    ]
+    vary = {"link1.stiffness": rb.Discrete([1.0, 1e9]), "link2.mass": rb.Discrete([0.12, 0.12, 0.12, -0.1])}
     results = swinging(arm, vary=vary, samples=120).run(chunk=50, on_failure="ignore")
     stiff, impossible = results.parameters[:, 0] > 1.0, results.parameters[:, 1] < 0.0
     status = results.status.values
@@ -378,15 +376,15 @@ def test_a_single_sample_equals_the_sample_in_the_study(arm):
         assert list(drawn.values()) == results.parameters[k].values.tolist()
         assert np.array_equal(motion.q[-1], results.q_final[k])
         assert model.batch_shape == ()
-        assert model.mass.tolist() == [0.1 * drawn["mass[link1]"], 0.1 * drawn["mass[link2]"]]
+        assert model.mass.tolist() == [0.1 * drawn["link1.mass_and_inertia"], 0.1 * drawn["link2.mass_and_inertia"]]
         assert np.abs(motion.tau).max() == 0.0
     with pytest.raises(rb.StudyError, match="sample is 150; expected a whole number from 0 to 149"):
         study.sample(150)
 
 
 def test_valid_samples_can_be_inspected_and_invalid_ones_are_named(arm):
-    odd = {"parameter": "mass", "distribution": {"kind": "discrete", "values": [0.2, 0.3, -0.1]}, "shared": True}
-    study = swinging(arm, vary=[odd], samples=30)
+    odd = {"*.mass": rb.Dispersion(rb.Discrete([0.2, 0.3, -0.1]), shared=True)}
+    study = swinging(arm, vary=odd, samples=30)
     status = study.run(on_failure="ignore").status.values
     for k in range(6):
         if status[k] == 0:
@@ -397,7 +395,7 @@ def test_valid_samples_can_be_inspected_and_invalid_ones_are_named(arm):
 
 
 def test_a_study_without_dispersions_runs(arm, tmp_path):
-    results = swinging(arm, vary=[], samples=3).run(tmp_path)
+    results = swinging(arm, vary={}, samples=3).run(tmp_path)
     assert np.unique(results.height).size == 1
 
 
@@ -417,7 +415,7 @@ def test_a_chunk_of_nan_is_stored_and_checked_like_any_other(arm, tmp_path):
     assert (results.event_count == 0).all()
     (tmp_path / "results.zarr" / "event_time" / "c" / "1" / "0").unlink()
     with pytest.raises(rb.StudyError, match="event_time"):
-        open_dataset(tmp_path)
+        rb.load_results(tmp_path)
     with pytest.warns(UserWarning, match="recomputes 10 samples"):
         again = study.run(tmp_path, chunk=10)
     check_same(again, results)
@@ -428,7 +426,7 @@ def test_samples_stopped_by_an_event_keep_their_final_state(rod):
     study = rb.Study(
         model=rod,
         samples=20,
-        vary=[{"parameter": "gravity", "components": "y", "distribution": {"kind": "uniform", "low": -15, "high": -5}}],
+        vary={"gravity.y": rb.Uniform(-15, -5)},
         simulate={"duration": 2.0, "method": "rk4", "step": 0.002},
         events=[rb.Event("link1", value=-np.pi / 2)],
         measures=[{"name": "speed", "quantity": "velocity", "joint": "link1", "over": "peak"}],
@@ -451,7 +449,7 @@ def test_a_pendulum_of_random_length_has_the_mean_period_of_its_closed_form():
     study = rb.Study(
         model=point,
         samples=2000,
-        vary=[{"parameter": "cg", "components": "x", "distribution": lengths}],
+        vary={"*.cg.x": lengths},
         simulate={"duration": 0.7, "method": "rk4", "step": 0.002, "q": [0.4]},
         events=[rb.Event("link1", value=0.0)],
     )
@@ -475,7 +473,7 @@ def test_a_linear_oscillator_has_the_variance_of_its_closed_form():
     given = {
         "model": spring,
         "samples": 4096,
-        "vary": [{"parameter": "q", "distribution": stats.norm(0.0, 0.2)}],
+        "vary": {"*.q": stats.norm(0.0, 0.2)},
         "simulate": {"duration": 0.3, "method": "rk4", "step": 0.005},
     }
     expected = 0.04 * np.cos(4.0 * 0.3) ** 2
@@ -495,18 +493,18 @@ def test_sensitivity_indices_agree_with_the_ishigami_function(rod):
     study = rb.Study(
         model=rod,
         samples=10,
-        vary=[{"parameter": "gravity", "distribution": {"kind": "uniform", "low": -np.pi, "high": np.pi}}],
+        vary={"gravity": rb.Uniform(-np.pi, np.pi)},
         simulate={"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2},
         measures=[{"name": "ishigami", "quantity": "function", "function": ishigami}],
     )
-    found = study.sensitivity("ishigami", samples=4096)
+    found = study.sobol_indices("ishigami", base_samples=4096)
     assert np.allclose(found.S1, [0.3139, 0.4424, 0.0], atol=0.02)
     assert np.allclose(found.ST, [0.5576, 0.4424, 0.2437], atol=0.02)
-    effects = study.sensitivity("ishigami", "morris", samples=200)
+    effects = study.morris("ishigami", base_samples=200)
     assert list(effects.parameter.values) == ["gravity.x", "gravity.y", "gravity.z"]
     assert effects.mu_star.values.argmin() != 1
     with pytest.raises(rb.StudyError, match=r"measure is 'nothing'; expected one of the measures .*: \['ishigami'\]"):
-        study.sensitivity("nothing")
+        study.sobol_indices("nothing")
 
 
 def test_memory_is_bounded_by_the_chunk(arm):
@@ -530,7 +528,7 @@ def test_the_store_is_created_completely_or_not_at_all(arm, tmp_path, monkeypatc
     assert not Store.exists(tmp_path)
     check_same(swinging(arm).run(tmp_path), swinging(arm).run())
     with pytest.raises(rb.StudyError, match="elsewhere contains no results of a study"):
-        open_dataset(tmp_path / "elsewhere")
+        rb.load_results(tmp_path / "elsewhere")
 
 
 @pytest.mark.plain_python
@@ -540,7 +538,7 @@ def test_a_single_sample_of_a_study_with_fixed_steps_has_the_steps_of_the_study(
     study = rb.Study(
         model=rb.Model.serial_chain(2),
         samples=8,
-        vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -1.0, "high": 1.0}}],
+        vary={"*.q": rb.Uniform(-1.0, 1.0)},
         simulate={"duration": 1.0, "method": method, "step": 0.05, "samples": 11},
     )
     ends = study.run().q_final.values

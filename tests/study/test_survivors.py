@@ -10,7 +10,7 @@ from rbchain.study.analyse.survivors import LEVEL, survivors
 from rbchain.study.plan.outcomes import NOT_RUN, REMEDIES, status_in_words
 from rbchain.study.show.report import write_report
 
-NAMES = np.array(["mass[link1]", "mass[link2]", "friction"])
+NAMES = np.array(["link1.mass", "link2.mass", "friction"])
 
 
 def drawn(samples=2000, seed=0):
@@ -42,7 +42,7 @@ def test_draws_that_are_not_finite_are_a_cause():
     values = drawn()
     values[:20, 1] = np.nan
     status = np.where(np.isnan(values[:, 1]), Status.INVALID_PARAMETERS, Status.DONE)
-    assert "The failures depend on mass[link2] (median nan in failed samples" in survivors(status, values, NAMES)
+    assert "The failures depend on link2.mass (median nan in failed samples" in survivors(status, values, NAMES)
 
 
 def test_several_statuses_are_counted_and_samples_that_were_not_run_are_left_out():
@@ -71,10 +71,7 @@ samples = 60
 model = { serial_chain = { n = 1, gravity = [0, 0, 0] } }
 simulate = { duration = 1.0, method = "rk4", step = 0.1, samples = 3 }
 measures = [{ name = "angle", quantity = "position", joint = "link1" }]
-vary = [
-    { parameter = "mass_and_inertia", how = "set", distribution = { kind = "normal", mean = 0.1, std = 0.08 } },
-    { parameter = "qd", distribution = { kind = "normal", std = 0.1 } },
-]
+vary = { "*.mass_and_inertia" = { type = "normal", mean = 0.1, std = 0.08 }, "*.qd" = { type = "normal", std = 0.1 } }
 """
 
 
@@ -84,12 +81,12 @@ def test_tables_on_the_screen_in_reports_and_results_begin_with_the_failures(tmp
     out = tmp_path / "out"
     main(["study", "run", str(tmp_path / "study.toml"), "--out", str(out)])
     printed = capsys.readouterr().out
-    results = rb.study.open_dataset(out)
+    results = rb.load_results(out)
     failed = int((results.status == Status.INVALID_PARAMETERS).sum())
     text = results.attrs["survivors"]
     assert 0 < failed < 30
     assert text.startswith(f"The numbers hold for the {60 - failed} of 60 samples that succeeded. {failed} failed with")
-    assert "The failures depend on mass_and_inertia[link1] (median" in text
+    assert "The failures depend on link1.mass_and_inertia (median" in text
     flat = " ".join(printed.split())
     assert flat.index(text) < flat.index("measure")
     main(["study", "status", str(out)])

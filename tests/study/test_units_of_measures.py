@@ -16,7 +16,7 @@ MEASURES = {
     "rpm": ({"quantity": "velocity"}, 30 / np.pi),
     "deg s": ({"quantity": "position", "over": "integral"}, 0.5 * 180 / np.pi),
     "deg^2 s": ({"quantity": "position", "over": "integral_of_square"}, None),
-    "ms": ({"quantity": "position", "over": "time_above", "limit": -1.0}, None),
+    "ms": ({"quantity": "position", "over": "time_above", "threshold": -1.0}, None),
 }
 
 
@@ -24,7 +24,7 @@ def study_of(measures, **keys):
     given = {
         "model": rb.Model.serial_chain(1, gravity=(0, 0, 0)),
         "samples": 8,
-        "vary": [{"parameter": "qd", "distribution": {"kind": "uniform", "low": "25 deg/s", "high": "35 deg/s"}}],
+        "vary": {"*.qd": rb.Uniform("25 deg/s", "35 deg/s")},
         "simulate": {"duration": 1.0, "method": "rk4", "step": 0.1, "samples": 11},
         "measures": [{"name": f"m{i}", **measure} for i, measure in enumerate(measures)],
     }
@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("i", range(len(MEASURES)))
 def test_results_and_statistics_are_in_the_unit_of_the_measure(folder, i):
     unit, (measure, per_velocity) = [*MEASURES.items()][i]
-    results = rb.study.open_dataset(folder)
+    results = rb.load_results(folder)
     velocity = results.parameters.values[:, 0]
     if measure.get("over") == "integral_of_square":  # of (v t)^2
         expected = (velocity * 180 / np.pi) ** 2 / 3
@@ -68,10 +68,10 @@ def test_reports_name_the_unit(folder):
 @pytest.mark.parametrize(
     ("given", "in_si"),
     [
-        ({"over": "time_above", "limit": "10 deg"}, {"over": "time_above", "limit": np.radians(10)}),
-        ({"over": "overshoot", "reference": "20 deg"}, {"over": "overshoot", "reference": np.radians(20)}),
-        ({"over": "settling_time", "reference": "20 deg"}, {"over": "settling_time", "reference": np.radians(20)}),
-        ({"over": "rise_time", "reference": "1 deg"}, {"over": "rise_time", "reference": np.radians(1)}),
+        ({"over": "time_above", "threshold": "10 deg"}, {"over": "time_above", "threshold": np.radians(10)}),
+        ({"over": "overshoot", "step_to": "20 deg"}, {"over": "overshoot", "step_to": np.radians(20)}),
+        ({"over": "settling_time", "step_to": "20 deg"}, {"over": "settling_time", "step_to": np.radians(20)}),
+        ({"over": "rise_time", "step_to": "1 deg"}, {"over": "rise_time", "step_to": np.radians(1)}),
     ],
 )
 def test_limits_and_references_can_have_units(given, in_si):
@@ -81,7 +81,7 @@ def test_limits_and_references_can_have_units(given, in_si):
 
 
 def test_an_overshoot_can_be_in_percent():
-    joint = {"quantity": "position", "joint": "link1", "over": "overshoot", "reference": 0.2}
+    joint = {"quantity": "position", "joint": "link1", "over": "overshoot", "step_to": 0.2}
     results = study_of([joint, joint | {"unit": "%"}]).run()
     np.testing.assert_allclose(results.m1, 100 * results.m0, rtol=1e-15)
 
@@ -103,16 +103,16 @@ def test_a_function_returns_numbers_in_its_unit():
         ({"quantity": "velocity", "unit": "Hz"}, "unit is 'Hz', but the measure is in 'rad/s'"),
         ({"quantity": "velocity", "unit": "parsnip"}, "unit is 'parsnip', but the measure is in 'rad/s'"),
         ({"quantity": "position", "over": "integral", "unit": "deg"}, "unit is 'deg', but the measure is in 'rad s'"),
-        ({"quantity": "position", "over": "rise_time", "reference": 1.0, "unit": "deg"}, "the measure is in 's'"),
+        ({"quantity": "position", "over": "rise_time", "step_to": 1.0, "unit": "deg"}, "the measure is in 's'"),
         (
-            {"quantity": "position", "over": "overshoot", "reference": 1.0, "unit": "deg"},
+            {"quantity": "position", "over": "overshoot", "step_to": 1.0, "unit": "deg"},
             "the measure is a plain number",
         ),
         (
-            {"quantity": "position", "over": "time_above", "limit": "1 mm"},
-            "limit is '1 mm'; expected a number in 'rad'",
+            {"quantity": "position", "over": "time_above", "threshold": "1 mm"},
+            "threshold is '1 mm'; expected a number in 'rad'",
         ),
-        ({"quantity": "position", "over": "overshoot", "reference": "much"}, "reference is 'much'; expected a number"),
+        ({"quantity": "position", "over": "overshoot", "step_to": "much"}, "step_to is 'much'; expected a number"),
     ],
 )
 def test_units_of_other_quantities_are_refused(measure, message):
@@ -121,6 +121,6 @@ def test_units_of_other_quantities_are_refused(measure, message):
 
 
 def test_frequencies_are_no_angular_velocities():
-    vary = [{"parameter": "qd", "distribution": {"kind": "uniform", "low": "1 Hz", "high": "2 Hz"}}]
+    vary = {"*.qd": rb.Uniform("1 Hz", "2 Hz")}
     with pytest.raises(rb.StudyError, match="angular velocity is '1 Hz'"):
         study_of([], vary=vary)

@@ -61,8 +61,8 @@ def control_variates(study: Study, results: xarray.Dataset, measure: str | None 
     --------
     >>> import rbchain as rb
     >>> study = rb.Study(
-    ...     model=rb.Model.serial_chain(1), samples=50, simulate={"duration": 0.1},
-    ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.1, "high": 0.1}}],
+    ...     rb.Model.serial_chain(1), samples=50, simulate={"duration": 0.1},
+    ...     vary={"*.q": rb.Uniform(-0.1, 0.1)},
     ...     measures=[{"name": "angle", "quantity": "position", "joint": "link1"}],
     ... )
     >>> found = study.control_variates(study.run(), "angle")
@@ -97,10 +97,10 @@ def controlled_means(
     """
     if not isinstance(plan.description.design, Random):
         raise StudyError(
-            f"the design of this study is {plan.description.design.kind!r}, but control variates need independent "
+            f"the design of this study is {plan.description.design.type!r}, but control variates need independent "
             'samples; set design = "random"'
         )
-    if plan.table is not None:  # for example of `Study.sensitivity`
+    if plan.table is not None:  # for example of `Study.sobol_indices`
         raise StudyError(
             "the draws of this study come from a table, but control variates need independent samples of the "
             'distributions; use the results of Study.run with design = "random"'

@@ -85,8 +85,8 @@ def gradient(study: Study, measure: str | None = None) -> xarray.Dataset:
     --------
     >>> import rbchain as rb
     >>> study = rb.Study(
-    ...     model=rb.Model.serial_chain(1, gravity=(0, 0, 0)), samples=50, simulate={"duration": 2.0},
-    ...     vary=[{"parameter": "qd", "distribution": {"kind": "normal", "std": 0.1}}],
+    ...     rb.Model.serial_chain(1, gravity=(0, 0, 0)), samples=50, simulate={"duration": 2.0},
+    ...     vary={"*.qd": rb.Normal(std=0.1)},
     ...     measures=[{"name": "angle", "quantity": "position", "joint": "link1"}],
     ... )
     >>> found = study.gradient("angle")
@@ -163,7 +163,7 @@ def _check(plan: Plan) -> None:
             "the draws of this study come from a table, but a gradient needs the means and standard deviations of "
             "distributions; choose another design"
         )
-    refuse_noise(plan.nominal, [dispersion.parameter for dispersion in plan.description.vary])
+    refuse_noise(plan.nominal, [draws.varied.parameter for draws in plan.drawn.draws])
 
 
 def _simulated(

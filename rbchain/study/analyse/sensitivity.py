@@ -22,9 +22,11 @@ LEVELS = 4  # of the grid of Morris
 
 
 def indices(
-    plan: Plan, measure: str | None, method: str, samples: int, run: Callable[[Plan], xarray.Dataset]
+    plan: Plan, measure: str | None, method: str, base_samples: int, run: Callable[[Plan], xarray.Dataset]
 ) -> xarray.Dataset:
-    """Compute the sensitivity of a measure to each drawn number: see `Study.sensitivity`.
+    """Compute the sensitivity of a measure to each drawn number: see `Study.sobol_indices` and `Study.morris`.
+
+    `method` is "sobol" or "morris".
 
     `run` simulates the samples of a plan and returns their results.
     """
@@ -38,17 +40,17 @@ def indices(
         )
     if not plan.columns:
         raise StudyError("the study has no dispersions, but a sensitivity analysis needs at least one; add vary")
-    refuse_noise(plan.nominal, [dispersion.parameter for dispersion in plan.description.vary])
-    samples = whole_number("samples", samples, StudyError, least=2)
-    needed = 8 * samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
+    refuse_noise(plan.nominal, [draws.varied.parameter for draws in plan.drawn.draws])
+    base_samples = whole_number("base_samples", base_samples, StudyError, least=2)
+    needed = 8 * base_samples * (len(plan.columns) + 2) * (len(plan.columns) + 1)
     if needed > total_memory():
         raise StudyError(
-            f"samples is {samples:,}: the design needs {with_unit(needed)} of memory, but this machine has "
-            f"{with_unit(total_memory())}; reduce samples"
+            f"base_samples is {base_samples:,}: the design needs {with_unit(needed)} of memory, but this machine has "
+            f"{with_unit(total_memory())}; reduce base_samples"
         )
     sampled, analysed = _methods(method)
     problem = {"num_vars": len(plan.columns), "names": list(plan.columns), "bounds": [[0.0, 1.0]] * len(plan.columns)}
-    points = sampled(problem, samples, plan.description.seed)
+    points = sampled(problem, base_samples, plan.description.seed)
     # distributions may be infinite at the ends of the unit interval; use quantiles near them instead
     inside = np.clip(points, 0.005, 0.995) if method == "morris" else np.clip(points, SMALLEST, 1.0 - 2 * SMALLEST)
     results = run(plan.with_values(plan.drawn.values(inside)))
@@ -62,7 +64,7 @@ def indices(
     if method == "sobol" and np.ptp(measured) == 0.0:
         raise StudyError(
             f"{measure!r} is {measured[0]:g} in all {measured.size} samples, but Sobol indices are shares of its "
-            'variance; choose another measure, or method="morris"'
+            "variance; choose another measure, or use morris()"
         )
     names = {"S1", "ST", "S1_conf", "ST_conf", "mu", "mu_star", "sigma", "mu_star_conf"}
     values = {k: np.asarray(v, float) for k, v in analysed(problem, points, measured).items() if k in names}
@@ -82,16 +84,12 @@ def _methods(method: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
                 lambda problem, n, seed: sampling.sample(problem, n, calc_second_order=False, seed=seed),
                 lambda problem, points, measured: analysis.analyze(problem, measured, calc_second_order=False, seed=0),
             )
-        if method == "morris":
-            from SALib.analyze import morris as analysis
-            from SALib.sample import morris as sampling
+        from SALib.analyze import morris as analysis
+        from SALib.sample import morris as sampling
 
-            return (
-                lambda problem, n, seed: sampling.sample(problem, n, num_levels=LEVELS, seed=seed),
-                lambda problem, points, measured: analysis.analyze(
-                    problem, points, measured, num_levels=LEVELS, seed=0
-                ),
-            )
+        return (
+            lambda problem, n, seed: sampling.sample(problem, n, num_levels=LEVELS, seed=seed),
+            lambda problem, points, measured: analysis.analyze(problem, points, measured, num_levels=LEVELS, seed=0),
+        )
     except ImportError:
         raise ImportError(missing_package("sensitivity analyses need the package SALib", "study")) from None
-    raise StudyError(f'method is {method!r}; expected "sobol" or "morris"')

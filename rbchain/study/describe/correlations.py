@@ -1,7 +1,7 @@
 """Correlations of drawn numbers, and their matrices."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ class Correlation(Described):
     Parameters
     ----------
     parameters : sequence of str
-        Names of the numbers as in the results, for instance "mass[link1]" and "cg[link1].x".
+        Paths of the numbers as in the results, such as "link1.mass" and "link1.cg.x".
     matrix : array_like, shape (m, m)
         Correlation matrix of the normal scores of the m numbers. For normally distributed numbers this is their
         correlation matrix.
@@ -25,14 +25,20 @@ class Correlation(Described):
     Examples
     --------
     >>> from rbchain.study import Correlation
-    >>> Correlation(parameters=["mass[link1]", "cg[link1].x"], matrix=[[1.0, 0.5], [0.5, 1.0]]).parameters
-    ('mass[link1]', 'cg[link1].x')
+    >>> Correlation(["link1.mass", "link1.cg.x"], [[1.0, 0.5], [0.5, 1.0]]).parameters
+    ('link1.mass', 'link1.cg.x')
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"of": "parameters"}
 
+    positional: ClassVar[tuple[str, ...]] = ("parameters", "matrix")
+
     parameters: tuple[str, ...]
     matrix: Any
+
+    if TYPE_CHECKING:
+
+        def __init__(self, parameters: Sequence[str], matrix: npt.ArrayLike) -> None: ...
 
     @model_validator(mode="after")
     def _check_matrix(self) -> Self:

@@ -4,9 +4,10 @@ import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, StrictInt, ValidationError, model_validator
+import numpy.typing as npt
+from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
 from ...acting.events import Event
 from ...acting.tables import action_of, drive_of
@@ -19,11 +20,11 @@ from ...simulate.methods import METHODS, MethodName
 from ...simulate.settings import DEFAULT_MAX_STEPS
 from .correlations import Correlation
 from .designs import AnyDesign, Random, Table
-from .dispersions import Dispersion
+from .dispersions import Dispersion, dispersions_of
 from .measures import Measure
 from .model_source import ModelSource
 from .numbers import Described, Names
-from .places import errors_at, message_of
+from .places import errors_at
 
 MOST_SAMPLES = 10**15  # a million samples per second would take thirty years
 MOST_TIMES = 10**7  # saved times of a motion
@@ -84,9 +85,11 @@ class Simulation(Described):
     Examples
     --------
     >>> from rbchain.study import Simulation
-    >>> Simulation(duration=2.0, method="rk4", step=0.01).samples
+    >>> Simulation(2.0, method="rk4", step=0.01).samples
     21
     """
+
+    positional: ClassVar[tuple[str, ...]] = ("duration",)
 
     duration: Annotated[float, Field(gt=0.0)]
     method: MethodName = "rk45"
@@ -100,6 +103,25 @@ class Simulation(Described):
     qd: Any = 0.0
     tau: Any = 0.0
     assemble: Annotated[bool | Assembly, BeforeValidator(_expect_assembly)] = False
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            duration: float,
+            *,
+            method: MethodName = "rk45",
+            step: float | None = None,
+            rtol: float = 1e-8,
+            atol: float = 1e-10,
+            max_step: float | None = None,
+            max_steps: int = DEFAULT_MAX_STEPS,
+            samples: int = 21,
+            q: npt.ArrayLike | None = None,
+            qd: npt.ArrayLike = 0.0,
+            tau: npt.ArrayLike = 0.0,
+            assemble: bool | Assembly | dict[str, Any] = False,
+        ) -> None: ...
 
     @property
     def assembly(self) -> Assembly | None:
@@ -201,7 +223,7 @@ class Description(Described):
     samples: Annotated[StrictInt, Field(ge=1, le=MOST_SAMPLES)]
     seed: Annotated[StrictInt, Field(ge=0, lt=1 << 63)] = 0
     design: AnyDesign = Random()
-    vary: tuple[Dispersion, ...] = ()
+    vary: Annotated[dict[str, Dispersion], BeforeValidator(dispersions_of)] = Field(default={})
     correlate: tuple[Correlation, ...] = ()
     simulate: Simulation
     drives: tuple[Annotated[Any, BeforeValidator(_action(drive_of))], ...] | None = None  # the drives of the model
@@ -213,11 +235,10 @@ class Description(Described):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        for key in ("vary", "measures"):
-            names = [entry.name for entry in getattr(self, key)]
-            repeated = sorted({name for name in names if names.count(name) > 1})
-            if repeated:
-                raise ValueError(f"{key}: two entries have the name {repeated[0]!r}; give one of them another `name`")
+        names = [measure.name for measure in self.measures]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"measures: two entries have the name {repeated[0]!r}; give one of them another `name`")
         taken = sorted({m.name for m in self.measures} & RESERVED)
         if taken:
             raise ValueError(
@@ -253,11 +274,3 @@ def read_description(path: str | Path) -> Description:
             keys["drives"] = [with_controller_model(drive, path.parent) for drive in drives]
     with errors_at(str(path)):
         return Description(**keys)
-
-
-def checked(given: Mapping[str, Any]) -> Description:
-    """Return the description with these keys and values, or raise a StudyError that names the key of an error."""
-    try:
-        return Description(**given)
-    except ValidationError as error:
-        raise StudyError(message_of(error)) from None

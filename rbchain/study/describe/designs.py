@@ -6,7 +6,8 @@ numbers: as easy as 1, 2, 3"). Its counter is the number of the sample, so any c
 
 import math
 import warnings
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import BeforeValidator, Field
@@ -20,6 +21,8 @@ SMALLEST = 2.0**-54  # designs avoid 0 and 1, where distributions may be infinit
 
 class Design(Described):
     """Base class of all designs."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"kind": "type"}
 
     def check(self, samples: int, columns: int) -> None:
         """Raise a ValueError if the design cannot have this number of samples and columns."""
@@ -35,7 +38,7 @@ class Random(Design):
     (2, 3)
     """
 
-    kind: Literal["random"] = "random"
+    type: Literal["random"] = "random"
 
     def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
         """Return points (last - first, columns) in the open unit cube, of the samples from `first` to before `last`."""
@@ -53,7 +56,7 @@ class LatinHypercube(Design):
     [0, 1, 2, 3]
     """
 
-    kind: Literal["latin_hypercube"] = "latin_hypercube"
+    type: Literal["latin_hypercube"] = "latin_hypercube"
 
     def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
         strata = [permuted(np.arange(first, last), samples, seed, column) for column in range(columns)]
@@ -71,7 +74,7 @@ class Sobol(Design):
     (8, 2)
     """
 
-    kind: Literal["sobol"] = "sobol"
+    type: Literal["sobol"] = "sobol"
 
     def check(self, samples: int, columns: int) -> None:
         from scipy.stats import qmc
@@ -108,12 +111,17 @@ class Factorial(Design):
     Examples
     --------
     >>> from rbchain.study import Factorial
-    >>> Factorial(levels=2).points(first=0, last=4, columns=2, seed=0, samples=4).tolist()
+    >>> Factorial(2).points(first=0, last=4, columns=2, seed=0, samples=4).tolist()
     [[0.25, 0.25], [0.75, 0.25], [0.25, 0.75], [0.75, 0.75]]
     """
 
-    kind: Literal["factorial"] = "factorial"
+    positional: ClassVar[tuple[str, ...]] = ("levels",)
+    type: Literal["factorial"] = "factorial"
     levels: Annotated[int, Field(ge=1, le=1_000_000)] = 3
+
+    if TYPE_CHECKING:
+
+        def __init__(self, levels: int = 3) -> None: ...
 
     def check(self, samples: int, columns: int) -> None:
         if samples != self.levels**columns:
@@ -135,25 +143,30 @@ class Table(Design):
     ----------
     file : str
         CSV, Parquet, npz or npy file, in the folder of the study. Columns are named as in the results, for example
-        "mass[link1]". An npy file has one column for each drawn number, in the order of the results.
+        "link1.mass". An npy file has one column for each drawn number, in the order of the results.
 
     Examples
     --------
     >>> from rbchain.study import Table
-    >>> Table(file="design.csv").kind
+    >>> Table("design.csv").type
     'table'
     """
 
-    kind: Literal["table"] = "table"
+    positional: ClassVar[tuple[str, ...]] = ("file",)
+    type: Literal["table"] = "table"
     file: str
+
+    if TYPE_CHECKING:
+
+        def __init__(self, file: str) -> None: ...
 
 
 def _by_name(value: Any) -> Any:
-    return {"kind": value} if isinstance(value, str) else value
+    return {"type": value} if isinstance(value, str) else value
 
 
 AnyDesign = Annotated[
-    Annotated[Random | LatinHypercube | Sobol | Factorial | Table, Field(discriminator="kind")],
+    Annotated[Random | LatinHypercube | Sobol | Factorial | Table, Field(discriminator="type")],
     BeforeValidator(_by_name),
 ]
 

@@ -6,7 +6,8 @@ import. `scipy_distributions` accepts its other distributions.
 """
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,8 @@ Numbers = Annotated[Any, BeforeValidator(_finite_read_only)]
 
 class Distribution(Described):
     """Base class of all distributions."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"kind": "type"}
 
     def in_si(self, dimension: str | None, expected: str) -> Self:
         """Return the distribution with its strings converted to numbers in SI units.
@@ -96,9 +99,14 @@ class Normal(Distribution):
     [1.0, 1.098]
     """
 
-    kind: Literal["normal"] = "normal"
+    positional: ClassVar[tuple[str, ...]] = ("mean", "std")
+    type: Literal["normal"] = "normal"
     mean: Quantity = 0.0
     std: Positive
+
+    if TYPE_CHECKING:
+
+        def __init__(self, mean: Quantity = 0.0, std: Quantity = ...) -> None: ...
 
     def _quantile(self, u: np.ndarray) -> np.ndarray:
         return special.ndtri(u) * self.std + self.mean
@@ -138,9 +146,16 @@ class TruncatedNormal(Bounded):
     [0.9, 1.0, 1.1]
     """
 
-    kind: Literal["truncated_normal"] = "truncated_normal"
+    positional: ClassVar[tuple[str, ...]] = ("mean", "std", "low", "high")
+    type: Literal["truncated_normal"] = "truncated_normal"
     mean: Quantity = 0.0
     std: Positive
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, mean: Quantity = 0.0, std: Quantity = ..., low: Quantity = ..., high: Quantity = ...
+        ) -> None: ...
 
     def _quantile(self, u: np.ndarray) -> np.ndarray:
         a, b = (self.low - self.mean) / self.std, (self.high - self.mean) / self.std
@@ -196,9 +211,14 @@ class LogNormal(Distribution):
     [4.0, 5.4]
     """
 
-    kind: Literal["log_normal"] = "log_normal"
+    positional: ClassVar[tuple[str, ...]] = ("median", "sigma")
+    type: Literal["log_normal"] = "log_normal"
     median: Positive = 1.0
     sigma: Annotated[float, Field(gt=0.0)]
+
+    if TYPE_CHECKING:
+
+        def __init__(self, median: Quantity = 1.0, sigma: float = ...) -> None: ...
 
     def _quantile(self, u: np.ndarray) -> np.ndarray:
         return np.exp(self.sigma * special.ndtri(u)) * self.median
@@ -224,7 +244,12 @@ class Uniform(Bounded):
     [-1.0, 1.5, 4.0]
     """
 
-    kind: Literal["uniform"] = "uniform"
+    positional: ClassVar[tuple[str, ...]] = ("low", "high")
+    type: Literal["uniform"] = "uniform"
+
+    if TYPE_CHECKING:
+
+        def __init__(self, low: Quantity, high: Quantity) -> None: ...
 
     def _quantile(self, u: np.ndarray) -> np.ndarray:
         return u * (self.high - self.low) + self.low
@@ -250,8 +275,13 @@ class Triangular(Bounded):
     [1.0, 2.0]
     """
 
-    kind: Literal["triangular"] = "triangular"
+    positional: ClassVar[tuple[str, ...]] = ("low", "mode", "high")
+    type: Literal["triangular"] = "triangular"
     mode: Quantity
+
+    if TYPE_CHECKING:
+
+        def __init__(self, low: Quantity, mode: Quantity, high: Quantity) -> None: ...
 
     @model_validator(mode="after")
     def _check_mode(self) -> Self:
@@ -288,9 +318,14 @@ class Discrete(Distribution):
     [1.0, 5.0]
     """
 
-    kind: Literal["discrete"] = "discrete"
+    positional: ClassVar[tuple[str, ...]] = ("values", "probabilities")
+    type: Literal["discrete"] = "discrete"
     values: Numbers
     probabilities: Numbers | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(self, values: npt.ArrayLike, probabilities: npt.ArrayLike | None = None) -> None: ...
 
     @model_validator(mode="after")
     def _check_probabilities(self) -> Self:
@@ -330,9 +365,14 @@ class MultivariateNormal(Distribution):
     [0.02, 0.01]
     """
 
-    kind: Literal["multivariate_normal"] = "multivariate_normal"
+    positional: ClassVar[tuple[str, ...]] = ("mean", "covariance")
+    type: Literal["multivariate_normal"] = "multivariate_normal"
     mean: Numbers
     covariance: Numbers
+
+    if TYPE_CHECKING:
+
+        def __init__(self, mean: npt.ArrayLike, covariance: npt.ArrayLike) -> None: ...
 
     @model_validator(mode="after")
     def _check_covariance(self) -> Self:

@@ -34,7 +34,7 @@ def as_json(value: Any) -> Any:
     if isinstance(value, BaseModel) and _is_own(value):
         return {name: as_json(getattr(value, name)) for name in type(value).model_fields}
     if is_dataclass(value) and _is_own(value):
-        return {"kind": type(value).__name__} | {f.name: as_json(getattr(value, f.name)) for f in fields(value)}
+        return {"type": type(value).__name__} | {f.name: as_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, np.ndarray | np.generic):
         return as_json(value.tolist())
     if isinstance(value, dict):

@@ -1,10 +1,11 @@
 """Measures: numbers that a study computes from the motion of each sample."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from ...acting.events import Event
@@ -28,6 +29,43 @@ DURATIONS = ("settling_time", "rise_time", "time_above", "time_in_saturation")
 #: Units of the integral over time, where "s" is not simply appended.
 INTEGRATED = {"W": "J", "m/s": "m", "rad/s": "rad", "": "s"}
 
+Quantity = Literal[
+    "distance",
+    "distance_to_plane",
+    "coordinate",
+    "speed",
+    "position",
+    "velocity",
+    "torque",
+    "tracking_error",
+    "power",
+    "reaction_force",
+    "reaction_moment",
+    "kinetic_energy",
+    "potential_energy",
+    "energy",
+    "energy_drift",
+    "energy_error",
+    "function",
+]
+Reduction = Literal[
+    "final",
+    "max",
+    "min",
+    "mean",
+    "rms",
+    "peak",
+    "peak_to_peak",
+    "integral",
+    "integral_of_magnitude",
+    "integral_of_square",
+    "settling_time",
+    "overshoot",
+    "rise_time",
+    "time_above",
+    "time_in_saturation",
+]
+
 
 class Measure(Described):
     """A number that a study computes from the motion of each sample.
@@ -37,8 +75,8 @@ class Measure(Described):
     name : str
         Name in the results.
     quantity : str
-        * "distance" of the origin of `frame` from the point `target`, in m
-        * "distance_to_plane": distance of the origin of `frame` from the plane through `target` with the normal vector
+        * "distance" of the origin of `frame` from `point`, in m
+        * "distance_to_plane": distance of the origin of `frame` from the plane through `point` with the normal vector
           `normal`, in m; positive on the side to which the normal points
         * "coordinate" of the origin of `frame` along the world's `axis`, in m
         * "speed" of the origin of `frame`, in m/s
@@ -63,11 +101,11 @@ class Measure(Described):
         * "integral", "integral_of_magnitude", "integral_of_square" over time: the "integral" of "power" is the energy,
           and the "integral_of_square" of "torque" is a usual measure of the control effort
         * "settling_time": time in s after which the quantity stays within `band` times its initial deviation from the
-          `reference`; NaN if it is outside at the end. Statistics leave samples with NaN out
-        * "overshoot": how far the quantity passes the reference, relative to the initial deviation (0.1 means 10 %)
-        * "rise_time": time in s from the first 10 % to the first 90 % of the step to the reference; NaN if 90 % are not
+          value `step_to`; NaN if it is outside at the end. Statistics leave samples with NaN out
+        * "overshoot": how far the quantity passes `step_to`, relative to the initial deviation (0.1 means 10 %)
+        * "rise_time": time in s from the first 10 % to the first 90 % of the step to `step_to`; NaN if 90 % are not
           reached
-        * "time_above": time in s for which the quantity is above `limit`, by more than 2e-10 of its largest value
+        * "time_above": time in s for which the quantity is above `threshold`, by more than 2e-10 of its largest value
         * "time_in_saturation": time in s for which the "torque" is at the limit of its drive, or at the limit rounded
           to the `resolution` of a `Sampled`. No other drive, `tau` or `Actuator` may act on the joint
     frame : str
@@ -78,17 +116,17 @@ class Measure(Described):
         Degree of freedom of the joint, counted from 0.
     axis : "x", "y" or "z"
         Axis of a coordinate.
-    target : (3,) array, m
+    point : (3,) array, m
         Point in world axes; the origin by default.
     normal : (3,) array
         Normal vector of a plane in world axes, of any length.
-    reference : float or str
+    step_to : float or str
         Final value of a step, in the SI unit of the quantity or with a unit, such as "30 deg". It is 0 for a
         "tracking_error".
     band : float
         Half of the width of the band of a "settling_time", relative to the step (0.02 by default).
-    limit : float or str
-        Limit of "time_above", in the SI unit of the quantity or with a unit, such as "5 deg/s".
+    threshold : float or str
+        Level of "time_above", in the SI unit of the quantity or with a unit, such as "5 deg/s".
     function : callable(model, motion) or str
         A function, or its place as "module:name". It receives the model of some samples and their `Trajectory`, and
         returns numbers (samples,), or (samples, times) to be reduced by `over`.
@@ -111,7 +149,7 @@ class Measure(Described):
     Examples
     --------
     >>> from rbchain.study import Measure
-    >>> Measure(name="peak speed", quantity="speed", frame="link2", over="max").over
+    >>> Measure("peak speed", "speed", frame="link2", over="max").over
     'max'
 
     A measure of a trajectory:
@@ -119,61 +157,54 @@ class Measure(Described):
     >>> import numpy as np, rbchain as rb
     >>> arm = rb.Model.serial_chain(1)
     >>> motion = arm.simulate(np.zeros((2, 1)), np.zeros((2, 1)), 0.5, method="rk4", step=0.05, save_at=11)
-    >>> fall = Measure(name="height", quantity="coordinate", frame="link1", axis="y", over="min")
+    >>> fall = Measure("height", "coordinate", frame="link1", axis="y", over="min")
     >>> fall.values(arm, motion).shape
     (2,)
     """
 
-    renamed: ClassVar[Mapping[str, str]] = {"of": "quantity"}
+    renamed: ClassVar[Mapping[str, str]] = {
+        "of": "quantity",
+        "reference": "step_to",
+        "limit": "threshold",
+        "target": "point",
+    }
+    positional: ClassVar[tuple[str, ...]] = ("name", "quantity")
 
     name: str
-    quantity: Literal[
-        "distance",
-        "distance_to_plane",
-        "coordinate",
-        "speed",
-        "position",
-        "velocity",
-        "torque",
-        "tracking_error",
-        "power",
-        "reaction_force",
-        "reaction_moment",
-        "kinetic_energy",
-        "potential_energy",
-        "energy",
-        "energy_drift",
-        "energy_error",
-        "function",
-    ]
-    over: Literal[
-        "final",
-        "max",
-        "min",
-        "mean",
-        "rms",
-        "peak",
-        "peak_to_peak",
-        "integral",
-        "integral_of_magnitude",
-        "integral_of_square",
-        "settling_time",
-        "overshoot",
-        "rise_time",
-        "time_above",
-        "time_in_saturation",
-    ] = "final"
+    quantity: Quantity
+    over: Reduction = "final"
     frame: str | None = None
     joint: str | None = None
     dof: int = 0
     axis: Literal["x", "y", "z"] = "x"
-    target: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
     normal: tuple[float, float, float] | None = None
-    reference: float | str | None = None
+    step_to: float | str | None = None
     band: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.02
-    limit: float | str | None = None
+    threshold: float | str | None = None
     function: Any = None
     unit: str = ""
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            quantity: Quantity,
+            *,
+            over: Reduction = "final",
+            frame: str | None = None,
+            joint: str | None = None,
+            dof: int = 0,
+            axis: Literal["x", "y", "z"] = "x",
+            point: npt.ArrayLike = (0.0, 0.0, 0.0),
+            normal: npt.ArrayLike | None = None,
+            step_to: float | str | None = None,
+            band: float = 0.02,
+            threshold: float | str | None = None,
+            function: Callable[[Model, Trajectory], npt.ArrayLike] | str | None = None,
+            unit: str = "",
+        ) -> None: ...
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
@@ -198,7 +229,7 @@ class Measure(Described):
         for key, is_used in (
             ("dof", self.joint is not None and not self.quantity.startswith("reaction")),
             ("axis", self.quantity == "coordinate"),
-            ("target", self.quantity in ("distance", "distance_to_plane")),
+            ("point", self.quantity in ("distance", "distance_to_plane")),
             ("band", self.over == "settling_time"),
         ):
             value = getattr(self, key)
@@ -211,7 +242,7 @@ class Measure(Described):
     def _check_reduction(self) -> None:
         """Raise a ValueError if a key that the reduction needs is missing, or one that it does not use is given."""
         of_step = self.over in OF_STEPS and self.quantity != "tracking_error"
-        for key, needed in (("reference", of_step), ("limit", self.over == "time_above")):
+        for key, needed in (("step_to", of_step), ("threshold", self.over == "time_above")):
             if (getattr(self, key) is None) == needed:
                 wrong = f"is missing; over = {self.over!r} needs it"
                 if not needed:
@@ -235,7 +266,7 @@ class Measure(Described):
         return 1.0 if has_own_unit or not self.unit else measure_units.factor(self.unit, self._si_unit(model))
 
     def in_si(self, key: str, model: Model) -> float:
-        """Return the reference or the limit in the SI unit of the quantity."""
+        """Return `step_to` or the threshold in the SI unit of the quantity."""
         return measure_units.number_in_si(key, getattr(self, key) or 0.0, self._unit_of_quantity(model))
 
     def _si_unit(self, model: Model) -> str:
@@ -272,7 +303,7 @@ class Measure(Described):
                     f"has {count} degree{'s' if count > 1 else ''} of freedom"
                 )
         self.factor(model)
-        for key in ("reference", "limit"):
+        for key in ("step_to", "threshold"):
             self.in_si(key, model)
         if self.quantity == "tracking_error":
             tracking_drive(self, model, drives)

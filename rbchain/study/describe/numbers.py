@@ -2,25 +2,54 @@
 
 from collections.abc import Mapping
 from numbers import Number
-from typing import Annotated, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from ...common.misspelt import did_you_mean
 from ...common.real_arrays import excerpt, real_array
+from ...errors import StudyError
+from .places import message_of
 
 #: One name, or several.
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda x: (x,) if isinstance(x, str) else x)]
 
 
-class Described(BaseModel):
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)
+
+
+class CheckedCalls(ModelMetaclass):
+    """Metaclass of `Described`: calls accept the arguments in `positional` by position, and raise a StudyError."""
+
+    if not TYPE_CHECKING:  # type checkers read the fields or the __init__ of each class
+
+        def __call__(cls, *values: Any, **keys: Any) -> Any:
+            names = cls.positional[: len(values)]
+            if len(values) > len(names):
+                known = f"{', '.join(cls.positional)} by position" if cls.positional else "keyword arguments only"
+                raise StudyError(f"{cls.__name__} was called with {len(values)} values; expected {known}")
+            twice = [name for name in names if name in keys]
+            if twice:
+                raise StudyError(f"{cls.__name__}: {twice[0]} is given twice; expected one value")
+            try:
+                return super().__call__(**dict(zip(names, values, strict=True)), **keys)
+            except ValidationError as error:
+                raise StudyError(message_of(error)) from None
+
+
+class Described(BaseModel, metaclass=CheckedCalls):
     """A part of a description."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
 
     #: Keys of earlier versions and their present names.
     renamed: ClassVar[Mapping[str, str]] = {}
+    #: Fields that Python calls may give by position.
+    positional: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="before")
     @classmethod

@@ -63,6 +63,17 @@ class Parameter:
     classes: tuple[type[Declared], ...] = ()
     field: NumericField | None = None
 
+    def field_in_paths(self, name: str) -> str:
+        """Return the field by which paths name this parameter: the argument of the constructor of its owner.
+
+        `name` is the name of the parameter in `PARAMETERS`.
+        """
+        if self.field is None:
+            return name.removeprefix("constraint_")
+        if self.field.kind != POSE:
+            return self.field.name
+        return f"{self.field.name}_{'rotation' if self.dimension == 'angle' else 'translation'}"
+
     def dimension_of(self, angular: bool) -> str | None:
         """Return the dimension for a rotational (`angular`) or a translational degree of freedom."""
         return self.dimension[not angular] if isinstance(self.dimension, tuple) else self.dimension
@@ -113,7 +124,8 @@ PARAMETERS = {
     "constraint_ratio": Parameter(CONSTRAINT),
     "constraint_offset": Parameter(CONSTRAINT, dimension=ANGLE),
 }
-#: Owners of the fields of drives, sensors and forces, the start of the names of their parameters, and the classes.
+#: Owners of the fields of drives, sensors and forces, the start of the names of their parameters in `PARAMETERS`, and
+#: the classes.
 OWNERS: tuple[tuple[str, str, tuple[type[Declared], ...]], ...] = (
     (MODEL, "current_", (Current,)),
     (DRIVE, "", (PID, ComputedTorque, PrescribedForce)),
@@ -157,10 +169,7 @@ WAYS: dict[str, tuple[str, ...]] = {
 }
 #: Fields that cannot vary, and the reason.
 REFUSED = {
-    **{
-        name: "the samples of a study have the same events. Use a study for each value, or record the motion"
-        for name in ("event_value", "event_parameters")
-    },
+    "value": "the samples of a study have the same events. Use a study for each value, or record the motion",
     **dict.fromkeys(("period", "phase"), "the samples of a study share the instants. Use a study for each value"),
     "dof": "it chooses a degree of freedom of a joint",
     "max_records": "it is the size of an array of all samples",

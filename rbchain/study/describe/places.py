@@ -52,10 +52,14 @@ def message_of(error: ValidationError) -> str:
     problems = [p for p in problems if p["type"] != "is_instance_of"] or problems
     lines: dict[str, list[str]] = {}
     for problem in problems:
-        location = problem["loc"] + (("kind",) if problem["type"] == "union_tag_not_found" else ())
+        location = problem["loc"] + (("type",) if problem["type"] == "union_tag_not_found" else ())
         if problem["type"] == "missing" and isinstance(location[-1], int):  # of a list that is too short
             location = location[:-1]
-        place = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in location if not _is_type(x)).lstrip(".")
+        is_path = location[:1] == ("vary",) and len(location) > 1
+        parts = [f'.vary."{location[1]}"'] if is_path else []
+        for x in location[2 * is_path :]:
+            parts += [] if _is_type(x) else [f"[{x}]" if isinstance(x, int) else f".{x}"]
+        place = "".join(parts).lstrip(".")
         key, text = place.rpartition(".")[2], _text_of(problem)
         if text.startswith("expected "):  # several, if the value may have one of several types
             found = f"{place or 'the study'} is {excerpt(problem['input'], longest=80)}; expected "
@@ -78,10 +82,12 @@ def _text_of(problem: Mapping[str, Any]) -> str:
     if kind == "missing":
         return f"{last} is missing; expected a value for this key"
     if kind == "union_tag_not_found":
-        return "kind is missing; expected a value for this key"
+        if isinstance(value, Mapping) and "kind" in value:
+            return f"the key 'kind' is now called 'type'; found kind = {excerpt(value['kind'], longest=80)}"
+        return "type is missing; expected a value for this key"
     if kind == "union_tag_invalid":
         known = context["expected_tags"].removesuffix(", 'given'")
-        return f"kind is {context['tag']!r}; expected one of {known}"
+        return f"type is {context['tag']!r}; expected one of {known}"
     if kind == "tuple_type" and isinstance(value, Mapping):
         return f"expected a list of tables; write [[{last}]] in a TOML file"
     if kind == "too_long":

@@ -75,12 +75,12 @@ def _points(case: Case) -> np.ndarray:
 
 
 def _distance(case: Case) -> np.ndarray:
-    return np.linalg.norm(_points(case) - case.measure.target, axis=-1)
+    return np.linalg.norm(_points(case) - case.measure.point, axis=-1)
 
 
 def _distance_to_plane(case: Case) -> np.ndarray:
     normal = np.array(case.measure.normal)
-    return (_points(case) - case.measure.target) @ (normal / np.linalg.norm(normal))
+    return (_points(case) - case.measure.point) @ (normal / np.linalg.norm(normal))
 
 
 def _speed(case: Case) -> np.ndarray:
@@ -161,7 +161,7 @@ def limited_drive(measure: Measure, model: Model, drives: Sequence[Drive]) -> An
         if isinstance(drive, Actuator) and dof_index(model, "Actuator", drive.joint, drive.dof) == dof:
             raise StudyError(
                 f"over is 'time_in_saturation', but joint {measure.joint!r} has an Actuator, whose torque differs "
-                "from the command of the drive; expected a joint without one. Use 'time_above' with the limit of "
+                "from the command of the drive; expected a joint without one. Use 'time_above' with a threshold of "
                 "the motor"
             )
     if any(_is_function_on(drive, model, dof) for drive in drives):

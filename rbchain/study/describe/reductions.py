@@ -50,7 +50,7 @@ AT_TIMES = ("function", "energy_error")
 OF_FORCES = ("torque", "power", "reaction_force", "reaction_moment")
 #: Quantities whose final value is computed from the last states only.
 OF_FRAMES = ("distance", "coordinate", "speed")
-#: Reductions that need the reference of a step.
+#: Reductions that need the final value of a step.
 OF_STEPS = ("settling_time", "overshoot", "rise_time")
 
 
@@ -87,9 +87,9 @@ def _of_series(series: np.ndarray, case: Case) -> np.ndarray:
     t = np.minimum(motion.t, motion.end_time[..., None])
     if measure.over in OF_STEPS:
         band = (measure.band,) if measure.over == "settling_time" else ()
-        return getattr(responses, measure.over)(t, series, measure.in_si("reference", model), *band)
+        return getattr(responses, measure.over)(t, series, measure.in_si("step_to", model), *band)
     if measure.over == "time_above":
-        return responses.time_above(t, series, measure.in_si("limit", model))
+        return responses.time_above(t, series, measure.in_si("threshold", model))
     if measure.over == "time_in_saturation":
         return responses.time_in_saturation(t, series, largest_output(measure, model, drives)[..., None])
     magnitudes = {"integral": series, "integral_of_magnitude": np.abs(series), "integral_of_square": series**2}
@@ -135,10 +135,10 @@ def _of_steps(steps: in_steps.Steps, case: Case) -> np.ndarray:
     if measure.quantity == "energy_drift":
         steps = steps.map(lambda x: x - along(start, x))
     if measure.over in OF_STEPS:
-        return _response(measure, steps, start, measure.in_si("reference", model))
+        return _response(measure, steps, start, measure.in_si("step_to", model))
     if measure.over == "time_above":
-        limit = measure.in_si("limit", model)
-        above = limit + _round_off(steps, limit)
+        threshold = measure.in_si("threshold", model)
+        above = threshold + _round_off(steps, threshold)
         return crossings.time_above_zero(steps.map(lambda x: x - along(above, x)))
     if measure.over == "time_in_saturation":
         largest = np.broadcast_to(largest_output(measure, model, drives), motion.status.shape)

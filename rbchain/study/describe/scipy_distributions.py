@@ -39,7 +39,7 @@ class Scipy(Distribution):
     [1.386]
     """
 
-    kind: Literal["scipy"] = "scipy"
+    type: Literal["scipy"] = "scipy"
     name: str
     args: tuple[float, ...] = ()
     kwds: dict[str, float] = Field(default={})
@@ -91,7 +91,7 @@ class Scipy(Distribution):
 class Given(Distribution):
     """Object with a method `ppf`, from Python only: a histogram of SciPy or a user's own distribution."""
 
-    kind: Literal["given"] = "given"
+    type: Literal["given"] = "given"
     distribution: Any
 
     def ppf(self, u: npt.ArrayLike) -> np.ndarray:
@@ -108,7 +108,7 @@ class Given(Distribution):
         return values
 
 
-def _from_object(value: Any) -> Any:
+def from_object(value: Any) -> Any:
     """Describe a frozen distribution of SciPy by its name, and wrap any other object with a `ppf`."""
     if isinstance(value, Distribution | dict) or not hasattr(value, "ppf"):
         return value
@@ -120,11 +120,11 @@ def _from_object(value: Any) -> Any:
     return Given(distribution=value)
 
 
-#: Any distribution: an object, or a table with its `kind`.
+#: Any distribution: an object, or a table with its `type`.
 AnyDistribution = Annotated[
     Annotated[
         Normal | TruncatedNormal | LogNormal | Uniform | Triangular | Discrete | MultivariateNormal | Scipy | Given,
-        Field(discriminator="kind"),
+        Field(discriminator="type"),
     ],
-    BeforeValidator(_from_object),
+    BeforeValidator(from_object),
 ]

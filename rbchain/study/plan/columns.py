@@ -13,19 +13,19 @@ from ..describe.correlations import triangle_of_correlation
 from ..describe.description import Description
 from ..describe.dispersions import Dispersion
 from ..describe.distributions import Distribution, MultivariateNormal
-from ..describe.parameter_table import DIMENSIONLESS, MODEL, PARAMETERS
+from ..describe.parameter_table import DIMENSIONLESS, PARAMETERS
 from ..describe.places import errors_at
 from .checks import refuse_driven
 from .nominal import Nominal
-from .targets import Target, targets_of
+from .targets import Varied, parameters_of, varied_at
 
 
 @dataclass(frozen=True)
 class Draws:
-    """The columns that one target of one dispersion uses."""
+    """The columns of one parameter that the dispersion with this path changes."""
 
-    dispersion: Dispersion
-    target: Target
+    path: str
+    varied: Varied
     columns: slice
 
 
@@ -54,7 +54,7 @@ class Columns:
     Attributes
     ----------
     draws : tuple of Draws
-        Columns of each target of each dispersion, in the order of the description.
+        Columns of each parameter of each dispersion, in the order of the description.
     correlations : tuple of (list of int, array)
         Correlated columns, with the lower triangle of the Cholesky factorisation of their correlation matrix.
     """
@@ -85,19 +85,27 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
     all_columns: list[Column] = []
     all_draws: list[Draws] = []
     correlations: list[tuple[list[int], np.ndarray]] = []
-    for i, dispersion in enumerate(description.vary):
-        with errors_at(f"vary[{i}].targets"):
-            targets = targets_of(nominal, dispersion.parameter, dispersion.targets)
-        if dispersion.parameter == "tau":
-            refuse_driven(nominal, f"vary[{i}].targets", [target.index for target in targets])
-        for target in targets[:1] if dispersion.shared else targets:
+    parameters = parameters_of(nominal)
+    for path, dispersion in description.vary.items():
+        place = f'vary."{path}"'
+        with errors_at(place):
+            found = varied_at(path, dispersion, parameters, nominal)
+        if found[0].parameter == "tau":
+            refuse_driven(nominal, place, [varied.target.index for varied in found])
+        for varied in found[:1] if dispersion.shared else found:
             start = len(all_columns)
-            all_columns += _columns_of_target(dispersion, target, f"vary[{i}].distribution")
+            all_columns += _columns_of(path, dispersion, varied)
             columns = slice(start, len(all_columns))
-            all_draws += [Draws(dispersion, t, columns) for t in (targets if dispersion.shared else [target])]
+            all_draws += [Draws(path, v, columns) for v in (found if dispersion.shared else [varied])]
             if isinstance(dispersion.distribution, MultivariateNormal):
                 correlations.append((list(range(start, len(all_columns))), dispersion.distribution.correlation))
     names = [column.name for column in all_columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise StudyError(
+            f"vary: {twice!r} varies by two dispersions; expected each number once. Use paths of different parameters, "
+            "or `shared` in one dispersion"
+        )
     for i, correlation in enumerate(description.correlate):
         unknown = [name for name in correlation.parameters if name not in names]
         if unknown:
@@ -118,17 +126,20 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
     return Columns(tuple(all_columns), tuple(all_draws), triangles)
 
 
-def _columns_of_target(dispersion: Dispersion, target: Target, place: str) -> list[Column]:
-    """Return the columns of the components of one target, with distributions in SI units."""
-    parameter, is_factor = PARAMETERS[dispersion.parameter], dispersion.how == "multiply"
-    has_one_label = dispersion.shared or parameter.owner == MODEL
-    label = dispersion.name if has_one_label else f"{dispersion.name}[{target.name}]"
-    names = [f"{label}.{component}" for component in dispersion.components or ()] or [label]
-    dimension = None if is_factor else parameter.dimension_of(target.angular)
-    unit = "1" if is_factor or dispersion.parameter in DIMENSIONLESS else SI.get(dimension or "", "")
+def _columns_of(path: str, dispersion: Dispersion, varied: Varied) -> list[Column]:
+    """Return the columns of the components of one parameter, with distributions in SI units."""
+    parameter, is_factor = PARAMETERS[varied.parameter], varied.how == "multiply"
+    names = [f"{varied.name}.{component}" for component in varied.component_names] or [varied.name]
+    if dispersion.shared:
+        names = [path] if len(names) == 1 else [f"{path}.{component}" for component in varied.component_names]
+    dimension = None if is_factor else parameter.dimension_of(varied.target.angular)
+    unit = "1" if is_factor or varied.parameter in DIMENSIONLESS else SI.get(dimension or "", "")
+    place = f'vary."{path}".distribution'
     with errors_at(place):
         expected = "a plain number, a factor" if is_factor else "a plain number in SI units"
         distribution: Distribution = dispersion.distribution.in_si(dimension, expected)
-    if isinstance(distribution, MultivariateNormal):
-        return [Column(name, place, unit, distribution.component(c)) for c, name in enumerate(names)]
-    return [Column(name, place, unit, distribution) for name in names]
+        if not isinstance(distribution, MultivariateNormal):
+            return [Column(name, place, unit, distribution) for name in names]
+        if distribution.mean.size != len(names):
+            raise StudyError(f"found {distribution.mean.size} means; expected {len(names)}, one for each of {names}")
+    return [Column(name, place, unit, distribution.component(c)) for c, name in enumerate(names)]

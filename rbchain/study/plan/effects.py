@@ -12,8 +12,8 @@ from ...errors import RbchainError, StudyError
 from ...facade.model import Model
 from ...model.parameters import COLUMNS, WATER_COLUMNS
 from ...simulate.methods import METHODS
-from ..describe.dispersions import Dispersion
 from ..describe.parameter_table import PARAMETERS
+from .columns import Draws
 from .nominal import Nominal
 from .plan import Plan
 from .samples import Samples
@@ -23,7 +23,7 @@ QUANTILES = (1e-6, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0 - 1e-6)  # of the distribution
 
 
 def effects_of(plan: Plan) -> dict[str, str]:
-    """Describe the effect of each dispersion on the arrays that the kernels read: {name: description}.
+    """Describe the effect of each dispersion on the arrays that the kernels read: {path: description}.
 
     Raises
     ------
@@ -40,46 +40,40 @@ def effects_of(plan: Plan) -> dict[str, str]:
             f"{column.place}: the quantile {QUANTILES[at]:g} of {column.name!r} is {values[at, c]}; expected finite "
             "numbers. Choose a narrower or truncated distribution"
         )
-    for i, dispersion in enumerate(plan.description.vary):
+    for path in plan.description.vary:
         effects: dict[str, None] = {}
         invalid = None
+        of_path = [draws for draws in plan.drawn.draws if draws.path == path]
         for drawn in values:
             try:
-                effects |= dict.fromkeys(_effects_of_draw(plan, dispersion, drawn[None]))
+                effects |= dict.fromkeys(_effects_of_draw(plan, of_path, drawn[None]))
             except RbchainError as error:
                 invalid = error
         if not effects and invalid is not None:
-            raise StudyError(
-                f"vary[{i}]: no valid draw of {dispersion.name!r} changes the model. The last error was: {invalid}"
-            )
+            raise StudyError(f'vary."{path}": no valid draw changes the model. The last error was: {invalid}')
         if not effects:
             raise StudyError(
-                f"vary[{i}]: {dispersion.name!r} has no effect on the model; expected draws that change it. If how is "
-                "'multiply', check that the model's own values are not 0 or infinite"
+                f"vary.\"{path}\" has no effect on the model; expected draws that change it. If how is 'multiply', "
+                "check that the model's own values are not 0 or infinite"
             )
-        note = PARAMETERS[dispersion.parameter].note
-        descriptions[dispersion.name] = "; ".join(effects) + (f" ({note})" if note else "")
+        note = PARAMETERS[of_path[0].varied.parameter].note
+        descriptions[path] = "; ".join(effects) + (f" ({note})" if note else "")
     return descriptions
 
 
-def _effects_of_draw(plan: Plan, dispersion: Dispersion, values: np.ndarray) -> list[str]:
-    """Describe the effects of one draw of a dispersion (1, columns)."""
+def _effects_of_draw(plan: Plan, of_path: list[Draws], values: np.ndarray) -> list[str]:
+    """Describe the effects of one draw (1, columns) of the dispersion with a path."""
     first = np.zeros(1, np.int64)
     nominal_samples, samples = Samples(plan.nominal, first), Samples(plan.nominal, first)
-    neutral = dispersion if dispersion.how == "multiply" else dispersion.model_copy(update={"how": "add"})
-    for draws in plan.drawn.draws:
-        if draws.dispersion is dispersion:
-            of_target = values[:, draws.columns]
-            samples.apply(dispersion, draws.target, of_target)
-            if _changes_actions(dispersion):  # so that the arrays to compare have the same shapes
-                nominal_samples.apply(neutral, draws.target, np.full_like(of_target, float(neutral.how == "multiply")))
+    changes_actions = bool(PARAMETERS[of_path[0].varied.parameter].classes)
+    for draws in of_path:
+        own = values[:, draws.columns]
+        samples.apply(draws.varied, own)
+        if changes_actions:  # so that the arrays to compare have the same shapes
+            neutral, draw = draws.varied.neutral()
+            nominal_samples.apply(neutral, np.full_like(own, draw))
     effects = _in_state(samples, nominal_samples) + _in_parameters(plan.nominal.model, samples.build())
-    return effects + (_in_actions(plan.nominal, samples, nominal_samples) if _changes_actions(dispersion) else [])
-
-
-def _changes_actions(dispersion: Dispersion) -> bool:
-    """Tell whether a dispersion changes drives, sensors or forces."""
-    return bool(PARAMETERS[dispersion.parameter].classes)
+    return effects + (_in_actions(plan.nominal, samples, nominal_samples) if changes_actions else [])
 
 
 def _in_state(samples: Samples, nominal_samples: Samples) -> list[str]:

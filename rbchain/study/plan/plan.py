@@ -39,6 +39,7 @@ from .tables import read_design
 from .user_modules import imported_function, refuse_code
 
 FIRST_STEPS = 128  # accepted steps of a sample for which the first simulation has memory
+NEAR = 4  # distance of the samples that may accompany a single one
 LEAST_AT_ONCE = 32  # samples that are simulated together: enough for all lanes
 STEP_MEMORY = 1 << 27  # bytes for the accepted steps of samples that are simulated together
 
@@ -143,7 +144,7 @@ class Plan:
         """Return the samples with these draws (m, columns) and numbers (m,): models, states, drives and forces."""
         samples = Samples(self.nominal, numbers)
         for draws in self.drawn.draws:
-            samples.apply(draws.dispersion, draws.target, values[:, draws.columns])
+            samples.apply(draws.varied, values[:, draws.columns])
         return samples
 
     def simulate(
@@ -180,18 +181,27 @@ class Plan:
 
     def compute(self, first: int, last: int) -> dict[str, np.ndarray]:
         """Compute all outputs of the samples from `first` to before `last`, by name."""
-        lowest, highest = self.computed_range(first, last)
-        outputs = self.compute_values(self.draw(lowest, highest), np.arange(lowest, highest))
-        return {name: values[first - lowest : last - lowest] for name, values in outputs.items()}
+        return self.compute_values(self.draw(first, last), np.arange(first, last))
 
-    def computed_range(self, first: int, last: int) -> tuple[int, int]:
-        """Return the range of samples to compute for these samples: at least two.
+    def accompanied(self, values: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the draws (2, columns) and numbers (2,) of one sample (1, columns), (1,) and of another one.
 
-        A single sample would have shared parameters, for which rbchain compiles other machine code.
+        A single sample would have shared parameters, for which rbchain compiles other machine code. The other one is a
+        valid sample near it, with other draws if possible; without one it is the sample itself.
         """
-        if last - first > 1 or self.description.samples == 1:
-            return first, last
-        return (first, last + 1) if last < self.description.samples else (first - 1, last)
+        lowest, highest = self._near(int(numbers[0]), int(numbers[0]) + 1)
+        others = self.draw(lowest, highest)
+        found = np.flatnonzero(self.valid(others) & (np.arange(lowest, highest) != numbers[0]))
+        differing = found[(others[found] != values).any(-1)]
+        beside = np.concatenate([differing, found])[:1]
+        if not beside.size:
+            return np.repeat(values, 2, 0), np.repeat(numbers, 2)
+        return np.concatenate([values, others[beside]]), np.concatenate([numbers, lowest + beside])
+
+    def _near(self, first: int, last: int) -> tuple[int, int]:
+        """Return the range of samples near these ones that can be drawn: those that can accompany a single one."""
+        end = self.description.samples if self.table is None else self.table_start + len(self.table)
+        return max(self.table_start, first - NEAR), min(end, last + NEAR)
 
     def compute_values(self, values: np.ndarray, numbers: np.ndarray) -> dict[str, np.ndarray]:
         """Compute all outputs of the samples with these draws (m, columns) and numbers (m,), by name."""
@@ -211,6 +221,9 @@ class Plan:
 
     def _outputs(self, values: np.ndarray, numbers: np.ndarray) -> dict[str, np.ndarray]:
         """Compute all outputs of valid samples, in parts whose steps fit into the memory if outputs need them."""
+        if len(values) == 1:
+            outputs = self._outputs(*self.accompanied(values, numbers))
+            return {name: of_both[:1] for name, of_both in outputs.items()}
         found: list[dict[str, np.ndarray]] = []
         first, count, steps = 0, LEAST_AT_ONCE if self.needs_steps else len(values), FIRST_STEPS
         while first < len(values):
@@ -262,7 +275,7 @@ class Plan:
         """Return the plan with only the rows of the table that these samples need, to send it to a worker."""
         if self.table is None:
             return self
-        lowest, highest = self.computed_range(first, last)
+        lowest, highest = self._near(first, last) if last - first == 1 else (first, last)
         return replace(self, table=self.draw(lowest, highest), table_start=lowest)
 
     def as_json(self) -> dict[str, Any]:
@@ -295,7 +308,10 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
             measure.check(nominal.model, nominal.forces, nominal.drives)
     measures, modules_of_measures = _with_functions(description.measures, folder, code)
     drawn, table = columns_of(description, nominal), None
-    forced = [*np.flatnonzero(nominal.tau), *(x.target.index for x in drawn.draws if x.dispersion.parameter == "tau")]
+    forced = [
+        *np.flatnonzero(nominal.tau),
+        *(x.varied.target.index for x in drawn.draws if x.varied.parameter == "tau"),
+    ]
     for i, measure in enumerate(measures):
         refuse_saturation_with_force(nominal, measure, f"measures[{i}]", forced)
     if isinstance(description.design, Table):

@@ -13,16 +13,14 @@ from ...acting.numeric_fields import POSE, SIGNAL
 from ...acting.sampled import with_sensors
 from ...acting.sensors import Sensor
 from ...acting.signals import Signal, SignalLike, ThreeSignals, as_signal
-from ...acting.wrenches import Current
 from ...core.tree.layout import TOPOLOGY_COORDINATE
 from ...errors import StudyError
 from ...facade.model import Model
 from ...model.pose import Pose, computed_pose
 from ...simulate.loops import assembled_states
-from ..describe.dispersions import Dispersion
 from ..describe.parameter_table import DRIVE, ENCODER, FUNCTION, MODEL, PARAMETERS, STRAINS, VELOCITY_SENSOR
 from .nominal import Nominal
-from .targets import Target, owner_of
+from .targets import Varied, owner_of
 
 
 class Samples:
@@ -72,44 +70,44 @@ class Samples:
             many = many.with_payload(body, mass[chosen], point)
         return many
 
-    def apply(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        """Change the parameter of a target by draws (count, components)."""
-        name, i = dispersion.parameter, target.index
+    def apply(self, varied: Varied, values: np.ndarray) -> None:
+        """Change a parameter by draws (count, components)."""
+        name, i = varied.parameter, varied.target.index
         special = getattr(self, f"_apply_{name}", None)
         if special is not None:
-            special(dispersion, target, values)
+            special(varied, values)
         elif PARAMETERS[name].owner in (ENCODER, VELOCITY_SENSOR):
-            self._apply_to_sensors(dispersion, target, values)
+            self._apply_to_sensors(varied, values)
         elif PARAMETERS[name].owner in (DRIVE, FUNCTION):
             given = self.drives[i]
             owner = owner_of(given, name)
-            new = self._with_draws(owner, dispersion, target, values)
+            new = self._with_draws(owner, varied, values)
             self.drives[i] = new if owner is given else replace(given, controller=new)
         elif PARAMETERS[name].classes:
-            self.forces[i] = self._with_draws(self.forces[i], dispersion, target, values)
+            self.forces[i] = self._with_draws(self.forces[i], varied, values)
         else:
             place = (slice(None),) if PARAMETERS[name].owner == MODEL else (slice(None), i)
-            place = (*place, list(dispersion.component_indices)) if PARAMETERS[name].components else place
+            place = (*place, list(varied.components)) if PARAMETERS[name].components else place
             field, draws = self.field(name), values if PARAMETERS[name].components else values[:, 0]
             draws = draws.reshape(draws.shape + (1,) * (field[place].ndim - draws.ndim))
-            field[place] = changed(field[place], draws, dispersion.how)
+            field[place] = changed(field[place], draws, varied.how)
 
-    def _apply_mass_and_inertia(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+    def _apply_mass_and_inertia(self, varied: Varied, values: np.ndarray) -> None:
         """Change the mass, and scale the inertia tensor by the same factor."""
-        mass, inertia, i = self.field("mass"), self.field("inertia"), target.index
-        new = changed(mass[:, i], values[:, 0], dispersion.how)
+        mass, inertia, i = self.field("mass"), self.field("inertia"), varied.target.index
+        new = changed(mass[:, i], values[:, 0], varied.how)
         with np.errstate(divide="ignore", invalid="ignore"):  # `build` reports invalid masses
             inertia[:, i] *= (new / mass[:, i])[:, None, None]
         mass[:, i] = new
 
-    def _apply_inertia(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+    def _apply_inertia(self, varied: Varied, values: np.ndarray) -> None:
         """Deform the mass distribution about the cg by x -> exp(E / 2) x, with the strain E.
 
         The tensor of every strain is physically valid, because the second moments stay positive definite.
         """
-        inertia, i = self.field("inertia"), target.index
+        inertia, i = self.field("inertia"), varied.target.index
         strain = np.zeros((self.count, len(STRAINS)))
-        strain[:, list(dispersion.component_indices)] = values
+        strain[:, list(varied.components)] = values
         xx, yy, zz, xy, xz, yz = strain.T
         E = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], -1).reshape(-1, 3, 3)
         exponents, axes = np.linalg.eigh(E / 2)
@@ -117,77 +115,78 @@ class Samples:
         moments = stretch @ other_moments(inertia[:, i], 0.5) @ stretch
         inertia[:, i] = other_moments((moments + moments.mT) / 2, 1.0)
 
-    def _apply_placement_rotation(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+    def _apply_placement_rotation(self, varied: Varied, values: np.ndarray) -> None:
         """Turn a frame by a rotation vector in its own axes."""
-        rotation = self.field(dispersion.parameter)
-        rotation[:, target.index] = rotation[:, target.index] @ self._rotations(dispersion, values)
+        rotation = self.field(varied.parameter)
+        rotation[:, varied.target.index] = rotation[:, varied.target.index] @ self._rotations(varied, values)
 
     _apply_constraint_axes_a = _apply_constraint_axes_b = _apply_placement_rotation
 
-    def _apply_axis(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+    def _apply_axis(self, varied: Varied, values: np.ndarray) -> None:
         axis = self.field("axis")
-        axis[:, target.index] = (self._rotations(dispersion, values) @ axis[:, target.index, :, None])[..., 0]
+        i = varied.target.index
+        axis[:, i] = (self._rotations(varied, values) @ axis[:, i, :, None])[..., 0]
 
-    def _rotations(self, dispersion: Dispersion, values: np.ndarray) -> np.ndarray:
+    def _rotations(self, varied: Varied, values: np.ndarray) -> np.ndarray:
         """Return rotation matrices of rotation vectors in rad; components that are not drawn are 0."""
         from scipy.spatial.transform import Rotation
 
         turn = np.zeros((self.count, 3))
-        turn[:, list(dispersion.component_indices)] = values
+        turn[:, list(varied.components)] = values
         return Rotation.from_rotvec(turn).as_matrix()
 
-    def _apply_payload(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        self.payloads.append((target.name, values[:, 0], dispersion.point))
+    def _apply_payload(self, varied: Varied, values: np.ndarray) -> None:
+        self.payloads.append((varied.target.owner, values[:, 0], varied.point))
 
-    def _apply_q(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        if dispersion.how == "add":
-            self._displacement[:, target.index] += values[:, 0]
-        elif self.model.kernel_model.dofs.in_quaternion_joint[target.index]:
+    def _apply_q(self, varied: Varied, values: np.ndarray) -> None:
+        if varied.how == "add":
+            self._displacement[:, varied.target.index] += values[:, 0]
+        elif self.model.kernel_model.dofs.in_quaternion_joint[varied.target.index]:
             raise StudyError(
-                f"how is 'set' for q of {target.name!r}, a free or spherical joint; expected 'add', because its q "
-                "contains a quaternion"
+                f"how is 'set' for q of {varied.target.owner!r}, a free or spherical joint; expected 'add', because "
+                "its q contains a quaternion"
             )
         else:
-            self._q[:, self.model.kernel_model.topology[TOPOLOGY_COORDINATE, target.index]] = values[:, 0]
-            self._displacement[:, target.index] = 0.0
+            self._q[:, self.model.kernel_model.topology[TOPOLOGY_COORDINATE, varied.target.index]] = values[:, 0]
+            self._displacement[:, varied.target.index] = 0.0
 
-    def _apply_qd(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        self.qd[:, target.index] = changed(self.qd[:, target.index], values[:, 0], dispersion.how)
+    def _apply_qd(self, varied: Varied, values: np.ndarray) -> None:
+        self.qd[:, varied.target.index] = changed(self.qd[:, varied.target.index], values[:, 0], varied.how)
 
-    def _apply_tau(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        self.tau[:, target.index] = changed(self.tau[:, target.index], values[:, 0], dispersion.how)
+    def _apply_tau(self, varied: Varied, values: np.ndarray) -> None:
+        self.tau[:, varied.target.index] = changed(self.tau[:, varied.target.index], values[:, 0], varied.how)
 
-    def _apply_current(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        at = next(i for i, force in enumerate(self.forces) if isinstance(force, Current))
-        self.forces[at] = self._with_draws(self.forces[at], dispersion, target, values)
-
-    def _apply_to_sensors(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
-        """Change the sensors of a joint in all drives, so that equal sensors remain equal."""
+    def _apply_to_sensors(self, varied: Varied, values: np.ndarray) -> None:
+        """Change the sensors of a joint, or with one name, in all drives, so that equal sensors remain equal."""
+        target = varied.target
+        name = target.owner if target.dof is None else None
 
         def change(sensor: Sensor) -> Sensor:
-            is_target = dof_index(self.model, "sensor", sensor.joint, sensor.dof) == target.index
-            if not (is_target and isinstance(sensor, PARAMETERS[dispersion.parameter].classes)):
+            is_target = (
+                dof_index(self.model, "sensor", sensor.joint, sensor.dof) == target.index and sensor.name == name
+            )
+            if not (is_target and isinstance(sensor, PARAMETERS[varied.parameter].classes)):
                 return sensor
-            return self._with_draws(sensor, dispersion, target, values)
+            return self._with_draws(sensor, varied, values)
 
         self.drives = [with_sensors(drive, change) for drive in self.drives]
 
-    def _apply_dry_friction(self, dispersion: Dispersion, target: Target, values: np.ndarray) -> None:
+    def _apply_dry_friction(self, varied: Varied, values: np.ndarray) -> None:
         """Scale all numbers of a DryFriction."""
-        force = self.forces[target.index]
+        force = self.forces[varied.target.index]
         names = [field.name for field in force.numeric_fields]
         given = {name: np.asarray(getattr(force, name)) for name in names if getattr(force, name) is not None}
-        self.forces[target.index] = replace(force, **{name: old * values[:, 0] for name, old in given.items()})
+        self.forces[varied.target.index] = replace(force, **{name: old * values[:, 0] for name, old in given.items()})
 
-    def _with_draws(self, owner: Any, dispersion: Dispersion, target: Target, values: np.ndarray) -> Any:
+    def _with_draws(self, owner: Any, varied: Varied, values: np.ndarray) -> Any:
         """Return a drive, sensor or force whose field has been changed by draws (count, components)."""
-        parameter, how = PARAMETERS[dispersion.parameter], dispersion.how
+        parameter, how = PARAMETERS[varied.parameter], varied.how
         field = parameter.field
         assert field is not None
         old = getattr(owner.with_defaults() if isinstance(owner, DryFriction) else owner, field.name)
-        columns = list(dispersion.component_indices)
+        columns = list(varied.components)
         if field.kind == POSE:
-            new: Any = self._moved(Pose() if old is None else old, dispersion, values)
+            new: Any = self._moved(Pose() if old is None else old, varied, values)
         elif field.kind == SIGNAL and field.shape:
             new = list(_three(old))
             for component, draws in zip(columns, values.T, strict=True):
@@ -196,7 +195,7 @@ class Samples:
         elif field.kind == SIGNAL:
             new = shifted(old, values[:, 0], how)
         elif parameter.components and parameter.dimension == "angle":
-            new = (self._rotations(dispersion, values) @ np.asarray(old, float)[..., None])[..., 0]
+            new = (self._rotations(varied, values) @ np.asarray(old, float)[..., None])[..., 0]
         elif field.shape in ((), (6, 6)):
             all_samples = np.broadcast_to(np.zeros(field.shape) if old is None else old, (self.count, *field.shape))
             new = changed(all_samples, values[:, 0].reshape(-1, *(1 for _ in field.shape)), how)
@@ -205,18 +204,17 @@ class Samples:
         else:
             rows = np.atleast_1d(np.asarray(old, float))
             new = np.array(np.broadcast_to(rows, (self.count, rows.shape[-1])))
-            columns = columns if parameter.components else [target.entry]
             new[:, columns] = changed(new[:, columns], values, how)
         return replace(owner, **{field.name: new})
 
-    def _moved(self, pose: Pose, dispersion: Dispersion, values: np.ndarray) -> Pose:
+    def _moved(self, pose: Pose, varied: Varied, values: np.ndarray) -> Pose:
         """Return a pose for each sample, translated or rotated by draws."""
         translation = np.array(np.broadcast_to(pose.translation, (self.count, 3)))
         rotation = np.broadcast_to(pose.rotation, (self.count, 3, 3))
-        if PARAMETERS[dispersion.parameter].dimension == "angle":
-            return computed_pose(translation, rotation @ self._rotations(dispersion, values))
-        columns = list(dispersion.component_indices)
-        translation[:, columns] = changed(translation[:, columns], values, dispersion.how)
+        if PARAMETERS[varied.parameter].dimension == "angle":
+            return computed_pose(translation, rotation @ self._rotations(varied, values))
+        columns = list(varied.components)
+        translation[:, columns] = changed(translation[:, columns], values, varied.how)
         return computed_pose(translation, rotation)
 
 

@@ -1,10 +1,8 @@
-"""Targets of a dispersion: the bodies, degrees of freedom, drives or forces whose parameter varies."""
+"""The parameters of a study by their paths: their bodies, degrees of freedom, drives or forces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -12,12 +10,15 @@ import numpy as np
 from ...acting.between_bodies import label_of
 from ...acting.coordinates import dof_index
 from ...acting.friction_and_stops import DryFriction, HardStops
-from ...acting.sampled import controller_of, joints_of_sensors
+from ...acting.sampled import controller_of, sensors_of
 from ...acting.user_forces import UserForces
 from ...acting.wrenches import Current
 from ...errors import StudyError
 from ...facade.model import Model
 from ...model.constraints import KINDS
+from ...model.parameter_paths import relatives_of
+from ...model.paths import Owned, matches
+from ..describe.dispersions import Dispersion
 from ..describe.parameter_table import (
     BODY,
     CONSTRAINT,
@@ -27,6 +28,7 @@ from ..describe.parameter_table import (
     FUNCTION,
     MODEL,
     PARAMETERS,
+    REFUSED,
     VELOCITY_SENSOR,
 )
 from .nominal import Nominal
@@ -34,68 +36,142 @@ from .nominal import Nominal
 
 @dataclass(frozen=True)
 class Target:
-    """A target of a dispersion.
+    """An owner of a parameter.
+
+    Attributes
+    ----------
+    owner : str
+        The name by which paths name it; empty for parameters of the whole model.
+    index : int
+        Index of the body, degree of freedom, constraint, drive or force.
+    angular : bool
+        Whether positions are angles, else lengths.
+    dof, dofs : int
+        Number of the degree of freedom in its joint, None if the owner is not a joint, and their count.
+    entries : int
+        Number of the parameters or the states of a user function.
+    """
+
+    owner: str
+    index: int
+    angular: bool = True
+    dof: int | None = None
+    dofs: int = 1
+    entries: int = 0
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A parameter that a dispersion changes, with the components that it changes.
 
     Attributes
     ----------
     name : str
-    index : int
-    angular : bool
-        Whether positions are angles, else lengths.
-    entry : int
-        Index of a number among the parameters or the states of a user function.
+        Its path without a component, also the name of its numbers in the results.
+    parameter : str
+        A key of `PARAMETERS`.
+    components : tuple of int
+        Indices of the components.
+    component_names : tuple of str
+        Their names; () if the parameter is one number.
     """
 
     name: str
-    index: int
-    angular: bool = True
-    entry: int = 0
+    parameter: str
+    target: Target
+    components: tuple[int, ...]
+    component_names: tuple[str, ...]
+    how: str
+    point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def neutral(self) -> tuple[Varied, float]:
+        """Return the parameter with the way to change it that changes nothing for a draw, and the draw."""
+        return (self, 1.0) if self.how == "multiply" else (replace(self, how="add"), 0.0)
 
 
-def targets_of(nominal: Nominal, parameter: str, patterns: tuple[str, ...]) -> list[Target]:
-    """Return the targets that match the patterns, in the order of the model. Each pattern must match one."""
-    known = _known(nominal, parameter)
-    if PARAMETERS[parameter].owner == MODEL:
-        if patterns != ("*",):
-            raise StudyError(f"found {list(patterns)}, but {parameter!r} belongs to the whole model; remove targets")
-        return known
-    if parameter in ("mass", "mass_and_inertia"):
-        known = [target for target in known if nominal.model.mass[target.index] > 0.0]
-    targets: list[Target] = []
-    for pattern in patterns:
-        matches = [target for target in known if fnmatchcase(target.name, pattern)]
-        if not matches:
-            owner, names = PARAMETERS[parameter].owner, list(dict.fromkeys(target.name for target in known))
-            expected = (
-                f"expected names, or patterns that match names, of {names}"
-                if names
-                else f"the study has no such {owner}"
-            )
-            raise StudyError(f"{pattern!r} does not match any {owner} with the parameter {parameter!r}; {expected}")
-        targets += [target for target in matches if target not in targets]
-    return sorted(targets, key=known.index)
+Parameters = dict[str, list[Owned[tuple[str, Target]]]]
+
+
+def parameters_of(nominal: Nominal) -> Parameters:
+    """Return all parameters of a study by the fields of their paths."""
+    found: Parameters = {}
+    for name, parameter in PARAMETERS.items():
+        of_field = found.setdefault(parameter.field_in_paths(name), [])
+        for target in _known(nominal, name):
+            components = parameter.components or tuple(map(str, range(target.entries)))
+            of_field.append(Owned(target.owner, (name, target), components, target.dof, target.dofs))
+    return {field: of_field for field, of_field in found.items() if of_field}
+
+
+def varied_at(path: str, dispersion: Dispersion, parameters: Parameters, nominal: Nominal) -> list[Varied]:
+    """Return the parameters that a dispersion changes. Raises StudyError if the path or the dispersion does not fit."""
+    field = next((name for name in reversed(path.split(".")) if name in REFUSED), None)
+    if field is not None and field not in parameters:
+        raise StudyError(f"{field!r} cannot vary: {REFUSED[field]}")
+    found = matches(path, parameters, relatives_of(nominal.model.description))
+    names = [match.name for match in found]
+    repeated = next((match for match in found if names.count(match.name) > 1), None)
+    kinds = list(dict.fromkeys(match.owned.value[0] for match in found))
+    if repeated is not None:
+        owners = [_class_of(*match.owned.value, nominal) for match in found if match.name == repeated.name]
+        raise StudyError(
+            f"{repeated.name!r} stands for {len(owners)} parameters, of {' and '.join(owners)}; expected one. Give "
+            "drives, sensors, forces or contacts a `name`, which is then their owner in paths"
+        )
+    if len(kinds) > 1:
+        owners = list(dict.fromkeys(_class_of(*match.owned.value, nominal) for match in found))
+        raise StudyError(
+            f"{path!r} stands for different quantities, of {' and '.join(owners)}; expected paths of one of them"
+        )
+    name, parameter = kinds[0], PARAMETERS[kinds[0]]
+    how = parameter.ways[0] if dispersion.how is None else dispersion.how
+    if how not in parameter.ways:
+        raise StudyError(f"how is {how!r}; expected {' or '.join(map(repr, parameter.ways))} for {path!r}")
+    if any(dispersion.point) and name != "payload":
+        raise StudyError(
+            f"point is {list(dispersion.point)}, but only a payload has a point; remove point from {path!r}"
+        )
+    return [
+        Varied(
+            match.name,
+            name,
+            match.owned.value[1],
+            match.components,
+            tuple(match.owned.components[i] for i in match.components),
+            how,
+            dispersion.point,
+        )
+        for match in found
+    ]
+
+
+def _class_of(parameter: str, target: Target, nominal: Nominal) -> str:
+    """Return the class or the kind of the owner of a parameter, for a message."""
+    owner = PARAMETERS[parameter].owner
+    if owner in (DRIVE, FUNCTION):
+        return type(owner_of(nominal.drives[target.index], parameter)).__name__
+    if owner in (ENCODER, VELOCITY_SENSOR) or not PARAMETERS[parameter].classes:
+        return f"the {owner}"
+    return type(nominal.forces[target.index]).__name__
 
 
 def _known(nominal: Nominal, parameter: str) -> list[Target]:
-    """Return all possible targets of the parameter."""
+    """Return all owners of the parameter."""
     model, owner = nominal.model, PARAMETERS[parameter].owner
+    if owner == MODEL and PARAMETERS[parameter].classes:
+        return [
+            Target(force.name or "current", i) for i, force in enumerate(nominal.forces) if isinstance(force, Current)
+        ]
     if owner == MODEL:
-        currents = sum(isinstance(force, Current) for force in nominal.forces)
-        if parameter == "current" and not currents:
-            raise StudyError("the parameter 'current' varies, but the study has no current; add a Current to forces")
-        if parameter == "current" and currents > 1:
-            raise StudyError(
-                f"the parameter 'current' varies, but the study has {currents} Currents; expected one. Add their "
-                "velocities"
-            )
-        return [Target(model.name, 0)]
+        return [Target("", 0)]
     if owner == BODY:
         names = list(model.body_names)
         if parameter == "payload":
             names += list(model.fixed_frames)
-        return [Target(name, i) for i, name in enumerate(names)]
+        has_mass = parameter in ("mass", "mass_and_inertia")
+        return [Target(name, i) for i, name in enumerate(names) if not (has_mass and model.mass[i] == 0.0)]
     if owner == DOF:
-        return _degrees_of_freedom(nominal.model)
+        return _degrees_of_freedom(model)
     if owner == CONSTRAINT:
         return [
             Target(place.name, i, model.joint_types[place.body_b] != "prismatic")
@@ -104,10 +180,12 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
         ]
     if owner in (ENCODER, VELOCITY_SENSOR):
         dofs = _degrees_of_freedom(model)
-        return [
-            replace(dofs[dof_index(model, owner, joint, dof)], name=joint if dof == 0 else f"{joint}.{dof}")
-            for joint, dof in joints_of_sensors(nominal.drives, PARAMETERS[parameter].classes)
-        ]
+        found = []
+        for sensor in sensors_of(nominal.drives):
+            if isinstance(sensor, PARAMETERS[parameter].classes):
+                at = dofs[dof_index(model, owner, sensor.joint, sensor.dof)]
+                found.append(at if sensor.name is None else Target(sensor.name, at.index, at.angular))
+        return list(dict.fromkeys(found))
     if owner == DRIVE:
         return _drives(nominal, parameter)
     return _functions(nominal, parameter) if owner == FUNCTION else _forces(nominal, parameter)
@@ -121,46 +199,41 @@ def _forces(nominal: Nominal, parameter: str) -> list[Target]:
         if not _has(force, parameter):
             continue
         if isinstance(force, (DryFriction, HardStops)):
-            at = dof_index(nominal.model, PARAMETERS[parameter].owner, force.joint, force.dof or 0)
-            found.append(replace(dofs[at], index=i))
+            at = dofs[dof_index(nominal.model, PARAMETERS[parameter].owner, force.joint, force.dof or 0)]
+            found.append(replace(at, index=i) if force.name is None else Target(force.name, i, at.angular))
         else:
             places = [getattr(force, name) for name in ("frame", "body") if hasattr(force, name)]
-            found.append(Target(places[0] if places else label_of(force), i))
-    return _with_distinct_names(found)
+            found.append(Target(force.name or (places[0] if places else label_of(force)), i))
+    return found
 
 
 def _drives(nominal: Nominal, parameter: str) -> list[Target]:
     """Return a target for each drive of a joint with the parameter."""
-    model = nominal.model
-    driven = [
-        (controller_of(drive), i)
-        for i, drive in enumerate(nominal.drives)
-        if not isinstance(controller_of(drive), UserForces) and _has(drive, parameter)
-    ]
-    types = [model.dof_types[dof_index(model, "drive", drive.joint, drive.dof)] for drive, _ in driven]
-    return _with_distinct_names(
-        [Target(drive.joint, i, kind != "prismatic") for (drive, i), kind in zip(driven, types, strict=True)]
-    )
+    dofs = _degrees_of_freedom(nominal.model)
+    found = []
+    for i, drive in enumerate(nominal.drives):
+        controller = controller_of(drive)
+        if isinstance(controller, UserForces) or not _has(drive, parameter):
+            continue
+        at = dofs[dof_index(nominal.model, "drive", controller.joint, controller.dof)]
+        name = drive.name or controller.name
+        found.append(replace(at, index=i) if name is None else Target(name, i, at.angular))
+    return found
 
 
 def _functions(nominal: Nominal, parameter: str) -> list[Target]:
-    """Return a target for each user function, or for each of its parameters or states."""
+    """Return a target for each user function."""
     field = PARAMETERS[parameter].field
     assert field is not None
     found = []
     for i, drive in enumerate(nominal.drives):
         controller = controller_of(drive)
         if isinstance(controller, UserForces) and _has(drive, parameter):
-            found.append(Target(str(getattr(controller.function, "__name__", "function")), i))
-    found = _with_distinct_names(found)
-    if not field.shape:
-        return found
-    sizes = [np.size(getattr(owner_of(nominal.drives[target.index], parameter), field.name)) for target in found]
-    return [
-        replace(target, name=f"{target.name}.{j}", entry=j)
-        for target, size in zip(found, sizes, strict=True)
-        for j in range(size)
-    ]
+            name = drive.name or controller.name or str(getattr(controller.function, "__name__", "function"))
+            entries = np.size(getattr(owner_of(drive, parameter), field.name)) if field.shape else 0
+            if entries or not field.shape:
+                found.append(Target(name, i, entries=entries))
+    return found
 
 
 def owner_of(action: Any, parameter: str) -> Any:
@@ -181,16 +254,9 @@ def _has(action: Any, parameter: str) -> bool:
 
 def _degrees_of_freedom(model: Model) -> list[Target]:
     """Return a target for each degree of freedom."""
-    counts = np.diff([*model.velocity_index, model.nv])
-    names = [n if c == 1 else f"{n}.{d}" for n, c in zip(model.joint_names, counts, strict=True) for d in range(c)]
-    return [Target(n, i, kind != "prismatic") for i, (n, kind) in enumerate(zip(names, model.dof_types, strict=True))]
-
-
-def _with_distinct_names(targets: Sequence[Target]) -> list[Target]:
-    """Return the targets with a number appended to a name that an earlier target has."""
-    names = [target.name for target in targets]
-    numbers = [names[:i].count(name) for i, name in enumerate(names)]
+    counts = np.diff([*model.velocity_index, model.nv]).tolist()
+    of_joints = [(n, d, c) for n, c in zip(model.joint_names, counts, strict=True) for d in range(c)]
     return [
-        replace(target, name=f"{target.name}.{number}") if number else target
-        for target, number in zip(targets, numbers, strict=True)
+        Target(name, i, kind != "prismatic", dof, count)
+        for i, ((name, dof, count), kind) in enumerate(zip(of_joints, model.dof_types, strict=True))
     ]

@@ -51,11 +51,11 @@ def sample(study: Study, k: int, save_at: npt.ArrayLike | None = None) -> tuple[
     --------
     >>> import rbchain as rb
     >>> study = rb.Study(
-    ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
-    ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
+    ...     rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
+    ...     vary={"*.q": rb.Uniform("-20 deg", "20 deg")},
     ... )
     >>> drawn, model, motion = study.sample(3)
-    >>> motion.q.shape, bool(abs(drawn["q[link1]"]) < 0.35)
+    >>> motion.q.shape, bool(abs(drawn["link1.q"]) < 0.35)
     ((201, 1), True)
     """
     plan, samples = study.plan, study.description.samples
@@ -63,14 +63,7 @@ def sample(study: Study, k: int, save_at: npt.ArrayLike | None = None) -> tuple[
     drawn = plan.draw(k, k + 1)
     try:
         model = plan.samples(drawn, np.array([k])).build(only=0)
-        # together with a valid neighbour, because a batch of one sample runs other machine code than the study
-        lowest, highest = max(0, k - 4), min(samples, k + 5)
-        values = plan.draw(lowest, highest)
-        others = np.flatnonzero(plan.valid(values) & (np.arange(lowest, highest) != k))
-        differing = others[(values[others] != drawn).any(-1)]
-        beside = np.concatenate([differing, others])[:1]
-        numbers = np.concatenate([[k], lowest + beside])
-        motion = _motion_again(plan, np.concatenate([drawn, values[beside]]), numbers, save_at, 200)
+        motion = _motion_again(plan, *plan.accompanied(drawn, np.array([k])), save_at, 200)
     except (ModelError, ArgumentError) as error:
         raise StudyError(f"sample {k} has invalid parameters: {error}") from None
     return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion[0]
@@ -101,8 +94,8 @@ def motions(study: Study, count: int = 30, first: int = 0, save_at: npt.ArrayLik
     --------
     >>> import rbchain as rb
     >>> study = rb.Study(
-    ...     model=rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
-    ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": "-20 deg", "high": "20 deg"}}],
+    ...     rb.Model.serial_chain(1), samples=10, simulate={"duration": 1.0},
+    ...     vary={"*.q": rb.Uniform("-20 deg", "20 deg")},
     ... )
     >>> study.motions(4).q.shape
     (4, 101, 1)

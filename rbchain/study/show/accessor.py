@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,22 +17,91 @@ if TYPE_CHECKING:
     from ..study import Study
 
 
+#: Statistics of a measure in a summary.
+SUMMARISED = ("count", "mean", "variance", "min", "max")
+
+
 @xarray.register_dataset_accessor("rbchain")
 class Results:
     """The accessor `rbchain` of an xarray Dataset with the results of a study.
 
     Attributes
     ----------
-    study : Study or None
-        The study that computed the results. None for results that were opened from a folder, copied or changed.
+    study : Study
+        The study that computed the results. For results from a folder, it is read from the file that the last run used.
+        This imports the functions that the file names. A StudyError says if the results are copied or changed, or if
+        the file is unknown or missing.
     """
 
     def __init__(self, results: xarray.Dataset) -> None:
         self._results = results
-        self.study: Study | None = None
+        self.reopen: Callable[[], Study] | None = None
+        self._study: Study | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_results": self._results, "study": None}  # functions of a study may be impossible to pickle
+        # functions of a study may be impossible to pickle
+        return {"_results": self._results, "reopen": None, "_study": None}
+
+    @property
+    def study(self) -> Study:
+        if self._study is None:
+            if self.reopen is None:
+                raise StudyError(
+                    "these results do not contain their study, because they are a copy; expected the results of "
+                    "Study.run or rbchain.load_results. Set results.rbchain.study to the study"
+                )
+            self._study = self.reopen()
+        return self._study
+
+    @study.setter
+    def study(self, study: Study) -> None:
+        self._study = study
+
+    def summary(self) -> xarray.Dataset:
+        """Return mean, standard deviation and quantiles of each measure over the samples that did not fail.
+
+        Returns
+        -------
+        xarray.Dataset
+            Along `measure`: "count", "mean", "std", "min" and "max", and "quantile" at the levels of `level`. `units`
+            is a coordinate. `attrs` contain the numbers of samples and of failures, and the text `survivors` if samples
+            failed.
+
+        Raises
+        ------
+        StudyError
+            If the study is not finished, or has no measures.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> study = rb.Study(
+        ...     rb.Model.serial_chain(1), samples=50, simulate=rb.Simulation(0.1),
+        ...     vary={"*.q": rb.Uniform(-0.1, 0.1)},
+        ...     measures=[rb.Measure("lowest", "coordinate", frame="link1", axis="y", over="min")],
+        ... )
+        >>> study.run().rbchain.summary().sel(measure="lowest")["count"].item()
+        50
+        """
+        statistics, measures = json.loads(self._results.attrs.get("statistics", "null")), measures_of(self._results)
+        if statistics is None:
+            raise StudyError("the study is not finished; run it again to resume it")
+        if not measures:
+            raise StudyError("the study has no measures, of which a summary consists; add measures")
+        of_measures = [statistics["of"][name] for name in measures]
+        numbers = {key: [np.nan if of[key] is None else of[key] for of in of_measures] for key in SUMMARISED}
+        variance = np.array(numbers.pop("variance"), float)
+        found = {key: ("measure", np.array(values)) for key, values in numbers.items()}
+        found["std"] = ("measure", np.sqrt(variance))
+        quantiles = np.array([of["quantiles"] for of in of_measures], float)
+        units = [self._results[name].attrs.get("units", "") for name in measures]
+        coordinates = {"measure": measures, "level": statistics["levels"], "units": ("measure", units)}
+        kept = {name: text for name, text in self._results.attrs.items() if name == "survivors"}
+        return xarray.Dataset(
+            found | {"quantile": (("measure", "level"), quantiles)},
+            coordinates,
+            {"samples": statistics["samples"], "failures": statistics["failures"]} | kept,
+        )
 
     def gradient(self, measure: str | None = None) -> xarray.Dataset:
         """Compute the derivatives of measures by the drawn numbers, at the means of these numbers.
@@ -50,30 +120,37 @@ class Results:
         Raises
         ------
         StudyError
-            As `Study.gradient`, and if the results do not contain their study.
+            As `Study.gradient`, and if the study is not known.
 
         Examples
         --------
         >>> import rbchain as rb
         >>> study = rb.Study(
-        ...     model=rb.Model.serial_chain(1, gravity=(0, 0, 0)), samples=200, simulate={"duration": 2.0},
-        ...     vary=[{"parameter": "qd", "distribution": {"kind": "normal", "std": 0.1}}],
-        ...     measures=[{"name": "angle", "quantity": "position", "joint": "link1"}],
+        ...     rb.Model.serial_chain(1, gravity=(0, 0, 0)), samples=200, simulate=rb.Simulation(2.0),
+        ...     vary={"*.qd": rb.Normal(std=0.1)},
+        ...     measures=[rb.Measure("angle", "position", joint="link1")],
         ... )
         >>> found = study.run().rbchain.gradient("angle")
         >>> bool(abs(found.monte_carlo_std / found.first_order_std - 1) < 0.2)
         True
         """
-        if self.study is None:
-            raise StudyError(
-                "these results do not contain their study, whose model a gradient needs; call gradient of the study. "
-                "For results in a folder: rbchain.Study.of_results(folder).gradient(measure)"
-            )
         found = self.study.gradient(measure)
         stds = [self._results[name].std(ddof=1).item() for name in np.ravel(found.measure.values)]
         found = found.assign(monte_carlo_std=(found.measure.dims, np.reshape(stds, found.measure.shape)))
         kept = {name: text for name, text in self._results.attrs.items() if name == "survivors"}
         return found.assign_attrs(kept)
+
+    def control_variates(self, measure: str | None = None) -> xarray.Dataset:
+        """Estimate the means of measures with less variance: `Study.control_variates` of these results."""
+        return self.study.control_variates(self._results, measure)
+
+    def sobol_indices(self, measure: str | None, **settings: Any) -> xarray.Dataset:
+        """Compute the Sobol indices of a measure by more motions: `Study.sobol_indices` of the study."""
+        return self.study.sobol_indices(measure, **settings)
+
+    def morris(self, measure: str | None, **settings: Any) -> xarray.Dataset:
+        """Compute the elementary effects of a measure by more motions: `Study.morris` of the study."""
+        return self.study.morris(measure, **settings)
 
     def plot(self, name: str | None = None, *, influences: bool = False) -> Figure:
         """Plot one output.
@@ -99,9 +176,9 @@ class Results:
         --------
         >>> import rbchain as rb
         >>> study = rb.Study(
-        ...     model=rb.Model.serial_chain(1), samples=50, simulate={"duration": 0.1},
-        ...     vary=[{"parameter": "q", "distribution": {"kind": "uniform", "low": -0.1, "high": 0.1}}],
-        ...     measures=[{"name": "lowest", "quantity": "coordinate", "frame": "link1", "axis": "y", "over": "min"}],
+        ...     rb.Model.serial_chain(1), samples=50, simulate=rb.Simulation(0.1),
+        ...     vary={"*.q": rb.Uniform(-0.1, 0.1)},
+        ...     measures=[rb.Measure("lowest", "coordinate", frame="link1", axis="y", over="min")],
         ... )
         >>> study.run().rbchain.plot("lowest").axes[0].get_ylabel()
         'samples'

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..analyse.survivors import survivors_in
-from ..store.inspection import inspect
 from ..store.layout import FOLDER, OF_CHECKS, coordinates_of
 
 if TYPE_CHECKING:
@@ -16,44 +15,6 @@ if TYPE_CHECKING:
     from ..plan.plan import Plan
     from ..run.statistics import Statistics
     from ..store.store import InMemory
-
-
-def open_dataset(folder: str | Path) -> xarray.Dataset:
-    """Open the results in a folder as an `xarray.Dataset`. Values are read from disk on access.
-
-    rbchain first compares every file with its checksum, which takes about a second for 2 GB. Plain xarray can open
-    `results.zarr` too. It detects changed values, but reads the values of a missing file as NaN or -1.
-
-    Parameters
-    ----------
-    folder : path
-        The folder that `Study.run` was given as `out`.
-
-    Returns
-    -------
-    xarray.Dataset
-        As from `Study.run`.
-
-    Raises
-    ------
-    StudyError
-        If a file is damaged or missing. The message names the file, and how to repair the results.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import rbchain as rb
-    >>> study = rb.Study(
-    ...     model=rb.Model.serial_chain(1), samples=4, simulate={"duration": 0.1},
-    ...     vary=[{"parameter": "q", "distribution": {"kind": "normal", "std": 0.1}}],
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = study.run(folder)
-    ...     rb.study.open_dataset(folder).sizes["sample"]
-    4
-    """
-    inspect(folder).check_undamaged()
-    return dataset_in(Path(folder))
 
 
 def dataset_in(folder: Path) -> xarray.Dataset:

@@ -175,7 +175,7 @@ def _measures(
     words = ("measure", "unit", "explains most of the variance")
     head = (words[0], *_levels(), "mean", "std", *words[1:])
     note = "The small numbers are 95 % confidence intervals, for quantiles from order statistics."
-    design = study["design"]["kind"]
+    design = study["design"]["type"]
     if design != "random":
         note += f" The samples of the design {design} are not independent, so the intervals are approximate."
     note += linear.note(results, statistics)
