@@ -33,7 +33,7 @@ def immersed(arm, **damping):
             parent=None if i == 0 else f"body{i - 1}",
             joint=rb.Revolute(arm.axis[i]),
             placement=rb.Pose(arm.placement_translation[i], arm.placement_rotation[i]),
-            inertia=rb.Inertia(arm.mass[i], arm.cg[i], arm.inertia[i]),
+            inertia=rb.Inertia(arm.mass[i], cg=arm.cg[i], inertia=arm.inertia[i]),
             immersion=rb.Immersion(
                 frame.volume, added_volume=frame.added_volume, frame=rb.Pose(arm.cg[i], frame.frame.rotation), **damping
             ),
@@ -45,7 +45,7 @@ def main():
     rb.set_num_threads(1)
     arm = random_tree(7, range(-1, N - 1))
     q, qd = np.random.default_rng(0).normal(size=(2, BATCH, N)) * 0.1
-    settings = {"method": "rk4", "step": 1e-4}
+    settings = {"method": "rk4", "step": 1e-4, "save_at": 2}
     duration = STEPS * settings["step"]
     soft = {"stiffness": 1.0, "damping": 0.05, "friction": 0.05, "friction_velocity": 0.5}
     jointed = arm.replace(**{name: np.full(N, value) for name, value in soft.items()})

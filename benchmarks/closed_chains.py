@@ -38,7 +38,9 @@ def parallelograms(count):
     for i in range(count):
         builder.add_body(f"coupler{i}", parent=f"crank{i}", joint=hinge, placement=rb.Pose((0, 0, 1)), inertia=coupler)
     for i in range(count):
-        builder.add_constraint(rb.BallConstraint(f"pin{i}", f"coupler{i}", f"crank{i + 1}", (1, 0, 0), (0, 0, 1)))
+        builder.add_constraint(
+            rb.BallConstraint(f"pin{i}", f"coupler{i}", f"crank{i + 1}", point_a=(1, 0, 0), point_b=(0, 0, 1))
+        )
     return builder.build()
 
 
@@ -54,7 +56,7 @@ def held_chain(links=20):
             inertia=ROD,
         )
     span = 1.0 / np.sin(np.pi / links / 2)
-    builder.add_constraint(rb.BallConstraint("end", None, f"link{links - 1}", (span, 0, 0), (0, 0, 1)))
+    builder.add_constraint(rb.BallConstraint("end", None, f"link{links - 1}", point_a=(span, 0, 0), point_b=(0, 0, 1)))
     return builder.build()
 
 
@@ -71,7 +73,9 @@ def three_rrs():
         builder.add_body(
             names[1], parent=names[0], joint=rb.Revolute(across), placement=rb.Pose((0, 0, 1)), inertia=ROD
         )
-        builder.add_constraint(rb.BallConstraint(f"ball{leg}", names[1], "platform", (0, 0, 1), 0.5 * radial))
+        builder.add_constraint(
+            rb.BallConstraint(f"ball{leg}", names[1], "platform", point_a=(0, 0, 1), point_b=0.5 * radial)
+        )
     return builder.build()
 
 
@@ -85,7 +89,9 @@ def stewart_platform():
         foot, tip = np.array([np.cos(angle), np.sin(angle), 0]), 0.5 * np.array([np.cos(top), np.sin(top), 0])
         builder.add_body(f"lower{leg}", joint=rb.Universal((1, 0, 0), (0, 1, 0)), placement=rb.Pose(foot), inertia=ROD)
         builder.add_body(f"upper{leg}", parent=f"lower{leg}", joint=rb.Prismatic((0, 0, 1)), inertia=ROD)
-        builder.add_constraint(rb.BallConstraint(f"ball{leg}", f"upper{leg}", "platform", (0, 0, 1), tip))
+        builder.add_constraint(
+            rb.BallConstraint(f"ball{leg}", f"upper{leg}", "platform", point_a=(0, 0, 1), point_b=tip)
+        )
     return builder.build()
 
 

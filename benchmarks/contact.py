@@ -51,7 +51,14 @@ class Case:
             )
         names = [f"link{i}" for i in range(self.links)]
         forces = [
-            rb.SphereContact(name, (self.length, 0, 0), RADIUS, (0, 0, 0), (0, 0, 1), FRICTION)
+            rb.SphereContact(
+                name,
+                point=(self.length, 0, 0),
+                radius=RADIUS,
+                plane_point=(0, 0, 0),
+                plane_normal=(0, 0, 1),
+                friction=FRICTION,
+            )
             for name in names[self.links - self.spheres :]
         ]
         forces += [rb.HardStops(name) for name in names]
@@ -99,7 +106,7 @@ def main():
             sims.step(nstep=STEPS)
 
         def by_rbchain(model=model, forces=forces, q=q, qd=qd):
-            return model.simulate(q, qd, STEPS * STEP, method="moreau", step=STEP, forces=forces)
+            return model.simulate(q, qd, STEPS * STEP, method="moreau", step=STEP, forces=forces, save_at=2)
 
         motion = by_rbchain()
         print(f"{case.name}: largest residual {motion.contact_residual.max():.1e}; {motion.message}")

@@ -309,6 +309,6 @@ def single_jointed(model):
         else:
             joint, above = rb.Revolute(model.axis[model.velocity_index[i]]), model.body_names[model.parent[i]]
         place = rb.Pose(model.placement_translation[i], model.placement_rotation[i])
-        inertia = rb.Inertia(model.mass[i], model.cg[i], model.inertia[i])
+        inertia = rb.Inertia(model.mass[i], cg=model.cg[i], inertia=model.inertia[i])
         builder.add_body(name, parent=above, joint=joint, placement=place, inertia=inertia)
     return builder.build()

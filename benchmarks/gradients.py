@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 SAMPLES, REPEATS, STEP, MJX_STEPS = 16, 5, 1e-3, 10
-SETTINGS = {"method": "rk4", "step": STEP}
+SETTINGS = {"method": "rk4", "step": STEP, "save_at": 2}
 
 
 def cpu_time(call):

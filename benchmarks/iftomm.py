@@ -69,7 +69,11 @@ def squeezer():
     springs = [
         rb.SpringDamper(
             *(None if spring[side] < 0 else names[spring[side]] for side in "ab"),
-            *(spring["pa"], spring["pb"], spring["stiffness"], spring.get("damping", 0.0), spring["rest_length"]),
+            point_a=spring["pa"],
+            point_b=spring["pb"],
+            stiffness=spring["stiffness"],
+            damping=spring.get("damping", 0.0),
+            rest_length=spring["rest_length"],
         )
         for spring in reference["springs"]
     ]
@@ -95,10 +99,18 @@ def governor():
             parent=None if body["parent"] < 0 else names[body["parent"]],
             joint=joint,
             placement=rb.Pose(body["placement"]),
-            inertia=rb.Inertia(body["mass"], body["cg"], np.array(body["inertia"])),
+            inertia=rb.Inertia(body["mass"], cg=body["cg"], inertia=np.array(body["inertia"])),
         )
     springs = [
-        rb.SpringDamper(names[s["a"]], names[s["b"]], s["pa"], s["pb"], s["stiffness"], s["damping"], s["rest_length"])
+        rb.SpringDamper(
+            names[s["a"]],
+            names[s["b"]],
+            point_a=s["pa"],
+            point_b=s["pb"],
+            stiffness=s["stiffness"],
+            damping=s["damping"],
+            rest_length=s["rest_length"],
+        )
         for s in reference["springs"]
     ]
     first, last = (np.array([float(x) for x in reference["samples"][i]["q"]]) for i in (0, -1))

@@ -58,7 +58,7 @@ def two_threads():
 
     calls = {
         "forward dynamics": lambda: model.forward_dynamics(q, qd, tau),
-        "RK4": lambda: model.simulate(q[:BATCH], qd[:BATCH], 0.02, method="rk4", step=1e-3),
+        "RK4": lambda: model.simulate(q[:BATCH], qd[:BATCH], 0.02, method="rk4", step=1e-3, save_at=2),
     }
     for name, call in calls.items():
         seconds = medians({"one": with_threads(1, call), "two": with_threads(2, call)})

@@ -83,7 +83,7 @@ def contests(model):
         ),
         "poses, not read": (lambda: model.body_poses(q), lambda: pin.forwardKinematics(engine, data, pq)),
         f"{STEPS} steps of RK4": (
-            lambda: model.simulate(q, qd, duration, method="rk4", step=STEP, tau=x),
+            lambda: model.simulate(q, qd, duration, method="rk4", step=STEP, tau=x, save_at=2),
             lambda: rk4_steps(engine, data, pq, pv, x),
         ),
     }

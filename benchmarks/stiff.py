@@ -51,7 +51,7 @@ def cable(links=50, density=1000.0):
     """A cable of 10 m in water with stiff bending, damping in the joints and drag, which starts horizontally."""
     length, mass, radius = 10.0 / links, 60.0 / links, 0.02
     builder = rb.ModelBuilder(name="cable", gravity=(0, -9.81, 0), fluid_density=density)
-    rod = rb.Inertia(mass, (length / 2, 0, 0), np.array([1e-6, 1.0, 1.0]) * mass * length**2 / 12)
+    rod = rb.Inertia(mass, cg=(length / 2, 0, 0), inertia=np.array([1e-6, 1.0, 1.0]) * mass * length**2 / 12)
     axis, center = (1, 0, 0), (length / 2, 0, 0)
     drag = rb.Immersion.cylinder(radius, length, axis=axis, center=center, drag=1.1) if density else None
     for i in range(links):

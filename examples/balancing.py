@@ -35,7 +35,13 @@ def regulate(t, q, qd, K, out):
 tilts = np.linspace(0.1, 1.3, 12)
 start = np.stack([np.zeros(12), tilts], axis=-1)
 motion = cart.simulate(
-    start, 0 * start, 4.0, method="rk4", step=0.02, save_at=101, drives=[rb.UserForces(regulate, [*gains[0], MOTOR])]
+    start,
+    0 * start,
+    4.0,
+    method="rk4",
+    step=0.02,
+    save_at=101,
+    drives=[rb.UserForces(regulate, parameters=[*gains[0], MOTOR])],
 )
 stands = np.abs(motion.q[:, -1, 1]) < 0.05
 print(f"{stands.sum()} of 12 poles are upright after 4 s, with initial tilts up to {tilts[stands].max():.2f} rad")

@@ -25,7 +25,7 @@ hinge = rb.Revolute(axis=(0, 0, 1))
 builder.add_body("crank", joint=hinge, inertia=link(CRANK, 1.0))
 builder.add_body("coupler", parent="crank", joint=hinge, placement=rb.Pose((CRANK, 0, 0)), inertia=link(COUPLER, 2.0))
 builder.add_body("rocker", joint=hinge, placement=rb.Pose((1, 0, 0)), inertia=link(ROCKER, 1.5))
-builder.add_constraint(rb.BallConstraint("tip", "coupler", "rocker", (COUPLER, 0, 0), (ROCKER, 0, 0)))
+builder.add_constraint(rb.BallConstraint("tip", "coupler", "rocker", point_a=(COUPLER, 0, 0), point_b=(ROCKER, 0, 0)))
 model = builder.build()
 
 # the lengths of coupler and rocker have a standard deviation of 1 %

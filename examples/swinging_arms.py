@@ -19,7 +19,7 @@ masses = arm.mass * np.random.default_rng(0).uniform(0.95, 1.05, (ARMS, arm.n_bo
 arms = arm.vary(mass=masses)
 start = np.tile([0.3, -0.8, 0.6, 0.2, 0.4, 0.0], (ARMS, 1))
 # without a warning that the arms leave their position limits, which do not act on the motion
-motion = arms.simulate(start, np.zeros_like(start), 1.0, rtol=1e-6, save_at=31, on_failure="ignore")
+motion = arms.simulate(start, duration=1.0, rtol=1e-6, save_at=31, on_failure="ignore")
 
 tool = arms.frame_poses(motion.q, "tool0").translation
 print(f"range of the tool positions after {motion.t[-1]:.1f} s: {np.ptp(tool[:, -1], axis=0).round(3)} m")

@@ -45,7 +45,7 @@ def study(samples=2000):
         samples=samples,
         seed=3,
         design="sobol",
-        simulate={"duration": 3.0, "method": "rk4", "step": 4e-3, "samples": 31, "q": q},
+        simulate={"duration": 3.0, "method": "rk4", "step": 4e-3, "save_at": 31, "q": q},
         drives=[
             rb.PID(joint, q[i], kp=600.0, kd=120.0, ki=300.0, gravity_compensation=True)
             for i, joint in enumerate(model.joint_names)

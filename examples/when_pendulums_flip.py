@@ -19,7 +19,7 @@ pendulum = builder.build()
 angles = np.linspace(-3.0, 3.0, ACROSS)
 first, second = np.meshgrid(angles, angles, indexing="ij")
 q = np.stack([first, second - first], axis=-1)  # the angle of the second joint is relative to the first link
-motion = pendulum.simulate(q, np.zeros_like(q), SECONDS, method="rk4", step=0.01, save_at=301)
+motion = pendulum.simulate(q, duration=SECONDS, method="rk4", step=0.01, save_at=301)
 turned = np.abs(motion.q.sum(-1)) > np.pi  # the absolute angle of the lower link
 flip = np.where(turned.any(-1), motion.t[turned.argmax(-1)], np.nan)
 print(f"{np.isfinite(flip).mean():.0%} of {flip.size} pendulums flip over within {SECONDS:.0f} s")

@@ -73,7 +73,7 @@ def hung_plate():
     corners = ((0.3, 0, 0.1), (-0.2, 0.3, 0), (-0.2, -0.3, 0))
     above = ((None, (0.4, 0, 1.0)), ("arm", (-0.3, 0.3, 0.9)), ("arm", (-0.3, -0.4, 1.0)))
     rods = [
-        rb.DistanceConstraint(f"rod{i}", body, "plate", place, corner, 0.9 + 0.05 * i)
+        rb.DistanceConstraint(f"rod{i}", body, "plate", point_a=place, point_b=corner, length=0.9 + 0.05 * i)
         for i, ((body, place), corner) in enumerate(zip(above, corners, strict=True))
     ]
     return built(builder, rods, [0.1, 0.05, 0.0, 0.02, 0.1, -0.1, 0.05, 1.0])
@@ -128,7 +128,7 @@ def held_cable(links=20, kind=rb.Spherical):
         parent = f"link{i - 1}" if i else None
         inertia = rb.Inertia(0.1, cg=(0.001, 0, 0.05), inertia=(1e-4, 1e-4, 2e-5))
         builder.add_body(f"link{i}", parent=parent, joint=kind(), placement=pose, inertia=inertia)
-    end = rb.BallConstraint("end", None, f"link{links - 1}", (-0.2, 0.3, 0.4), (0, 0, 0.1))
+    end = rb.BallConstraint("end", None, f"link{links - 1}", point_a=(-0.2, 0.3, 0.4), point_b=(0, 0, 0.1))
     # bent a little, because a straight chain is singular
     angle = np.array([0.02, 0.15, 0.01, 0.0])
     quaternion = angle / 2 + [0, 0, 0, np.sqrt(1 - angle @ angle / 4)]
@@ -145,7 +145,9 @@ def polygon(links=12, rotation=None):
         parent = f"link{i - 1}" if i else None
         builder.add_body(f"link{i}", parent=parent, joint=rb.Revolute(), placement=pose, inertia=random_inertia(rng))
     axis = turn @ [0, 0, 1]
-    end = rb.HingeConstraint("end", None, f"link{links - 1}", turn @ [0.5, 0, 0], (0.1, 0, 0), axis, (0, 0, 1))
+    end = rb.HingeConstraint(
+        "end", None, f"link{links - 1}", point_a=turn @ [0.5, 0, 0], point_b=(0.1, 0, 0), axis_a=axis, axis_b=(0, 0, 1)
+    )
     return built(builder, [end], np.linspace(1.2, -0.6, links))
 
 
@@ -176,7 +178,7 @@ def benchmark(name):
             parent=None if body["parent"] < 0 else names[body["parent"]],
             joint=rb.Revolute(body["axis"]),
             placement=rb.Pose(body["placement"]),
-            inertia=rb.Inertia(body["mass"], body["cg"], [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]),
+            inertia=rb.Inertia(body["mass"], cg=body["cg"], inertia=[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]),
         )
     constraints = []
     for i, loop in enumerate(reference["loops"]):

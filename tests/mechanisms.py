@@ -35,7 +35,7 @@ def random_inertia(rng):
     cg = masses @ points / masses.sum()
     arms = points - cg
     tensor = sum(m * (a @ a * np.eye(3) - np.outer(a, a)) for m, a in zip(masses, arms, strict=True))
-    return rb.Inertia(masses.sum(), cg, tensor)
+    return rb.Inertia(masses.sum(), cg=cg, inertia=tensor)
 
 
 def random_tree(seed, parents, kinds=("revolute",), geared=()):
@@ -103,7 +103,7 @@ def massless_middle():
     builder = rb.ModelBuilder(name="massless_middle")
     builder.add_body("cross", joint=rb.Revolute((1, 0, 0)))
     builder.add_body(
-        "pendulum", parent="cross", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0.2, 0.1, -0.5))
+        "pendulum", parent="cross", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, cg=(0.2, 0.1, -0.5))
     )
     return builder.build()
 

@@ -106,7 +106,7 @@ def import_what_most_tests_need():
     from .oracles import peers  # noqa: F401
 
     chain = rb.Model.serial_chain(1)
-    chain.simulate([[0.0]], [[0.0]], 0.01)
+    chain.simulate([[0.0]], [[0.0]], 0.01, save_at=2)
     rb.Study(model=chain, samples=1, simulate={"duration": 0.01}).run()  # imports the packages of results
     gc.collect()
     gc.freeze()

@@ -32,7 +32,7 @@ def drives_and_forces(model):
     tip = model.body_names[-1]
     forces = [
         rb.Wrench(tip, force=(rb.Signal.sines(1.0, 3.0, phase=1.0), 0.0, 2.0)),
-        rb.SpringDamper(None, tip, (0, 0, 1), (0.1, 0, 0), stiffness=5.0, damping=0.3, rest_length=0.4),
+        rb.SpringDamper(None, tip, point_a=(0, 0, 1), point_b=(0.1, 0, 0), stiffness=5.0, damping=0.3, rest_length=0.4),
     ]
     return {"drives": drives, "forces": forces}
 
@@ -53,7 +53,7 @@ def check_start_of_motion(batch):
     model = arm()
     q, qd = random_states(model, batch)
     found = model.accelerations(q, qd, **drives_and_forces(model))
-    motion = model.simulate(q, qd, **SHORT, **drives_and_forces(model))
+    motion = model.simulate(q, qd, save_at=2, **SHORT, **drives_and_forces(model))
     np.testing.assert_array_equal(found, motion.qdd[..., 0, :])
 
 

@@ -66,7 +66,7 @@ def test_backlash():
     builder.add_body("link", parent="motor", joint=rb.Revolute((0, 0, 1)), inertia=about_z(inertia), passive=gap)
     contact = math.pi / math.sqrt(teeth * 2 / inertia)
     duration = play / speed + contact
-    motion = builder.build().simulate([[0.0, 0.0]], [[0.0, speed]], duration, rtol=1e-9, atol=1e-12)
+    motion = builder.build().simulate([[0.0, 0.0]], [[0.0, speed]], duration, rtol=1e-9, atol=1e-12, save_at=2)
     np.testing.assert_allclose(motion.q[0, -1, 1], 0.0, rtol=0, atol=1e-7)
     np.testing.assert_allclose(motion.qd[0, -1, 1], -speed, rtol=1e-6)
     np.testing.assert_allclose(motion.qd[0, -1, 0], speed, rtol=1e-6)  # equal inertias exchange their speeds
@@ -90,7 +90,10 @@ def test_the_exponential_function():
 def test_the_step_response_of_a_lag(method):
     """The torque follows a step from zero to u at 0.05 s by u (1 - exp(-t / T)), and it moves a mass."""
     T, u = 0.2, 3.0
-    drives = [rb.Sampled(rb.UserForces(constant_force, [u]), period=0.1, phase=0.05), rb.Actuator("slide", T)]
+    drives = [
+        rb.Sampled(rb.UserForces(constant_force, parameters=[u]), period=0.1, phase=0.05),
+        rb.Actuator("slide", time_constant=T),
+    ]
     settings = {"method": method, "save_at": 41, **METHODS[method]}
     motion = slide(MASS).simulate([[0.0]], [[0.0]], 1.0, drives=drives, **settings)
     t = np.maximum(motion.t - 0.05, 0.0)
@@ -129,7 +132,8 @@ def test_a_lag_of_several_controllers_with_their_own_clocks():
     mass = slide(MASS)
     clocks = ({"period": 0.05, "delay": 0.02}, {"period": 0.03, "phase": 0.01})
     sampled = [
-        rb.Sampled(rb.UserForces(constant_force, [u]), **clock) for u, clock in zip((3.0, -1.0), clocks, strict=True)
+        rb.Sampled(rb.UserForces(constant_force, parameters=[u]), **clock)
+        for u, clock in zip((3.0, -1.0), clocks, strict=True)
     ]
     lag = rb.Actuator("slide", time_constant=0.04)
 
@@ -162,7 +166,7 @@ def delivered(speeds, command, **curve):
     """The delivered torque at these speeds."""
     start = np.array(speeds, float)[:, None]
     drives = [rb.PrescribedForce("slide", command), rb.Actuator("slide", **curve)]
-    motion = slide(MASS).simulate(np.zeros_like(start), start, 1e-6, method="rk4", step=1e-6, drives=drives)
+    motion = slide(MASS).simulate(np.zeros_like(start), start, 1e-6, method="rk4", step=1e-6, drives=drives, save_at=2)
     return motion.tau[:, 0, 0]
 
 
@@ -209,7 +213,7 @@ def test_a_pid_controller_on_its_curve(method):
 def test_rosenbrock_has_exact_derivatives_on_a_curve():
     """With wrong derivatives, the order of the method would drop, and it would need many more steps."""
     drives = [rb.PrescribedForce("slide", 9.0), rb.Actuator("slide", stall_torque=8.0, no_load_speed=0.01)]
-    motion = slide(MASS).simulate([[0.0]], [[0.0]], 5.0, method="rosenbrock", drives=drives)
+    motion = slide(MASS).simulate([[0.0]], [[0.0]], 5.0, method="rosenbrock", drives=drives, save_at=2)
     assert motion.steps[0] < 100  # the time constant of the speed is 2.5 ms
     np.testing.assert_allclose(motion.qd[0, -1, 0], 0.01, rtol=1e-8)
 
@@ -235,8 +239,8 @@ def test_a_lag_and_a_curve_together():
     """The curve limits the torque behind the lag."""
     T, u, stall, no_load = 0.1, 10.0, 4.0, 20.0
     drives = [
-        rb.Sampled(rb.UserForces(constant_force, [u]), period=0.1),
-        rb.Actuator("slide", T, stall_torque=stall, no_load_speed=no_load),
+        rb.Sampled(rb.UserForces(constant_force, parameters=[u]), period=0.1),
+        rb.Actuator("slide", time_constant=T, stall_torque=stall, no_load_speed=no_load),
     ]
     motion = slide(MASS).simulate([[0.0]], [[0.0]], 2.0, drives=drives, save_at=41)
     lagged = u * (1 - np.exp(-motion.t / T))
@@ -251,15 +255,15 @@ def test_a_lag_and_a_curve_together():
     ("drives", "message"),
     [
         (
-            lambda: [rb.PID("slide", 1.0, kp=1.0), rb.Actuator("slide", 0.1)],
+            lambda: [rb.PID("slide", 1.0, kp=1.0), rb.Actuator("slide", time_constant=0.1)],
             "no drive of this joint is a digital controller",
         ),
-        (lambda: [rb.Actuator("slide", 0.1)], "no drive of this joint is a digital controller"),
+        (lambda: [rb.Actuator("slide", time_constant=0.1)], "no drive of this joint is a digital controller"),
         (
             lambda: [
                 rb.Sampled(rb.PID("slide", 1.0, kp=1.0)),
-                rb.UserForces(constant_force, [1.0]),
-                rb.Actuator("slide", 0.1),
+                rb.UserForces(constant_force, parameters=[1.0]),
+                rb.Actuator("slide", time_constant=0.1),
             ],
             "UserForces adds forces that change between instants",
         ),
@@ -269,7 +273,10 @@ def test_a_lag_and_a_curve_together():
         ),
         (lambda: [rb.Actuator("slide"), rb.Actuator("slide")], "already has an Actuator"),
         (lambda: [rb.Actuator("arm")], "arm"),
-        (lambda: [rb.Actuator("slide", -0.1)], "time_constant is -0.1; expected finite numbers of at least 0"),
+        (
+            lambda: [rb.Actuator("slide", time_constant=-0.1)],
+            "time_constant is -0.1; expected finite numbers of at least 0",
+        ),
         (lambda: [rb.Actuator("slide", stall_torque=-1.0)], "expected a torque of at least 0 and a speed above 0"),
         (
             lambda: [rb.Actuator("slide", stall_torque=1.0, no_load_speed=0.0)],
@@ -292,7 +299,7 @@ def test_a_lag_and_a_curve_together():
 )
 def test_mistakes_are_named(drives, message):
     with pytest.raises(ArgumentError, match=message):
-        slide(MASS).simulate([[0.0]], [[0.0]], 0.1, drives=drives())
+        slide(MASS).simulate([[0.0]], [[0.0]], 0.1, drives=drives(), save_at=2)
 
 
 # --- motors behind elastic transmissions ------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ def built(model, values):
             parent=None if p < 0 else model.body_names[p],
             joint=joint,
             placement=rb.Pose(values["placement_translation"][i], values["placement_rotation"][i]),
-            inertia=rb.Inertia(values["mass"][i], values["cg"][i], values["inertia"][i]),
+            inertia=rb.Inertia(values["mass"][i], cg=values["cg"][i], inertia=values["inertia"][i]),
             rotor_inertia=values["rotor_inertia"][first:end],
             gear_ratio=values["gear_ratio"][first:end],
         )

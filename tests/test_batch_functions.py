@@ -49,7 +49,7 @@ def drives_with(function, delay, batch=(BATCH,)):
         rb.VelocitySensor("link2", noise=1e-2, bias=0.01),
     ]
     clock = {"period": 0.02, "delay": delay, "latency": 0.004, "sensors": sensors}
-    user = rb.UserForces(function, gains(batch))
+    user = rb.UserForces(function, parameters=gains(batch))
     pid = rb.PID("link2", 0.1, kp=0.2, kd=0.1, ki=0.1, gravity_compensation=True, model="true")
     return [
         rb.Sampled(user, states=[0.5], rate_limit=90.0, resolution=1e-4, **clock),
@@ -71,7 +71,9 @@ def test_the_motion_is_that_of_the_compiled_function(method):
     loaded = rb.Model.serial_chain(2, gravity=(0, -1, 0))
     loaded = loaded.vary(mass=loaded.mass * np.linspace(0.8, 1.2, BATCH)[:, None])
     delay = 0.013 if "step" in METHODS[method] else np.linspace(0.0, 0.04, BATCH)
-    events = [rb.Event("link1", value=0.15), rb.Event("link2", value=0.3, stop=True)] if method != "radau" else []
+    events = (
+        [rb.Event("link1", value=0.15, stop=True), rb.Event("link2", value=0.3, stop=True)] if method != "radau" else []
+    )
     settings = {"method": method, "events": events, "save_at": [0.013, 0.1, 0.17], **METHODS[method]}
     compiled, plain = (
         loaded.simulate(*random_start(), 0.2, drives=drives_with(function, delay), **settings)
@@ -161,7 +163,18 @@ def test_closed_chains_and_contacts(method):
         out[..., 0] = -0.5 * qd[..., 0] + 0.2
         return out
 
-    chain, wall = four_bar(), rb.SphereContact("slide", (0, 0, 0), 0.1, (1, 0, 0), (-1, 0, 0), 0.0, restitution=0.6)
+    chain, wall = (
+        four_bar(),
+        rb.SphereContact(
+            "slide",
+            point=(0, 0, 0),
+            radius=0.1,
+            plane_point=(1, 0, 0),
+            plane_normal=(-1, 0, 0),
+            friction=0.0,
+            restitution=0.6,
+        ),
+    )
     bar = chain.model.vary(mass=chain.model.mass * np.array([[1.0], [1.2]]))
     q = np.tile(chain.model.assemble(chain.guess), (2, 1))
     for model, start, forces in ((bar, q, []), (slide(), np.array([[0.88], [0.89]]), [wall])):
@@ -195,7 +208,10 @@ def test_a_sample_that_fails_does_not_affect_the_others():
             raise ValueError("too late")
 
     def motion(parameters, limits):
-        drives = [rb.Sampled(rb.UserForces(function, parameters), period=0.02), rb.UserForces(escapes, limits)]
+        drives = [
+            rb.Sampled(rb.UserForces(function, parameters=parameters), period=0.02),
+            rb.UserForces(escapes, parameters=limits),
+        ]
         return arm().simulate(*random_start(), 0.2, drives=drives, save_at=11, on_failure="ignore")
 
     limits = np.full((BATCH, 1), 9.0)
@@ -219,7 +235,7 @@ def test_exceptions_have_the_time():
         return 0.0 * q
 
     with pytest.raises(RuntimeError, match="the sensor is broken") as caught:
-        arm().simulate(*random_start(), 0.1, drives=[rb.Sampled(function, period=0.01)])
+        arm().simulate(*random_start(), 0.1, drives=[rb.Sampled(function, period=0.01)], save_at=2)
     note = "Sampled UserForces with function 'function' raised this exception at t = 0.04 s."
     assert caught.value.__notes__ == [note]
 
@@ -229,7 +245,7 @@ def test_a_keyboard_interrupt_stops_the_simulation():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        arm().simulate(*random_start(), 0.1, drives=[rb.Sampled(function, period=0.01)])
+        arm().simulate(*random_start(), 0.1, drives=[rb.Sampled(function, period=0.01)], save_at=2)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +260,7 @@ def test_a_keyboard_interrupt_stops_the_simulation():
 def test_wrong_results_are_refused(result, message):
     drives = [rb.Sampled(lambda t, q, qd, parameters: result, period=0.01)]
     with pytest.raises(rb.ArgumentError, match=f"Sampled UserForces with function a lambda: {message}"):
-        arm().simulate(*random_start(), 0.1, drives=drives)
+        arm().simulate(*random_start(), 0.1, drives=drives, save_at=2)
 
 
 def zero(t, q, qd, parameters):
@@ -263,9 +279,9 @@ def zero(t, q, qd, parameters):
         (lambda: [rb.Sampled(zero, joints=["link3"])], {}, "joints: the model has no joint 'link3'"),
         (lambda: [rb.Sampled(zero, joints=["link1", "link1"])], {}, "expected each joint once"),
         (lambda: [rb.Sampled(zero, joints="link1")], {}, "joints is 'link1'; expected a list of names"),
-        (lambda: [rb.Sampled(rb.PID("link1", 0, 1), joints=["link1"])], {}, "only user functions have joints"),
+        (lambda: [rb.Sampled(rb.PID("link1", 0, kp=1), joints=["link1"])], {}, "only user functions have joints"),
         (lambda: [rb.Sampled(zero, period=-1.0)], {}, "period is -1.0"),
-        (lambda: [rb.Sampled(rb.UserForces(zero, np.zeros((3, 1))))], {}, r"parameters has shape \(3, 1\)"),
+        (lambda: [rb.Sampled(rb.UserForces(zero, parameters=np.zeros((3, 1))))], {}, r"parameters has shape \(3, 1\)"),
         (lambda: [rb.Sampled(lambda t, q: q)], {}, r"expected function\(t, q, qd, parameters\) in plain Python"),
         (lambda: [rb.Sampled(control_of_batch)], {}, "'control_of_batch' is called states, but there are no states"),
         (lambda: [rb.Sampled(lambda t, q, qd, p, out: None, states=[0.0])], {}, "Give it these six parameters"),

@@ -212,7 +212,7 @@ def test_renumbering_the_bodies_does_not_change_the_motion():
             parent=None if p < 0 else f"b{p}",
             joint=rb.Revolute(by_arm.axis[old]),
             placement=rb.Pose(by_arm.placement_translation[old], by_arm.placement_rotation[old]),
-            inertia=rb.Inertia(by_arm.mass[old], by_arm.cg[old], by_arm.inertia[old]),
+            inertia=rb.Inertia(by_arm.mass[old], cg=by_arm.cg[old], inertia=by_arm.inertia[old]),
         )
     by_level = builder.build()
     q, qd, tau = states(by_arm, (20,))
@@ -387,3 +387,41 @@ def test_a_single_motion_has_no_samples_to_choose_from():
 def test_the_message_for_a_batch_with_one_axis_names_its_last_sample():
     with pytest.raises(rb.ArgumentError, match="the sample index is 5; expected an integer from 0 to 4"):
         Model.serial_chain(1).vary(mass=np.ones((5, 1)))[5]
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("states", [(), (5,)])
+def test_joint_forces_over_time_are_refused_instead_of_becoming_a_batch(states):
+    model, history = rb.Model.serial_chain(2), np.zeros((7, 2))
+    with pytest.raises(rb.ArgumentError, match=r"rb.PrescribedForce\(joint, rb.Signal.table\(times, values\)\)"):
+        model.simulate(np.zeros((*states, 2)), duration=0.1, tau=history)
+    with pytest.raises(rb.ArgumentError, match="tau has shape"):
+        model.accelerations(np.zeros((*states, 2)), tau=history)
+    assert model.accelerations(t=np.zeros(7), tau=history).shape == (7, 2)
+    assert model.accelerations(np.zeros((7, 2)), tau=history).shape == (7, 2)
+
+
+@pytest.mark.plain_python
+def test_varied_fields_broadcast_as_in_numpy():
+    model = rb.Model.serial_chain(3)
+    np.testing.assert_array_equal(model.vary(mass=2.0).mass, [2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(model.vary(cg=[0.1, 0, 0]).cg, [[0.1, 0, 0]] * 3)
+    factor = np.arange(1.0, 6.0)[:, None]
+    np.testing.assert_array_equal(model.vary(mass=factor).mass, np.broadcast_to(factor, (5, 3)))
+    damping = 0.1 * np.arange(1.0, 5.0)[:, None]
+    many = model.vary(mass=factor[:, None] * np.ones(3), damping=damping * np.ones(3))
+    assert many.batch_shape == (5, 4)
+    found = many.forward_dynamics(np.full(3, 0.2), np.ones(3), passive=True)
+    for i, k in np.ndindex(5, 4):
+        one = model.vary(mass=factor[i], damping=damping[k])
+        np.testing.assert_array_equal(found[i, k], one.forward_dynamics(np.full(3, 0.2), np.ones(3), passive=True))
+    later = model.vary(mass=factor[:, None] * np.ones(3)).vary(damping=damping * np.ones(3))
+    np.testing.assert_array_equal(later.damping, many.damping)
+
+
+@pytest.mark.plain_python
+def test_a_number_does_not_stand_for_a_vector_in_varied_fields():
+    model = rb.Model.serial_chain(3)
+    for fields in ({"gravity": 9.81}, {"cg": 0.1}, {"inertia": 1.0}, {"mass": [1.0, 2.0]}):
+        with pytest.raises(rb.ModelError, match="has shape"):
+            model.vary(**fields)

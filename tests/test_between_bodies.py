@@ -34,8 +34,10 @@ def random_pose(rng):
 
 def random_force(kind, a, b, rng):
     if kind is rb.SpringDamper:
-        return kind(a, b, *rng.normal(size=(2, 3)), *(rng.random(3) * [50.0, 1.0, 0.5]))
-    return kind(a, b, random_matrix(rng), random_matrix(rng), random_pose(rng), random_pose(rng))
+        points, (k, d, length) = rng.normal(size=(2, 3)), rng.random(3) * [50.0, 1.0, 0.5]
+        return kind(a, b, point_a=points[0], point_b=points[1], stiffness=k, damping=d, rest_length=length)
+    matrices = {"stiffness": random_matrix(rng), "damping": random_matrix(rng)}
+    return kind(a, b, **matrices, pose_a=random_pose(rng), pose_b=random_pose(rng))
 
 
 def random_forces(model, kind, count=3, seed=0):
@@ -144,7 +146,7 @@ def test_a_bushing_is_accurate_at_any_angle(angle):
     """The moment of a turned body with the stiffness k about each axis is k times its rotation vector."""
     builder = rb.ModelBuilder()
     builder.add_body("ball", joint=rb.Spherical(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
-    model, bushing = builder.build(), rb.Bushing(None, "ball", np.diag([1.0] * 3 + [5.0] * 3))
+    model, bushing = builder.build(), rb.Bushing(None, "ball", stiffness=np.diag([1.0] * 3 + [5.0] * 3))
     axis = np.array([2.0, -1.0, 2.0]) / 3.0
     q = np.array([*(np.sin(angle / 2) * axis), np.cos(angle / 2)])
     wrench = model.wrenches_between_bodies(q, np.zeros(3), [bushing])[0]
@@ -165,12 +167,14 @@ def test_a_spring_without_length_has_no_force():
     model, here = builder.build(), np.zeros(3)
     q, qd = model.neutral(), np.ones(6)
     for rest_length, pull in ((0.0, -7.0), (0.5, -7.0)):
-        spring = rb.SpringDamper(None, "body", here, here, stiffness=7.0, damping=2.0, rest_length=rest_length)
+        spring = rb.SpringDamper(
+            None, "body", point_a=here, point_b=here, stiffness=7.0, damping=2.0, rest_length=rest_length
+        )
         assert not model.wrenches_between_bodies(q, qd, [spring]).any()
         by_q, by_qd = model.derivatives_between_bodies(q, qd, [spring])
         np.testing.assert_array_equal(by_q[:3, :3], pull * np.eye(3))
         assert not by_qd.any()
-    soft = rb.SpringDamper(None, "body", here, here, stiffness=7.0)
+    soft = rb.SpringDamper(None, "body", point_a=here, point_b=here, stiffness=7.0)
     for length in (1e-300, 1e-160, 1e-8):
         q[:3] = length * np.array([2.0, -1.0, 2.0]) / 3.0
         force = model.wrenches_between_bodies(q, qd, [soft])[0, :3]
@@ -183,7 +187,10 @@ def test_a_cable_never_pushes():
     builder = rb.ModelBuilder()
     builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
     model, law = builder.build(), {"stiffness": 10.0, "damping": 3.0, "rest_length": 1.0}
-    spring, cable = (rb.SpringDamper(None, "slide", (0, 0, 0), (0, 0, 0), **law, tension_only=x) for x in (False, True))
+    spring, cable = (
+        rb.SpringDamper(None, "slide", point_a=(0, 0, 0), point_b=(0, 0, 0), **law, tension_only=x)
+        for x in (False, True)
+    )
     q = np.repeat(np.linspace(0.5, 1.5, 5), 5)[:, None]
     qd = np.tile(np.linspace(-2.0, 2.0, 5), 5)[:, None]
     tension = 10.0 * (q - 1.0) + 3.0 * qd
@@ -300,7 +307,7 @@ def test_a_bushing_with_three_angles_is_the_same_about_one_axis_and_close_for_sm
     builder = rb.ModelBuilder()
     builder.add_body("ball", joint=rb.Spherical(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
     model, k, d = builder.build(), np.array([5.0, 7.0, 11.0]), np.array([0.5, 0.2, 0.3])
-    bushing = rb.Bushing(None, "ball", np.diag([1.0] * 3 + [*k]), np.diag([1.0] * 3 + [*d]))
+    bushing = rb.Bushing(None, "ball", stiffness=np.diag([1.0] * 3 + [*k]), damping=np.diag([1.0] * 3 + [*d]))
     for axis in np.eye(3):
         turn = Rotation.from_rotvec(0.8 * axis)
         wrench = model.wrenches_between_bodies(turn.as_quat(), -0.6 * axis, [bushing])[0]
@@ -339,12 +346,28 @@ def test_springs_agree_with_tendons_of_mujoco():
         ("lower", "upper", -0.8, (1, 0, 0), -0.3, 1.0),
     ):
         inertia = rb.Inertia.sphere(0.1, mass=mass)
-        inertia = rb.Inertia(mass, (0, 0, cg), inertia.inertia)
+        inertia = rb.Inertia(mass, cg=(0, 0, cg), inertia=inertia.inertia)
         builder.add_body(name, parent=parent, joint=rb.Revolute(axis), placement=rb.Pose((0, 0, z)), inertia=inertia)
     model = builder.build()
     springs = [
-        rb.SpringDamper(None, "lower", (0.3, -0.2, 1.5), (-0.1, 0.3, -0.5), 40.0, 3.0, 0.3),
-        rb.SpringDamper("upper", "lower", (0.1, 0.2, -0.1), (-0.1, 0.3, -0.5), 25.0, 1.0, 0.2),
+        rb.SpringDamper(
+            None,
+            "lower",
+            point_a=(0.3, -0.2, 1.5),
+            point_b=(-0.1, 0.3, -0.5),
+            stiffness=40.0,
+            damping=3.0,
+            rest_length=0.3,
+        ),
+        rb.SpringDamper(
+            "upper",
+            "lower",
+            point_a=(0.1, 0.2, -0.1),
+            point_b=(-0.1, 0.3, -0.5),
+            stiffness=25.0,
+            damping=1.0,
+            rest_length=0.2,
+        ),
     ]
     for q, qd in np.random.default_rng(0).normal(size=(5, 2, 2)):
         data.qpos[:], data.qvel[:] = q, qd
@@ -369,12 +392,16 @@ def governor():
             parent=None if body["parent"] < 0 else names[body["parent"]],
             joint={"revolute": rb.Revolute, "prismatic": rb.Prismatic}[body["joint"]](body["axis"]),
             placement=rb.Pose(body["placement"]),
-            inertia=rb.Inertia(body["mass"], body["cg"], [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]),
+            inertia=rb.Inertia(body["mass"], cg=body["cg"], inertia=[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]),
         )
     springs = [
         rb.SpringDamper(
-            *(names[spring["a"]], names[spring["b"]], spring["pa"], spring["pb"]),
-            *(spring["stiffness"], spring["damping"], spring["rest_length"]),
+            *(names[spring["a"]], names[spring["b"]]),
+            point_a=spring["pa"],
+            point_b=spring["pb"],
+            stiffness=spring["stiffness"],
+            damping=spring["damping"],
+            rest_length=spring["rest_length"],
         )
         for spring in reference["springs"]
     ]
@@ -409,7 +436,7 @@ def test_the_stiff_governor_agrees_with_its_published_motion(governor, method, r
 def free_pair(gravity=(0, 0, 0)):
     builder = rb.ModelBuilder(gravity=gravity)
     for name, mass, tensor in (("a", 2.0, (0.1, 0.2, 0.25)), ("b", 1.0, (0.05, 0.04, 0.03))):
-        builder.add_body(name, joint=rb.Free(), inertia=rb.Inertia(mass, (0.1, 0.0, -0.1), tensor))
+        builder.add_body(name, joint=rb.Free(), inertia=rb.Inertia(mass, cg=(0.1, 0.0, -0.1), inertia=tensor))
     return builder.build()
 
 
@@ -464,8 +491,19 @@ def test_forces_join_drives_wrenches_and_varied_models():
     """The controllers' model ignores springs; reactions of varied samples use the numbers of each sample."""
     chain = rb.Model.serial_chain(3)
     many = chain.vary(mass=chain.mass * np.array([1.0, 1.5, 2.0])[:, None])
-    spring = rb.SpringDamper("link1", "link3", (0.1, 0.1, 0), (0.2, 0, 0), [1.0, 2.0, 3.0], 0.1, 0.05)
-    others = [rb.Wrench("link2", (0.1, 0.2, 0.3)), rb.PID("link1", 0.3, 5.0, kd=1.0, gravity_compensation=True)]
+    spring = rb.SpringDamper(
+        "link1",
+        "link3",
+        point_a=(0.1, 0.1, 0),
+        point_b=(0.2, 0, 0),
+        stiffness=[1.0, 2.0, 3.0],
+        damping=0.1,
+        rest_length=0.05,
+    )
+    others = [
+        rb.Wrench("link2", force=(0.1, 0.2, 0.3)),
+        rb.PID("link1", 0.3, kp=5.0, kd=1.0, gravity_compensation=True),
+    ]
     q, qd = 0.3 * np.ones((3, 3)), np.zeros((3, 3))
     motion = many.simulate(q, qd, 0.2, drives=others[1:], forces=[spring, others[0]], save_at=3, rtol=1e-6)
     for k in range(3):
@@ -489,9 +527,13 @@ def test_springs_act_on_closed_chains():
     rod = rb.Inertia.rod(1.0, mass=1.0, axis=(0, 0, 1), cg=(0, 0, -0.5))
     for name, x in (("left", 0.0), ("right", 1.0)):
         builder.add_body(name, joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((x, 0, 0)), inertia=rod)
-    builder.add_constraint(rb.DistanceConstraint("coupler", "left", "right", (0, 0, -1), (0, 0, -1), 1.2))
+    builder.add_constraint(
+        rb.DistanceConstraint("coupler", "left", "right", point_a=(0, 0, -1), point_b=(0, 0, -1), length=1.2)
+    )
     model = builder.build()
-    spring = rb.SpringDamper("left", "right", (0, 0, -0.3), (0, 0.1, -0.8), stiffness=50.0, rest_length=0.4)
+    spring = rb.SpringDamper(
+        "left", "right", point_a=(0, 0, -0.3), point_b=(0, 0.1, -0.8), stiffness=50.0, rest_length=0.4
+    )
     q = model.assemble([0.1, 0.2], fixed=("left",))
     qd = model.assemble_velocities(q, [1.0, 0.0], fixed=("left",))
     motion = model.simulate(q, qd, 0.1, forces=[spring], save_at=3)
@@ -509,7 +551,7 @@ def test_models_without_forces_between_bodies_compile_nothing_for_them():
     chain, settings = rb.Model.serial_chain(2), ((), 1.0, np.dtype(float))
     actions, _ = flatten_actions(chain, *settings, forces=[rb.Wrench("link1")])
     assert (actions.shared.springs, actions.shared.bushings) == (None, None)
-    spring = rb.SpringDamper(None, "link1", (0, 0, 0), (1, 0, 0), 1.0)
+    spring = rb.SpringDamper(None, "link1", point_a=(0, 0, 0), point_b=(1, 0, 0), stiffness=1.0)
     actions, _ = flatten_actions(chain, *settings, forces=[spring])
     assert (actions.shared.springs.shape[1], actions.shared.bushings.shape[1]) == (1, 0)
 
@@ -562,6 +604,7 @@ serial_chain = {n = 2, gravity = [0, 0, 0]}
 duration = 0.05
 method = "rk4"
 step = 0.0025
+save_at = 21
 qd = 1.0
 [[forces]]
 type = "SpringDamper"
@@ -600,7 +643,9 @@ def test_a_study_in_a_file_varies_springs_and_bushings(tmp_path):
     assert drawn["link1-link2.stiffness"] * 2.0 == pytest.approx(bushing.stiffness[5, 5], rel=1e-14)
     assert spring.tension_only is True
     np.testing.assert_array_equal(bushing.pose_a.translation, [0.25, 0, 0])
-    again = model.simulate(np.zeros(2), np.ones(2), 0.05, method="rk4", step=0.0025, forces=[spring, bushing])
+    again = model.simulate(
+        np.zeros(2), np.ones(2), 0.05, method="rk4", step=0.0025, forces=[spring, bushing], save_at=2
+    )
     np.testing.assert_allclose(results.q_final[3], again.q[-1], rtol=0, atol=1e-12)
     assert (results.drift.values < 1e-6).all()  # the joints have no friction, and the springs no damping
 
@@ -636,7 +681,7 @@ def test_invalid_forces_are_refused_by_name(given, message):
     model = rb.Model.serial_chain(2)
     make = rb.Bushing if "point_a" not in given else rb.SpringDamper
     with pytest.raises((rb.ArgumentError, rb.ModelError), match=message):
-        model.simulate(np.zeros((3, 2)), np.zeros((3, 2)), 1.0, forces=[make(**given)])
+        model.simulate(np.zeros((3, 2)), np.zeros((3, 2)), 1.0, forces=[make(**given)], save_at=2)
     with pytest.raises((rb.ArgumentError, rb.ModelError), match=message):
         model.wrenches_between_bodies(np.zeros((3, 2)), np.zeros((3, 2)), [make(**given)])
 

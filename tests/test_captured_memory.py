@@ -55,7 +55,7 @@ def of_constants(t, q, qd, parameters, out):
 )
 def test_a_force_with_a_block_from_outside_is_refused(function, name):
     with pytest.raises(rb.ArgumentError, match=f"reads '{name}' from outside, a tuple with writeable arrays"):
-        ARM.simulate([[0.3]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[rb.UserForces(function)])
+        ARM.simulate([[0.3]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[rb.UserForces(function)], save_at=2)
 
 
 def test_a_driver_with_a_block_from_outside_is_refused():
@@ -72,11 +72,13 @@ def test_a_driver_with_a_block_from_outside_is_refused():
 def test_a_force_that_writes_to_an_array_from_outside_is_refused():
     message = r"'to_table' writes to an array that is defined outside of it \(.*test_captured_memory.py, line"
     with pytest.raises(rb.ArgumentError, match=message):
-        ARM.simulate([[0.3]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[rb.UserForces(to_table)])
+        ARM.simulate([[0.3]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[rb.UserForces(to_table)], save_at=2)
 
 
 def test_constants_in_tuples_can_be_read():
     assert captured_memory(of_constants) is None
     weightless = ARM.replace(gravity=(0, 0, 0))
-    motion = weightless.simulate([[0.3]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[rb.UserForces(of_constants)])
+    motion = weightless.simulate(
+        [[0.3]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[rb.UserForces(of_constants)], save_at=2
+    )
     np.testing.assert_allclose(motion.tau[0, :, 0], -6.0 * motion.q[0, :, 0], rtol=1e-15)

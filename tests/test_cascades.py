@@ -36,7 +36,7 @@ FUNCTIONS = {"position": (compiled, of_batch), ("position", "velocity"): (both_c
 
 
 def cascade(function, **fields):
-    outer = rb.Sampled(rb.UserForces(function, [OUTER]), period=SLOW, **fields)
+    outer = rb.Sampled(rb.UserForces(function, parameters=[OUTER]), period=SLOW, **fields)
     return [outer, rb.Sampled(rb.PID("slide", "target", kp=KP, kd=KD, ki=KI), period=FAST)]
 
 
@@ -84,7 +84,7 @@ def test_a_cascade_is_the_discrete_time_system(method, outputs):
 def test_a_continuous_controller_follows_held_targets(function, method):
     """Between the instants, the error of a PD loop without damping of the slide is an oscillation about the target."""
     drives = [
-        rb.Sampled(rb.UserForces(function, [OUTER]), period=0.1, outputs="position"),
+        rb.Sampled(rb.UserForces(function, parameters=[OUTER]), period=0.1, outputs="position"),
         rb.PID("slide", "target", kp=KP),
     ]
     settings = {"method": method, "rtol": 1e-11, "atol": 1e-13}
@@ -136,18 +136,18 @@ def test_a_function_for_each_kind_of_targets_has_limits_of_its_own():
         rb.Sampled(lambda t, q, qd, parameters: np.full_like(qd, 5.0), period=0.1, outputs="velocity", limit=0.5),
         rb.PID("slide", "target", kp=1.0, kd=1.0),
     ]
-    motion = slide().simulate([[0.1]], [[0.0]], 0.05, drives=drives)
+    motion = slide().simulate([[0.1]], [[0.0]], 0.05, drives=drives, save_at=2)
     np.testing.assert_allclose(motion.tau[0, 0, 0], 0.2 + 0.5, rtol=0, atol=1e-14)
 
 
 def test_a_limit_applies_before_the_rounding():
     drive = rb.Sampled(lambda t, q, qd, parameters: 10.0 * q, period=0.1, limit=0.8, resolution=0.5)
-    assert slide().simulate([[0.1]], [[0.0]], 0.05, drives=[drive]).tau[0, 0, 0] == 1.0
+    assert slide().simulate([[0.1]], [[0.0]], 0.05, drives=[drive], save_at=2).tau[0, 0, 0] == 1.0
 
 
 def test_forces_have_limits():
     drive = rb.Sampled(lambda t, q, qd, parameters: 10.0 * q, period=0.1, limit=[0.5, np.inf])
-    motion = slide().simulate([[0.1], [0.1]], [[0.0], [0.0]], 0.05, drives=[drive])
+    motion = slide().simulate([[0.1], [0.1]], [[0.0], [0.0]], 0.05, drives=[drive], save_at=2)
     assert motion.tau[:, 0, 0].tolist() == [0.5, 1.0]
 
 
@@ -221,7 +221,7 @@ BOTH = ("position", "velocity")
         (lambda: [INNER, outer(outputs="torque")], "outputs is 'torque'; expected 'force', 'position'"),
         (lambda: [INNER, outer(outputs=("velocity", "position"))], "outputs is .* expected 'force', 'position'"),
         (lambda: [rb.Sampled(INNER, outputs="position")], "only user functions have outputs other than forces"),
-        (lambda: [rb.Sampled(rb.PID("slide", 0, 1), limit=3.0)], "set the limit of the controller instead"),
+        (lambda: [rb.Sampled(rb.PID("slide", 0, kp=1), limit=3.0)], "set the limit of the controller instead"),
         (lambda: [rb.PID("slide", "aim", kp=1.0)], "reference is 'aim'; expected a Signal, numbers, or 'target'"),
         (
             lambda: [INNER, outer(outputs=BOTH, limit=0.5)],
@@ -241,4 +241,4 @@ BOTH = ("position", "velocity")
 )
 def test_what_is_refused(drives, message):
     with pytest.raises(rb.ArgumentError, match=message):
-        slide().simulate(*START, 0.1, drives=drives())
+        slide().simulate(*START, 0.1, drives=drives(), save_at=2)

@@ -5,7 +5,7 @@ import pytest
 
 import rbchain as rb
 
-PLANE = (0, 0, 0), (0, 0, 1)
+PLANE = {"plane_point": (0, 0, 0), "plane_normal": (0, 0, 1)}
 
 
 def count(t, q, qd, parameters, out):
@@ -13,26 +13,26 @@ def count(t, q, qd, parameters, out):
 
 
 MISTAKES = [
-    (lambda: rb.PID("j", 0.0, "big"), "PID of joint 'j': kp is 'big'; expected real numbers"),
-    (lambda: rb.PID("j", 0.0, -1.0), "PID of joint 'j': kp is -1.0; expected finite numbers of at least 0"),
-    (lambda: rb.PID("j", "aim", 1.0), "PID of joint 'j': reference is 'aim'; .* or 'target'"),
-    (lambda: rb.PID("j", 0.0, 1.0, dof=-1), "PID of joint 'j': dof is -1; expected a whole number of at least 0"),
-    (lambda: rb.PID("j", 0.0, 1.0, dof=0.0), "PID of joint 'j': dof is 0.0; expected a whole number of at least 0"),
-    (lambda: rb.PID(3, 0.0, 1.0), "PID of joint 3: joint is 3; expected the name of a joint"),
-    (lambda: rb.PID("j", 0.0, 1.0, gravity_compensation=1), "gravity_compensation is 1; expected True or False"),
-    (lambda: rb.PID("j", 0.0, rb.Signal.sines(1.0, 2.0)), "kp is a signal, .* which cannot change with time"),
-    (lambda: rb.ComputedTorque("j", 0.0, 1.0, np.nan), "ComputedTorque of joint 'j': kd is nan"),
+    (lambda: rb.PID("j", 0.0, kp="big"), "PID of joint 'j': kp is 'big'; expected real numbers"),
+    (lambda: rb.PID("j", 0.0, kp=-1.0), "PID of joint 'j': kp is -1.0; expected finite numbers of at least 0"),
+    (lambda: rb.PID("j", "aim", kp=1.0), "PID of joint 'j': reference is 'aim'; .* or 'target'"),
+    (lambda: rb.PID("j", 0.0, kp=1.0, dof=-1), "PID of joint 'j': dof is -1; expected a whole number of at least 0"),
+    (lambda: rb.PID("j", 0.0, kp=1.0, dof=0.0), "PID of joint 'j': dof is 0.0; expected a whole number of at least 0"),
+    (lambda: rb.PID(3, 0.0, kp=1.0), "PID of joint 3: joint is 3; expected the name of a joint"),
+    (lambda: rb.PID("j", 0.0, kp=1.0, gravity_compensation=1), "gravity_compensation is 1; expected True or False"),
+    (lambda: rb.PID("j", 0.0, kp=rb.Signal.sines(1.0, 2.0)), "kp is a signal, .* which cannot change with time"),
+    (lambda: rb.ComputedTorque("j", 0.0, kp=1.0, kd=np.nan), "ComputedTorque of joint 'j': kd is nan"),
     (lambda: rb.PrescribedForce("j", None), "PrescribedForce of joint 'j': signal"),
     (lambda: rb.PrescribedForce("j", 0.0, limit=-1.0), "PrescribedForce of joint 'j': limit is -1.0"),
     (lambda: rb.PrescribedAcceleration("j", "fast"), "PrescribedAcceleration of joint 'j': signal is 'fast'"),
     (lambda: rb.PrescribedVelocity("j", np.nan), "PrescribedVelocity of joint 'j': signal"),
     (lambda: rb.PrescribedPosition("j", 0.0, dof=True), "PrescribedPosition of joint 'j': dof is True"),
     (lambda: rb.UserForces("count"), r"function is 'count'; expected a function\(t, q, qd, parameters, out\)"),
-    (lambda: rb.UserForces(count, [np.nan]), "UserForces with function 'count': parameters is .*nan"),
-    (lambda: rb.Sampled(rb.PID("j", 0, 1), period=-1), "Sampled PID of joint 'j': period is -1; .* above 0"),
+    (lambda: rb.UserForces(count, parameters=[np.nan]), "UserForces with function 'count': parameters is .*nan"),
+    (lambda: rb.Sampled(rb.PID("j", 0, kp=1), period=-1), "Sampled PID of joint 'j': period is -1; .* above 0"),
     (lambda: rb.Sampled(count, phase=-1.0), "Sampled UserForces: phase is -1.0; .* at least 0"),
     (lambda: rb.Sampled(count, delay=-1.0), "Sampled UserForces: delay is -1.0"),
-    (lambda: rb.Actuator("j", -0.1), "Actuator of joint 'j': time_constant is -0.1"),
+    (lambda: rb.Actuator("j", time_constant=-0.1), "Actuator of joint 'j': time_constant is -0.1"),
     (
         lambda: rb.Actuator("j", torque_speed=[1.0, 2.0]),
         r"torque_speed has shape \(2,\); expected \(m, 2\) or \(..., m, 2\)",
@@ -42,40 +42,64 @@ MISTAKES = [
     (lambda: rb.VelocitySensor("j", resolution=-1.0), "VelocitySensor of joint 'j': resolution is -1.0"),
     (lambda: rb.Event(), "Event: joint is None and function is None; expected one of them"),
     (
-        lambda: rb.Event("j", function=count),
+        lambda: rb.Event("j", function=count, stop=True),
         "Event of joint 'j': joint is 'j' and function is .*; expected one of them",
     ),
-    (lambda: rb.Event("j", direction=2), r"direction is 2; expected 1 \(rising\), -1 \(falling\) or 0"),
-    (lambda: rb.Event("j", quantity="acceleration"), "quantity is 'acceleration'; expected one of 'position', 'vel"),
-    (lambda: rb.Event("j", max_records=0), "Event of joint 'j': max_records is 0; expected a whole number from 1 to"),
-    (lambda: rb.Event(function=count, dof=1), "Event with function 'count' has dof = 1, but only the event of a joint"),
-    (lambda: rb.Event("j", parameters=[1.0]), "only a function has parameters; remove them"),
+    (lambda: rb.Event("j", direction=2, stop=True), r"direction is 2; expected 1 \(rising\), -1 \(falling\) or 0"),
+    (
+        lambda: rb.Event("j", quantity="acceleration", stop=True),
+        "quantity is 'acceleration'; expected one of 'position', 'vel",
+    ),
+    (
+        lambda: rb.Event("j", max_records=0, stop=True),
+        "Event of joint 'j': max_records is 0; expected a whole number from 1 to",
+    ),
+    (
+        lambda: rb.Event(function=count, dof=1, stop=True),
+        "Event with function 'count' has dof = 1, but only the event of a joint",
+    ),
+    (lambda: rb.Event("j", parameters=[1.0], stop=True), "only a function has parameters; remove them"),
     (lambda: rb.Wrench("b", axes="local"), "Wrench on 'b': axes is 'local'; expected one of 'world', 'body'"),
     (lambda: rb.Wrench("b", force=(1.0, 2.0)), "Wrench on 'b': force"),
     (lambda: rb.Wrench("b", point=(1.0, 2.0)), r"Wrench on 'b': point has shape \(2,\); expected \(3,\) or"),
     (lambda: rb.Current((1.0, np.nan, 0.0)), "Current: velocity"),
     (
-        lambda: rb.SpringDamper(3, "b", (0, 0, 0), (0, 0, 0), 1.0),
+        lambda: rb.SpringDamper(3, "b", point_a=(0, 0, 0), point_b=(0, 0, 0), stiffness=1.0),
         "SpringDamper 3-b: body_a is 3; expected the name of a body, or None for the world",
     ),
-    (lambda: rb.SpringDamper(None, "b", (0, 0, 0), (0, 0, 0), -1.0), "SpringDamper world-b: stiffness is -1.0"),
-    (lambda: rb.Bushing(None, "b", np.eye(3)), r"Bushing world-b: stiffness has shape \(3, 3\); expected \(6, 6\)"),
-    (lambda: rb.Bushing(None, "b", np.eye(6), pose_a=(0, 0, 1)), r"Bushing world-b: pose_a is .*; expected a Pose"),
-    (lambda: rb.DryFriction("j", -1.0), "DryFriction of joint 'j': kinetic is -1.0"),
-    (lambda: rb.DryFriction("j", 1.0, 2.0, 1.0), "kinetic_backward and static are given; expected static_backward"),
-    (lambda: rb.HardStops("j", 1.5), "HardStops of joint 'j': restitution is 1.5; expected numbers from 0 to 1"),
-    (lambda: rb.HardStops("j", dof=-1), "HardStops of joint 'j': dof is -1"),
-    (lambda: rb.SphereContact("b", (0, 0, 0), -1, *PLANE), "SphereContact on 'b': radius is -1.0"),
     (
-        lambda: rb.SphereContact("b", (0, 0, 0), 1, (0, 0, 0), (0, 0, 0)),
+        lambda: rb.SpringDamper(None, "b", point_a=(0, 0, 0), point_b=(0, 0, 0), stiffness=-1.0),
+        "SpringDamper world-b: stiffness is -1.0",
+    ),
+    (
+        lambda: rb.Bushing(None, "b", stiffness=np.eye(3)),
+        r"Bushing world-b: stiffness has shape \(3, 3\); expected \(6, 6\)",
+    ),
+    (
+        lambda: rb.Bushing(None, "b", stiffness=np.eye(6), pose_a=(0, 0, 1)),
+        r"Bushing world-b: pose_a is .*; expected a Pose",
+    ),
+    (lambda: rb.DryFriction("j", -1.0), "DryFriction of joint 'j': kinetic is -1.0"),
+    (
+        lambda: rb.DryFriction("j", 1.0, static=2.0, kinetic_backward=1.0),
+        "kinetic_backward and static are given; expected static_backward",
+    ),
+    (
+        lambda: rb.HardStops("j", restitution=1.5),
+        "HardStops of joint 'j': restitution is 1.5; expected numbers from 0 to 1",
+    ),
+    (lambda: rb.HardStops("j", dof=-1), "HardStops of joint 'j': dof is -1"),
+    (lambda: rb.SphereContact("b", point=(0, 0, 0), radius=-1, **PLANE), "SphereContact on 'b': radius is -1.0"),
+    (
+        lambda: rb.SphereContact("b", point=(0, 0, 0), radius=1, plane_point=(0, 0, 0), plane_normal=(0, 0, 0)),
         "SphereContact on 'b': plane_normal is .*; expected vectors that are not zero",
     ),
     (
-        lambda: rb.SphereContact("b", (0, 0, 0), 1, *PLANE, max_records=0),
+        lambda: rb.SphereContact("b", point=(0, 0, 0), radius=1, **PLANE, max_records=0),
         "SphereContact on 'b': max_records is 0; expected a whole number from 1 to 1000000",
     ),
     (
-        lambda: rb.SphereSphereContact("a", "b", (0, 0, 0), (0, 0, 0), 1.0, -1.0),
+        lambda: rb.SphereSphereContact("a", "b", point_a=(0, 0, 0), point_b=(0, 0, 0), radius_a=1.0, radius_b=-1.0),
         "SphereSphereContact of 'a' and 'b': radius_b is -1.0",
     ),
 ]

@@ -141,7 +141,7 @@ def test_another_seed_gives_other_motions(run, tmp_path):
 
 def test_the_spread_is_the_standard_deviation_of_the_start(run, arm, tmp_path):
     out = tmp_path / "x.npz"
-    run("simulate", arm(), "--batch", 3000, "--duration", 0.001, "--spread", 0.25, "--samples", 2, "--out", out)
+    run("simulate", arm(), "--batch", 3000, "--duration", 0.001, "--spread", 0.25, "--save-at", 2, "--out", out)
     with np.load(out) as saved:
         for start in (saved["q"][:, 0], saved["qd"][:, 0]):
             assert start.std() == pytest.approx(0.25, rel=0.08)
@@ -151,7 +151,7 @@ def test_the_spread_is_the_standard_deviation_of_the_start(run, arm, tmp_path):
 def test_a_batch_computed_in_several_parts_is_complete(run, arm, tmp_path):
     """The batch is computed in parts for the progress bar; each sample must be computed once."""
     out = tmp_path / "x.npz"
-    code, output, _ = run("simulate", arm(), "--batch", 2501, "--duration", 0.01, "--samples", 2, "--out", out)
+    code, output, _ = run("simulate", arm(), "--batch", 2501, "--duration", 0.01, "--save-at", 2, "--out", out)
     assert code == DONE
     assert number(output, "samples") == 2501
     with np.load(out) as saved:
@@ -173,7 +173,7 @@ def test_the_fixed_step_method_uses_the_given_step(run, arm, tmp_path):
         "rk4",
         "--step",
         0.01,
-        "--samples",
+        "--save-at",
         2,
         "--out",
         out,
@@ -199,7 +199,7 @@ METHODS = {
 @pytest.mark.parametrize("method", METHODS)
 def test_simulate_passes_the_settings_of_each_method(run, arm, tmp_path, method):
     out = tmp_path / "x.npz"
-    options = ("--batch", 1, "--duration", 0.02, "--samples", 2, "--method", method, *METHODS[method], "--out", out)
+    options = ("--batch", 1, "--duration", 0.02, "--save-at", 2, "--method", method, *METHODS[method], "--out", out)
     assert run("simulate", arm(), *options)[0] == DONE
     names, values = METHODS[method][::2], METHODS[method][1::2]
     settings = {name.strip("-").replace("-", "_"): value for name, value in zip(names, values, strict=True)}
@@ -417,14 +417,15 @@ def assert_refused(result, *words):
         ("--rtol", -1),
         ("--rtol", "nan"),
         ("--atol", -1),
-        ("--samples", 1),
-        ("--samples", 0),
-        ("--samples", -3),
+        ("--save-at", 1),
+        ("--save-at", 0),
+        ("--save-at", -3),
+        ("--samples", 5),
     ],
 )
 def test_an_invalid_value_is_refused_with_the_name_of_the_option(run, arm, option, value):
     short = () if option in ("--batch", "--duration") else ("--batch", 2, "--duration", 0.01)
-    names = {"--samples": ("save_at", "samples")}.get(option, (option.strip("-"),))
+    names = {"--samples": ("--save-at",)}.get(option, (option.strip("-"),))
     result = run("simulate", arm(), *short, f"{option}={value}")
     assert_refused(result)
     assert any(name in result[2] for name in names), result[2]

@@ -52,7 +52,7 @@ def branches(kind):
             "distance": lambda: rb.DistanceConstraint("c", "left2", "right4", *points, 0.7),
             "distance from an ancestor": lambda: rb.DistanceConstraint("c", "hull", "right4", *points, 0.7),
             "ball on the world": lambda: rb.BallConstraint("c", "right4", None, *points),
-            "coupler": lambda: rb.CouplerConstraint("c", "right1", "right4", 0.7, 0.1),
+            "coupler": lambda: rb.CouplerConstraint("c", "right1", "right4", ratio=0.7, offset=0.1),
         }[kind]()
     )
     return builder.build()
@@ -179,7 +179,7 @@ def test_a_weld_of_two_bodies_agrees_with_a_fixed_joint():
             builder.add_body("load", parent="lower", joint=rb.Fixed(), placement=pose, inertia=inertias[2])
         else:
             builder.add_body("load", joint=rb.Free(), inertia=inertias[2])
-            builder.add_constraint(rb.WeldConstraint("weld", "lower", "load", pose, rb.Pose()))
+            builder.add_constraint(rb.WeldConstraint("weld", "lower", "load", pose_a=pose, pose_b=rb.Pose()))
         models[way] = builder.build()
     q, qd, tau = rng.normal(size=(3, 2))
     expected = models["fixed"].forward_dynamics_derivatives(q, qd, tau)
@@ -267,8 +267,12 @@ def test_derivatives_keep_their_shape_behind_a_batch():
 def test_closed_chains_in_water_are_refused():
     builder = rb.ModelBuilder(fluid_density=1000.0)
     ball = rb.Immersion(volume=0.001)
-    builder.add_body("bob", joint=rb.Spherical(), inertia=rb.Inertia(1.0, (0.5, 0, 0), (1, 1, 1)), immersion=ball)
-    builder.add_constraint(rb.DistanceConstraint("rod", None, "bob", (0, 0, 1), (0.5, 0, 0), 1.0))
+    builder.add_body(
+        "bob", joint=rb.Spherical(), inertia=rb.Inertia(1.0, cg=(0.5, 0, 0), inertia=(1, 1, 1)), immersion=ball
+    )
+    builder.add_constraint(
+        rb.DistanceConstraint("rod", None, "bob", point_a=(0, 0, 1), point_b=(0.5, 0, 0), length=1.0)
+    )
     model = builder.build()
     with pytest.raises(rb.ArgumentError, match="forward_dynamics_derivatives does not support bodies in water"):
         model.forward_dynamics_derivatives([0, 0, 0, 1.0], np.zeros(3), np.zeros(3))

@@ -29,7 +29,15 @@ def block(angle=0.0, mass=2.0, stiffness=0.0, **limits):
 def ball(restitution, **given):
     builder = rb.ModelBuilder(gravity=(0, 0, -G))
     builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
-    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=restitution, **given)
+    floor = rb.SphereContact(
+        "ball",
+        point=(0, 0, 0),
+        radius=0.1,
+        plane_point=(0, 0, 0),
+        plane_normal=(0, 0, 1),
+        restitution=restitution,
+        **given,
+    )
     return builder.build(), floor
 
 
@@ -41,7 +49,16 @@ def rod_in_the_plane(restitution=0.0, friction=0.0, inertia=0.1):
     rod = rb.Inertia(mass=1.0, inertia=(0.01, inertia, inertia))
     builder.add_body("rod", parent="z", joint=rb.Revolute((0, 1, 0)), inertia=rod)
     ends = [
-        rb.SphereContact("rod", (x, 0, 0), 0.05, (0, 0, 0), (0, 0, 1), friction, restitution, max_records=100)
+        rb.SphereContact(
+            "rod",
+            point=(x, 0, 0),
+            radius=0.05,
+            plane_point=(0, 0, 0),
+            plane_normal=(0, 0, 1),
+            friction=friction,
+            restitution=restitution,
+            max_records=100,
+        )
         for x in (-0.5, 0.5)
     ]
     return builder.build(), ends
@@ -98,7 +115,7 @@ def test_oscillator_with_coulomb_friction_stops_at_the_exact_position(method):
 def test_static_friction_that_differs_between_the_directions():
     """A rising force moves the block when it reaches the static friction of its direction."""
     model, _ = block(mass=1.0)
-    friction = rb.DryFriction("block", 1.0, 2.0, kinetic_backward=2.0, static_backward=3.0)
+    friction = rb.DryFriction("block", 1.0, static=2.0, kinetic_backward=2.0, static_backward=3.0)
     force = [rb.PrescribedForce("block", rb.Signal.polynomial([[0.0, 1.0], [0.0, -1.0]]))]
     start = np.zeros((2, 1))
     motion = model.simulate(start, start, 4.0, forces=[friction], drives=force, save_at=5)
@@ -125,7 +142,9 @@ def test_friction_at_its_limit_sticks_while_a_contact_holds_the_joint(method):
     """A lift of 1 kg with friction of 1 N falls onto the floor, and a drive moves it up again after 2 s."""
     builder = rb.ModelBuilder(gravity=(0, 0, -10.0))
     builder.add_body("lift", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0))
-    floor = rb.SphereContact("lift", (0, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), restitution=0.0)
+    floor = rb.SphereContact(
+        "lift", point=(0, 0, 0), radius=0.0, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), restitution=0.0
+    )
     forces = [rb.DryFriction("lift", 1.0), floor]
     force = [rb.PrescribedForce("lift", rb.Signal.table([0.0, 2.0, 3.0], [0.0, 0.0, 12.0], interpolation="linear"))]
     step = {"step": 0.01} if method == "moreau" else {}
@@ -172,7 +191,7 @@ def test_elastic_ball_keeps_its_energy():
 def test_hard_stops_on_both_sides():
     """Without friction, the speed is e^k v after k impacts."""
     model, _ = block(lower=-0.5, upper=1.0)
-    stops = rb.HardStops("block", 0.5)
+    stops = rb.HardStops("block", restitution=0.5)
     motion = model.simulate([0.0], [2.0], 4.0, forces=[stops], save_at=41)
     np.testing.assert_allclose(motion.impacts[0].t[:2], [0.5, 2.0], rtol=1e-11)
     np.testing.assert_allclose(motion.impacts[0].impulse[:2], [-2 * 3.0, 2 * 1.5], rtol=1e-11)
@@ -194,7 +213,7 @@ def test_cradle():
         "third", parent="second", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0), limits=distance
     )
     model = builder.build()
-    stops = [rb.HardStops(name, 1.0) for name in ("second", "third")]
+    stops = [rb.HardStops(name, restitution=1.0) for name in ("second", "third")]
     motion = model.simulate([0.0, 2.0, 2.0], [1.0, -1.0, 0.0], 3.0, forces=stops, save_at=4)
     velocities = np.cumsum(motion.qd[-1])
     np.testing.assert_allclose(velocities, [0.0, 0.0, 1.0], atol=1e-10)
@@ -219,7 +238,9 @@ def test_box_slides_on_four_points_and_stops():
     builder.add_body("box", joint=rb.Free(), inertia=rb.Inertia(mass=2.0, inertia=(0.1, 0.1, 0.1)))
     model = builder.build()
     corners = [
-        rb.SphereContact("box", (x, y, -0.1), 0.0, (0, 0, 0), (0, 0, 1), friction=0.3)
+        rb.SphereContact(
+            "box", point=(x, y, -0.1), radius=0.0, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), friction=0.3
+        )
         for x in (0.2, -0.2)
         for y in (0.2, -0.2)
     ]
@@ -238,7 +259,14 @@ def test_chain_falls_on_the_floor():
     model = rb.Model.serial_chain(3, length=0.3, gravity=(0, -G, 0))
     floor = [
         rb.SphereContact(
-            name, (0.3, 0, 0), 0.02, (0, -0.2, 0), (0, 1, 0), friction=0.4, restitution=0.2, max_records=99
+            name,
+            point=(0.3, 0, 0),
+            radius=0.02,
+            plane_point=(0, -0.2, 0),
+            plane_normal=(0, 1, 0),
+            friction=0.4,
+            restitution=0.2,
+            max_records=99,
         )
         for name in model.body_names
     ]
@@ -259,7 +287,10 @@ def test_samples_of_a_batch_agree_with_single_samples():
     kinetic, restitution, start = np.array([0.3, 0.5, 0.0]), np.array([0.5, 0.0, 1.0]), np.array([1.0, 1.5, 0.2])
 
     def forces(i):
-        return [rb.DryFriction("block", kinetic[i], 1.5 * kinetic[i]), rb.HardStops("block", restitution[i])]
+        return [
+            rb.DryFriction("block", kinetic[i], static=1.5 * kinetic[i]),
+            rb.HardStops("block", restitution=restitution[i]),
+        ]
 
     together = model.simulate(start[:, None], np.zeros((3, 1)), 3.0, forces=forces(slice(None)), save_at=7)
     for i in range(3):
@@ -276,7 +307,7 @@ def test_events_and_saved_times_do_not_change_the_motion():
     bottom = rb.Event("ball", value=0.0, quantity="velocity", direction=1, stop=False)
     low = rb.Event("ball", value=0.3, direction=-1, stop=False)
     motion = model.simulate([0.9], [0.0], 1.5, forces=[floor], events=[top, bottom, low], save_at=[0.7, 1.5])
-    other = model.simulate([0.9], [0.0], 1.5, forces=[floor])
+    other = model.simulate([0.9], [0.0], 1.5, forces=[floor], save_at=2)
     np.testing.assert_allclose(motion.q[-1], other.q[-1], rtol=1e-9)
     impacts = motion.impacts[0].t[:2]
     np.testing.assert_allclose(motion.events[1].t[:2], impacts, atol=1e-9)
@@ -286,7 +317,7 @@ def test_events_and_saved_times_do_not_change_the_motion():
 
 def test_a_terminal_event_ends_a_motion_with_contacts():
     model, floor = ball(0.5)
-    stop = rb.Event("ball", value=0.2, direction=1)
+    stop = rb.Event("ball", value=0.2, direction=1, stop=True)
     motion = model.simulate([0.9], [0.0], 1.5, forces=[floor], events=[stop], save_at=16)
     assert motion.status == rb.Status.STOPPED
     np.testing.assert_allclose(motion.end_time, 0.4 + (2 - math.sqrt(4 - 2 * G * 0.1)) / G, rtol=1e-10)
@@ -304,10 +335,10 @@ def test_a_pid_drive_presses_on_a_stop():
 def test_moreau_converges_to_the_same_motion():
     model, ends = rod_in_the_plane(restitution=0.4, friction=0.3)
     start = [0.0, 0.4, 0.4], [0.5, 0.0, 0.0]
-    exact = model.simulate(*start, 0.5, forces=ends)
+    exact = model.simulate(*start, 0.5, forces=ends, save_at=2)
     errors = []
     for step in (8e-3, 2e-3):
-        motion = model.simulate(*start, 0.5, method="moreau", step=step, forces=ends)
+        motion = model.simulate(*start, 0.5, method="moreau", step=step, forces=ends, save_at=2)
         errors.append(np.abs(motion.q[-1] - exact.q[-1]).max())
     assert errors[1] < 0.5 * errors[0] and errors[1] < 8e-3, errors
 
@@ -320,16 +351,16 @@ def test_unsupported_settings_are_refused():
     friction = rb.DryFriction("block", 1.0)
     single = np.zeros(1, np.float32)
     with pytest.raises(rb.ArgumentError, match="needs float64"):
-        model.simulate(single, single, 1.0, forces=[friction])
+        model.simulate(single, single, 1.0, forces=[friction], save_at=2)
     builder = rb.ModelBuilder()
     builder.add_body("a", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
     builder.add_body("b", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
     with pytest.raises(rb.ArgumentError, match="drives that prescribe a motion"):
         drive = rb.PrescribedPosition("a", 0.0)
-        builder.build().simulate([0, 0], [0, 0], 1.0, forces=[rb.DryFriction("b", 1.0)], drives=[drive])
-    builder.add_constraint(rb.CouplerConstraint("gear", "a", "b", 2.0))
+        builder.build().simulate([0, 0], [0, 0], 1.0, forces=[rb.DryFriction("b", 1.0)], drives=[drive], save_at=2)
+    builder.add_constraint(rb.CouplerConstraint("gear", "a", "b", ratio=2.0))
     with pytest.raises(rb.ArgumentError, match="closed chains"):
-        builder.build().simulate([0, 0], [0, 0], 1.0, forces=[rb.DryFriction("a", 1.0)])
+        builder.build().simulate([0, 0], [0, 0], 1.0, forces=[rb.DryFriction("a", 1.0)], save_at=2)
 
 
 def test_a_rod_that_slides_near_jamming_follows_newton_and_euler():
@@ -348,7 +379,9 @@ def test_a_rod_that_slides_near_jamming_follows_newton_and_euler():
     exact = solve_ivp(rates, (0, duration), [0, 0.5 * math.sin(1), 1, 1, 0, 0], **settings).y
     builder = rb.ModelBuilder(gravity=(0, 0, -G))
     builder.add_body("rod", joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=(inertia, inertia, inertia)))
-    tip = rb.SphereContact("rod", (0.5, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), friction=mu)
+    tip = rb.SphereContact(
+        "rod", point=(0.5, 0, 0), radius=0.0, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), friction=mu
+    )
     q0 = [0, 0, 0.5 * math.sin(1), 0, math.sin(0.5), 0, math.cos(0.5)]
     qd0 = [math.cos(1), 0, math.sin(1), 0, 0, 0]  # 1 m/s along x, in the axes of the rod
     motion = builder.build().simulate(q0, qd0, duration, save_at=4, forces=[tip])
@@ -360,14 +393,14 @@ def test_a_rod_that_slides_near_jamming_follows_newton_and_euler():
 def test_initial_penetration_is_refused():
     model, floor = ball(0.5)
     with pytest.raises(rb.ArgumentError, match=r"has a gap of -0\.01"):
-        model.simulate([0.09], [0.0], 1.0, forces=[floor])
-    motion = model.simulate([[0.09], [0.2]], np.zeros((2, 1)), 0.1, forces=[floor], on_failure="ignore")
+        model.simulate([0.09], [0.0], 1.0, forces=[floor], save_at=2)
+    motion = model.simulate([[0.09], [0.2]], np.zeros((2, 1)), 0.1, forces=[floor], on_failure="ignore", save_at=2)
     assert motion.status.tolist() == [rb.Status.INITIAL_PENETRATION, rb.Status.DONE]
 
 
 def test_accelerations_are_not_known():
     model, floor = ball(0.5)
-    motion = model.simulate([0.2], [0.0], 0.1, forces=[floor])
+    motion = model.simulate([0.2], [0.0], 0.1, forces=[floor], save_at=2)
     with pytest.raises(rb.ArgumentError, match="accelerations"):
         _ = motion.qdd
     assert motion.tau.shape == (2, 1)
@@ -379,7 +412,9 @@ def test_a_rod_that_jams_is_stopped_by_an_impulse():
     assert 1 + rx * (rx + mu * rz) / inertia < 0  # the acceleration of the tip by a normal force, with its friction
     builder = rb.ModelBuilder(gravity=(0, 0, -G))
     builder.add_body("rod", joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=(inertia, inertia, inertia)))
-    tip = rb.SphereContact("rod", (0.5, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), friction=mu)
+    tip = rb.SphereContact(
+        "rod", point=(0.5, 0, 0), radius=0.0, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), friction=mu
+    )
     q0 = [0, 0, 0.5 * math.sin(1), 0, math.sin(0.5), 0, math.cos(0.5)]
     model = builder.build()
     motion = model.simulate(q0, [math.cos(1), 0, math.sin(1), 0, 0, 0], 0.1, save_at=11, forces=[tip])
@@ -423,7 +458,7 @@ def test_a_sample_without_modes_after_an_impact_ends_in_the_state_of_the_impact(
 
     monkeypatch.setattr(contact_events, "choose_modes", choose_modes_at_the_start_only)
     model, floor = ball(0.8)
-    motion = model.simulate([[0.6]], [[0.0]], 1.0, forces=[floor], on_failure="ignore")
+    motion = model.simulate([[0.6]], [[0.0]], 1.0, forces=[floor], on_failure="ignore", save_at=2)
     assert motion.status.tolist() == [rb.Status.NO_CONTACT_MODES] and len(choices) > 1
     assert_ends_at_its_first_impact(motion, 0)
 
@@ -437,7 +472,7 @@ def test_a_ball_at_rest_without_friction_has_no_impacts_when_the_choice_of_its_m
 
     monkeypatch.setattr(contact_events, "choose_modes", choose_modes_from_the_fourth_time_on)
     model, floor = ball(0.8)
-    motion = model.simulate([0.1], [0.0], 1.0, forces=[floor])
+    motion = model.simulate([0.1], [0.0], 1.0, forces=[floor], save_at=2)
     assert motion.success and len(choices) > 3
     assert motion.impacts[0].count == 0
     np.testing.assert_allclose(motion.q[-1], [0.1], rtol=0, atol=1e-12)
@@ -453,8 +488,10 @@ def test_a_user_function_that_fails_after_an_impact_ends_its_sample_in_the_state
             out[0] = np.nan
 
     model, floor = ball(0.8)
-    drives = [rb.UserForces(force, [[0.1], [9.0]])]
-    motion = model.simulate([[0.6], [0.6]], np.zeros((2, 1)), 0.5, forces=[floor], drives=drives, on_failure="ignore")
+    drives = [rb.UserForces(force, parameters=[[0.1], [9.0]])]
+    motion = model.simulate(
+        [[0.6], [0.6]], np.zeros((2, 1)), 0.5, forces=[floor], drives=drives, on_failure="ignore", save_at=2
+    )
     assert motion.status.tolist() == [status, rb.Status.DONE]
     assert_ends_at_its_first_impact(motion, 0)
 
@@ -465,7 +502,9 @@ def test_rosenbrock_passes_an_impact_at_a_saved_time(save_at):
     """A ball that falls 0.8 m hits the floor after 0.4 s. The step from there to the saved time is almost zero."""
     builder = rb.ModelBuilder(gravity=(0, 0, -10.0))
     builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
-    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.5)
+    floor = rb.SphereContact(
+        "ball", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), restitution=0.5
+    )
     motion = builder.build().simulate([0.9], [0.0], 0.6, method="rosenbrock", forces=[floor], save_at=save_at)
     assert motion.success
     np.testing.assert_allclose([motion.q[-1, 0], motion.qd[-1, 0]], [0.3, 0.0], rtol=0, atol=1e-9)
@@ -479,7 +518,10 @@ def grooved_ball(angle, radius=0.1, mass=3.0, friction=0.1):
     builder = rb.ModelBuilder(gravity=(0, G * math.sin(angle), -G * math.cos(angle)))
     builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia.sphere(radius, mass=mass))
     planes = [
-        rb.SphereContact("ball", (0, 0, 0), radius, (0, 0, 0), (side, 0, 1), friction=friction) for side in (1, -1)
+        rb.SphereContact(
+            "ball", point=(0, 0, 0), radius=radius, plane_point=(0, 0, 0), plane_normal=(side, 0, 1), friction=friction
+        )
+        for side in (1, -1)
     ]
     return builder.build(), planes, [0, 0, radius * math.sqrt(2), 0, 0, 0, 1]
 
@@ -512,7 +554,7 @@ def test_a_ball_rolls_or_slips_down_a_groove(angle, friction):
     model, planes, start = grooved_ball(angle, friction=friction)
     pull, strongest = G * math.sin(angle), math.sqrt(2) * friction * G * math.cos(angle)
     acceleration = pull - min(pull * (1.0 - 1.0 / 1.8), strongest)
-    motion = model.simulate(start, np.zeros(6), 1.0, forces=planes, max_steps=300)
+    motion = model.simulate(start, np.zeros(6), 1.0, forces=planes, max_steps=300, save_at=2)
     assert motion.success
     np.testing.assert_allclose(motion.q[-1, 1], acceleration / 2, rtol=0, atol=1e-8)
 
@@ -522,7 +564,12 @@ def test_a_ball_in_the_corner_of_three_planes_comes_to_rest(friction):
     """Nine rows hold six motions. Without friction, the ball keeps its rotation."""
     builder = rb.ModelBuilder(gravity=(-5.0, -6.0, -4.5))
     builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=3.0))
-    planes = [rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), axis, friction=friction) for axis in np.eye(3)]
+    planes = [
+        rb.SphereContact(
+            "ball", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, 0), plane_normal=axis, friction=friction
+        )
+        for axis in np.eye(3)
+    ]
     spin = np.array([1.0, 2.0, 3.0])
     motion = builder.build().simulate(
         [0.1, 0.1, 0.1, 0, 0, 0, 1], [0, 0, 0, *spin], 1.0, forces=planes, save_at=3, max_steps=500
@@ -539,7 +586,9 @@ def test_a_box_on_six_points_slides_and_stops_on_an_incline():
     builder = rb.ModelBuilder(gravity=gravity)
     builder.add_body("box", joint=rb.Free(), inertia=rb.Inertia(2.0, cg=(0.05, 0.0, 0.0), inertia=(0.1, 0.12, 0.15)))
     points = [
-        rb.SphereContact("box", (x, y, -0.1), 0.0, (0, 0, 0), (0, 0, 1), friction=friction)
+        rb.SphereContact(
+            "box", point=(x, y, -0.1), radius=0.0, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), friction=friction
+        )
         for x in (0.2, 0.0, -0.2)
         for y in (0.2, -0.2)
     ]
@@ -563,7 +612,7 @@ def slider_with_stops():
 def test_a_level_that_an_impact_passes_ends_the_motion_after_the_impact(settings):
     """A body with 1 m/s meets a stop at 1 s and leaves it with -0.5 m/s, past 0.2 m/s."""
     model, stops = slider_with_stops(), [rb.HardStops("slide", restitution=0.5)]
-    falls = rb.Event("slide", value=0.2, quantity="velocity", direction=-1)
+    falls = rb.Event("slide", value=0.2, quantity="velocity", direction=-1, stop=True)
     motion = model.simulate([[0.0]], [[1.0]], 3.0, forces=stops, events=[falls], **settings)
     np.testing.assert_allclose(motion.end_time, 1.0, rtol=1e-9)
     np.testing.assert_allclose(motion.end_qd, -0.5, rtol=1e-9)
@@ -578,7 +627,7 @@ def test_a_level_that_an_impact_passes_ends_the_motion_after_the_impact(settings
 @pytest.mark.parametrize("settings", [{"method": "rk45"}, {"method": "rosenbrock"}, {"method": "moreau", "step": 0.3}])
 def test_an_event_before_an_impact_in_the_same_step_ends_the_motion_without_the_impact(settings):
     model, stops = slider_with_stops(), [rb.HardStops("slide", restitution=0.5)]
-    near = rb.Event("slide", value=0.95)
+    near = rb.Event("slide", value=0.95, stop=True)
     motion = model.simulate([[0.0]], [[1.0]], 3.0, forces=stops, events=[near], **settings)
     np.testing.assert_allclose(motion.end_time, 0.95, rtol=1e-9)
     assert motion.impacts[0].count == 0

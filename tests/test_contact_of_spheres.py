@@ -20,7 +20,15 @@ def cradle(masses, gap, restitution=1.0):
     for i, mass in enumerate(masses):
         builder.add_body(f"ball{i}", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia.sphere(0.1, mass=mass))
     contacts = [
-        rb.SphereSphereContact(f"ball{i}", f"ball{i + 1}", (0, 0, 0), (0, 0, 0), 0.1, 0.1, restitution)
+        rb.SphereSphereContact(
+            f"ball{i}",
+            f"ball{i + 1}",
+            point_a=(0, 0, 0),
+            point_b=(0, 0, 0),
+            radius_a=0.1,
+            radius_b=0.1,
+            restitution=restitution,
+        )
         for i in range(count - 1)
     ]
     return builder.build(), contacts, (0.2 + gap) * np.arange(count)
@@ -96,10 +104,14 @@ def test_an_oblique_impact_changes_the_velocities_along_the_line_of_centers(sett
             name, joint=rb.Free(), inertia=rb.Inertia(mass, cg=(0.02, 0.01, 0), inertia=(0.02, 0.03, 0.03))
         )
     model = builder.build()
-    contact = rb.SphereSphereContact("a", "b", (0.2, 0.1, 0), (0, 0.1, 0.05), 0.1, 0.15, restitution=1.0)
+    contact = rb.SphereSphereContact(
+        "a", "b", point_a=(0.2, 0.1, 0), point_b=(0, 0.1, 0.05), radius_a=0.1, radius_b=0.15, restitution=1.0
+    )
     q = np.array([0, 0, 0, 0, 0, 0, 1.0, 0.6, 0, 0.1, 0, 0, 0, 1.0])
     qd = np.array([2.0, 0, 0, 0.3, 0.2, 0.5, 0.0, 0.3, 0, 0.1, 0.4, 0.2])
-    settings = settings | ({"rtol": 1e-11, "atol": 1e-12} if settings["method"] == "rk45" else {"step": 1e-3})
+    settings = (
+        settings | ({"rtol": 1e-11, "atol": 1e-12} if settings["method"] == "rk45" else {"step": 1e-3}) | {"save_at": 2}
+    )
     motion = model.simulate(q, qd, 0.16, forces=[contact], **settings)
     assert motion.impacts[0].count == 1
     impulse = motion.impacts[0].impulse[0]
@@ -120,7 +132,7 @@ def test_a_ball_leaves_a_fixed_ball_at_the_angle_whose_cosine_is_two_thirds(sett
     builder = rb.ModelBuilder(gravity=(0, 0, -G))
     disc(builder, "ball", m)
     model = builder.build()
-    contact = rb.SphereSphereContact(None, "ball", (0, 0, -1.0), (0, 0, 0), 0.7, 0.3)
+    contact = rb.SphereSphereContact(None, "ball", point_a=(0, 0, -1.0), point_b=(0, 0, 0), radius_a=0.7, radius_b=0.3)
     q = np.array([R * np.sin(start), -1.0 + R * np.cos(start), 0.0])
     times = np.linspace(0, 1.2, 13)
     motion = model.simulate(q, np.zeros(3), 1.2, forces=[contact], save_at=times, **settings)
@@ -147,7 +159,7 @@ def test_a_ball_slides_on_a_ball_that_moves_and_energy_and_momentum_are_conserve
     builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(2.0))
     disc(builder, "ball", 1.0)
     model = builder.build()
-    contact = rb.SphereSphereContact("cart", "ball", (0, 0, 0), (0, 0, 0), 0.5, 0.5)
+    contact = rb.SphereSphereContact("cart", "ball", point_a=(0, 0, 0), point_b=(0, 0, 0), radius_a=0.5, radius_b=0.5)
     q = np.array([0.0, np.sin(0.2), np.cos(0.2), 0.0])
     motion = model.simulate(q, np.zeros(4), 0.7, forces=[contact], save_at=15, rtol=1e-9, atol=1e-11)
     assert motion.impacts[0].count == 0
@@ -178,10 +190,12 @@ def test_spheres_on_two_links_of_a_chain_act_like_a_stop_of_their_joint(settings
         limits=limits,
     )
     model = builder.build()
-    spheres = rb.SphereSphereContact("upper", "lower", (0.1, 0, 0), (0.3, 0, 0), 0.02, 0.1, 0.3)
+    spheres = rb.SphereSphereContact(
+        "upper", "lower", point_a=(0.1, 0, 0), point_b=(0.3, 0, 0), radius_a=0.02, radius_b=0.1, restitution=0.3
+    )
     found, expected = (
         model.simulate([0.3, 2.2], [0.0, 0.0], 0.8, forces=[force], save_at=9, **settings)
-        for force in (spheres, rb.HardStops("lower", 0.3))
+        for force in (spheres, rb.HardStops("lower", restitution=0.3))
     )
     exact = settings["method"] == "rk45"
     np.testing.assert_allclose(found.q, expected.q, rtol=0, atol=1e-7 if exact else 1e-3)
@@ -201,7 +215,9 @@ def rough_balls(masses, radii, **settings):
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     for name, mass, radius in zip("ab", masses, radii, strict=True):
         builder.add_body(name, joint=rb.Free(), inertia=rb.Inertia.sphere(radius, mass=mass))
-    return builder.build(), rb.SphereSphereContact("a", "b", (0, 0, 0), (0, 0, 0), *radii, **settings)
+    return builder.build(), rb.SphereSphereContact(
+        "a", "b", point_a=(0, 0, 0), point_b=(0, 0, 0), radius_a=radii[0], radius_b=radii[1], **settings
+    )
 
 
 @plain
@@ -269,7 +285,9 @@ def test_a_rolling_ball_slips_and_leaves_a_fixed_ball_at_the_angle_of_the_closed
     else:
         disc(builder, "ball", m, np.sqrt(0.4) * r)
         q, qd, place = np.r_[length * n[[0, 2]], 0], np.r_[speed * t[[0, 2]], speed / r], [0, 1]
-    contact = rb.SphereSphereContact(None, "ball", (0, 0, 0), (0, 0, 0), R, r, friction=mu)
+    contact = rb.SphereSphereContact(
+        None, "ball", point_a=(0, 0, 0), point_b=(0, 0, 0), radius_a=R, radius_b=r, friction=mu
+    )
     model, states = builder.build(), (np.tile(q, (samples, 1)), np.tile(qd, (samples, 1)))
     motion = model.simulate(*states, 0.4, forces=[contact], save_at=21, **settings)
     assert motion.success
@@ -310,12 +328,16 @@ def test_rough_bodies_that_collide_keep_their_momentum_and_lose_energy(settings)
             name, joint=rb.Free(), inertia=rb.Inertia(mass, cg=(0.02, 0.01, 0), inertia=(0.02, 0.03, 0.03))
         )
     model, mu = builder.build(), np.array([0.0, 0.3])
-    numbers = ("a", "b", (0.2, 0.1, 0), (0, 0.1, 0.05), 0.1, 0.15)
+    numbers = {"point_a": (0.2, 0.1, 0), "point_b": (0, 0.1, 0.05), "radius_a": 0.1, "radius_b": 0.15}
     q = np.tile([0, 0, 0, 0, 0, 0, 1.0, 0.6, 0, 0.1, 0, 0, 0, 1.0], (2, 1))
     qd = np.tile([2.0, 0, 0, 0.3, 0.2, 0.5, 0.0, 0.3, 0, 0.1, 0.4, 0.2], (2, 1))
-    settings = settings | ({"rtol": 1e-11, "atol": 1e-12} if settings["method"] == "rk45" else {"step": 4e-3})
+    settings = (
+        settings | ({"rtol": 1e-11, "atol": 1e-12} if settings["method"] == "rk45" else {"step": 4e-3}) | {"save_at": 2}
+    )
     motion, smooth = (
-        model.simulate(q, qd, 0.16, forces=[rb.SphereSphereContact(*numbers, restitution=0.5, friction=x)], **settings)
+        model.simulate(
+            q, qd, 0.16, forces=[rb.SphereSphereContact("a", "b", **numbers, restitution=0.5, friction=x)], **settings
+        )
         for x in (mu, 0.0)
     )
     assert (motion.impacts[0].count == 1).all() and len(smooth.sticking) == 0
@@ -333,7 +355,15 @@ def test_rough_bodies_that_collide_keep_their_momentum_and_lose_energy(settings)
 def test_samples_have_their_own_numbers(tmp_path):
     model, _, q = cradle(np.ones(2), 0.1)
     radius, restitution = np.array([0.1, 0.12]), np.array([1.0, 0.25])
-    contact = rb.SphereSphereContact("ball0", "ball1", np.zeros((2, 3)), (0, 0, 0), radius, 0.1, restitution)
+    contact = rb.SphereSphereContact(
+        "ball0",
+        "ball1",
+        point_a=np.zeros((2, 3)),
+        point_b=(0, 0, 0),
+        radius_a=radius,
+        radius_b=0.1,
+        restitution=restitution,
+    )
     for settings in METHODS:
         motion = model.simulate(np.tile(q, (2, 1)), [1.0, 0.0], 0.2, forces=[contact], **settings)
         np.testing.assert_allclose(motion.impacts[0].t[:, 0], [0.1, 0.08], rtol=1e-9)
@@ -372,7 +402,7 @@ def test_invalid_numbers_are_refused(change, message):
     numbers = {"body_a": "ball0", "body_b": "ball1", "point_a": (0, 0, 0), "point_b": (0, 0, 0)}
     with pytest.raises(rb.ArgumentError, match=message):
         contact = rb.SphereSphereContact(**numbers | {"radius_a": 0.1, "radius_b": 0.1} | change)
-        model.simulate(q, np.zeros(2), 0.1, forces=[contact])
+        model.simulate(q, np.zeros(2), 0.1, forces=[contact], save_at=2)
 
 
 SCRIPT = """

@@ -26,7 +26,7 @@ DRIVES = {
 
 def position_at_rest(model, drive):
     zero = np.zeros((len(MASSES), 1))
-    motion = model.simulate(zero, zero, 8.0, drives=[drive], method="rk4", step=0.08)
+    motion = model.simulate(zero, zero, 8.0, drives=[drive], method="rk4", step=0.08, save_at=2)
     assert motion.success
     return motion.q[:, -1, 0]
 
@@ -49,7 +49,9 @@ def test_a_prescribed_force_compensates_the_nominal_weight():
     nominal = slider()
     drive = rb.PrescribedForce("slide", 0.0, gravity_compensation=True)
     zero = np.zeros((3, 1))
-    motion = nominal.vary(mass=MASSES[:, None]).simulate(zero, zero, 0.5, drives=[drive], method="rk4", step=0.1)
+    motion = nominal.vary(mass=MASSES[:, None]).simulate(
+        zero, zero, 0.5, drives=[drive], method="rk4", step=0.1, save_at=2
+    )
     np.testing.assert_allclose(motion.tau[:, -1, 0], 2.0 * SLIDE_GRAVITY, rtol=1e-15)
     expected = (2.0 / MASSES - 1.0) * SLIDE_GRAVITY * 0.5**2 / 2
     np.testing.assert_allclose(motion.q[:, -1, 0], expected, rtol=0, atol=1e-14)
@@ -100,7 +102,8 @@ def test_the_controller_model_uses_the_precision_of_the_simulation():
     varied, zero = nominal.vary(mass=MASSES[:, None]), np.zeros((3, 1))
     for model in (nominal, varied):
         double, single = (
-            model.simulate(x, x, 0.5, drives=[drive], method="rk4", step=0.05) for x in (zero, zero.astype(np.float32))
+            model.simulate(x, x, 0.5, drives=[drive], method="rk4", step=0.05, save_at=2)
+            for x in (zero, zero.astype(np.float32))
         )
         assert single.tau.dtype == np.float32
         np.testing.assert_allclose(single.q, double.q, rtol=0, atol=1e-5)
@@ -145,7 +148,7 @@ def test_the_shape_of_a_value_does_not_decide_what_a_controller_knows(known, kin
     expected = 0.3 - (0.0 if known else SLIDE_GRAVITY / stiffness)
     for model in (changed, loaded):
         zero = np.zeros((*(model.batch_shape or (1,)), 1))
-        motion = model.simulate(zero, zero, 8.0, drives=[make()], method="rk4", step=0.08)
+        motion = model.simulate(zero, zero, 8.0, drives=[make()], method="rk4", step=0.08, save_at=2)
         np.testing.assert_allclose(motion.q[:, -1, 0], expected, rtol=0, atol=1e-9)
 
 
@@ -182,8 +185,8 @@ def test_of_sample_keeps_the_controller_model_of_the_sample():
     many = arm.vary(mass=arm.mass * np.random.default_rng(0).uniform(0.5, 2.0, (5, 3)))
     drives = [rb.ComputedTorque(name, 0.4, kp=30.0, kd=8.0) for name in arm.joint_names]
     zero = np.zeros((5, 3))
-    whole = many.simulate(zero, zero, 0.5, drives=drives, method="rk4", step=0.05)
-    alone = many[3].simulate(zero[3], zero[3], 0.5, drives=drives, method="rk4", step=0.05)
+    whole = many.simulate(zero, zero, 0.5, drives=drives, method="rk4", step=0.05, save_at=2)
+    alone = many[3].simulate(zero[3], zero[3], 0.5, drives=drives, method="rk4", step=0.05, save_at=2)
     np.testing.assert_allclose(whole.q[3], alone.q, rtol=0, atol=1e-13)
     np.testing.assert_allclose(whole.tau[3], alone.tau, rtol=0, atol=1e-12)
 
@@ -205,16 +208,21 @@ def test_incompatible_controller_models_are_refused():
     }
     for words, model in wrong.items():
         with pytest.raises(rb.ArgumentError) as raised:
-            arm.simulate(zero, zero, 0.1, drives=[rb.ComputedTorque("link1", 0.0, 1.0, 1.0, model=model)])
+            arm.simulate(
+                zero, zero, 0.1, drives=[rb.ComputedTorque("link1", 0.0, kp=1.0, kd=1.0, model=model)], save_at=2
+            )
         assert words in str(raised.value)
         assert "ComputedTorque of joint 'link1'" in str(raised.value)
     other = arm.vary(mass=[1.0, 2.0])
-    two = [rb.ComputedTorque("link1", 0.0, 1.0, 1.0, model=other), rb.ComputedTorque("link2", 0.0, 1.0, 1.0)]
+    two = [
+        rb.ComputedTorque("link1", 0.0, kp=1.0, kd=1.0, model=other),
+        rb.ComputedTorque("link2", 0.0, kp=1.0, kd=1.0),
+    ]
     with pytest.raises(rb.ArgumentError, match="'link2': its model is not that of the other drives"):
-        arm.simulate(zero, zero, 0.1, drives=two)
+        arm.simulate(zero, zero, 0.1, drives=two, save_at=2)
     for drive in (rb.PID("link1", 0.0, kp=1.0, model=other), rb.PrescribedForce("link1", 0.0, model="true")):
         with pytest.raises(rb.ArgumentError, match="it has a model but no gravity_compensation"):
-            arm.simulate(zero, zero, 0.1, drives=[drive])
+            arm.simulate(zero, zero, 0.1, drives=[drive], save_at=2)
 
 
 def test_files_store_the_controller_model(tmp_path):
@@ -232,7 +240,9 @@ def test_files_store_the_controller_model(tmp_path):
         known = 2.0 if name == "nominal.toml" else 3.5  # a file may name itself
         assert loaded.drives[0].model.mass.tolist() == [known]
         expected = 0.3 - (3.5 - known) * SLIDE_GRAVITY / 50.0
-        found = loaded.simulate([[0.0]], [[0.0]], 10.0, drives=loaded.drives, method="rk4", step=0.05).q[0, -1, 0]
+        found = loaded.simulate([[0.0]], [[0.0]], 10.0, drives=loaded.drives, method="rk4", step=0.05, save_at=2).q[
+            0, -1, 0
+        ]
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
     (tmp_path / "other.toml").write_text(text.replace('model = "true"', 'model = "lost.toml"'))
     with pytest.raises(

@@ -59,6 +59,8 @@ def test_a_controller_model_varied_by_equal_values_acts_like_the_shared_model():
     same = arm().vary(mass=np.tile(arm().mass, (BATCH, 1)))
     found = []
     for model in (arm(), same):
-        drives = [rb.PID(n, REFERENCE, KP, KD, gravity_compensation=True, model=model) for n in arm().joint_names]
-        found.append(arm().simulate(q0, 0 * q0, 0.3, drives=drives, method="rk4", step=0.01, on_failure="ignore").q)
+        drives = [rb.PID(n, REFERENCE, kp=KP, kd=KD, gravity_compensation=True, model=model) for n in arm().joint_names]
+        found.append(
+            arm().simulate(q0, 0 * q0, 0.3, drives=drives, method="rk4", step=0.01, on_failure="ignore", save_at=2).q
+        )
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-14)

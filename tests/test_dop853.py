@@ -70,7 +70,9 @@ def test_it_takes_fewer_evaluations_than_rk45_at_small_tolerances():
     """The evaluations grow with tolerance^(-1/8) instead of tolerance^(-1/5)."""
     pendulum = rb.Model.serial_chain(1)
     settings = {"rtol": 1e-12, "atol": 1e-12}
-    found, other = (pendulum.simulate([1.0], [0.0], 2.0, method=name, **settings) for name in ("dop853", "rk45"))
+    found, other = (
+        pendulum.simulate([1.0], [0.0], 2.0, method=name, save_at=2, **settings) for name in ("dop853", "rk45")
+    )
     assert found.success
     assert found.evaluations < 0.6 * other.evaluations
     # both errors are a few steps' tolerances
@@ -98,7 +100,9 @@ def test_events_occur_where_the_closed_form_has_them():
     spring = rb.PassiveForces(stiffness=9.0)
     builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0), passive=spring)
     events = [rb.Event("slide", value=level, stop=False) for level in (0.5, -1.0 + 1e-3)]
-    motion = builder.build().simulate([1.0], [0.0], 2.0, method="dop853", rtol=1e-10, atol=1e-10, events=events)
+    motion = builder.build().simulate(
+        [1.0], [0.0], 2.0, method="dop853", rtol=1e-10, atol=1e-10, events=events, save_at=2
+    )
     np.testing.assert_allclose(motion.events[0].t[:2], np.array([1.0, 5.0]) * np.pi / 9.0, atol=1e-8)
     near = np.arccos(-1.0 + 1e-3)
     np.testing.assert_allclose(motion.events[1].t[:2], np.array([near, 2.0 * np.pi - near]) / 3.0, atol=1e-6)
@@ -109,7 +113,9 @@ def test_events_occur_where_the_closed_form_has_them():
 def test_quaternions_are_integrated_as_by_radau():
     model = random_tree(3, [-1, 0, 1], kinds=("free", "spherical", "revolute"))
     q, qd = random_states(model, (), seed=1)[:2]
-    motions = [model.simulate(q, qd, 0.2, method=name, rtol=1e-10, atol=1e-10) for name in ("dop853", "radau")]
+    motions = [
+        model.simulate(q, qd, 0.2, method=name, rtol=1e-10, atol=1e-10, save_at=2) for name in ("dop853", "radau")
+    ]
     np.testing.assert_allclose(motions[0].q[-1], motions[1].q[-1], atol=1e-8)
 
 
@@ -117,7 +123,9 @@ def test_quaternions_are_integrated_as_by_radau():
 def test_closed_chains_stay_closed():
     chain = four_bar()
     q, qd, _ = closed_state(chain)
-    motions = [chain.model.simulate(q, qd, 0.2, method=name, rtol=1e-10, atol=1e-10) for name in ("dop853", "rk45")]
+    motions = [
+        chain.model.simulate(q, qd, 0.2, method=name, rtol=1e-10, atol=1e-10, save_at=2) for name in ("dop853", "rk45")
+    ]
     assert np.abs(chain.model.constraint_residual(motions[0].q)).max() < 1e-10
     np.testing.assert_allclose(motions[0].q[-1], motions[1].q[-1], atol=1e-8)
 
@@ -126,7 +134,9 @@ def test_closed_chains_stay_closed():
 def test_sensitivities_are_derivatives_of_the_motion():
     """Central differences by the mass with a step of 1e-4 have an error of about 1e-8."""
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
-    builder.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0.5, 0, 0), (0.01, 0.01, 0.01)))
+    builder.add_body(
+        "rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, cg=(0.5, 0, 0), inertia=(0.01, 0.01, 0.01))
+    )
     model, settings = builder.build(), {"method": "dop853", "rtol": 1e-11, "atol": 1e-12}
     for controls in (True, False):
         options = {"derivatives": ["mass"], "control_derivative_errors": controls}
@@ -140,7 +150,7 @@ def test_a_joint_at_rest_whose_value_differs_from_the_level_by_round_off_has_no_
     """0.1 + 0.2 and 0.3 differ by one unit of round-off."""
     rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
     event = rb.Event("link1", value=0.3, stop=False)
-    motion = rod.simulate([0.1 + 0.2], [0.0], 1.0, method="dop853", max_step=0.05, events=[event])
+    motion = rod.simulate([0.1 + 0.2], [0.0], 1.0, method="dop853", max_step=0.05, events=[event], save_at=2)
     assert motion.steps >= 20
     assert motion.events[0].count == 0
 
@@ -151,5 +161,5 @@ def test_stiffness_is_detected(damping, is_stiff):
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     damper = rb.PassiveForces(stiffness=damping, damping=damping)
     builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0), passive=damper)
-    motion = builder.build().simulate([1.0], [0.0], 1.0, method="dop853", rtol=1e-4, atol=1e-6)
+    motion = builder.build().simulate([1.0], [0.0], 1.0, method="dop853", rtol=1e-4, atol=1e-6, save_at=2)
     assert bool(motion.is_stiff) == is_stiff

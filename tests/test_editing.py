@@ -12,6 +12,7 @@ from .mechanisms import EVERY_KIND, JOINTS, random_inertia, random_rotation
 from .test_water import immersed_tree
 
 pytestmark = pytest.mark.plain_python
+SPRINGS = ("stiffness", "rest_position", "cubic_stiffness", "damping", "friction")
 
 
 def equipped_tree(kinds=EVERY_KIND, parents=None, seed=0):
@@ -27,8 +28,10 @@ def equipped_tree(kinds=EVERY_KIND, parents=None, seed=0):
         elif kind != "free":
             stops = {"lower_limit": -0.1, "limit_stiffness": 1.0 + rng.random(count)} if i % 2 else {}
             extras = {
-                "passive": rb.PassiveForces(*rng.random((5, count)), **stops),
-                "limits": rb.JointLimits(-rng.random(count) - 3, rng.random(count) + 3, 1.0 + rng.random(count), 9.0),
+                "passive": rb.PassiveForces(**dict(zip(SPRINGS, rng.random((5, count)), strict=True)), **stops),
+                "limits": rb.JointLimits(
+                    -rng.random(count) - 3, rng.random(count) + 3, velocity=1.0 + rng.random(count), effort=9.0
+                ),
                 "rotor_inertia": rng.random(count) * 1e-2,
                 "gear_ratio": rng.random(count) * 5,
             }
@@ -214,7 +217,7 @@ def test_a_rerooted_model_has_the_same_motion(kinds, parents, root):
 def test_drives_of_rerooted_models_act_on_the_same_coordinates():
     """Also on the angle of a planar joint, which is the last coordinate before and the first one afterwards."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
-    inertia = rb.Inertia(1.0, (0.1, 0.2, 0.0), (0.1, 0.2, 0.25))
+    inertia = rb.Inertia(1.0, cg=(0.1, 0.2, 0.0), inertia=(0.1, 0.2, 0.25))
     builder.add_body("base", joint=rb.Free(), inertia=inertia)
     builder.add_body("table", parent="base", joint=rb.Planar(), placement=rb.Pose((0.1, 0, 0.2)), inertia=inertia)
     builder.add_body("arm", parent="table", joint=rb.Revolute((1, 0, 0)), inertia=inertia)
@@ -224,8 +227,8 @@ def test_drives_of_rerooted_models_act_on_the_same_coordinates():
     turned = model.reroot("arm")
     q, qd = model.random_state(np.random.default_rng(5))
     settings = {"method": "rk4", "step": 0.01}
-    one = model.simulate(q, qd, 0.03, drives=model.drives, **settings)
-    two = turned.simulate(*model.reroot_state("arm", q, qd), 0.03, drives=turned.drives, **settings)
+    one = model.simulate(q, qd, 0.03, drives=model.drives, save_at=2, **settings)
+    two = turned.simulate(*model.reroot_state("arm", q, qd), 0.03, drives=turned.drives, save_at=2, **settings)
     p, pd = model.reroot_state("arm", one.q[-1], one.qd[-1])
     assert_close(two.q[-1], p, 1e-6)
     assert_close(two.qd[-1], pd, 1e-6)
@@ -270,7 +273,7 @@ def test_models_that_cannot_be_rerooted_are_refused():
 
 def test_gravity_compensation_of_a_reversed_joint_is_refused():
     """The gravity force of a reversed joint is that of the bodies on its other side. Other joints keep theirs."""
-    builder, inertia = rb.ModelBuilder(), rb.Inertia(1.0, (0.1, 0.2, 0.0), (0.1, 0.2, 0.25))
+    builder, inertia = rb.ModelBuilder(), rb.Inertia(1.0, cg=(0.1, 0.2, 0.0), inertia=(0.1, 0.2, 0.25))
     builder.add_body("base", joint=rb.Free(), inertia=inertia)
     for name in ("left", "right"):
         builder.add_body(name, parent="base", joint=rb.Revolute((0, 1, 0)), inertia=inertia)
@@ -302,7 +305,7 @@ def test_varied_models_and_drives_with_models_are_refused():
     assert one.nominal.mass.round(12).tolist() == [0.2]
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
     builder.add_body("end", parent="arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
-    builder.add_drive(rb.PID("arm", 0.0, 1.0, gravity_compensation=True, model=chain))
+    builder.add_drive(rb.PID("arm", 0.0, kp=1.0, gravity_compensation=True, model=chain))
     with pytest.raises(rb.ModelError, match="the drive of joint 'arm' has a model of its own"):
         builder.build().lock({"end": 0.0})
 
@@ -332,10 +335,16 @@ def closed_model(base=None):
     builder.add_body("tip", parent="wrist", joint=rb.Fixed(), placement=pose)
     points = rng.normal(size=(4, 3))
     # fewer rows than degrees of freedom in each loop, so that they do not contradict each other in any state
-    builder.add_constraint(rb.DistanceConstraint("rod", "finger", "tip", points[0], points[1], 1.5))
-    builder.add_constraint(rb.CouplerConstraint("gear", "wrist", "left", 0.5, 0.1))
-    builder.add_constraint(rb.HingeConstraint("pin", None, "plate", points[2], points[3], (0, 1, 2), (1, 0, 2)))
-    builder.add_constraint(rb.BallConstraint("ball", "finger", None, points[1], points[0]))
+    builder.add_constraint(
+        rb.DistanceConstraint("rod", "finger", "tip", point_a=points[0], point_b=points[1], length=1.5)
+    )
+    builder.add_constraint(rb.CouplerConstraint("gear", "wrist", "left", ratio=0.5, offset=0.1))
+    builder.add_constraint(
+        rb.HingeConstraint(
+            "pin", None, "plate", point_a=points[2], point_b=points[3], axis_a=(0, 1, 2), axis_b=(1, 0, 2)
+        )
+    )
+    builder.add_constraint(rb.BallConstraint("ball", "finger", None, point_a=points[1], point_b=points[0]))
     return builder.build()
 
 
@@ -420,13 +429,15 @@ def closed_tree(seed=3):
     loop, pin = ("left3", "right tool"), ("left1", "right1")
     builder.add_constraint(rb.BallConstraint("loop", *loop, *(on(name, point) for name in loop)))
     builder.add_constraint(
-        rb.DistanceConstraint("rod", None, "left2", point, on("left2", point + 2 * axis), np.linalg.norm(2 * axis))
+        rb.DistanceConstraint(
+            "rod", None, "left2", point_a=point, point_b=on("left2", point + 2 * axis), length=np.linalg.norm(2 * axis)
+        )
     )
     ends = [on(name, point) for name in pin], [on(name, point, axis) for name in pin]
     builder.add_constraint(rb.HingeConstraint("pin", *pin, *ends[0], *ends[1]))
     for name, joint, other, ratio in (("gear", "left2", "right2", -2.0), ("rack", "left3", "left2", 0.1)):
         offset = position[joint] - ratio * position[other]
-        builder.add_constraint(rb.CouplerConstraint(name, joint, other, ratio, offset))
+        builder.add_constraint(rb.CouplerConstraint(name, joint, other, ratio=ratio, offset=offset))
     model = builder.build()
     return model, q, model.assemble_velocities(q, qd)
 
@@ -487,7 +498,7 @@ WORLD_POINT = (np.sin(0.3), 0.0, np.cos(0.3))
     [
         rb.DistanceConstraint("link", *TIPS, (0, 0, 0), (0, 0, 0), length=1.0),
         rb.BallConstraint("link", *TIPS, (1, 0, 0), (0, 0, 0)),
-        rb.BallConstraint("link", "left", None, (0, 0, 1), WORLD_POINT),
+        rb.BallConstraint("link", "left", None, point_a=(0, 0, 1), point_b=WORLD_POINT),
         rb.HingeConstraint("link", *TIPS, (1, 0, 0), (0, 0, 0), (0, 1, 1), (0, 1, 1)),
         rb.WeldConstraint("link", *TIPS, rb.Pose((1, 0, 0)), rb.Pose()),
     ],
@@ -534,9 +545,11 @@ def test_residuals_of_an_added_model():
     place, flange = (rb.Pose(rng.normal(size=3), random_rotation(rng)) for _ in range(2))
     world_pose = rb.Pose(rng.normal(size=3) * 0.1, random_rotation(rng))
     part = parallelogram(
-        rb.HingeConstraint("hinge", None, "left", (1, 2, 3), (0, 0, 1), (1, 2, 0), (0, 1, 0)),
-        rb.WeldConstraint("weld", None, "right", world_pose, rb.Pose((0, 0, 1))),
-        rb.BallConstraint("ball", "left tip", None, (0, 0, 1), (2, 1, 0)),
+        rb.HingeConstraint(
+            "hinge", None, "left", point_a=(1, 2, 3), point_b=(0, 0, 1), axis_a=(1, 2, 0), axis_b=(0, 1, 0)
+        ),
+        rb.WeldConstraint("weld", None, "right", pose_a=world_pose, pose_b=rb.Pose((0, 0, 1))),
+        rb.BallConstraint("ball", "left tip", None, point_a=(0, 0, 1), point_b=(2, 1, 0)),
         rb.DistanceConstraint("rod", *TIPS, (1, 0, 0), (0, 0, 0), length=0.7),
         rb.CouplerConstraint("gear", "spare", "left", ratio=2.0, offset=0.1),
     )
@@ -718,7 +731,7 @@ def test_a_massless_body_with_a_child_is_no_motor():
 def test_the_nominal_model_of_an_added_model_is_kept():
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
     builder.add_body("a", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=2.0))
-    builder.add_constraint(rb.DistanceConstraint("rope", "a", None, (1, 0, 0), (3.0, 0, 0), length=2.0))
+    builder.add_constraint(rb.DistanceConstraint("rope", "a", None, point_a=(1, 0, 0), point_b=(3.0, 0, 0), length=2.0))
     part = builder.build()
     varied = part.vary(mass=[2.5], constraint_length=[2.1])
     both = rb.ModelBuilder(gravity=(0, 0, -9.81))

@@ -47,7 +47,7 @@ FEW = ((1.0, 3.0, 0.3), (-1.0, 5.0, 0.03), (1.0, 5.0, 1e-3), (-1.0, 3.0, 1e-3))
 def test_a_thrown_mass_does_not_pass_a_stop_below_its_apex(method, side, speed, excess):
     """The apex would be `excess` beyond the stop. Errors e of the position change the arrival by e g / its speed."""
     limit = speed**2 / (2 * G) - excess
-    motion = thrown(limit, side).simulate([0.0], [side * speed], 1.2, method=method)
+    motion = thrown(limit, side).simulate([0.0], [side * speed], 1.2, method=method, save_at=2)
     assert motion.success
     error = 3 * int(motion.steps) * 1e-6 * (1 + 2 * G * 1.2 / np.sqrt(2 * G * excess))
     np.testing.assert_allclose(side * motion.q[-1, 0], rebound(speed, limit, 1.2), rtol=0, atol=error)
@@ -59,7 +59,7 @@ def thrown_against_a_damped_stop(method, **settings):
     builder = rb.ModelBuilder(gravity=(0, 0, -G))
     builder.add_body("mass", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0), passive=passive)
     speed = np.array([[4.91], [4.96]])
-    return builder.build().simulate(0 * speed, speed, 0.8, method=method, **settings)
+    return builder.build().simulate(0 * speed, speed, 0.8, method=method, save_at=2, **settings)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -71,7 +71,7 @@ def test_a_damped_stop_that_does_not_act_on_a_leaving_joint_is_not_passed(method
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_stop_above_the_apex_does_not_act(method):
-    motion = thrown(1.25 + 1e-6).simulate([0.0], [5.0], 1.2, method=method)
+    motion = thrown(1.25 + 1e-6).simulate([0.0], [5.0], 1.2, method=method, save_at=2)
     np.testing.assert_allclose(motion.q[-1, 0], 5.0 * 1.2 - G * 1.2**2 / 2, rtol=0, atol=1e-9)
 
 
@@ -83,7 +83,7 @@ def test_a_disc_touches_the_other_tooth_of_a_play(method):
     builder.add_body("disc", joint=rb.Revolute(), inertia=inertia, rotor_inertia=1.0, gear_ratio=1.0)
     model = builder.build().with_motor("disc", stiffness=1e6, backlash=0.2)
     brake = [rb.PrescribedForce("disc_deflection", -0.3)]
-    motion = model.simulate([0.0, 0.0], [0.0, 0.84], 0.4, method=method, drives=brake)
+    motion = model.simulate([0.0, 0.0], [0.0, 0.84], 0.4, method=method, drives=brake, save_at=2)
     expected = rebound(0.84, 0.1, 0.4, acceleration=0.3 * 11, frequency=np.sqrt(1e6 * 11))
     np.testing.assert_allclose(motion.q[-1, 1], expected, rtol=0, atol=3 * int(motion.steps) * 1e-6)
 
@@ -97,9 +97,9 @@ def test_a_thrown_mass_tightens_a_cable_below_its_apex(method):
     excess = np.geomspace(1e-3, 0.1, 6)
     height = speed**2 / (2 * G) - excess
     lengths = {"rest_length": height + 3, "stiffness": 1e5, "tension_only": True}
-    cable = rb.SpringDamper(None, "mass", (0, 0, -3.0), (0, 0, 0), **lengths)
+    cable = rb.SpringDamper(None, "mass", point_a=(0, 0, -3.0), point_b=(0, 0, 0), **lengths)
     start = np.zeros((6, 1)), speed[:, None]
-    motion = builder.build().simulate(*start, 1.2, method=method, forces=[cable])
+    motion = builder.build().simulate(*start, 1.2, method=method, forces=[cable], save_at=2)
     assert motion.success
     error = 3 * motion.steps * 3e-6 * (1 + 2 * G * 1.2 / np.sqrt(2 * G * excess))
     expected = rebound(speed, height, 1.2, frequency=np.sqrt(1e5))
@@ -111,7 +111,9 @@ def test_a_tethered_ball_turns_where_its_tether_tightens(method):
     """A ball flies from the middle of a sphere, whose radius is the tether's length, and stays within it."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia.sphere(0.05, mass=1.0))
-    tether = rb.SpringDamper(None, "ball", (0, 0, 0), (0, 0, 0), rest_length=1.0, stiffness=1e6, tension_only=True)
+    tether = rb.SpringDamper(
+        None, "ball", point_a=(0, 0, 0), point_b=(0, 0, 0), rest_length=1.0, stiffness=1e6, tension_only=True
+    )
     q, qd = [0.6, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], [0.0, 2.0, 1.0, 0.0, 0.0, 0.0]
     motion = builder.build().simulate(q, qd, 1.2, method=method, forces=[tether], save_at=31)
     assert np.linalg.norm(motion.q[:, :3], axis=-1).max() < 1.0 + 5**0.5 / 1e3
@@ -121,7 +123,7 @@ def test_a_tethered_ball_turns_where_its_tether_tightens(method):
 
 
 def test_a_sample_that_passes_no_stop_keeps_its_bits():
-    alone = thrown(2.0).simulate([[0.0]], [[5.0]], 1.2)
-    both = thrown(2.0).simulate([[0.0], [0.0]], [[5.0], [6.5]], 1.2)
+    alone = thrown(2.0).simulate([[0.0]], [[5.0]], 1.2, save_at=2)
+    both = thrown(2.0).simulate([[0.0], [0.0]], [[5.0], [6.5]], 1.2, save_at=2)
     assert np.array_equal(alone.q[0], both.q[0])
     assert both.rejections[1] > 0

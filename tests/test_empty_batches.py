@@ -85,7 +85,7 @@ def test_every_quantity_has_no_samples(name, batch, parameters):
     assert [x.shape for x in found] == [(*batch, *shape) for shape in shapes(model, name)]
 
 
-SPRING = rb.SpringDamper(None, "arm", (0, 1, 0), (0, 0, 0), stiffness=10.0)
+SPRING = rb.SpringDamper(None, "arm", point_a=(0, 1, 0), point_b=(0, 0, 0), stiffness=10.0)
 BUSHING = rb.Bushing(None, "slide", stiffness=np.eye(6))
 #: The methods of `Model` with states that are not among the quantities: their results, and the shapes for one sample.
 OTHER_METHODS = {
@@ -174,8 +174,12 @@ ACTING = {
     "prescribed position": lambda n: {"drives": [rb.PrescribedPosition("slide", SIGNAL.sines(1.0, 2.0))]},
     "user forces": lambda n: {"drives": [rb.UserForces(user_forces, parameters=np.ones((n, 1)))]},
     "sampled PID": lambda n: {"drives": [rb.Sampled(rb.PID("slide", 1.0, kp=1.0), period=0.01, delay=np.zeros(n))]},
-    "sampled user forces": lambda n: {"drives": [rb.Sampled(rb.UserForces(user_forces, [1.0]), period=0.01)]},
-    "sampled function of the batch": lambda n: {"drives": [rb.Sampled(rb.UserForces(controller, [1.0]), period=0.01)]},
+    "sampled user forces": lambda n: {
+        "drives": [rb.Sampled(rb.UserForces(user_forces, parameters=[1.0]), period=0.01)]
+    },
+    "sampled function of the batch": lambda n: {
+        "drives": [rb.Sampled(rb.UserForces(controller, parameters=[1.0]), period=0.01)]
+    },
     "encoder": lambda n: {
         "drives": [rb.Sampled(rb.PID("slide", 1.0, kp=1.0), period=0.01, sensors=[rb.Encoder("slide", noise=0.1)])]
     },
@@ -188,17 +192,32 @@ ACTING = {
     "wrench": lambda n: {"forces": [rb.Wrench("arm", force=np.ones((n, 3)))]},
     "wrench of signals": lambda n: {"forces": [rb.Wrench("arm", moment=(0, SIGNAL.sines(1.0, 2.0), 0))]},
     "current": lambda n: {"forces": [rb.Current((0.1, 0, 0))]},
-    "spring": lambda n: {"forces": [rb.SpringDamper(None, "arm", (0, 1, 0), (0, 0, 0), stiffness=np.ones(n))]},
+    "spring": lambda n: {
+        "forces": [rb.SpringDamper(None, "arm", point_a=(0, 1, 0), point_b=(0, 0, 0), stiffness=np.ones(n))]
+    },
     "bushing": lambda n: {"forces": [BUSHING]},
     "dry friction": lambda n: {"forces": [rb.DryFriction("slide", np.ones(n))]},
-    "hard stops": lambda n: {"forces": [rb.HardStops("slide", np.ones(n))]},
+    "hard stops": lambda n: {"forces": [rb.HardStops("slide", restitution=np.ones(n))]},
     "contact": lambda n: {
-        "forces": [rb.SphereContact("arm", (0.5, 0, 0), 0.1, (0, 0, -2), (0, 0, 1), friction=np.ones(n))]
+        "forces": [
+            rb.SphereContact(
+                "arm",
+                point=(0.5, 0, 0),
+                radius=0.1,
+                plane_point=(0, 0, -2),
+                plane_normal=(0, 0, 1),
+                friction=np.ones(n),
+            )
+        ]
     },
-    "contact of spheres": lambda n: {"forces": [rb.SphereSphereContact("arm", None, (0.5, 0, 0), (9, 0, 0), 0.1, 0.1)]},
+    "contact of spheres": lambda n: {
+        "forces": [
+            rb.SphereSphereContact("arm", None, point_a=(0.5, 0, 0), point_b=(9, 0, 0), radius_a=0.1, radius_b=0.1)
+        ]
+    },
     "event": lambda n: {"events": [rb.Event("slide", value=1.3, stop=False)]},
-    "stop": lambda n: {"events": [rb.Event("slide", value=np.ones(n))]},
-    "user event": lambda n: {"events": [rb.Event(function=guard)]},
+    "stop": lambda n: {"events": [rb.Event("slide", value=np.ones(n), stop=True)]},
+    "user event": lambda n: {"events": [rb.Event(function=guard, stop=True)]},
 }
 RANDOM = {
     "noise": lambda n: SIGNAL.noise(density=[1.0, 1.0], frequencies=[0.5, 5.0]),
@@ -272,9 +291,11 @@ def test_every_result_of_a_simulation_has_no_samples(tmp_path):
 @pytest.mark.parametrize("name", ["contact_forces", "contact_residual", "impacts", "sticking"])
 def test_contacts_of_no_samples_have_no_records(name):
     def simulated(n):
-        ball = rb.SphereContact("arm", (0.5, 0, 0), 0.1, (0, 0, -2), (0, 0, 1))
+        ball = rb.SphereContact("arm", point=(0.5, 0, 0), radius=0.1, plane_point=(0, 0, -2), plane_normal=(0, 0, 1))
         forces = [ball, rb.DryFriction("slide", 0.1)]
-        return slider_with_ball().simulate(*np.zeros((2, n, 2)), 0.1, forces=forces, method="moreau", step=0.05)
+        return slider_with_ball().simulate(
+            *np.zeros((2, n, 2)), 0.1, forces=forces, method="moreau", step=0.05, save_at=2
+        )
 
     none, one = getattr(simulated(0), name), getattr(simulated(1), name)
     if isinstance(one, tuple):

@@ -120,7 +120,9 @@ def test_coarse_steps_have_the_error_of_an_independent_integration():
 @pytest.mark.parametrize("settings", [TIGHT, {"method": "rosenbrock"}, {"method": "moreau", "step": 4e-3}])
 def test_impacts_of_a_bouncing_ball_lose_energy_without_an_error(settings):
     """Flights and impacts are exact for all these methods, so only round-off remains. Each impact loses 1 - e^2."""
-    contact = rb.SphereContact("slide", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.8)
+    contact = rb.SphereContact(
+        "slide", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), restitution=0.8
+    )
     motion = slider(gravity=10.0).simulate(
         [[1.0], [0.7]], [[0.0], [0.3]], 0.8, save_at=9, forces=[contact], energy_error=True, **settings
     )
@@ -134,9 +136,16 @@ def test_impacts_of_a_bouncing_ball_lose_energy_without_an_error(settings):
 def test_impacts_of_a_turning_rod_have_no_error(step):
     """The mass matrix of a rod in a plane is constant, so time stepping is exact but for the places of the impacts."""
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
-    builder.add_body("rod", joint=rb.Planar((0, 1, 0)), inertia=rb.Inertia(1.0, (0, 0, 0), (0.01, 0.08, 0.08)))
+    builder.add_body(
+        "rod", joint=rb.Planar((0, 1, 0)), inertia=rb.Inertia(1.0, cg=(0, 0, 0), inertia=(0.01, 0.08, 0.08))
+    )
     model = builder.build()
-    ends = [rb.SphereContact("rod", (x, 0, 0), 0.01, (0, 0, 0), (0, 0, 1), restitution=0.9) for x in (-0.5, 0.5)]
+    ends = [
+        rb.SphereContact(
+            "rod", point=(x, 0, 0), radius=0.01, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), restitution=0.9
+        )
+        for x in (-0.5, 0.5)
+    ]
     height = next(i for i in range(3) if abs(model.body_poses(np.eye(3)[i]).translation[0, 2]) > 0.5)
     start = 1.2 * np.eye(3)[height] / model.body_poses(np.eye(3)[height]).translation[0, 2]
     start[2] = 0.3
@@ -151,7 +160,9 @@ def test_impacts_of_a_turning_rod_have_no_error(step):
 @pytest.mark.parametrize("settings", [TIGHT, {"method": "moreau", "step": 8e-3}])
 def test_a_force_that_pushes_a_mass_against_a_floor_works_over_its_way(settings):
     """A constant force of the drive replaces gravity, so flights and impacts are exact, and its work is not zero."""
-    contact = rb.SphereContact("slide", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.8)
+    contact = rb.SphereContact(
+        "slide", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), restitution=0.8
+    )
     motion = slider().simulate(
         [[1.0], [0.7]], [[0.0], [0.3]], 0.8, tau=[-10.0 * MASS], save_at=9, forces=[contact], energy_error=True,
         **settings,
@@ -180,7 +191,9 @@ def test_a_prescribed_platform_works_on_the_mass_that_it_lifts():
     for name, mass in (("platform", 5.0), ("mass", 2.0)):
         builder.add_body(name, joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=mass))
     lift = rb.PrescribedVelocity("platform", rb.Signal.polynomial([0.2, 0.3]))
-    contact = rb.SphereSphereContact("platform", "mass", (0, 0, 0), (0, 0, 0), 0.1, 0.1)
+    contact = rb.SphereSphereContact(
+        "platform", "mass", point_a=(0, 0, 0), point_b=(0, 0, 0), radius_a=0.1, radius_b=0.1
+    )
     motion = builder.build().simulate(
         [[0.0, 0.2]], [[0.2, 0.2]], 1.0, method="moreau", step=4e-3, drives=[lift], forces=[contact], save_at=6,
         energy_error=True,
@@ -221,10 +234,22 @@ def chain_with_springs():
             ),
         )  # fmt: skip
     cable = rb.SpringDamper(
-        None, "link1", (0, 1, 0), (0.3, 0.1, 0), stiffness=50.0, damping=2.0, rest_length=0.4, tension_only=True
+        None,
+        "link1",
+        point_a=(0, 1, 0),
+        point_b=(0.3, 0.1, 0),
+        stiffness=50.0,
+        damping=2.0,
+        rest_length=0.4,
+        tension_only=True,
     )
     bushing = rb.Bushing(
-        None, "link2", np.diag([100, 80, 60, 5, 4, 3.0]), 0.5 * np.eye(6), rb.Pose((1, 0, 0)), rb.Pose((0.1, 0, 0))
+        None,
+        "link2",
+        stiffness=np.diag([100, 80, 60, 5, 4, 3.0]),
+        damping=0.5 * np.eye(6),
+        pose_a=rb.Pose((1, 0, 0)),
+        pose_b=rb.Pose((0.1, 0, 0)),
     )
     push = rb.Wrench("link2", force=(rb.Signal.sines(2.0, 4.0), 1.0, 0), moment=(0, 0, 0.2), axes="body")
     return builder.build(), np.full((1, 4), 0.3), {"forces": [cable, bushing, push]}
@@ -246,7 +271,7 @@ def driven_linkage():
             inertia=rb.Inertia(mass=length, cg=(length / 2, 0, 0), inertia=(0.01, 0.05, 0.05)),
             passive=rb.PassiveForces(stiffness=2.0, damping=0.3) if name == "rocker" else None,
         )
-    builder.add_constraint(rb.BallConstraint("pin", "coupler", "rocker", (1.0, 0, 0), (0.8, 0, 0)))
+    builder.add_constraint(rb.BallConstraint("pin", "coupler", "rocker", point_a=(1.0, 0, 0), point_b=(0.8, 0, 0)))
     model = builder.build()
     q = model.assemble([[0.4, 0.5, 1.6]], fixed=("crank",))
     qd = model.assemble_velocities(q, [[4.0, 0.0, 0.0]], fixed=("crank",))
@@ -265,8 +290,8 @@ def gear_train():
             inertia=rb.Inertia(mass, cg=(cg, 0, 0), inertia=(0.1 * mass,) * 3),
             passive=rb.PassiveForces(damping=0.3) if name == "right" else None,
         )
-    builder.add_constraint(rb.CouplerConstraint("first", "left", "idler", -2.0))
-    builder.add_constraint(rb.CouplerConstraint("second", "idler", "right", -1.5))
+    builder.add_constraint(rb.CouplerConstraint("first", "left", "idler", ratio=-2.0))
+    builder.add_constraint(rb.CouplerConstraint("second", "idler", "right", ratio=-1.5))
     model = builder.build()
     q = model.assemble([[0.2, 0.0, 0.0]], fixed=("left",))
     return model, model.assemble_velocities(q, [[1.0, 0.0, 0.0]], fixed=("left",)), {"q": q}
@@ -327,7 +352,7 @@ def test_the_error_has_the_order_of_the_method(method, order):
     drives = [rb.PID("link1", reference=0.5, kp=1.0, ki=0.5, kd=0.02)]
     coarse, fine = (
         model.simulate(
-            [[0.3, 0.4]], [[1.0, -2.0]], 0.64, method=method, step=h, drives=drives, energy_error=True
+            [[0.3, 0.4]], [[1.0, -2.0]], 0.64, method=method, step=h, drives=drives, energy_error=True, save_at=2
         ).energy_error[0, -1]
         for h in (0.008, 0.004)
     )
@@ -367,7 +392,18 @@ def test_a_stop_that_a_body_leaves_without_a_force_takes_its_elastic_energy(sett
 @pytest.mark.parametrize("what", ["stop", "cable"])
 def test_a_prescribed_motion_into_a_stop_or_a_cable_has_no_error(what, settings):
     """x = 0.137 + t from 0.137 to 2.3 m: the drive stores 100 / 2 * 1.3^2 J. Its steps are as long as the motion."""
-    forces = [rb.SpringDamper(None, "slide", (0, 0, 0), (0, 0, 0), 100.0, 0.0, 1.0, tension_only=True)]
+    forces = [
+        rb.SpringDamper(
+            None,
+            "slide",
+            point_a=(0, 0, 0),
+            point_b=(0, 0, 0),
+            stiffness=100.0,
+            damping=0.0,
+            rest_length=1.0,
+            tension_only=True,
+        )
+    ]
     model = slide(upper_limit=1.0, limit_stiffness=100.0) if what == "stop" else slide()
     drives = [rb.PrescribedPosition("slide", rb.Signal.polynomial([0.137, 1.0]))]
     settings |= {"forces": forces if what == "cable" else []}
@@ -379,8 +415,17 @@ def test_a_prescribed_motion_into_a_stop_or_a_cable_has_no_error(what, settings)
 @pytest.mark.parametrize("method", ["rk45", "dop853", "radau"])
 def test_a_cable_that_lets_go_while_it_is_taut_has_no_error(method):
     """Near the end of the stretch, the damper takes away the whole tension, while the cable still has energy."""
-    cable = rb.SpringDamper(None, "slide", (0, 0, 0), (0, 0, 0), 64.47, 5.116, 1.0, tension_only=True)
-    motion = slide().simulate([[0.9]], [[5.163]], 2.0, method=method, forces=[cable], energy_error=True)
+    cable = rb.SpringDamper(
+        None,
+        "slide",
+        point_a=(0, 0, 0),
+        point_b=(0, 0, 0),
+        stiffness=64.47,
+        damping=5.116,
+        rest_length=1.0,
+        tension_only=True,
+    )
+    motion = slide().simulate([[0.9]], [[5.163]], 2.0, method=method, forces=[cable], energy_error=True, save_at=2)
     assert motion.q[0, -1, 0] < 0.0  # it has been caught and flies back
     assert np.abs(motion.energy_error).max() < 1e-6 * 13.4
 
@@ -401,12 +446,12 @@ def test_the_request_does_not_change_the_motion(settings):
 
 @PLAIN
 def test_without_a_request_the_error_is_refused():
-    motion = slider().simulate([[0.0]], [[1.0]], 0.1)
+    motion = slider().simulate([[0.0]], [[1.0]], 0.1, save_at=2)
     assert not motion.has_energy_error
     with pytest.raises(rb.ArgumentError, match=r"expected a motion from simulate\(\.\.\., energy_error=True\)"):
         _ = motion.energy_error
     with pytest.raises(rb.ArgumentError, match="energy_error is 1; expected True or False"):
-        slider().simulate([[0.0]], [[1.0]], 0.1, energy_error=1)
+        slider().simulate([[0.0]], [[1.0]], 0.1, energy_error=1, save_at=2)
 
 
 @PLAIN
@@ -414,7 +459,7 @@ def test_without_a_request_the_error_is_refused():
 def test_bodies_without_inertia_in_implicit_steps_are_refused_by_name():
     model = slider(mass=0.0, stiffness=1.0, damping=1.0)
     with pytest.raises(rb.ArgumentError, match="energy_error is True, but model"):
-        model.simulate([[1.0]], [[0.0]], 0.1, method="implicit", step=0.01, energy_error=True)
+        model.simulate([[1.0]], [[0.0]], 0.1, method="implicit", step=0.01, energy_error=True, save_at=2)
 
 
 @PLAIN
@@ -548,7 +593,7 @@ def test_the_elastic_energy_of_joints_is_the_potential_of_their_forces():
     q, dq = np.linspace(-0.61, 0.69, 14)[:, None], 1e-5
 
     def elastic(x):
-        motion = model.simulate(x, np.zeros_like(x), 1e-3)
+        motion = model.simulate(x, np.zeros_like(x), 1e-3, save_at=2)
         return dataclasses.replace(motion, q=x[:, None], qd=0 * x[:, None], t=motion.t[:1]).elastic_energy[:, 0]
 
     slope = (elastic(q + dq) - elastic(q - dq)) / (2 * dq)

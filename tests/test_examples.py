@@ -46,7 +46,7 @@ def test_an_example_runs_and_makes_its_picture(script, tmp_path):
 def test_the_cable_example_runs():
     """The first steps of two samples run in plain Python. The README's first command runs the landing example."""
     study = Study.read(EXAMPLES / "cable.toml")
-    shorter = study.description.simulate.model_copy(update={"duration": 0.01, "samples": 3})
+    shorter = study.description.simulate.model_copy(update={"duration": 0.01, "save_at": 3})
     description = study.description.model_copy(update={"samples": 2, "simulate": shorter})
     code = "import pickle, sys; from rbchain.study.plan.plan import plan_of\n"
     code += "plan = plan_of(*pickle.load(sys.stdin.buffer))\n"

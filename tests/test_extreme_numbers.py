@@ -18,7 +18,7 @@ def test_joint_forces_beyond_float32_are_refused_by_name():
     arm = rb.Model.serial_chain(2)
     q = np.zeros((2, 2), np.float32)
     with pytest.raises(rb.ArgumentError, match=r"^tau is .*expected numbers within float32's range"):
-        arm.simulate(q, q, 0.1, method="rk4", step=0.05, tau=[1e39, 0.0])
+        arm.simulate(q, q, 0.1, method="rk4", step=0.05, tau=[1e39, 0.0], save_at=2)
 
 
 @pytest.mark.parametrize("name", ["q0", "qd0", "tau"])
@@ -27,7 +27,7 @@ def test_simulate_refuses_arguments_that_are_no_arrays_by_name(name):
     arm, given = rb.Model.serial_chain(2), {"q0": np.zeros((2, 2)), "qd0": np.zeros((2, 2)), "tau": 0.0}
     for bad in ([[1.0], [1.0, 2.0]], [10**400, 0], None):
         with pytest.raises(rb.ArgumentError, match=f"^{name} is "):
-            arm.simulate(**given | {name: bad}, duration=0.1, method="rk4", step=0.05)
+            arm.simulate(save_at=2, **given | {name: bad}, duration=0.1, method="rk4", step=0.05)
 
 
 @pytest.mark.parametrize("varies", [False, True])
@@ -106,13 +106,13 @@ def test_table_times_that_float64_cannot_resolve_are_refused(kind, times):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(rb.ArgumentError, match="values of the table at times"):
-            rb.Signal.table(times, [0.0, 1e200, -1e200], kind)
+            rb.Signal.table(times, [0.0, 1e200, -1e200], kind=kind)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_wrench_point_with_nonfinite_numbers_is_refused(bad):
     with pytest.raises(rb.ArgumentError, match=r"Wrench on 'link1': point is .*expected finite numbers"):
-        rb.Wrench("link1", (0.0, 1.0, 0.0), point=(bad, 0.0, 0.0))
+        rb.Wrench("link1", force=(0.0, 1.0, 0.0), point=(bad, 0.0, 0.0))
 
 
 def test_an_asymmetric_matrix_is_refused_by_name():

@@ -96,7 +96,7 @@ def test_a_free_body_without_inertia_is_nan_in_its_own_sample_only():
 def test_a_thin_rod_that_turns_about_its_axis_is_singular_in_every_orientation(joint, cg):
     """The rod is one sample beside a regular one; a model with such rods only is refused."""
     builder = rb.ModelBuilder()
-    builder.add_body("rod", joint=joint, inertia=rb.Inertia(2.0, cg, (1, 1, 1)))
+    builder.add_body("rod", joint=joint, inertia=rb.Inertia(2.0, cg=cg, inertia=(1, 1, 1)))
     rod, ball = rb.Inertia.rod(1.0, mass=2.0, axis=(1, 0, 0)).inertia, np.eye(3)
     model = builder.build().vary(inertia=np.array([*[rod] * 40, ball])[:, None])
     q, qd = model.random_state(np.random.default_rng(0), 41)
@@ -122,8 +122,8 @@ def test_a_failed_sample_reports_its_last_valid_time_and_state(settings):
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
     escape, rate = 1.0 / np.sqrt(50.0), np.sqrt(50.0)
-    drives = [rb.UserForces(escapes, [[100.0], [0.0], [0.0]])]
-    stop = rb.Event("slide", value=[-1e300, -0.5, -0.5])
+    drives = [rb.UserForces(escapes, parameters=[[100.0], [0.0], [0.0]])]
+    stop = rb.Event("slide", value=[-1e300, -0.5, -0.5], stop=True)
     start = [[1.0], [0.0], [0.0]], [[rate], [0.1], [-10.0]]
     times = np.linspace(0.0, 0.3, 31)
     motion = builder.build().simulate(
@@ -151,7 +151,7 @@ def test_a_failed_sample_reports_its_last_valid_time_and_state(settings):
 
 def test_a_sample_with_too_many_steps_ends_at_the_state_it_reached():
     chain, start = rb.Model.serial_chain(2), ([[0.1, 0.2]], [[0.0, 0.0]])
-    few = chain.simulate(*start, 5.0, max_steps=40, rtol=1e-10, atol=1e-12, on_failure="ignore")
+    few = chain.simulate(*start, 5.0, max_steps=40, rtol=1e-10, atol=1e-12, on_failure="ignore", save_at=2)
     assert few.status[0] == rb.Status.TOO_MANY_STEPS
     assert 0.0 < few.end_time[0] < 5.0
     whole = chain.simulate(*start, 5.0, rtol=1e-10, atol=1e-12, save_at=[few.end_time[0]])
@@ -166,14 +166,14 @@ def test_tolerances_below_round_off_are_refused():
     for rtol, dtype in ((1e-17, np.float64), (1e-8, np.float32)):
         state = zero.astype(dtype)
         with pytest.raises(rb.ArgumentError, match=f"rtol is {rtol}, below the round-off of {np.dtype(dtype).name}"):
-            chain.simulate(state, state, 0.1, rtol=rtol)
-        assert chain.simulate(state, state, 0.1).success
+            chain.simulate(state, state, 0.1, rtol=rtol, save_at=2)
+        assert chain.simulate(state, state, 0.1, save_at=2).success
 
 
 def test_a_long_simulation_at_a_tight_tolerance_is_accurate():
     """It takes more than 100,000 steps; the energy of the pendulum shows that they are accurate."""
     pendulum, start = rb.Model.serial_chain(1), ([[0.3]], [[0.0]])
-    motion = pendulum.simulate(*start, 2000.0, rtol=1e-10, atol=1e-12)
+    motion = pendulum.simulate(*start, 2000.0, rtol=1e-10, atol=1e-12, save_at=2)
     assert motion.success
     assert motion.steps[0] > 100_000
     energy = np.sum(pendulum.energy(motion.q, motion.qd), 0)[0]

@@ -177,7 +177,7 @@ def test_masses_of_an_arm_with_seven_joints_are_within_half_a_per_cent():
     model, rng = mechanism("arm7"), np.random.default_rng(3)
     true = model.vary(mass=model.mass * rng.uniform(0.7, 1.3, (2, model.n_bodies)))
     names = enumerate(model.joint_names)
-    drives = [rb.PID(name, rb.Signal.sines(0.5, 2 + 0.7 * i, 0.2 * i), kp=1000.0, kd=60.0) for i, name in names]
+    drives = [rb.PID(name, rb.Signal.sines(0.5, 2 + 0.7 * i, phase=0.2 * i), kp=1000.0, kd=60.0) for i, name in names]
     start = np.tile(0.5 * rng.normal(size=7), (2, 1)), np.zeros((2, 7))
     motion = true.simulate(*start, 2.0, save_at=101, drives=drives, derivatives=["mass"])  # shares its machine code
     q, qd = (x[0] + 1e-3 * rng.normal(size=x[0].shape) for x in (motion.q, motion.qd))

@@ -62,8 +62,8 @@ def test_a_robot_is_unchanged_after_saving_and_loading_a_urdf(tmp_path):
 def test_limits_and_visuals_of_a_urdf_are_kept(tmp_path):
     builder = rb.ModelBuilder()
     limits = rb.JointLimits(lower=-1.0, upper=2.0, velocity=3.0)
-    look = rb.Visual("cylinder", (0.1, 0.5), rb.Pose((0, 0, 0.25)), color=(1.0, 0.5, 0.0, 1.0))
-    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (0.3, 0, 0)), limits=limits, visuals=[look])
+    look = rb.Visual("cylinder", (0.1, 0.5), pose=rb.Pose((0, 0, 0.25)), color=(1.0, 0.5, 0.0, 1.0))
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(0.3, 0, 0)), limits=limits, visuals=[look])
     rb.save(builder.build(), tmp_path / "arm.urdf")
     again = rb.load(tmp_path / "arm.urdf")
     assert again.position_limits.tolist() == [[-1.0, 2.0]]
@@ -78,7 +78,9 @@ def test_a_saved_urdf_has_limits_for_every_slide_and_motor(tmp_path):
     builder = rb.ModelBuilder()
     builder.add_body("rail", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(1.0))
     only_upper = rb.JointLimits(upper=0.5, effort=30.0)
-    builder.add_body("arm", parent="rail", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), limits=only_upper)
+    builder.add_body(
+        "arm", parent="rail", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)), limits=only_upper
+    )
     rb.save(builder.build(), tmp_path / "arm.urdf")
     read = pin.buildModelFromUrdf(str(tmp_path / "arm.urdf"))
     assert read.nq == 2
@@ -188,7 +190,7 @@ def test_an_invalid_material_of_a_urdf_is_ignored(tmp_path, material):
 
 def test_names_of_frames_and_joints_do_not_collide_in_a_urdf(tmp_path):
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
-    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), joint_name="tool_fixed")
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)), joint_name="tool_fixed")
     builder.add_body("tool", parent="arm", joint=rb.Fixed())
     rb.save(builder.build(), tmp_path / "r.urdf")
     assert rb.load(tmp_path / "r.urdf").joint_names == ("tool_fixed",)

@@ -52,7 +52,17 @@ def random_impacts(rng, samples):
         normal *= -np.sign((normal * speed).sum(1, keepdims=True)) / np.linalg.norm(normal, axis=1, keepdims=True)
         plane = pose.translation + lever
         friction, restitution = rng.uniform(0, 1.5, samples), rng.uniform(0.01, 1, samples)
-        forces.append(rb.SphereContact(f"body{body}", point, 0.0, plane, normal, friction, restitution))
+        forces.append(
+            rb.SphereContact(
+                f"body{body}",
+                point=point,
+                radius=0.0,
+                plane_point=plane,
+                plane_normal=normal,
+                friction=friction,
+                restitution=restitution,
+            )
+        )
     return model, q, qd, forces
 
 
@@ -67,16 +77,20 @@ def gain_of_moreau(model, q, qd, forces):
     velocity without impulses. The mass matrix of a step is that in its middle, q + qd h / 2.
     """
     settings = {"method": "moreau", "step": STEP, "on_failure": "ignore"}
-    motion = model.simulate(q, qd, STEP, forces=forces, **settings)
-    far = [rb.SphereContact(model.body_names[-1], (0, 0, 0), 0.0, (0, 0, -1000.0), (0, 0, 1))]
-    smooth = model.simulate(q, qd, STEP, forces=far, **settings)
-    middle = model.simulate(q, qd, STEP / 2, forces=far, **settings).q[:, -1]
+    motion = model.simulate(q, qd, STEP, forces=forces, save_at=2, **settings)
+    far = [
+        rb.SphereContact(
+            model.body_names[-1], point=(0, 0, 0), radius=0.0, plane_point=(0, 0, -1000.0), plane_normal=(0, 0, 1)
+        )
+    ]
+    smooth = model.simulate(q, qd, STEP, forces=far, save_at=2, **settings)
+    middle = model.simulate(q, qd, STEP / 2, forces=far, save_at=2, **settings).q[:, -1]
     after = motion.qd[:, -1] - (smooth.qd[:, -1] - qd)
     return kinetic_energy(model, middle, after) - kinetic_energy(model, middle, qd), after, motion
 
 
 def gain_of_rk45(model, q, qd, forces):
-    motion = model.simulate(q, qd, STEP, forces=forces, rtol=1e-12, atol=1e-14, on_failure="ignore")
+    motion = model.simulate(q, qd, STEP, forces=forces, rtol=1e-12, atol=1e-14, on_failure="ignore", save_at=2)
     after = motion.qd[:, -1]
     return kinetic_energy(model, motion.q[:, -1], after) - kinetic_energy(model, q, qd), after, motion
 
@@ -159,7 +173,9 @@ def normal_velocity(model, q, qd):
 def test_impacts_that_lose_energy_have_newtons_coefficient_and_all_others_keep_their_energy(compute):
     """Newton's law has no solution if friction holds the end. These impacts are plastic."""
     model, q, qd, end = two_links(512, seed=0)
-    floor = rb.SphereContact("b", (1.0, 0, 0), 0.0, end, (0, 0, 1), friction=0.5, restitution=0.9)
+    floor = rb.SphereContact(
+        "b", point=(1.0, 0, 0), radius=0.0, plane_point=end, plane_normal=(0, 0, 1), friction=0.5, restitution=0.9
+    )
     gain, after, motion = compute(model, q, qd, [floor])
     ratio = -normal_velocity(model, q, after) / normal_velocity(model, q, qd)
     energy = kinetic_energy(model, q, qd)
@@ -174,7 +190,7 @@ def test_impacts_that_lose_energy_have_newtons_coefficient_and_all_others_keep_t
 def test_impacts_without_friction_have_exactly_newtons_coefficient(compute):
     model, q, qd, end = two_links(64, seed=3)
     e = np.linspace(0.02, 1.0, 64)
-    floor = rb.SphereContact("b", (1.0, 0, 0), 0.0, end, (0, 0, 1), restitution=e)
+    floor = rb.SphereContact("b", point=(1.0, 0, 0), radius=0.0, plane_point=end, plane_normal=(0, 0, 1), restitution=e)
     gain, after, _ = compute(model, q, qd, [floor])
     u = normal_velocity(model, q, qd)
     np.testing.assert_allclose(normal_velocity(model, q, after), -e * u, rtol=0, atol=1e-8)
@@ -206,7 +222,15 @@ def test_a_straight_arm_that_hits_the_floor_gains_no_energy(short):
     rng = np.random.default_rng(1)
     friction, restitution = np.tile([0, 0.5, 1.0], 12), np.tile(np.repeat([0, 0.5, 0.9], 3), 4)
     q = np.stack([rng.uniform(0.3, 1.2, samples), 0.2 * rng.normal(size=samples)], 1)
-    floor = rb.SphereContact("link1", (0.2, 0, 0), 0.02, (0, 0, 0), (0, 0, 1), friction, restitution)
+    floor = rb.SphereContact(
+        "link1",
+        point=(0.2, 0, 0),
+        radius=0.02,
+        plane_point=(0, 0, 0),
+        plane_normal=(0, 0, 1),
+        friction=friction,
+        restitution=restitution,
+    )
     settings = {"method": "moreau", "step": h, "forces": [floor], "save_at": 1001}
     motion = model.simulate(q, np.zeros((samples, 2)), 1.0, **settings)
     energy = sum(model.energy(motion.q, motion.qd))
@@ -238,7 +262,7 @@ def test_the_energy_of_a_spinning_body_grows_with_the_third_power_of_the_step():
     growth = {}
     for speed, step in ((100.0, 1e-3), (100.0, 5e-4), (500.0, 1e-3)):
         start = model.neutral(), np.array([1.0, 0, 0, 0.1, 0, speed])
-        motion = model.simulate(*start, 0.2, method="moreau", step=step)
+        motion = model.simulate(*start, 0.2, method="moreau", step=step, save_at=2)
         assert motion.success
         growth[speed, step] = sum(model.energy(motion.q[-1], motion.qd[-1])) / sum(model.energy(*start)) - 1
     assert abs(np.log2(growth[100.0, 1e-3] / growth[100.0, 5e-4]) - 3) < 0.1

@@ -18,7 +18,7 @@ def moving():
     mass = 1.0 + 0.1 * np.arange(12.0).reshape(3, 4, 1)
     many = builder.build().vary(mass=mass)
     stiffness = 1.0 + np.arange(12.0).reshape(3, 4)
-    spring = rb.SpringDamper(None, "slide", (2, 0, 0), (0, 0, 0), stiffness, rest_length=1.0)
+    spring = rb.SpringDamper(None, "slide", point_a=(2, 0, 0), point_b=(0, 0, 0), stiffness=stiffness, rest_length=1.0)
     motion = many.simulate(
         np.zeros((3, 4, 1)),
         np.linspace(-3.0, 3.0, 12).reshape(3, 4, 1),
@@ -89,14 +89,14 @@ def test_other_indices_are_refused(batch, index):
 
 def test_what_is_no_batch_has_no_samples():
     model = rb.Model.serial_chain(1)
-    motion = model.simulate([0.0], [0.0], 0.1)
+    motion = model.simulate([0.0], [0.0], 0.1, save_at=2)
     for owner in (model, motion):
         with pytest.raises(rb.ArgumentError, match="the sample index is 0, but this is not a batch"):
             owner[0]
         with pytest.raises(TypeError, match="is not a batch, so it has no length"):
             len(owner)
         assert bool(owner)
-    shared = model.simulate(np.zeros((2, 1)), np.zeros((2, 1)), 0.1)
+    shared = model.simulate(np.zeros((2, 1)), np.zeros((2, 1)), 0.1, save_at=2)
     assert shared[1].model is model
 
 
@@ -105,9 +105,9 @@ def test_exceptions_follow_their_samples():
         if parameters[0] > 0.0:
             raise ValueError("too much")
 
-    force = rb.UserForces(fails, np.array([[0.0], [1.0], [0.0], [2.0]]))
+    force = rb.UserForces(fails, parameters=np.array([[0.0], [1.0], [0.0], [2.0]]))
     model, zero = rb.Model.serial_chain(1), np.zeros((4, 1))
-    motion = model.simulate(zero, zero, 0.1, drives=[force], method="rk4", step=0.1, on_failure="ignore")
+    motion = model.simulate(zero, zero, 0.1, drives=[force], method="rk4", step=0.1, on_failure="ignore", save_at=2)
     assert sorted(motion.exceptions) == [(1,), (3,)]
     assert sorted(motion[1:].exceptions) == [(0,), (2,)]
     assert list(motion[3].exceptions) == [()]

@@ -172,7 +172,11 @@ def test_a_moved_inertia_is_the_inertia_of_its_moved_points():
 
 
 def test_successive_moves_compose_like_their_poses():
-    body, a, b = rb.Inertia(2.0, CG, (1.0, 1.5, 2.0)), rb.Pose(CG, TURN), rb.Pose((1, 2, 3), (0, 0.6, 0, 0.8))
+    body, a, b = (
+        rb.Inertia(2.0, cg=CG, inertia=(1.0, 1.5, 2.0)),
+        rb.Pose(CG, TURN),
+        rb.Pose((1, 2, 3), (0, 0.6, 0, 0.8)),
+    )
     once, twice = body.moved(a @ b), body.moved(b).moved(a)
     np.testing.assert_allclose(once.cg, twice.cg, atol=20 * EPS)
     np.testing.assert_allclose(once.inertia, twice.inertia, atol=20 * EPS)
@@ -191,7 +195,10 @@ def test_two_halves_sum_to_the_whole():
 
 
 def test_a_massless_body_adds_nothing_but_its_own_tensor():
-    body, rotor = rb.Inertia(2.0, CG, (1.0, 1.5, 2.0)), rb.Inertia(0.0, (9, 9, 9), (0.1, 0.1, 0.2))
+    body, rotor = (
+        rb.Inertia(2.0, cg=CG, inertia=(1.0, 1.5, 2.0)),
+        rb.Inertia(0.0, cg=(9, 9, 9), inertia=(0.1, 0.1, 0.2)),
+    )
     for total in (body + rotor, rotor + body):
         assert total.mass == 2.0
         np.testing.assert_allclose(total.cg, CG, rtol=4 * EPS)
@@ -199,14 +206,14 @@ def test_a_massless_body_adds_nothing_but_its_own_tensor():
 
 
 def test_two_massless_bodies_sum_to_a_massless_body():
-    total = rb.Inertia(0.0, (1, 2, 3), (0.1, 0.1, 0.2)) + rb.Inertia(0.0, inertia=(0.3, 0.3, 0.3))
+    total = rb.Inertia(0.0, cg=(1, 2, 3), inertia=(0.1, 0.1, 0.2)) + rb.Inertia(0.0, inertia=(0.3, 0.3, 0.3))
     assert total.mass == 0.0
     assert np.isfinite(total.cg).all()
     np.testing.assert_allclose(total.inertia, np.diag([0.4, 0.4, 0.5]), rtol=4 * EPS)
 
 
 def test_sums_and_moves_do_not_change_their_operands():
-    body = rb.Inertia(2.0, CG, (1.0, 1.5, 2.0))
+    body = rb.Inertia(2.0, cg=CG, inertia=(1.0, 1.5, 2.0))
     body + body
     body.moved(rb.Pose(CG, TURN))
     assert body.mass == 2.0
@@ -242,7 +249,7 @@ def test_a_cg_of_another_shape_is_refused():
 
 def test_an_inertia_copies_its_input():
     cg, tensor = np.zeros(3), np.eye(3)
-    body = rb.Inertia(1.0, cg, tensor)
+    body = rb.Inertia(1.0, cg=cg, inertia=tensor)
     cg[:], tensor[:] = 5.0, 5.0
     np.testing.assert_array_equal(body.cg, 0.0)
     np.testing.assert_array_equal(body.inertia, np.eye(3))

@@ -265,7 +265,9 @@ def taken_apart(model):
                 parent=parent,
                 joint=joint,
                 placement=placement,
-                inertia=rb.Inertia(model.mass[i], model.cg[i], model.inertia[i]) if number == len(joints) else None,
+                inertia=rb.Inertia(model.mass[i], cg=model.cg[i], inertia=model.inertia[i])
+                if number == len(joints)
+                else None,
                 rotor_inertia=model.rotor_inertia[of_joint],
                 gear_ratio=model.gear_ratio[of_joint],
             )
@@ -365,7 +367,10 @@ def test_a_free_joint_moves_like_three_slides_and_a_ball():
         slides = rb.Composite([rb.Prismatic(axis) for axis in np.eye(3)])
         builder = rb.ModelBuilder(gravity=free.gravity)
         names = ("slides", "first", "second")
-        bodies = [rb.Inertia(*body) for body in zip(free.mass, free.cg, free.inertia, strict=True)]
+        bodies = [
+            rb.Inertia(mass, cg=cg, inertia=tensor)
+            for mass, cg, tensor in zip(free.mass, free.cg, free.inertia, strict=True)
+        ]
         poses = [rb.Pose(*pose) for pose in zip(free.placement_translation, free.placement_rotation, strict=True)]
         builder.add_body("slides", joint=slides, placement=poses[0])
         builder.add_body("first", parent="slides", joint=rb.Spherical(), inertia=bodies[0])
@@ -519,7 +524,7 @@ def test_bodies_merged_by_a_fixed_joint_give_the_same_quantities():
     for merged in (False, True):
         builder = rb.ModelBuilder(gravity=tree.gravity)
         for i, (kind, _, dofs) in enumerate(parts(tree)):
-            inertia = rb.Inertia(tree.mass[i], tree.cg[i], tree.inertia[i])
+            inertia = rb.Inertia(tree.mass[i], cg=tree.cg[i], inertia=tree.inertia[i])
             joint = {
                 "free": lambda k: rb.Free(),
                 "spherical": lambda k: rb.Spherical(),

@@ -77,7 +77,7 @@ def four_bar(mass, length=1.0, place=(0.0, 0.0, 0.0)):
     """A four-bar mechanism in the x-y plane, closed by a hinge (two of its rows depend on the others)."""
 
     def rod(size, m):
-        return rb.Inertia(m, (size / 2, 0, 0), m * size**2 / 12 * np.array([0.01, 1.0, 1.0]))
+        return rb.Inertia(m, cg=(size / 2, 0, 0), inertia=m * size**2 / 12 * np.array([0.01, 1.0, 1.0]))
 
     builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
     builder.add_body("crank", joint=HINGE, placement=rb.Pose(place), inertia=rod(0.3 * length, 1.0))
@@ -87,7 +87,7 @@ def four_bar(mass, length=1.0, place=(0.0, 0.0, 0.0)):
     builder.add_body(
         "rocker", joint=HINGE, placement=rb.Pose(np.add(place, (length, 0, 0))), inertia=rod(0.6 * length, 1.0)
     )
-    tip = rb.HingeConstraint("tip", "coupler", "rocker", (0.9 * length, 0, 0), (0.6 * length, 0, 0))
+    tip = rb.HingeConstraint("tip", "coupler", "rocker", point_a=(0.9 * length, 0, 0), point_b=(0.6 * length, 0, 0))
     builder.add_constraint(tip)
     return builder.build(), [tip]
 
@@ -173,7 +173,9 @@ def test_samples_with_light_massless_and_heavy_bodies_are_the_models_with_their_
 def fingers(link=NOTHING, coupled=True):
     """A rod with two fingers; `coupled`: the second one moves against the rod, or else the first one has mass."""
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
-    builder.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(2.0, (0.1, 0, 0.3), (0.2, 0.3, 0.25)))
+    builder.add_body(
+        "rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(2.0, cg=(0.1, 0, 0.3), inertia=(0.2, 0.3, 0.25))
+    )
     builder.add_body("left", parent="rod", joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((0, 0.1, 0.5)), inertia=link)
     builder.add_body(
         "right", parent="rod", joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((0, -0.1, 0.5)), inertia=NOTHING
@@ -190,7 +192,7 @@ def test_massless_bodies_that_no_constraint_determines_are_refused_by_name():
         model.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3))
     with pytest.warns(UserWarning, match=r"motion of \['left', 'right'\]"):  # each may move, if the other one follows
         fingers(coupled=False).build()
-    whole = fingers(rb.Inertia(0.1, (0, 0, 0.1), (1e-3, 1e-3, 1e-3)), coupled=False).build()
+    whole = fingers(rb.Inertia(0.1, cg=(0, 0, 0.1), inertia=(1e-3, 1e-3, 1e-3)), coupled=False).build()
     assert whole.bodies_without_inertia == ()
     qdd = whole.forward_dynamics([0.1, 0.2, -0.2], np.zeros(3), [0.0, 1.0, 0.0])
     assert np.isfinite(qdd).all()
@@ -199,7 +201,7 @@ def test_massless_bodies_that_no_constraint_determines_are_refused_by_name():
 
 @plain
 def test_a_massless_sample_that_no_constraint_determines_fails_alone():
-    whole = fingers(rb.Inertia(0.1, (0, 0, 0.1), (1e-3, 1e-3, 1e-3)), coupled=False).build()
+    whole = fingers(rb.Inertia(0.1, cg=(0, 0, 0.1), inertia=(1e-3, 1e-3, 1e-3)), coupled=False).build()
     mass = np.tile(whole.mass, (10, 1))
     inertia = np.tile(whole.inertia, (10, 1, 1, 1))
     mass[4, 1], inertia[4, 1] = 0.0, 0.0

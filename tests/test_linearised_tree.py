@@ -32,7 +32,7 @@ def tree(rng, root="revolute", joint=None):
             parent=None if i == 0 or isinstance(joints[0], rb.Free) else f"b{rng.integers(i)}",
             joint=joints[i % len(joints)],
             placement=rb.Pose(rng.normal(size=3), rotation=rng.normal(size=4)),
-            inertia=rb.Inertia(rng.uniform(1, 2), 0.1 * rng.normal(size=3), rng.uniform(1, 1.5, 3)),
+            inertia=rb.Inertia(rng.uniform(1, 2), cg=0.1 * rng.normal(size=3), inertia=rng.uniform(1, 1.5, 3)),
             passive=passive,
         )
     return builder.build()
@@ -89,8 +89,8 @@ def test_a_step_with_passive_forces_and_drives_is_that_with_a_matrix(root, monke
     [
         {"drives": [rb.PrescribedPosition("b4", rb.Signal.sines(0.2, 2.0))]},
         {"drives": [rb.PID("b4", 0.1, kp=50.0, gravity_compensation=True)]},
-        {"forces": [rb.Wrench("b4", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0))]},
-        {"forces": [rb.SpringDamper(None, "b4", (0, 0, 0), (0.1, 0, 0), stiffness=200.0, damping=2.0)]},
+        {"forces": [rb.Wrench("b4", force=(1.0, 2.0, 3.0), moment=(3.0, 2.0, 1.0))]},
+        {"forces": [rb.SpringDamper(None, "b4", point_a=(0, 0, 0), point_b=(0.1, 0, 0), stiffness=200.0, damping=2.0)]},
     ],
     ids=["prescribed motion", "controller with a model", "wrench", "spring between bodies"],
 )

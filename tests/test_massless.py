@@ -18,7 +18,7 @@ NEEDS_INERTIA = {
     "solve_mass_matrix": lambda m, q, v: m.solve_mass_matrix(q, v),
     "forward_dynamics_derivatives": lambda m, q, v: m.forward_dynamics_derivatives(q, v, v),
     "force_balance_residual": lambda m, q, v: m.force_balance_residual(q, v, v),
-    "simulate": lambda m, q, v: m.simulate(q[None], v[None], 0.1),
+    "simulate": lambda m, q, v: m.simulate(q[None], v[None], 0.1, save_at=2),
     "forward_dynamics of generated source": lambda m, q, v: m.generate(["forward_dynamics"]),
 }
 NEEDS_NONE = {
@@ -74,7 +74,7 @@ def test_kinematics_and_inverse_dynamics_need_no_inertia(name):
 WATER = {"fluid_density": 1000.0}
 ADDED = {"immersion": rb.Immersion(added_mass=(1, 1, 1, 0.1, 0.1, 0.1))}
 WEIGHTLESS_BUOY = {"immersion": rb.Immersion(volume=1.0)}
-POINT, TWICE = rb.Inertia(1.0, (0, 0, 0.5)), rb.Composite([rb.Revolute(), rb.Revolute()])
+POINT, TWICE = rb.Inertia(1.0, cg=(0, 0, 0.5)), rb.Composite([rb.Revolute(), rb.Revolute()])
 #: Mechanisms singular in all positions: bodies, settings of the builder, and bodies with undetermined accelerations.
 SINGULAR = {
     "a leaf without inertia": ([("a", None, rb.Revolute(), BALL), ("b", "a", rb.Revolute(), None)], {}, ("b",)),
@@ -87,7 +87,7 @@ SINGULAR = {
         [("a", None, rb.Revolute((1, 0, 0)), BALL), ("b", "a", rb.Revolute(), POINT)], {}, ("b",)
     ),
     "a rod that turns about itself": ([("a", None, rb.Revolute((1, 0, 0)), ROD)], {}, ("a",)),
-    "a ball joint of a point mass": ([("a", None, rb.Spherical(), rb.Inertia(1.0, (0.1, 0.2, 0.3)))], {}, ("a",)),
+    "a ball joint of a point mass": ([("a", None, rb.Spherical(), rb.Inertia(1.0, cg=(0.1, 0.2, 0.3)))], {}, ("a",)),
     "a ball joint of a rod": ([("a", None, rb.Spherical(), ROD)], {}, ("a",)),
     "a free rod": ([("a", None, rb.Free(), ROD)], {}, ("a",)),
     "a free point mass": ([("a", None, rb.Free(), rb.Inertia(1.0))], {}, ("a",)),
@@ -98,7 +98,7 @@ SINGULAR = {
     "four hinges and a point mass": (
         [("a", None, rb.Revolute(), None), ("b", "a", rb.Revolute((0, 1, 0)), None),
          ("c", "b", rb.Revolute((1, 0, 0)), None),
-         ("d", "c", rb.Revolute((1, 1, 0)), rb.Inertia(1.0, (0.3, 0.2, 0.1)))],
+         ("d", "c", rb.Revolute((1, 1, 0)), rb.Inertia(1.0, cg=(0.3, 0.2, 0.1)))],
         {}, ("a",),
     ),
     "a buoy that displaces water and weighs nothing": ([("a", None, rb.Free(), None, WEIGHTLESS_BUOY)], WATER, ("a",)),
@@ -111,7 +111,7 @@ SINGULAR = {
 SOUND = {
     "a massless middle": ([("a", None, rb.Revolute((1, 0, 0)), None), ("b", "a", rb.Revolute(), BALL)], {}),
     "a massless middle and a rod": ([("a", None, rb.Revolute((0, 1, 0)), None), ("b", "a", rb.Revolute(), ROD)], {}),
-    "a point mass off the axis": ([("a", None, rb.Revolute(), rb.Inertia(1.0, (1e-3, 0, 1)))], {}),
+    "a point mass off the axis": ([("a", None, rb.Revolute(), rb.Inertia(1.0, cg=(1e-3, 0, 1)))], {}),
     "a rod that turns across": ([("a", None, rb.Revolute(), ROD)], {}),
     "a rotor": ([("a", None, rb.Revolute(), None, {"rotor_inertia": 1e-6})], {}),
     "rotors at both hinges": ([("a", None, rb.Universal(), None, {"rotor_inertia": 1e-6})], {}),
@@ -123,7 +123,7 @@ SOUND = {
     "a fixed leaf": ([("a", None, rb.Revolute(), BALL), ("b", "a", rb.Fixed(), None)], {}),
     "three hinges and a point mass": (
         [("a", None, rb.Revolute(), None), ("b", "a", rb.Revolute((0, 1, 0)), None),
-         ("c", "b", rb.Revolute((1, 1, 0)), rb.Inertia(1.0, (0.3, 0.2, 0.1)))], {},
+         ("c", "b", rb.Revolute((1, 1, 0)), rb.Inertia(1.0, cg=(0.3, 0.2, 0.1)))], {},
     ),
     "a tiny body": ([("a", None, rb.Free(), rb.Inertia.sphere(1e-6, mass=1e-12))], {}),
     "a body of small moments that are far from zero to each other": (
@@ -175,7 +175,7 @@ def random_inertia_of_any_rank(rng):
         return random_inertia(rng)
     if kind == 1:
         return rb.Inertia.rod(rng.uniform(0.5, 1), mass=1.0, axis=rng.normal(size=3), cg=rng.normal(size=3))
-    return rb.Inertia(1.0, rng.normal(size=3)) if kind == 2 else None
+    return rb.Inertia(1.0, cg=rng.normal(size=3)) if kind == 2 else None
 
 
 @pytest.mark.filterwarnings("ignore:.*no mass, inertia or rotor")
@@ -238,13 +238,13 @@ def test_samples_without_inertia_are_nan_with_a_status_and_do_not_change_others(
     good, found = whole.forward_dynamics(q, qd, qd), some.forward_dynamics(q, qd, qd)
     assert np.isnan(found[[3, 17]]).all()
     np.testing.assert_array_equal(np.delete(found, [3, 17], 0), np.delete(good, [3, 17], 0))
-    motion = some.simulate(q, qd, 0.1, on_failure="ignore")
+    motion = some.simulate(q, qd, 0.1, on_failure="ignore", save_at=2)
     assert motion.status.nonzero()[0].tolist() == [3, 17]
     assert (motion.status[[3, 17]] == 2).all()
     assert some[3].bodies_without_inertia == ("tool",)
 
 
-POINT_MASS = rb.Inertia(1.0, (0.3, 0.2, 0.1))
+POINT_MASS = rb.Inertia(1.0, cg=(0.3, 0.2, 0.1))
 SAMPLES, WITHOUT = 40, list(range(1, 40, 3))
 
 
@@ -285,7 +285,7 @@ def test_a_sample_without_inertia_ends_at_the_start(method, step):
     sound, some = hinges([]), hinges(WITHOUT)
     q, qd = sound.random_state(0, SAMPLES)
     whole, found = (
-        model.simulate(q, qd, 2e-3, method=method, step=step, on_failure="ignore") for model in (sound, some)
+        model.simulate(q, qd, 2e-3, method=method, step=step, on_failure="ignore", save_at=2) for model in (sound, some)
     )
     assert found.status.nonzero()[0].tolist() == WITHOUT
     assert (found.end_time[WITHOUT] == 0.0).all()
@@ -319,7 +319,7 @@ def test_damping_of_other_samples_does_not_move_a_sample_without_damping():
     damping = np.full((8, 6), 0.5)
     damping[[2, 5]] = 0.0
     motion = chain.vary(damping=damping).simulate(
-        np.ones((8, 6)), np.ones((8, 6)), 1e-2, method="implicit", step=1e-3, on_failure="ignore"
+        np.ones((8, 6)), np.ones((8, 6)), 1e-2, method="implicit", step=1e-3, on_failure="ignore", save_at=2
     )
     assert motion.status.nonzero()[0].tolist() == [2, 5]
 
@@ -329,7 +329,7 @@ def test_a_model_all_of_whose_samples_lack_inertia_is_refused():
     many = arm.vary(mass=np.random.default_rng(0).uniform(1, 2, (3, 1000, 2)))
     assert many.bodies_without_inertia == ("arm", "tool")
     with pytest.raises(rb.ModelError, match=r"motion of \['arm', 'tool'\]"):
-        many.simulate(np.zeros((3, 1000, 2)), np.zeros((3, 1000, 2)), 0.1)
+        many.simulate(np.zeros((3, 1000, 2)), np.zeros((3, 1000, 2)), 0.1, save_at=2)
     gravity = finger().vary(gravity=np.zeros((5, 3)))
     with pytest.raises(rb.ModelError, match=r"motion of \['finger', 'tip'\]"):
         gravity.forward_dynamics(np.zeros((5, 3)), np.zeros((5, 3)), np.zeros((5, 3)))
@@ -367,21 +367,21 @@ def test_hybrid_dynamics_needs_inertia_only_where_forces_are_given():
 def test_a_prescribed_motion_needs_no_inertia():
     model = finger()
     drives = [rb.PrescribedPosition("finger", 0.2), rb.PrescribedVelocity("tip", 0.1)]
-    motion = model.simulate(np.zeros((2, 3)), np.zeros((2, 3)), 0.1, drives=drives)
+    motion = model.simulate(np.zeros((2, 3)), np.zeros((2, 3)), 0.1, drives=drives, save_at=2)
     assert motion.success
     assert np.isfinite(motion.q).all()
     with pytest.raises(rb.ModelError, match=r"simulate: .*motion of \['tip'\]"):
-        model.simulate(np.zeros((2, 3)), np.zeros((2, 3)), 0.1, drives=drives[:1])
+        model.simulate(np.zeros((2, 3)), np.zeros((2, 3)), 0.1, drives=drives[:1], save_at=2)
 
 
 def test_an_implicit_step_needs_no_inertia_where_there_is_damping():
     """A massless pointer with a damper moves at tau / damping in the limit of short steps."""
     with pytest.warns(UserWarning, match="no mass, inertia or rotor"):
         model = built(("pointer", None, rb.Revolute(), None, {"passive": rb.PassiveForces(damping=2.0)}))
-    motion = model.simulate([[0.0]], [[0.0]], 1.0, method="implicit", step=1e-3, tau=1.0)
+    motion = model.simulate([[0.0]], [[0.0]], 1.0, method="implicit", step=1e-3, tau=1.0, save_at=2)
     np.testing.assert_allclose(motion.qd[0, -1], [0.5], rtol=1e-12)
     with pytest.raises(rb.ModelError, match=r"simulate: .*'pointer'"):
-        model.simulate([[0.0]], [[0.0]], 1.0, method="rk4", step=1e-3, tau=1.0)
+        model.simulate([[0.0]], [[0.0]], 1.0, method="rk4", step=1e-3, tau=1.0, save_at=2)
 
 
 # --- inertias from files ----------------------------------------------------------------------------------------------
@@ -432,6 +432,6 @@ def test_the_detection_of_missing_inertia_does_not_depend_on_scale(length):
             parent="body0" if i else None,
             joint=joint,
             placement=rb.Pose(length * rng.normal(size=3), random_rotation(rng)),
-            inertia=rb.Inertia(own.mass, length * own.cg, length**2 * own.inertia) if i else None,
+            inertia=rb.Inertia(own.mass, cg=length * own.cg, inertia=length**2 * own.inertia) if i else None,
         )
     assert builder.build().bodies_without_inertia == ()

@@ -37,18 +37,18 @@ def test_a_feature_that_a_method_does_not_support_is_refused_by_name(name, featu
     method = METHODS[name]
     if getattr(method, feature):
         assert CHAIN.simulate(
-            np.zeros((0, 2)), np.zeros((0, 2)), 0.1, **settings(method), **FEATURES[feature]
+            np.zeros((0, 2)), np.zeros((0, 2)), 0.1, save_at=2, **settings(method), **FEATURES[feature]
         ).status.shape == (0,)
         return
     with pytest.raises(rb.ArgumentError, match=f'"{name}"'):
-        CHAIN.simulate(*STATE, 0.1, **settings(method), **FEATURES[feature])
+        CHAIN.simulate(*STATE, 0.1, save_at=2, **settings(method), **FEATURES[feature])
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_setting_of_the_other_kind_of_steps_is_refused_by_name(name):
     wrong = {"step": 0.1} if METHODS[name].is_adaptive else {"rtol": 1e-6, "step": 0.1}
     with pytest.raises(rb.ArgumentError, match=f'method "{name}"'):
-        CHAIN.simulate(*STATE, 0.1, method=name, **wrong)
+        CHAIN.simulate(*STATE, 0.1, method=name, save_at=2, **wrong)
 
 
 def test_the_table_of_the_documentation_has_a_row_for_each_method():

@@ -121,7 +121,7 @@ def sums_of_positions(both):
 def steps(both):
     for _ in range(5):
         mujoco.mj_step(both.engine, both.data)
-    motion = both.model.simulate(Q, QD, 5e-3, method="rk4", step=1e-3, tau=TAU)
+    motion = both.model.simulate(Q, QD, 5e-3, method="rk4", step=1e-3, tau=TAU, save_at=2)
     return [(motion.q[-1], both.data.qpos), (motion.qd[-1], both.data.qvel)]
 
 
@@ -146,7 +146,9 @@ def actuator(both):
     both.data.ctrl, both.data.qfrc_applied = 0.4, 0.0
     mujoco.mj_forward(both.engine, both.data)
     motor = rb.PrescribedForce("elbow", 3 * 0.4)
-    return [(both.model.simulate(Q, QD, 1e-3, method="rk4", step=1e-3, drives=[motor]).qdd[0], both.data.qacc)]
+    return [
+        (both.model.simulate(Q, QD, 1e-3, method="rk4", step=1e-3, drives=[motor], save_at=2).qdd[0], both.data.qacc)
+    ]
 
 
 def viewer(both):
@@ -370,7 +372,7 @@ def batch(p):
 
 
 def integrated(p):
-    motion = p.model.simulate(p.q, p.v, 1e-3, method="rk4", step=1e-3, tau=p.tau)
+    motion = p.model.simulate(p.q, p.v, 1e-3, method="rk4", step=1e-3, tau=p.tau, save_at=2)
     assert motion.success
     passive = p.model.passive_forces(p.q, p.v)
     return [(motion.qdd[0], pin.aba(p.pin, p.data, p.q, p.v, p.tau + passive))]
@@ -461,7 +463,7 @@ def chain_poses():
 
 def time_loop():
     model, q, qd, _ = chain()
-    motion = model.simulate(q, qd, 0.02, method="rk4", step=0.01)
+    motion = model.simulate(q, qd, 0.02, method="rk4", step=0.01, save_at=2)
     y = np.concatenate([q, qd])
 
     def rate(y):
@@ -488,11 +490,13 @@ ROWS_OF_FORTRAN = {
 def tree():
     """A trunk that turns, and two bodies on it: one turns and one slides."""
     builder = rb.ModelBuilder(gravity=(0, -10, 0))
-    builder.add_body("trunk", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, (0.1, 0.2, 0.3), (0.2, 0.3, 0.4)))
+    builder.add_body(
+        "trunk", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, cg=(0.1, 0.2, 0.3), inertia=(0.2, 0.3, 0.4))
+    )
     builder.add_body("arm", parent="trunk", joint=rb.Revolute((0, 0, 1)), placement=rb.Pose((0.5, 0, 0)),
                      inertia=rb.Inertia.rod(0.5, mass=1.0, cg=(0.25, 0, 0)))  # fmt: skip
     builder.add_body("slide", parent="trunk", joint=rb.Prismatic((0, 0, 1)), placement=rb.Pose((0, 0.3, 0)),
-                     inertia=rb.Inertia(0.7, (0.1, 0, 0)))  # fmt: skip
+                     inertia=rb.Inertia(0.7, cg=(0.1, 0, 0)))  # fmt: skip
     model = builder.build()
     return model, *np.random.default_rng(4).normal(size=(3, 3))
 
@@ -527,7 +531,7 @@ def external_forces():
     w = np.random.default_rng(6).normal(size=(3, 6))
     exact_result = exact(newton_euler.forward_dynamics(model, q, qd, tau, w))
     constant = rb.Wrench("arm", force=(1.0, 2.0, 0.5))
-    motion = model.simulate(q, qd, 1e-3, method="rk4", step=1e-3, forces=[constant], tau=tau)
+    motion = model.simulate(q, qd, 1e-3, method="rk4", step=1e-3, forces=[constant], tau=tau, save_at=2)
     only_arm = np.zeros((3, 6))
     only_arm[1, :3] = 1.0, 2.0, 0.5
     return [

@@ -25,7 +25,7 @@ inertia = [1, 1, 1]
 
 def simulate(samples=None, **settings):
     state = np.zeros((2,) if samples is None else (samples, 2))
-    return ARM.simulate(state, state, 0.02, **{"method": "rk4", "step": 0.01} | settings)
+    return ARM.simulate(state, state, 0.02, **{"method": "rk4", "step": 0.01, "save_at": 2} | settings)
 
 
 def written(folder, name, text):
@@ -38,7 +38,7 @@ def written(folder, name, text):
     {
         "parallel axes": (lambda: rb.Universal((1, 0, 0), (-2, 0, 0)), "which are parallel; expected two directions"),
         "pose of a visual": (
-            lambda: rb.Visual("cylinder", (0.1, 0.5), (0, 0, 1)),
+            lambda: rb.Visual("cylinder", (0.1, 0.5), pose=(0, 0, 1)),
             r"pose of a cylinder is \(0, 0, 1\); expected a Pose",
         ),
         "size of a sphere": (lambda: rb.Visual("sphere", 0.3), r"size of a sphere is 0.3; expected \(radius,\)"),
@@ -103,7 +103,7 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
             r"kp has shape \(2,\); expected one number, because q0 and qd0 are a single state",
         ),
         "parameters of three samples": (
-            lambda: simulate(2, drives=[rb.UserForces(np.copyto, np.ones((3, 1)))]),
+            lambda: simulate(2, drives=[rb.UserForces(np.copyto, parameters=np.ones((3, 1)))]),
             r"UserForces with function 'copyto': parameters has shape \(3, 1\); expected m numbers, or m for each",
         ),
         "stop as text": (
@@ -111,19 +111,19 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
             "stop is 'no'; expected True or False",
         ),
         "value of a function": (
-            lambda: simulate(events=[rb.Event(function=np.copyto, value=0.5)]),
+            lambda: simulate(events=[rb.Event(function=np.copyto, value=0.5, stop=True)]),
             "Event with function 'copyto' has value = 0.5, but only the event of a joint has a value; remove value",
         ),
         "quantity of a function": (
-            lambda: simulate(events=[rb.Event(function=np.copyto, quantity="velocity")]),
+            lambda: simulate(events=[rb.Event(function=np.copyto, quantity="velocity", stop=True)]),
             "Event with function 'copyto' has quantity = 'velocity', but only the event of a joint",
         ),
         "dof of a function": (
-            lambda: simulate(events=[rb.Event(function=np.copyto, dof=1)]),
+            lambda: simulate(events=[rb.Event(function=np.copyto, dof=1, stop=True)]),
             "Event with function 'copyto' has dof = 1, but only the event of a joint",
         ),
         "parameters of the event of a joint": (
-            lambda: simulate(events=[rb.Event("link1", parameters=[0.5])]),
+            lambda: simulate(events=[rb.Event("link1", parameters=[0.5], stop=True)]),
             r"Event of joint 'link1': parameters is \[0.5\], but only a function has parameters; remove them",
         ),
         "derivatives of a sampled function": (
@@ -180,7 +180,7 @@ def test_a_user_function_that_returns_its_result_is_refused():
     def returns(t, q, qd, parameters, out):
         return -q
 
-    for actions in ({"drives": [rb.UserForces(returns)]}, {"events": [rb.Event(function=returns)]}):
+    for actions in ({"drives": [rb.UserForces(returns)]}, {"events": [rb.Event(function=returns, stop=True)]}):
         with pytest.raises(
             rb.ArgumentError, match=r"'returns' returns a value of type array.*Write the results to the last"
         ):
@@ -274,15 +274,25 @@ def test_a_mistake_in_a_file_is_refused(tmp_path, name, text, message):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda arm: arm.simulate([0.0], [0.0], 0.1, drives=[rb.PID("elbo", reference=0.0, kp=1.0)]),
-        lambda arm: arm.simulate([0.0], [0.0], 0.1, events=[rb.Event("elbo", value=1.0)]),
-        lambda arm: arm.simulate([0.0], [0.0], 0.1, forces=[rb.Wrench("elbo", force=(0, 0, 1))]),
-        lambda arm: arm.simulate([0.0], [0.0], 0.1, forces=[rb.DryFriction("elbo", kinetic=1.0)]),
+        lambda arm: arm.simulate([0.0], [0.0], 0.1, drives=[rb.PID("elbo", reference=0.0, kp=1.0)], save_at=2),
+        lambda arm: arm.simulate([0.0], [0.0], 0.1, events=[rb.Event("elbo", value=1.0, stop=True)], save_at=2),
+        lambda arm: arm.simulate([0.0], [0.0], 0.1, forces=[rb.Wrench("elbo", force=(0, 0, 1))], save_at=2),
+        lambda arm: arm.simulate([0.0], [0.0], 0.1, forces=[rb.DryFriction("elbo", kinetic=1.0)], save_at=2),
         lambda arm: arm.simulate(
-            [0.0], [0.0], 0.1, forces=[rb.SpringDamper("elbo", None, np.zeros(3), np.ones(3), stiffness=1.0)]
+            [0.0],
+            [0.0],
+            0.1,
+            forces=[rb.SpringDamper("elbo", None, point_a=np.zeros(3), point_b=np.ones(3), stiffness=1.0)],
+            save_at=2,
         ),
         lambda arm: arm.simulate(
-            [0.0], [0.0], 0.1, forces=[rb.SphereContact("elbo", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1))]
+            [0.0],
+            [0.0],
+            0.1,
+            forces=[
+                rb.SphereContact("elbo", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1))
+            ],
+            save_at=2,
         ),
         lambda arm: arm.jacobian([0.0], "elbo"),
         lambda arm: arm.frame_poses([0.0], "elbo"),

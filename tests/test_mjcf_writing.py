@@ -57,7 +57,10 @@ def random_model(seed):
             limits=rb.JointLimits(**limits) if limits else None,
         )
     sizes = {"box": 3, "cylinder": 2, "capsule": 2, "sphere": 1, "ellipsoid": 3}
-    looks = [rb.Visual(shape, rng.random(count), random_pose(rng), (1, 0.5, 0.25, 1)) for shape, count in sizes.items()]
+    looks = [
+        rb.Visual(shape, rng.random(count), pose=random_pose(rng), color=(1, 0.5, 0.25, 1))
+        for shape, count in sizes.items()
+    ]
     builder.add_body("tool", parent="body5", joint=rb.Fixed(), placement=random_pose(rng), visuals=looks)
     return builder.build()
 
@@ -175,7 +178,7 @@ def test_a_hinge_constraint_becomes_two_points_on_its_axis(tmp_path, name):
 
 def arm(nonphysical_inertia="refuse", **of_body):
     builder = rb.ModelBuilder(nonphysical_inertia=nonphysical_inertia)
-    given = {"joint": rb.Revolute(), "inertia": rb.Inertia(1.0, (1, 0, 0), (1, 1, 1)), **of_body}
+    given = {"joint": rb.Revolute(), "inertia": rb.Inertia(1.0, cg=(1, 0, 0), inertia=(1, 1, 1)), **of_body}
     builder.add_body(given.pop("name", "arm"), **given)
     return builder
 
@@ -238,7 +241,7 @@ def test_bodies_without_inertia_have_the_least_that_mujoco_supports(tmp_path):
     """A body without mass carries a rod without inertia about its axis."""
     builder = rb.ModelBuilder(gravity=(1, 2, -9))
     builder.add_body("cross", joint=rb.Revolute((1, 0, 0)))
-    rod = rb.Inertia(1.0, (0.3, 0, 0), (0, 0.1, 0.1))
+    rod = rb.Inertia(1.0, cg=(0.3, 0, 0), inertia=(0, 0.1, 0.1))
     builder.add_body("rod", parent="cross", joint=rb.Revolute((0, 1, 0)), inertia=rod)
     model = builder.build()
     with pytest.warns(UserWarning, match="1e-15 kg and kg m\\^2 instead of smaller .* of bodies 'cross', 'rod'"):
@@ -260,7 +263,9 @@ def test_names_in_use_are_not_given_to_sites_and_joints(tmp_path):
 
 def test_a_rod_may_have_no_length_at_the_zero_configuration(tmp_path):
     builder = on_body(rb.Revolute())
-    builder.add_constraint(rb.DistanceConstraint("rod", None, "second", (0, 0, 0), (0, 0, 0), 0.5))
+    builder.add_constraint(
+        rb.DistanceConstraint("rod", None, "second", point_a=(0, 0, 0), point_b=(0, 0, 0), length=0.5)
+    )
     again = loaded(saved(builder.build(), tmp_path))
     assert again.description.constraint_length.tolist() == [0.5]
 

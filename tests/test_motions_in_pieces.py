@@ -21,7 +21,7 @@ def leg(damping):
     builder.add_body("thigh", parent="trunk", joint=hip, inertia=rods[0], passive=passive)
     place = rb.Pose((0, 0, -0.16))
     builder.add_body("shank", parent="thigh", joint=knee, placement=place, inertia=rods[1], passive=passive)
-    floor = rb.SphereContact("shank", (0, 0, -0.16), 0.016, (0, 0, 0), (0, 0, 1))
+    floor = rb.SphereContact("shank", point=(0, 0, -0.16), radius=0.016, plane_point=(0, 0, 0), plane_normal=(0, 0, 1))
     return builder.build(), np.array([0.30, 0.8, -1.6]), {"forces": [floor]}
 
 
@@ -48,8 +48,13 @@ def contacts_of_tree():
         ("base", (-0.1, -0.1, -0.05), 0.5, 0.3),
         ("link2", (0, 0, -0.1), 0.9, 0.0),
     )
-    spheres = [rb.SphereContact(body, at, 0.05, (0, 0, 0), (0, 0, 1), mu, e) for body, at, mu, e in points]
-    stops = [rb.HardStops("link0", 0.5), rb.HardStops("link1", 0.2)]
+    spheres = [
+        rb.SphereContact(
+            body, point=at, radius=0.05, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), friction=mu, restitution=e
+        )
+        for body, at, mu, e in points
+    ]
+    stops = [rb.HardStops("link0", restitution=0.5), rb.HardStops("link1", restitution=0.2)]
     return [*spheres, *stops, rb.DryFriction("link0", 0.2, static=0.3)]
 
 
@@ -95,7 +100,15 @@ def test_closed_chains_continue_bit_for_bit(method):
     q, forces = model.assemble(bars.guess), []
     if method == "moreau":
         height = model.frame_poses(q, "coupler").translation[1] - 0.02
-        floor = rb.SphereContact("coupler", (0, 0, 0), 0.0, (0, height, 0), (0, 1, 0), 0.3, 0.4)
+        floor = rb.SphereContact(
+            "coupler",
+            point=(0, 0, 0),
+            radius=0.0,
+            plane_point=(0, height, 0),
+            plane_normal=(0, 1, 0),
+            friction=0.3,
+            restitution=0.4,
+        )
         forces = [rb.DryFriction(model.joint_names[2], kinetic=0.05), floor]
     assert difference(model, q, np.zeros(3), method, forces=forces) < 1e-13
 
@@ -105,7 +118,15 @@ def test_a_box_on_redundant_feet_continues_to_round_off():
     builder = rb.ModelBuilder(gravity=GRAVITY)
     builder.add_body("box", joint=rb.Free(), inertia=rb.Inertia.box((0.4, 0.3, 0.2), mass=2.0))
     feet = [
-        rb.SphereContact("box", (x, y, -0.1), 0.0, (0, 0, 0), (0, 0, 1), 0.5, 0.3)
+        rb.SphereContact(
+            "box",
+            point=(x, y, -0.1),
+            radius=0.0,
+            plane_point=(0, 0, 0),
+            plane_normal=(0, 0, 1),
+            friction=0.5,
+            restitution=0.3,
+        )
         for x in (-0.2, 0.2)
         for y in (-0.15, 0.15)
     ]
@@ -118,7 +139,9 @@ def test_a_joint_that_sticks_does_not_move_while_another_body_bounces():
     builder = rb.ModelBuilder(gravity=GRAVITY)
     builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
     builder.add_body("block", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(1.0))
-    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.8)
+    floor = rb.SphereContact(
+        "ball", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), restitution=0.8
+    )
     forces = [floor, rb.DryFriction("block", kinetic=12.0)]
     settings = {"method": "moreau", "step": 0.007, "forces": forces, "save_at": 21}
     motion = builder.build().simulate([0.5, 0.3], [0.0, 0.0], 2.0, **settings)

@@ -77,7 +77,7 @@ def test_passive_forces_and_immersion_are_unchanged_after_saving_and_loading(tmp
             parent=f"body{i - 1}" if i else None,
             joint=rb.Universal((1, 2, 0), (0, 1, 1)),
             placement=turned,
-            inertia=rb.Inertia(2.0, (0.1, 0, 0), (0.1, 0.01, 0.02, 0.2, 0.03, 0.25)),
+            inertia=rb.Inertia(2.0, cg=(0.1, 0, 0), inertia=(0.1, 0.01, 0.02, 0.2, 0.03, 0.25)),
             joint_name=f"joint of {i}",
             rotor_inertia=(1e-4, 2e-4),
             gear_ratio=-50.0,
@@ -104,7 +104,7 @@ def test_passive_forces_and_immersion_are_unchanged_after_saving_and_loading(tmp
             ),
             limits=rb.JointLimits(lower=(-1.0, -np.inf), upper=2.5, effort=(30.0, 20.0)),
             visuals=[
-                rb.Visual("capsule", (0.1, 0.3), turned, color=(0.1, 0.2, 0.3, 0.4)),
+                rb.Visual("capsule", (0.1, 0.3), pose=turned, color=(0.1, 0.2, 0.3, 0.4)),
                 rb.Visual("mesh", (1e-3, 1e-3, 1e-3), file="/part.stl"),
             ],
         )
@@ -128,7 +128,7 @@ def test_the_nominal_model_is_unchanged_after_saving_and_loading(tmp_path):
     water = rb.Immersion(volume=1e-3, added_mass=np.diag([1, 2, 3, 4, 5, 6.0]))
     builder.add_body("b", parent="a", joint=rb.Spherical(), inertia=box, immersion=water)
     builder.add_body("tool", parent="b", joint=rb.Fixed(), placement=rb.Pose((1, 0, 0)))
-    builder.add_constraint(rb.DistanceConstraint("rope", "b", None, (0, 0, 0), (0, 3.0, 0), length=2.0))
+    builder.add_constraint(rb.DistanceConstraint("rope", "b", None, point_a=(0, 0, 0), point_b=(0, 3.0, 0), length=2.0))
     builder.add_drive(rb.PID("a", 0.3, kp=20.0, gravity_compensation=True))
     varied = builder.build().vary(mass=[2.5, 1.25], gravity=(0, 0, -9.7), constraint_length=[2.1])
     for model in (varied, builder.build().with_payload("tool", 0.5)):
@@ -152,7 +152,7 @@ def test_units_and_gravity_of_a_file_hold_for_its_nominal_model(tmp_path):
 def test_a_nominal_model_without_water_is_written(tmp_path):
     builder = rb.ModelBuilder(fluid_density=1000.0)
     immersion = rb.Immersion(volume=1e-3)
-    builder.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0.5, 0, 0)), immersion=immersion)
+    builder.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, cg=(0.5, 0, 0)), immersion=immersion)
     model = builder.build()
     varied = model.replace(fluid_density=0.0).vary(fluid_density=1000.0)
     again = round_trip(varied, tmp_path)
@@ -190,7 +190,9 @@ def test_drives_are_unchanged_after_saving_and_loading(tmp_path):
     for i in range(4):
         inertia = rb.Inertia.rod(0.5, mass=1.0, cg=(0.25, 0, 0))
         builder.add_body(f"link{i}", parent=f"link{i - 1}" if i else None, joint=rb.Revolute(), inertia=inertia)
-    builder.add_drive(rb.PID("link0", rb.Signal.sines(0.1, 2.0, 0.3, 0.5), kp=[3.0, 4.0], kd=0.1, limit=9.0))
+    builder.add_drive(
+        rb.PID("link0", rb.Signal.sines(0.1, 2.0, phase=0.3, offset=0.5), kp=[3.0, 4.0], kd=0.1, limit=9.0)
+    )
     builder.add_drive(rb.PrescribedPosition("link1", rb.Signal.table([0, 0.1, 0.3], [0.0, 0.2, 0.1])))
     builder.add_drive(rb.ComputedTorque("link2", 0.1, kp=30.0, kd=10.0, ki=1.0))
     builder.add_drive(rb.PrescribedForce("link3", rb.Signal.polynomial([0.1, 0.2, 0.3]), gravity_compensation=True))

@@ -40,7 +40,9 @@ def test_constraints_are_listed_and_drawn_from_body_to_body():
     for name, x in (("left", 0.0), ("right", 2.0)):
         inertia = rb.Inertia.rod(1.0, mass=1.0)
         builder.add_body(name, joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((x, 0, 0)), inertia=inertia)
-    builder.add_constraint(rb.DistanceConstraint("strut", "left", "right", (0, 0, 1), (0, 0, 3), length=1.0))
+    builder.add_constraint(
+        rb.DistanceConstraint("strut", "left", "right", point_a=(0, 0, 1), point_b=(0, 0, 3), length=1.0)
+    )
     builder.add_constraint(rb.CouplerConstraint("gear", "left", "right", ratio=2.0))
     model = builder.build()
     text = "".join(etree.fromstring(html_of(model)).itertext())

@@ -20,7 +20,9 @@ ARM = rb.Model.serial_chain(2)
 def swimmer():
     builder = rb.ModelBuilder(fluid_density=1000.0)
     builder.add_body("link1", joint=rb.Screw((0, 0, 1), 0.1), inertia=ROD, **IN_WATER)
-    builder.add_constraint(rb.DistanceConstraint("rod", None, "link1", (1, 0, 0), (0, 1, 0), length=1.0))
+    builder.add_constraint(
+        rb.DistanceConstraint("rod", None, "link1", point_a=(1, 0, 0), point_b=(0, 1, 0), length=1.0)
+    )
     return builder.build()
 
 
@@ -34,7 +36,7 @@ def body(**arguments):
 def simulated(**actions):
     # the numbers have to be accepted; the motion may fail
     start = np.zeros((1, 2)), np.zeros((1, 2))
-    ARM.simulate(*start, 1.0, method="rk4", step=0.1, on_failure="ignore", **actions)
+    ARM.simulate(*start, 1.0, method="rk4", step=0.1, on_failure="ignore", save_at=2, **actions)
 
 
 def driven(**arguments):
@@ -48,7 +50,7 @@ def pushed(**arguments):
 #: Functions that take numbers, the name in their messages, and valid numbers.
 ENTRIES = {
     "Inertia: mass": (rb.Inertia, "mass", 1.0),
-    "Inertia: cg": (lambda x: rb.Inertia(1.0, x), "cg", [0.0, 0.0, 1.0]),
+    "Inertia: cg": (lambda x: rb.Inertia(1.0, cg=x), "cg", [0.0, 0.0, 1.0]),
     "Inertia: inertia": (lambda x: rb.Inertia(1.0, inertia=x), "inertia", [1.0, 1.0, 1.0]),
     "Inertia.rod: length": (lambda x: rb.Inertia.rod(x, mass=1.0), "length", 1.0),
     "Inertia.rod: mass": (lambda x: rb.Inertia.rod(1.0, mass=x), "mass", 1.0),
@@ -121,10 +123,10 @@ ENTRIES = {
     "Signal.polynomial": (rb.Signal.polynomial, "coefficients", [1.0, 2.0]),
     "Signal.sines: amplitude": (lambda x: rb.Signal.sines(x, 1.0), "amplitude", [1.0, 2.0]),
     "Signal.sines: angular_frequency": (lambda x: rb.Signal.sines(1.0, x), "angular_frequency", 1.0),
-    "Signal.sines: phase": (lambda x: rb.Signal.sines(1.0, 1.0, x), "phase", 1.0),
-    "Signal.sines: offset": (lambda x: rb.Signal.sines(1.0, 1.0, 0.0, x), "offset", 1.0),
-    "Signal.table: times": (lambda x: rb.Signal.table(x, [1.0, 2.0], "linear"), "times", [0.0, 1.0]),
-    "Signal.table: values": (lambda x: rb.Signal.table([0.0, 1.0], x, "linear"), "values", [0.0, 1.0]),
+    "Signal.sines: phase": (lambda x: rb.Signal.sines(1.0, 1.0, phase=x), "phase", 1.0),
+    "Signal.sines: offset": (lambda x: rb.Signal.sines(1.0, 1.0, phase=0.0, offset=x), "offset", 1.0),
+    "Signal.table: times": (lambda x: rb.Signal.table(x, [1.0, 2.0], kind="linear"), "times", [0.0, 1.0]),
+    "Signal.table: values": (lambda x: rb.Signal.table([0.0, 1.0], x, kind="linear"), "values", [0.0, 1.0]),
     "Signal: breaks": (lambda x: rb.Signal(np.ones((2, 1)), x), "breaks of a signal", [0.0, 1.0]),
     "Signal: end": (lambda x: rb.Signal(np.ones((1, 1)), end=x), "end of a signal", 1.0),
     "Signal: a time": (rb.Signal.constant(1.0), "t", [0.0, 1.0]),
@@ -138,9 +140,9 @@ ENTRIES = {
         lambda x: simulated(drives=[rb.PrescribedForce("link1", x)]), "PrescribedForce of joint 'link1'", 1.0
     ),
     "UserForces: parameters": (
-        lambda x: rb.UserForces(print, x), "UserForces with function 'print': parameters", [1.0, 2.0]
+        lambda x: rb.UserForces(print, parameters=x), "UserForces with function 'print': parameters", [1.0, 2.0]
     ),
-    "Event: value": (lambda x: rb.Event("link1", value=x), "Event of joint 'link1': value", 1.0),
+    "Event: value": (lambda x: rb.Event("link1", value=x, stop=True), "Event of joint 'link1': value", 1.0),
 }  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def test_batch_shapes_of_paths_broadcast():
 def test_paths_of_constraints_have_the_names_of_their_arguments():
     builder = rb.ModelBuilder()
     builder.add_body("bob", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0))
-    builder.add_constraint(rb.DistanceConstraint("rod", None, "bob", (0, 0, 0), (0, 0, 0), length=1.0))
+    builder.add_constraint(rb.DistanceConstraint("rod", None, "bob", point_a=(0, 0, 0), point_b=(0, 0, 0), length=1.0))
     bob = builder.build()
     many = bob.vary({"rod.length": [1.0, 2.0], "rod.point_b.z": 0.1})
     assert many.constraint_length.tolist() == [[1.0], [2.0]]

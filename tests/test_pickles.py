@@ -23,7 +23,7 @@ def machine():
     builder.add_body(
         "arm",
         joint=rb.Revolute((0, 1, 0)),
-        inertia=rb.Inertia(1.0, (1, 0, 0)),
+        inertia=rb.Inertia(1.0, cg=(1, 0, 0)),
         passive=rb.PassiveForces(damping=0.1),
         visuals=[rb.Visual("sphere", (0.1,))],
     )
@@ -36,10 +36,10 @@ def machine():
 
 def objects():
     model = machine()
-    floor = rb.SphereContact("tip", (0, 0, 0), 0.1, (0, 0, -9.0), (0, 0, 1))
+    floor = rb.SphereContact("tip", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, -9.0), plane_normal=(0, 0, 1))
     motion = model.simulate(np.zeros((2, 2)), np.zeros((2, 2)), 0.01, method="moreau", step=0.01, forces=[floor])
     assert motion.impacts
-    yield from (model, model.nominal, motion, floor, rb.Units("mm-kg-s"), rb.Event("arm", value=1.0))
+    yield from (model, model.nominal, motion, floor, rb.Units("mm-kg-s"), rb.Event("arm", value=1.0, stop=True))
     yield 2.0 * rb.Signal.noise(1.0, (0.1, 10.0)) + rb.Signal.constant(1.0)
     yield rb.io.dh.DHLink(1.0, 0.0, 0.0)
     yield model.nominal.base_parameters()

@@ -41,11 +41,15 @@ QM, QM2 = np.array([0, QUARTER / 2, -np.pi, 1, QUARTER / 2, 0]), np.array([0, QU
 QV = np.array([0, 1.0, 0, 0, 2.0, 0])
 
 
+def inertia_of(mass, cg, inertia=(0, 0, 0)):
+    return rb.Inertia(mass, cg=cg, inertia=inertia)
+
+
 def corke_links():
     return [
         DHLink(
             *row,
-            inertia=rb.Inertia(*body),
+            inertia=inertia_of(*body),
             rotor_inertia=rotor,
             gear_ratio=gear,
             motor_viscous_friction=viscous,
@@ -257,7 +261,7 @@ GRAVITATIONAL = [(-37.2, 1e-1), (-8.44, 1e-2), (1.02, 1e-2), (2.49e-1, 1e-3), (-
 @pytest.fixture(scope="module")
 def stanford():
     """The arm of the paper, without rotors."""
-    links = [DHLink(*row, inertia=rb.Inertia(*body)) for row, body in ARMSTRONG]
+    links = [DHLink(*row, inertia=inertia_of(*body)) for row, body in ARMSTRONG]
     return from_dh(links, convention="modified", name="puma560", nonphysical_inertia="warn")
 
 
@@ -355,7 +359,7 @@ def test_rotor_inertias_agree_with_armstrongs_measurements():
     rotors = [291e-6, 409e-6, 299e-6, 35e-6, 35e-6, 35e-6]
     gears = [-62.6111, 107.815, -53.7063, 76.0364, 71.923, 76.686]
     links = [
-        DHLink(*row, inertia=rb.Inertia(*body), rotor_inertia=rotor, gear_ratio=gear)
+        DHLink(*row, inertia=inertia_of(*body), rotor_inertia=rotor, gear_ratio=gear)
         for (row, body), rotor, gear in zip(ARMSTRONG, rotors, gears, strict=True)
     ]
     arm = from_dh(links, convention="modified", name="puma560", nonphysical_inertia="warn")

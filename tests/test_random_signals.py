@@ -241,14 +241,14 @@ def test_variance_of_an_oscillator_under_an_ornstein_uhlenbeck_force():
     start = np.zeros((samples, 1))
     # after 12 s, exp(-c t / m) = 3e-7 of the initial variance is left
     settings = {"method": "rk4", "step": interval, "drives": [rb.PrescribedForce("slide", force, limit=1e9)]}
-    motion = model.simulate(start, start, 12.0, **settings)
+    motion = model.simulate(start, start, 12.0, save_at=2, **settings)
     assert motion.success
     for found, expected in zip((motion.q, motion.qd), variance_of_oscillator(m, c, k, std, T), strict=True):
         # the interpolation of the force removes up to (1 - exp(-interval / T)) / 3 of its variance
         bound = ALARM * math.sqrt(2 / samples) + (1 - math.exp(-interval / T)) / 3
         assert abs(found[:, -1, 0].var() / expected - 1) < bound
     # samples of a batch see the noise that they see alone
-    few, alone = (model.simulate(start[:n], start[:n], 0.3, **settings) for n in (5, 1))
+    few, alone = (model.simulate(start[:n], start[:n], 0.3, save_at=2, **settings) for n in (5, 1))
     np.testing.assert_array_equal(alone.q[0], few.q[0])
     drives = [rb.PrescribedForce("slide", force.signal(0.3, [3]), limit=1e9)]
     alone = model.simulate(start[:1], start[:1], 0.3, **settings | {"drives": drives})
@@ -259,7 +259,10 @@ def test_variance_of_an_oscillator_under_an_ornstein_uhlenbeck_force():
 def test_each_place_has_its_own_channel_and_waves_belong_to_one_sea():
     wind = rb.Signal.ornstein_uhlenbeck(1.0, 0.1)
     sea = rb.Signal.sea_state(**SEA)
-    forces = [rb.Wrench("slide", (wind, wind, sea)), rb.Wrench("slide", (sea, rb.Signal.noise(1.0, [1, 2]), 0.0))]
+    forces = [
+        rb.Wrench("slide", force=(wind, wind, sea)),
+        rb.Wrench("slide", force=(sea, rb.Signal.noise(1.0, [1, 2]), 0.0)),
+    ]
     model, start = slide(1.0), np.zeros((3, 1))
     settings = {"method": "rk4", "step": 0.05, "save_at": 3}
     motion = model.simulate(start, start, 0.1, drives=[rb.PrescribedForce("slide", wind)], forces=forces, **settings)
@@ -276,8 +279,8 @@ def test_each_place_has_its_own_channel_and_waves_belong_to_one_sea():
 def test_places_do_not_use_the_channels_that_other_signals_have_been_given():
     signals = [rb.Signal.ornstein_uhlenbeck(1.0, 0.1, channel=channel) for channel in (1, None)]
     model, start = slide(1.0), np.zeros((2, 1))
-    forces = [rb.Wrench("slide", (signal, 0.0, 0.0)) for signal in signals]
-    motion = model.simulate(start, start, 0.1, method="rk4", step=0.05, forces=forces)
+    forces = [rb.Wrench("slide", force=(signal, 0.0, 0.0)) for signal in signals]
+    motion = model.simulate(start, start, 0.1, method="rk4", step=0.05, forces=forces, save_at=2)
     first, second = (wrench.force[0](motion.t) for wrench in motion.forces)
     assert (first != second).all()
 
@@ -288,7 +291,7 @@ def test_places_do_not_use_the_channels_that_other_signals_have_been_given():
     ("drive", "field"),
     [
         (lambda noise: rb.PID("link1", 0.0, kp=noise), "PID of joint 'link1': kp"),
-        (lambda noise: rb.Sampled(rb.PID("link1", 0.0, kp=1.0), 0.01, delay=noise), "Sampled PID .*: delay"),
+        (lambda noise: rb.Sampled(rb.PID("link1", 0.0, kp=1.0), period=0.01, delay=noise), "Sampled PID .*: delay"),
     ],
 )
 def test_numbers_that_are_constant_over_time_refuse_a_signal_and_do_not_print_its_table(drive, field):
@@ -296,7 +299,7 @@ def test_numbers_that_are_constant_over_time_refuse_a_signal_and_do_not_print_it
     noise = rb.Signal.ornstein_uhlenbeck(0.1, 0.001)
     shown = r"RandomSignal\(kind='ornstein_uhlenbeck', parameters=\{.*\}, seed=None, channel=None\)"
     with pytest.raises(rb.ArgumentError, match=rf"^{field} is a signal, {shown}; expected one number, or one for each"):
-        model.simulate(start, start, 0.1, method="rk4", step=0.01, drives=[drive(noise)])
+        model.simulate(start, start, 0.1, method="rk4", step=0.01, drives=[drive(noise)], save_at=2)
     assert repr(rb.Signal.constant(2.0)) == "Signal.constant(2.0)"
 
 
@@ -350,7 +353,7 @@ def test_tables_of_random_signals():
             r"density\(f\) has shape \(2,\) for frequencies of shape .*; expected one number, or one for each",
         ),
         (
-            lambda: rb.Wrench("slide", (drift(), 0, 0)).of_sample(0, (2,)),
+            lambda: rb.Wrench("slide", force=(drift(), 0, 0)).of_sample(0, (2,)),
             r"force is a random signal, .* Use its method signal\(duration, samples\)",
         ),
         (

@@ -48,7 +48,7 @@ def test_the_reaction_along_a_joint_axis_is_the_sum_of_drive_and_passive_force()
 def test_reactions_in_water_with_drag_are_refused():
     builder = rb.ModelBuilder(fluid_density=1000.0)
     water = rb.Immersion(volume=1e-3, linear_damping=(1, 1, 1, 1, 1, 1))
-    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), immersion=water)
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)), immersion=water)
     states = np.zeros((1, 1)), np.zeros((1, 1))
     motion = rb.Trajectory(np.zeros(1), *states, *np.zeros((4, 1), int), model=builder.build())
     with pytest.raises(rb.ArgumentError, match="reactions are not available in water with drag or a current"):

@@ -148,7 +148,7 @@ def test_the_order_of_convergence_is_five_for_closed_chains(name, duration, coun
 
 
 def check_order(model, q, qd, duration, counts):
-    reference = model.simulate(q, 0.5 * qd, duration, rtol=1e-13, atol=1e-14)
+    reference = model.simulate(q, 0.5 * qd, duration, rtol=1e-13, atol=1e-14, save_at=2)
     wanted = np.concatenate([reference.q[-1], reference.qd[-1]])
     errors = [np.abs(steps_to_end(model, q, 0.5 * qd, count, duration) - wanted).max() for count in counts]
     orders = np.log2(np.divide(errors[:-1], errors[1:]))
@@ -182,7 +182,7 @@ def test_a_stiff_drive_follows_a_slow_signal_in_few_steps(method, tolerance, mos
 @pytest.mark.parametrize("method", ["rosenbrock", "radau"])
 def test_a_stiff_transient_decays(method):
     """A damper of 1e6 / s stops a pendulum at once; it then falls slowly."""
-    motion = pendulum(damping=1e6).simulate([0.0], [1.0], 1.0, method=method, rtol=1e-6, atol=1e-9)
+    motion = pendulum(damping=1e6).simulate([0.0], [1.0], 1.0, method=method, rtol=1e-6, atol=1e-9, save_at=2)
     assert motion.success and motion.steps < 100
     np.testing.assert_allclose(motion.qd[-1], [-10.0 / 1e6], rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(motion.q[-1], [1e-6 - 10.0 / 1e6], rtol=0, atol=1e-8)
@@ -191,7 +191,7 @@ def test_a_stiff_transient_decays(method):
 def driven_tree():
     """A tree with all types of joints, passive forces, drives, wrenches and springs; one drive integrates its error."""
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
-    inertia = rb.Inertia(2.0, (0.1, 0.05, -0.1), (0.3, 0.4, 0.5))
+    inertia = rb.Inertia(2.0, cg=(0.1, 0.05, -0.1), inertia=(0.3, 0.4, 0.5))
     passive = rb.PassiveForces(stiffness=30.0, damping=2.0, friction=0.5, friction_velocity=0.1)
     builder.add_body("hull", joint=rb.Free(), inertia=inertia)
     builder.add_body("ball", parent="hull", joint=rb.Spherical(), placement=rb.Pose((0.3, 0, 0)), inertia=inertia)
@@ -207,8 +207,8 @@ def driven_tree():
             rb.PrescribedVelocity("screw", wave),
         ],
         "forces": [
-            rb.Wrench("ball", (1.0, rb.Signal.sines(1.0, 5.0), 0.0), point=(0.1, 0, 0), axes="body"),
-            rb.SpringDamper(None, "wrist", (0, 0, 0), (0.1, 0, 0), stiffness=200.0, damping=2.0),
+            rb.Wrench("ball", force=(1.0, rb.Signal.sines(1.0, 5.0), 0.0), point=(0.1, 0, 0), axes="body"),
+            rb.SpringDamper(None, "wrist", point_a=(0, 0, 0), point_b=(0.1, 0, 0), stiffness=200.0, damping=2.0),
         ],
         "events": [rb.Event("tip", value=0.02, stop=False)],
     }
@@ -266,7 +266,7 @@ def test_the_derivative_by_time_is_exact(drives):
         "signal": [rb.PrescribedForce("slide", rb.Signal.sines(1.0, 1.0))],
         "user function": [rb.UserForces(force)],
     }[drives]
-    spring = rb.SpringDamper(None, "slide", (1.0, 0, 0), (0, 0, 0), stiffness=50.0, damping=1.0)
+    spring = rb.SpringDamper(None, "slide", point_a=(1.0, 0, 0), point_b=(0, 0, 0), stiffness=50.0, damping=1.0)
     block, stepper, k = block_with_state(builder.build(), np.array([[0.1, 0.2]]), drives=given, forces=[spring])
     differentiate_by_time(block, stepper.linear, stepper.y, 0.3, 1e-4, k)
     wanted = [0.0, 0.0 if drives == "none" else np.cos(0.3) / 2.0]
@@ -278,7 +278,7 @@ def test_exact_derivatives_agree_with_differences():
     """K, D and C of the joint forces are - M dqdd/dq, - M dqdd/dqd and M dqdd/dz."""
     model, actions = driven_tree()
     drives = [rb.PID("tip", 0.3, kp=50.0, kd=5.0, ki=20.0), rb.PrescribedForce("slide", 2.0)]
-    moment = rb.Wrench("wrist", (3.0, 1.0, -2.0), (1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world")
+    moment = rb.Wrench("wrist", force=(3.0, 1.0, -2.0), moment=(1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world")
     bushing = rb.Bushing("ball", "wrist", stiffness=np.diag([1.0, 2, 3, 4, 5, 6]), damping=np.eye(6))
     q, qd = random_states(model, (), seed=5, arrays=2)
     forces = [*actions["forces"], moment, bushing]
@@ -301,8 +301,8 @@ def test_exact_derivatives_of_closed_chains_agree_with_differences(name):
     drives = [rb.PID(single[0], 0.3, kp=50.0, kd=5.0, ki=20.0)]
     bodies = model.body_names[0], model.body_names[-1]
     forces = [
-        rb.Wrench(bodies[1], (3.0, 1.0, -2.0), (1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world"),
-        rb.SpringDamper(*bodies, (0.1, 0, 0.2), (0, 0.3, 0.1), stiffness=200.0, damping=2.0),
+        rb.Wrench(bodies[1], force=(3.0, 1.0, -2.0), moment=(1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world"),
+        rb.SpringDamper(*bodies, point_a=(0.1, 0, 0.2), point_b=(0, 0.3, 0.1), stiffness=200.0, damping=2.0),
     ]
     for exact, difference in zip(
         *derivatives_both_ways(model, q, qd, [0.2], drives=drives, forces=forces), strict=True
@@ -313,12 +313,17 @@ def test_exact_derivatives_of_closed_chains_agree_with_differences(name):
 @plain
 def test_exact_derivatives_of_closed_chains_in_water_agree_with_differences():
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81), fluid_density=1000.0)
-    inertia, ball = rb.Inertia(2.0, (0.1, 0.05, -0.1), (0.3, 0.4, 0.5)), rb.Immersion.sphere(0.1, center=(0.1, 0, 0))
+    inertia, ball = (
+        rb.Inertia(2.0, cg=(0.1, 0.05, -0.1), inertia=(0.3, 0.4, 0.5)),
+        rb.Immersion.sphere(0.1, center=(0.1, 0, 0)),
+    )
     builder.add_body("hull", joint=rb.Free(), inertia=inertia, immersion=ball)
     builder.add_body("arm", parent="hull", joint=rb.Revolute((0, 1, 0)), inertia=inertia, immersion=ball)
     builder.add_body("pod", joint=rb.Free(), inertia=inertia, immersion=ball)
-    builder.add_constraint(rb.BallConstraint("joint", "arm", "pod", (0.5, 0, 0), (0, 0.3, 0)))
-    builder.add_constraint(rb.DistanceConstraint("tether", None, "hull", (0, 0, 2.0), (0, 0, 0.1), 2.0))
+    builder.add_constraint(rb.BallConstraint("joint", "arm", "pod", point_a=(0.5, 0, 0), point_b=(0, 0.3, 0)))
+    builder.add_constraint(
+        rb.DistanceConstraint("tether", None, "hull", point_a=(0, 0, 2.0), point_b=(0, 0, 0.1), length=2.0)
+    )
     model = builder.build()
     q = model.assemble([0, 0, 0.1, 0.36, 0.48, 0, 0.8, 0.3, 0.5, -0.2, 0, 0, 0.6, 0, 0.8])
     qd = model.assemble_velocities(q, np.linspace(-1, 1, model.nv))
@@ -352,7 +357,7 @@ def test_a_driven_tree_follows_rk45_and_its_tolerance():
 
 def pendulum(**passive):
     builder = rb.ModelBuilder(gravity=(0, -10, 0))
-    inertia = rb.Inertia(1.0, (1.0, 0, 0))
+    inertia = rb.Inertia(1.0, cg=(1.0, 0, 0))
     builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=inertia, passive=rb.PassiveForces(**passive))
     return builder.build()
 
@@ -376,16 +381,18 @@ def test_rk45_says_that_a_system_is_stiff(rtol):
 @plain
 def test_samples_end_with_the_same_statuses_as_with_rk45():
     model = pendulum()
-    stop = model.simulate([0.0], [0.0], 2.0, method="rosenbrock", events=[rb.Event("bob", value=-1.0)])
-    reference = model.simulate([0.0], [0.0], 2.0, events=[rb.Event("bob", value=-1.0)])
+    stop = model.simulate(
+        [0.0], [0.0], 2.0, method="rosenbrock", events=[rb.Event("bob", value=-1.0, stop=True)], save_at=2
+    )
+    reference = model.simulate([0.0], [0.0], 2.0, events=[rb.Event("bob", value=-1.0, stop=True)], save_at=2)
     assert stop.status == rb.Status.STOPPED
     np.testing.assert_allclose(stop.end_time, reference.end_time, rtol=1e-8)
     assert (
-        model.simulate([0.0], [0.0], 2.0, method="rosenbrock", max_steps=3, on_failure="ignore").status
+        model.simulate([0.0], [0.0], 2.0, method="rosenbrock", max_steps=3, on_failure="ignore", save_at=2).status
         == rb.Status.TOO_MANY_STEPS
     )
     with pytest.raises(rb.ArgumentError, match=r'step is 0.1, but method "rosenbrock" chooses the length of its steps'):
-        model.simulate([0.0], [0.0], 2.0, method="rosenbrock", step=0.1)
+        model.simulate([0.0], [0.0], 2.0, method="rosenbrock", step=0.1, save_at=2)
 
 
 @plain
@@ -408,7 +415,7 @@ def motion_of_a_stiff_closed_chain(method, rtol, atol):
     chain = closed_chain("turned four-bar")
     model = chain.model.vary(damping=[1e3, 1.0, 1.0])
     q, qd, _ = closed_state(chain, seed=2)
-    spring = rb.SpringDamper(None, "rocker", (0.3, 0.2, 0.1), (0.4, 0, 0), stiffness=500.0, damping=2.0)
+    spring = rb.SpringDamper(None, "rocker", point_a=(0.3, 0.2, 0.1), point_b=(0.4, 0, 0), stiffness=500.0, damping=2.0)
     drive = rb.PID("crank", rb.Signal.sines(0.5, 3.0, offset=1.0), kp=2e3, kd=1e3, ki=100.0)
     settings = {"duration": 0.1, "save_at": 4, "drives": [drive], "forces": [spring]}
     return model.simulate(q, qd, method=method, rtol=rtol, atol=atol, **settings)
@@ -437,7 +444,7 @@ def test_samples_in_lanes_do_not_depend_on_their_neighbours():
             parent=parent,
             joint=rb.Revolute((0, 0, 1)),
             placement=rb.Pose((1.0, 0, 0) if parent else (0, 0, 0)),
-            inertia=rb.Inertia(1.0, (0.5, 0, 0), (0.1, 0.1, 0.1)),
+            inertia=rb.Inertia(1.0, cg=(0.5, 0, 0), inertia=(0.1, 0.1, 0.1)),
             passive=rb.PassiveForces(stiffness=1.0, damping=1.0),
         )
     samples = 11

@@ -117,7 +117,7 @@ def test_derivatives_of_controllers_in_water_are_exact(kinds, controllers, is_kn
     }
     q, qd = random_states(model, (), seed=10, arrays=2)
     exact, differences = derivatives_both_ways(model, q, qd, time=0.3, **actions)
-    acceleration = np.abs(model.simulate(q, qd, 1e-6, method="rk4", step=1e-6, **actions).qdd[0]).max()
+    acceleration = np.abs(model.simulate(q, qd, 1e-6, method="rk4", step=1e-6, save_at=2, **actions).qdd[0]).max()
     error = np.finfo(float).eps ** (2 / 3) * np.linalg.cond(model.mass_matrix(q)) * acceleration
     for found, wanted in zip(exact, differences, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=error)
@@ -181,7 +181,7 @@ def screw_arm():
             parent=f"link{i - 1}" if i else None,
             joint=joint,
             placement=rb.Pose((0.3, 0.1, -0.2)),
-            inertia=rb.Inertia(1.0 + 0.5 * i, (0.1, -0.2, 0.15), tensor),
+            inertia=rb.Inertia(1.0 + 0.5 * i, cg=(0.1, -0.2, 0.15), inertia=tensor),
             passive=rb.PassiveForces(damping=0.1, stiffness=1.0),
             rotor_inertia=0.01 * (i + 1),
         )
@@ -191,7 +191,7 @@ def screw_arm():
 
 STATE = np.array([0.4, -0.3, 0.8]), np.array([1.2, -0.7, 2.0])
 PRESCRIBED = (rb.PrescribedAcceleration, rb.PrescribedVelocity, rb.PrescribedPosition)
-WRENCH = rb.Wrench("link1", (3.0, 1.0, -2.0), (1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world")
+WRENCH = rb.Wrench("link1", force=(3.0, 1.0, -2.0), moment=(1.0, 2.0, 3.0), point=(0.1, 0.2, 0.3), axes="world")
 
 
 def compensated(model, limit):
@@ -448,7 +448,7 @@ SPRINGS = [0.4, 0.2, 0.003]
 def test_user_derivatives_agree_with_differences():
     model = rb.Model.serial_chain(4)
     q, qd = random_states(model, (), seed=2, arrays=2)
-    drives = [rb.UserForces(coupling, SPRINGS, derivatives_of_coupling)]
+    drives = [rb.UserForces(coupling, parameters=SPRINGS, derivatives=derivatives_of_coupling)]
     drives[0].check_derivatives(model, q, qd, t=0.2)
     agree(*derivatives_both_ways(model, q, qd, time=0.2, drives=drives), 1e-8)
     # the limit of a drive does not limit the user force at its joint
@@ -474,7 +474,7 @@ def derivatives_of_turning(t, q, qd, parameters, out):
 @plain
 def test_user_derivatives_of_spherical_joints_are_along_the_velocities():
     builder = rb.ModelBuilder()
-    builder.add_body("ball", joint=rb.Spherical(), inertia=rb.Inertia(2.0, (0.1, 0.2, 0.3), (0.3, 0.4, 0.5)))
+    builder.add_body("ball", joint=rb.Spherical(), inertia=rb.Inertia(2.0, cg=(0.1, 0.2, 0.3), inertia=(0.3, 0.4, 0.5)))
     model = builder.build()
     q, qd = random_states(model, (), seed=4, arrays=2)
     drives = [rb.UserForces(turning, derivatives=derivatives_of_turning)]
@@ -491,7 +491,7 @@ def test_computed_torque_depends_on_the_user_forces_and_motors_of_other_joints(m
     drives = [
         *with_model(partly_computed(model, np.inf), nominal),
         *(rb.Actuator(joints[i], stall_torque=0.5, no_load_speed=4.0) for i in motor),
-        rb.UserForces(coupling, SPRINGS, derivatives_of_coupling),
+        rb.UserForces(coupling, parameters=SPRINGS, derivatives=derivatives_of_coupling),
     ]
     agree(*derivatives_both_ways(model, *STATE, [0.2, -0.3], time=0.3, drives=drives), 1e-8)
 
@@ -502,8 +502,10 @@ def test_user_forces_follow_rk45_and_the_tolerance(derivatives):
     model = rb.Model.serial_chain(3)
     q, qd = 0.3 * random_states(model, (), seed=1, arrays=2)[0], np.zeros(3)
     settings = {"duration": 0.03, "save_at": 4}
-    reference = model.simulate(q, qd, drives=[rb.UserForces(coupling, SPRINGS)], rtol=1e-11, atol=1e-12, **settings)
-    drives = [rb.UserForces(coupling, SPRINGS, derivatives)]
+    reference = model.simulate(
+        q, qd, drives=[rb.UserForces(coupling, parameters=SPRINGS)], rtol=1e-11, atol=1e-12, **settings
+    )
+    drives = [rb.UserForces(coupling, parameters=SPRINGS, derivatives=derivatives)]
     errors = []
     for tolerance in (1e-4, 1e-7):
         motion = model.simulate(q, qd, drives=drives, method="rosenbrock", rtol=tolerance, atol=tolerance, **settings)
@@ -525,15 +527,24 @@ def test_wrong_user_derivatives_cost_steps_and_are_reported_by_the_check():
     model = rb.Model.serial_chain(3)
     q, qd = 0.3 * random_states(model, (), seed=1, arrays=2)[0], np.zeros(3)
     settings = {"duration": 0.03, "rtol": 1e-7, "atol": 1e-7}
-    reference = model.simulate(q, qd, drives=[rb.UserForces(coupling, SPRINGS)], **settings | {"rtol": 1e-11})
+    reference = model.simulate(
+        q, qd, drives=[rb.UserForces(coupling, parameters=SPRINGS)], save_at=2, **settings | {"rtol": 1e-11}
+    )
     right, wrong = (
-        model.simulate(q, qd, method="rosenbrock", drives=[rb.UserForces(coupling, SPRINGS, by)], **settings)
+        model.simulate(
+            q,
+            qd,
+            method="rosenbrock",
+            drives=[rb.UserForces(coupling, parameters=SPRINGS, derivatives=by)],
+            save_at=2,
+            **settings,
+        )
         for by in (derivatives_of_coupling, wrong_derivatives)
     )
     assert wrong.steps > 2 * right.steps
     np.testing.assert_allclose(wrong.q[-1], reference.q[-1], rtol=0, atol=1e-6)
     with pytest.raises(rb.ArgumentError, match=r"d tau\[1\] / d q\[1\] is -.*; the difference of the function is -"):
-        rb.UserForces(coupling, SPRINGS, wrong_derivatives).check_derivatives(model, q, qd)
+        rb.UserForces(coupling, parameters=SPRINGS, derivatives=wrong_derivatives).check_derivatives(model, q, qd)
 
 
 @plain
@@ -548,15 +559,24 @@ def test_the_derivatives_of_user_forces_are_checked():
         (short, "five parameters"),
     ):
         with pytest.raises(rb.ArgumentError, match=message):
-            model.simulate([0, 0], [0, 0], 1.0, drives=[rb.UserForces(coupling, SPRINGS, derivatives)])
-    forces = rb.UserForces(coupling, SPRINGS, derivatives_of_coupling)
+            model.simulate(
+                [0, 0],
+                [0, 0],
+                1.0,
+                drives=[rb.UserForces(coupling, parameters=SPRINGS, derivatives=derivatives)],
+                save_at=2,
+            )
+    forces = rb.UserForces(coupling, parameters=SPRINGS, derivatives=derivatives_of_coupling)
     for call, message in (
-        (lambda: rb.UserForces(coupling, SPRINGS).check_derivatives(model, [0, 0], [0, 0]), "has no derivatives"),
+        (
+            lambda: rb.UserForces(coupling, parameters=SPRINGS).check_derivatives(model, [0, 0], [0, 0]),
+            "has no derivatives",
+        ),
         (lambda: forces.check_derivatives(model, [0], [0, 0]), r"q has shape \(1,\); expected \(2,\), for one state"),
         (
-            lambda: rb.UserForces(coupling, [SPRINGS] * 2, derivatives_of_coupling).check_derivatives(
-                model, [0, 0], [0, 0]
-            ),
+            lambda: rb.UserForces(
+                coupling, parameters=[SPRINGS] * 2, derivatives=derivatives_of_coupling
+            ).check_derivatives(model, [0, 0], [0, 0]),
             r"parameters has shape \(2, 3\); expected \(m,\)",
         ),
     ):
@@ -577,7 +597,7 @@ def test_an_exception_in_the_derivatives_ends_the_sample():
     motion = model.simulate(
         *start,
         0.2,
-        drives=[rb.UserForces(coupling, SPRINGS, fails_late)],
+        drives=[rb.UserForces(coupling, parameters=SPRINGS, derivatives=fails_late)],
         method="rosenbrock",
         save_at=[0.0, 0.05, 0.2],
         on_failure="ignore",
@@ -588,7 +608,9 @@ def test_an_exception_in_the_derivatives_ends_the_sample():
     )
     assert np.isfinite(motion.q[:, 1]).all() and np.isnan(motion.q[:, 2]).all()
     # explicit methods do not call it
-    assert model.simulate(*start, 0.2, drives=[rb.UserForces(coupling, SPRINGS, fails_late)]).success
+    assert model.simulate(
+        *start, 0.2, drives=[rb.UserForces(coupling, parameters=SPRINGS, derivatives=fails_late)], save_at=2
+    ).success
 
 
 def oscillator(t, q, qd, parameters, out):
@@ -611,7 +633,7 @@ def test_stiff_oscillators_in_lanes_follow_their_closed_form():
     start = amplitude.real[:, None], (1j * amplitude).real[:, None]
     evaluations = []
     for derivatives in (None, derivatives_of_oscillator):
-        drives = [rb.UserForces(oscillator, numbers, derivatives)]
+        drives = [rb.UserForces(oscillator, parameters=numbers, derivatives=derivatives)]
         settings = {"method": "rosenbrock", "rtol": 1e-7, "atol": 1e-9, "save_at": 4, "drives": drives}
         motion = model.simulate(*start, 3.0, **settings)
         assert motion.success and (motion.steps < 300).all()

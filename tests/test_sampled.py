@@ -120,7 +120,7 @@ def test_rates_that_are_computed_again_are_not_needed():
     """With an event, which never occurs here, the rate at the end of each step is computed. The motion is the same."""
     settings = {"method": "implicit", "step": 0.02, "save_at": 8, "drives": [pd(period=0.05, delay=0.07)]}
     motion = slider().simulate(*START, 0.5, **settings)
-    other = slider().simulate(*START, 0.5, events=[rb.Event("slide", value=9.0)], **settings)
+    other = slider().simulate(*START, 0.5, events=[rb.Event("slide", value=9.0, stop=True)], **settings)
     for name in ("q", "qd", "tau", "steps"):
         np.testing.assert_array_equal(getattr(motion, name), getattr(other, name))
     assert (motion.evaluations < other.evaluations).all()
@@ -241,7 +241,9 @@ def test_a_user_function_has_discrete_states_and_its_own_clock():
         states[0], states[1] = q[0], states[1] + 1.0
         out[0] = parameters[0] * (parameters[1] - q[0]) - parameters[2] * velocity
 
-    user = rb.Sampled(rb.UserForces(control, [KP, REFERENCE, KD]), period=0.05, delay=0.02, states=[0.0, 0.0])
+    user = rb.Sampled(
+        rb.UserForces(control, parameters=[KP, REFERENCE, KD]), period=0.05, delay=0.02, states=[0.0, 0.0]
+    )
     encoder = rb.Encoder("slide", measures_velocity=True)
     settings = {"save_at": 11, "method": "rk4", "step": 0.01}
     found = slider().simulate(*START, 0.5, drives=[user], **settings)
@@ -257,7 +259,7 @@ def test_a_user_function_that_raises_ends_its_sample_with_the_time(method):
             raise ValueError("too late")
         out[0] = 1.0
 
-    user = rb.Sampled(rb.UserForces(control, [[0.22], [9.0]]), period=0.1)
+    user = rb.Sampled(rb.UserForces(control, parameters=[[0.22], [9.0]]), period=0.1)
     zero = np.zeros((2, 1))
     motion = slider().simulate(
         zero, zero, 0.5, method=method, drives=[user], save_at=6, **METHODS[method], on_failure="ignore"
@@ -292,7 +294,15 @@ def test_a_held_force_jumps_while_a_ball_rests_on_the_floor(settings):
     def lift(t, q, qd, parameters, out):
         out[0] = 30.0 if t > 0.05 else 5.0
 
-    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), friction=0.0, restitution=0.0)
+    floor = rb.SphereContact(
+        "ball",
+        point=(0, 0, 0),
+        radius=0.1,
+        plane_point=(0, 0, 0),
+        plane_normal=(0, 0, 1),
+        friction=0.0,
+        restitution=0.0,
+    )
     drives = [rb.Sampled(rb.UserForces(lift), period=0.1, delay=0.03)]
     motion = builder.build().simulate(
         [[0.1]], [[0.0]], 0.3, drives=drives, forces=[floor], save_at=[0.0, 0.1, 0.2, 0.3], **settings
@@ -313,7 +323,7 @@ def test_a_closed_chain_moves_as_under_a_constant_force(method):
 
     settings = {"method": method, "save_at": 3} | ({"step": 0.005} if METHODS[method] else {})
     known = chain.model.simulate(*start, 0.1, drives=[rb.PrescribedForce("crank", 0.5)], **settings)
-    drives = [rb.Sampled(rb.UserForces(constant, [0.5]), period=0.03)]
+    drives = [rb.Sampled(rb.UserForces(constant, parameters=[0.5]), period=0.03)]
     found = chain.model.simulate(*start, 0.1, drives=drives, **settings)
     np.testing.assert_allclose(found.q, known.q, rtol=0, atol=1e-8)
     np.testing.assert_array_equal(found.tau, known.tau)
@@ -338,34 +348,38 @@ def test_computed_torque_of_a_closed_chain_is_refused():
     chain = four_bar()
     drives = [rb.Sampled(rb.ComputedTorque("crank", 0.0, kp=1.0, kd=1.0))]
     with pytest.raises(rb.ArgumentError, match="ComputedTorque and gravity_compensation do not support closed chains"):
-        chain.model.simulate(chain.model.assemble(chain.guess), np.zeros(chain.model.nv), 0.1, drives=drives)
+        chain.model.simulate(chain.model.assemble(chain.guess), np.zeros(chain.model.nv), 0.1, drives=drives, save_at=2)
 
 
 def refusals():
     two = [rb.ComputedTorque(name, 0.0, kp=1.0, kd=1.0) for name in ("x", "y")]
     lists = [[rb.Encoder("x")], [rb.Encoder("x", bias=1e-3)]]
     yield lambda: [rb.Sampled(rb.PrescribedForce("x", 1.0))], {}, "expected a PID, a ComputedTorque or UserForces"
-    yield lambda: [rb.Sampled(rb.PID("x", 0, 1), period=0.0)], {}, "Sampled PID of joint 'x': period is 0.0"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, kp=1), period=0.0)], {}, "Sampled PID of joint 'x': period is 0.0"
     yield (
-        lambda: [rb.Sampled(rb.PID("x", 0, 1), delay=-1.0)],
+        lambda: [rb.Sampled(rb.PID("x", 0, kp=1), delay=-1.0)],
         {},
         "delay is -1.0; expected finite numbers of at least 0",
     )
-    yield lambda: [rb.Sampled(rb.PID("x", 0, 1), delay=2.0)], {}, "more than 1000 periods of 0.001 s"
-    yield lambda: [rb.Sampled(rb.PID("x", 0, 1), states=[1.0])], {}, "only user functions have states"
-    yield lambda: [rb.Sampled(rb.PID("x", 0, 1), sensors=[3])], {}, "expected objects of Encoder or VelocitySensor"
-    yield lambda: [rb.Sampled(rb.PID("x", 0, 1), sensors=lists[0] * 2)], {}, "another sensor measures the same quantity"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, kp=1), delay=2.0)], {}, "more than 1000 periods of 0.001 s"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, kp=1), states=[1.0])], {}, "only user functions have states"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, kp=1), sensors=[3])], {}, "expected objects of Encoder or VelocitySensor"
     yield (
-        lambda: [rb.Sampled(rb.PID("x", 0, 1), sensors=[rb.Encoder("y")])],
+        lambda: [rb.Sampled(rb.PID("x", 0, kp=1), sensors=lists[0] * 2)],
+        {},
+        "another sensor measures the same quantity",
+    )
+    yield (
+        lambda: [rb.Sampled(rb.PID("x", 0, kp=1), sensors=[rb.Encoder("y")])],
         {},
         "its sensors measure the joints \\['y'\\], but",
     )
     yield (
-        lambda: [rb.Sampled(rb.PID("x", 0, 1), sensors=[rb.Encoder("x", samples=[0.5, 1])])],
+        lambda: [rb.Sampled(rb.PID("x", 0, kp=1), sensors=[rb.Encoder("x", samples=[0.5, 1])])],
         {},
         "expected whole numbers",
     )
-    yield lambda: [rb.Sampled(rb.PID("x", 0, 1)), rb.PrescribedVelocity("x", 0)], {}, "no effect"
+    yield lambda: [rb.Sampled(rb.PID("x", 0, kp=1)), rb.PrescribedVelocity("x", 0)], {}, "no effect"
     yield lambda: [rb.Sampled(two[0]), two[1]], {}, "ComputedTorque drives have different clocks"
     yield (
         lambda: [rb.Sampled(two[0]), rb.Sampled(two[1], delay=1e-4)],
@@ -377,7 +391,7 @@ def refusals():
         {},
         "latency and sensors",
     )
-    late = rb.Sampled(rb.PID("x", 0, 1), delay=[1e-3, 2e-3])
+    late = rb.Sampled(rb.PID("x", 0, kp=1), delay=[1e-3, 2e-3])
     yield lambda: [late], {"method": "rk4", "step": 1e-2}, 'delay or latency differs between samples.*Use method "rk45"'
     yield lambda: [late], {"method": "moreau", "step": 1e-2}, 'the steps of method "moreau" are the same'
 

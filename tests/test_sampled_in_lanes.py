@@ -47,10 +47,12 @@ def drives(part, delay=None, fails_after=9.0):
     return [
         rb.Sampled(pid, period=0.01, delay=delay, sensors=[encoder], **limits),
         rb.Sampled(rb.ComputedTorque("link2", 0.1, kp=20.0, kd=5.0), period=0.004, phase=0.001, latency=0.002),
-        rb.Sampled(rb.UserForces(damper, parameters), period=0.007, states=[0.0]),
-        rb.Sampled(rb.UserForces(target, [0.1]), period=0.02, outputs="position", joints=["link3"], limit=0.08),
+        rb.Sampled(rb.UserForces(damper, parameters=parameters), period=0.007, states=[0.0]),
+        rb.Sampled(
+            rb.UserForces(target, parameters=[0.1]), period=0.02, outputs="position", joints=["link3"], limit=0.08
+        ),
         rb.PID("link3", "target", kp=0.05, kd=0.01),
-        rb.Actuator("link1", spread(0.0, 0.01, part), stall_torque=0.2, no_load_speed=1.0),
+        rb.Actuator("link1", time_constant=spread(0.0, 0.01, part), stall_torque=0.2, no_load_speed=1.0),
     ]
 
 
@@ -123,7 +125,7 @@ def damper_of_batch(t, q, qd, parameters, states):
 @pytest.mark.slow
 def test_a_function_in_python_for_the_batch_gives_the_same_bits():
     zero, given = np.zeros((BATCH, 3)), drives(slice(None))
-    user = rb.Sampled(rb.UserForces(damper_of_batch, [0.002, 9.0]), period=0.007, states=[0.0])
+    user = rb.Sampled(rb.UserForces(damper_of_batch, parameters=[0.002, 9.0]), period=0.007, states=[0.0])
     motion = arm().simulate(zero, zero, 0.1, drives=[*given[:2], user, *given[3:]], save_at=TIMES)
     compiled = motion_of(slice(None))
     for name in ("q", "qd", "tau", "steps", "evaluations"):

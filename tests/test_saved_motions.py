@@ -65,18 +65,24 @@ def driven():
     model = rb.Model.serial_chain(3).vary(mass=[[0.1, 0.2, 0.3], [0.2, 0.1, 0.1]], gravity=[[0, -9.0, 0], [0, -8, 1]])
     rotated = rb.Pose((0.1, 0, 0), (0, 0, 0.1, 1))
     forces = [
-        rb.Wrench("link2", (rb.Signal.sines([0.1, 0.2], [3.0, 4.0]), np.array([0.1, 0.2]), 0), point=[0.1, 0, 0]),
+        rb.Wrench("link2", force=(rb.Signal.sines([0.1, 0.2], [3.0, 4.0]), np.array([0.1, 0.2]), 0), point=[0.1, 0, 0]),
         rb.Wrench("link3", moment=(0, 0, rb.Signal.table([0, 0.1, 0.3], [0, 1, 0])), axes="body"),
         rb.SpringDamper(
-            None, "link3", (0, 1, 0), (0.1, 0, 0), np.array([1.0, 2.0]), rest_length=0.5, tension_only=True
+            None,
+            "link3",
+            point_a=(0, 1, 0),
+            point_b=(0.1, 0, 0),
+            stiffness=np.array([1.0, 2.0]),
+            rest_length=0.5,
+            tension_only=True,
         ),
-        rb.Bushing("link1", "link3", np.eye(6), 0.1 * np.eye(6), pose_b=rotated),
+        rb.Bushing("link1", "link3", stiffness=np.eye(6), damping=0.1 * np.eye(6), pose_b=rotated),
     ]
     drives = [
         rb.PID("link1", rb.Signal.polynomial([0.0, 1.0]), kp=np.array([1.0, 2.0]), kd=0.1),
         rb.PrescribedPosition("link2", rb.Signal.sines(0.1, 5.0)),
     ]
-    events = [rb.Event("link1", value=-0.01, stop=False), rb.Event("link3", value=10.0)]
+    events = [rb.Event("link1", value=-0.01, stop=False), rb.Event("link3", value=10.0, stop=True)]
     settings = {"drives": drives, "forces": forces, "events": events, "save_at": 5}
     return model.simulate(*start(model, (2,)), 0.2, **FIXED, **settings)
 
@@ -107,7 +113,16 @@ def test_contacts_and_their_records_are_saved(tmp_path):
     forces = [
         rb.DryFriction("block", np.array([1.0, 5.0])),
         rb.HardStops("block", restitution=0.5),
-        rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), friction=0.2, restitution=0.3, max_records=3),
+        rb.SphereContact(
+            "ball",
+            point=(0, 0, 0),
+            radius=0.1,
+            plane_point=(0, 0, 0),
+            plane_normal=(0, 0, 1),
+            friction=0.2,
+            restitution=0.3,
+            max_records=3,
+        ),
     ]
     q, qd = np.array([[0.0, 0.11]] * 2), np.array([[0.5, 0.0]] * 2)
     motion = builder.build().simulate(q, qd, 0.1, method="moreau", step=0.005, forces=forces, save_at=3)
@@ -123,7 +138,7 @@ def test_contacts_and_their_records_are_saved(tmp_path):
 def test_a_floating_tree_in_either_precision_is_saved(tmp_path, dtype):
     model = random_tree(3, (-1, 0, 0, 2), ("free", "spherical", "revolute", "screw"))
     q, qd = (x.astype(dtype) for x in (model.neutral(), np.full(model.nv, 0.1)))
-    loaded = saved_and_loaded(model.simulate(q, qd, 0.02, **FIXED), tmp_path)
+    loaded = saved_and_loaded(model.simulate(q, qd, 0.02, save_at=2, **FIXED), tmp_path)
     assert loaded.q.dtype == dtype
     assert loaded.status.shape == ()
 
@@ -138,7 +153,7 @@ def test_a_mechanism_with_every_part_is_saved(tmp_path):
     builder.add_body("tool", parent="left", joint=rb.Fixed(), placement=rb.Pose((1 / 3, 0, 0)))
     builder.add_constraint(rb.CouplerConstraint("gear", "left", "right", ratio=-1 / 3))
     builder.add_drive(rb.PID("left", 0.1, kp=2.0))
-    motion = builder.build().vary(strip_drag=[[1.0, 2.0]]).simulate(*np.zeros((2, 1, 2)), 0.02, **FIXED)
+    motion = builder.build().vary(strip_drag=[[1.0, 2.0]]).simulate(*np.zeros((2, 1, 2)), 0.02, save_at=2, **FIXED)
     loaded = saved_and_loaded(motion, tmp_path)
     assert loaded.model.drives[0].kp == 2.0
 
@@ -146,7 +161,7 @@ def test_a_mechanism_with_every_part_is_saved(tmp_path):
 def test_a_model_with_an_impossible_inertia_is_loaded_without_another_warning(tmp_path):
     with pytest.warns(UserWarning, match="link3"):
         arm = rb.load(EXAMPLES / "puma560.urdf")
-    motion = arm.simulate(*start(arm), 0.01, **FIXED)
+    motion = arm.simulate(*start(arm), 0.01, save_at=2, **FIXED)
     motion.save(tmp_path / "puma.npz")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -160,7 +175,7 @@ def test_failed_samples_and_their_exceptions_are_saved(tmp_path):
 
     model = rb.Model.serial_chain(1)
     drives = [rb.UserForces(breaks, parameters=np.array([[0.03], [9.0]]))]
-    motion = model.simulate(*start(model, (2,)), 0.05, drives=drives, **FIXED, on_failure="ignore")
+    motion = model.simulate(*start(model, (2,)), 0.05, drives=drives, save_at=2, **FIXED, on_failure="ignore")
     assert motion.status[0] == rb.Status.USER_FUNCTION_FAILED
     loaded = saved_and_loaded(motion, tmp_path)
     assert "the spring is broken" in loaded.message

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
+from rbchain.simulate.settings import times_to_save
 
 END = 2.0
 PLAIN = pytest.mark.plain_python
@@ -26,7 +27,15 @@ def bouncing(method: str, save_at: object) -> rb.Trajectory:
     """Balls bounce with friction on a floor, each from another height; one rolls to rest."""
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
     builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=np.eye(3) * 0.004))
-    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), friction=0.3, restitution=0.6)
+    floor = rb.SphereContact(
+        "ball",
+        point=(0, 0, 0),
+        radius=0.1,
+        plane_point=(0, 0, 0),
+        plane_normal=(0, 0, 1),
+        friction=0.3,
+        restitution=0.6,
+    )
     q = np.zeros((5, 7))
     q[:, 6], q[:, 2] = 1.0, [0.1, 0.2, 0.3, 0.5, 1.0]
     qd = np.zeros((5, 6))
@@ -47,7 +56,9 @@ def falling(method: str, save_at: object) -> rb.Trajectory:
     """Balls fall on a floor along one axis."""
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
     builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(1.0))
-    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.9)
+    floor = rb.SphereContact(
+        "ball", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), restitution=0.9
+    )
     start = np.array([[0.6], [1.0]])
     return builder.build().simulate(start, 0 * start, END, method=method, forces=[floor], save_at=save_at)
 
@@ -132,7 +143,7 @@ def test_contact_forces_at_saved_times_are_those_of_the_state(method):
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
     builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(2.0))
     force = rb.Signal(np.array([[0.0, -4.0], [30.0, 0.0]]), np.array([0.0, 1.5]))
-    floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1))
+    floor = rb.SphereContact("ball", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1))
     settings = {"method": method, "drives": [rb.PrescribedForce("ball", force)], "forces": [floor]}
     motion = builder.build().simulate([[0.1]], [[0.0]], END, save_at=40, **settings)
     t, rests = motion.t, motion.t < 1.5
@@ -148,3 +159,69 @@ def test_saved_times_that_do_not_exist_are_refused(indices):
     with pytest.raises(rb.ArgumentError, match="expected whole numbers from -4 to 3, because 4 times are saved"):
         motion.at_times(indices)
     np.testing.assert_array_equal(motion.at_times([-1, 0]).t, [0.1, 0.0])
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("duration", "save_every", "expected"),
+    [
+        (1.0, 0.3, [0.0, 0.3, 0.6, 0.9, 1.0]),
+        (0.3, 0.1, [0.0, 0.1, 0.2, 0.3]),
+        (1.0, 2.0, [0.0, 1.0]),
+        (0.7, 0.7, [0.0, 0.7]),
+    ],
+)
+def test_save_every_gives_the_multiples_of_an_interval_and_the_end(duration, save_every, expected):
+    motion = oscillator(9.0).simulate([1.0], duration=duration, save_every=save_every)
+    np.testing.assert_allclose(motion.t, expected, rtol=1e-15)
+    assert motion.t[-1] == duration
+    exact = np.cos(3.0 * motion.t)
+    np.testing.assert_allclose(motion.q[:, 0], exact, atol=1e-7)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("count", range(1, 400, 7))
+def test_intervals_that_divide_the_duration_up_to_round_off_give_no_other_interval(count):
+    times, _ = times_to_save(0.1 * count, None, 0.1)
+    assert times.size == count + 1
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "duration is missing"),
+        ({"duration": 1.0, "save_at": 0.05}, "use save_every=0.05"),
+        ({"duration": 1.0, "save_at": 11.0}, "use save_every=11"),
+        ({"duration": 1.0, "save_at": np.float64(0.5)}, "use save_every=0.5"),
+        ({"duration": 1.0, "save_at": True}, "save_at is True; expected the number of times"),
+        (
+            {"duration": 1.0, "save_at": 3, "save_every": 0.1},
+            "save_at is 3 and save_every is 0.1; expected one of them",
+        ),
+        ({"duration": 1.0, "save_every": 0.0}, "save_every is 0"),
+        ({"duration": 1.0, "save_every": 1e-12}, "save_every is 1e-12 s, which gives more than"),
+    ],
+)
+def test_a_missing_duration_and_invalid_saved_times_are_refused(settings, message):
+    with pytest.raises(rb.ArgumentError, match=message):
+        double_pendulum().simulate(**settings)
+
+
+@pytest.mark.plain_python
+def test_a_motion_starts_at_rest_in_the_neutral_positions_and_saves_101_times_by_default():
+    model = double_pendulum()
+    motion = model.simulate(duration=0.1)
+    given = model.simulate(np.zeros(2), np.zeros(2), 0.1, save_at=101)
+    assert motion.t.size == 101
+    assert motion.q.tobytes() == given.q.tobytes()
+    one_speed, two_speeds = (model.simulate(qd0=speed, duration=0.1) for speed in (0.5, [0.5, 0.5]))
+    assert one_speed.q.tobytes() == two_speeds.q.tobytes()
+    assert model.simulate(np.zeros(2, np.float32), 0.5, 0.1, rtol=1e-3, save_at=2).q.dtype == np.float32
+    np.testing.assert_array_equal(model.accelerations(), model.forward_dynamics(np.zeros(2), np.zeros(2)))
+
+
+@pytest.mark.plain_python
+def test_saved_times_without_enough_memory_are_refused_with_the_remedy():
+    with pytest.raises(rb.ArgumentError, match=r"such as only the end by save_at=\[duration\]"):
+        double_pendulum().simulate(np.zeros((10**6, 2)), duration=1.0, save_at=10**6)

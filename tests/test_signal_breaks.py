@@ -23,7 +23,7 @@ def sliding_mass() -> rb.Model:
 
 def pendulum() -> rb.Model:
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
-    builder.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0, 0, -1.0)))
+    builder.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, cg=(0, 0, -1.0)))
     return builder.build()
 
 
@@ -37,7 +37,9 @@ def integral(signal: rb.Signal, end: float) -> np.ndarray:
 def push(signal: rb.Signal, dtype: type = np.float64, **settings: object) -> rb.Trajectory:
     """Simulate the mass from rest under a force over time."""
     start = np.zeros((*signal.batch_shape, 1) if signal.batch_shape else (1, 1), dtype)
-    motion = sliding_mass().simulate(start, start, END, drives=[rb.PrescribedForce("mass", signal)], **settings)
+    motion = sliding_mass().simulate(
+        start, start, END, drives=[rb.PrescribedForce("mass", signal)], save_at=2, **settings
+    )
     assert motion.success, motion.message
     return motion
 
@@ -70,7 +72,7 @@ def fourier_series(width: float) -> rb.Signal:
     mean, w = width * np.sqrt(2.0 * np.pi) / END, 2.0 * np.pi / END
     k = np.arange(1, int(7.0 / (width * w)) + 1)
     amplitudes = 2.0 * mean * np.exp(-((k * w * width) ** 2) / 2)
-    return rb.Signal.sines(amplitudes, k * w, np.pi / 2 - 5.0 * k * w, offset=mean)
+    return rb.Signal.sines(amplitudes, k * w, phase=np.pi / 2 - 5.0 * k * w, offset=mean)
 
 
 def response_to_fourier_series(width: float, w: float) -> float:
@@ -180,7 +182,7 @@ def test_a_kick_acts_on_a_pendulum():
     whole = model.simulate([[0.3]], [[0.0]], 2.0, drives=[rb.PrescribedForce("rod", kick)], save_at=21)
     q, qd = np.array([[0.3]]), np.array([[0.0]])
     for torque, duration in ((0.0, 1.0), (1.0 / width, width), (0.0, 1.0 - width)):
-        part = model.simulate(q, qd, duration, drives=[rb.PrescribedForce("rod", torque)])
+        part = model.simulate(q, qd, duration, drives=[rb.PrescribedForce("rod", torque)], save_at=2)
         q, qd = part.q[:, -1], part.qd[:, -1]
     np.testing.assert_allclose(whole.q[:, -1], q, rtol=1e-7)
 
@@ -191,13 +193,15 @@ TABLE = rb.Signal.table([0, 5, 5.05, 5.1, END], [0, 0, 1.0, 0, 0], interpolation
 def test_pulses_of_wrenches_and_references_act():
     """The final speeds are 0.05 m/s times gains: a pulse of 1 N, of 1 N/m times 1 m, and of 1 m/s^2, for 0.05 s."""
     model, at_rest = sliding_mass(), np.zeros((1, 1))
-    wrench = model.simulate(at_rest, at_rest, END, forces=[rb.Wrench("mass", force=(TABLE, 0.0, 0.0))])
+    wrench = model.simulate(at_rest, at_rest, END, forces=[rb.Wrench("mass", force=(TABLE, 0.0, 0.0))], save_at=2)
     np.testing.assert_allclose(wrench.qd[0, -1], 0.05, rtol=ROUND_OFF)
     drive = rb.PrescribedAcceleration("mass", TABLE)
-    np.testing.assert_allclose(model.simulate(at_rest, at_rest, END, drives=[drive]).qd[0, -1], 0.05, rtol=ROUND_OFF)
+    np.testing.assert_allclose(
+        model.simulate(at_rest, at_rest, END, drives=[drive], save_at=2).qd[0, -1], 0.05, rtol=ROUND_OFF
+    )
     # m q'' = kp (r(t) - q): with w^2 = kp / m, v(t) = integral of w^2 r(s) cos(w (t - s)) ds
     w = 0.3
-    servo = model.simulate(at_rest, at_rest, END, drives=[rb.PID("mass", reference=TABLE, kp=w**2)])
+    servo = model.simulate(at_rest, at_rest, END, drives=[rb.PID("mass", reference=TABLE, kp=w**2)], save_at=2)
     s = np.linspace(5.0, 5.1, 20001)
     f = w**2 * TABLE(s) * np.cos(w * (END - s))
     np.testing.assert_allclose(servo.qd[0, -1, 0], np.sum((f[1:] + f[:-1]) / 2) * (s[1] - s[0]), rtol=1e-6)
@@ -206,16 +210,20 @@ def test_pulses_of_wrenches_and_references_act():
 @pytest.mark.parametrize("method", METHODS_OF_LONG_MOTIONS)
 def test_fourier_series_of_wrenches_references_and_prescribed_positions_act(method):
     model, at_rest, pulse, w = sliding_mass(), np.zeros((1, 1)), fourier_series(0.03), 0.3
-    wrench = model.simulate(at_rest, at_rest, END, method=method, forces=[rb.Wrench("mass", force=(pulse, 0.0, 0.0))])
+    wrench = model.simulate(
+        at_rest, at_rest, END, method=method, forces=[rb.Wrench("mass", force=(pulse, 0.0, 0.0))], save_at=2
+    )
     np.testing.assert_allclose(wrench.qd[0, -1], 0.03 * np.sqrt(2.0 * np.pi), rtol=1e-7)
-    servo = model.simulate(at_rest, at_rest, END, method=method, drives=[rb.PID("mass", reference=pulse, kp=w**2)])
+    servo = model.simulate(
+        at_rest, at_rest, END, method=method, drives=[rb.PID("mass", reference=pulse, kp=w**2)], save_at=2
+    )
     np.testing.assert_allclose(servo.qd[0, -1, 0], response_to_fourier_series(0.03, w), rtol=1e-6)
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
     spring = rb.PassiveForces(stiffness=w**2)
     builder.add_body("mass", parent="cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0), passive=spring)
     cart = builder.build().simulate(
-        np.zeros((1, 2)), np.zeros((1, 2)), END, method=method, drives=[rb.PrescribedPosition("cart", pulse)]
+        np.zeros((1, 2)), np.zeros((1, 2)), END, method=method, drives=[rb.PrescribedPosition("cart", pulse)], save_at=2
     )
     speed = np.exp(-0.5) / 0.03  # the largest one of the cart, to which rtol refers
     np.testing.assert_allclose(cart.qd[0, -1].sum(), response_to_fourier_series(0.03, w), atol=1e-8 * speed)
@@ -233,7 +241,7 @@ def test_prescribed_motions_pass_on_their_pulses():
     builder.add_body("mass", parent="cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0), passive=stiff)
     signal = bump(1e-3, 0.1, 0.0)
     drive = [rb.PrescribedPosition("cart", rb.Signal(signal.coefficients, signal.breaks))]
-    motion = builder.build().simulate(np.zeros((1, 2)), np.zeros((1, 2)), END, drives=drive)
+    motion = builder.build().simulate(np.zeros((1, 2)), np.zeros((1, 2)), END, drives=drive, save_at=2)
     s = np.linspace(5.0, 5.1, 2001)
     f = w**2 * signal(s) * np.cos(w * (END - s))
     expected = np.sum((f[1:] + f[:-1]) / 2) * (s[1] - s[0])
@@ -254,7 +262,7 @@ def test_tables_of_thousands_of_knots_cost_no_steps_where_they_are_smooth():
 def test_no_first_step_passes_whole_periods_of_a_sine():
     """The mass moves slowly, and all stages of a step of 90 periods would see the force zero."""
     drive, periods = rb.PrescribedForce("mass", rb.Signal.sines(1.0, 2.0 * np.pi * 45.0)), 90
-    motion = sliding_mass().simulate([[1000.0]], [[3e-8]], periods / 45.0, drives=[drive])
+    motion = sliding_mass().simulate([[1000.0]], [[3e-8]], periods / 45.0, drives=[drive], save_at=2)
     # the integral of (1 - cos(w t)) / w over whole periods
     expected = 3e-8 * motion.t[-1] + motion.t[-1] / (2.0 * np.pi * 45.0)
     np.testing.assert_allclose(motion.q[0, -1, 0] - 1000.0, expected, atol=1e-6)
@@ -262,7 +270,7 @@ def test_no_first_step_passes_whole_periods_of_a_sine():
 
 def test_a_batch_of_zero_samples_accepts_tables():
     motion = sliding_mass().simulate(
-        np.zeros((0, 1)), np.zeros((0, 1)), END, drives=[rb.PrescribedForce("mass", TABLE)]
+        np.zeros((0, 1)), np.zeros((0, 1)), END, drives=[rb.PrescribedForce("mass", TABLE)], save_at=2
     )
     assert motion.q.shape == (0, 2, 1)
 
@@ -305,9 +313,9 @@ def test_max_step_lets_the_pulse_of_a_user_function_act():
         out[0] = 100.0 if 5.0 <= t < 5.1 else 0.0
 
     model, at_rest = sliding_mass(), np.zeros((1, 1))
-    missed = model.simulate(at_rest, at_rest, END, drives=[rb.UserForces(kick)])
+    missed = model.simulate(at_rest, at_rest, END, drives=[rb.UserForces(kick)], save_at=2)
     assert missed.qd[0, -1, 0] == 0.0  # rbchain cannot know when the function acts
-    motion = model.simulate(at_rest, at_rest, END, drives=[rb.UserForces(kick)], max_step=0.03)
+    motion = model.simulate(at_rest, at_rest, END, drives=[rb.UserForces(kick)], max_step=0.03, save_at=2)
     np.testing.assert_allclose(motion.qd[0, -1, 0], 10.0, rtol=1e-6)
 
 
@@ -324,8 +332,8 @@ def test_a_tiny_absolute_tolerance_does_not_end_a_motion_from_rest(method):
 
 def test_a_duration_that_time_cannot_resolve_is_the_reason_of_the_failure():
     model = pendulum()
-    swinging = model.simulate([[0.3]], [[0.0]], 1e16, on_failure="ignore")
+    swinging = model.simulate([[0.3]], [[0.0]], 1e16, on_failure="ignore", save_at=2)
     assert swinging.status.tolist() == [rb.Status.TIME_NOT_RESOLVED]
     assert "Reduce the duration" in swinging.message
-    at_rest = model.simulate([[0.0]], [[0.0]], 1e16)
+    at_rest = model.simulate([[0.0]], [[0.0]], 1e16, save_at=2)
     assert at_rest.success

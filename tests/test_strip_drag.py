@@ -17,7 +17,7 @@ def rod(axis=(0, 0, 1), joint=None, inertia=0.5):
     builder.add_body(
         "rod",
         joint=joint or rb.Revolute(axis),
-        inertia=rb.Inertia(7.0, (0, 0, 0), (0.3, inertia, inertia)),
+        inertia=rb.Inertia(7.0, cg=(0, 0, 0), inertia=(0.3, inertia, inertia)),
         immersion=rb.Immersion(
             strip_diameter=DIAMETER,
             strip_length=LENGTH,

@@ -57,15 +57,18 @@ SUMS = {
     ),
     "user functions": (
         [
-            rb.UserForces(spring, [1.0, 0.1], derivatives=slopes),
-            rb.UserForces(spring, [2.0, 0.2], derivatives=slopes),
+            rb.UserForces(spring, parameters=[1.0, 0.1], derivatives=slopes),
+            rb.UserForces(spring, parameters=[2.0, 0.2], derivatives=slopes),
             pid(),
         ],
-        [rb.UserForces(spring, [3.0, 0.3], derivatives=slopes), pid()],
+        [rb.UserForces(spring, parameters=[3.0, 0.3], derivatives=slopes), pid()],
     ),
     "user functions of which one has no derivatives": (
-        [rb.UserForces(spring, [1.0, 0.1], derivatives=slopes), rb.UserForces(spring, [2.0, 0.2])],
-        [rb.UserForces(spring, [3.0, 0.3])],
+        [
+            rb.UserForces(spring, parameters=[1.0, 0.1], derivatives=slopes),
+            rb.UserForces(spring, parameters=[2.0, 0.2]),
+        ],
+        [rb.UserForces(spring, parameters=[3.0, 0.3])],
     ),
     "gravity compensation": (
         [pid(gravity_compensation=True), pid(kp=2.0)],
@@ -115,20 +118,20 @@ def test_lanes_contain_all_drives_of_each_sample(method):
     q0, qd0 = np.tile(Q0, (6, 1))[:11], np.tile(QD0, (6, 1))[:11]
     drives = [
         pid(kp=gains, ki=0.5),
-        rb.UserForces(spring, [1.0, 0.1], derivatives=slopes),
+        rb.UserForces(spring, parameters=[1.0, 0.1], derivatives=slopes),
         pid(kp=2.0, ki=gains, limit=9.0),
-        rb.UserForces(spring, [2.0, 0.0], derivatives=slopes),
+        rb.UserForces(spring, parameters=[2.0, 0.0], derivatives=slopes),
         rb.PrescribedForce("link1", 0.2),
     ]
     one = [
         pid(kp=2.0 + gains, ki=0.5 + gains, feedforward=0.2),
-        rb.UserForces(spring, [3.0, 0.1], derivatives=slopes),
+        rb.UserForces(spring, parameters=[3.0, 0.1], derivatives=slopes),
     ]
     several, single = (arm.simulate(q0, qd0, 0.2, drives=x, method=method, **LOOSE) for x in (drives, one))
     assert several.success
     assert_equal(several, single, 1e-5)
     found = arm.accelerations(several.q[:, -1], several.qd[:, -1], t=0.2, drives=drives[1:2] + drives[3:])
-    push = [rb.UserForces(spring, [3.0, 0.1], derivatives=slopes), rb.PrescribedForce("link1", 0.2)]
+    push = [rb.UserForces(spring, parameters=[3.0, 0.1], derivatives=slopes), rb.PrescribedForce("link1", 0.2)]
     expected = arm.accelerations(several.q[:, -1], several.qd[:, -1], t=0.2, drives=push)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
@@ -187,7 +190,7 @@ def test_the_limit_of_a_pid_includes_its_feedforward_but_no_other_force():
 
 @plain
 def test_an_actuator_limits_the_sum_of_all_forces():
-    push = rb.UserForces(constant_force, [2.0])
+    push = rb.UserForces(constant_force, parameters=[2.0])
     drives = [pid(kp=0.0, feedforward=1.0), rb.PrescribedForce("link1", 1.5), push]
     assert np.all(motion(drives, tau=[0.5, 0.0]).tau[..., 0] == 5.0)
     limited = motion([*drives, rb.Actuator("link1", stall_torque=4.5)], tau=[0.5, 0.0])
@@ -207,7 +210,7 @@ def test_the_lag_of_an_actuator_follows_the_sum_of_sampled_forces_and_tau(method
     drives = [
         held(pid(kp=0.0, feedforward=1.0)),
         rb.Sampled(pid(kp=0.0, feedforward=0.5), period=0.02),
-        rb.Sampled(rb.UserForces(constant_force, [0.25]), period=0.05),
+        rb.Sampled(rb.UserForces(constant_force, parameters=[0.25]), period=0.05),
         rb.Actuator("link1", time_constant=0.03),
     ]
     found = motion(drives, method, tau=[0.125, 0.0], save_at=7)
@@ -293,8 +296,8 @@ def test_sensitivities_contain_all_drives(name):
         rb.ComputedTorque("link1", 0.2, kp=9.0, kd=3.0, ki=0.4),
         rb.PID("link2", 0.4, kp=1.0, ki=1.0, feedforward=WAVE),
         rb.PID("link1", 0.3, kp=1.0, ki=1.0),
-        rb.UserForces(spring, [1.0, 0.1], derivatives=slopes),
-        rb.UserForces(spring, [2.0, 0.0], derivatives=slopes),
+        rb.UserForces(spring, parameters=[1.0, 0.1], derivatives=slopes),
+        rb.UserForces(spring, parameters=[2.0, 0.0], derivatives=slopes),
     ]
     arm, settings = rb.Model.serial_chain(2), {"rtol": 1e-10, "atol": 1e-10}
     start = {"q": Q0[0], "qd": QD0[0], "tau": np.array([0.1, -0.2])}

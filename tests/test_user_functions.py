@@ -52,7 +52,7 @@ def harmless(t, q, qd, parameters, out):
 @pytest.mark.parametrize("kind", ["UserForces", "event"])
 def test_an_exception_in_a_user_function_ends_only_its_own_sample(settings, kind):
     def simulated(samples, level):
-        drive = rb.UserForces(raises_below if kind == "UserForces" else harmless, [level, 0.0])
+        drive = rb.UserForces(raises_below if kind == "UserForces" else harmless, parameters=[level, 0.0])
         event = rb.Event(function=event_raises_below, parameters=[level if kind == "event" else -99.0], stop=False)
         q, qd = start()
         given = {"drives": [drive], "events": [event], "save_at": 5, **settings}
@@ -94,6 +94,7 @@ def test_the_message_names_the_drive_the_exception_and_the_time(settings):
         DURATION,
         drives=[rb.UserForces(divides)],
         on_failure="ignore",
+        save_at=2,
     )
     assert "Sample (0, 0): UserForces" in folded.message
     assert folded[2, 1].exceptions.keys() == {()}
@@ -122,10 +123,10 @@ def test_exceptions_in_object_mode_are_reported():
         out[0] = found
 
     q, qd = start()
-    motion = arm().simulate(q, qd, 1.0, drives=[rb.UserForces(looks_up)], on_failure="ignore")
+    motion = arm().simulate(q, qd, 1.0, drives=[rb.UserForces(looks_up)], on_failure="ignore", save_at=2)
     assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
     assert "raised KeyError: 1 at t = 0.5" in motion.message
-    assert arm().simulate(q, qd, 0.3, drives=[rb.UserForces(looks_up)]).success
+    assert arm().simulate(q, qd, 0.3, drives=[rb.UserForces(looks_up)], save_at=2).success
 
 
 def test_an_exception_with_a_computed_message_is_quoted():
@@ -133,7 +134,7 @@ def test_an_exception_with_a_computed_message_is_quoted():
         if t > 0.1:
             raise ValueError("too late", t)
 
-    motion = arm().simulate(*start(), DURATION, drives=[rb.UserForces(says_when)], on_failure="ignore")
+    motion = arm().simulate(*start(), DURATION, drives=[rb.UserForces(says_when)], on_failure="ignore", save_at=2)
     assert f"ValueError: ('too late', {float(motion.message.split(', ')[1].split(')')[0])})" in motion.message
 
 
@@ -143,7 +144,7 @@ def test_an_exception_at_the_start_ends_the_sample_at_the_start():
 
     q, qd = start()
     for settings in ({}, {"method": "rk4", "step": 0.01}, {"method": "implicit", "step": 0.01}):
-        for given in ({"drives": [rb.UserForces(never)]}, {"events": [rb.Event(function=never)]}):
+        for given in ({"drives": [rb.UserForces(never)]}, {"events": [rb.Event(function=never, stop=True)]}):
             motion = arm().simulate(q, qd, DURATION, save_at=3, **given, **settings, on_failure="ignore")
             assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
             assert (motion.end_time == 0.0).all()
@@ -186,10 +187,10 @@ def slider(**passive):
 
 def test_a_user_function_receives_only_times_and_states_of_its_sample():
     """Also while other lanes start their next samples."""
-    stop = rb.Event("slide", value=np.linspace(0.2, 0.95, 64))
+    stop = rb.Event("slide", value=np.linspace(0.2, 0.95, 64), stop=True)
     start = np.zeros((64, 1)), np.ones((64, 1))
     drives = [rb.UserForces(off_its_solution)]
-    motion = slider(stiffness=1.0).simulate(*start, 3.0, drives=drives, events=[stop])
+    motion = slider(stiffness=1.0).simulate(*start, 3.0, drives=drives, events=[stop], save_at=2)
     assert (motion.status == rb.Status.STOPPED).all(), motion.message
 
 
@@ -202,7 +203,7 @@ def beyond(t, q, qd, parameters, out):
 @STEPPERS
 def test_events_of_a_step_that_fails_are_not_recorded(settings):
     """The first event would occur at 0.52, in a step in which the function of the second raises."""
-    events = [rb.Event("slide", value=0.52, stop=False), rb.Event(function=beyond)]
+    events = [rb.Event("slide", value=0.52, stop=False), rb.Event(function=beyond, stop=True)]
     settings = settings and settings | {"step": 0.25}
     motion = slider().simulate([[0.0]], [[1.0]], 2.0, events=events, **settings, on_failure="ignore")
     assert motion.status[0] == rb.Status.USER_FUNCTION_FAILED
@@ -214,7 +215,7 @@ def test_events_of_a_step_that_fails_are_not_recorded(settings):
 def test_a_pickled_trajectory_keeps_torques_and_exceptions():
     q, qd = start()
     motion = arm().simulate(
-        q, qd, DURATION, drives=[rb.UserForces(raises_below, [-1.0, 0.0])], save_at=5, on_failure="ignore"
+        q, qd, DURATION, drives=[rb.UserForces(raises_below, parameters=[-1.0, 0.0])], save_at=5, on_failure="ignore"
     )
     there = pickle.loads(pickle.dumps(motion))
     assert there.message == motion.message
@@ -234,11 +235,11 @@ def writes_beyond(t, q, qd, parameters, out):
 @pytest.mark.parametrize("function", [reads_beyond, writes_beyond, numba.njit(reads_beyond), numba.njit(writes_beyond)])
 def test_boundscheck_reports_reads_and_writes_beyond_the_end_of_an_array(function):
     q, qd = start()
-    for given in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function)]}):
+    for given in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function, stop=True)]}):
         motion = arm().simulate(q, qd, DURATION, boundscheck=True, **given, on_failure="ignore")
         assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
         assert "raised IndexError: index is out of bounds at t = 0 s" in motion.message
-    assert arm().simulate(q, qd, DURATION, drives=[rb.UserForces(harmless)], boundscheck=True).success
+    assert arm().simulate(q, qd, DURATION, drives=[rb.UserForces(harmless)], boundscheck=True, save_at=2).success
 
 
 def unknown_name(t, q, qd, parameters, out):
@@ -273,7 +274,7 @@ def opens_a_class(t, q, qd, parameters, out):
     ],
 )
 def test_a_function_that_numba_cannot_compile_is_refused_before_the_simulation(function, words):
-    for given in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function)]}):
+    for given in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function, stop=True)]}):
         with pytest.raises(rb.ArgumentError) as raised:
             arm().simulate(*start(), DURATION, **given)
         message = str(raised.value)
@@ -292,6 +293,6 @@ def test_an_exception_in_a_float32_simulation_is_reported():
             raise ValueError("0.1 in float32 is more than 0.1")
 
     chain, start = rb.Model.serial_chain(1), np.zeros((2, 1), np.float32)
-    drives = [rb.UserForces(above, [0.1])]
-    motion = chain.simulate(start, start, 0.1, method="rk4", step=0.1, drives=drives, on_failure="ignore")
+    drives = [rb.UserForces(above, parameters=[0.1])]
+    motion = chain.simulate(start, start, 0.1, method="rk4", step=0.1, drives=drives, on_failure="ignore", save_at=2)
     assert "ValueError: 0.1 in float32 is more than 0.1" in motion.message

@@ -1,5 +1,6 @@
 """Joints, inertias, drives, forces, events and signals are equal if their fields are."""
 
+import inspect
 import pickle
 from dataclasses import replace
 
@@ -22,11 +23,11 @@ VALUES = {
     "Composite": (lambda x: rb.Composite([rb.Revolute((0, 0, 1)), rb.Prismatic((x, 0, 0))]), 1.0, -1.0),
     "JointLimits": (lambda x: rb.JointLimits(-1.0, x), 1.0, np.inf),
     "PassiveForces": (lambda x: rb.PassiveForces(damping=x, stiffness=(1.0, 2.0)), 0.1, 0.2),
-    "Visual": (lambda x: rb.Visual("sphere", (0.1,), rb.Pose((x, 0, 0))), 0.0, 1.0),
+    "Visual": (lambda x: rb.Visual("sphere", (0.1,), pose=rb.Pose((x, 0, 0))), 0.0, 1.0),
     "Immersion": (lambda x: rb.Immersion(volume=x), 0.1, 0.2),
-    "HingeConstraint": (lambda x: rb.HingeConstraint("tip", "a", "b", (0, 0, 1), (x, 0, 0)), 0.0, 1.0),
+    "HingeConstraint": (lambda x: rb.HingeConstraint("tip", "a", "b", point_a=(0, 0, 1), point_b=(x, 0, 0)), 0.0, 1.0),
     "CouplerConstraint": (lambda x: rb.CouplerConstraint("gear", "a", "b", ratio=x), 2.0, -2.0),
-    "WeldConstraint": (lambda x: rb.WeldConstraint("weld", "a", None, rb.Pose((x, 0, 0))), 0.0, 1.0),
+    "WeldConstraint": (lambda x: rb.WeldConstraint("weld", "a", None, pose_a=rb.Pose((x, 0, 0))), 0.0, 1.0),
     "PID": (lambda x: rb.PID("a", rb.Signal.sines(1.0, 2.0), kp=x), np.array([1.0, 2.0]), np.array([1.0, 3.0])),
     "Sampled": (lambda x: rb.Sampled(rb.PID("a", 0.1, kp=1.0), period=x, sensors=[rb.Encoder("a")]), 0.1, 0.2),
     "UserForces": (lambda x: rb.UserForces(push, parameters=[x]), 1.0, 2.0),
@@ -77,3 +78,36 @@ def test_equal_objects_are_one_entry_of_a_set():
 def test_a_changed_copy_differs():
     drive = rb.PID("a", 0.1, kp=1.0)
     assert replace(drive, kp=1.0) == drive != replace(drive, kp=2.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "positional"),
+    [
+        (rb.PID, ["joint", "reference"]),
+        (rb.ComputedTorque, ["joint", "reference"]),
+        (rb.PrescribedForce, ["joint", "signal"]),
+        (rb.Sampled, ["controller"]),
+        (rb.Encoder, ["joint"]),
+        (rb.Actuator, ["joint"]),
+        (rb.UserForces, ["function"]),
+        (rb.Event, ["joint", "function"]),
+        (rb.Wrench, ["frame"]),
+        (rb.SpringDamper, ["body_a", "body_b"]),
+        (rb.Bushing, ["body_a", "body_b"]),
+        (rb.DryFriction, ["joint", "kinetic"]),
+        (rb.HardStops, ["joint"]),
+        (rb.SphereContact, ["body"]),
+        (rb.SphereSphereContact, ["body_a", "body_b"]),
+        (rb.JointLimits, ["lower", "upper"]),
+        (rb.PassiveForces, []),
+        (rb.Inertia, ["mass"]),
+        (rb.Model.simulate, ["self", "q0", "qd0", "duration"]),
+        (rb.Model.accelerations, ["self", "q", "qd"]),
+        (rb.Model.generate, ["self", "functions"]),
+    ],
+    ids=lambda kind: getattr(kind, "__name__", ""),
+)
+def test_only_the_target_and_the_main_argument_are_positional(kind, positional):
+    parameters = inspect.signature(kind).parameters.values()
+    found = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    assert [{"model": "self"}.get(name, name) for name in found] == positional

@@ -215,8 +215,8 @@ def test_points_of_constraints_are_drawn_on_both_bodies():
     for name, x in (("left", 0.0), ("right", 2.0)):
         inertia = rb.Inertia.rod(1.0, mass=1.0)
         builder.add_body(name, joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((x, 0, 0)), inertia=inertia)
-    builder.add_constraint(rb.BallConstraint("pin", "left", "right", (0, 0, 1), (0, 0, 3)))
-    builder.add_constraint(rb.BallConstraint("hook", None, "left", (1, 2, 3), (0, 0, 2)))
+    builder.add_constraint(rb.BallConstraint("pin", "left", "right", point_a=(0, 0, 1), point_b=(0, 0, 3)))
+    builder.add_constraint(rb.BallConstraint("hook", None, "left", point_a=(1, 2, 3), point_b=(0, 0, 2)))
     builder.add_constraint(rb.CouplerConstraint("gear", "left", "right", ratio=2.0))
     balls = [shape for shape in shapes_of(builder.build()) if shape.color == CLOSURE]
     centers = {(ball.body, *(ball.vertices.min(0) + ball.vertices.max(0)).round(9) / 2) for ball in balls}
@@ -233,8 +233,8 @@ def test_the_box_of_a_body_has_its_inertia():
 
 def test_visuals_are_drawn_and_missing_meshes_are_named(tmp_path):
     builder = rb.ModelBuilder()
-    looks = [rb.Visual("sphere", (0.2,), rb.Pose((0, 0, 1))), rb.Visual("mesh", file=str(tmp_path / "gone.stl"))]
-    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), visuals=looks)
+    looks = [rb.Visual("sphere", (0.2,), pose=rb.Pose((0, 0, 1))), rb.Visual("mesh", file=str(tmp_path / "gone.stl"))]
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)), visuals=looks)
     with pytest.warns(UserWarning, match=r"these meshes are not shown: .*gone\.stl does not exist"):
         (ball,) = shapes_of(builder.build())
     np.testing.assert_allclose(np.linalg.norm(ball.vertices - [0, 0, 1], axis=1), 0.2)
@@ -260,7 +260,7 @@ def test_an_unknown_film_format_is_refused(swing, tmp_path):
 
 
 def test_a_motion_saved_only_at_its_ends_gives_a_warning(tmp_path):
-    motion = rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 1.0)
+    motion = rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 1.0, save_at=2)
     with pytest.warns(UserWarning, match="saved at its beginning and end only.*give simulate a save_at"):
         motion.film(tmp_path / "swing.png", fps=2)
     with pytest.warns(UserWarning, match="saved at its beginning and end only"):
@@ -270,8 +270,8 @@ def test_a_motion_saved_only_at_its_ends_gives_a_warning(tmp_path):
 def test_a_picture_contains_all_shapes_of_a_mechanism():
     """The edges of the picture stay empty, although the visuals extend far beyond joints and centers of mass."""
     builder = rb.ModelBuilder()
-    looks = [rb.Visual("box", (0.1, 0.1, 4.0), rb.Pose((0, 0, 2.0)), color=(1, 0, 0))]
-    builder.add_body("pole", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, (0, 0, 0.1)), visuals=looks)
+    looks = [rb.Visual("box", (0.1, 0.1, 4.0), pose=rb.Pose((0, 0, 2.0)), color=(1, 0, 0))]
+    builder.add_body("pole", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(1.0, cg=(0, 0, 0.1)), visuals=looks)
     figure = builder.build().picture(size=(300, 300))
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png")
@@ -287,7 +287,7 @@ def test_sliders_cover_the_joint_limits(limits):
     builder = rb.ModelBuilder()
     lower, upper = limits
     limited = rb.JointLimits(lower=lower, upper=upper)
-    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), limits=limited)
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)), limits=limited)
     viewer = builder.build().view(port=0)
     try:
         (slider,) = viewer._sliders
@@ -329,7 +329,7 @@ def test_the_shapes_are_those_of_the_chosen_sample():
 def test_a_motion_without_known_reactions_can_be_drawn():
     builder = rb.ModelBuilder(fluid_density=1000.0)
     water = rb.Immersion(volume=1e-3, linear_damping=(1, 1, 1, 1, 1, 1))
-    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), immersion=water)
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)), immersion=water)
     motion = builder.build().simulate([[0.0]], [[0.0]], 0.1, method="rk4", step=0.01, save_at=3)
     viewer = motion.view(port=0)
     try:
@@ -344,7 +344,7 @@ def test_a_damaged_mesh_is_left_out_with_a_warning(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     builder = rb.ModelBuilder()
     looks = [rb.Visual("mesh", file=str(tmp_path / name))]
-    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), visuals=looks)
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)), visuals=looks)
     with pytest.warns(UserWarning, match=f"{name} cannot be read"):
         assert shapes_of(builder.build())
 
@@ -473,7 +473,7 @@ def test_near_triangles_hide_far_ones():
         for name in order:
             # a plate is 1 m wide; the camera looks from the side of negative y
             at = rb.Pose((0.0, -0.2 if name == "red" else 0.2, 0.0))
-            plate = rb.Visual("box", (1.0, 0.02, 1.0), at, color=(1, 0, 0) if name == "red" else (0, 0, 1))
+            plate = rb.Visual("box", (1.0, 0.02, 1.0), pose=at, color=(1, 0, 0) if name == "red" else (0, 0, 1))
             builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia.sphere(0.1, mass=1.0), visuals=[plate])
         drawn = io.BytesIO()
         builder.build().picture(size=(200, 200)).savefig(drawn, format="png")
@@ -500,7 +500,7 @@ def test_reactions_are_computed_when_they_are_first_shown():
 def in_water():
     builder = rb.ModelBuilder(fluid_density=1000.0)
     water = rb.Immersion(volume=1e-3, linear_damping=(1, 1, 1, 1, 1, 1))
-    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)), immersion=water)
+    builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)), immersion=water)
     return builder.build().simulate([[0.0]], [[0.0]], 0.1, method="rk4", step=0.01, save_at=3)
 
 

@@ -33,7 +33,7 @@ def immersed_tree(kinds, drag=1.0, seed=3):
             inertia=random_inertia(rng),
             immersion=rb.Immersion(
                 2e-3 * rng.random(),
-                rng.normal(size=3) * 0.1,
+                center=rng.normal(size=3) * 0.1,
                 added_mass=0.2 * root @ root.T,
                 added_volume=rng.random(6) * 1e-3,
                 linear_damping=drag * (root @ root.T if i % 2 else rng.random(6)),
@@ -214,7 +214,7 @@ def test_an_ellipsoid_sinks_or_rises_along_each_axis_with_its_added_mass(axis, d
     )
     k = share / (2 - share)
     expected = (density - 1000.0) / (density + k * 1000.0) * gravity
-    motion = model.simulate(model.neutral(), np.zeros(6), 0.3, rtol=1e-9, atol=1e-11)
+    motion = model.simulate(model.neutral(), np.zeros(6), 0.3, rtol=1e-9, atol=1e-11, save_at=2)
     np.testing.assert_allclose(motion.q[-1, :3], expected * 0.3**2 / 2, rtol=0, atol=1e-8)
 
 
@@ -258,8 +258,8 @@ def test_a_steady_current_is_equivalent_to_a_moving_frame():
     root[:3] += rotation.T @ stream
     # velocities of the other joints are relative to their parents, so only the root's velocity changes
     settings = {"rtol": 1e-7, "atol": 1e-9}
-    still = model.simulate(q, qd, 0.02, **settings)
-    drifting = model.simulate(q, root, 0.02, forces=[rb.Current(tuple(stream))], **settings)
+    still = model.simulate(q, qd, 0.02, save_at=2, **settings)
+    drifting = model.simulate(q, root, 0.02, forces=[rb.Current(tuple(stream))], save_at=2, **settings)
     shift = model.body_poses(drifting.q[-1]).translation - model.body_poses(still.q[-1]).translation
     np.testing.assert_allclose(shift, np.tile(0.02 * stream, (model.n_bodies, 1)), rtol=0, atol=1e-6)
 
@@ -332,7 +332,7 @@ def test_samples_with_different_water_parameters_equal_single_models(field):
         (lambda: ball().inverse_dynamics_regressor(*state_of_ball()), "regressor does not support bodies in water"),
         (lambda: ball().forward_dynamics_derivatives(*state_of_ball()), "derivatives does not support bodies in water"),
         (
-            lambda: rb.Model.serial_chain(1).simulate([0], [0], 1, forces=[rb.Current((0, 0, 0))]),
+            lambda: rb.Model.serial_chain(1).simulate([0], [0], 1, forces=[rb.Current((0, 0, 0))], save_at=2),
             "no body is in water",
         ),
     ],

@@ -25,7 +25,7 @@ def full_disk():
 
 
 def motion():
-    return rb.Model.serial_chain(2).simulate(*np.zeros((2, 3, 2)), 0.1, method="rk4", step=0.1)
+    return rb.Model.serial_chain(2).simulate(*np.zeros((2, 3, 2)), 0.1, method="rk4", step=0.1, save_at=2)
 
 
 WRITERS = {

@@ -53,7 +53,16 @@ def toy(scale):
     place = rb.Pose((SPRING * s, 0, 0))
     builder.add_body("bird", parent="sleeve", joint=rb.Revolute(), placement=place, inertia=inertia, passive=spring)
     contacts = [
-        rb.SphereContact(body, (x * s, y * s, 0), 0.0, (reach * s - gap, 0, 0), (1, 0, 0), MU, e, max_records=99)
+        rb.SphereContact(
+            body,
+            point=(x * s, y * s, 0),
+            radius=0.0,
+            plane_point=(reach * s - gap, 0, 0),
+            plane_normal=(1, 0, 0),
+            friction=MU,
+            restitution=e,
+            max_records=99,
+        )
         for body, x, y, reach, gap, e in (
             ("bird", CENTER - BEAK, BEAK_UP, SPRING + CENTER - BEAK, GAPS[0], 0.5),
             ("sleeve", SLEEVE, -EDGE, SLEEVE, GAPS[1], 0.0),

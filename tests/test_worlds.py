@@ -191,7 +191,7 @@ def test_shapes_in_other_units_give_the_same_inertias(system, shape):
     expected = made(length, density, moved)
     assert mass == pytest.approx(expected.mass, rel=1e-13)
     tensor = units.inertia(expected.inertia / of["inertia"])
-    assert_same(rb.Inertia(units.mass(mass / of["mass"]), units.length(theirs.cg), tensor), expected)
+    assert_same(rb.Inertia(units.mass(mass / of["mass"]), cg=units.length(theirs.cg), inertia=tensor), expected)
 
 
 def test_a_model_in_millimetres_equals_the_model_in_metres():
@@ -221,7 +221,7 @@ def tetrahedron():
     about_origin = np.full((3, 3), -1 / 120) + np.eye(3) * (2 / 60 + 1 / 120)
     cg = np.full(3, 0.25)
     tensor = about_origin - (cg @ cg * np.eye(3) - np.outer(cg, cg)) / 6
-    return mesh, rb.Inertia(1 / 6, cg, tensor)
+    return mesh, rb.Inertia(1 / 6, cg=cg, inertia=tensor)
 
 
 @pytest.fixture
@@ -250,7 +250,7 @@ def test_meshes_of_a_cube_and_a_tetrahedron_have_the_closed_form_inertias(saved,
 def test_mass_and_inertia_of_a_mesh_scale_with_its_unit(saved):
     mesh, one = tetrahedron()
     for units, scale in ((0.5, 0.5), ("mm", 1e-3), ("in", INCH), (1e-9, 1e-9)):
-        expected = rb.Inertia(one.mass * scale**3, one.cg * scale, one.inertia * scale**5)
+        expected = rb.Inertia(one.mass * scale**3, cg=one.cg * scale, inertia=one.inertia * scale**5)
         assert_same(inertia_of_mesh(saved(mesh), density=1, units=units), expected)
 
 
@@ -281,7 +281,7 @@ def test_hollows_and_several_parts_are_integrated_correctly(saved, inner, outer,
         hollow.invert()
         parts.append(hollow)
         tensor = expected.inertia - rb.Inertia.box((inner,) * 3, density=1).inertia
-        expected = rb.Inertia(8 - inner**3, (0, 0, 0), tensor)
+        expected = rb.Inertia(8 - inner**3, cg=(0, 0, 0), inertia=tensor)
     else:
         beside = trimesh.creation.box(extents=(inner,) * 3)
         beside.apply_translation((1.5, 0.25, 0.25))  # touches a face from outside

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -54,7 +54,7 @@ class Actuator(Drive):
         `no_load_speed`. The curve is linear between the points and constant beyond them. Points at negative velocities
         describe braking.
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
 
     Notes
     -----
@@ -72,7 +72,7 @@ class Actuator(Drive):
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
     >>> builder.add_body("rotor", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(0.1, 0.1, 0.1)))
     >>> drives = [rb.PrescribedForce("rotor", 5.0), rb.Actuator("rotor", stall_torque=2.0, no_load_speed=20.0)]
-    >>> motion = builder.build().simulate([[0.0]], [[0.0]], 2.0, drives=drives)
+    >>> motion = builder.build().simulate([[0.0]], duration=2.0, drives=drives)
     >>> bool(np.isclose(motion.qd[0, -1, 0], 20.0 * (1.0 - np.exp(-2.0))))
     True
 
@@ -80,7 +80,7 @@ class Actuator(Drive):
 
     >>> digital = rb.Sampled(rb.PID("link1", 0.5, kp=0.4, kd=0.04), period=1e-2)
     >>> drives = [digital, rb.Actuator("link1", time_constant=5e-3)]
-    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], [[0.0]], 5.0, drives=drives)
+    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], duration=5.0, drives=drives)
     >>> motion.q[0, -1].round(3).tolist()
     [0.5]
     """
@@ -92,11 +92,12 @@ class Actuator(Drive):
         NumericField("torque_speed", "", -LARGEST, LARGEST, (None, 2)),
     )
     joint: str
+    _: KW_ONLY
     time_constant: npt.ArrayLike = 0.0
     stall_torque: npt.ArrayLike = np.inf
     no_load_speed: npt.ArrayLike = np.inf
     torque_speed: npt.ArrayLike | None = None
-    dof: int = 0
+    dof: int | None = None
 
 
 def flatten_actuators(
@@ -136,7 +137,7 @@ def flatten_actuators(
         kinds = drives[drive.KIND, drives[drive.DOF] == i]
         if i in taken:
             raise ArgumentError(
-                f"{what}: degree of freedom {actuator.dof} of this joint already has an Actuator; expected at most one"
+                f"{what}: degree of freedom {actuator.dof or 0} of this joint already has an Actuator; expected one"
             )
         taken.add(i)
         if np.isin(kinds, drive.PRESCRIBED_KINDS).any():

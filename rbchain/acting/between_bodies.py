@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -64,8 +64,8 @@ class SpringDamper(Force):
     >>> import numpy as np, rbchain as rb
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
     >>> builder.add_body("mass", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0))
-    >>> spring = rb.SpringDamper(None, "mass", (0, 0, -1), (0, 0, 0), stiffness=100.0, rest_length=1.0)
-    >>> motion = builder.build().simulate([[0.1]], [[0.0]], np.pi / 10, forces=[spring])
+    >>> spring = rb.SpringDamper(None, "mass", point_a=(0, 0, -1), point_b=(0, 0, 0), stiffness=100.0, rest_length=1.0)
+    >>> motion = builder.build().simulate([[0.1]], duration=np.pi / 10, forces=[spring])
     >>> motion.q[0, -1].round(6).tolist()
     [-0.1]
     """
@@ -79,6 +79,7 @@ class SpringDamper(Force):
     )
     body_a: str | None
     body_b: str | None
+    _: KW_ONLY
     point_a: npt.ArrayLike
     point_b: npt.ArrayLike
     stiffness: npt.ArrayLike
@@ -135,7 +136,7 @@ class Bushing(Force):
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
     >>> builder.add_body("disk", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, inertia=(1, 1, 2)))
     >>> bushing = rb.Bushing(None, "disk", stiffness=np.diag([1e3, 1e3, 1e3, 1e2, 1e2, 8.0]))
-    >>> motion = builder.build().simulate([[0.1]], [[0.0]], np.pi / 2, forces=[bushing])
+    >>> motion = builder.build().simulate([[0.1]], duration=np.pi / 2, forces=[bushing])
     >>> motion.q[0, -1].round(6).tolist()
     [-0.1]
     """
@@ -148,6 +149,7 @@ class Bushing(Force):
     )
     body_a: str | None
     body_b: str | None
+    _: KW_ONLY
     stiffness: npt.ArrayLike
     damping: npt.ArrayLike | None = None
     pose_a: Pose | None = None

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
-def dof_index(model: Model, what: str, joint: str | None, dof: int) -> int:
-    """Return the index in qd of a degree of freedom of a named joint. Errors begin with `what`."""
+def dof_index(model: Model, what: str, joint: str | None, dof: int | None) -> int:
+    """Return the index in qd of a degree of freedom of a named joint. Errors begin with `what`.
+
+    `dof` may be None if the joint has one degree of freedom.
+    """
     if joint not in model.joint_names:
         hint = did_you_mean(joint, model.joint_names) if isinstance(joint, str) else ""
         if joint in model.body_names:
@@ -25,6 +28,12 @@ def dof_index(model: Model, what: str, joint: str | None, dof: int) -> int:
         )
     body = model.joint_names.index(joint)
     count = int(model.kernel_model.dofs.counts[body])
+    if dof is None and count > 1:
+        raise ArgumentError(
+            f"{what}: joint {joint!r} has {count} degrees of freedom, but dof is not given; expected dof, an integer "
+            f"from 0 to {count - 1}"
+        )
+    dof = 0 if dof is None else dof
     if not (isinstance(dof, (int, np.integer)) and 0 <= dof < count):
         plural, expected = ("s", f"an integer from 0 to {count - 1}") if count > 1 else ("", "0")
         raise ArgumentError(

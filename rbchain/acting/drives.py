@@ -6,7 +6,7 @@ The forces of the drives of a degree of freedom add up. At most one drive prescr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 
 import numpy as np
@@ -39,7 +39,7 @@ class PrescribedForce(Drive):
     signal : Signal or number, N m or N
         The force. An array has one value for each sample, here and in all drives.
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
     gravity_compensation : bool
         Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`.
     limit : float or one for each sample, N m or N
@@ -55,7 +55,7 @@ class PrescribedForce(Drive):
     >>> builder = rb.ModelBuilder()
     >>> builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=4.0))
     >>> motion = builder.build().simulate(
-    ...     [[0.0]], [[0.0]], 1.0, method="rk4", step=0.1, drives=[rb.PrescribedForce("slide", 2.0)])
+    ...     [[0.0]], duration=1.0, method="rk4", step=0.1, drives=[rb.PrescribedForce("slide", 2.0)])
     >>> motion.qd[0, -1].round(9).tolist()
     [0.5]
     """
@@ -66,7 +66,8 @@ class PrescribedForce(Drive):
     )
     joint: str
     signal: SignalLike
-    dof: int = 0
+    _: KW_ONLY
+    dof: int | None = None
     gravity_compensation: bool = False
     limit: npt.ArrayLike = np.inf
     model: ControllerModel = "nominal"
@@ -82,13 +83,14 @@ class PrescribedAcceleration(Drive):
         Name of the joint.
     signal : Signal or number, rad/s^2 or m/s^2
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
     """
 
     numeric_fields: ClassVar = (NumericField("signal", "rad/s^2 or m/s^2", kind=SIGNAL),)
     joint: str
     signal: SignalLike
-    dof: int = 0
+    _: KW_ONLY
+    dof: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +105,14 @@ class PrescribedVelocity(Drive):
         Name of the joint.
     signal : Signal or number, rad/s or m/s
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
     """
 
     numeric_fields: ClassVar = (NumericField("signal", "rad/s or m/s", kind=SIGNAL),)
     joint: str
     signal: SignalLike
-    dof: int = 0
+    _: KW_ONLY
+    dof: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,21 +128,23 @@ class PrescribedPosition(Drive):
         Name of the joint, which must not be free or spherical.
     signal : Signal or number, rad or m
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
 
     Examples
     --------
     >>> import rbchain as rb
     >>> drive = rb.PrescribedPosition("link1", rb.Signal.sines(0.1, 2.0))
-    >>> motion = rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 1.0, method="rk4", step=0.1, drives=[drive])
+    >>> rod = rb.Model.serial_chain(1)
+    >>> motion = rod.simulate([[0.0]], duration=1.0, method="rk4", step=0.1, drives=[drive], save_at=11)
     >>> motion.q[0, -1].round(6).tolist(), motion.tau.shape
-    ([0.09093], (1, 2, 1))
+    ([0.09093], (1, 11, 1))
     """
 
     numeric_fields: ClassVar = (NumericField("signal", "rad or m", kind=SIGNAL),)
     joint: str
     signal: SignalLike
-    dof: int = 0
+    _: KW_ONLY
+    dof: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +165,7 @@ class PID(Drive):
     gravity_compensation : bool
         Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`.
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
     model : "nominal", "true" or Model
         The model with which the controller computes the gravity forces. The default "nominal" stands for
         `Model.nominal`: the model of a study before dispersion, or the model before `vary` and `with_payload`. The
@@ -175,7 +180,7 @@ class PID(Drive):
     >>> import rbchain as rb
     >>> arm = rb.Model.serial_chain(2)
     >>> drives = [rb.PID(joint, 0.5, kp=2.0, kd=0.2, gravity_compensation=True) for joint in arm.joint_names]
-    >>> motion = arm.simulate([[0, 0]], [[0, 0]], 5.0, method="rk4", step=1e-3, drives=drives)
+    >>> motion = arm.simulate([[0, 0]], duration=5.0, method="rk4", step=1e-3, drives=drives)
     >>> motion.q[0, -1].round(6).tolist()
     [0.5, 0.5]
     """
@@ -190,12 +195,13 @@ class PID(Drive):
     )
     joint: str
     reference: SignalLike | Literal["target"]
+    _: KW_ONLY
     kp: npt.ArrayLike
-    kd: npt.ArrayLike = 0.0
     ki: npt.ArrayLike = 0.0
+    kd: npt.ArrayLike = 0.0
     limit: npt.ArrayLike = np.inf
     gravity_compensation: bool = False
-    dof: int = 0
+    dof: int | None = None
     model: ControllerModel = "nominal"
     feedforward: SignalLike = 0.0
 
@@ -220,7 +226,7 @@ class ComputedTorque(Drive):
     limit : float or one for each sample, N m or N
         Largest force of this drive, in both directions.
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
     model : "nominal", "true" or Model
         The model of the controller, as for `PID`.
 
@@ -234,7 +240,7 @@ class ComputedTorque(Drive):
     >>> import rbchain as rb
     >>> arm = rb.Model.serial_chain(2)
     >>> drives = [rb.ComputedTorque(joint, 0.5, kp=100.0, kd=20.0) for joint in arm.joint_names]
-    >>> motion = arm.simulate([[0, 0]], [[0, 0]], 2.0, method="rk4", step=1e-2, drives=drives)
+    >>> motion = arm.simulate([[0, 0]], duration=2.0, method="rk4", step=1e-2, drives=drives)
     >>> motion.q[0, -1].round(6).tolist()
     [0.5, 0.5]
     """
@@ -248,11 +254,12 @@ class ComputedTorque(Drive):
     )
     joint: str
     reference: SignalLike
+    _: KW_ONLY
     kp: npt.ArrayLike
     kd: npt.ArrayLike
     ki: npt.ArrayLike = 0.0
     limit: npt.ArrayLike = np.inf
-    dof: int = 0
+    dof: int | None = None
     model: ControllerModel = "nominal"
 
 
@@ -318,7 +325,7 @@ def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray
 
 def _refuse_conflicts(drives: Sequence[OneJointDrive]) -> None:
     """Refuse drives of the same degree of freedom whose forces do not add up."""
-    place = f"degree of freedom {drives[0].dof} of this joint"
+    place = f"degree of freedom {drives[0].dof or 0} of this joint"
     prescribing = [drive for drive in drives if isinstance(drive, PRESCRIBED)]
     forces = [drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque))]
     if len(prescribing) > 1:

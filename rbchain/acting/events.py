@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -46,11 +46,11 @@ class Event(Declared):
     direction : int
         1: only rising values; -1: only falling values; 0: both.
     stop : bool
-        Whether the event ends the simulation of the sample.
+        Whether the event ends the simulation of the sample; False by default.
     parameters : (m,) or (..., m) array
         Numbers for the function, the same for all samples or different for each.
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
     max_records : int
         rbchain records the first `max_records` occurrences and counts the rest.
 
@@ -74,7 +74,8 @@ class Event(Declared):
     --------
     >>> import rbchain as rb
     >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
-    >>> motion = rod.simulate([[0.0]], [[2.0]], 1.0, method="rk4", step=0.03, events=[rb.Event("link1", value=1.0)])
+    >>> passes = rb.Event("link1", value=1.0, stop=True)
+    >>> motion = rod.simulate([[0.0]], [[2.0]], 1.0, method="rk4", step=0.03, events=[passes])
     >>> float(motion.events[0].t[0, 0].round(9)), motion.message
     (0.5, '1 of 1: An event ended the simulation.')
     """
@@ -85,12 +86,13 @@ class Event(Declared):
     )
     joint: str | None = None
     function: Callable[..., Any] | None = None
+    _: KW_ONLY
     value: npt.ArrayLike = 0.0
     quantity: Literal["position", "velocity"] = "position"
     direction: int = 0
-    stop: bool = True
+    stop: bool = False
     parameters: npt.ArrayLike = ()
-    dof: int = 0
+    dof: int | None = None
     max_records: int = 16
 
     def __post_init__(self) -> None:

@@ -281,7 +281,7 @@ def _refuse_sensors_of_other_joints(model: Model, drive: Sampled, what: str, i: 
         joints = list(dict.fromkeys(sensor.joint for sensor in sensors))
         raise ArgumentError(
             f"{what}: its sensors measure the joints {joints}, but not its own; expected an Encoder or "
-            f"a VelocitySensor of joint {drive.controller.joint!r}, dof {drive.controller.dof}, or no sensors"
+            f"a VelocitySensor of joint {drive.controller.joint!r}, dof {drive.controller.dof or 0}, or no sensors"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -69,6 +69,7 @@ class DryFriction(Force):
     )
     joint: str
     kinetic: npt.ArrayLike
+    _: KW_ONLY
     static: npt.ArrayLike | None = None
     kinetic_backward: npt.ArrayLike | None = None
     static_backward: npt.ArrayLike | None = None
@@ -124,22 +125,14 @@ class HardStops(Force):
 
     numeric_fields: ClassVar = (NumericField("restitution", "1", 0.0, 1.0),)
     joint: str
+    _: KW_ONLY
     restitution: npt.ArrayLike = 0.0
     dof: int | None = None
     max_records: int = 16
 
 
 def dof_of_force(model: Model, what: str, force: DryFriction | HardStops, drive_kinds: np.ndarray) -> int:
-    dof = force.dof
-    if dof is None:
-        body = model.joint_names.index(force.joint) if force.joint in model.joint_names else -1
-        if body >= 0 and model.kernel_model.dofs.counts[body] > 1:
-            raise ArgumentError(
-                f"{what}: this joint has {model.kernel_model.dofs.counts[body]} degrees of freedom; expected the "
-                "number of one of them as dof"
-            )
-        dof = 0
-    i = dof_index(model, what, force.joint, dof)
+    i = dof_index(model, what, force.joint, force.dof)
     if drive_kinds[i] in drive.PRESCRIBED_KINDS:
         raise ArgumentError(f"{what}: a drive prescribes the motion of this joint; expected a joint that moves freely")
     return i

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,7 +100,7 @@ class Sampled(Drive):
     >>> arm = rb.Model.serial_chain(2)
     >>> pid = [rb.PID(joint, 0.5, kp=0.4, kd=0.04, gravity_compensation=True) for joint in arm.joint_names]
     >>> drives = [rb.Sampled(controller, period=1e-2, delay=2e-3) for controller in pid]
-    >>> motion = arm.simulate([[0, 0]], [[0, 0]], 8.0, drives=drives)
+    >>> motion = arm.simulate([[0, 0]], duration=8.0, drives=drives)
     >>> motion.q[0, -1].round(3).tolist()
     [0.5, 0.5]
 
@@ -110,7 +110,7 @@ class Sampled(Drive):
     ...     states[0] += 1.0
     ...     out[0] = 1.0 if states[0] % 2.0 == 1.0 else -1.0
     >>> drive = rb.Sampled(rb.UserForces(pulse), period=0.1, states=[0.0])
-    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], [[0.0]], 0.25, save_at=6, drives=[drive])
+    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], duration=0.25, save_at=6, drives=[drive])
     >>> motion.tau[0, :, 0].tolist()
     [1.0, 1.0, -1.0, -1.0, 1.0, 1.0]
 
@@ -130,7 +130,7 @@ class Sampled(Drive):
     ...     return q + 0.5 * (0.4 - q)
     >>> outer = rb.Sampled(half_way, period=0.5, outputs="position")
     >>> inner = rb.PID("link1", "target", kp=2.0, kd=0.2)
-    >>> motion = rod.simulate([[0.0]], [[0.0]], 6.0, method="implicit", step=0.02, drives=[outer, inner])
+    >>> motion = rod.simulate([[0.0]], duration=6.0, method="implicit", step=0.02, drives=[outer, inner])
     >>> bool(abs(motion.q[0, -1, 0] - 0.4) < 1e-3)
     True
     """
@@ -144,6 +144,7 @@ class Sampled(Drive):
         NumericField("states", "", shape=(None,)),
     )
     controller: PID | ComputedTorque | UserForces | Callable[..., Any]
+    _: KW_ONLY
     period: float = 1e-3
     delay: npt.ArrayLike = 0.0
     phase: float = 0.0

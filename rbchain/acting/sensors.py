@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -40,7 +40,7 @@ class Encoder(Declared):
         Whether the controller computes the velocity as the difference of two measurements, divided by the period. It is
         zero at the first instant. Otherwise the velocity is exact, or a `VelocitySensor` measures it.
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
     seed : int, optional
         Seed of the noise. The default is the seed of the study, or 0 in `Model.simulate`.
     samples : int or one for each sample, optional
@@ -57,7 +57,7 @@ class Encoder(Declared):
     >>> import rbchain as rb
     >>> encoder = rb.Encoder("link1", resolution=2e-3)
     >>> motor = rb.Sampled(rb.PID("link1", 0.5, kp=0.1, kd=0.01), period=0.01, sensors=[encoder])
-    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], [[0.0]], 5.0, drives=[motor])
+    >>> motion = rb.Model.serial_chain(1, gravity=(0, 0, 0)).simulate([[0.0]], duration=5.0, drives=[motor])
     >>> bool(abs(motion.q[0, -1, 0] - 0.5) < 2e-3)
     True
     """
@@ -68,11 +68,12 @@ class Encoder(Declared):
         NumericField("noise", "rad or m", 0.0, LARGEST),
     )
     joint: str
+    _: KW_ONLY
     resolution: npt.ArrayLike = 0.0
     bias: npt.ArrayLike = 0.0
     noise: npt.ArrayLike = 0.0
     measures_velocity: bool = False
-    dof: int = 0
+    dof: int | None = None
     seed: int | None = None
     samples: npt.ArrayLike | None = None
 
@@ -92,7 +93,7 @@ class VelocitySensor(Declared):
     bias, noise : float or one for each sample, rad/s or m/s
         As for `Encoder`.
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several.
     seed : int, optional
     samples : int or one for each sample, optional
         As for `Encoder`.
@@ -104,10 +105,11 @@ class VelocitySensor(Declared):
         NumericField("noise", "rad/s or m/s", 0.0, LARGEST),
     )
     joint: str
+    _: KW_ONLY
     resolution: npt.ArrayLike = 0.0
     bias: npt.ArrayLike = 0.0
     noise: npt.ArrayLike = 0.0
-    dof: int = 0
+    dof: int | None = None
     seed: int | None = None
     samples: npt.ArrayLike | None = None
 

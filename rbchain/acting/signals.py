@@ -122,6 +122,7 @@ class Signal(AddsSignals):
         cls,
         amplitude: npt.ArrayLike,
         angular_frequency: npt.ArrayLike,
+        *,
         phase: npt.ArrayLike = 0.0,
         offset: npt.ArrayLike = 0.0,
     ) -> Self:
@@ -153,7 +154,7 @@ class Signal(AddsSignals):
 
     @classmethod
     def table(
-        cls, times: npt.ArrayLike, values: npt.ArrayLike, interpolation: Literal["cubic", "linear"] = "cubic"
+        cls, times: npt.ArrayLike, values: npt.ArrayLike, *, interpolation: Literal["cubic", "linear"] = "cubic"
     ) -> Self:
         """Make a signal that interpolates a table of values.
 

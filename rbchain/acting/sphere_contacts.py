@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -57,8 +57,9 @@ class SphereContact(BodyContact):
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder(gravity=(0, 0, -10))
     >>> builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
-    >>> floor = rb.SphereContact("ball", (0, 0, 0), 0.1, (0, 0, 0), (0, 0, 1), restitution=0.5)
-    >>> motion = builder.build().simulate([[0.9]], [[0.0]], 0.6, method="moreau", step=0.001, forces=[floor])
+    >>> plane = {"plane_point": (0, 0, 0), "plane_normal": (0, 0, 1)}
+    >>> floor = rb.SphereContact("ball", point=(0, 0, 0), radius=0.1, **plane, restitution=0.5)
+    >>> motion = builder.build().simulate([[0.9]], duration=0.6, method="moreau", step=0.001, forces=[floor])
     >>> motion.q[0, -1].round(6).tolist(), motion.impacts[0].t[0, :1].round(6).tolist()
     ([0.3], [0.4])
     """
@@ -72,6 +73,7 @@ class SphereContact(BodyContact):
         NumericField("restitution", "1", 0.0, 1.0),
     )
     body: str
+    _: KW_ONLY
     point: npt.ArrayLike
     radius: npt.ArrayLike
     plane_point: npt.ArrayLike
@@ -157,7 +159,8 @@ class SphereSphereContact(BodyContact):
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
     >>> for name in ("a", "b"):
     ...     builder.add_body(name, joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia.sphere(0.1, mass=1.0))
-    >>> balls = rb.SphereSphereContact("a", "b", (0, 0, 0), (0, 0, 0), 0.1, 0.1, restitution=1.0)
+    >>> centers = {"point_a": (0, 0, 0), "point_b": (0, 0, 0)}
+    >>> balls = rb.SphereSphereContact("a", "b", **centers, radius_a=0.1, radius_b=0.1, restitution=1.0)
     >>> motion = builder.build().simulate(
     ...     [[0.0, 0.5]], [[1.0, 0.0]], 1.0, method="moreau", step=0.01, forces=[balls]
     ... )
@@ -175,13 +178,14 @@ class SphereSphereContact(BodyContact):
     )
     body_a: str | None
     body_b: str | None
+    _: KW_ONLY
     point_a: npt.ArrayLike
     point_b: npt.ArrayLike
     radius_a: npt.ArrayLike
     radius_b: npt.ArrayLike
+    friction: npt.ArrayLike = 0.0
     restitution: npt.ArrayLike = 0.0
     max_records: int = 16
-    friction: npt.ArrayLike = 0.0
 
     def label(self) -> str:
         """Return the names of the class and of the bodies, for messages."""

@@ -142,7 +142,7 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
         if value is None:
             continue
         value = value.item() if isinstance(value, np.generic) else value
-        if isinstance(value, (str, bool, int)):
+        if value is None or isinstance(value, (str, bool, int)):
             found: Any = value
         elif field.name in signals:
             found = _table_of_signal(field.name, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -57,7 +57,7 @@ class UserForces(Drive):
     ...     out[0] -= parameters[0] * q[0]
     >>> rod = rb.Model.serial_chain(1, gravity=(0, 0, 0))
     >>> settings = {"method": "rk4", "step": 1e-3}
-    >>> motion = rod.simulate([[0.1]], [[0.0]], 1.0, drives=[rb.UserForces(spring, [0.3])], **settings)
+    >>> motion = rod.simulate([[0.1]], duration=1.0, drives=[rb.UserForces(spring, parameters=[0.3])], **settings)
     >>> float(motion.q[0, -1, 0].round(6))
     0.084385
 
@@ -65,12 +65,13 @@ class UserForces(Drive):
 
     >>> def stiffness(t, q, qd, parameters, out):
     ...     out[0, 0, 0] = -parameters[0]
-    >>> stiff = rb.UserForces(spring, [1e6], derivatives=stiffness)
+    >>> stiff = rb.UserForces(spring, parameters=[1e6], derivatives=stiffness)
     >>> stiff.check_derivatives(rod, [0.1], [0.0])
     """
 
     numeric_fields: ClassVar = (NumericField("parameters", "", shape=(None,)),)
     function: Callable[..., Any]
+    _: KW_ONLY
     parameters: npt.ArrayLike = ()
     derivatives: Callable[..., Any] | None = None
 

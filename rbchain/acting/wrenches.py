@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -51,9 +51,10 @@ class Wrench(Force):
 
     >>> import rbchain as rb
     >>> rod = rb.Model.serial_chain(1, length=0.5, gravity=(0, 0, 0))
-    >>> along, across = (rb.Wrench("link1", force, point=(0.5, 0, 0), axes="body") for force in ((1, 0, 0), (0, 1, 0)))
+    >>> tip = {"point": (0.5, 0, 0), "axes": "body"}
+    >>> along, across = (rb.Wrench("link1", force=force, **tip) for force in ((1, 0, 0), (0, 1, 0)))
     >>> settings = {"method": "rk4", "step": 0.01}
-    >>> motions = [rod.simulate([[0.0]], [[0.0]], 0.1, forces=[f], **settings) for f in (along, across)]
+    >>> motions = [rod.simulate([[0.0]], duration=0.1, forces=[f], **settings) for f in (along, across)]
     >>> [float(motion.qd[0, -1, 0].round(6)) for motion in motions]
     [0.0, 6.0]
     """
@@ -64,6 +65,7 @@ class Wrench(Force):
         NumericField("point", "m", -LARGEST, LARGEST, (3,)),
     )
     frame: str
+    _: KW_ONLY
     force: ThreeSignals = (0.0, 0.0, 0.0)
     moment: ThreeSignals = (0.0, 0.0, 0.0)
     point: npt.ArrayLike = (0.0, 0.0, 0.0)

@@ -17,6 +17,7 @@ from ..common.progress import progress
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
 from ..simulate.methods import METHODS, names_of
+from ..simulate.settings import DEFAULT_TIMES
 from .convert import add_convert
 from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
 from .states import random_states
@@ -106,7 +107,10 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         type=int,
         help=f"largest number of steps of a sample of {adaptive} (default: 10 million)",
     )
-    simulate.add_argument("--samples", type=int, default=21, help="number of saved times of each motion (default: 21)")
+    simulate.add_argument(
+        "--save-at", type=int, default=DEFAULT_TIMES, help="number of saved times of each motion (default: 101)"
+    )
+    simulate.add_argument("--samples", type=int, help=argparse.SUPPRESS)
     simulate.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
     simulate.set_defaults(command=_simulate)
     return simulate
@@ -167,9 +171,11 @@ def _joined(model: Model, pieces: Sequence[Trajectory]) -> Trajectory:
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of `Model.simulate`, once the options are checked that it does not check itself."""
     check_state_options(options)
-    if options.samples < 2:
-        raise ValueError(f"--samples is {options.samples}; expected a whole number of at least 2")
-    settings = {"method": options.method, "save_at": options.samples}
+    if options.samples is not None:
+        raise ValueError(f"--samples {options.samples} is now called --save-at {options.samples}")
+    if options.save_at < 2:
+        raise ValueError(f"--save-at is {options.save_at}; expected a whole number of at least 2")
+    settings = {"method": options.method, "save_at": options.save_at}
     settings |= {name: getattr(options, name) for name in ("rtol", "atol", "max_step")}
     if not METHODS[options.method].is_adaptive:
         if options.step is None or not 0.0 < options.step < np.inf:

@@ -27,9 +27,9 @@ LANGUAGES = ("c", "numpy", "matlab")
 def generate(
     model: Model,
     functions: Sequence[str] = FUNCTIONS,
+    *,
     language: str = "c",
     path: str | Path | None = None,
-    *,
     frame: str | None = None,
     point: npt.ArrayLike = (0.0, 0.0, 0.0),
 ) -> str:
@@ -65,7 +65,7 @@ def generate(
     Examples
     --------
     >>> import rbchain as rb
-    >>> source = rb.Model.serial_chain(1, length=1.0, mass=3.0).generate(["mass_matrix"], "c")
+    >>> source = rb.Model.serial_chain(1, length=1.0, mass=3.0).generate(["mass_matrix"])
     >>> [line for line in source.splitlines() if line.startswith("void")]
     ['void mass_matrix(const double *q, double *result)']
     """

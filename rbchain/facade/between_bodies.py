@@ -55,7 +55,7 @@ class ForcesBetweenBodies(Attributes):
         --------
         >>> import rbchain as rb
         >>> arm = rb.Model.serial_chain(2, length=1.0)
-        >>> spring = rb.SpringDamper(None, "link2", (0, 0, 0), (1, 0, 0), stiffness=5.0)
+        >>> spring = rb.SpringDamper(None, "link2", point_a=(0, 0, 0), point_b=(1, 0, 0), stiffness=5.0)
         >>> arm.wrenches_between_bodies([0, 0], [0, 0], [spring])[1].tolist()
         [-10.0, 0.0, 0.0, 0.0, 0.0, 0.0]
         """
@@ -87,7 +87,7 @@ class ForcesBetweenBodies(Attributes):
         --------
         >>> import rbchain as rb
         >>> arm = rb.Model.serial_chain(2, length=1.0)
-        >>> spring = rb.SpringDamper(None, "link2", (0, 0, 0), (1, 0, 0), stiffness=5.0)
+        >>> spring = rb.SpringDamper(None, "link2", point_a=(0, 0, 0), point_b=(1, 0, 0), stiffness=5.0)
         >>> float(arm.elastic_energy([0, 0], [spring]))
         10.0
         """
@@ -129,7 +129,7 @@ class ForcesBetweenBodies(Attributes):
         >>> import rbchain as rb
         >>> builder = rb.ModelBuilder()
         >>> builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
-        >>> spring = rb.SpringDamper(None, "slide", (0, 0, 0), (1, 0, 0), stiffness=5.0, damping=2.0)
+        >>> spring = rb.SpringDamper(None, "slide", point_a=(0, 0, 0), point_b=(1, 0, 0), stiffness=5.0, damping=2.0)
         >>> dtau_dq, dtau_dqd = builder.build().derivatives_between_bodies([0.5], [0.0], [spring])
         >>> dtau_dq.tolist(), dtau_dqd.tolist()
         ([[-5.0]], [[-2.0]])

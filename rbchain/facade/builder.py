@@ -42,7 +42,8 @@ class ModelBuilder(ClosedAttributes):
         Gravitational acceleration in world axes; (0, 0, -9.81) by default.
     nonphysical_inertia : "refuse" or "warn"
         Whether an inertia tensor that violates the triangle inequality, or has a negative principal moment, raises a
-        ModelError or only causes a warning.
+        ModelError or only causes a warning. The default is "refuse", because such a tensor in a program is a mistake.
+        `rb.load` only warns by default, because many published robots have such tensors.
     fluid_density : float, kg/m^3
         Density of the fluid around all bodies that have an `Immersion`; 0 in air.
 
@@ -211,7 +212,7 @@ class ModelBuilder(ClosedAttributes):
         >>> builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
         >>> builder.add_drive(rb.PID("arm", reference=0.5, kp=20.0, kd=4.0))
         >>> arm = builder.build()
-        >>> motion = arm.simulate([[0.0]], [[0.0]], 3.0, method="rk4", step=0.01)
+        >>> motion = arm.simulate([[0.0]], duration=3.0, method="rk4", step=0.01)
         >>> float(motion.q[0, -1, 0].round(2))
         0.5
         """
@@ -225,8 +226,9 @@ class ModelBuilder(ClosedAttributes):
                 f"drive: its joint is {drive.joint!r}; expected a joint that was added before{known}"
             )
         body = next(body for body in self._bodies.values() if body.joint_name == drive.joint)
-        if not (isinstance(drive.dof, (int, np.integer)) and 0 <= drive.dof < len(body.joint.dofs)):
-            count = len(body.joint.dofs)
+        count = len(body.joint.dofs)
+        dof = 0 if drive.dof is None and count == 1 else drive.dof
+        if not (isinstance(dof, (int, np.integer)) and 0 <= dof < count):
             expected = f"expected an integer from 0 to {count - 1}, as the joint has {count} degrees of freedom"
             expected = "expected 0, as the joint has one degree of freedom" if count == 1 else expected
             raise ModelError(f"drive of joint {drive.joint!r}: dof is {drive.dof!r}; {expected}")

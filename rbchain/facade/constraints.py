@@ -51,7 +51,8 @@ class Constraints(Attributes):
         >>> for name, x in (("left", 0.0), ("right", 0.8)):
         ...     joint, place = rb.Revolute(axis=(0, 1, 0)), rb.Pose((x, 0, 0))
         ...     builder.add_body(name, joint=joint, placement=place, inertia=rb.Inertia.rod(1.0, mass=1.0))
-        >>> builder.add_constraint(rb.DistanceConstraint("rod", "left", "right", (0, 0, 1), (0, 0, 1), length=1.0))
+        >>> rod = rb.DistanceConstraint("rod", "left", "right", point_a=(0, 0, 1), point_b=(0, 0, 1), length=1.0)
+        >>> builder.add_constraint(rod)
         >>> model = builder.build()
         >>> model.constraint_residual([0.0, 0.0]).round(12).tolist()
         [-0.2]

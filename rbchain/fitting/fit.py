@@ -95,8 +95,8 @@ def fit(
     starts: int = 8,
     spread: float = 0.2,
     rng: np.random.Generator | int | None = 0,
-    rtol: float = 1e-7,
-    atol: float = 1e-9,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
     max_step: float | None = None,
 ) -> Fit:
     """Estimate parameters of a model from a measured motion.
@@ -131,7 +131,7 @@ def fit(
     rng : numpy Generator or seed
         Source of the starting points.
     rtol, atol : float
-        Tolerances of the simulations.
+        Tolerances of the simulations. The defaults are those of `simulate`.
     max_step : float, s, optional
         Longest step of the simulations, as in `Model.simulate`.
 

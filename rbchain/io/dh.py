@@ -106,9 +106,9 @@ class DHLink(Value):
                 )
             return self.inertia
         if self.inertia is not None:
-            return Inertia(self.mass, self.cg, self.inertia)
+            return Inertia(self.mass, cg=self.cg, inertia=self.inertia)
         if self.radius is None and self.length is None:
-            return Inertia(self.mass, self.cg)
+            return Inertia(self.mass, cg=self.cg)
         if self.radius is None or self.length is None:
             raise ModelError(f"radius is {self.radius} and length is {self.length}; expected both or neither")
         return Inertia.cylinder(self.radius, self.length, mass=self.mass, axis=main_axis(self.cg), cg=self.cg)

@@ -50,12 +50,12 @@ class FileUnits:
 
 def drive_in_si(drive: Any, units: FileUnits, kinds: Mapping[str, Sequence[str]]) -> Any:
     """Return a drive whose numbers and signals are in SI."""
-    own = kinds.get(drive.joint, ())
-    if units.units is None or drive.dof >= len(own):  # `add_drive` reports an unknown joint or dof
+    own, dof = kinds.get(drive.joint, ()), drive.dof or 0
+    if units.units is None or dof >= len(own):  # `add_drive` reports an unknown joint or dof
         return drive
     found = {}
     for field in drive.numeric_fields:
-        value, kind = getattr(drive, field.name), own[drive.dof : drive.dof + 1]
+        value, kind = getattr(drive, field.name), own[dof : dof + 1]
         factor = units.of_dofs(field.name, field.unit, 1.0, kind)
         if not isinstance(value, str):
             found[field.name] = factor * (as_signal(field.name, value) if field.kind == SIGNAL else np.asarray(value))

@@ -73,7 +73,7 @@ def inertia_of_mesh(
     found = _trimesh().triangles.mass_properties(corners)
     mass = float(density * found["volume"] * (size * scale) ** 3 if mass is None else mass)
     tensor = np.asarray(found["inertia"]) / found["volume"] * mass * (size * scale) ** 2
-    return Inertia(mass, (middle + size * np.asarray(found["center_mass"])) * scale, tensor + 0.0)
+    return Inertia(mass, cg=(middle + size * np.asarray(found["center_mass"])) * scale, inertia=tensor + 0.0)
 
 
 def _scale(units: float | str) -> float:

@@ -124,7 +124,7 @@ class _Reader:
             parent,
             rows[-1],
             place @ Pose(point - at),
-            inertia=Inertia(model.body_mass[body], model.body_ipos[body] - point, (tensor + tensor.T) / 2),
+            inertia=Inertia(model.body_mass[body], cg=model.body_ipos[body] - point, inertia=(tensor + tensor.T) / 2),
             immersion=self.forces.immersion(body, point),
             visuals=_visuals(self.source, body, point),
         )
@@ -263,5 +263,5 @@ def _visuals(source: Source, body: int, anchor: np.ndarray) -> list[Visual]:
         if kind in shapes:
             shape, size = shapes[kind](model.geom_size[geom])
             pose = Pose(model.geom_pos[geom] - anchor, rotation(model.geom_quat[geom]))
-            found.append(Visual(shape, size, pose, np.clip(model.geom_rgba[geom], 0.0, 1.0)))
+            found.append(Visual(shape, size, pose=pose, color=np.clip(model.geom_rgba[geom], 0.0, 1.0)))
     return found

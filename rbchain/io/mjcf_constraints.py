@@ -43,11 +43,11 @@ def constraint_of(source: Source, i: int, name: str, frames: Frames, joints: Map
     if kind in ("connect", "weld"):
         (name_a, pose_a), (name_b, pose_b) = (_in_model(frames, *frame) for frame in _frames_of(source, i))
         if kind == "weld" and values[10] > 0.0:
-            return WeldConstraint(name, name_a, name_b, pose_a, pose_b)
-        return BallConstraint(name, name_a, name_b, pose_a.translation, pose_b.translation)
+            return WeldConstraint(name, name_a, name_b, pose_a=pose_a, pose_b=pose_b)
+        return BallConstraint(name, name_a, name_b, point_a=pose_a.translation, point_b=pose_b.translation)
     first, second = int(source.model.eq_obj1id[i]), int(source.model.eq_obj2id[i])
     if kind == "joint" and first in joints and second in joints and values[1] and not values[2:5].any():
-        return CouplerConstraint(name, joints[first], joints[second], values[1], values[0])
+        return CouplerConstraint(name, joints[first], joints[second], ratio=values[1], offset=values[0])
     if kind == "tendon" and second < 0:
         return _distance(source, first, name, values[0], frames)
     return None
@@ -64,7 +64,9 @@ def _distance(source: Source, tendon: int, name: str, longer: float, frames: Fra
     (name_a, pose_a), (name_b, pose_b) = (_in_model(frames, *_frame_of_site(source, site)) for site in sites)
     if name_a == name_b:
         return None
-    return DistanceConstraint(name, name_a, name_b, pose_a.translation, pose_b.translation, length)
+    return DistanceConstraint(
+        name, name_a, name_b, point_a=pose_a.translation, point_b=pose_b.translation, length=length
+    )
 
 
 def _frames_of(source: Source, i: int) -> list[tuple[int, Pose]]:

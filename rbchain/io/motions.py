@@ -85,7 +85,7 @@ def load_motion(path: str | Path) -> Trajectory:
     Examples
     --------
     >>> import rbchain as rb, numpy as np, tempfile, pathlib
-    >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((3, 2)), np.zeros((3, 2)), 0.1, save_at=5)
+    >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((3, 2)), duration=0.1, save_at=5)
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "swing.npz"
     >>> motion.save(file)
     >>> again = rb.load_motion(file)

@@ -242,8 +242,8 @@ def _arguments_of(where: str, body: Mapping[str, Any], units: FileUnits, folder:
         "placement": _pose(where, _table(where, body, "placement"), units),
         "inertia": Inertia(
             units("mass", body.get("mass", 0.0)),
-            units("length", body.get("cg", (0.0, 0.0, 0.0))),
-            units("inertia", body.get("inertia", (0.0, 0.0, 0.0))),
+            cg=units("length", body.get("cg", (0.0, 0.0, 0.0))),
+            inertia=units("inertia", body.get("inertia", (0.0, 0.0, 0.0))),
         ),
         "joint_name": body.get("joint_name"),
         "rotor_inertia": units("inertia", body.get("rotor_inertia", 0.0)),

@@ -204,7 +204,9 @@ def _couplers(path: Path, robot: Robot, notes: Notes) -> list[CouplerConstraint]
         other = joints[joint.mimic.joint]
         if joint.has_one_dof and other.has_one_dof and joint.mimic.multiplier:
             couplers.append(
-                CouplerConstraint(joint.name, joint.name, other.name, joint.mimic.multiplier, joint.mimic.offset)
+                CouplerConstraint(
+                    joint.name, joint.name, other.name, ratio=joint.mimic.multiplier, offset=joint.mimic.offset
+                )
             )
         else:
             ignored.append(

@@ -96,7 +96,7 @@ class _Reader:
             axes = pose_a.rotation @ axis, pose_b.rotation @ axis
             self.found.constraints.append(HingeConstraint(name, body_a, body_b, *points, *axes))
         elif kind == "fixed":
-            self.found.constraints.append(WeldConstraint(name, body_a, body_b, pose_a, pose_b))
+            self.found.constraints.append(WeldConstraint(name, body_a, body_b, pose_a=pose_a, pose_b=pose_b))
         else:
             self._leave_out(f"<loop_joint> of type {kind!r}", repr(name))
 

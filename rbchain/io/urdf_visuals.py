@@ -47,9 +47,9 @@ def _visual(path: Path, element: Any, colors: dict[str, tuple[float, ...] | None
     (shape,) = (child for child in element.find("geometry") if isinstance(child.tag, str))
     if shape.tag == "mesh":
         file, scale = _file(path, shape.get("filename")), _numbers(shape.get("scale"), "1 1 1")
-        return Visual("mesh", scale, pose, color, file)
+        return Visual("mesh", scale, pose=pose, color=color, file=file)
     size = np.concatenate([_numbers(shape.get(name)) for name in SIZES.get(shape.tag, ())])
-    return Visual(shape.tag, size, pose, color)
+    return Visual(shape.tag, size, pose=pose, color=color)
 
 
 def _color(material: Any) -> tuple[float, ...] | None:

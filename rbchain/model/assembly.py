@@ -150,7 +150,7 @@ def mechanism_of(description: Description) -> Mechanism:
             parent=d.body_names[d.parent[i]] if d.parent[i] >= 0 else None,
             joint=joint_of(d, i, dofs),
             placement=computed_pose(d.placement_translation[i], d.placement_rotation[i]),
-            inertia=Inertia(d.mass[i], d.cg[i], d.inertia[i]),
+            inertia=Inertia(d.mass[i], cg=d.cg[i], inertia=d.inertia[i]),
             rotor_inertia=d.rotor_inertia[dofs],
             gear_ratio=d.gear_ratio[dofs],
             passive={field: getattr(d, field)[dofs] for field in PASSIVE_FIELDS},

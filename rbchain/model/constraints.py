@@ -42,7 +42,7 @@ class BallConstraint(BodyConstraint):
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder()
     >>> builder.add_body("rod", joint=rb.Revolute(axis=(0, 1, 0)), inertia=rb.Inertia.rod(1.0, mass=2.0))
-    >>> builder.add_constraint(rb.BallConstraint("pin", None, "rod", (0, 0, 1), (0, 0, 1)))
+    >>> builder.add_constraint(rb.BallConstraint("pin", None, "rod", point_a=(0, 0, 1), point_b=(0, 0, 1)))
     >>> builder.build().constraint_residual([0.0]).tolist()
     [0.0, 0.0, 0.0]
     """
@@ -173,7 +173,8 @@ class DistanceConstraint(BodyConstraint):
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder()
     >>> builder.add_body("bob", joint=rb.Free(), inertia=rb.Inertia.box((0.1, 0.1, 0.1), mass=1))
-    >>> builder.add_constraint(rb.DistanceConstraint("rod", None, "bob", (0, 0, 0), (0, 0, 0), length=1.0))
+    >>> rod = rb.DistanceConstraint("rod", None, "bob", point_a=(0, 0, 0), point_b=(0, 0, 0), length=1.0)
+    >>> builder.add_constraint(rod)
     >>> builder.build().constraint_residual([0, 0, -1.1, 0, 0, 0, 1]).round(12).tolist()
     [0.1]
     """

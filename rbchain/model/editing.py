@@ -227,7 +227,9 @@ def rerooted_description(description: Description, root: str) -> Description:
         )
     bodies |= {name: body for name, body in mechanism.bodies.items() if name not in bodies}
     drives = [
-        replace(drive, dof=reversed_joints[drive.joint] - 1 - drive.dof) if drive.joint in reversed_joints else drive
+        replace(drive, dof=reversed_joints[drive.joint] - 1 - (drive.dof or 0))
+        if drive.joint in reversed_joints
+        else drive
         for drive in mechanism.drives
     ]
     rerooted = assemble(replace(mechanism, bodies=bodies, drives=drives))

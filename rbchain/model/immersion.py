@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -85,6 +85,7 @@ class Immersion(Value):
     """
 
     volume: float = 0.0
+    _: KW_ONLY
     center: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     added_mass: Array = (0.0,) * 6  # type: ignore[assignment]
     added_volume: Array = (0.0,) * 6  # type: ignore[assignment]
@@ -154,7 +155,7 @@ class Immersion(Value):
         along = 0.1 * volume if mass is None else 0.0
         return cls(
             volume,
-            center,
+            center=center,
             added_mass=(0, 0, 0.0 if mass is None else 0.1 * positive(mass, "mass"), 0, 0, 0),
             added_volume=(volume, volume, along, turning, turning, 0),
             frame=Pose(center, axes_along(unit_axis(axis))),
@@ -176,7 +177,7 @@ class Immersion(Value):
         0.004189
         """
         volume = 4 / 3 * np.pi * positive(radius, "radius") ** 3
-        return cls(volume, center, added_volume=(volume / 2,) * 3 + (0,) * 3, frame=Pose(center))
+        return cls(volume, center=center, added_volume=(volume / 2,) * 3 + (0,) * 3, frame=Pose(center))
 
     @classmethod
     def ellipsoid(
@@ -217,7 +218,7 @@ class Immersion(Value):
             denominator = 1.0 if is_round else 2 * (b - c) + (b + c) * (beta - gamma)
             rotational.append(0.0 if is_round else volume / 5 * (b - c) * ((b - c) / denominator) * (gamma - beta))
         added = np.concatenate([volume * shares / (2 - shares), rotational])
-        return cls(volume, center, added_volume=added, frame=Pose(center, rotation))
+        return cls(volume, center=center, added_volume=added, frame=Pose(center, rotation))
 
     @classmethod
     def box(

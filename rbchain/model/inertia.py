@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -76,6 +76,7 @@ class Inertia(Value):
     """
 
     mass: float
+    _: KW_ONLY
     cg: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     inertia: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
 
@@ -124,7 +125,7 @@ class Inertia(Value):
         length = positive(length, "length")
         mass = _mass_of(length, mass, density)
         direction = unit_axis(axis)
-        return cls(mass, cg, mass * length**2 / 12 * (np.eye(3) - np.outer(direction, direction)))
+        return cls(mass, cg=cg, inertia=mass * length**2 / 12 * (np.eye(3) - np.outer(direction, direction)))
 
     @classmethod
     def box(
@@ -197,7 +198,7 @@ class Inertia(Value):
         mass = _mass_of(np.pi * radius**2 * length, mass, density)
         direction = unit_axis(axis)
         along, across = mass * radius**2 / 2, mass * (3 * radius**2 + length**2) / 12
-        return cls(mass, cg, across * np.eye(3) + (along - across) * np.outer(direction, direction))
+        return cls(mass, cg=cg, inertia=across * np.eye(3) + (along - across) * np.outer(direction, direction))
 
     @classmethod
     def sphere(
@@ -229,12 +230,12 @@ class Inertia(Value):
         """
         radius = positive(radius, "radius")
         mass = _mass_of(4 / 3 * np.pi * radius**3, mass, density)
-        return cls(mass, cg, np.full(3, 0.4 * mass * radius**2))
+        return cls(mass, cg=cg, inertia=np.full(3, 0.4 * mass * radius**2))
 
     @classmethod
     def _turned(cls, mass: float, cg: npt.ArrayLike, diagonal: np.ndarray, rotation: npt.ArrayLike | None) -> Self:
         R = rotation_matrix(rotation)
-        return cls(mass, cg, R @ np.diag(diagonal) @ R.T)
+        return cls(mass, cg=cg, inertia=R @ np.diag(diagonal) @ R.T)
 
     def about(self, point: npt.ArrayLike) -> np.ndarray:
         """Return the tensor (3, 3) about a point (3,) in body axes (parallel-axis theorem), kg m^2."""
@@ -245,7 +246,7 @@ class Inertia(Value):
         if not isinstance(pose, Pose):
             raise ModelError(f"pose is {pose!r}; expected a Pose, such as Pose((0, 0, 1))")
         R = pose.rotation
-        return Inertia(self.mass, R @ self.cg + pose.translation, R @ self.inertia @ R.T)
+        return Inertia(self.mass, cg=R @ self.cg + pose.translation, inertia=R @ self.inertia @ R.T)
 
     def __add__(self, other: Inertia) -> Inertia:
         """Return the inertia of two bodies fixed to each other, both expressed in the same frame.
@@ -256,7 +257,7 @@ class Inertia(Value):
             mass = self.mass + other.mass
             cg = (self.mass * self.cg + other.mass * other.cg) / mass if mass > 0.0 else self.cg
             tensor = self.inertia + tensor_of_point(self.mass, self.cg - cg)
-            return Inertia(mass, cg, tensor + other.inertia + tensor_of_point(other.mass, other.cg - cg))
+            return Inertia(mass, cg=cg, inertia=tensor + other.inertia + tensor_of_point(other.mass, other.cg - cg))
 
 
 def as_arrays(inertias: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,7 @@ class JointLimits(Value):
 
     lower: npt.ArrayLike = -np.inf
     upper: npt.ArrayLike = np.inf
+    _: KW_ONLY
     velocity: npt.ArrayLike = np.inf
     effort: npt.ArrayLike = np.inf
     acceleration: npt.ArrayLike = np.inf

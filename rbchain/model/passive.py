@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +77,7 @@ class PassiveForces(Value):
     [-3.0, 2.0]
     """
 
+    _: KW_ONLY
     stiffness: npt.ArrayLike = 0.0
     rest_position: npt.ArrayLike = 0.0
     cubic_stiffness: npt.ArrayLike = 0.0

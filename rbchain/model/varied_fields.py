@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import did_you_mean
-from ..common.real_arrays import real_array
+from ..common.real_arrays import common_batch, real_array
 from ..errors import ModelError
 from . import validation
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
@@ -85,14 +86,17 @@ def varied_description(
     if paths is not None:
         given = fields_of_paths(dataclasses.replace(description, **checked), dofs, paths)
         checked |= {name: _checked_field(description, dofs, name, value) for name, value in given.items()}
+    values = {name: checked.get(name, getattr(description, name)) for name in VARIABLE_FIELDS}
+    own = {name: value.shape[value.ndim - len(VARIABLE_FIELDS[name]) :] for name, value in values.items()}
     batches = {
-        name: value.shape[: value.ndim - len(axes)]
-        for name, axes in VARIABLE_FIELDS.items()
-        if (value := checked.get(name, getattr(description, name))).ndim > len(axes)
+        name: value.shape[: value.ndim - len(own[name])]
+        for name, value in values.items()
+        if value.ndim > len(own[name])
     }
-    if len(set(batches.values())) > 1:
-        found = ", ".join(f"{name} {shape}" for name, shape in batches.items())
-        raise ModelError(f"the batch shapes of the varied fields differ: {found}; expected the same shape for all")
+    batch = common_batch(batches, ModelError, "the varied fields: ")
+    for name, shape in batches.items():
+        if shape != batch:
+            checked[name] = np.ascontiguousarray(np.broadcast_to(values[name], (*batch, *own[name])))
     varied = dataclasses.replace(description, **checked)
     if "gear_ratio" in checked or "rotor_inertia" in checked:
         _refuse_lost_rotors(varied, dofs)
@@ -212,9 +216,15 @@ def _of_right_shape(description: Description, name: str, value: npt.ArrayLike) -
         "nv": len(description.dof_types),
         "constraints": len(description.constraints),
     }
-    trailing = tuple(lengths.get(axis, axis) for axis in VARIABLE_FIELDS[name])
+    trailing = tuple(axis if isinstance(axis, int) else lengths[axis] for axis in VARIABLE_FIELDS[name])
     if name == "inertia" and found.shape[-3:] != trailing and found.shape[-2:] == (trailing[0], 6):
         found = tensors(found)
+    # axes of bodies, dofs and constraints broadcast as in NumPy, but a number does not stand for a vector or a tensor
+    components = tuple(axis for axis in VARIABLE_FIELDS[name] if isinstance(axis, int))
+    has_components = found.ndim >= len(components) and found.shape[found.ndim - len(components) :] == components
+    if has_components:
+        with contextlib.suppress(ValueError):
+            found = np.array(np.broadcast_to(found, np.broadcast_shapes(found.shape, trailing)))
     if found.shape[max(0, found.ndim - len(trailing)) :] != trailing:
         with_batch = ", ".join(["...", *map(str, trailing)])
         raise ModelError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Visual(Value):
     --------
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder()
-    >>> look = rb.Visual("box", (0.4, 0.1, 0.1), rb.Pose((0.2, 0, 0)), color=(0.9, 0.5, 0.1, 1.0))
+    >>> look = rb.Visual("box", (0.4, 0.1, 0.1), pose=rb.Pose((0.2, 0, 0)), color=(0.9, 0.5, 0.1, 1.0))
     >>> builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(0.4, mass=1.0), visuals=[look])
     >>> builder.build().visuals["arm"][0].shape
     'box'
@@ -58,6 +58,7 @@ class Visual(Value):
 
     shape: str
     size: Made[Sequence[float] | np.ndarray, tuple[float, ...]] = ()  # type: ignore[assignment]
+    _: KW_ONLY
     pose: Pose = field(default_factory=Pose)
     color: Made[Sequence[float] | np.ndarray | None, tuple[float, ...] | None] = None  # type: ignore[assignment]
     file: str = ""

@@ -55,7 +55,7 @@ def plot(motion: Trajectory, what: str = "states", *, joints: Sequence[str] | No
     Examples
     --------
     >>> import numpy as np, rbchain as rb
-    >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((50, 2)), np.zeros((50, 2)), 0.5, save_at=11)
+    >>> motion = rb.Model.serial_chain(2).simulate(np.zeros((50, 2)), duration=0.5, save_at=11)
     >>> figure = motion.plot("energy")  # figure.savefig("energy.png") writes a file
     >>> len(figure.axes)
     4
@@ -127,10 +127,11 @@ def selected_joints(model: Model, joints: Sequence[str] | None, most: int) -> Se
 
 
 def warn_of_few_times(motion: Trajectory) -> None:
-    """Warn if only the first and the last state of a motion were saved."""
-    if motion.t.size == 2 and motion.steps.max(initial=0) > 1:
-        problem = "the motion was saved at its beginning and end only, and is drawn as a straight line between them"
-        warnings.warn(f"{problem}: give simulate a save_at, such as save_at=101", stacklevel=3)
+    """Warn if at most two states of a motion were saved."""
+    if motion.t.size <= 2 and motion.steps.max(initial=0) > 1:
+        times = " and ".join(f"{t:g}" for t in motion.t)
+        problem = f"the motion was saved at {times} s only, and is drawn as a point or a straight line"
+        warnings.warn(f"{problem}: call simulate without save_at for 101 times", stacklevel=3)
 
 
 def _grid(rows: int, columns: int, height: float = 2.2) -> tuple[Figure, np.ndarray]:

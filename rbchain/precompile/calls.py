@@ -28,7 +28,7 @@ SMOOTH = _settings(lambda method: not method.is_implicit_in_joints)
 WITH_SENSITIVITIES = [settings for settings in SMOOTH if METHODS[settings["method"]].has_sensitivities]
 WITH_CONTACTS = _settings(lambda method: method.has_contacts)
 WITH_CONTACTS_IN_FLOAT32 = _settings(lambda method: method.has_contacts and not method.locates_contacts)
-BETWEEN_BODIES = (rb.SpringDamper(None, "link2", (0, 0, 0), (1, 0, 0), stiffness=1.0),)
+BETWEEN_BODIES = (rb.SpringDamper(None, "link2", point_a=(0, 0, 0), point_b=(1, 0, 0), stiffness=1.0),)
 LINK = rb.Inertia(mass=1.0, cg=(0.5, 0, 0), inertia=(1, 1, 1))
 
 
@@ -63,7 +63,7 @@ def _closed_chain() -> rb.Model:
     for name, x in (("link1", 0.0), ("link2", 1.0)):
         builder.add_body(name, joint=rb.Revolute((0, 0, 1)), placement=rb.Pose((x, 0, 0)), inertia=LINK)
     tip = np.array([0.0, 1.0, 0.0])
-    builder.add_constraint(rb.DistanceConstraint("rod", "link1", "link2", tip, tip, 1.0))
+    builder.add_constraint(rb.DistanceConstraint("rod", "link1", "link2", point_a=tip, point_b=tip, length=1.0))
     return builder.build()
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 def accelerations(
     model: Model,
-    q: npt.ArrayLike,
-    qd: npt.ArrayLike,
+    q: npt.ArrayLike | None = None,
+    qd: npt.ArrayLike = 0.0,
     *,
     t: npt.ArrayLike = 0.0,
     tau: npt.ArrayLike = 0.0,
@@ -45,12 +45,13 @@ def accelerations(
     ----------
     model : Model
     q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-        State of each sample, as for `simulate`. In a closed chain, it must satisfy the constraints, which is not
-        checked. Prescribed positions and velocities replace the given ones.
+        State of each sample. The defaults are those of `simulate`. In a closed chain, it must satisfy the constraints,
+        which is not checked. Prescribed positions and velocities replace the given ones.
     t : float or (...) array, s
         Time of each sample, from 0, at which the signals are evaluated.
     tau : float or (..., nv) array, N m or N
-        Joint forces. They add to the forces of the drives.
+        Joint forces. They add to the forces of the drives. The array must fit into the batch of the states, the times
+        and the model.
     drives, forces : lists
         As for `simulate`, without what has a memory of its own or acts in impacts: `Sampled`, random signals,
         `DryFriction`, `HardStops` and contacts. The integrals of `PID` are zero, as at the start of a motion.
@@ -78,7 +79,7 @@ def accelerations(
     >>> rod.accelerations([0.0], [0.0], t=[0.0, 1.0], drives=[push]).round(9).tolist()
     [[-10.0], [-9.0]]
     """
-    times, q = _broadcast(t, q)
+    times, q = _broadcast(t, model.neutral() if q is None else q)
     (q, qd, tau), dtype, batch = checked_states(model, ("q", "qd", "tau"), q, qd, tau)
     times = np.broadcast_to(times, batch)
     drives = model.drives if drives is None else drives

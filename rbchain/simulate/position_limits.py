@@ -27,7 +27,7 @@ def limits_to_check(model: Model, forces: Sequence[Any], dtype: np.dtype) -> np.
     is_limited &= ~(model.limit_stiffness != 0.0).reshape(-1, model.nv).any(0)
     for force in forces:
         if isinstance(force, HardStops):
-            is_limited[dof_index(model, "HardStops", force.joint, force.dof or 0)] = False
+            is_limited[dof_index(model, "HardStops", force.joint, force.dof)] = False
     dofs = np.flatnonzero(is_limited)
     limits = model.position_limits[dofs]
     allowed = ALLOWED[dtype.name] * np.where(np.isfinite(limits), np.maximum(1.0, np.abs(limits)), 0.0)

@@ -28,7 +28,7 @@ from .request import Request
 from .results import new_contact_forces, new_outputs
 from .samplers import refuse_samplers
 from .sensitivities import sensitivity_rows, with_sensitivities
-from .settings import memory_for, refuse_contacts, refuse_events
+from .settings import LESS_MEMORY, memory_for, refuse_contacts, refuse_events
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -160,7 +160,7 @@ def prepare(request: Request) -> Prepared:
 def _new_states(samples: int, times: int, rows: tuple[int, ...], dtype: np.dtype) -> list[np.ndarray]:
     """Allocate arrays (samples, times, rows) for states at the saved times."""
     with memory_for(
-        f"there are {samples} samples and {times} saved times", "save fewer times, or simulate fewer samples"
+        f"there are {samples} samples and {times} saved times", f"{LESS_MEMORY}, or simulate fewer samples"
     ):
         return [np.empty((samples, times, m), dtype) for m in rows]
 

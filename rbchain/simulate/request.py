@@ -14,7 +14,7 @@ from ..acting.events import Event
 from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import actions_of_samples
 from ..common.failures import checked_on_failure
-from ..common.real_arrays import finite_number, float32_array, real_array, true_or_false, whole_number
+from ..common.real_arrays import common_batch, finite_number, float32_array, real_array, true_or_false, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..errors import ArgumentError
 from .methods import Method, method_named
@@ -72,10 +72,10 @@ class Request:
 
 def check(
     model: Model,
-    states: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
-    duration: float,
+    states: tuple[npt.ArrayLike | None, npt.ArrayLike, npt.ArrayLike],
+    duration: float | None,
     method: str,
-    save_at: npt.ArrayLike | None,
+    saved: tuple[npt.ArrayLike | None, float | None],
     actions: tuple[Sequence[Drive], Sequence[Force], Sequence[Event]],
     options: dict[str, Any],
 ) -> Request:
@@ -83,8 +83,10 @@ def check(
 
     Parameters
     ----------
-    model, duration, method, save_at
+    model, duration, method
         As for `simulate`.
+    saved : tuple
+        save_at and save_every.
     states : tuple
         q0, qd0 and tau.
     actions : tuple
@@ -97,8 +99,10 @@ def check(
     ArgumentError
         If a shape or a setting is invalid.
     """
+    if duration is None:
+        raise ArgumentError("duration is missing; expected the duration of the motion in s, such as duration=1.0")
     duration = finite_number("duration", duration, ArgumentError, above=0.0)
-    times, asked = times_to_save(duration, save_at)
+    times, asked = times_to_save(duration, *saved)
     checked_on_failure(options["on_failure"], ArgumentError)
     for name in ("boundscheck", "control_derivative_errors", "energy_error"):
         true_or_false(name, options[name], ArgumentError)
@@ -131,17 +135,40 @@ def check(
 
 
 def checked_states(
-    model: Model, names: tuple[str, str, str], q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike
+    model: Model, names: tuple[str, str, str], q: npt.ArrayLike | None, qd: npt.ArrayLike, tau: npt.ArrayLike
 ) -> tuple[list[np.ndarray], np.dtype, tuple[int, ...]]:
     """Return positions, velocities and joint forces as arrays of one precision and one batch shape, and both of these.
 
-    `names` are the names of the arguments for messages. `tau` may be a number for all joints.
+    Messages call the arguments by the given names. The default of q is None, for the neutral positions. One number for
+    qd or tau stands for all dofs. tau must fit into the batch of the states and the model. The precision is float32 if
+    all arrays among q and qd are float32.
     """
-    q, qd, tau = (
-        real_array(name, x, ArgumentError, keep_float32=True) for name, x in zip(names, (q, qd, tau), strict=True)
-    )
-    if q.dtype == qd.dtype == np.float32:
-        tau = float32_array(names[2], tau, ArgumentError)
-    tau = tau.copy() if tau.ndim else np.full(model.nv, tau)  # a copy, because the trajectory keeps it
-    states, dtype, batch = model.kernel_model.state_arguments.check(names, (q, qd, tau))
+    given = [
+        None if x is None else real_array(name, x, ArgumentError, keep_float32=True)
+        for name, x in zip(names, (q, qd, tau), strict=True)
+    ]
+    precisions = {x.dtype for x in given[:2] if x is not None and x.ndim}
+    arrays = [model.neutral() if x is None else x for x in given]
+    if precisions == {np.dtype(np.float32)}:
+        arrays = [float32_array(name, x, ArgumentError) for name, x in zip(names, arrays, strict=True)]
+    arrays[1:] = [x if x.ndim else np.full(model.nv, x) for x in arrays[1:]]
+    arrays[2] = arrays[2].copy()  # because the trajectory keeps it
+    of_model = {"the model": model.batch_shape} if model.batch_shape else {}
+    of_arrays = {name: x.shape[:-1] for name, x in zip(names[:2], arrays[:2], strict=True)}
+    of_states = common_batch(of_arrays | of_model, ArgumentError)
+    if not _fits(arrays[2].shape[:-1], of_states):  # probably a history, which would silently become a batch
+        raise ArgumentError(
+            f"{names[2]} has shape {arrays[2].shape}, but {names[0]}, {names[1]} and the model have the batch shape "
+            f"{of_states}; expected a number, or an array that fits into {(*of_states, model.nv)}. Pass joint forces "
+            "that change with time as signals, such as rb.PrescribedForce(joint, rb.Signal.table(times, values))"
+        )
+    states, dtype, batch = model.kernel_model.state_arguments.check(names, arrays)
     return list(states), dtype, batch
+
+
+def _fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    """Whether an array of this batch shape can be broadcast to a batch."""
+    try:
+        return np.broadcast_shapes(shape, batch) == batch
+    except ValueError:
+        return False

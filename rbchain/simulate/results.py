@@ -274,7 +274,7 @@ def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray
     found = []
     for force in forces:
         if isinstance(force, HardStops):
-            i = dof_index(model, "HardStops", force.joint, force.dof or 0)
+            i = dof_index(model, "HardStops", force.joint, force.dof)
             lower, upper = model.position_limits[i]
             position = float(q0[model.kernel_model.topology[TOPOLOGY_COORDINATE, i]])
             found.append((min(position - lower, upper - position), force.label()))

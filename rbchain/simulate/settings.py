@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.contacts import is_contact
-from ..common.real_arrays import finite_number, real_array, whole_number
+from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..core.methods.tableaus import Tableau
 from ..core.sample.records import Tolerances
@@ -26,6 +26,11 @@ CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 #: Limits of counters, far beyond any run time that a user would accept.
 MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
+#: Number of saved times by default.
+DEFAULT_TIMES = 101
+#: A last interval below this share of `duration` is round-off of the quotient of the duration and `save_every`.
+SHORTEST_INTERVAL = 1e-12
+LESS_MEMORY = "save fewer times, such as only the end by save_at=[duration]"
 #: Ten million adaptive steps take about 30 s, so only a sample that would hardly ever finish reaches this limit.
 DEFAULT_MAX_STEPS = 10_000_000
 DEFAULT_RTOL = {"float64": 1e-8, "float32": 1e-5}
@@ -43,20 +48,24 @@ def memory_for(found: str, remedy: str) -> Iterator[None]:
         raise ArgumentError(f"{found}, which needs more memory than this machine has ({error}); {remedy}") from None
 
 
-def times_to_save(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.ndarray, slice]:
+def times_to_save(
+    duration: float, save_at: npt.ArrayLike | None, save_every: float | None = None
+) -> tuple[np.ndarray, slice]:
     """Return all times that the driver saves, from 0 to the end, and the slice of the times that the caller asked for.
 
-    Raises ArgumentError if `save_at` is neither a number of times nor increasing times from 0 to the duration.
+    Raises ArgumentError if `save_at` is neither a number of times nor increasing times from 0 to the duration, if
+    `save_every` is not a number above 0, or if both are given.
     """
-    if save_at is None:
-        return np.array([0.0, duration]), slice(None)
+    if save_every is not None:
+        if save_at is not None:
+            raise ArgumentError(
+                f"save_at is {excerpt(save_at)} and save_every is {excerpt(save_every)}; expected one of them"
+            )
+        return _times_every(finite_number("save_every", save_every, ArgumentError, above=0.0), duration), slice(None)
+    save_at = DEFAULT_TIMES if save_at is None else save_at
     if np.ndim(save_at) == 0:
-        try:
-            count = whole_number("save_at", save_at, ArgumentError, least=2, most=MAX_TIMES)
-        except ArgumentError:
-            expected = "a number of times, at least 2, or a list of times in s"
-            raise ArgumentError(f"save_at is {save_at!r}; expected {expected}") from None
-        with memory_for(f"save_at is {save_at!r}", "save fewer times"):
+        count = number_of_times(save_at)
+        with memory_for(f"save_at is {save_at!r}", LESS_MEMORY):
             return np.linspace(0.0, duration, count), slice(None)
     times = real_array("save_at", save_at, ArgumentError)
     if times.ndim != 1 or times.size == 0:
@@ -75,6 +84,33 @@ def times_to_save(duration: float, save_at: npt.ArrayLike | None) -> tuple[np.nd
     first, count = int(times[0] > 0.0), times.size
     times = np.concatenate([[0.0] * first, times, [duration] * int(times[-1] < duration)])
     return times, slice(first, first + count)
+
+
+def number_of_times(save_at: Any) -> int:
+    """Return the number of evenly spaced times. Raises ArgumentError for a float, which looks like an interval."""
+    found = save_at.item() if isinstance(save_at, np.ndarray) else save_at
+    if isinstance(found, int | np.integer) and not isinstance(found, bool) and 2 <= found <= MAX_TIMES:
+        return int(found)
+    is_interval = isinstance(found, float | np.floating) and math.isfinite(found) and found > 0.0
+    remedy = f". For an interval between saved times in s, use save_every={found:g}" if is_interval else ""
+    raise ArgumentError(
+        f"save_at is {excerpt(save_at)}; expected the number of times, an int from 2 to {MAX_TIMES}, or a list of "
+        f"times in s{remedy}"
+    )
+
+
+def _times_every(interval: float, duration: float) -> np.ndarray:
+    """Return the multiples of an interval below the duration, and the duration. The last interval may be shorter."""
+    intervals = duration / interval
+    if intervals > MAX_TIMES:
+        raise ArgumentError(
+            f"save_every is {interval:g} s, which gives more than {MAX_TIMES} times in {duration:g} s; expected a "
+            "longer interval"
+        )
+    with memory_for(f"save_every is {interval:g} s", LESS_MEMORY):
+        times = np.arange(math.ceil(intervals * (1.0 - SHORTEST_INTERVAL)) + 1) * interval
+    times[-1] = duration
+    return times
 
 
 def settings_of(

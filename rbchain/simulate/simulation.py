@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 def simulate(
     model: Model,
-    q0: npt.ArrayLike,
-    qd0: npt.ArrayLike,
-    duration: float,
+    q0: npt.ArrayLike | None = None,
+    qd0: npt.ArrayLike = 0.0,
+    duration: float | None = None,
     *,
     method: str = "rk45",
     tau: npt.ArrayLike = 0.0,
@@ -54,6 +54,7 @@ def simulate(
     atol: float | None = None,
     max_step: float | None = None,
     save_at: npt.ArrayLike | None = None,
+    save_every: float | None = None,
     max_steps: int | None = None,
     derivatives: Sequence[str] = (),
     control_derivative_errors: bool = True,
@@ -72,10 +73,12 @@ def simulate(
     ----------
     model : Model
     q0, qd0 : (..., nq), (..., nv) arrays, rad or m, and rad/s or m/s
-        Initial state of each sample. If both are float32, the simulation runs in float32. The quaternions of free and
-        spherical joints are integrated as four numbers and normalised after each step. The states of a closed chain
+        Initial state of each sample. By default, q0 is `Model.neutral()` and qd0 is zero; qd0 may be one number for
+        all dofs. If all arrays among q0 and qd0 are float32, the simulation runs in float32. The quaternions of free
+        and spherical joints are integrated as four numbers and normalised after each step. The states of a closed chain
         must satisfy the constraints: use `Model.assemble` and `Model.assemble_velocities`.
     duration : float, s
+        Duration of the motion. It has no default.
     method : "rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit" or "moreau"
         "rk45": the fifth-order method of Dormand and Prince. Each sample has its own step size.
         "dop853": the eighth-order method of Dormand and Prince, for motions that are smooth and not stiff, at small
@@ -93,7 +96,9 @@ def simulate(
         with steps of `step`. It is implicit in the same forces as "implicit". Impacts and friction are of first order
         in the step.
     tau : float or (..., nv) array, N m or N
-        Constant joint forces. They add to the forces of the drives.
+        Constant joint forces. They add to the forces of the drives. The array must fit into the batch of the initial
+        states and the model. Joint forces that change with time are signals, as in
+        `PrescribedForce(joint, Signal.table(times, values))`.
     drives : list, optional
         Drives of the joints. The forces of all drives of a degree of freedom add up: `PrescribedForce`, `PID`,
         `ComputedTorque` and `UserForces`. `PrescribedAcceleration`, `PrescribedVelocity` or `PrescribedPosition` is the
@@ -120,8 +125,12 @@ def simulate(
         speed in a step. Steps end at the breaks of signals, and they do not pass a pulse of a signal, an elastic stop,
         or a spring that becomes taut.
     save_at : int or (times,) array, s, optional
-        Number of evenly spaced times from 0 to `duration`, or increasing times in this range. The default is the start
-        and the end. They do not change the steps of the methods with tolerances.
+        Number of evenly spaced times from 0 to `duration`, 101 by default, or increasing times in this range. They do
+        not change the steps of the methods with tolerances. Use `save_at=[duration]` to save the end only, because
+        large batches with many saved times need much memory.
+    save_every : float, s, optional
+        Interval of the saved times, instead of `save_at`: 0, `save_every`, 2 `save_every`, ..., and `duration`. The
+        last interval may be shorter.
     max_steps : int, optional
         Largest number of steps of the methods with tolerances for one sample, accepted and rejected; 10 million by
         default. The other methods take the steps that `step` determines.
@@ -186,7 +195,7 @@ def simulate(
     --------
     >>> import numpy as np, rbchain as rb
     >>> chain = rb.Model.serial_chain(3)
-    >>> motion = chain.simulate(np.zeros((100, 3)), np.zeros((100, 3)), duration=0.5, save_at=11)
+    >>> motion = chain.simulate(np.zeros((100, 3)), duration=0.5, save_every=0.05)
     >>> motion.q.shape, motion.success
     ((100, 11, 3), True)
     """
@@ -195,7 +204,7 @@ def simulate(
         (q0, qd0, tau),
         duration,
         method,
-        save_at,
+        (save_at, save_every),
         (model.drives if drives is None else drives, forces, events),
         {
             "step": step,

@@ -194,7 +194,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         >>> builder = rb.ModelBuilder(gravity=(0, -10, 0))
         >>> builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, cg=(1, 0, 0)))
         >>> bottom = rb.Event("bob", value=-3.14159265 / 2, stop=True)
-        >>> motion = builder.build().simulate([[0.0]], [[0.0]], 2.0, events=[bottom], save_at=201)
+        >>> motion = builder.build().simulate([[0.0]], duration=2.0, events=[bottom], save_at=201)
         >>> force = motion.reactions[0, :, 0, 0]  # along the rod
         >>> bool(abs(force[0]) < 1e-12), round(float(force[~(force != force)].min()), 1)
         (True, -30.0)
@@ -265,8 +265,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         >>> builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, cg=(1, 0, 0)),
         ...                  passive=rb.PassiveForces(damping=0.1))
         >>> pendulum = builder.build()
-        >>> exact = pendulum.simulate([0.0], [0.0], 5.0, energy_error=True)
-        >>> coarse = pendulum.simulate([0.0], [0.0], 5.0, method="implicit", step=1e-2, energy_error=True)
+        >>> exact = pendulum.simulate(duration=5.0, energy_error=True)
+        >>> coarse = pendulum.simulate(duration=5.0, method="implicit", step=1e-2, energy_error=True)
         >>> bool(abs(exact.energy_error[-1]) < 1e-6), round(float(coarse.energy_error[-1]), 4)
         (True, -0.0433)
         """
@@ -324,9 +324,9 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         Examples
         --------
         >>> import numpy as np, rbchain as rb
-        >>> motion = rb.Model.serial_chain(1).simulate(np.zeros((5, 1)), np.zeros((5, 1)), 0.1)
+        >>> motion = rb.Model.serial_chain(1).simulate(np.zeros((5, 1)), duration=0.1)
         >>> motion[0].q.shape, motion[1:3].q.shape, motion[motion.status == rb.Status.DONE].q.shape, len(motion)
-        ((2, 1), (2, 2, 1), (5, 2, 1), 5)
+        ((101, 1), (2, 101, 1), (5, 101, 1), 5)
         """
         shape = self.batch_shape
         check_sample_index(samples, shape)

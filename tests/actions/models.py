@@ -90,7 +90,7 @@ WAVE = {"amplitude": [[0.3, 0.1], [-0.2, 0.05], [0.4, 0.0]], "angular_frequency"
 def wave(order, offset=0.0):
     """A derivative of those sines, as a signal again."""
     a, w, phase = (np.array(WAVE[name]) for name in ("amplitude", "angular_frequency", "phase"))
-    return rb.Signal.sines(a * w**order, w, phase + order * np.pi / 2, offset)
+    return rb.Signal.sines(a * w**order, w, phase=phase + order * np.pi / 2, offset=offset)
 
 
 def push(t, q, qd, parameters, out):

@@ -46,7 +46,9 @@ def test_changing_values_or_types_of_actions_does_not_recompile():
     compiled = len(integrate_batch.signatures)
     motion_under(drives=[rb.PID("slide", rb.Signal.table([0, 0.1, 0.2], [0, 1, 0]), kp=np.arange(3.0), ki=1.0)])
     motion_under(drives=[rb.PrescribedPosition("slide", rb.Signal.sines([1.0, 2.0], [3.0, 4.0]))])
-    motion_under(drives=[rb.UserForces(lambda t, q, qd, parameters, out: None)], events=[rb.Event("slide", value=1.0)])
-    motion_under(forces=[rb.Wrench(slider().body_names[0], (1.0, 0, 0))])
-    floater().simulate(*start(floater(), 3), 0.01)
+    motion_under(
+        drives=[rb.UserForces(lambda t, q, qd, parameters, out: None)], events=[rb.Event("slide", value=1.0, stop=True)]
+    )
+    motion_under(forces=[rb.Wrench(slider().body_names[0], force=(1.0, 0, 0))])
+    floater().simulate(*start(floater(), 3), 0.01, save_at=2)
     assert len(integrate_batch.signatures) == compiled

@@ -72,12 +72,12 @@ def test_gravity_compensation_holds_a_mechanism_still_in_any_position(kind):
     q, _ = start(model, 4)
     dofs = [(0, 0), (1, 0), (2, 0), (2, 1)]
     drives = [
-        rb.PrescribedForce(model.joint_names[j], 0.0, dof, gravity_compensation=True)
+        rb.PrescribedForce(model.joint_names[j], 0.0, dof=dof, gravity_compensation=True)
         if kind == "force"
         else rb.PID(model.joint_names[j], q[:, j + dof], kp=5.0, kd=1.0, gravity_compensation=True, dof=dof)
         for j, dof in dofs
     ]
-    motion = model.simulate(q, np.zeros((4, 4)), 1.0, drives=drives)
+    motion = model.simulate(q, np.zeros((4, 4)), 1.0, drives=drives, save_at=2)
     np.testing.assert_allclose(motion.q[:, 1], q, rtol=0, atol=1e-9)
     np.testing.assert_allclose(motion.tau[:, 0], model.gravity_forces(q), rtol=0, atol=1e-12)
     assert np.abs(motion.tau).max() > 0.1
@@ -87,7 +87,7 @@ def test_gravity_compensation_depends_on_the_positions_only():
     """The torque is a force plus the gravity force of the joint, in a moving mechanism with wrenches and friction."""
     model = arm().vary(damping=np.full(4, 0.1))
     drives = [rb.PrescribedForce(model.joint_names[j], 0.1 * (j + 1), gravity_compensation=j != 1) for j in range(3)]
-    wrench = rb.Wrench(model.body_names[2], (1.0, 2.0, 3.0))
+    wrench = rb.Wrench(model.body_names[2], force=(1.0, 2.0, 3.0))
     motion = model.simulate(*start(model, 3), 0.3, drives=drives, forces=[wrench], save_at=4)
     weight = model.gravity_forces(motion.q) * [1.0, 0.0, 1.0, 0.0]
     np.testing.assert_allclose(motion.tau, [0.1, 0.2, 0.3, 0.0] + weight, rtol=0, atol=1e-12)
@@ -103,7 +103,7 @@ def test_computed_torque_tracks_its_reference(settings):
     """The motion starts on the reference: sines, a polynomial, a table, and sines per sample."""
     model, times = arm(), np.linspace(0, 1, 6)
     table = rb.Signal.table([0, 0.3, 0.6, 1.0], np.random.default_rng(2).normal(size=(3, 4)))
-    reference = [rb.Signal.sines(0.5, 3.0, 0.2), rb.Signal.polynomial([0.1, -0.5, 0.7, 1.0]), table, wave(0)]
+    reference = [rb.Signal.sines(0.5, 3.0, phase=0.2), rb.Signal.polynomial([0.1, -0.5, 0.7, 1.0]), table, wave(0)]
     at = [np.stack([np.broadcast_to(r(times, order), (3, 6)) for r in reference], -1) for order in range(3)]
     drives = computed_torques(model, reference, kp=50.0, kd=15.0)
     motion = model.simulate(at[0][:, 0], at[1][:, 0], 1.0, drives=drives, save_at=times, **settings)
@@ -116,7 +116,7 @@ def test_tracking_errors_under_computed_torque_obey_their_linear_equations():
     """e'' + kd e' + kp e + ki (integral of e) = 0 at every joint, with the gains of each sample."""
     model = arm()
     kp, kd, ki = np.array([20.0, 30.0, 9.0]), np.array([4.0, 15.0, 6.0]), np.array([0.0, 10.0, 5.0])
-    reference = [rb.Signal.sines(0.5, 3.0, 0.2), rb.Signal.polynomial([0.1, -0.5, 0.7]), 0.3, wave(0)]
+    reference = [rb.Signal.sines(0.5, 3.0, phase=0.2), rb.Signal.polynomial([0.1, -0.5, 0.7]), 0.3, wave(0)]
     q0, qd0 = start(model, 3)
     drives = computed_torques(model, reference, kp=kp, kd=kd, ki=ki)
     motion = model.simulate(q0, qd0, 1.0, drives=drives, save_at=5, **TIGHT)
@@ -157,10 +157,10 @@ def test_computed_torque_accounts_for_the_drives_of_other_joints():
 @pytest.mark.parametrize("disturbance", ["wrench", "spring"])
 def test_computed_torque_does_not_compensate_disturbances(disturbance):
     """A force F on a mass m leaves the error e = -F / (m kp); with integral action the error vanishes."""
-    model, forces = slider(), [rb.Wrench("slide", (3.0, 0.0, 0.0))]
+    model, forces = slider(), [rb.Wrench("slide", force=(3.0, 0.0, 0.0))]
     if disturbance == "spring":
         model, forces = slider(stiffness=1.0, rest_position=3.0), []
     for ki, expected in ((0.0, 3.0 / (MASS * 25.0 + (disturbance == "spring"))), (20.0, 0.0)):
         drive = rb.ComputedTorque("slide", 0.0, kp=25.0, kd=10.0, ki=ki)
-        motion = model.simulate(np.zeros((2, 1)), np.zeros((2, 1)), 20.0, drives=[drive], forces=forces)
+        motion = model.simulate(np.zeros((2, 1)), np.zeros((2, 1)), 20.0, drives=[drive], forces=forces, save_at=2)
         np.testing.assert_allclose(motion.q[:, 1, 0], expected, rtol=0, atol=1e-7)

@@ -16,7 +16,7 @@ AMPLITUDES = np.array([0.4, 1.0, 2.0, 2.9])
 def pendulum():
     """A mass on a weightless rod of 1 m; q from straight down."""
     builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
-    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, (0, -1.0, 0)))
+    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, cg=(0, -1.0, 0)))
     return builder.build()
 
 
@@ -67,7 +67,10 @@ def test_a_pendulum_passes_an_angle_at_the_times_of_its_elliptic_integral(angle,
 def test_a_pendulum_turns_after_half_its_period(settings):
     """The velocity is zero at the start too, which does not count as an event."""
     motion = released(
-        [rb.Event("bob", quantity="velocity", direction=1)], duration=10.0, save_at=[0.0, 0.3, 9.9], **settings
+        [rb.Event("bob", quantity="velocity", direction=1, stop=True)],
+        duration=10.0,
+        save_at=[0.0, 0.3, 9.9],
+        **settings,
     )
     assert (motion.status == STOPPED).all()
     assert motion.success
@@ -96,7 +99,7 @@ def thrown(method, position, velocity, events, dtype=np.float64, **settings):
 @pytest.mark.parametrize("method", ["rk45", "rosenbrock", "rk4", "implicit", "moreau"])
 def test_a_joint_that_starts_at_the_value_of_an_event_leaves_it_without_an_event(method, value, quantity):
     start = (value, 0.0) if quantity == "position" else (0.2, value)
-    motion = thrown(method, *start, [rb.Event("ball", value=value, quantity=quantity)])
+    motion = thrown(method, *start, [rb.Event("ball", value=value, quantity=quantity, stop=True)])
     assert motion.status[0] == DONE
     assert motion.events[0].count[0] == 0
 
@@ -120,7 +123,7 @@ def test_a_joint_that_turns_back_at_the_value_of_an_event_has_one_event(method, 
 def test_a_user_event_occurs_at_the_zero_of_its_function(settings):
     """The event occurs where the angle of each sample meets its own ramp in time."""
     ramps = np.array([[-0.3, 0.4], [0.2, 0.1], [-1.0, 0.5], [2.0, -0.3]])
-    motion = released([rb.Event(function=above_ramp, parameters=ramps)], **settings)
+    motion = released([rb.Event(function=above_ramp, parameters=ramps, stop=True)], **settings)
     assert (motion.status == STOPPED).all()
     for i, (a, b) in enumerate(ramps):
         times = np.linspace(0, 4, 4001)
@@ -136,8 +139,8 @@ def test_events_after_the_end_of_a_motion_are_not_recorded(settings):
     first, second = np.array([0.3, 0.6, 0.3, 0.6]), np.array([0.6, 0.3, 0.6, 0.3])
     near = np.minimum(first, second)
     events = [
-        rb.Event("slide", value=first),
-        rb.Event("slide", value=second),
+        rb.Event("slide", value=first, stop=True),
+        rb.Event("slide", value=second, stop=True),
         rb.Event("slide", value=near - 1e-7, stop=False),
         rb.Event("slide", value=near + 1e-7, stop=False),
     ]

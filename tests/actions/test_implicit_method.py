@@ -39,7 +39,7 @@ def test_an_implicit_motion_follows_its_recurrence(asymmetry):
         x = x + h * v
         if n in (0, 4, count - 1):
             drive = rb.PID("slide", rb.Signal.sines(0.4, 20.0), kp=kp, kd=kd, limit=limit)
-            motion = model.simulate(q, qd, (n + 1) * h, drives=[drive], method="implicit", step=h)
+            motion = model.simulate(q, qd, (n + 1) * h, drives=[drive], method="implicit", step=h, save_at=2)
             assert (motion.steps == n + 1).all()
             np.testing.assert_allclose(motion.q[:, 1, 0], x, rtol=0, atol=1e-11)
             np.testing.assert_allclose(motion.qd[:, 1, 0], v, rtol=0, atol=1e-9)
@@ -50,9 +50,9 @@ def test_the_implicit_method_converges_with_first_order():
     q, qd = start(model, n)
     actions = everything(n)
     actions.pop("events")
-    reference = model.simulate(q, qd, 0.25, **actions, **TIGHT)
+    reference = model.simulate(q, qd, 0.25, save_at=2, **actions, **TIGHT)
     steps = 2.0 ** -np.arange(9, 13)
-    ends = [model.simulate(q, qd, 0.25, method="implicit", step=step, **actions) for step in steps]
+    ends = [model.simulate(q, qd, 0.25, method="implicit", step=step, save_at=2, **actions) for step in steps]
     errors = np.array([np.abs(end.q[:, 1] - reference.q[:, 1]).max(-1) for end in ends])
     orders = np.log2(errors[:-1] / errors[1:])
     assert np.abs(orders[-1] - 1).max() < 0.1, orders
@@ -63,7 +63,7 @@ def test_the_implicit_method_is_stable_for_any_stiffness():
     wild = {"damping": 1e6, "stiffness": 1e9, "limit_stiffness": 1e9, "upper_limit": 0.01, "friction": 1e5}
     motion = slider(**wild).simulate(
         columns(1.0, 0.0, -0.5), columns(0.0, 10.0, 3.0), 20.0, drives=[rb.PID("slide", 0.0, kp=1e8, kd=1e5)],
-        method="implicit", step=0.1,
+        method="implicit", step=0.1, save_at=2,
     )  # fmt: skip
     assert motion.success
     assert np.abs(motion.q[:, 1]).max() < 1e-3
@@ -72,6 +72,12 @@ def test_the_implicit_method_is_stable_for_any_stiffness():
 
 def test_events_are_found_in_implicit_steps_too():
     motion = slider().simulate(
-        np.zeros((2, 1)), columns(0.5, 2.0), 1.0, method="implicit", step=0.3, events=[rb.Event("slide", value=0.4)]
+        np.zeros((2, 1)),
+        columns(0.5, 2.0),
+        1.0,
+        method="implicit",
+        step=0.3,
+        events=[rb.Event("slide", value=0.4, stop=True)],
+        save_at=2,
     )
     np.testing.assert_allclose(motion.events[0].t[:, 0], [0.8, 0.2], rtol=0, atol=1e-11)

@@ -17,7 +17,9 @@ def test_a_driven_damped_oscillator_follows_its_closed_form(damping, settings):
     k, rest, offset = 18.0, 0.3, 0.7
     force, phase = np.array([1.0, 2.0, -3.0, 0.0]), np.array([0.0, 0.4, -1.0, 0.0])
     w = np.array([0.5, np.sqrt(k / MASS), 8.0, 1.0])
-    drive = rb.PrescribedForce("slide", rb.Signal.sines(force[:, None], w[:, None], phase[:, None], offset))
+    drive = rb.PrescribedForce(
+        "slide", rb.Signal.sines(force[:, None], w[:, None], phase=phase[:, None], offset=offset)
+    )
     q0, qd0 = columns(0.5, -0.2, 0.0, 1.0), columns(0.0, 1.0, 2.0, -1.0)
     model = slider(stiffness=k, damping=damping, rest_position=rest)
     motion = model.simulate(q0, qd0, 3.0, drives=[drive], save_at=7, **settings)
@@ -80,7 +82,7 @@ def test_a_slider_pulled_by_less_than_its_friction_creeps_at_the_predicted_speed
     for forwards, backwards in ((3.0, 3.0), (2.0, 4.0)):
         own = {"friction": (forwards + backwards) / 2, "friction_asymmetry": (forwards - backwards) / 2}
         model, pull = slider(friction_velocity=0.01, **own), rb.PrescribedForce("slide", force)
-        motion = model.simulate(np.zeros((3, 1)), columns(0.1, 0.0, 0.2), 1.0, drives=[pull])
+        motion = model.simulate(np.zeros((3, 1)), columns(0.1, 0.0, 0.2), 1.0, drives=[pull], save_at=2)
         friction = np.where(force > 0, forwards, backwards)
         creep = 0.01 * force / np.sqrt(friction**2 - force**2)
         np.testing.assert_allclose(motion.qd[:, -1, 0], creep, rtol=0, atol=1e-8)

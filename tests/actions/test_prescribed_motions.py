@@ -44,7 +44,7 @@ def test_a_pendulum_on_a_cart_with_prescribed_motion_follows_its_equation(kind, 
     """l th'' = -g sin(th) - x'' cos(th), with prescribed position, velocity or acceleration of the cart."""
     builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
     builder.add_body("cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(3.0))
-    builder.add_body("bob", parent="cart", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(0.5, (0, -0.8, 0)))
+    builder.add_body("bob", parent="cart", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(0.5, cg=(0, -0.8, 0)))
     model, times = builder.build(), np.linspace(0, 2, 5)
     drive = getattr(rb, f"Prescribed{kind}")("cart", wave(order))
     q0, qd0 = np.zeros((3, 2)), np.zeros((3, 2))

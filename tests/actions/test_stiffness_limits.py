@@ -24,7 +24,14 @@ def test_rk4_reports_a_step_that_is_too_long_for_the_stiffness(passive, gains, f
     gains = {name: value * share for name, value in gains.items()}
     drives = [rb.PID("slide", 0.0, **gains)] if gains else []
     motion = model.simulate(
-        np.zeros((2, 1)), np.full((2, 1), 0.1), 1.0, method="rk4", step=0.1, drives=drives, on_failure="ignore"
+        np.zeros((2, 1)),
+        np.full((2, 1), 0.1),
+        1.0,
+        method="rk4",
+        step=0.1,
+        drives=drives,
+        on_failure="ignore",
+        save_at=2,
     )
     assert motion.status.tolist() == ([TOO_STIFF] * 2 if share > 1 else [DONE] * 2)
     assert np.isnan(motion.q[:, 1]).all() == (share > 1)
@@ -39,7 +46,9 @@ def test_rk4_reports_a_stop_that_is_too_stiff_even_if_it_acts_within_a_step_only
     """Slides move against an elastic stop. The energy of those that reach it is an error of rk4 if h omega > 2.83."""
     step, start, speed = 0.1, -np.linspace(0.0, 0.3, 20)[:, None], 2.0
     model = slider(limit_stiffness=MASS * (omega / step) ** 2, upper_limit=0.3)
-    motion = model.simulate(start, np.full_like(start, speed), 1.0, method="rk4", step=step, on_failure="ignore")
+    motion = model.simulate(
+        start, np.full_like(start, speed), 1.0, method="rk4", step=step, on_failure="ignore", save_at=2
+    )
     if omega > 1:
         assert (motion.status == TOO_STIFF).all()
         assert (motion.end_q[:, 0] < 0.3).all()  # the last valid state
@@ -54,7 +63,9 @@ def test_rk4_reports_friction_that_stops_a_joint_within_less_than_a_step(pull):
     """Friction of 5 N brings a slide to rest if the pull back is smaller. Else the slide turns, and rk4 is valid."""
     model, time = slider(friction=5.0, friction_velocity=1e-4), MASS / (5.0 + pull)
     step = time / 7.3
-    motion = model.simulate([0.0], [1.0], 2 * time, method="rk4", step=step, tau=[-pull], on_failure="ignore")
+    motion = model.simulate(
+        [0.0], [1.0], 2 * time, method="rk4", step=step, tau=[-pull], on_failure="ignore", save_at=2
+    )
     if pull < 5.0:
         assert motion.status == TOO_STIFF
         assert abs(motion.end_time - time) <= 2 * step
@@ -68,7 +79,7 @@ def test_rk4_reports_friction_that_stops_a_joint_within_less_than_a_step(pull):
 def test_rk4_passes_the_velocity_zero_if_its_step_resolves_the_friction():
     """The largest slope of the friction is 2 / h, below the limit 2.785 / h."""
     model = slider(friction=5.0, friction_velocity=0.1)
-    motion = model.simulate([0.0], [1.0], 3 * MASS, method="rk4", step=2.0 * 0.1 * MASS / 5.0)
+    motion = model.simulate([0.0], [1.0], 3 * MASS, method="rk4", step=2.0 * 0.1 * MASS / 5.0, save_at=2)
     assert motion.status == DONE
     assert abs(motion.qd[-1, 0]) < 1e-3
 

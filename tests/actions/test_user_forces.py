@@ -25,14 +25,14 @@ def test_a_user_force_acts_like_the_equivalent_drive(settings):
     other = rb.PrescribedForce(last, wave(0))
     ours = [rb.PID(model.joint_names[0], rb.Signal.sines(a[:, None], w[:, None]), kp=kp, kd=kd), other]
     q, qd = start(model, 3)
-    theirs = [rb.UserForces(follow, parameters), other]
+    theirs = [rb.UserForces(follow, parameters=parameters), other]
     # the spring with negative stiffness that is equivalent to `follow`
     away = model.vary(stiffness=[0, 0, 0, -0.5])
     one = away.simulate(q, qd, 0.5, tau=tau, drives=ours, save_at=4, **settings)
     two = model.simulate(q, qd, 0.5, tau=tau, drives=theirs, save_at=4, **settings)
     np.testing.assert_allclose(two.q, one.q, rtol=0, atol=1e-9)
     np.testing.assert_allclose(two.tau, one.tau + away.passive_forces(one.q, one.qd), rtol=0, atol=1e-8)
-    compiled = [rb.UserForces(numba.njit(follow), parameters), other]
+    compiled = [rb.UserForces(numba.njit(follow), parameters=parameters), other]
     assert np.array_equal(two.q, model.simulate(q, qd, 0.5, tau=tau, drives=compiled, save_at=4, **settings).q)
 
 
@@ -44,7 +44,7 @@ def test_a_function_that_cannot_be_compiled_is_refused():
         return q
 
     for function in (asks, short):
-        for actions in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function)]}):
+        for actions in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function, stop=True)]}):
             with pytest.raises(
                 rb.ArgumentError, match=r"cannot be compiled as a function\(t, q, qd, parameters, out\)"
             ):

@@ -12,7 +12,7 @@ from .models import BOTH, MASS, RK4, TIGHT, floater, push, start, wave
 def test_a_spinning_disk_under_a_body_fixed_thrust_moves_in_a_circle(settings):
     """m v = F / w (sin wt, 1 - cos wt). With a thrust at the rim, a drive keeps the spin constant."""
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
-    builder.add_body("disk", joint=rb.Free(), inertia=rb.Inertia(MASS, (0, 0, 0), (0.1, 0.1, 0.2)))
+    builder.add_body("disk", joint=rb.Free(), inertia=rb.Inertia(MASS, cg=(0, 0, 0), inertia=(0.1, 0.1, 0.2)))
     model, w = builder.build(), np.array([[1.0], [3.0], [-2.0]])
     q, qd = np.tile([0, 0, 0, 0, 0, 0, 1.0], (3, 1)), np.zeros((3, 6))
     qd[:, 5] = w[:, 0]
@@ -23,7 +23,9 @@ def test_a_spinning_disk_under_a_body_fixed_thrust_moves_in_a_circle(settings):
     aside = rb.Wrench("disk", force=(4.0, 0.0, 0.0), point=(0.0, -0.3, 0.0), axes="body")
     spun = model.simulate(q, qd, 1.5, forces=[aside], save_at=7, **settings)
     np.testing.assert_allclose(spun.qd[..., 5], w + 0.3 * 4.0 / 0.2 * spun.t, rtol=0, atol=1e-9)
-    held = model.simulate(q, qd, 1.5, forces=[aside], drives=[rb.PrescribedVelocity("disk", w[:, 0], 5)], **settings)
+    held = model.simulate(
+        q, qd, 1.5, forces=[aside], drives=[rb.PrescribedVelocity("disk", w[:, 0], dof=5)], **settings
+    )
     np.testing.assert_allclose(held.q[:, 1], motion.q[:, -1], rtol=0, atol=1e-9)
     np.testing.assert_allclose(held.tau[..., 5], -1.2, rtol=0, atol=1e-12)
 
@@ -95,7 +97,7 @@ def test_the_energy_changes_by_the_work_of_drives_friction_springs_and_wrenches(
         rb.PID("arm", wave(0), kp=5.0, kd=0.5, ki=1.0),
         rb.PrescribedVelocity("fin", wave(1)),
         rb.PrescribedForce("fin", wave(1), dof=1, gravity_compensation=True),
-        rb.UserForces(push, np.array([[1.0, 2.0], [0.5, 3.0], [2.0, 1.0]])),
+        rb.UserForces(push, parameters=np.array([[1.0, 2.0], [0.5, 3.0], [2.0, 1.0]])),
     ]
     nodes, weights = np.polynomial.legendre.leggauss(10)
     edges = np.linspace(0, 0.6, 13)

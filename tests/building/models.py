@@ -77,7 +77,7 @@ def built(bodies, parent, stretch=1.0):
             parent=None if parent[i] < 0 else f"body{parent[i]}",
             joint=joint_of(body, stretch),
             placement=rb.Pose(body.translation, body.rotation),
-            inertia=rb.Inertia(body.mass, body.cg, body.inertia),
+            inertia=rb.Inertia(body.mass, cg=body.cg, inertia=body.inertia),
         )
     return builder.build()
 
@@ -106,7 +106,10 @@ def assert_same_mechanism(one, other):
 def pendulum(**arguments):
     """A builder with one swinging body."""
     builder = rb.ModelBuilder(gravity=GRAVITY)
-    given = {"joint": rb.Revolute(axis=(0, 1, 0)), "inertia": rb.Inertia(1.0, (0.1, 0, -0.5), (0.1, 0.1, 0.1))}
+    given = {
+        "joint": rb.Revolute(axis=(0, 1, 0)),
+        "inertia": rb.Inertia(1.0, cg=(0.1, 0, -0.5), inertia=(0.1, 0.1, 0.1)),
+    }
     builder.add_body("arm", **(given | arguments))
     return builder
 
@@ -128,8 +131,8 @@ KINDS = ("revolute", "prismatic", "screw", "revolute", "screw", "prismatic", "re
 class TwoBodies:
     """Return an arm with a ball fixed to it at a pose, and the mass properties of both computed by hand."""
 
-    arm = rb.Inertia(1.5, (0.1, 0.2, -0.4), (0.05, 0.06, 0.07))
-    ball = rb.Inertia(0.5, (0.3, -0.1, 0.2), (0.02, 0.002, 0.001, 0.025, -0.002, 0.03))
+    arm = rb.Inertia(1.5, cg=(0.1, 0.2, -0.4), inertia=(0.05, 0.06, 0.07))
+    ball = rb.Inertia(0.5, cg=(0.3, -0.1, 0.2), inertia=(0.02, 0.002, 0.001, 0.025, -0.002, 0.03))
     translation, rotation = np.array([0.2, -0.3, -0.9]), rotation_about((1, -1, 2), 0.8)
 
     @classmethod
@@ -139,7 +142,7 @@ class TwoBodies:
         tensor = cls.arm.inertia + cls.rotation @ cls.ball.inertia @ cls.rotation.T
         for mass, r in ((1.5, cls.arm.cg - cg), (0.5, place - cg)):
             tensor = tensor + mass * (np.dot(r, r) * np.eye(3) - np.outer(r, r))
-        return rb.Inertia(2.0, cg, (tensor + tensor.T) / 2)
+        return rb.Inertia(2.0, cg=cg, inertia=(tensor + tensor.T) / 2)
 
     @classmethod
     def pose(cls):

@@ -52,7 +52,9 @@ def test_the_arrays_of_a_model_are_read_only(field):
 def test_a_model_keeps_its_own_copy_of_its_input():
     gravity, cg, place, axis = np.array([0.0, 0, -9]), np.array([0.1, 0, -0.5]), np.ones(3), np.array([0.0, 1, 0])
     builder = rb.ModelBuilder(gravity=gravity)
-    builder.add_body("arm", joint=rb.Revolute(axis), placement=rb.Pose(place), inertia=rb.Inertia(1.0, cg, (1, 1, 1)))
+    builder.add_body(
+        "arm", joint=rb.Revolute(axis), placement=rb.Pose(place), inertia=rb.Inertia(1.0, cg=cg, inertia=(1, 1, 1))
+    )
     model = builder.build()
     before = {field: getattr(model, field).copy() for field in FIELDS}
     for array in (gravity, cg, place, axis):
@@ -68,7 +70,9 @@ def test_the_builder_copies_a_body_when_it_is_added():
     """Writing into the caller's array between add_body and build changes nothing."""
     gravity, cg, place, axis = np.array([0.0, 0, -9]), np.array([0.1, 0, -0.5]), np.ones(3), np.array([0.0, 1, 0])
     builder = rb.ModelBuilder(gravity=gravity)
-    builder.add_body("arm", joint=rb.Revolute(axis), placement=rb.Pose(place), inertia=rb.Inertia(1.0, cg, (1, 1, 1)))
+    builder.add_body(
+        "arm", joint=rb.Revolute(axis), placement=rb.Pose(place), inertia=rb.Inertia(1.0, cg=cg, inertia=(1, 1, 1))
+    )
     for array in (gravity, cg, place, axis):
         array[:] = np.nan
     model = builder.build()
@@ -81,7 +85,7 @@ def test_the_builder_copies_a_body_when_it_is_added():
 def test_a_builder_can_add_bodies_after_build():
     builder = pendulum()
     first = builder.build()
-    builder.add_body("hand", parent="arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)))
+    builder.add_body("hand", parent="arm", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)))
     second = builder.build()
     assert (first.n_bodies, second.n_bodies) == (1, 2)
     assert builder.build().mass.tolist() == second.mass.tolist()

@@ -52,7 +52,7 @@ def test_each_fixed_body_is_added_once():
             f"weight{i}", parent="arm", joint=rb.Fixed(), placement=rb.Pose(place), inertia=rb.Inertia(0.25)
         )
     model = builder.build()
-    assert_same_inertia(model, 0, rb.Inertia(2.0, (0, 0, 0), (2.0, 0.5, 2.5)))
+    assert_same_inertia(model, 0, rb.Inertia(2.0, cg=(0, 0, 0), inertia=(2.0, 0.5, 2.5)))
 
 
 def test_a_moving_body_on_a_fixed_body_uses_its_placement():
@@ -76,9 +76,9 @@ def test_bodies_fixed_after_others_moved_still_join_their_own_parent():
     builder.add_body("mast", joint=rb.Fixed(), placement=rb.Pose((0, 0, 5)), inertia=rb.Inertia(50.0))
     builder.add_body("jib", parent="mast", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(2.0))
     builder.add_body("lamp", parent="arm", joint=rb.Fixed(), inertia=rb.Inertia(4.0))
-    builder.add_body("hook", parent="jib", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(8.0, (0, 0, -1)))
+    builder.add_body("hook", parent="jib", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(8.0, cg=(0, 0, -1)))
     builder.add_body("sign", parent="jib", joint=rb.Fixed(), inertia=rb.Inertia(16.0))
-    builder.add_body("ring", parent="hook", joint=rb.Fixed(), inertia=rb.Inertia(32.0, (0, 0, -1)))
+    builder.add_body("ring", parent="hook", joint=rb.Fixed(), inertia=rb.Inertia(32.0, cg=(0, 0, -1)))
     model = builder.build()
     assert model.body_names == ("arm", "jib", "hook")
     assert model.parent.tolist() == [-1, -1, 1]

@@ -22,7 +22,7 @@ def test_a_universal_joint_of_massless_bodies_has_the_correct_accelerations():
 
 def test_a_body_without_inertia_is_massless():
     builder = pendulum(inertia=None)
-    builder.add_body("bob", parent="arm", joint=rb.Revolute(axis=(1, 0, 0)), inertia=rb.Inertia(2.0, (0, 0, -1)))
+    builder.add_body("bob", parent="arm", joint=rb.Revolute(axis=(1, 0, 0)), inertia=rb.Inertia(2.0, cg=(0, 0, -1)))
     assert builder.build().mass.tolist() == [0.0, 2.0]
 
 
@@ -51,7 +51,7 @@ def test_a_massless_tip_is_singular_and_is_refused(joint):
 def test_two_massless_coaxial_hinges_are_singular_and_are_refused():
     builder = pendulum(inertia=None)
     builder.add_body(
-        "bob", parent="arm", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(2.0, (0.1, 0, -1), (1, 1, 1))
+        "bob", parent="arm", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(2.0, cg=(0.1, 0, -1), inertia=(1, 1, 1))
     )
     with pytest.warns(UserWarning, match=r"resists the motion of \['arm'\]"):
         model = builder.build()

@@ -45,7 +45,7 @@ def test_tensors_at_the_limit_of_the_triangle_inequality_are_accepted(moments):
     """Round-off must not lead to the refusal of points, thin rods and flat plates in any axes."""
     tensor = TwoBodies.rotation @ np.diag(moments) @ TwoBodies.rotation.T
     for scale in (1e-9, 1.0, 1e9):
-        pendulum(inertia=rb.Inertia(1.0, (1, 0, 0), scale * tensor)).build()
+        pendulum(inertia=rb.Inertia(1.0, cg=(1, 0, 0), inertia=scale * tensor)).build()
 
 
 def test_an_unphysical_inertia_can_be_accepted_with_a_warning():
@@ -87,10 +87,10 @@ def test_a_duplicate_of_a_fixed_body_name_is_refused():
 
 def test_a_duplicate_joint_name_is_refused():
     builder = rb.ModelBuilder()
-    builder.add_body("upper", joint=rb.Revolute(), joint_name="hinge", inertia=rb.Inertia(1.0, (1, 0, 0)))
+    builder.add_body("upper", joint=rb.Revolute(), joint_name="hinge", inertia=rb.Inertia(1.0, cg=(1, 0, 0)))
     with pytest.raises(rb.ModelError, match="hinge"):
         builder.add_body(
-            "lower", parent="upper", joint=rb.Revolute(), joint_name="hinge", inertia=rb.Inertia(1.0, (1, 0, 0))
+            "lower", parent="upper", joint=rb.Revolute(), joint_name="hinge", inertia=rb.Inertia(1.0, cg=(1, 0, 0))
         )
         builder.build()
 
@@ -105,15 +105,15 @@ def test_a_cycle_is_refused_with_the_name_of_a_body(parents, joint):
     builder = rb.ModelBuilder()
     with pytest.raises(rb.ModelError, match=r"'[abc]'"):
         for name, parent in parents.items():
-            builder.add_body(name, parent=parent, joint=joint, inertia=rb.Inertia(1.0, (1, 0, 0)))
+            builder.add_body(name, parent=parent, joint=joint, inertia=rb.Inertia(1.0, cg=(1, 0, 0)))
         builder.build()
 
 
 def test_a_parent_listed_after_its_child_is_refused_with_both_names():
     builder = rb.ModelBuilder()
     with pytest.raises(rb.ModelError, match=r"(?s)forearm.*shoulder"):
-        builder.add_body("forearm", parent="shoulder", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)))
-        builder.add_body("shoulder", joint=rb.Revolute(), inertia=rb.Inertia(1.0, (1, 0, 0)))
+        builder.add_body("forearm", parent="shoulder", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)))
+        builder.add_body("shoulder", joint=rb.Revolute(), inertia=rb.Inertia(1.0, cg=(1, 0, 0)))
         builder.build()
 
 

@@ -29,7 +29,7 @@ def test_the_serial_chain_equals_the_same_links_from_the_builder():
             parent=f"link{i - 1}" if i else None,
             joint=rb.Revolute(axis=(0, 0, 1)),
             placement=rb.Pose((0.25 if i else 0, 0, 0)),
-            inertia=rb.Inertia(0.1, (0.125, 0, 0), (0, 0.1 * 0.0625 / 12, 0.1 * 0.0625 / 12)),
+            inertia=rb.Inertia(0.1, cg=(0.125, 0, 0), inertia=(0, 0.1 * 0.0625 / 12, 0.1 * 0.0625 / 12)),
         )
     assert_same_mechanism(rb.Model.serial_chain(6), builder.build())
 
@@ -73,7 +73,7 @@ def test_the_serial_chain_accepts_other_parameters():
         {"n": 2, "length": np.nan, "inertia": rb.Inertia(1.0)},
         {"n": 2, "mass": -1.0},
         {"n": 2, "mass": np.nan},
-        {"n": 2, "inertia": rb.Inertia(1.0, (np.nan, 0, 0))},
+        {"n": 2, "inertia": rb.Inertia(1.0, cg=(np.nan, 0, 0))},
         {"n": 2, "inertia": rb.Inertia(1.0, inertia=(1, 1, 3))},
         {"n": 2, "gravity": (0, np.nan, 0)},
         {"n": 2, "gravity": 9.81},

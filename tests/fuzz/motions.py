@@ -36,7 +36,7 @@ def signals(draw, seed, batch):
     if kind == "polynomial":
         return rb.Signal.polynomial(rng.normal(size=(*batch, 3)))
     if kind == "sines":
-        return rb.Signal.sines(rng.normal(size=2), rng.uniform(0, 20, 2), rng.normal(size=2), offset=rng.normal())
+        return rb.Signal.sines(rng.normal(size=2), rng.uniform(0, 20, 2), phase=rng.normal(size=2), offset=rng.normal())
     return rb.Signal.table(np.linspace(0.0, 2.0, 6), rng.normal(size=(*batch, 6)))
 
 
@@ -70,7 +70,7 @@ def forces(draw, model, batch):
         body = draw(st.sampled_from(model.body_names), label="body")
         force = [signals(draw, 100 * i + axis, batch) for axis in range(3)]
         axes = draw(st.sampled_from(("world", "body")), label="axes")
-        found.append(rb.Wrench(body, force, (0.1, 0.0, -0.1), point=(0.1, 0.2, 0.3), axes=axes))
+        found.append(rb.Wrench(body, force=force, moment=(0.1, 0.0, -0.1), point=(0.1, 0.2, 0.3), axes=axes))
     if model.in_water and draw(st.booleans(), label="current"):
         found.append(rb.Current((0.2, rb.Signal.sines(0.3, 4.0), 0.0)))
     return found
@@ -86,10 +86,14 @@ def forces_between_bodies(draw, model, batch):
         if draw(st.booleans(), label="is a spring"):
             stiffness = rng.uniform(0, 50, draw(st.sampled_from(((), batch)), label="samples"))
             tension_only = draw(st.booleans(), label="tension only")
-            found.append(rb.SpringDamper(a, b, *rng.normal(size=(2, 3)), stiffness, 1.0, 0.5, tension_only))
+            points = dict(zip(("point_a", "point_b"), rng.normal(size=(2, 3)), strict=True))
+            numbers = {"stiffness": stiffness, "damping": 1.0, "rest_length": 0.5, "tension_only": tension_only}
+            found.append(rb.SpringDamper(a, b, **points, **numbers))
         else:
             root = rng.normal(size=(6, 6))
-            found.append(rb.Bushing(a, b, root @ root.T, np.eye(6), rb.Pose(rng.normal(size=3))))
+            found.append(
+                rb.Bushing(a, b, stiffness=root @ root.T, damping=np.eye(6), pose_a=rb.Pose(rng.normal(size=3)))
+            )
     return found
 
 

@@ -67,7 +67,7 @@ def toml_of_an_arm(folder):
     """The text of a file of rbchain's own that has most of what such a file can have."""
     builder = rb.ModelBuilder(name="arm", gravity=(0, 0, -9.8), fluid_density=1000.0)
     shape = rb.Immersion.sphere(0.05)
-    body = {"inertia": rb.Inertia(2.0, (0, 0, 0.1), (0.1, 0.1, 0.05)), "immersion": shape}
+    body = {"inertia": rb.Inertia(2.0, cg=(0, 0, 0.1), inertia=(0.1, 0.1, 0.05)), "immersion": shape}
     builder.add_body("upper", joint=rb.Revolute((0, 1, 0)), passive=rb.PassiveForces(damping=0.1), **body)
     builder.add_body("lower", parent="upper", joint=rb.Spherical(), placement=rb.Pose((0, 0, 0.4)), **body)
     builder.add_body("tool", parent="lower", joint=rb.Fixed())

@@ -36,12 +36,13 @@ kd = 0.1
 [[events]]
 joint = "link2"
 value = 0.1
+stop = true
 
 [simulate]
 duration = 0.02
 method = "rk4"
 step = 0.01
-samples = 3
+save_at = 3
 q = [0.1, 0.2]
 
 [[measures]]

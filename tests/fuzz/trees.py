@@ -55,7 +55,9 @@ def draw_many(draw, count):
 def random_immersion(rng):
     root = rng.normal(size=(6, 6))
     frame = rb.Pose(rng.normal(size=3) * 0.1, random_rotation(rng))
-    return rb.Immersion(rng.random() * 2e-3, rng.normal(size=3) * 0.1, added_mass=0.2 * root @ root.T, frame=frame)
+    return rb.Immersion(
+        rng.random() * 2e-3, center=rng.normal(size=3) * 0.1, added_mass=0.2 * root @ root.T, frame=frame
+    )
 
 
 def random_passive_forces(rng, joint):
@@ -135,7 +137,7 @@ def closed(builder, q, kinds, seed):
             joint, other = rng.choice(joints, 2, replace=False)
             x, y = (q[model.position_index[model.joint_names.index(name)]] for name in (joint, other))
             ratio = rng.normal()
-            builder.add_constraint(rb.CouplerConstraint(pair[0], joint, other, ratio, x - ratio * y))
+            builder.add_constraint(rb.CouplerConstraint(pair[0], joint, other, ratio=ratio, offset=x - ratio * y))
     return builder.build()
 
 
@@ -172,8 +174,8 @@ def in_units(tree, units):
         given["placement"] = rb.Pose(units.of(place.translation, length=1), place.rotation)
         given["joint"] = joint_in_units(joint, units)
         if inertia is not None:
-            of = units.of(inertia.mass, 1), units.of(inertia.cg, length=1), units.of(inertia.inertia, 1, 2)
-            given["inertia"] = rb.Inertia(*of)
+            tensor = units.of(inertia.inertia, 1, 2)
+            given["inertia"] = rb.Inertia(units.of(inertia.mass, 1), cg=units.of(inertia.cg, length=1), inertia=tensor)
         if "rotor_inertia" in given:
             powers = np.array([0 if dof.kind == "prismatic" else 2 for dof in joint.dofs])
             given["rotor_inertia"] = units.of(given["rotor_inertia"], 1, powers)
@@ -183,7 +185,9 @@ def in_units(tree, units):
             frame = rb.Pose(units.of(immersion.frame.translation, length=1), immersion.frame.rotation)
             added = units.of(immersion.added_mass, 1, powers)
             center = units.of(immersion.center, length=1)
-            given["immersion"] = rb.Immersion(units.of(immersion.volume, 0, 3), center, added_mass=added, frame=frame)
+            given["immersion"] = rb.Immersion(
+                units.of(immersion.volume, 0, 3), center=center, added_mass=added, frame=frame
+            )
         other.add_body(**given)
     return other
 

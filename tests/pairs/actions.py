@@ -53,12 +53,16 @@ def drives(kind, mechanism, sample=None):
         "PID with gravity compensation": lambda: [rb.PID(name, 0.5, **gains, gravity_compensation=True)],
         "ComputedTorque": lambda: [rb.ComputedTorque(name, 0.5, kp=30.0, kd=5.0)],
         "UserForces": lambda: [rb.UserForces(hold, parameters=(i, j, 20.0 * torque), derivatives=hold_derivatives)],
-        "Sampled": lambda: [rb.Sampled(sampled, PERIOD, delay=1e-3)],
+        "Sampled": lambda: [rb.Sampled(sampled, period=PERIOD, delay=1e-3)],
         "Encoder": lambda: [
-            rb.Sampled(sampled, PERIOD, sensors=[rb.Encoder(name, RESOLUTION, noise=1e-3, seed=3, samples=sample)])
+            rb.Sampled(
+                sampled,
+                period=PERIOD,
+                sensors=[rb.Encoder(name, resolution=RESOLUTION, noise=1e-3, seed=3, samples=sample)],
+            )
         ],
         "Actuator": lambda: [
-            rb.Sampled(sampled, PERIOD),
+            rb.Sampled(sampled, period=PERIOD),
             rb.Actuator(name, time_constant=5e-3, stall_torque=40.0 * torque, no_load_speed=20.0),
         ],
     }[kind]()
@@ -85,16 +89,33 @@ def forces(kind, mechanism):
     friction = float(world.scaled(0.5, 1, 1 if is_linear else 2))
     return {
         "none": lambda: [],
-        "Wrench": lambda: [rb.Wrench(tool, *load, point=point)],
-        "SpringDamper": lambda: [rb.SpringDamper(None, tool, anchor, point, stiffness, damping)],
-        "Bushing": lambda: [rb.Bushing(None, tool, bushing, 0.01 * bushing, pose_a=pose)],
+        "Wrench": lambda: [rb.Wrench(tool, force=load[0], moment=load[1], point=point)],
+        "SpringDamper": lambda: [
+            rb.SpringDamper(None, tool, point_a=anchor, point_b=point, stiffness=stiffness, damping=damping)
+        ],
+        "Bushing": lambda: [rb.Bushing(None, tool, stiffness=bushing, damping=0.01 * bushing, pose_a=pose)],
         "Current": lambda: [rb.Current(tuple(world.vector((0.5, -0.3, 0.2), length=1)))],
         "DryFriction": lambda: [rb.DryFriction(other, friction)],
         "HardStops": lambda: [rb.HardStops(other, restitution=0.5)],
         "SphereContact": lambda: [
-            rb.SphereContact(tool, point, radius, place + (radius + gap) * direction, -direction, **rough)
+            rb.SphereContact(
+                tool,
+                point=point,
+                radius=radius,
+                plane_point=place + (radius + gap) * direction,
+                plane_normal=-direction,
+                **rough,
+            )
         ],
         "SphereSphereContact": lambda: [
-            rb.SphereSphereContact(None, tool, place + (2 * radius + gap) * direction, point, radius, radius, **rough)
+            rb.SphereSphereContact(
+                None,
+                tool,
+                point_a=place + (2 * radius + gap) * direction,
+                point_b=point,
+                radius_a=radius,
+                radius_b=radius,
+                **rough,
+            )
         ],
     }[kind]()

@@ -94,7 +94,9 @@ def geared(world, builder):
     options = {"passive": passive(world), "limits": limits(world, 0.2)}
     world.add_body(builder, "other", "wheel", rb.Revolute((0, 0, 1)), (0.3, 0, 0), ROD, **options)
     world.add_body(builder, "tool", "other", rb.Revolute((0, 1, 0)), (0.3, 0, 0), ROD)
-    builder.add_constraint(rb.CouplerConstraint(world.name("gear"), world.name("wheel"), world.name("driven"), -2.0))
+    builder.add_constraint(
+        rb.CouplerConstraint(world.name("gear"), world.name("wheel"), world.name("driven"), ratio=-2.0)
+    )
 
 
 def in_water(world, builder):

@@ -62,7 +62,7 @@ class Setup:
         """The samples of `varied` as a study with a table of factors as its design."""
         given = self.settings()
         simulation = {name: given[name] for name in ("method", "step", "rtol", "atol") if name in given}
-        simulation |= {"duration": self.mechanism.duration, "samples": given["save_at"]}
+        simulation |= {"duration": self.mechanism.duration, "save_at": given["save_at"]}
         simulation |= {"q": list(self.mechanism.q), "qd": list(self.mechanism.qd)}
         factor = {"type": "discrete", "values": list(SAMPLES), "probabilities": [0.4, 0.3, 0.3]}
         return rb.Study(

@@ -59,12 +59,12 @@ class World:
             parent=self.name(parent),
             joint=joint,
             placement=placement,
-            inertia=rb.Inertia(mass, cg, tensor),
+            inertia=rb.Inertia(mass, cg=cg, inertia=tensor),
             **options,
         )
         if self.divided:
             R = HALF.rotation
-            half = rb.Inertia(mass, R.T @ (cg - HALF.translation), R.T @ tensor @ R)
+            half = rb.Inertia(mass, cg=R.T @ (cg - HALF.translation), inertia=R.T @ tensor @ R)
             builder.add_body(
                 self.name(name + "_half"), parent=self.name(name), joint=rb.Fixed(), placement=HALF, inertia=half
             )

@@ -57,14 +57,15 @@ def test_a_study_file_is_the_simulation_of_its_draws(tmp_path):
         rb.Sampled(rb.PID("slide", 0.3, kp=20.0, kd=8.0), period=0.05),
         rb.Actuator("slide", time_constant=T, stall_torque=5.0 * factor, no_load_speed=0.4),
     ]
-    motion = slide().simulate(np.zeros((5, 1)), np.zeros((5, 1)), 0.3, drives=drives)
+    motion = slide().simulate(np.zeros((5, 1)), np.zeros((5, 1)), 0.3, drives=drives, save_at=2)
     np.testing.assert_array_equal(results.end.values, motion.q[:, -1, 0])
     assert np.unique(results.end.values).size == 5
     alone = slide().simulate(
         [[0.0]],
         [[0.0]],
         0.3,
-        drives=[drives[0], rb.Actuator("slide", T[2], 5.0 * factor[2], 0.4)],
+        drives=[drives[0], rb.Actuator("slide", time_constant=T[2], stall_torque=5.0 * factor[2], no_load_speed=0.4)],
+        save_at=2,
     )
     np.testing.assert_array_equal(alone.q[0, -1, 0], motion.q[2, -1, 0])
 
@@ -76,7 +77,9 @@ def test_a_table_of_torques_and_speeds(tmp_path):
     end = study_file(tmp_path, text.replace("samples = 5", "samples = 1")).run().end.values
     pid = rb.Sampled(rb.PID("slide", 0.3, kp=20.0, kd=8.0), period=0.05)
     curve = rb.Actuator("slide", torque_speed=[[-1.0, 6.0], [0.0, 5.0], [0.4, 0.0]])
-    np.testing.assert_array_equal(end, slide().simulate([[0.0]], [[0.0]], 0.3, drives=[pid, curve]).q[:, -1, 0])
+    np.testing.assert_array_equal(
+        end, slide().simulate([[0.0]], [[0.0]], 0.3, drives=[pid, curve], save_at=2).q[:, -1, 0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,7 +139,9 @@ def test_a_study_file_adds_motors_with_elasticity_and_backlash(tmp_path):
     )
     factor = results.parameters.values
     model = model.vary(limit_stiffness=model.limit_stiffness * np.column_stack([np.ones(4), factor]))
-    motion = model.simulate(np.zeros((4, 2)), np.zeros((4, 2)), 0.3, drives=[rb.PID("slide", 0.3, kp=20.0, kd=8.0)])
+    motion = model.simulate(
+        np.zeros((4, 2)), np.zeros((4, 2)), 0.3, drives=[rb.PID("slide", 0.3, kp=20.0, kd=8.0)], save_at=2
+    )
     np.testing.assert_array_equal(results["deflection"], motion.q[:, -1, 1])
     assert np.ptp(motion.q[:, -1, 1]) > 1e-4
 

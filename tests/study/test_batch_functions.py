@@ -100,7 +100,7 @@ def test_a_cascade_in_a_study_file(study_of):
     text = FILE.replace(":batch", ":target").replace("states = [0.0]", 'outputs = "position"')
     text = text.replace("[vary.", inner).replace("*.mass", "*.kp").replace(", noise = 1e-3", "")
     study = study_of(text)
-    results, times = study.run(), study.description.simulate.samples
+    results, times = study.run(), study.description.simulate.saved_times.size
     factor = results.parameters.values[:, 0]
     drives = [
         rb.Sampled(lambda t, q, qd, parameters: 0.5 * (q + 0.3), period=0.05, outputs="position"),

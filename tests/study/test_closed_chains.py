@@ -12,7 +12,7 @@ ACTING = {
     "drive": {"drives": [rb.PID("crank", 1.0, kp=1.0, kd=1.0)]},
     "prescribed motion": {"drives": [rb.PrescribedVelocity("crank", 1.0)]},
     "wrench": {"forces": [rb.Wrench("rocker", force=(1, 0, 0))]},
-    "spring": {"forces": [rb.SpringDamper(None, "rocker", (0, 1, 0), (0, 0, 0), stiffness=10.0)]},
+    "spring": {"forces": [rb.SpringDamper(None, "rocker", point_a=(0, 1, 0), point_b=(0, 0, 0), stiffness=10.0)]},
     "noise": {"drives": [rb.PrescribedForce("crank", rb.Signal.noise(1.0, [0.5, 5.0], sines=3))]},
     "event": {"events": [rb.Event("crank", value=1.3, stop=False)]},
 }

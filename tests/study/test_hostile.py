@@ -311,10 +311,10 @@ WRONG_FOR_THE_MODEL = [
     ({"drives": [PID, rb.PID("knee", 0.0, kp=1.0)]}, r"drives\[1\]: PID of joint 'knee'"),
     ({"drives": [PID, rb.PrescribedVelocity("link1", 0.0)]}, "drives: .*has no effect"),
     ({"drives": [rb.PID("link1", 0.0, kp=[1.0, 2.0])]}, r"drives\[0\]: .*kp has shape"),
-    ({"forces": [rb.Wrench("arm", (1, 0, 0))]}, r"forces\[0\]: .*'arm'"),
+    ({"forces": [rb.Wrench("arm", force=(1, 0, 0))]}, r"forces\[0\]: .*'arm'"),
     ({"forces": [rb.Current((1, 0, 0))]}, r"forces\[0\]: .*no body is in water"),
-    ({"events": [rb.Event("link1"), rb.Event("knee")]}, r"events\[1\]: .*'knee'"),
-    ({"events": [rb.Event("link1", dof=1)]}, r"events\[0\]: Event of joint 'link1': dof is 1, but"),
+    ({"events": [rb.Event("link1", stop=True), rb.Event("knee", stop=True)]}, r"events\[1\]: .*'knee'"),
+    ({"events": [rb.Event("link1", dof=1, stop=True)]}, r"events\[0\]: Event of joint 'link1': dof is 1, but"),
     (measure(quantity="coordinate", frame="hand"), r"measures\[0\]: frame is 'hand'; expected a body"),
     (measure(quantity="coordinate", frame="link1", axis="w"), r"measures\[0\].axis is 'w'; expected 'x', 'y' or 'z'"),
     (
@@ -339,7 +339,7 @@ WRONG_FOR_THE_MODEL = [
     (measure(quantity="energy", name="a/b"), r"measures\[0\].name is 'a/b'; expected a name that a folder can have"),
     (measure(quantity="energy", name=200 * "é"), r"measures\[0\].name is 'é.*up to 200 bytes"),
     (
-        measure(quantity="reaction_force", joint="link1") | {"forces": [rb.Wrench("link1", (1, 0, 0))]},
+        measure(quantity="reaction_force", joint="link1") | {"forces": [rb.Wrench("link1", force=(1, 0, 0))]},
         r"measures\[0\]: quantity is 'reaction_force', but the study has bodies in water, or forces such as a Wrench; "
         r"rbchain computes",
     ),

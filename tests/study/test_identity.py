@@ -158,7 +158,9 @@ def test_a_function_is_compiled_again_when_a_global_that_it_reads_changes(monkey
 
     def acceleration(gain):
         monkeypatch.setattr(sys.modules[__name__], "GAINS", np.array([gain]))
-        motion = model.simulate([[1.0]], [[0.0]], 1e-3, method="rk4", step=1e-3, drives=[rb.UserForces(compiled)])
+        motion = model.simulate(
+            [[1.0]], [[0.0]], 1e-3, method="rk4", step=1e-3, drives=[rb.UserForces(compiled)], save_at=2
+        )
         return motion.qdd[0, 0, 0]
 
     np.testing.assert_allclose([acceleration(3.0), acceleration(4.0)], [-3.0 / inertia, -4.0 / inertia], rtol=1e-12)

@@ -166,7 +166,7 @@ def test_limits_and_references_are_those_of_each_sample():
 @pytest.mark.parametrize("stops", [False, True])
 def test_final_values_of_frames_are_those_of_the_last_states(stops):
     """Also for samples that end between saved times, whose later states are NaN."""
-    model, events = rb.Model.serial_chain(2), [rb.Event("link1", value=-1.0)] if stops else []
+    model, events = rb.Model.serial_chain(2), [rb.Event("link1", value=-1.0, stop=True)] if stops else []
     start = np.array([[0.0, 0.1], [0.4, 0.0]])
     motion = model.simulate(start, 0 * start, 0.5, save_at=6, events=events, rtol=1e-6)
     assert (motion.end_time < 0.5).any() == stops
@@ -183,7 +183,7 @@ def test_final_values_are_those_at_the_event_that_stops_a_sample(times):
     """A PID without damping is a spring: the energy determines the speed, and so all forces, at each angle."""
     mass, arm, moment, weight, kp, target, angle = 1.5, 0.8, 0.02, 15.0, 3.0, 0.3, -0.9
     builder = rb.ModelBuilder(gravity=(0, -weight / mass, 0))
-    inertia = rb.Inertia(mass, (arm, 0, 0), np.diag([moment] * 3))
+    inertia = rb.Inertia(mass, cg=(arm, 0, 0), inertia=np.diag([moment] * 3))
     builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=inertia)
     quantities = ("velocity", "torque", "tracking_error", "power", "reaction_force", "reaction_moment")
     drive, of_joint = rb.PID("bob", target, kp=kp), {"joint": "bob"}
@@ -193,7 +193,7 @@ def test_final_values_are_those_at_the_event_that_stops_a_sample(times):
     study = rb.Study(
         model=builder.build(),
         samples=2,
-        simulate={"duration": 2.0, "samples": times, "rtol": 1e-9, "atol": 1e-11},
+        simulate={"duration": 2.0, "save_at": times, "rtol": 1e-9, "atol": 1e-11},
         drives=[drive],
         events=[rb.Event("bob", value=angle, stop=True)],
         measures=measures,
@@ -228,7 +228,7 @@ def test_final_values_of_digital_control_and_references_are_those_at_the_event()
     """A force that is constant between instants. The reference moves on after the event."""
     mass, kp, period, end = 2.0, 5.0, 0.1, 0.35
     given = {"model": slide(mass), "samples": 2, "events": [rb.Event("slide", value=end, stop=True)]}
-    simulate = {"duration": 2.0, "samples": 2, "qd": 1.0}
+    simulate = {"duration": 2.0, "save_at": 2, "qd": 1.0}
     torque = {"name": "x", "quantity": "torque", "joint": "slide"}
     digital = rb.Sampled(rb.PID("slide", 0.0, kp=kp), period=period)
     found = rb.Study(simulate=simulate, drives=[digital], measures=[torque], **given).run()
@@ -249,7 +249,7 @@ def test_integrals_end_at_the_event_that_stops_a_sample():
     study = rb.Study(
         model=slide(),
         samples=2,
-        simulate={"duration": 2.0, "method": "rk4", "step": 0.1, "samples": 21, "qd": 2.0},
+        simulate={"duration": 2.0, "method": "rk4", "step": 0.1, "save_at": 21, "qd": 2.0},
         events=[rb.Event("slide", value=1.0, stop=True)],
         measures=[
             {"name": "distance", "quantity": "velocity", "joint": "slide", "over": "integral"},
@@ -336,7 +336,7 @@ n = 1
 duration = 0.02
 method = "rk4"
 step = 0.01
-samples = 3
+save_at = 3
 [[measures]]
 name = "height"
 quantity = "function"

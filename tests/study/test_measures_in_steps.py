@@ -38,7 +38,9 @@ SWING = {
 def pendulum():
     """A pendulum about y with a fixed frame at its center of mass."""
     builder = rb.ModelBuilder(gravity=(0, 0, -GRAVITY))
-    builder.add_body("bob", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(MASS, (0, 0, -ARM), (MOMENT,) * 3))
+    builder.add_body(
+        "bob", joint=rb.Revolute((0, 1, 0)), inertia=rb.Inertia(MASS, cg=(0, 0, -ARM), inertia=(MOMENT,) * 3)
+    )
     builder.add_body("tip", parent="bob", joint=rb.Fixed(), placement=rb.Pose(translation=(0, 0, -ARM)))
     return builder.build()
 
@@ -182,7 +184,7 @@ def test_responses_of_a_damped_oscillator():
     mass = 2.0
     model = slide(mass, stiffness=mass * OMEGA**2, damping=2 * ZETA * OMEGA * mass)
     measures = [{"name": name, "quantity": "position", "joint": "slide", **given} for name, given in RESPONSE.items()]
-    simulate = {"duration": DURATION, "samples": 2, "q": [DROP], "rtol": 1e-10, "atol": 1e-12}
+    simulate = {"duration": DURATION, "save_at": 2, "q": [DROP], "rtol": 1e-10, "atol": 1e-12}
     results = rb.Study(model=model, samples=2, simulate=simulate, measures=measures).run()
     for name, expected in exact_response().items():
         np.testing.assert_allclose(results[name], expected, rtol=1e-6, err_msg=name)
@@ -192,7 +194,7 @@ def test_the_highest_of_many_similar_peaks_and_corners_between_nodes():
     """Sixty peaks fall by 3e-5 of their height each; the distance from a point that the slide passes has corners."""
     zeta, omega, speed, duration, target = 1e-5 / (2 * math.pi) * 3, 2 * math.pi, 5.0, 60.0, 0.31
     model, damped = slide(1.0, stiffness=omega**2, damping=2 * zeta * omega), omega * math.sqrt(1 - zeta**2)
-    motion = model.simulate([[0.0]], [[speed]], duration, rtol=1e-9, atol=1e-12, dense_output=20_000)
+    motion = model.simulate([[0.0]], [[speed]], duration, rtol=1e-9, atol=1e-12, dense_output=20_000, save_at=2)
     when = math.atan2(damped, zeta * omega) / damped
     peak = speed / damped * math.exp(-zeta * omega * when) * math.sin(damped * when)
     found = Measure(name="x", quantity="position", joint="slide", over="max").values(model, motion)
@@ -202,7 +204,7 @@ def test_the_highest_of_many_similar_peaks_and_corners_between_nodes():
     # a step of at most 0.1 s is divided to 3e-6 of its length
     np.testing.assert_allclose(near, 0.0, atol=3e-6 * 0.1 * speed)
     undamped = slide(1.0, stiffness=omega**2)
-    motion = undamped.simulate([[0.0]], [[speed]], 3.0, rtol=1e-10, atol=1e-12, dense_output=20_000)
+    motion = undamped.simulate([[0.0]], [[speed]], 3.0, rtol=1e-10, atol=1e-12, dense_output=20_000, save_at=2)
     away = Measure(name="x", over="integral", **distance).values(undamped, motion)
     # the integral of |a sin u - target| over a period is that of |a sin u - a sin b|
     height = speed / omega
@@ -222,6 +224,7 @@ def test_integrals_and_means_end_at_the_event_that_stops_a_sample():
         2.0,
         dense_output=1000,
         events=[rb.Event("slide", value=1.0, stop=True)],
+        save_at=2,
     )
     limits = {"time_above": {"limit": 0.5}}
     found = {
@@ -242,7 +245,11 @@ def bouncing_ball(restitution):
     """A ball above a floor at zero, and its contact with it."""
     builder = rb.ModelBuilder(gravity=(0, 0, -GRAVITY))
     builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(1.0))
-    return builder.build(), [rb.SphereContact("ball", (0, 0, 0), 0.0, (0, 0, 0), (0, 0, 1), restitution=restitution)]
+    return builder.build(), [
+        rb.SphereContact(
+            "ball", point=(0, 0, 0), radius=0.0, plane_point=(0, 0, 0), plane_normal=(0, 0, 1), restitution=restitution
+        )
+    ]
 
 
 @EACH_WAY
@@ -266,7 +273,14 @@ def test_measures_of_time_stepping_are_exact_on_both_sides_of_an_impact():
     model, forces = bouncing_ball(0.8)
     height, duration, limit = np.array([0.9, 0.8]), 1.0, 1.0
     motion = model.simulate(
-        height[:, None], np.zeros((2, 1)), duration, method="moreau", step=1e-2, forces=forces, dense_output=200
+        height[:, None],
+        np.zeros((2, 1)),
+        duration,
+        method="moreau",
+        step=1e-2,
+        forces=forces,
+        dense_output=200,
+        save_at=2,
     )
     assert motion.impacts[0].count.tolist() == [1, 1]
     speed, time = np.sqrt(2 * GRAVITY * height), np.sqrt(2 * height / GRAVITY)
@@ -301,14 +315,14 @@ def test_integrals_of_velocities_are_the_positions_with_friction_stops_and_drive
             parent="link0" if i else None,
             joint=rb.Revolute((0, 1, 0)),
             placement=rb.Pose((0.4 * i, 0, 0)),
-            inertia=rb.Inertia(1.0, (0.2, 0, 0), (0.01, 0.02, 0.02)),
+            inertia=rb.Inertia(1.0, cg=(0.2, 0, 0), inertia=(0.01, 0.02, 0.02)),
             limits=rb.JointLimits(-0.4, 0.4),
         )
     model = builder.build()
     forces = [rb.HardStops(name, restitution=e) for name, e in (("link0", 0.0), ("link1", 0.6))]
     forces.append(rb.DryFriction("link1", kinetic=0.3))
     start = np.array([[0.0, 0.3], [0.39, -0.2]]), np.array([[1.0, -3.0], [-2.0, 0.5]])
-    motion = model.simulate(*start, 1.0, method="moreau", step=1e-2, forces=forces, dense_output=300)
+    motion = model.simulate(*start, 1.0, method="moreau", step=1e-2, forces=forces, dense_output=300, save_at=2)
     assert (motion.impacts[0].count + motion.impacts[1].count > 1).all()
     for i, name in enumerate(model.body_names):
         found = Measure(name="x", quantity="velocity", joint=name, over="integral").values(model, motion)
@@ -325,7 +339,7 @@ def test_events_in_a_step_with_an_impact_are_exact():
         rb.Event("ball", quantity="velocity", direction=1, stop=False),
     ]
     motion = model.simulate(
-        [[height]], [[0.0]], 0.6, method="moreau", step=1e-2, forces=forces, events=events, dense_output=200
+        [[height]], [[0.0]], 0.6, method="moreau", step=1e-2, forces=forces, events=events, dense_output=200, save_at=2
     )
     time, speed = math.sqrt(2 * height / GRAVITY), math.sqrt(2 * GRAVITY * height)
     down = math.sqrt(2 * (height - level) / GRAVITY)
@@ -350,7 +364,15 @@ def test_a_step_with_an_impact_ends_at_the_event_that_stops_it():
     for direction, velocity in ends.items():
         stop = rb.Event("ball", value=level, direction=direction, stop=True)
         motion = model.simulate(
-            [[height]], [[0.0]], 0.6, method="moreau", step=1e-2, forces=forces, events=[stop], dense_output=200
+            [[height]],
+            [[0.0]],
+            0.6,
+            method="moreau",
+            step=1e-2,
+            forces=forces,
+            events=[stop],
+            dense_output=200,
+            save_at=2,
         )
         np.testing.assert_allclose(motion.end_qd, [[velocity]], rtol=1e-8)
         found = {
@@ -369,14 +391,14 @@ def test_torques_that_jump_or_reach_their_limit():
     peak, saturated = Measure(name="x", over="max", **torque), Measure(name="x", over="time_in_saturation", **torque)
     work = Measure(name="x", over="integral", **torque)
     limited = rb.PrescribedForce("slide", rb.Signal.sines(2.0, 2 * math.pi), limit=[1.0, 5.0])
-    motion = model.simulate(start, start, 1.0, drives=[limited], dense_output=2000)
+    motion = model.simulate(start, start, 1.0, drives=[limited], dense_output=2000, save_at=2)
     # |sin| exceeds 1/2 in two thirds of the time
     np.testing.assert_allclose(saturated.values(model, motion, [limited]), [2 / 3, 0.0], rtol=1e-6)
     np.testing.assert_allclose(peak.values(model, motion, [limited]), [1.0, 2.0], rtol=1e-9)
     np.testing.assert_allclose(work.values(model, motion, [limited]), 0.0, atol=1e-6)
     # the output of 3 N at the start is held for 0.1 s; the second one is smaller by 3 v^2 / 2
     digital = rb.Sampled(rb.PID("slide", 1.0, kp=3.0), period=0.1)
-    motion = model.simulate(start, start, 0.25, drives=[digital], dense_output=2000)
+    motion = model.simulate(start, start, 0.25, drives=[digital], dense_output=2000, save_at=2)
     first = 3.0
     second = 3.0 * (1.0 - 0.5 * first / 2.0 * 0.1**2)
     speed, way = first / 2.0 * 0.1 + second / 2.0 * 0.1, 0.5 * first / 2.0 * 0.1**2 + first / 2.0 * 0.1 * 0.1
@@ -398,8 +420,8 @@ def test_closed_loops_and_float32():
         Measure(name="reaction", quantity="reaction_force", joint="crank", over="max"),
         Measure(name="speed", quantity="speed", frame="coupler", over="max"),
     ]
-    before = model.simulate(q, qd, 0.45)  # the reactions and speeds are largest after 0.49 to 0.51 s
-    few = model.simulate(before.end_q, before.end_qd, 0.1, rtol=1e-9, dense_output=400)
+    before = model.simulate(q, qd, 0.45, save_at=2)  # the reactions and speeds are largest after 0.49 to 0.51 s
+    few = model.simulate(before.end_q, before.end_qd, 0.1, rtol=1e-9, dense_output=400, save_at=2)
     many = model.simulate(before.end_q, before.end_qd, 0.1, rtol=1e-9, save_at=401)
     for measure in measures:
         found, on_grid = measure.values(model, few), measure.values(model, many)
@@ -407,7 +429,7 @@ def test_closed_loops_and_float32():
         np.testing.assert_allclose(found, on_grid, rtol=1e-5)
     swing = pendulum()
     start = np.array([[1.0], [0.5]], np.float32)
-    motion = swing.simulate(start, 0 * start, 0.8, dense_output=2000)
+    motion = swing.simulate(start, 0 * start, 0.8, dense_output=2000, save_at=2)
     assert motion.q.dtype == np.float32
     speed = Measure(name="speed", **SWING["speed"]).values(swing, motion)
     # the default tolerance of float32 is 1e-5, over about one swing
@@ -467,13 +489,13 @@ def test_the_motion_of_a_sample_has_the_stored_measures(scattered):
 def test_an_empty_batch_and_too_few_steps():
     model, empty = pendulum(), np.zeros((0, 1))
     measures = [Measure(name=name, **given) for name, given in SWING.items()]
-    motion = model.simulate(empty, empty, 1.0, dense_output=100)
+    motion = model.simulate(empty, empty, 1.0, dense_output=100, save_at=2)
     assert all(measure.values(model, motion).shape == (0,) for measure in measures)
     start = np.ones((2, 1))
-    motion = model.simulate(start, start, 1.0, dense_output=4)
+    motion = model.simulate(start, start, 1.0, dense_output=4, save_at=2)
     with pytest.raises(StudyError, match=f"up to {motion.steps.max()} steps.*expected dense_output="):
         measures[0].values(model, motion)
-    single = model.simulate([1.0], [0.0], 0.8, rtol=1e-10, atol=1e-12, dense_output=2000)
+    single = model.simulate([1.0], [0.0], 0.8, rtol=1e-10, atol=1e-12, dense_output=2000, save_at=2)
     assert measures[0].values(model, single) == pytest.approx(exact_swing(1.0, 0.8)["speed"], rel=1e-6)
 
 
@@ -536,7 +558,7 @@ def test_a_body_that_rests_at_a_level_is_not_above_it(place):
 def test_short_excursions_within_a_long_step_are_not_missed(method, depth):
     """A slide with x = 1.4 t - t^2 is above 0.49 - d for 2 sqrt(d) around 0.7 s. Most methods take one or two steps."""
     slide = tossed(rb.Prismatic((0, 0, 1)), np.zeros(3))
-    motion = slide.simulate([[0.0]], [[1.4]], 1.0, tau=[-2.0], method=method, dense_output=500)
+    motion = slide.simulate([[0.0]], [[1.4]], 1.0, tau=[-2.0], method=method, dense_output=500, save_at=2)
     common = {"name": "x", "quantity": "position", "joint": "body"}
     above = rb.study.Measure(over="time_above", threshold=0.49 - depth, **common).values(slide, motion)
     np.testing.assert_allclose(above, 2.0 * np.sqrt(depth), rtol=0, atol=1e-7)
@@ -551,7 +573,9 @@ def test_a_short_dip_of_a_distance_is_not_missed(method, step):
     """A body that passes a point at 0.05 m with 2 m/s is nearer than r to it for sqrt(r^2 - 0.05^2) s."""
     disk = tossed(rb.Planar(), np.zeros(3))
     given = {} if step is None else {"step": step}
-    motion = disk.simulate([[-1.0, 0.05, 0.0]], [[2.0, 0.0, 0.0]], 1.0, method=method, dense_output=300, **given)
+    motion = disk.simulate(
+        [[-1.0, 0.05, 0.0]], [[2.0, 0.0, 0.0]], 1.0, method=method, dense_output=300, save_at=2, **given
+    )
     far = rb.study.Measure(
         name="far", quantity="distance", frame="body", point=(0.13, 0, 0), over="time_above", threshold=0.1
     )

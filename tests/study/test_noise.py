@@ -20,7 +20,7 @@ file = "slide.toml"
 duration = 0.5
 method = "rk4"
 step = 0.05
-samples = 3
+save_at = 3
 [[drives]]
 type = "PrescribedForce"
 joint = "slide"
@@ -44,7 +44,7 @@ def study_of(**changes):
         "model": slide(),
         "samples": 12,
         "seed": 7,
-        "simulate": {"duration": 0.5, "method": "rk4", "step": 0.05, "samples": 3},
+        "simulate": {"duration": 0.5, "method": "rk4", "step": 0.05, "save_at": 3},
         "drives": [rb.PrescribedForce("slide", rb.Signal.ornstein_uhlenbeck(2.0, 0.2))],
         "forces": [rb.Wrench("slide", (rb.Signal.sea_state(2.0, 5.0, sines=10), 0, 0))],
         "vary": {"*.signal": rb.Dispersion(rb.Uniform(0.5, 1.5), how="multiply")},

@@ -69,7 +69,9 @@ def looped():
     for name, x in (("crank", 0.0), ("rocker", 1.0)):
         builder.add_body(name, joint=rb.Revolute((0, 1, 0)), placement=rb.Pose((x, 0, 0)), inertia=rod)
     builder.add_body("slide", joint=rb.Prismatic(), inertia=rod)
-    builder.add_constraint(rb.DistanceConstraint("strut", "crank", "rocker", (0, 0, 1), (0, 0, 1), length=1.0))
+    builder.add_constraint(
+        rb.DistanceConstraint("strut", "crank", "rocker", point_a=(0, 0, 1), point_b=(0, 0, 1), length=1.0)
+    )
     builder.add_constraint(rb.CouplerConstraint("rack", "slide", "crank", ratio=0.5, offset=0.1))
     return builder.build()
 
@@ -150,7 +152,7 @@ def driven():
         rb.PrescribedPosition("link3", 1.0),
         rb.Sampled(rb.PID("link4", 0.1, kp=1.0), sensors=[velocity], **CLOCK),
         rb.Actuator("link4", torque_speed=[[0.0, 5.0], [9.0, 0.0]]),
-        rb.UserForces(spring, [1.0, 2.0]),
+        rb.UserForces(spring, parameters=[1.0, 2.0]),
         rb.Sampled(rb.UserForces(pulse), states=[1.0, 2.0], limit=5.0, joints=["link4"], **CLOCK),
     ]
 
@@ -271,7 +273,7 @@ def closing_plan(assemble, lengths=(0.95, 1.05), **keys):
         "step": 0.01,
         "q": [0.5, 0.4, 0.0],
         "qd": [1.0, 0.0, 0.0],
-        "samples": 2,
+        "save_at": 2,
     }
     given = {"model": looped(), "samples": 12, "vary": lengths | points | ratio, "outputs": {"motion": True}}
     return plans.plan_of(Description(**given | {"simulate": simulate | {"assemble": assemble}} | keys))
@@ -488,7 +490,7 @@ def test_a_sample_with_a_varied_function_moves_as_with_these_numbers():
     values = plan.draw(0, 3)
     _, motion = plan.simulate(plan.samples(values, np.arange(3)))
     states = [np.tile(x, (3, 1)) for x in state]
-    expected = model.simulate(*states, drives=[rb.UserForces(spring, values)], save_at=2, **settings)
+    expected = model.simulate(*states, drives=[rb.UserForces(spring, parameters=values)], save_at=2, **settings)
     np.testing.assert_array_equal(motion.q[:, -1], expected.q[:, -1])
     assert np.unique(motion.q[:, -1]).size == 3
 

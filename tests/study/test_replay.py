@@ -36,7 +36,7 @@ def study_of(settings, forces, vary=START | MASS):
         seed=3,
         vary=vary,
         forces=list(forces),
-        simulate={"duration": 0.08, "samples": 4, **settings},
+        simulate={"duration": 0.08, "save_at": 4, **settings},
         outputs={"motion": True},
     )
 

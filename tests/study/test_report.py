@@ -270,7 +270,7 @@ NOISY_DRIVE = rb.Sampled(PULL, period=0.5, sensors=[rb.Encoder("link1", noise=1e
 
 def free_rod(**more):
     """A rod that turns at a constant random speed for 2 s: the angle is linear in the speed, the energy quadratic."""
-    settings = {"duration": 2.0, "method": "rk4", "step": 0.5, "samples": 2}
+    settings = {"duration": 2.0, "method": "rk4", "step": 0.5, "save_at": 2}
     model = rb.Model.serial_chain(1, gravity=(0, 0, 0))
     return rb.Study(**{"model": model, "samples": 200, "simulate": settings, "vary": SPEED} | more)
 

@@ -73,7 +73,9 @@ def test_results_have_names_units_and_provenance(arm, tmp_path):
     # the model gives the same results
     many = arm.vary(mass=arm.mass * results.parameters[:, :2].values, inertia=study.plan.samples(
         results.parameters.values, np.arange(150)).build().inertia)  # fmt: skip
-    motion = many.simulate(results.parameters[:, 2:].values, np.zeros((150, 2)), 0.5, method="rk4", step=0.01)
+    motion = many.simulate(
+        results.parameters[:, 2:].values, np.zeros((150, 2)), 0.5, method="rk4", step=0.01, save_at=2
+    )
     assert np.allclose(motion.q[:, -1], results.q_final, rtol=0, atol=1e-9)
 
 
@@ -409,7 +411,7 @@ def test_a_study_does_not_stop_early_on_equal_samples(arm):
 
 def test_a_chunk_of_nan_is_stored_and_checked_like_any_other(arm, tmp_path):
     """An event that never occurs has NaN as its time in all samples; their file is written and has a checksum."""
-    study = swinging(arm, samples=20, events=[rb.Event("link1", value=100.0)])
+    study = swinging(arm, samples=20, events=[rb.Event("link1", value=100.0, stop=True)])
     results = study.run(tmp_path, chunk=10).load()
     assert np.isnan(results.event_time).all()
     assert (results.event_count == 0).all()
@@ -428,7 +430,7 @@ def test_samples_stopped_by_an_event_keep_their_final_state(rod):
         samples=20,
         vary={"gravity.y": rb.Uniform(-15, -5)},
         simulate={"duration": 2.0, "method": "rk4", "step": 0.002},
-        events=[rb.Event("link1", value=-np.pi / 2)],
+        events=[rb.Event("link1", value=-np.pi / 2, stop=True)],
         measures=[{"name": "speed", "quantity": "velocity", "joint": "link1", "over": "peak"}],
     )
     results = study.run()
@@ -451,7 +453,7 @@ def test_a_pendulum_of_random_length_has_the_mean_period_of_its_closed_form():
         samples=2000,
         vary={"*.cg.x": lengths},
         simulate={"duration": 0.7, "method": "rk4", "step": 0.002, "q": [0.4]},
-        events=[rb.Event("link1", value=0.0)],
+        events=[rb.Event("link1", value=0.0, stop=True)],
     )
     results = study.run()
     factor = ellipk(np.sin(0.2) ** 2) / np.sqrt(10.0)

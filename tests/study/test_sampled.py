@@ -54,7 +54,7 @@ def test_a_study_file_is_the_simulation_of_its_draws(tmp_path):
     encoder = rb.Encoder("slide", resolution=1e-4, noise=1e-3, bias=bias, measures_velocity=True, seed=3)
     pid = rb.PID("slide", 0.3, kp=20.0 * factor, kd=8.0)
     drive = rb.Sampled(pid, period=0.05, delay=delay, sensors=[encoder])
-    motion = slide().simulate(np.zeros((7, 1)), np.zeros((7, 1)), 0.3, drives=[drive])
+    motion = slide().simulate(np.zeros((7, 1)), np.zeros((7, 1)), 0.3, drives=[drive], save_at=2)
     np.testing.assert_array_equal(results.end.values, motion.q[:, -1, 0])
     assert np.unique(results.end.values).size == 7
     np.testing.assert_array_equal(study.run(chunk=3).end.values, results.end.values)
@@ -94,7 +94,7 @@ def test_noise_that_only_a_dispersion_adds_depends_on_the_sample_and_the_seed():
             model=slide(),
             samples=5,
             seed=seed,
-            simulate={"duration": 0.1, "samples": 2, "method": "rk4", "step": 0.05},
+            simulate={"duration": 0.1, "save_at": 2, "method": "rk4", "step": 0.05},
             drives=[drive],
             vary={"*.noise": rb.Discrete([1e-3])},
             measures=[{"name": "end", "quantity": "position", "joint": "slide"}],

@@ -6,18 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
+import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
 from ...acting.events import Event
 from ...acting.tables import action_of, drive_of
 from ...acting.wrenches import FORCES
-from ...common.real_arrays import excerpt
-from ...errors import RbchainError, StudyError
+from ...common.real_arrays import excerpt, real_array
+from ...errors import ArgumentError, RbchainError, StudyError
 from ...facade.model import Model
 from ...io.controller_models import with_controller_model
 from ...simulate.methods import METHODS, MethodName
-from ...simulate.settings import DEFAULT_MAX_STEPS
+from ...simulate.settings import DEFAULT_MAX_STEPS, number_of_times, times_to_save
 from .correlations import Correlation
 from .designs import AnyDesign, Random, Table
 from .dispersions import Dispersion, dispersions_of
@@ -55,6 +56,18 @@ def _expect_assembly(value: Any) -> Any:
     return value
 
 
+def _saved_times(value: Any) -> Any:
+    """Return a number of times, or a tuple of times, so that a description is equal to the same one from a file."""
+    if value is None:
+        return None
+    if np.ndim(value):
+        return tuple(real_array("save_at", value, ValueError).reshape(-1).tolist())
+    count = number_of_times(value)
+    if count > MOST_TIMES:
+        raise ValueError(f"save_at is {excerpt(value)}; expected at most {MOST_TIMES:,} times")
+    return count
+
+
 class Simulation(Described):
     """Simulation of each sample: arguments of `Model.simulate`.
 
@@ -70,9 +83,11 @@ class Simulation(Described):
         Longest step of the methods with tolerances, as in `Model.simulate`.
     max_steps : int
         Largest number of steps of the methods with tolerances for one sample.
-    samples : int
-        Number of evenly spaced times, both ends included, at which the motion is evaluated for measures, extremes and
-        `Outputs.motion` (21 by default).
+    save_at : int or (times,) array, s, optional
+        Saved times of `Outputs.motion`, as in `Model.simulate`: a number of evenly spaced times, 101 by default, or
+        increasing times. Measures "function" and "energy_error" are evaluated at these times, the start and the end.
+    save_every : float, s, optional
+        Interval of the saved times, instead of `save_at`.
     q : (nq,) array, optional
         Initial positions; the neutral ones by default.
     qd, tau : float or (nv,) array
@@ -85,8 +100,8 @@ class Simulation(Described):
     Examples
     --------
     >>> from rbchain.study import Simulation
-    >>> Simulation(2.0, method="rk4", step=0.01).samples
-    21
+    >>> Simulation(2.0, method="rk4", step=0.01, save_every=0.5).saved_times.tolist()
+    [0.0, 0.5, 1.0, 1.5, 2.0]
     """
 
     positional: ClassVar[tuple[str, ...]] = ("duration",)
@@ -98,7 +113,8 @@ class Simulation(Described):
     atol: float = 1e-10
     max_step: Annotated[float, Field(gt=0.0)] | None = None
     max_steps: Annotated[int, Field(ge=1)] = DEFAULT_MAX_STEPS
-    samples: Annotated[int, Field(ge=2, le=MOST_TIMES)] = 21
+    save_at: Annotated[StrictInt | tuple[float, ...] | None, BeforeValidator(_saved_times)] = None
+    save_every: Annotated[float, Field(gt=0.0)] | None = None
     q: Any = None
     qd: Any = 0.0
     tau: Any = 0.0
@@ -116,12 +132,39 @@ class Simulation(Described):
             atol: float = 1e-10,
             max_step: float | None = None,
             max_steps: int = DEFAULT_MAX_STEPS,
-            samples: int = 21,
+            save_at: npt.ArrayLike | None = None,
+            save_every: float | None = None,
             q: npt.ArrayLike | None = None,
             qd: npt.ArrayLike = 0.0,
             tau: npt.ArrayLike = 0.0,
             assemble: bool | Assembly | dict[str, Any] = False,
         ) -> None: ...
+
+    renamed: ClassVar[Mapping[str, str]] = {"samples": "save_at"}
+
+    @model_validator(mode="after")
+    def _check_times(self) -> Self:
+        if self.save_every is not None and self.duration / self.save_every > MOST_TIMES:
+            raise ValueError(
+                f"save_every is {self.save_every:g} s, which gives more than {MOST_TIMES:,} times in "
+                f"{self.duration:g} s; expected a longer interval"
+            )
+        try:
+            times_to_save(self.duration, self.save_at, self.save_every)
+        except ArgumentError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def times(self) -> tuple[np.ndarray, slice]:
+        """All times at which the motions are evaluated, from 0 to the end, in s, and the slice of the saved ones."""
+        return times_to_save(self.duration, self.save_at, self.save_every)
+
+    @property
+    def saved_times(self) -> np.ndarray:
+        """The saved times, in s."""
+        times, saved = self.times
+        return times[saved]
 
     @property
     def assembly(self) -> Assembly | None:

@@ -92,7 +92,7 @@ class Measure(Described):
           this measure integrates the work of all forces, which takes more time
         * "function": the result of `function`
     over : str
-        Reduction over the whole motion. It does not depend on the saved times (`Simulation.samples`), except for a
+        Reduction over the whole motion. It does not depend on the saved times (`Simulation.save_at`), except for a
         "function" and an "energy_error". If an event stops a sample, its state counts as constant afterwards; integrals
         and durations end there.
 

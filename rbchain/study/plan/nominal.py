@@ -39,8 +39,8 @@ class Nominal:
 
     @property
     def times(self) -> np.ndarray:
-        """Times at which measures and outputs are evaluated, in s."""
-        return np.linspace(0.0, self.simulation.duration, self.simulation.samples)
+        """All times at which the motions are evaluated, from 0 to the end, in s."""
+        return self.simulation.times[0]
 
 
 def nominal_of(description: Description, folder: Path) -> Nominal:

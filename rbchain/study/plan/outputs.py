@@ -94,10 +94,14 @@ def outputs_of(
     motion: Trajectory,
     events: Sequence[Event],
     drives: Sequence[Drive],
+    saved: slice,
 ) -> dict[str, np.ndarray]:
-    """Compute all outputs of the samples with draws (m, columns), by name, from their models and motions."""
+    """Compute all outputs of the samples with draws (m, columns), by name, from their models and motions.
+
+    `saved` are the times of the motion to store.
+    """
     failed = has_failed(motion.status)
-    q, qd = motion.q, motion.qd
+    q, qd = motion.q[:, saved], motion.qd[:, saved]
     motion = _held_after_stop(motion, events)
     outputs = {"parameters": values, "status": motion.status.astype(np.int8), "end_time": motion.end_time}
     nan_if_failed = np.where(failed, np.nan, 1.0)

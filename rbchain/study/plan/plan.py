@@ -100,14 +100,14 @@ class Plan:
             "parameter": len(self.columns),
             "position": self.nominal.model.nq,
             "velocity": self.nominal.model.nv,
-            "time": self.description.simulate.samples,
+            "time": self.nominal.simulation.saved_times.size,
             "event": len(self.nominal.events),
         }
 
     def bytes_per_sample(self) -> int:
         """Estimate the memory for a sample while it is computed: results, states at saved times and parameters."""
         model = self.nominal.model
-        of_states = 8 * self.description.simulate.samples * 8 * (model.nq + model.nv + 6 * model.n_bodies)
+        of_states = 8 * self.nominal.times.size * 8 * (model.nq + model.nv + 6 * model.n_bodies)
         of_signals = sum(signal.bytes_per_sample(self.nominal.simulation.duration) for signal in self.random_signals)
         of_steps = 8 * 60 * (model.nv + 1) * (2 if not model.in_water else 8)
         if any(map(is_called_for_batch, self.nominal.drives)):  # the memory of all blocks is kept
@@ -230,7 +230,7 @@ class Plan:
             last = first + count if first + count + 1 < len(values) else len(values)  # no part of a single sample
             samples = self.samples(values[first:last], numbers[first:last])
             many, motion = self.simulate(samples, steps=steps)
-            results = many, motion, self.nominal.events, samples.drives
+            results = many, motion, self.nominal.events, samples.drives, self.nominal.simulation.times[1]
             found.append(outputs_of(self.variables, self.measures, values[first:last], *results))
             first, steps = last, FIRST_STEPS + int(1.2 * motion.steps.max())
             count = max(LEAST_AT_ONCE, int(STEP_MEMORY / (steps * self._bytes_per_step)))

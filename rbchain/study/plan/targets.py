@@ -199,7 +199,7 @@ def _forces(nominal: Nominal, parameter: str) -> list[Target]:
         if not _has(force, parameter):
             continue
         if isinstance(force, (DryFriction, HardStops)):
-            at = dofs[dof_index(nominal.model, PARAMETERS[parameter].owner, force.joint, force.dof or 0)]
+            at = dofs[dof_index(nominal.model, PARAMETERS[parameter].owner, force.joint, force.dof)]
             found.append(replace(at, index=i) if force.name is None else Target(force.name, i, at.angular))
         else:
             places = [getattr(force, name) for name in ("frame", "body") if hasattr(force, name)]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ...common.real_arrays import whole_number
 from ...errors import ArgumentError, ModelError, StudyError
 from ...facade.model import Model
-from ...simulate.settings import times_to_save
+from ...simulate.settings import DEFAULT_TIMES, times_to_save
 from ...simulate.trajectory import Trajectory
 from ..plan.plan import Plan
 
@@ -24,16 +24,19 @@ SAME_TIME = 8 * np.finfo(float).eps
 COMPARED = ("q", "qd", "status", "steps", "rejections", "end_time", "end_q", "end_qd")
 
 
-def sample(study: Study, k: int, save_at: npt.ArrayLike | None = None) -> tuple[dict[str, float], Model, Trajectory]:
+def sample(
+    study: Study, k: int, *, save_at: npt.ArrayLike | None = None, save_every: float | None = None
+) -> tuple[dict[str, float], Model, Trajectory]:
     """Simulate sample k again. Its motion is the motion in the study, bit for bit.
 
     Parameters
     ----------
     k : int
         Number of the sample, from 0.
-    save_at : int or (m,) array, s, optional
-        Saved times, as for `Model.simulate`. The default is at least 201 times, which include the times of the
-        study. It is the times of the study if more times would change the steps, and so the motion.
+    save_at, save_every : int or (times,) array, s, and float, s, optional
+        Saved times, as for `Model.simulate`. By default, the times of the study, and if these are fewer than 101, the
+        times that divide each of their intervals evenly. It is the times of the study if more times would change the
+        steps, and so the motion.
 
     Returns
     -------
@@ -45,7 +48,7 @@ def sample(study: Study, k: int, save_at: npt.ArrayLike | None = None) -> tuple[
     Raises
     ------
     StudyError
-        If there is no sample k, its parameters are invalid, or times in `save_at` would change its motion.
+        If there is no sample k, its parameters are invalid, or the saved times would change its motion.
 
     Examples
     --------
@@ -56,20 +59,27 @@ def sample(study: Study, k: int, save_at: npt.ArrayLike | None = None) -> tuple[
     ... )
     >>> drawn, model, motion = study.sample(3)
     >>> motion.q.shape, bool(abs(drawn["link1.q"]) < 0.35)
-    ((201, 1), True)
+    ((101, 1), True)
     """
     plan, samples = study.plan, study.description.samples
     k = whole_number("sample", k, StudyError, least=0, most=samples - 1)
     drawn = plan.draw(k, k + 1)
     try:
         model = plan.samples(drawn, np.array([k])).build(only=0)
-        motion = _motion_again(plan, *plan.accompanied(drawn, np.array([k])), save_at, 200)
+        motion = _motion_again(plan, *plan.accompanied(drawn, np.array([k])), (save_at, save_every))
     except (ModelError, ArgumentError) as error:
         raise StudyError(f"sample {k} has invalid parameters: {error}") from None
     return dict(zip(plan.columns, drawn[0].tolist(), strict=True)), model, motion[0]
 
 
-def motions(study: Study, count: int = 30, first: int = 0, save_at: npt.ArrayLike | None = None) -> Trajectory:
+def motions(
+    study: Study,
+    count: int = 30,
+    first: int = 0,
+    *,
+    save_at: npt.ArrayLike | None = None,
+    save_every: float | None = None,
+) -> Trajectory:
     """Simulate some samples again, for example to show them with `study.motions().view()`.
 
     Parameters
@@ -78,8 +88,8 @@ def motions(study: Study, count: int = 30, first: int = 0, save_at: npt.ArrayLik
         Number of samples, at least 2.
     first : int
         Number of the first sample.
-    save_at : int or (m,) array, s, optional
-        Saved times. The default is at least 101 times, as for `sample`.
+    save_at, save_every : int or (times,) array, s, and float, s, optional
+        Saved times, as for `sample`.
 
     Returns
     -------
@@ -88,7 +98,7 @@ def motions(study: Study, count: int = 30, first: int = 0, save_at: npt.ArrayLik
     Raises
     ------
     StudyError
-        If one of the samples has invalid parameters, or times in `save_at` would change the motions.
+        If one of the samples has invalid parameters, or the saved times would change the motions.
 
     Examples
     --------
@@ -107,7 +117,7 @@ def motions(study: Study, count: int = 30, first: int = 0, save_at: npt.ArrayLik
     count = min(whole_number("count", count, StudyError, least=2), samples - first)
     try:
         drawn, numbers = study.plan.draw(first, first + count), np.arange(first, first + count)
-        return _motion_again(study.plan, drawn, numbers, save_at, 100)
+        return _motion_again(study.plan, drawn, numbers, (save_at, save_every))
     except (ModelError, ArgumentError) as error:
         raise StudyError(
             f"one of the samples {first} to {first + count - 1} has invalid parameters: {error}. Choose other "
@@ -116,7 +126,7 @@ def motions(study: Study, count: int = 30, first: int = 0, save_at: npt.ArrayLik
 
 
 def _motion_again(
-    plan: Plan, values: np.ndarray, numbers: np.ndarray, save_at: npt.ArrayLike | None, least_intervals: int
+    plan: Plan, values: np.ndarray, numbers: np.ndarray, saved: tuple[npt.ArrayLike | None, float | None]
 ) -> Trajectory:
     """Simulate samples again, with the steps of the study, so that their states have the same bits as the results.
 
@@ -128,52 +138,52 @@ def _motion_again(
     plan : Plan
     values, numbers : arrays (m, columns) and (m,)
         Draws and numbers of the samples.
-    save_at : int or (times,) array, s, optional
-        Times to save. By default, at least `least_intervals` intervals that divide the times of the study evenly, or
+    saved : tuple
+        save_at and save_every. If both are None, at least 101 times that divide the intervals of the study evenly, or
         the times of the study if more times would change the motion.
-    least_intervals : int
 
     Raises
     ------
     StudyError
-        If times in `save_at` would change the motion.
+        If the saved times would change the motion.
     """
-    own = plan.nominal.times
-    asked = _finer(own, least_intervals) if save_at is None else _asked(plan, save_at)
+    own, is_default = plan.nominal.times, all(x is None for x in saved)
+    asked = _finer(own) if is_default else _asked(plan, *saved)
     times = np.union1d(own, asked)
     _, motion = plan.simulate(plan.samples(values, numbers))
     if times.size > own.size:
         _, finer = plan.simulate(plan.samples(values, numbers), times)
         if _is_same_motion(motion, finer.at_times(np.searchsorted(times, own))):
             motion = finer
-        elif save_at is None:
+        elif is_default:
             return motion
         else:
             simulation = plan.nominal.simulation
             raise StudyError(
-                f"save_at contains times at which the study does not evaluate the motion. With method "
+                f"save_at or save_every gives times at which the study does not evaluate the motion. With method "
                 f"{simulation.method!r} and these forces, they change the steps, and so the motion; expected some of "
-                f"the {own.size} times of the study, every {own[1]:g} s. Omit save_at, or set simulate.samples of the "
-                "study"
+                f"the {own.size} times of the study, such as {own[1]:g} s. Omit save_at and save_every, or set "
+                "simulate.save_at of the study"
             )
     return motion.at_times(np.searchsorted(motion.t, asked))
 
 
-def _finer(own: np.ndarray, least_intervals: int) -> np.ndarray:
-    """Return the times of the study, each interval divided so often that there are at least `least_intervals`."""
-    intervals = own.size - 1
-    parts = -(-least_intervals // intervals)
-    times = np.linspace(own[0], own[-1], intervals * parts + 1)
+def _finer(own: np.ndarray) -> np.ndarray:
+    """Return the times of the study, each interval divided so often that there are at least the default number."""
+    parts = -(-(DEFAULT_TIMES - 1) // (own.size - 1))
+    times = np.interp(np.arange((own.size - 1) * parts + 1) / parts, np.arange(own.size), own)
     times[::parts] = own
     return times
 
 
-def _asked(plan: Plan, save_at: npt.ArrayLike) -> np.ndarray:
-    """Return the times in `save_at`, rounded to a time of the study if it differs by round-off only."""
+def _asked(plan: Plan, save_at: npt.ArrayLike | None, save_every: float | None) -> np.ndarray:
+    """Return the times to save, each rounded to a time of the study if it differs by round-off only."""
     duration, own = plan.nominal.simulation.duration, plan.nominal.times
-    times, asked = times_to_save(duration, save_at)
-    nearest = own[np.rint(times[asked] / own[1]).astype(int).clip(0, own.size - 1)]
-    return np.where(np.abs(nearest - times[asked]) <= SAME_TIME * duration, nearest, times[asked])
+    times, saved = times_to_save(duration, save_at, save_every)
+    asked = times[saved]
+    after = np.searchsorted(own, asked).clip(1, own.size - 1)
+    nearest = np.where(asked - own[after - 1] < own[after] - asked, own[after - 1], own[after])
+    return np.where(np.abs(nearest - asked) <= SAME_TIME * duration, nearest, asked)
 
 
 def _is_same_motion(one: Trajectory, other: Trajectory) -> bool:

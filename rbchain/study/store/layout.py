@@ -106,7 +106,7 @@ def coordinates_of(plan: Plan) -> Iterator[tuple[str, str, np.ndarray, str]]:
         ("velocity_units", "velocity", model.velocity_units, ""),
     ]
     if plan.description.outputs.motion:
-        coordinates.append(("time", "time", plan.nominal.times, "s"))
+        coordinates.append(("time", "time", plan.nominal.simulation.saved_times, "s"))
     if events:
         coordinates.append(("event", "event", [f"{i}: {e.joint or 'function'}" for i, e in enumerate(events)], ""))
     yield from ((name, dim, np.asarray(values), units) for name, dim, values, units in coordinates if len(values))
