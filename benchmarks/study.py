@@ -35,7 +35,7 @@ def study_with_rbchain(samples):
         model=rb.Model.serial_chain(LINKS),
         samples=samples,
         vary={"*.mass_and_inertia": rb.Dispersion(rb.Normal(1, 0.05), how="multiply"), "*.q": rb.Normal(std=0.1)},
-        simulate={"duration": DURATION, "method": "rk4", "step": STEP, "samples": TIMES},
+        simulate={"duration": DURATION, "method": "rk4", "step": STEP, "save_at": TIMES},
         measures=[{"name": "lowest", "quantity": "coordinate", "frame": "link6", "axis": "y", "over": "min"}],
     )
     results = study.run()
@@ -255,7 +255,7 @@ def million():
         "model": rb.Model.serial_chain(2),
         "samples": 1_000_000,
         "vary": {"*.mass_and_inertia": rb.Dispersion(rb.Normal(1, 0.05), how="multiply"), "*.q": rb.Normal(std=0.1)},
-        "simulate": {"duration": 0.2, "method": "rk4", "step": 0.01, "samples": 11},
+        "simulate": {"duration": 0.2, "method": "rk4", "step": 0.01, "save_at": 11},
         "outputs": {"motion": True},
         "measures": [{"name": "height", "quantity": "coordinate", "frame": "link2", "axis": "y"}],
     }

@@ -45,7 +45,7 @@ study = rb.Study(
         "*.mass_and_inertia": rb.Dispersion(rb.Normal(1, 0.05), how="multiply"),
         "*.friction": rb.Dispersion(rb.LogNormal(sigma=0.3), how="multiply"),
     },
-    simulate={"duration": MOVE + SETTLE, "method": "implicit", "step": 1e-3, "samples": 61, "q": START},
+    simulate={"duration": MOVE + SETTLE, "method": "implicit", "step": 1e-3, "save_at": 61, "q": START},
     measures=[
         {
             "name": "tool error",

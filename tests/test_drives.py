@@ -296,7 +296,7 @@ def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
                 rb.PrescribedForce("slide", rb.Signal.table([0, 1], np.zeros((*shape, 2)), interpolation="linear"))
             ]
         },
-        {"forces": [rb.Wrench("slide", np.zeros((*shape, 3)))]},
+        {"forces": [rb.Wrench("slide", force=np.zeros((*shape, 3)))]},
         {"forces": [rb.Wrench("slide", moment=(0, 0, numbers))]},
     ]
     for actions, fits in [*((one, as_numpy) for one in of_chains), *((one, shape == batch) for one in signals)]:

@@ -15,7 +15,7 @@ STATE = [[0.1, 0.2]], [[0.0, 0.0]]
 
 FEATURES = {
     "has_contacts": {"forces": [rb.DryFriction("link1", kinetic=0.1)]},
-    "has_events": {"events": [rb.Event("link1", value=1.0)]},
+    "has_events": {"events": [rb.Event("link1", value=1.0, stop=True)]},
     "has_sensitivities": {"derivatives": ["mass"]},
 }
 

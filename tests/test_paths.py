@@ -147,8 +147,8 @@ def test_derivatives_by_paths_are_entries_of_the_derivatives_by_fields():
     fields = ["q", "mass", "cg", "inertia", "damping", "gear_ratio"]
     paths = ["link2.q", "link1.mass", "link2.cg", "link2.cg.y", "link2.inertia", "link1.inertia.xy", "link2.gear_ratio"]
     settings = {"duration": 0.1, "method": "rk4", "step": 0.02}
-    whole = arm.simulate([0.3, 0.2], [0.0, 0.0], derivatives=fields, **settings).derivatives
-    found = arm.simulate([0.3, 0.2], [0.0, 0.0], derivatives=paths, **settings).derivatives
+    whole = arm.simulate([0.3, 0.2], [0.0, 0.0], derivatives=fields, save_at=2, **settings).derivatives
+    found = arm.simulate([0.3, 0.2], [0.0, 0.0], derivatives=paths, save_at=2, **settings).derivatives
     assert list(found) == paths
     expected = [
         whole["q"][..., 1],
@@ -166,9 +166,9 @@ def test_derivatives_by_paths_are_entries_of_the_derivatives_by_fields():
 @plain
 def test_derivatives_by_a_path_of_several_parameters_are_refused():
     with pytest.raises(rb.ArgumentError, match=r"names 2 parameters; expected the path of one"):
-        rb.Model.serial_chain(2).simulate([0.0, 0.0], [0.0, 0.0], duration=0.1, derivatives=["*.mass"])
+        rb.Model.serial_chain(2).simulate([0.0, 0.0], [0.0, 0.0], duration=0.1, derivatives=["*.mass"], save_at=2)
     with pytest.raises(rb.UnknownNameError, match=r"did you mean link2"):
-        rb.Model.serial_chain(2).simulate([0.0, 0.0], [0.0, 0.0], duration=0.1, derivatives=["lnk2.mass"])
+        rb.Model.serial_chain(2).simulate([0.0, 0.0], [0.0, 0.0], duration=0.1, derivatives=["lnk2.mass"], save_at=2)
 
 
 def test_a_fit_by_paths_leaves_the_other_parameters():

@@ -37,7 +37,9 @@ def machine():
 def objects():
     model = machine()
     floor = rb.SphereContact("tip", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, -9.0), plane_normal=(0, 0, 1))
-    motion = model.simulate(np.zeros((2, 2)), np.zeros((2, 2)), 0.01, method="moreau", step=0.01, forces=[floor])
+    motion = model.simulate(
+        np.zeros((2, 2)), np.zeros((2, 2)), 0.01, method="moreau", step=0.01, forces=[floor], save_at=2
+    )
     assert motion.impacts
     yield from (model, model.nominal, motion, floor, rb.Units("mm-kg-s"), rb.Event("arm", value=1.0, stop=True))
     yield 2.0 * rb.Signal.noise(1.0, (0.1, 10.0)) + rb.Signal.constant(1.0)

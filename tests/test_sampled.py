@@ -447,7 +447,7 @@ def test_a_function_in_python_with_too_few_parameters_is_refused_with_those_that
     message = rf"cannot be called with \({needed}\): .*expected function\({needed}\) in plain Python, or function\("
     drive = rb.Sampled(function, period=0.1, states=states)
     with pytest.raises(rb.ArgumentError, match=message):
-        rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[drive])
+        rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 0.1, method="rk4", step=0.1, drives=[drive], save_at=2)
 
 
 def test_a_resolution_rounds_the_outputs_of_controllers_and_functions_alike():

@@ -92,7 +92,7 @@ def two_links():
 @plain
 def test_two_links_agree_with_complex_steps_of_their_equations():
     names = ["q", "qd", "mass", "cg", "inertia", "damping", "stiffness", "rotor_inertia"]
-    motion = two_links().simulate(START[:2], START[2:], DURATION, derivatives=names, **TIGHT)
+    motion = two_links().simulate(START[:2], START[2:], DURATION, derivatives=names, save_at=2, **TIGHT)
     at_start = motion.derivatives["q"][0], motion.derivatives["qd"][0]
     np.testing.assert_array_equal(np.concatenate(at_start, -1), np.eye(4))
     assert all(not motion.derivatives[name][0].any() for name in names[2:])
@@ -154,7 +154,7 @@ def controllers_of_known_links(tau):
 @pytest.mark.parametrize("tau", CONTROLLERS)
 def test_controllers_with_a_model_agree_with_complex_steps(tau):
     drives, names = controllers_of_known_links(tau), ["q", "qd", "mass", "damping"]
-    motion = two_links().simulate(START[:2], START[2:], DURATION, drives=drives, derivatives=names, **TIGHT)
+    motion = two_links().simulate(START[:2], START[2:], DURATION, drives=drives, derivatives=names, save_at=2, **TIGHT)
     for field in ("mass", "damping"):
         for i in range(2):
             x = {key: np.array(values, complex) for key, values in LINKS.items()}
@@ -174,7 +174,9 @@ def test_controllers_with_a_model_agree_with_complex_steps(tau):
 def test_computed_torque_of_one_link_depends_on_the_drive_and_the_force_of_the_other():
     names = {"kp": ("kp",), "kd": ("kd",), "tau": ("first", "last")}
     drives = controllers_of_known_links(partly_computed_torque)
-    motion = two_links().simulate(START[:2], START[2:], DURATION, drives=drives, derivatives=[*names], **TIGHT)
+    motion = two_links().simulate(
+        START[:2], START[2:], DURATION, drives=drives, derivatives=[*names], save_at=2, **TIGHT
+    )
     x = {"kp": 6.0, "kd": 0.7, "first": 0.0, "last": 0.0}
     for name, arguments in names.items():
         for i, argument in enumerate(arguments, 2 - len(arguments)):
@@ -191,7 +193,7 @@ def test_the_nominal_model_of_a_controller_does_not_change_with_the_masses():
     model, step = two_links(), 1e-4
     masses = np.array(LINKS["mass"]) + step * np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
     drives = [CONTROLLERS[gravity_forces](joint) for joint in model.joint_names]
-    motion = model.simulate(START[:2], START[2:], DURATION, drives=drives, derivatives=["mass"], **TIGHT)
+    motion = model.simulate(START[:2], START[2:], DURATION, drives=drives, derivatives=["mass"], save_at=2, **TIGHT)
     starts = np.tile(START, (4, 1))
     ends = model.vary(mass=masses).simulate(starts[:, :2], starts[:, 2:], DURATION, drives=drives, save_at=2, **TIGHT)
     state = np.concatenate([ends.q[:, -1], ends.qd[:, -1]], -1)
@@ -202,7 +204,7 @@ def test_the_nominal_model_of_a_controller_does_not_change_with_the_masses():
 @plain
 def test_a_pendulum_at_rest_has_the_sensitivities_of_a_linear_oscillator():
     builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
-    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, (1.5, 0, 0)))
+    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, cg=(1.5, 0, 0)))
     motion = builder.build().simulate([-np.pi / 2], [0.0], 1.0, save_at=5, derivatives=("q", "qd"), **TIGHT)
     found = np.concatenate([motion.derivatives["q"], motion.derivatives["qd"]], -1)
     omega = np.sqrt(9.81 / 1.5)
@@ -214,7 +216,7 @@ def test_a_pendulum_at_rest_has_the_sensitivities_of_a_linear_oscillator():
 @plain
 def test_a_mass_under_a_constant_force():
     """q = F t^2 / (2 m)."""
-    motion = slide().simulate([0.0], [0.0], 1.5, tau=3.0, derivatives=("mass", "tau"), **TIGHT)
+    motion = slide().simulate([0.0], [0.0], 1.5, tau=3.0, derivatives=("mass", "tau"), save_at=2, **TIGHT)
     wanted = {"mass": [-3.0 * 1.5**2 / 8, -3.0 * 1.5 / 4], "tau": [1.5**2 / 4, 1.5 / 2]}
     for name, values in wanted.items():
         np.testing.assert_allclose(motion.derivatives[name][-1, :, 0], values, rtol=0, atol=1e-12)
@@ -235,7 +237,9 @@ def test_gains_and_a_spring_agree_with_the_matrix_exponential():
 
     passive = {name: x[name] for name in ("damping", "stiffness", "rest_position")}
     drive = rb.PID("slide", 0.4, kp=x["kp"], ki=x["ki"], kd=x["kd"])
-    motion = slide(x["mass"], **passive).simulate([0.1], [-0.3], 1.0, drives=[drive], derivatives=[*x], **TIGHT)
+    motion = slide(x["mass"], **passive).simulate(
+        [0.1], [-0.3], 1.0, drives=[drive], derivatives=[*x], save_at=2, **TIGHT
+    )
     for name, value in x.items():
         wanted = end_of(x | {name: value + 1j * 1e-20}).imag / 1e-20
         np.testing.assert_allclose(motion.derivatives[name][-1, :, 0], wanted, rtol=0, atol=1e-9, err_msg=name)
@@ -245,7 +249,9 @@ def test_gains_and_a_spring_agree_with_the_matrix_exponential():
 @plain
 def test_a_drive_at_its_limit_does_not_depend_on_its_gains():
     drive = rb.PID("slide", 10.0, kp=100.0, limit=1.0)
-    motion = slide().simulate([0.0], [0.0], 0.1, drives=[drive], derivatives=["kp", "mass"], method="rk4", step=0.05)
+    motion = slide().simulate(
+        [0.0], [0.0], 0.1, drives=[drive], derivatives=["kp", "mass"], method="rk4", step=0.05, save_at=2
+    )
     assert not motion.derivatives["kp"].any()
     np.testing.assert_allclose(motion.derivatives["mass"][-1, :, 0], [-(0.1**2) / 8, -0.1 / 4], rtol=0, atol=1e-14)
 
@@ -298,7 +304,7 @@ def test_transition_matrices_compose_and_preserve_volume(name):
     tolerances = {"rtol": 1e-11, "atol": 1e-12}
 
     def transition(q, qd, duration):
-        motion = model.simulate(q, qd, duration, derivatives=("q", "qd"), **tolerances)
+        motion = model.simulate(q, qd, duration, derivatives=("q", "qd"), save_at=2, **tolerances)
         found = motion.derivatives
         return np.concatenate([found["q"][-1], found["qd"][-1]], -1), motion.q[-1], motion.qd[-1]
 
@@ -442,7 +448,7 @@ def test_prescribed_motions_do_not_depend_on_parameters():
         names = ["q", "qd", "mass", "damping"]
         assert_agrees_with_differences(model, names, 0.1, 1e-6, drives=drives, **FIXED)
         q, qd = random_states(model, (), seed=4, arrays=2)
-        found = model.simulate(q, qd, 0.1, drives=drives, derivatives=["q", "mass"], **FIXED).derivatives
+        found = model.simulate(q, qd, 0.1, drives=drives, derivatives=["q", "mass"], save_at=2, **FIXED).derivatives
         rows = [3, 7] if len(drives) == 1 else [4, 7]
         assert not found["mass"][:, rows].any()
         assert len(drives) == 2 or not found["q"][:, rows].any()
@@ -503,12 +509,12 @@ def test_events_end_the_sensitivities_and_do_not_change_them():
 @plain
 def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
     states = np.stack([START[:2], START[2:]])[:, None] * np.array([1.0, 0.5])[:, None]
-    motion = two_links().simulate(*states, 0.1, derivatives=["q", "inertia"], **FIXED)
-    single = two_links().simulate(*states[:, 1], 0.1, derivatives=["q", "inertia"], **FIXED)
+    motion = two_links().simulate(*states, 0.1, derivatives=["q", "inertia"], save_at=2, **FIXED)
+    single = two_links().simulate(*states[:, 1], 0.1, derivatives=["q", "inertia"], save_at=2, **FIXED)
     motion.save(tmp_path / "motion.npz")
     loaded = rb.load_motion(tmp_path / "motion.npz")
-    rough = two_links().simulate(*states.astype(np.float32), 0.1, derivatives=["q", "inertia"], **FIXED)
-    empty = two_links().simulate(*states[:, :0], 0.1, derivatives=["q", "inertia"], **FIXED)
+    rough = two_links().simulate(*states.astype(np.float32), 0.1, derivatives=["q", "inertia"], save_at=2, **FIXED)
+    empty = two_links().simulate(*states[:, :0], 0.1, derivatives=["q", "inertia"], save_at=2, **FIXED)
     for name in ("q", "inertia"):
         np.testing.assert_array_equal(motion[1].derivatives[name], single.derivatives[name])
         np.testing.assert_array_equal(loaded.derivatives[name], motion.derivatives[name])
@@ -548,7 +554,7 @@ def test_refused_user_forces():
         tau[0] = -q[0]
 
     with pytest.raises(rb.ArgumentError, match=r"Pass UserForces\(..., derivatives=...\)"):
-        slide().simulate([0.0], [0.0], 0.1, drives=[rb.UserForces(forces)], derivatives=["mass"])
+        slide().simulate([0.0], [0.0], 0.1, drives=[rb.UserForces(forces)], derivatives=["mass"], save_at=2)
 
 
 LANES = """

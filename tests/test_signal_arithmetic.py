@@ -11,7 +11,7 @@ TIMES = np.linspace(0.0, 3.0, 301)
 SIGNALS = {
     "constant": lambda: rb.Signal.constant(2.5),
     "polynomial": lambda: rb.Signal.polynomial([1.0, -2.0, 0.5, 0.25]),
-    "sines": lambda: rb.Signal.sines([1.0, 0.3], [2.0, 7.0], [0.1, 0.2], offset=0.7),
+    "sines": lambda: rb.Signal.sines([1.0, 0.3], [2.0, 7.0], phase=[0.1, 0.2], offset=0.7),
     "line": lambda: rb.Signal.table([0.0, 0.7, 1.9, 4.0], [0.0, 2.0, -1.0, 0.5], interpolation="linear"),
     "spline": lambda: rb.Signal.table([0.0, 0.5, 1.1, 2.3, 3.5], [0.0, 1.0, -1.0, 2.0, 0.3]),
     "samples": lambda: rb.Signal.sines(np.array([[1.0], [2.0], [3.0]]), 4.0, offset=np.array([0.0, 1.0, 2.0])),

@@ -127,7 +127,7 @@ def test_lanes_contain_all_drives_of_each_sample(method):
         pid(kp=2.0 + gains, ki=0.5 + gains, feedforward=0.2),
         rb.UserForces(spring, parameters=[3.0, 0.1], derivatives=slopes),
     ]
-    several, single = (arm.simulate(q0, qd0, 0.2, drives=x, method=method, **LOOSE) for x in (drives, one))
+    several, single = (arm.simulate(q0, qd0, 0.2, drives=x, method=method, save_at=2, **LOOSE) for x in (drives, one))
     assert several.success
     assert_equal(several, single, 1e-5)
     found = arm.accelerations(several.q[:, -1], several.qd[:, -1], t=0.2, drives=drives[1:2] + drives[3:])
@@ -151,7 +151,7 @@ def test_a_force_beside_computed_torque_moves_the_linear_error(method):
     builder.add_body("rotor", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(0.5, 0.5, 0.5)))
     drives = [rb.PrescribedForce("rotor", 0.8), rb.ComputedTorque("rotor", 0.3, kp=16.0, kd=8.0), pid_of_rotor()]
     settings = {"rtol": 1e-8, "atol": 1e-10} if METHODS[method] is LOOSE else {"step": 1e-3}
-    motion = builder.build().simulate([0.3], [0.0], 0.5, drives=drives, method=method, **settings)
+    motion = builder.build().simulate([0.3], [0.0], 0.5, drives=drives, method=method, save_at=2, **settings)
     # the sum of both feedbacks: q'' = -16 x - 8 x' + (0.8 - 4 x) / 0.5 with x = q - 0.3, critically damped by kd = 1
     w = np.sqrt(24.0)
     damping = 8.0 + 2.0 * (w - 4.0)
@@ -175,7 +175,7 @@ def test_the_feedforward_of_the_reference_motion_leaves_no_error(method):
     feedforward = -9.0 * 0.5 * reference
     drive = rb.PID("rotor", reference, kp=1.0, kd=0.2, feedforward=feedforward)
     settings = {"rtol": 1e-8, "atol": 1e-10} if METHODS[method] is LOOSE else {"step": 1e-3}
-    motion = builder.build().simulate([0.0], [0.6], 0.5, drives=[drive], method=method, **settings)
+    motion = builder.build().simulate([0.0], [0.6], 0.5, drives=[drive], method=method, save_at=2, **settings)
     tolerance = {"implicit": 1e-3, "moreau": 1e-3}.get(method, 1e-7)  # of first order: about h / 10
     assert motion.q[-1, 0] == pytest.approx(0.2 * np.sin(1.5), abs=tolerance)
 
@@ -303,10 +303,12 @@ def test_sensitivities_contain_all_drives(name):
     start = {"q": Q0[0], "qd": QD0[0], "tau": np.array([0.1, -0.2])}
 
     def end(values):
-        found = arm.simulate(values["q"], values["qd"], 0.1, tau=values["tau"], drives=drives, **settings)
+        found = arm.simulate(values["q"], values["qd"], 0.1, tau=values["tau"], drives=drives, save_at=2, **settings)
         return np.concatenate([found.q[-1], found.qd[-1]])
 
-    found = arm.simulate(start["q"], start["qd"], 0.1, tau=start["tau"], drives=drives, derivatives=[name], **settings)
+    found = arm.simulate(
+        start["q"], start["qd"], 0.1, tau=start["tau"], drives=drives, derivatives=[name], save_at=2, **settings
+    )
     for j, unit in enumerate(np.eye(2)):
         ends = [end(start | {name: start[name] + sign * 1e-4 * unit}) for sign in (1.0, -1.0)]
         np.testing.assert_allclose(found.derivatives[name][-1, :, j], (ends[0] - ends[1]) / 2e-4, atol=1e-7)
@@ -332,7 +334,7 @@ def test_steps_along_a_tree_contain_all_integrals():
     settings = {"method": "rosenbrock", "rtol": 1e-4, "atol": 1e-4}
     q0, qd0 = np.zeros(24), np.zeros(24)
     along, by_matrix = (
-        arm.simulate(q0, qd0, 0.01, drives=[*drives, *more], **settings)
+        arm.simulate(q0, qd0, 0.01, drives=[*drives, *more], save_at=2, **settings)
         for more in ((), (rb.UserForces(no_force, derivatives=no_force),))
     )
     assert np.array_equal(along.steps, by_matrix.steps)
@@ -361,9 +363,9 @@ def test_models_and_files_store_several_drives_of_a_joint(tmp_path):
     rb.save(model, tmp_path / "rod.toml")
     loaded = rb.load(tmp_path / "rod.toml")
     assert loaded.drives == model.drives
-    motion = loaded.simulate([0.1], [0.0], 0.1, tau=0.25, method="rk4", step=0.01)
+    motion = loaded.simulate([0.1], [0.0], 0.1, tau=0.25, method="rk4", step=0.01, save_at=2)
     one = rb.PID("rod", 0.3, kp=20.0, kd=2.0, feedforward=0.75 + rb.Signal.sines(0.2, 3.0))
-    expected = model.simulate([0.1], [0.0], 0.1, drives=[one], method="rk4", step=0.01)
+    expected = model.simulate([0.1], [0.0], 0.1, drives=[one], method="rk4", step=0.01, save_at=2)
     assert_equal(motion, expected, 1e-12)
 
 

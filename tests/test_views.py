@@ -94,7 +94,7 @@ def test_views_are_read_only():
 
 def test_the_motion_of_a_joint_is_a_part_of_the_motion():
     q0 = np.broadcast_to(WALKER.neutral(), (2, WALKER.nq))
-    motion = VARIED.simulate(q0, np.ones((2, WALKER.nv)), 0.02, method="rk4", step=0.01, tau=np.arange(9.0))
+    motion = VARIED.simulate(q0, np.ones((2, WALKER.nv)), 0.02, method="rk4", step=0.01, tau=np.arange(9.0), save_at=2)
     names = WALKER.joint_names
     for what in ("q", "qd", "qdd", "tau"):
         parts = [getattr(motion.of_joint(name), what) for name in names]
@@ -105,9 +105,9 @@ def test_the_motion_of_a_joint_is_a_part_of_the_motion():
 
 
 def test_a_motion_names_its_statuses():
-    motion = WALKER.simulate(WALKER.neutral(), np.zeros(WALKER.nv), 0.1, method="rk4", step=0.05)
+    motion = WALKER.simulate(WALKER.neutral(), np.zeros(WALKER.nv), 0.1, method="rk4", step=0.05, save_at=2)
     assert motion.status_names.tolist() == "DONE" and not motion.failed
     start = np.broadcast_to(WALKER.neutral(), (2, WALKER.nq)), [np.zeros(WALKER.nv), np.full(WALKER.nv, 1e200)]
-    broken = WALKER.simulate(*start, 0.1, method="rk4", step=0.05, on_failure="ignore")
+    broken = WALKER.simulate(*start, 0.1, method="rk4", step=0.05, on_failure="ignore", save_at=2)
     assert broken.status_names.tolist() == ["DONE", "NOT_FINITE"]
     assert broken.failed.tolist() == [False, True]

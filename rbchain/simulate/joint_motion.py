@@ -60,7 +60,7 @@ def of_joint(motion: Trajectory, name: str) -> JointMotion:
     Examples
     --------
     >>> import numpy as np, rbchain as rb
-    >>> motion = rb.Model.serial_chain(3).simulate(np.zeros((5, 3)), np.zeros((5, 3)), 0.1, save_at=11)
+    >>> motion = rb.Model.serial_chain(3).simulate(np.zeros((5, 3)), duration=0.1, save_at=11)
     >>> motion.of_joint("link2").tau.shape
     (5, 11, 1)
     """

@@ -112,7 +112,7 @@ def everything(n, of=slice(None)):
         rb.PID("arm", rb.Signal.sines(a[..., None], 4.0), kp=5 * b, kd=c, ki=d, limit=4 * e, gravity_compensation=True),
         rb.PrescribedVelocity("fin", rb.Signal.table(times, knots)),
         rb.PrescribedForce("fin", rb.Signal.table(times, knots, interpolation="linear"), dof=1),
-        rb.UserForces(push, np.stack([a, b], -1)),
+        rb.UserForces(push, parameters=np.stack([a, b], -1)),
     ]
     forces = [
         rb.Wrench("hull", force=(rb.Signal.polynomial(knots[..., :3]), 0.0, a), point=points),

@@ -33,7 +33,9 @@ def signal_of(kind, of):
     """The signal of one sample, or of all: `of` selects from the first axis of VALUES."""
     return {
         "polynomial": lambda: rb.Signal.polynomial(VALUES[of]),
-        "sines": lambda: rb.Signal.sines(VALUES[of][..., :2], [3.0, 7.0], VALUES[of][..., 2:4], VALUES[of][..., 4]),
+        "sines": lambda: rb.Signal.sines(
+            VALUES[of][..., :2], [3.0, 7.0], phase=VALUES[of][..., 2:4], offset=VALUES[of][..., 4]
+        ),
         "linear": lambda: rb.Signal.table(KNOTS, VALUES[of], interpolation="linear"),
         "cubic": lambda: rb.Signal.table(KNOTS, VALUES[of]),
         "scipy": lambda: PPoly(PIECES[..., of], KNOTS),

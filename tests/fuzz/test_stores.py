@@ -21,7 +21,7 @@ def results(tmp_path_factory):
         model=rb.Model.serial_chain(1),
         samples=6,
         vary={"*.q": rb.Uniform(-0.3, 0.3)},
-        simulate={"duration": 0.02, "method": "rk4", "step": 0.01, "samples": 2},
+        simulate={"duration": 0.02, "method": "rk4", "step": 0.01, "save_at": 2},
     )
     study.run(folder, chunk=4)
     places = (folder / "results.zarr", folder / "checksums")

@@ -46,7 +46,7 @@ def test_a_closed_chain_can_be_studied_with_anything_that_acts_on_it(acting, met
         model=four_bar(),
         samples=2,
         vary={"*.mass": rb.Dispersion(rb.Normal(1, 0.01), how="multiply")},
-        simulate={"duration": 0.02, "q": [1.2, -1.0, 1.5], "assemble": True, "samples": 2} | SETTINGS[method],
+        simulate={"duration": 0.02, "q": [1.2, -1.0, 1.5], "assemble": True, "save_at": 2} | SETTINGS[method],
         **ACTING[acting],
     )
     results = study.run()

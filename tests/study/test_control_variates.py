@@ -160,7 +160,7 @@ def study_of(model, *functions, **changed):
         "samples": 60,
         "seed": 1,
         "vary": {"gravity.[xy]": rb.Uniform(-1, 1)},
-        "simulate": {"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2},
+        "simulate": {"duration": 0.01, "method": "rk4", "step": 0.01, "save_at": 2},
         "measures": [{"name": f.__name__, "quantity": "function", "function": f, "unit": "m"} for f in functions],
     }
     return rb.Study(model=model, **given | changed)

@@ -18,7 +18,7 @@ HEIGHT = {"name": "height", "quantity": "coordinate", "frame": "link2", "axis": 
 STUDY = {
     "samples": 12,
     "vary": {"*.mass": rb.Dispersion(rb.Normal(1.0, 0.05), how="multiply"), "*.q": rb.Uniform(-0.3, 0.3)},
-    "simulate": {"duration": 0.1, "method": "rk4", "step": 0.01, "samples": 3},
+    "simulate": {"duration": 0.1, "method": "rk4", "step": 0.01, "save_at": 3},
     "outputs": {"motion": True},
     "measures": [HEIGHT],
 }

@@ -46,7 +46,7 @@ def study_of(model, *functions, **changed):
     given = {
         "samples": 100,
         "vary": {"gravity.[xy]": normal},
-        "simulate": {"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2},
+        "simulate": {"duration": 0.01, "method": "rk4", "step": 0.01, "save_at": 2},
         "measures": [{"name": f.__name__, "quantity": "function", "function": f, "unit": "m"} for f in functions],
     }
     return rb.Study(model=model, **given | changed)
@@ -124,7 +124,7 @@ def test_the_gradient_of_an_oscillator_agrees_with_its_closed_form():
         model=spring.vary(stiffness=[8.0]),
         samples=10,
         vary={"*.stiffness": rb.Dispersion(rb.Normal(1.0, 0.1), how="multiply"), "*.q": rb.Uniform(0.1, 0.3)},
-        simulate={"duration": 0.3, "method": "rk4", "step": 0.01, "samples": 2},
+        simulate={"duration": 0.3, "method": "rk4", "step": 0.01, "save_at": 2},
         measures=[{"name": "end", "quantity": "position", "joint": "link1"}],
     )
     found = study.gradient("end")

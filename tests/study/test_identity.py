@@ -87,7 +87,7 @@ def study_of(controller, **keys):
         "samples": 4,
         "drives": [rb.Sampled(controller, period=0.1)],
         "vary": {"*.q": rb.Uniform(0.5, 1.0)},
-        "simulate": {"duration": 0.4, "method": "rk4", "step": 0.1, "samples": 2},
+        "simulate": {"duration": 0.4, "method": "rk4", "step": 0.1, "save_at": 2},
     }
     return rb.Study(**(given | keys))
 

@@ -68,8 +68,8 @@ def test_paths_name_drives_and_forces_by_their_names_or_joints():
         model,
         drives=[rb.PID("link1", 0.1, kp=1.0), rb.PID("link2", 0.1, kp=2.0, name="wrist")],
         forces=[
-            rb.SpringDamper(None, "link1", (0, 0, 1), (0, 0, 0), stiffness=1.0),
-            rb.SpringDamper(None, "link1", (0, 0, 2), (0, 0, 0), stiffness=2.0, name="upper"),
+            rb.SpringDamper(None, "link1", point_a=(0, 0, 1), point_b=(0, 0, 0), stiffness=1.0),
+            rb.SpringDamper(None, "link1", point_a=(0, 0, 2), point_b=(0, 0, 0), stiffness=2.0, name="upper"),
         ],
         vary={
             "link1.kp": rb.Uniform(3, 4),
@@ -96,11 +96,11 @@ def test_a_path_with_two_meanings_needs_a_name():
     settings = {"samples": 4, "simulate": {"duration": 0.05, "method": "moreau", "step": 0.01}}
     vary = {"link1.friction": rb.Uniform(0.2, 0.4)}
     with pytest.raises(rb.StudyError, match=r"'link1.friction' stands for 2 parameters, of .*SphereContact.*`name`"):
-        rb.Study(model, forces=[rb.SphereContact("link1", (0, 0, 0), **floor)], vary=vary, **settings)
-    forces = [rb.SphereContact("link1", (0, 0, 0), **floor, name="floor")]
+        rb.Study(model, forces=[rb.SphereContact("link1", point=(0, 0, 0), **floor)], vary=vary, **settings)
+    forces = [rb.SphereContact("link1", point=(0, 0, 0), **floor, name="floor")]
     study = rb.Study(model, forces=forces, vary=vary | {"floor.friction": rb.Uniform(0.5, 0.6)}, **settings)
     assert study.effects == {"link1.friction": "friction of link1", "floor.friction": "drives and forces"}
-    two = [rb.Wrench("link1", (1, 0, 0)), rb.Wrench("link1", (0, 1, 0))]
+    two = [rb.Wrench("link1", force=(1, 0, 0)), rb.Wrench("link1", force=(0, 1, 0))]
     with pytest.raises(rb.StudyError, match=r"'link1.force' stands for 2 parameters, of Wrench and Wrench"):
         rb.Study(model, forces=two, vary={"link1.force": rb.Normal(0, 1)}, **settings)
 

@@ -108,7 +108,7 @@ def test_measures_of_a_controlled_slide():
         samples=2,
         drives=[rb.PID("slide", 0.4, **gains, limit=500.0)],
         vary={"*.limit": rb.Dispersion(rb.Uniform(1, 2), how="multiply")},
-        simulate={"duration": duration, "method": "rk4", "step": 0.015, "samples": 201},
+        simulate={"duration": duration, "method": "rk4", "step": 0.015, "save_at": 201},
         measures=[{"name": name, **given} for name, given in CONTROLLED.items()],
     )
     results = study.run()

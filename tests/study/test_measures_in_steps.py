@@ -116,7 +116,7 @@ def test_a_study_has_the_same_measures_for_all_numbers_of_saved_times():
         study = rb.Study(
             model=pendulum(),
             samples=9,
-            simulate={"duration": 2.0, "samples": times, "rtol": 1e-10, "atol": 1e-12},
+            simulate={"duration": 2.0, "save_at": times, "rtol": 1e-10, "atol": 1e-12},
             vary={"*.q": rb.Uniform(0.2, 1.5)},
             measures=[{"name": name, **given} for name, given in SWING.items()],
             outputs={"extremes": True},
@@ -449,7 +449,7 @@ def scattered():
         given = {
             "model": pendulum(),
             "samples": 70,
-            "simulate": {"duration": 1.0, "samples": 3, "max_steps": 300},
+            "simulate": {"duration": 1.0, "save_at": 3, "max_steps": 300},
             "vary": {"*.qd": rb.Normal(std=40.0)},
             "events": [rb.Event("bob", value=3.0, stop=True)],
             "measures": measures,

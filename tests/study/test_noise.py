@@ -46,7 +46,7 @@ def study_of(**changes):
         "seed": 7,
         "simulate": {"duration": 0.5, "method": "rk4", "step": 0.05, "save_at": 3},
         "drives": [rb.PrescribedForce("slide", rb.Signal.ornstein_uhlenbeck(2.0, 0.2))],
-        "forces": [rb.Wrench("slide", (rb.Signal.sea_state(2.0, 5.0, sines=10), 0, 0))],
+        "forces": [rb.Wrench("slide", force=(rb.Signal.sea_state(2.0, 5.0, sines=10), 0, 0))],
         "vary": {"*.signal": rb.Dispersion(rb.Uniform(0.5, 1.5), how="multiply")},
         "measures": [{"name": "end", "quantity": "position", "joint": "slide"}],
     }

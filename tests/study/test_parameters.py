@@ -94,9 +94,25 @@ def touching():
     contacts = [
         rb.DryFriction("rod", kinetic=1.0, static=9.0, kinetic_backward=1.5, static_backward=9.5, name="dry"),
         rb.HardStops("rod", restitution=0.5, name="stops"),
-        rb.SphereContact("rod", (1, 0, 0), 0.1, (0, 0, -3.0), (0, 0, 2), friction=0.5, restitution=0.5, name="contact"),
+        rb.SphereContact(
+            "rod",
+            point=(1, 0, 0),
+            radius=0.1,
+            plane_point=(0, 0, -3.0),
+            plane_normal=(0, 0, 2),
+            friction=0.5,
+            restitution=0.5,
+            name="contact",
+        ),
         rb.SphereSphereContact(
-            "rod", "slide", (1, 0, 0), (1, 0, 0), 0.1, 0.2, restitution=0.5, name="contact of spheres"
+            "rod",
+            "slide",
+            point_a=(1, 0, 0),
+            point_b=(1, 0, 0),
+            radius_a=0.1,
+            radius_b=0.2,
+            restitution=0.5,
+            name="contact of spheres",
         ),
     ]
     return model, contacts
@@ -118,17 +134,30 @@ def forces(model):
     return [
         rb.Wrench(
             model.body_names[1],
-            (1.0, 0.0, rb.Signal.sines(1.0, 2.0)),
+            force=(1.0, 0.0, rb.Signal.sines(1.0, 2.0)),
             moment=(0.5, 0.0, 0.2),
             point=point,
             name="wrench",
         ),
         rb.Current((0.1, 0.0, 0.2)),
         rb.SpringDamper(
-            None, model.body_names[1], (0, 0, 1), point, stiffness=10.0, damping=1.0, rest_length=0.5, name="spring"
+            None,
+            model.body_names[1],
+            point_a=(0, 0, 1),
+            point_b=point,
+            stiffness=10.0,
+            damping=1.0,
+            rest_length=0.5,
+            name="spring",
         ),
         rb.Bushing(
-            model.body_names[0], model.body_names[2], stiff, soft, rb.Pose(point), rb.Pose(point), name="bushing"
+            model.body_names[0],
+            model.body_names[2],
+            stiffness=stiff,
+            damping=soft,
+            pose_a=rb.Pose(point),
+            pose_b=rb.Pose(point),
+            name="bushing",
         ),
     ]
 
@@ -483,7 +512,7 @@ def test_a_sample_with_a_varied_function_moves_as_with_these_numbers():
     model, state = rb.Model.serial_chain(1, gravity=(0, 0, 0)), ([0.3], [0.1])
     settings = {"duration": 0.05, "method": "rk4", "step": 0.01}
     vary = {"*.parameters": stats.uniform(0.1, 1.0)}
-    drive = rb.UserForces(spring, [1.0, 2.0])
+    drive = rb.UserForces(spring, parameters=[1.0, 2.0])
     simulate = settings | {"q": state[0], "qd": state[1], "samples": 2}
     plan = plan_of(vary, model, drives=[drive], simulate=simulate)
     assert plan.columns == ("spring.parameters.0", "spring.parameters.1")
@@ -502,7 +531,7 @@ def test_units_of_sensors_follow_the_type_of_the_joint():
         builder = rb.ModelBuilder()
         builder.add_body("body", joint=joint, inertia=rb.Inertia.sphere(0.1, mass=1.0))
         encoder, velocity = rb.Encoder("body", name="encoder"), rb.VelocitySensor("body", name="velocity")
-        drive = rb.Sampled(rb.PID("body", 0.1, kp=1.0), 0.01, sensors=[encoder, velocity])
+        drive = rb.Sampled(rb.PID("body", 0.1, kp=1.0), period=0.01, sensors=[encoder, velocity])
         scale = {"mm": 1e-3, "deg": np.pi / 180}[unit]
         for owner, of_time in (("encoder", ""), ("velocity", "/s")):
             drawn = {"type": "uniform", "low": f"1 {unit}{of_time}", "high": f"2 {unit}{of_time}"}
@@ -519,7 +548,7 @@ def test_every_field_of_a_model_that_vary_accepts_is_a_parameter():
 @pytest.mark.plain_python
 def test_a_body_that_is_welded_with_varied_axes_is_turned_by_the_drawn_vector():
     vary = {"*.axes_a": stats.norm(0, 0.1)}
-    simulate = {"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2, "assemble": True}
+    simulate = {"duration": 0.01, "method": "rk4", "step": 0.01, "save_at": 2, "assemble": True}
     plan = plan_of(vary, welded(), simulate=simulate, drives=[])
     values = plan.draw(0, 4)
     many, motion = plan.simulate(plan.samples(values, np.arange(4)))

@@ -10,8 +10,10 @@ pytestmark = pytest.mark.plain_python
 SAMPLES = 4
 START = {"slide.q": rb.Dispersion(rb.Uniform(0.0, 0.02), how="add")}
 MASS = {"*.mass": rb.Dispersion(rb.Discrete([1.0, 1.5]), how="multiply")}
-FLOOR = rb.SphereContact("arm", (0.1, 0, 0), 0.0, (0, 0, -0.02), (0, 0, 1), restitution=0.8)
-SPRING = rb.SpringDamper(None, "arm", (0, 0, 0.3), (0, 0, 0), stiffness=50.0, damping=0.1)
+FLOOR = rb.SphereContact(
+    "arm", point=(0.1, 0, 0), radius=0.0, plane_point=(0, 0, -0.02), plane_normal=(0, 0, 1), restitution=0.8
+)
+SPRING = rb.SpringDamper(None, "arm", point_a=(0, 0, 0.3), point_b=(0, 0, 0), stiffness=50.0, damping=0.1)
 CASES = {
     "rk45": ({"rtol": 1e-4}, [SPRING]),
     "rk45 with contact": ({"rtol": 1e-4}, [FLOOR]),

@@ -135,7 +135,7 @@ def small_study(**more):
     return rb.Study(
         model=rb.Model.serial_chain(1),
         samples=60,
-        simulate={"duration": 0.2, "method": "rk4", "step": 0.01, "samples": 5},
+        simulate={"duration": 0.2, "method": "rk4", "step": 0.01, "save_at": 5},
         vary={"*.q": rb.Uniform(-0.3, 0.3)},
         **more,
     )

@@ -22,7 +22,7 @@ from rbchain.study.store.store import Store
 from ..conftest import HANG_LIMIT
 from .gate import use
 
-RK4 = {"duration": 0.5, "method": "rk4", "step": 0.01, "samples": 6}
+RK4 = {"duration": 0.5, "method": "rk4", "step": 0.01, "save_at": 6}
 NORMAL = {"type": "normal", "mean": 1.0, "std": 0.05}
 MASS = {"*.mass_and_inertia": rb.Dispersion(NORMAL, how="multiply")}
 START = {"*.q": rb.Uniform("-20 deg", "20 deg")}
@@ -496,7 +496,7 @@ def test_sensitivity_indices_agree_with_the_ishigami_function(rod):
         model=rod,
         samples=10,
         vary={"gravity": rb.Uniform(-np.pi, np.pi)},
-        simulate={"duration": 0.01, "method": "rk4", "step": 0.01, "samples": 2},
+        simulate={"duration": 0.01, "method": "rk4", "step": 0.01, "save_at": 2},
         measures=[{"name": "ishigami", "quantity": "function", "function": ishigami}],
     )
     found = study.sobol_indices("ishigami", base_samples=4096)
@@ -541,7 +541,7 @@ def test_a_single_sample_of_a_study_with_fixed_steps_has_the_steps_of_the_study(
         model=rb.Model.serial_chain(2),
         samples=8,
         vary={"*.q": rb.Uniform(-1.0, 1.0)},
-        simulate={"duration": 1.0, "method": method, "step": 0.05, "samples": 11},
+        simulate={"duration": 1.0, "method": method, "step": 0.05, "save_at": 11},
     )
     ends = study.run().q_final.values
     np.testing.assert_array_equal(study.sample(7)[2].q[-1], ends[7])

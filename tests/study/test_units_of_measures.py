@@ -25,7 +25,7 @@ def study_of(measures, **keys):
         "model": rb.Model.serial_chain(1, gravity=(0, 0, 0)),
         "samples": 8,
         "vary": {"*.qd": rb.Uniform("25 deg/s", "35 deg/s")},
-        "simulate": {"duration": 1.0, "method": "rk4", "step": 0.1, "samples": 11},
+        "simulate": {"duration": 1.0, "method": "rk4", "step": 0.1, "save_at": 11},
         "measures": [{"name": f"m{i}", **measure} for i, measure in enumerate(measures)],
     }
     return rb.Study(**(given | keys))

@@ -156,7 +156,7 @@ class Measure(Described):
 
     >>> import numpy as np, rbchain as rb
     >>> arm = rb.Model.serial_chain(1)
-    >>> motion = arm.simulate(np.zeros((2, 1)), np.zeros((2, 1)), 0.5, method="rk4", step=0.05, save_at=11)
+    >>> motion = arm.simulate(np.zeros((2, 1)), duration=0.5, method="rk4", step=0.05, save_at=11)
     >>> fall = Measure("height", "coordinate", frame="link1", axis="y", over="min")
     >>> fall.values(arm, motion).shape
     (2,)
