@@ -324,7 +324,7 @@ def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
         (lambda: rb.Signal.table([0, 1], [0, np.nan]), ["values", "nan", "finite"]),
         (
             lambda: rb.Signal.table([0, 1], [0, 1], interpolation="quintic"),
-            ["kind", "'quintic'", '"linear"', '"cubic"'],
+            ["interpolation", "'quintic'", '"linear"', '"cubic"'],
         ),
         (lambda: rb.Signal.polynomial(1.0), ["coefficients", "()", "(..., m)"]),
         (lambda: rb.Signal.polynomial([]), ["coefficients", "(0,)"]),

@@ -509,7 +509,7 @@ def test_a_study_measures_and_reports_the_error(tmp_path):
         """
         model = "slider.toml"
         samples = 8
-        simulate = { duration = 0.5, method = "implicit", step = 0.01, samples = 26, q = 0.3 }
+        simulate = { duration = 0.5, method = "implicit", step = 0.01, save_at = 26, q = 0.3 }
         [vary."*.stiffness"]
         distribution = { type = "uniform", low = 10.0, high = 90.0 }
         [[measures]]

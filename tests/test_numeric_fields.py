@@ -8,7 +8,7 @@ import pytest
 import rbchain as rb
 from rbchain.acting.body_contacts import BodyContact
 from rbchain.acting.drives import ONE_JOINT
-from rbchain.acting.numeric_fields import Declared, DeclaredForce
+from rbchain.acting.numeric_fields import Declared, Drive, Force
 
 FORCES = (
     *(rb.Wrench, rb.Current, rb.SpringDamper, rb.Bushing),
@@ -33,7 +33,7 @@ def test_no_class_of_drives_and_forces_is_missing_here():
     def leaves(kind):
         return {kind}.union(*(leaves(sub) for sub in kind.__subclasses__()))
 
-    assert leaves(Declared) - {Declared, DeclaredForce, BodyContact} == set(CLASSES)
+    assert leaves(Declared) - {Declared, Drive, Force, BodyContact} == set(CLASSES)
 
 
 @pytest.mark.plain_python

@@ -513,7 +513,7 @@ def test_a_sample_with_a_varied_function_moves_as_with_these_numbers():
     settings = {"duration": 0.05, "method": "rk4", "step": 0.01}
     vary = {"*.parameters": stats.uniform(0.1, 1.0)}
     drive = rb.UserForces(spring, parameters=[1.0, 2.0])
-    simulate = settings | {"q": state[0], "qd": state[1], "samples": 2}
+    simulate = settings | {"q": state[0], "qd": state[1], "save_at": 2}
     plan = plan_of(vary, model, drives=[drive], simulate=simulate)
     assert plan.columns == ("spring.parameters.0", "spring.parameters.1")
     values = plan.draw(0, 3)

@@ -69,7 +69,7 @@ STUDY = """
 name = "failures"
 samples = 60
 model = { serial_chain = { n = 1, gravity = [0, 0, 0] } }
-simulate = { duration = 1.0, method = "rk4", step = 0.1, samples = 3 }
+simulate = { duration = 1.0, method = "rk4", step = 0.1, save_at = 3 }
 measures = [{ name = "angle", quantity = "position", joint = "link1" }]
 vary = { "*.mass_and_inertia" = { type = "normal", mean = 0.1, std = 0.08 }, "*.qd" = { type = "normal", std = 0.1 } }
 """
