@@ -53,8 +53,8 @@ def main():
     wave = [rb.PID(joint, rb.Signal.sines(0.1, 3.0), kp=5.0, kd=0.1) for joint in arm.joint_names]
     varied = arm.vary(mass=arm.mass * np.random.default_rng(1).uniform(0.9, 1.1, (BATCH, N)))
     computed, computed_true = (
-        [rb.ComputedTorque(joint, 0.1, kp=5.0, kd=0.1, model=model) for joint in arm.joint_names]
-        for model in ("nominal", "true")
+        [rb.ComputedTorque(joint, 0.1, kp=5.0, kd=0.1, controller_model=model) for joint in arm.joint_names]
+        for model in ("nominal", "own")
     )
     drag = {"linear_damping": np.ones(6), "quadratic_damping": np.ones(6)}
     wet, dragged = immersed(arm), immersed(arm, **drag)

@@ -50,7 +50,7 @@ def drives_with(function, delay, batch=(BATCH,)):
     ]
     clock = {"period": 0.02, "delay": delay, "latency": 0.004, "sensors": sensors}
     user = rb.UserForces(function, parameters=gains(batch))
-    pid = rb.PID("link2", 0.1, kp=0.2, kd=0.1, ki=0.1, gravity_compensation=True, model="true")
+    pid = rb.PID("link2", 0.1, kp=0.2, kd=0.1, ki=0.1, gravity_compensation=True, controller_model="own")
     return [
         rb.Sampled(user, states=[0.5], rate_limit=90.0, resolution=1e-4, **clock),
         rb.Sampled(pid, period=0.007, phase=0.002),

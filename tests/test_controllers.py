@@ -39,10 +39,10 @@ def test_a_mass_unknown_to_the_controller_causes_the_static_error(kind):
     expected = 0.3 - (MASSES - 2.0) * SLIDE_GRAVITY / stiffness
     varied, loaded = nominal.vary(mass=MASSES[:, None]), slider(1.0).with_payload("slide", MASSES - 1.0)
     np.testing.assert_allclose(position_at_rest(varied, make()), expected, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(position_at_rest(varied, make(model=nominal)), expected, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(position_at_rest(loaded, make(model=nominal)), expected, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(position_at_rest(varied, make(model="true")), 0.3, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(position_at_rest(varied, make(model=varied)), 0.3, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(position_at_rest(varied, make(controller_model=nominal)), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(position_at_rest(loaded, make(controller_model=nominal)), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(position_at_rest(varied, make(controller_model="own")), 0.3, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(position_at_rest(varied, make(controller_model=varied)), 0.3, rtol=0, atol=1e-9)
 
 
 def test_a_prescribed_force_compensates_the_nominal_weight():
@@ -62,14 +62,14 @@ def test_each_sample_may_have_its_own_controller_model():
     make, stiffness = DRIVES["PID"]
     believed = slider().vary(mass=MASSES[:, None])
     expected = 0.3 - (2.0 - MASSES) * SLIDE_GRAVITY / stiffness
-    np.testing.assert_allclose(position_at_rest(slider(), make(model=believed)), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(position_at_rest(slider(), make(controller_model=believed)), expected, rtol=0, atol=1e-9)
 
 
 def test_a_controller_model_may_have_another_gravity():
     make, stiffness = DRIVES["PID"]
     weak = slider().replace(gravity=(0, 0, -9.0))
     expected = np.full(3, 0.3 - 2.0 * (SLIDE_GRAVITY - 9.0) / stiffness)
-    np.testing.assert_allclose(position_at_rest(slider(), make(model=weak)), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(position_at_rest(slider(), make(controller_model=weak)), expected, rtol=0, atol=1e-9)
     planets = slider().vary(gravity=np.array([[0, 0, -3.7], [0, 0, -10.0], [0, 0, -24.8]]))
     expected = 0.3 - 2.0 * (np.array([3.7, 10.0, 24.8]) - 10.0) / stiffness
     np.testing.assert_allclose(position_at_rest(planets, make()), expected, rtol=0, atol=1e-9)
@@ -87,14 +87,14 @@ def test_a_controller_model_may_ignore_water(knows_water):
     wet, dry = models
     make, stiffness = DRIVES["PID"]
     expected = 0.3 if knows_water else 0.3 + 1000.0 * 5e-4 * SLIDE_GRAVITY / stiffness
-    found = position_at_rest(wet, make(model=wet if knows_water else dry))
+    found = position_at_rest(wet, make(controller_model=wet if knows_water else dry))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
     varied = dry.vary(mass=np.full((3, 1), 2.0) + [[0.0], [1.0], [2.0]])
     expected = expected - (0.0 if knows_water else np.array([0.0, -1.0, -2.0]) * SLIDE_GRAVITY / stiffness)
     if not knows_water:
-        np.testing.assert_allclose(position_at_rest(wet, make(model=varied)), expected, rtol=0, atol=1e-9)
-    with pytest.raises(rb.ArgumentError, match="its model is in water, the simulated model is not"):
-        position_at_rest(dry, make(model=wet))
+        np.testing.assert_allclose(position_at_rest(wet, make(controller_model=varied)), expected, rtol=0, atol=1e-9)
+    with pytest.raises(rb.ArgumentError, match="its controller_model is in water, the simulated model is not"):
+        position_at_rest(dry, make(controller_model=wet))
 
 
 def test_the_controller_model_uses_the_precision_of_the_simulation():
@@ -175,7 +175,7 @@ def test_a_design_in_water_controls_no_model_without_water():
     builder.add_body("slide", joint=rb.Prismatic((0, 0, 1)), **body)
     wet = builder.build()
     make, _ = DRIVES["PID"]
-    with pytest.raises(rb.ArgumentError, match="its model is in water, the simulated model is not"):
+    with pytest.raises(rb.ArgumentError, match="its controller_model is in water, the simulated model is not"):
         position_at_rest(wet.vary(fluid_density=0.0), make())
     np.testing.assert_allclose(position_at_rest(wet.replace(fluid_density=0.0), make()), 0.3, rtol=0, atol=1e-9)
 
@@ -198,29 +198,29 @@ def test_incompatible_controller_models_are_refused():
         builder.add_body(name, parent=parent, joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia.rod(1.0, mass=1.0))
     fork = builder.build()
     wrong = {
-        'model is \'nominl\'; expected "nominal", "true" or a Model': "nominl",
-        "model is None": None,
+        'controller_model is \'nominl\'; expected "nominal", "own" or a Model': "nominl",
+        "controller_model is None": None,
         "its model has the joints ['link1', 'link2', 'link3']": rb.Model.serial_chain(3),
         "its model has other parents or joint types": fork,
-        "its model has batch shape (4,); expected () or that of the initial states, (3,)": arm.vary(
+        "its controller_model has batch shape (4,); expected () or that of the initial states, (3,)": arm.vary(
             mass=np.ones((4, 2))
         ),
     }
     for words, model in wrong.items():
         with pytest.raises(rb.ArgumentError) as raised:
             arm.simulate(
-                zero, zero, 0.1, drives=[rb.ComputedTorque("link1", 0.0, kp=1.0, kd=1.0, model=model)], save_at=2
+                zero, zero, 0.1, drives=[rb.ComputedTorque("link1", 0.0, kp=1.0, kd=1.0, controller_model=model)], save_at=2
             )
         assert words in str(raised.value)
         assert "ComputedTorque of joint 'link1'" in str(raised.value)
     other = arm.vary(mass=[1.0, 2.0])
     two = [
-        rb.ComputedTorque("link1", 0.0, kp=1.0, kd=1.0, model=other),
+        rb.ComputedTorque("link1", 0.0, kp=1.0, kd=1.0, controller_model=other),
         rb.ComputedTorque("link2", 0.0, kp=1.0, kd=1.0),
     ]
-    with pytest.raises(rb.ArgumentError, match="'link2': its model is not that of the other drives"):
+    with pytest.raises(rb.ArgumentError, match="'link2': its controller_model is not that of the other drives"):
         arm.simulate(zero, zero, 0.1, drives=two, save_at=2)
-    for drive in (rb.PID("link1", 0.0, kp=1.0, model=other), rb.PrescribedForce("link1", 0.0, model="true")):
+    for drive in (rb.PID("link1", 0.0, kp=1.0, controller_model=other), rb.PrescribedForce("link1", 0.0, controller_model="own")):
         with pytest.raises(rb.ArgumentError, match="it has a model but no gravity_compensation"):
             arm.simulate(zero, zero, 0.1, drives=[drive], save_at=2)
 
@@ -228,26 +228,26 @@ def test_incompatible_controller_models_are_refused():
 def test_files_store_the_controller_model(tmp_path):
     builder = rb.ModelBuilder(gravity=(0, 0, -SLIDE_GRAVITY))
     builder.add_body("slide", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(3.5))
-    builder.add_drive(DRIVES["PID"][0](model="true"))
+    builder.add_drive(DRIVES["PID"][0](controller_model="own"))
     true = builder.build()
     rb.save(true, tmp_path / "true.toml")
-    assert rb.load(tmp_path / "true.toml").drives[0].model == "true"
+    assert rb.load(tmp_path / "true.toml").drives[0].controller_model == "own"
     rb.save(slider(), tmp_path / "nominal.toml")
     text = (tmp_path / "true.toml").read_text()
     for name in ("nominal.toml", "other.toml"):
-        (tmp_path / "other.toml").write_text(text.replace('model = "true"', f'model = "{name}"'))
+        (tmp_path / "other.toml").write_text(text.replace('controller_model = "own"', f'controller_model = "{name}"'))
         loaded = rb.load(tmp_path / "other.toml")
         known = 2.0 if name == "nominal.toml" else 3.5  # a file may name itself
-        assert loaded.drives[0].model.mass.tolist() == [known]
+        assert loaded.drives[0].controller_model.mass.tolist() == [known]
         expected = 0.3 - (3.5 - known) * SLIDE_GRAVITY / 50.0
         found = loaded.simulate([[0.0]], [[0.0]], 10.0, drives=loaded.drives, method="rk4", step=0.05, save_at=2).q[
             0, -1, 0
         ]
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
-    (tmp_path / "other.toml").write_text(text.replace('model = "true"', 'model = "lost.toml"'))
+    (tmp_path / "other.toml").write_text(text.replace('controller_model = "own"', 'controller_model = "lost.toml"'))
     with pytest.raises(
-        rb.FileFormatError, match=r"PID of joint 'slide': model is 'lost.toml', and there is no such file"
+        rb.FileFormatError, match=r"PID of joint 'slide': controller_model is 'lost.toml', and there is no such file"
     ):
         rb.load(tmp_path / "other.toml")
-    with pytest.raises(rb.RbchainError, match="its model is a Model, which a table cannot hold"):
+    with pytest.raises(rb.RbchainError, match="its controller_model is a Model, which a table cannot hold"):
         rb.save(loaded, tmp_path / "again.toml")

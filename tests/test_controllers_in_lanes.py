@@ -21,15 +21,15 @@ def varied(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "controller"),
-    [(arm(), arm()), (varied(0), arm()), (arm(), varied(1)), (varied(0), varied(1)), (varied(0), "true")],
-    ids=["one for all", "samples differ", "controllers differ", "both differ", "true"],
+    [(arm(), arm()), (varied(0), arm()), (arm(), varied(1)), (varied(0), varied(1)), (varied(0), "own")],
+    ids=["one for all", "samples differ", "controllers differ", "both differ", "own"],
 )
 def test_computed_torques_equal_the_inverse_dynamics_of_the_controller_model(mechanism, controller):
     q0 = np.random.default_rng(2).normal(size=(BATCH, 3))
-    drives = [rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, model=controller) for name in arm().joint_names]
+    drives = [rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, controller_model=controller) for name in arm().joint_names]
     settings = {"drives": drives, "method": "rk4", "step": 0.01, "save_at": 4}
     motion = mechanism.simulate(q0, np.zeros_like(q0), 0.3, **settings)
-    known = mechanism if controller == "true" else controller
+    known = mechanism if controller == "own" else controller
     wanted = KP * (REFERENCE - motion.q) - KD * motion.qd
     torques = known.inverse_dynamics(motion.q, motion.qd, wanted)
     moved = mechanism.inverse_dynamics(motion.q, motion.qd, motion.qdd)
@@ -40,7 +40,7 @@ def test_computed_torques_equal_the_inverse_dynamics_of_the_controller_model(mec
     # neither the other lanes nor the index in the batch change a bit
     part = slice(5, 8)
     known = part_of(controller, part)
-    drives = [rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, model=known) for name in arm().joint_names]
+    drives = [rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, controller_model=known) for name in arm().joint_names]
     some = part_of(mechanism, part).simulate(q0[part], np.zeros_like(q0[part]), 0.3, **{**settings, "drives": drives})
     np.testing.assert_array_equal(some.q, motion.q[part])
     np.testing.assert_array_equal(some.tau, motion.tau[part])
@@ -59,7 +59,7 @@ def test_a_controller_model_varied_by_equal_values_acts_like_the_shared_model():
     same = arm().vary(mass=np.tile(arm().mass, (BATCH, 1)))
     found = []
     for model in (arm(), same):
-        drives = [rb.PID(n, REFERENCE, kp=KP, kd=KD, gravity_compensation=True, model=model) for n in arm().joint_names]
+        drives = [rb.PID(n, REFERENCE, kp=KP, kd=KD, gravity_compensation=True, controller_model=model) for n in arm().joint_names]
         found.append(
             arm().simulate(q0, 0 * q0, 0.3, drives=drives, method="rk4", step=0.01, on_failure="ignore", save_at=2).q
         )

@@ -305,7 +305,7 @@ def test_varied_models_and_drives_with_models_are_refused():
     assert one.nominal.mass.round(12).tolist() == [0.2]
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
     builder.add_body("end", parent="arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
-    builder.add_drive(rb.PID("arm", 0.0, kp=1.0, gravity_compensation=True, model=chain))
+    builder.add_drive(rb.PID("arm", 0.0, kp=1.0, gravity_compensation=True, controller_model=chain))
     with pytest.raises(rb.ModelError, match="the drive of joint 'arm' has a model of its own"):
         builder.build().lock({"end": 0.0})
 

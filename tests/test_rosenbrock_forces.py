@@ -92,9 +92,12 @@ def controlled_in_water(controllers, model, known):
         for dof in range(DOFS.get(kind, 0))
     ]
     compensating = [
-        rb.PID(joint, MOVING, kp=5.0, kd=0.2, dof=dof, gravity_compensation=True, model=known) for joint, dof in dofs
+        rb.PID(joint, MOVING, kp=5.0, kd=0.2, dof=dof, gravity_compensation=True, controller_model=known)
+        for joint, dof in dofs
     ]
-    computing = [rb.ComputedTorque(joint, MOVING, kp=50.0, kd=8.0, dof=dof, model=known) for joint, dof in dofs]
+    computing = [
+        rb.ComputedTorque(joint, MOVING, kp=50.0, kd=8.0, dof=dof, controller_model=known) for joint, dof in dofs
+    ]
     both = [*computing[:1], *compensating[1:]]
     return {"compensation": compensating, "computed torque": computing, "both": both}[controllers]
 
@@ -261,7 +264,7 @@ def with_model(drives, model):
     def needs(drive):
         return isinstance(drive, rb.ComputedTorque) or getattr(drive, "gravity_compensation", False)
 
-    return [replace(drive, model=model) if needs(drive) else drive for drive in drives]
+    return [replace(drive, controller_model=model) if needs(drive) else drive for drive in drives]
 
 
 @plain

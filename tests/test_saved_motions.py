@@ -229,7 +229,7 @@ def test_what_a_file_cannot_hold_is_refused_before_writing(driven, tmp_path):
         driven.save(tmp_path / "motion.txt")
     model_of_drive = rb.PID("link1", 0.0, kp=1.0, model=rb.Model.serial_chain(3))
     description = dataclasses.replace(driven.model.nominal.description, drives=(model_of_drive,))
-    with pytest.raises(rb.ArgumentError, match="its model is a Model, which a table cannot hold"):
+    with pytest.raises(rb.ArgumentError, match="its controller_model is a Model, which a table cannot hold"):
         dataclasses.replace(driven, model=rb.Model(description)).save(file)
     assert not list(tmp_path.iterdir())
 

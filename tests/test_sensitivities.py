@@ -534,8 +534,8 @@ def test_sensitivities_of_one_sample_in_float32_and_in_a_file(tmp_path):
         ({"derivatives": ["kp"]}, 'derivatives contains "kp", but drives contains no PID'),
         ({"derivatives": ["ki"], "drives": [rb.PID("a", 0.0, kp=1.0)]}, r"joints \['a'\] have ki = 0"),
         (
-            {"drives": [rb.PID("a", 0.0, kp=1.0, gravity_compensation=True, model="true")]},
-            r'contains mass, but the controllers use these parameters too \(model="true"\)',
+            {"drives": [rb.PID("a", 0.0, kp=1.0, gravity_compensation=True, controller_model="own")]},
+            r'contains mass, but the controllers use these parameters too \(controller_model="own"\)',
         ),
         ({"forces": [rb.DryFriction("a", kinetic=1.0)]}, "do not support DryFriction, HardStops, SphereC"),
         ({"drives": [rb.Sampled(rb.PID("a", 0.0, kp=1.0), period=0.01)]}, "do not support Sampled"),

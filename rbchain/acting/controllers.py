@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..facade.model import Model
     from ..model.kernel_model import KernelModel
 
-NOMINAL, TRUE = "nominal", "true"
+NOMINAL, OWN = "nominal", "own"
 # Rows of the topology that must be equal for the models; the others follow from them or are not used.
 SAME_TREE = (
     layout.TOPOLOGY_PARENT,
@@ -43,28 +43,30 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
             continue
         what = f"{type(drive).__name__} of joint {drive.joint!r}"
         if not _needs_model(drive):
-            if drive.model != NOMINAL:
+            if drive.controller_model != NOMINAL:
                 raise ArgumentError(
                     f"{what}: it has a model but no gravity_compensation, so the model is not used; set "
                     "gravity_compensation=True, or remove model"
                 )
             continue
-        own = _model_of(model, what, drive.model, batch)
+        own = _model_of(model, what, drive.controller_model, batch)
         if found is not None and own is not found:
             raise ArgumentError(
-                f"{what}: its model is not that of the other drives; expected the same model for all drives"
+                f"{what}: its controller_model is not that of the other drives; expected the same model for all drives"
             )
         found = own
     return model if found is None else found
 
 
 def uses_simulated_model(model: Model, drives: Sequence[Drive]) -> bool:
-    """Return whether a controller computes with the parameters of the simulated model: `model` is "true" or that model.
+    """Return whether a controller computes with the parameters of the simulated model, which is "own" or that model.
 
     The parameters of "nominal" do not depend on the parameters of the simulated model.
     """
     own = (drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque)))
-    return any(_needs_model(drive) and (drive.model is model or drive.model == TRUE) for drive in own)
+    return any(
+        _needs_model(drive) and (drive.controller_model is model or drive.controller_model == OWN) for drive in own
+    )
 
 
 def _needs_model(drive: PrescribedForce | PID | ComputedTorque) -> bool:
@@ -75,21 +77,24 @@ def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...
     """Return the model that one drive uses: the nominal model, the simulated model, or another one."""
     if isinstance(given, str) and given == NOMINAL:
         given = model.nominal
-    if isinstance(given, str) and given == TRUE:
+    if isinstance(given, str) and given == OWN:
         return model
     if not isinstance(given, type(model)):
-        raise ArgumentError(f'{what}: model is {given!r}; expected "nominal", "true" or a Model')
+        raise ArgumentError(
+            f'{what}: controller_model is {excerpt(given)}; expected "nominal", "own" or a Model'
+        )
     if given is model:
         return model
     _check_same_tree(model, what, given)
     if given.batch_shape not in ((), batch):
         raise ArgumentError(
-            f"{what}: its model has batch shape {given.batch_shape}; expected () or that of the initial states, {batch}"
+            f"{what}: its controller_model has batch shape {given.batch_shape}; expected () or that of the initial "
+            f"states, {batch}"
         )
     if given.in_water and not model.in_water:
         raise ArgumentError(
-            f"{what}: its model is in water, the simulated model is not; expected a model without fluid. Use "
-            "its replace(fluid_density=0.0)"
+            f"{what}: its controller_model is in water, the simulated model is not; expected a model without fluid. "
+            "Use its replace(fluid_density=0.0)"
         )
     return given
 

@@ -23,6 +23,7 @@ from .signals import Signal, SignalLike, as_signal
 if TYPE_CHECKING:
     from ..facade.model import Model
 
+CONTROLLER_MODEL = {"model": "controller_model"}
 ControllerModel: TypeAlias = Union[str, "Model"]
 #: Reference of a PID that follows the outputs of a sampled controller.
 TARGET = "target"
@@ -44,7 +45,7 @@ class PrescribedForce(Drive):
         Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`.
     limit : float or one for each sample, N m or N
         Largest force of this drive, in both directions.
-    model : "nominal", "true" or Model
+    controller_model : "nominal", "own" or Model
         The model that computes the gravity forces, as for `PID`.
 
     Examples
@@ -60,6 +61,7 @@ class PrescribedForce(Drive):
     [0.5]
     """
 
+    renamed_arguments: ClassVar = CONTROLLER_MODEL
     numeric_fields: ClassVar = (
         NumericField("signal", "N m or N", kind=SIGNAL),
         NumericField("limit", "N m or N", 0.0),
@@ -70,7 +72,7 @@ class PrescribedForce(Drive):
     dof: int | None = None
     gravity_compensation: bool = False
     limit: npt.ArrayLike = np.inf
-    model: ControllerModel = "nominal"
+    controller_model: ControllerModel = "nominal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +168,10 @@ class PID(Drive):
         Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
-    model : "nominal", "true" or Model
+    controller_model : "nominal", "own" or Model
         The model with which the controller computes the gravity forces. The default "nominal" stands for
         `Model.nominal`: the model of a study before dispersion, or the model before `vary` and `with_payload`. The
-        value "true" stands for the simulated model with the parameters of each sample, which a real controller does not
+        value "own" stands for the simulated model with the parameters of each sample, which a real controller does not
         know. A Model must have the same joints, and may have parameters for each sample. All drives of a simulation
         must use the same model.
     feedforward : Signal or number, N m or N
@@ -185,6 +187,7 @@ class PID(Drive):
     [0.5, 0.5]
     """
 
+    renamed_arguments: ClassVar = CONTROLLER_MODEL
     numeric_fields: ClassVar = (
         NumericField("reference", "rad or m", kind=SIGNAL, word=TARGET),
         NumericField("kp", "N m/rad or N/m", 0.0, LARGEST),
@@ -202,7 +205,7 @@ class PID(Drive):
     limit: npt.ArrayLike = np.inf
     gravity_compensation: bool = False
     dof: int | None = None
-    model: ControllerModel = "nominal"
+    controller_model: ControllerModel = "nominal"
     feedforward: SignalLike = 0.0
 
 
@@ -227,7 +230,7 @@ class ComputedTorque(Drive):
         Largest force of this drive, in both directions.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
-    model : "nominal", "true" or Model
+    controller_model : "nominal", "own" or Model
         The model of the controller, as for `PID`.
 
     References
@@ -245,6 +248,7 @@ class ComputedTorque(Drive):
     [0.5, 0.5]
     """
 
+    renamed_arguments: ClassVar = CONTROLLER_MODEL
     numeric_fields: ClassVar = (
         NumericField("reference", "rad or m", kind=SIGNAL),
         NumericField("kp", "1/s^2", 0.0, LARGEST),
@@ -260,7 +264,7 @@ class ComputedTorque(Drive):
     ki: npt.ArrayLike = 0.0
     limit: npt.ArrayLike = np.inf
     dof: int | None = None
-    model: ControllerModel = "nominal"
+    controller_model: ControllerModel = "nominal"
 
 
 ONE_JOINT = (PrescribedForce, PrescribedAcceleration, PrescribedVelocity, PrescribedPosition, PID, ComputedTorque)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,8 +12,22 @@ from .misspelt import SuggestsAttributes
 from .pickles import PickledByName
 
 
-class Value(PickledByName, SuggestsAttributes):
+class _NamesNewArguments(ABCMeta):
+    """The class of `Value` classes: a former name of an argument is an error that names the new one."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *arguments, **keywords):
+            for old, new in cls.renamed_arguments.items():
+                if old in keywords:
+                    raise TypeError(f"{cls.__name__} has no argument {old!r}; it is now {new}")
+            return super().__call__(*arguments, **keywords)
+
+
+class Value(PickledByName, SuggestsAttributes, metaclass=_NamesNewArguments):
     """Base class of immutable dataclasses with numbers, arrays and names, which are compared by their fields.
+
+    A subclass lists former names of its arguments in `renamed_arguments`.
 
     Examples
     --------
@@ -20,6 +35,8 @@ class Value(PickledByName, SuggestsAttributes):
     >>> rb.Pose((1, 0, 0)) == rb.Pose([1.0, 0.0, 0.0]), rb.Pose() == rb.Pose((1, 0, 0))
     (True, False)
     """
+
+    renamed_arguments: ClassVar[dict[str, str]] = {}
 
     def __eq__(self, other: object) -> bool:
         if self is other:

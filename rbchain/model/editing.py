@@ -367,9 +367,9 @@ def editable(description: Description, what: str) -> Mechanism:
             "first and call vary on the result, or use model.nominal or model[i]"
         )
     for drive in description.drives:
-        if not isinstance(getattr(drive, "model", "nominal"), str):
+        if not isinstance(getattr(drive, "controller_model", "nominal"), str):
             raise ModelError(
                 f"{what}: the drive of joint {drive.joint!r} has a model of its own, whose joints would not fit; "
-                'expected model="nominal" or "true". Pass this drive to simulate instead'
+                'expected controller_model="nominal" or "own". Pass this drive to simulate instead'
             )
     return mechanism_of(description)

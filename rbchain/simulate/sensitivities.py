@@ -174,7 +174,7 @@ def _refuse_unsupported_controllers(
     if of_model and uses_simulated_model(model, drives):
         raise ArgumentError(
             f"derivatives contains {', '.join(of_model)}, but the controllers use these parameters too "
-            f'(model="true"); expected model="nominal", whose parameters do not change. {remedy}'
+            f'(controller_model="own"); expected controller_model="nominal", whose parameters do not change. {remedy}'
         )
 
 

@@ -26,7 +26,12 @@ def save_lift(path, mass):
 
 @pytest.mark.parametrize(
     ("words", "known"),
-    [("", MASS), (', model = "nominal"', MASS), (', model = "heavy.toml"', 5.0), (', model = "true"', None)],
+    [
+        ("", MASS),
+        (', controller_model = "nominal"', MASS),
+        (', controller_model = "heavy.toml"', 5.0),
+        (', controller_model = "own"', None),
+    ],
 )
 def test_a_payload_unknown_to_the_controller_causes_the_static_error(words, known, tmp_path):
     """The error is (mass + payload - mass of the controller model) g / kp, and zero if the model has the payload."""
@@ -45,8 +50,8 @@ def test_a_payload_unknown_to_the_controller_causes_the_static_error(words, know
 
 def test_a_missing_controller_model_is_named(tmp_path):
     save_lift(tmp_path / "lift.toml", MASS)
-    (tmp_path / "study.toml").write_text(STUDY.format(KP=KP, model=', model = "lost.toml"'))
-    with pytest.raises(rb.StudyError, match=r"drives: PID of joint 'lift': model is 'lost.toml'"):
+    (tmp_path / "study.toml").write_text(STUDY.format(KP=KP, model=', controller_model = "lost.toml"'))
+    with pytest.raises(rb.StudyError, match=r"drives: PID of joint 'lift': controller_model is 'lost.toml'"):
         rb.Study.read(tmp_path / "study.toml")
 
 
@@ -54,10 +59,10 @@ def test_a_study_with_another_controller_model_is_not_resumed(tmp_path):
     """A store is not continued if the controller model has changed."""
     save_lift(tmp_path / "lift.toml", MASS)
     save_lift(tmp_path / "known.toml", MASS)
-    (tmp_path / "study.toml").write_text(STUDY.format(KP=KP, model=', model = "known.toml"'))
+    (tmp_path / "study.toml").write_text(STUDY.format(KP=KP, model=', controller_model = "known.toml"'))
     rb.Study.read(tmp_path / "study.toml").run(tmp_path / "results")
     save_lift(tmp_path / "known.toml", 2.5)
-    with pytest.raises(rb.StudyError, match=r"drives\[0\].model"):
+    with pytest.raises(rb.StudyError, match=r"drives\[0\].controller_model"):
         rb.Study.read(tmp_path / "study.toml").run(tmp_path / "results")
 
 
