@@ -209,7 +209,11 @@ def test_incompatible_controller_models_are_refused():
     for words, model in wrong.items():
         with pytest.raises(rb.ArgumentError) as raised:
             arm.simulate(
-                zero, zero, 0.1, drives=[rb.ComputedTorque("link1", 0.0, kp=1.0, kd=1.0, controller_model=model)], save_at=2
+                zero,
+                zero,
+                0.1,
+                drives=[rb.ComputedTorque("link1", 0.0, kp=1.0, kd=1.0, controller_model=model)],
+                save_at=2,
             )
         assert words in str(raised.value)
         assert "ComputedTorque of joint 'link1'" in str(raised.value)
@@ -220,7 +224,10 @@ def test_incompatible_controller_models_are_refused():
     ]
     with pytest.raises(rb.ArgumentError, match="'link2': its controller_model is not that of the other drives"):
         arm.simulate(zero, zero, 0.1, drives=two, save_at=2)
-    for drive in (rb.PID("link1", 0.0, kp=1.0, controller_model=other), rb.PrescribedForce("link1", 0.0, controller_model="own")):
+    for drive in (
+        rb.PID("link1", 0.0, kp=1.0, controller_model=other),
+        rb.PrescribedForce("link1", 0.0, controller_model="own"),
+    ):
         with pytest.raises(rb.ArgumentError, match="it has a model but no gravity_compensation"):
             arm.simulate(zero, zero, 0.1, drives=[drive], save_at=2)
 

@@ -26,7 +26,9 @@ def varied(seed):
 )
 def test_computed_torques_equal_the_inverse_dynamics_of_the_controller_model(mechanism, controller):
     q0 = np.random.default_rng(2).normal(size=(BATCH, 3))
-    drives = [rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, controller_model=controller) for name in arm().joint_names]
+    drives = [
+        rb.ComputedTorque(name, REFERENCE, kp=KP, kd=KD, controller_model=controller) for name in arm().joint_names
+    ]
     settings = {"drives": drives, "method": "rk4", "step": 0.01, "save_at": 4}
     motion = mechanism.simulate(q0, np.zeros_like(q0), 0.3, **settings)
     known = mechanism if controller == "own" else controller
@@ -59,7 +61,10 @@ def test_a_controller_model_varied_by_equal_values_acts_like_the_shared_model():
     same = arm().vary(mass=np.tile(arm().mass, (BATCH, 1)))
     found = []
     for model in (arm(), same):
-        drives = [rb.PID(n, REFERENCE, kp=KP, kd=KD, gravity_compensation=True, controller_model=model) for n in arm().joint_names]
+        drives = [
+            rb.PID(n, REFERENCE, kp=KP, kd=KD, gravity_compensation=True, controller_model=model)
+            for n in arm().joint_names
+        ]
         found.append(
             arm().simulate(q0, 0 * q0, 0.3, drives=drives, method="rk4", step=0.01, on_failure="ignore", save_at=2).q
         )

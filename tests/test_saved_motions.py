@@ -227,7 +227,7 @@ def test_what_a_file_cannot_hold_is_refused_before_writing(driven, tmp_path):
         rb.Trajectory(*[np.zeros(1)] * 7).save(file)
     with pytest.raises(rb.FileFormatError, match=r"motion.txt: the name ends in '.txt'; expected '.npz'"):
         driven.save(tmp_path / "motion.txt")
-    model_of_drive = rb.PID("link1", 0.0, kp=1.0, model=rb.Model.serial_chain(3))
+    model_of_drive = rb.PID("link1", 0.0, kp=1.0, controller_model=rb.Model.serial_chain(3))
     description = dataclasses.replace(driven.model.nominal.description, drives=(model_of_drive,))
     with pytest.raises(rb.ArgumentError, match="its controller_model is a Model, which a table cannot hold"):
         dataclasses.replace(driven, model=rb.Model(description)).save(file)

@@ -147,7 +147,10 @@ def controllers_of_known_links(tau):
     known = two_links().vary(mass=KNOWN["mass"])
     drives = [CONTROLLERS[tau](joint) for joint in known.joint_names]
     uses_model = [isinstance(drive, rb.ComputedTorque) or drive.gravity_compensation for drive in drives]
-    return [replace(drive, model=known) if uses else drive for drive, uses in zip(drives, uses_model, strict=True)]
+    return [
+        replace(drive, controller_model=known) if uses else drive
+        for drive, uses in zip(drives, uses_model, strict=True)
+    ]
 
 
 @plain
@@ -420,7 +423,10 @@ IN_WATER = {
 @pytest.mark.parametrize("controllers", IN_WATER)
 def test_controllers_in_water_agree_with_differences(controllers):
     model, known = arm_with(rb.Universal(), True), arm_with(rb.Universal(), True)
-    actions = {"drives": [replace(drive, model=known) for drive in IN_WATER[controllers]], "forces": [CURRENT]}
+    actions = {
+        "drives": [replace(drive, controller_model=known) for drive in IN_WATER[controllers]],
+        "forces": [CURRENT],
+    }
     assert_agrees_with_differences(model, ["q", "qd", "mass", "damping"], 0.1, 1e-6, **actions, **FIXED)
 
 

@@ -80,9 +80,7 @@ def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...
     if isinstance(given, str) and given == OWN:
         return model
     if not isinstance(given, type(model)):
-        raise ArgumentError(
-            f'{what}: controller_model is {excerpt(given)}; expected "nominal", "own" or a Model'
-        )
+        raise ArgumentError(f'{what}: controller_model is {excerpt(given)}; expected "nominal", "own" or a Model')
     if given is model:
         return model
     _check_same_tree(model, what, given)

@@ -136,8 +136,8 @@ def table_of_drive(drive: Any) -> dict[str, Any]:
         value = getattr(drive, field.name)
         if field.name == "controller_model" and not isinstance(value, str):
             raise ArgumentError(
-                f"{table['type']} of joint {drive.joint!r}: its controller_model is a Model, which a table cannot hold; "
-                'expected "nominal" or "own". Pass this drive to simulate() instead of adding it to the model'
+                f"{table['type']} of joint {drive.joint!r}: its controller_model is a Model, which a table cannot "
+                'hold; expected "nominal" or "own". Pass this drive to simulate() instead of adding it to the model'
             )
         if value is None:
             continue

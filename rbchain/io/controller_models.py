@@ -24,7 +24,7 @@ def with_controller_model(drive: Any, folder: Path) -> Any:
     if not path.is_file():
         where = f"{drive.get('type')} of joint {drive.get('joint')!r}"
         raise FileFormatError(
-            f'{where}: controller_model is {name!r}, and there is no such file in {str(folder)!r}; expected '
+            f"{where}: controller_model is {name!r}, and there is no such file in {str(folder)!r}; expected "
             '"nominal", "own" or the name of a model file'
         )
     # without drives, which a controller does not need: a file that names itself would be read forever
