@@ -187,11 +187,11 @@ class Model(
         paths : dict of str, optional
             New values of parameters by their paths `owner.field`, such as `{"link2.mass": m, "elbow.damping": d}`. The
             owner is a body, a joint or a constraint; the field is one of those below, for a constraint without
-            "constraint_". Fields of the whole model have no owner: "gravity.y". Each value has one number per sample:
+            ``constraint_``. Fields of the whole model have no owner: "gravity.y". Each value has one number per sample:
             the batch shape, for a vector such as "link2.cg" with the axis of its components behind. "link2.cg.x" or
             "link2.cg.0" is one component. The value for a joint with several degrees of freedom holds for all of them,
-            and "base.damping.3" is the value for one. "*.mass", "link[2-6].mass" and "{link1,link4}.mass" name several
-            parameters with one value. Batch shapes broadcast as in NumPy.
+            and "base.damping.3" is the value for one. ``*.mass``, ``link[2-6].mass`` and ``{link1,link4}.mass`` name
+            several parameters with one value. Batch shapes broadcast as in NumPy.
         **fields
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
             `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density`, the fields of `PassiveForces` and

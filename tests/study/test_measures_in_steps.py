@@ -226,7 +226,7 @@ def test_integrals_and_means_end_at_the_event_that_stops_a_sample():
         events=[rb.Event("slide", value=1.0, stop=True)],
         save_at=2,
     )
-    limits = {"time_above": {"limit": 0.5}}
+    limits = {"time_above": {"threshold": 0.5}}
     found = {
         name: Measure(name=name, quantity="position", joint="slide", over=name, **limits.get(name, {})).values(
             slide(), motion
@@ -300,7 +300,7 @@ def test_measures_of_time_stepping_are_exact_on_both_sides_of_an_impact():
         - GRAVITY * flight**3 / 6,
     }
     for (quantity, over), exact in expected.items():
-        given = {"limit": limit} if over == "time_above" else {}
+        given = {"threshold": limit} if over == "time_above" else {}
         found = Measure(name="x", quantity=quantity, joint="ball", over=over, **given).values(model, motion)
         np.testing.assert_allclose(found, exact, rtol=1e-9, atol=1e-12, err_msg=f"{over} of {quantity}")
 
