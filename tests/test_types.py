@@ -44,7 +44,10 @@ arm.masses = [1.0, 1.0]
 builder.gravty = (0.0, 0.0, 0.0)
 arm.vary(masss=[1.0, 1.0])
 arm.replace(dampng=[0.1, 0.1])
+arm.simulate(np.zeros(2), np.zeros(2), 0.01, method="RK45")
 arm.simulate(np.zeros(2), np.zeros(2), 0.01, on_failure="rais")
+rb.Study(arm, samples=3, simulat={"duration": 1.0})
+rb.Signal.table([0.0, 1.0], [0.0, 1.0], interpolation="qubic")
 arm.simulate(np.zeros(2), np.zeros(2), 0.01, drives=[rb.Wrench("link1")])
 arm.simulate(np.zeros(2), np.zeros(2), 0.01, forces=[rb.PID("link1", 0.0, kp=1.0)])
 rb.Wrench("link1", axes="local")
@@ -60,7 +63,7 @@ rb.StateError
 FOUND_WHEN_MADE = {
     'rb.PID("link1", 0.0, kp="big")': (rb.ArgumentError, "kp"),
     'rb.fit(arm, motion, ["mas"])': (rb.ArgumentError, "expected names among"),
-    'rb.SphereContact("link1", (0, 0, 0), radius=-1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1))': (
+    'rb.SphereContact("link1", point=(0, 0, 0), radius=-1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1))': (
         rb.ArgumentError,
         "radius",
     ),

@@ -19,6 +19,7 @@ from .batch_functions import run_driver
 from .energy import energy_error_of
 from .loops import close_saved_states
 from .messages import message_of_limits
+from .methods import MethodName
 from .preparation import Prepared, prepare, width_of
 from .request import Request, check
 from .results import (
@@ -44,7 +45,7 @@ def simulate(
     qd0: npt.ArrayLike = 0.0,
     duration: float | None = None,
     *,
-    method: str = "rk45",
+    method: MethodName = "rk45",
     tau: npt.ArrayLike = 0.0,
     drives: Sequence[Drive] | None = None,
     forces: Sequence[Force] = (),
