@@ -200,9 +200,9 @@ class Model(
             The fields of constraints have one entry per constraint. Entries that a constraint does not use, such as
             the length of a ball, are ignored.
 
-            Each field has the shape of the attribute of that name, or the batch axes in front of it. All fields with
-            batch axes must have the same batch shape. `paths` change these fields. The other fields keep their values:
-            a new mass does not change the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
+            Each field has the shape of the attribute of that name, or the batch axes in front of it. Batch shapes
+            broadcast as in NumPy. `paths` change these fields. The other fields keep their values: a new mass does not
+            change the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
 
             `inertia` may also be (..., n, 6), in the order xx, xy, xz, yy, yz, zz, or `Inertia` objects in (nested)
             lists (..., n), which also set `mass` and `cg`.
