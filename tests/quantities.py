@@ -98,12 +98,17 @@ def single(state):
     return map_state(lambda x: x if x.dtype == bool else x.astype(np.float32), state)
 
 
-def computed(model, name, state):
-    """A quantity of a model, as a tuple of arrays."""
+def called(model, name, state, **settings):
+    """Call the method of a quantity with its arguments."""
     names = ARGUMENTS[name].split()
     arguments = [getattr(state, name) for name in names if name not in KEYWORDS]
     keywords = {name: getattr(state, name) for name in names if name in KEYWORDS}
-    found = getattr(model, name.removeprefix("relative_"))(*arguments, **keywords)
+    return getattr(model, name.removeprefix("relative_"))(*arguments, **keywords, **settings)
+
+
+def computed(model, name, state):
+    """A quantity of a model, as a tuple of arrays."""
+    found = called(model, name, state)
     if name in ("body_poses", "frame_poses"):
         return found.translation, found.rotation
     return found if isinstance(found, tuple) else (found,)

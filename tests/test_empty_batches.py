@@ -162,7 +162,7 @@ ACTING = {
     "prescribed force": lambda n: {"drives": [rb.PrescribedForce("slide", SIGNAL.table([0, 1], [0, 1]))]},
     "prescribed force of each sample": lambda n: {"drives": [rb.PrescribedForce("slide", np.ones(n))]},
     "linear table of each sample": lambda n: {
-        "drives": [rb.PrescribedForce("slide", SIGNAL.table([0, 1], np.ones((n, 2)), kind="linear"))]
+        "drives": [rb.PrescribedForce("slide", SIGNAL.table([0, 1], np.ones((n, 2)), interpolation="linear"))]
     },
     "cubic table of each sample": lambda n: {
         "drives": [rb.PrescribedForce("slide", SIGNAL.table([0, 1, 2, 3], np.ones((n, 4))))]

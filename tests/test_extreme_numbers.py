@@ -25,7 +25,7 @@ def test_joint_forces_beyond_float32_are_refused_by_name():
 def test_simulate_refuses_arguments_that_are_no_arrays_by_name(name):
     """The check must come before NumPy's own error."""
     arm, given = rb.Model.serial_chain(2), {"q0": np.zeros((2, 2)), "qd0": np.zeros((2, 2)), "tau": 0.0}
-    for bad in ([[1.0], [1.0, 2.0]], [10**400, 0], None):
+    for bad in ([[1.0], [1.0, 2.0]], [10**400, 0], *([None] if name != "q0" else [])):
         with pytest.raises(rb.ArgumentError, match=f"^{name} is "):
             arm.simulate(save_at=2, **given | {name: bad}, duration=0.1, method="rk4", step=0.05)
 
@@ -106,7 +106,7 @@ def test_table_times_that_float64_cannot_resolve_are_refused(kind, times):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(rb.ArgumentError, match="values of the table at times"):
-            rb.Signal.table(times, [0.0, 1e200, -1e200], kind=kind)
+            rb.Signal.table(times, [0.0, 1e200, -1e200], interpolation=kind)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -173,7 +173,7 @@ ROWS_OF_MUJOCO = {
     "`mjd_transitionFD`": None,  # see test_the_transition_matrices_converge_to_those_of_mujoco
     "`mujoco.viewer.launch(model)`": viewer,
     "`dof_armature`, `dof_damping`, `dof_frictionloss`": fields,
-    "actuators": actuator,
+    "actuators, whose forces add up": actuator,
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 import rbchain as rb
 
 from .conftest import mechanism
-from .quantities import ARGUMENTS, arrays_of, computed, out_shape, random_state, single, with_argument
+from .quantities import ARGUMENTS, arrays_of, called, computed, out_shape, random_state, single, with_argument
 
 pytestmark = pytest.mark.plain_python
 BATCH = (11,)
@@ -14,8 +14,7 @@ BATCH = (11,)
 
 def call(model, quantity, state, out):
     """Return a quantity computed with `out` in the form of `computed`."""
-    arguments = [getattr(state, argument) for argument in ARGUMENTS[quantity].split()]
-    return getattr(model, quantity.removeprefix("relative_"))(*arguments, out=out)
+    return called(model, quantity, state, out=out)
 
 
 def parts_of(out, quantity, count):

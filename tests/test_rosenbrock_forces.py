@@ -288,8 +288,8 @@ def check_that_rosenbrock_follows_rk45(model, drives):
 @pytest.mark.parametrize("joint", range(3))
 def test_derivatives_beside_a_prescribed_motion_are_exact(prescribe, joint):
     model, nominal = screw_arm()
-    names, settings = model.joint_names, {"kp": 30.0, "ki": 3.0, "gravity_compensation": True, "model": nominal}
-    pid = rb.PID(names[(joint + 1) % 3], 0.1, **settings)
+    names, settings = model.joint_names, {"kp": 30.0, "ki": 3.0, "gravity_compensation": True}
+    pid = rb.PID(names[(joint + 1) % 3], 0.1, **settings, controller_model=nominal)
     drives = [prescribe(names[joint], MOVING), pid]
     agree(*derivatives_both_ways(model, *STATE, [0.2], time=0.3, drives=drives, forces=[WRENCH]), 1e-8)
 

@@ -107,7 +107,7 @@ def test_invalid_variations_by_inertia_objects_are_refused():
     ):
         model.vary(inertia=bodies, mass=[1.0, 2.0])
     with pytest.raises(rb.ModelError, match=r"has shape \(.*; expected \(2, 3, 3\), or \(..., 2, 3, 3\)"):
-        model.vary(inertia=bodies[0])
+        model.vary(inertia=bodies + bodies[:1])
     with pytest.raises(rb.ModelError, match="'lower': inertia has the principal moments"):
         model.vary(inertia=[bodies[0], rb.Inertia(1.0, inertia=(1, 1, 3))])
     with pytest.raises(rb.ModelError, match=r"(?s)inertia is .*expected real numbers"):

@@ -433,5 +433,5 @@ def _refuse_jumps(what: str, drive: OneJointDrive, signal: Signal) -> None:
             kind, at = ("position", "velocity")[order + (orders == 1)], times[np.argmax(jumps)]
             raise ArgumentError(
                 f"{what}: the {kind} jumps at {at:g} s, which takes an infinite force; expected a smoother signal, "
-                'such as Signal.table(times, values, kind="cubic")'
+                'such as Signal.table(times, values, interpolation="cubic")'
             )

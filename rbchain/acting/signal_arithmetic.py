@@ -168,7 +168,7 @@ def derivative_of(signal: Signal) -> Signal:
     if jumps.any():
         raise ArgumentError(
             f"the signal jumps at t = {signal.breaks[np.argmax(jumps)]:g} s, where it has no derivative; expected a "
-            'signal without jumps, such as Signal.table(times, values, kind="cubic")'
+            'signal without jumps, such as Signal.table(times, values, interpolation="cubic")'
         )
     powers = signal.coefficients
     found = powers[..., 1:] * np.arange(1, powers.shape[-1]) if powers.shape[-1] > 1 else 0.0 * powers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,19 +11,7 @@ from .misspelt import SuggestsAttributes
 from .pickles import PickledByName
 
 
-class _NamesNewArguments(ABCMeta):
-    """The class of `Value` classes: a former name of an argument is an error that names the new one."""
-
-    if not TYPE_CHECKING:
-
-        def __call__(cls, *arguments, **keywords):
-            for old, new in cls.renamed_arguments.items():
-                if old in keywords:
-                    raise TypeError(f"{cls.__name__} has no argument {old!r}; it is now {new}")
-            return super().__call__(*arguments, **keywords)
-
-
-class Value(PickledByName, SuggestsAttributes, metaclass=_NamesNewArguments):
+class Value(PickledByName, SuggestsAttributes):
     """Base class of immutable dataclasses with numbers, arrays and names, which are compared by their fields.
 
     A subclass lists former names of its arguments in `renamed_arguments`.
@@ -37,6 +24,14 @@ class Value(PickledByName, SuggestsAttributes, metaclass=_NamesNewArguments):
     """
 
     renamed_arguments: ClassVar[dict[str, str]] = {}
+
+    if not TYPE_CHECKING:  # the arguments are those of __init__
+
+        def __new__(cls, *arguments, **keywords):
+            for old, new in cls.renamed_arguments.items():
+                if old in keywords:
+                    raise TypeError(f"{cls.__name__} has no argument {old!r}; it is now {new}")
+            return super().__new__(cls)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -143,12 +143,12 @@ def checked_states(
     qd or tau stands for all dofs. tau must fit into the batch of the states and the model. The precision is float32 if
     all arrays among q and qd are float32.
     """
-    given = [
-        None if x is None else real_array(name, x, ArgumentError, keep_float32=True)
-        for name, x in zip(names, (q, qd, tau), strict=True)
+    is_neutral = q is None
+    arrays = [
+        real_array(name, x, ArgumentError, keep_float32=True)
+        for name, x in zip(names, (model.neutral() if is_neutral else q, qd, tau), strict=True)
     ]
-    precisions = {x.dtype for x in given[:2] if x is not None and x.ndim}
-    arrays = [model.neutral() if x is None else x for x in given]
+    precisions = {x.dtype for x in arrays[is_neutral:2] if x.ndim}
     if precisions == {np.dtype(np.float32)}:
         arrays = [float32_array(name, x, ArgumentError) for name, x in zip(names, arrays, strict=True)]
     arrays[1:] = [x if x.ndim else np.full(model.nv, x) for x in arrays[1:]]

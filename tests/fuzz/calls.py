@@ -11,9 +11,9 @@ import rbchain as rb
 
 from ..conftest import mechanism
 from ..quantities import (
-    ARGUMENTS,
     arrays_of,
     assert_within,
+    called,
     computed,
     in_quaternions,
     map_state,
@@ -134,8 +134,7 @@ UNFIT = {
 
 def with_out(model, call, state, out):
     """Return the results of a call with `out` in the form of `computed`."""
-    arguments = [getattr(state, argument) for argument in ARGUMENTS[call.quantity].split()]
-    found = getattr(model, call.quantity.removeprefix("relative_"))(*arguments, out=out)
+    found = called(model, call.quantity, state, out=out)
     found = (found.translation, found.rotation) if isinstance(found, rb.Pose) else found
     return found if isinstance(found, tuple) else (found,)
 

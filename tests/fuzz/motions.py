@@ -109,7 +109,7 @@ def events(draw, model):
         )
         value = draw(st.sampled_from((0.0, 0.1, -0.5)), label="value")
         stop, most = draw(st.booleans(), label="stop"), draw(st.sampled_from((1, 3)), label="most")
-        found.append(rb.Event(name, value=value, quantity=of, stop=stop, max_records=most))
+        found.append(rb.Event(name, value=value, quantity=of, dof=0, stop=stop, max_records=most))
     return found
 
 
