@@ -113,7 +113,7 @@ def test_the_file_holds_the_motions_of_the_model(run, tmp_path):
 
 def test_the_saved_file_is_the_file_of_a_motion(run, arm, tmp_path):
     out, file = tmp_path / "x.npz", arm()
-    run("simulate", file, "--batch", 1001, "--duration", 0.02, "--samples", 3, "--out", out)
+    run("simulate", file, "--batch", 1001, "--duration", 0.02, "--save-at", 3, "--out", out)
     motion = rb.load_motion(out)
     again = motion.model.simulate(motion.q[:, 0], motion.qd[:, 0], 0.02, save_at=3)
     for name in ("t", "q", "qd", "tau", "qdd", "status", "steps", "end_q"):

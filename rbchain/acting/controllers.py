@@ -46,7 +46,7 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
             if drive.controller_model != NOMINAL:
                 raise ArgumentError(
                     f"{what}: it has a model but no gravity_compensation, so the model is not used; set "
-                    "gravity_compensation=True, or remove model"
+                    "gravity_compensation=True, or remove controller_model"
                 )
             continue
         own = _model_of(model, what, drive.controller_model, batch)

@@ -110,7 +110,7 @@ def everything(n, of=slice(None)):
     times = np.linspace(0, 0.5, 5)
     drives = [
         rb.PID("arm", rb.Signal.sines(a[..., None], 4.0), kp=5 * b, kd=c, ki=d, limit=4 * e, gravity_compensation=True),
-        rb.PrescribedVelocity("fin", rb.Signal.table(times, knots)),
+        rb.PrescribedVelocity("fin", rb.Signal.table(times, knots), dof=0),
         rb.PrescribedForce("fin", rb.Signal.table(times, knots, interpolation="linear"), dof=1),
         rb.UserForces(push, parameters=np.stack([a, b], -1)),
     ]

@@ -55,7 +55,7 @@ def test_no_type_of_drive_exceeds_its_limit():
     drives = [
         rb.PrescribedForce(names[0], 5.0, limit=limits[0], gravity_compensation=True),
         rb.ComputedTorque(names[1], 2.0, kp=100.0, kd=1.0, limit=limits[1]),
-        rb.PID(names[2], -2.0, kp=100.0, limit=limits[2]),
+        rb.PID(names[2], -2.0, kp=100.0, limit=limits[2], dof=0),
         rb.PrescribedForce(names[2], rb.Signal.polynomial([-7.0, -1.0]), limit=limits[3], dof=1),
     ]
     motion = model.simulate(*start(model, 3), 0.1, drives=drives, save_at=5)
@@ -86,7 +86,9 @@ def test_gravity_compensation_holds_a_mechanism_still_in_any_position(kind):
 def test_gravity_compensation_depends_on_the_positions_only():
     """The torque is a force plus the gravity force of the joint, in a moving mechanism with wrenches and friction."""
     model = arm().vary(damping=np.full(4, 0.1))
-    drives = [rb.PrescribedForce(model.joint_names[j], 0.1 * (j + 1), gravity_compensation=j != 1) for j in range(3)]
+    drives = [
+        rb.PrescribedForce(model.joint_names[j], 0.1 * (j + 1), dof=0, gravity_compensation=j != 1) for j in range(3)
+    ]
     wrench = rb.Wrench(model.body_names[2], force=(1.0, 2.0, 3.0))
     motion = model.simulate(*start(model, 3), 0.3, drives=drives, forces=[wrench], save_at=4)
     weight = model.gravity_forces(motion.q) * [1.0, 0.0, 1.0, 0.0]
@@ -139,7 +141,7 @@ def test_computed_torque_accounts_for_the_drives_of_other_joints():
     )  # fmt: skip
     drives = [
         rb.ComputedTorque("arm", wave(0), kp=20.0, kd=4.0),
-        rb.PID("fin", 0.5, kp=3.0, kd=0.3, ki=1.0, gravity_compensation=True),
+        rb.PID("fin", 0.5, kp=3.0, kd=0.3, ki=1.0, dof=0, gravity_compensation=True),
         rb.PrescribedVelocity("fin", wave(0), dof=1),
         rb.PrescribedForce("hull", 2.0, dof=1),
     ]

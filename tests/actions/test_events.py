@@ -161,7 +161,7 @@ def test_stopped_samples_keep_their_trajectory_and_do_not_change_others(settings
     q, qd = start(model, n)
     going = everything(n)
     others = going.pop("events")
-    half_way = model.simulate(q, qd, 0.25, **going, **settings).q[:, 1, 7]
+    half_way = model.simulate(q, qd, 0.25, save_at=2, **going, **settings).q[:, 1, 7]
     level = np.where(np.arange(n) % 3 == 0, half_way, 50.0)
     stop, go_on = ([*others, rb.Event("arm", value=level, stop=s)] for s in (True, False))
     whole = model.simulate(q, qd, 0.5, events=go_on, save_at=51, **going, **settings)

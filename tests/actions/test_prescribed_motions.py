@@ -16,7 +16,7 @@ def test_prescribed_joints_follow_their_signals_and_report_their_forces(settings
     drives = [
         rb.PrescribedPosition("arm", wave(0, 0.1)),
         rb.PrescribedVelocity("hull", table, dof=5),
-        rb.PrescribedAcceleration("fin", turn),
+        rb.PrescribedAcceleration("fin", turn, dof=0),
     ]
     q0, qd0 = start(model, 3)
     motion = model.simulate(q0, qd0, 0.8, drives=drives, save_at=9, **settings)

@@ -22,7 +22,7 @@ def test_a_user_force_acts_like_the_equivalent_drive(settings):
     parameters = np.array([[5.0, 1.0, 0.3, 2.0], [3.0, 0.5, 0.1, 4.0], [8.0, 0.2, 0.2, 1.0]])
     kp, kd, a, w = parameters.T
     last, tau = model.joint_names[2], np.array([0.0, 0.1, 0.0, 0.0])
-    other = rb.PrescribedForce(last, wave(0))
+    other = rb.PrescribedForce(last, wave(0), dof=0)
     ours = [rb.PID(model.joint_names[0], rb.Signal.sines(a[:, None], w[:, None]), kp=kp, kd=kd), other]
     q, qd = start(model, 3)
     theirs = [rb.UserForces(follow, parameters=parameters), other]

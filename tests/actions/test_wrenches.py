@@ -23,9 +23,8 @@ def test_a_spinning_disk_under_a_body_fixed_thrust_moves_in_a_circle(settings):
     aside = rb.Wrench("disk", force=(4.0, 0.0, 0.0), point=(0.0, -0.3, 0.0), axes="body")
     spun = model.simulate(q, qd, 1.5, forces=[aside], save_at=7, **settings)
     np.testing.assert_allclose(spun.qd[..., 5], w + 0.3 * 4.0 / 0.2 * spun.t, rtol=0, atol=1e-9)
-    held = model.simulate(
-        q, qd, 1.5, forces=[aside], drives=[rb.PrescribedVelocity("disk", w[:, 0], dof=5)], **settings
-    )
+    spin = rb.PrescribedVelocity("disk", w[:, 0], dof=5)
+    held = model.simulate(q, qd, 1.5, forces=[aside], drives=[spin], save_at=2, **settings)
     np.testing.assert_allclose(held.q[:, 1], motion.q[:, -1], rtol=0, atol=1e-9)
     np.testing.assert_allclose(held.tau[..., 5], -1.2, rtol=0, atol=1e-12)
 
@@ -95,7 +94,7 @@ def test_the_energy_changes_by_the_work_of_drives_friction_springs_and_wrenches(
     model = model.vary(friction_velocity=np.full(9, 2.0), stribeck_velocity=np.full(9, 2.0))  # smooth enough
     drives = [
         rb.PID("arm", wave(0), kp=5.0, kd=0.5, ki=1.0),
-        rb.PrescribedVelocity("fin", wave(1)),
+        rb.PrescribedVelocity("fin", wave(1), dof=0),
         rb.PrescribedForce("fin", wave(1), dof=1, gravity_compensation=True),
         rb.UserForces(push, parameters=np.array([[1.0, 2.0], [0.5, 3.0], [2.0, 1.0]])),
     ]

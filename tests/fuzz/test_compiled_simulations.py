@@ -34,7 +34,7 @@ def test_every_sample_ends_with_a_status_and_does_not_change_others(model, batch
 
 def never_of(model):
     """An event that never occurs."""
-    return rb.Event(model.joint_names[0], value=1e300, quantity="velocity", stop=True)
+    return rb.Event(model.joint_names[0], value=1e300, quantity="velocity", dof=0, stop=True)
 
 
 @cases(percent=4)
