@@ -42,7 +42,7 @@ def arm():
     robot = rb.load(Path(__file__).parents[1] / "examples" / "puma560.urdf")
     each = np.ones(robot.nv)
     model = robot.replace(damping=5.0 * each, friction=5.0 * each, friction_velocity=1e-3 * each)
-    stops = {"lower_limit": -0.4 * each, "upper_limit": 0.4 * each}
+    stops = {"stop_lower": -0.4 * each, "stop_upper": 0.4 * each}
     model = model.replace(**stops, limit_stiffness=1e6 * each, limit_damping=0.5 * each)
     return Problem(model, np.zeros(robot.nv), np.zeros(robot.nv), 1.0, None)
 

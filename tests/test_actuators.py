@@ -62,7 +62,7 @@ def test_backlash():
     inertia, play, teeth, speed = 0.2, 0.02, 400.0, 0.1
     builder = rb.ModelBuilder(gravity=(0, 0, 0))
     builder.add_body("motor", joint=rb.Revolute((0, 0, 1)), inertia=about_z(inertia))
-    gap = rb.PassiveForces(lower_limit=-play / 2, upper_limit=play / 2, limit_stiffness=teeth)
+    gap = rb.PassiveForces(stop_lower=-play / 2, stop_upper=play / 2, limit_stiffness=teeth)
     builder.add_body("link", parent="motor", joint=rb.Revolute((0, 0, 1)), inertia=about_z(inertia), passive=gap)
     contact = math.pi / math.sqrt(teeth * 2 / inertia)
     duration = play / speed + contact

@@ -518,7 +518,7 @@ def test_forces_that_contradict_others_are_refused():
     regularised = slider(passive=rb.PassiveForces(friction=1.0))
     with pytest.raises(rb.ArgumentError, match="also has the regularised friction of PassiveForces"):
         regularised.simulate([0.0], [0.0], 1.0, forces=[friction], save_at=2, **settings)
-    elastic = rb.PassiveForces(lower_limit=-1.0, limit_stiffness=10.0)
+    elastic = rb.PassiveForces(stop_lower=-1.0, limit_stiffness=10.0)
     model = slider(passive=elastic, limits=rb.JointLimits(lower=-1.0))
     with pytest.raises(rb.ArgumentError, match="also has the elastic stops of PassiveForces"):
         model.simulate([0.0], [0.0], 1.0, forces=[rb.HardStops("block")], save_at=2, **settings)

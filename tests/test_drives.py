@@ -75,16 +75,16 @@ def in_order(words, *parts):
         *[({field: -0.1}, field, "more than zero") for field in ("stribeck_velocity", "friction_velocity")],
         *[({field: np.inf}, field, "finite") for field in ("stiffness", "rest_position", "cubic_stiffness", "damping")],
         *[({field: np.nan}, field, "finite") for field in ("stiffness", "friction", "limit_damping")],
-        ({"upper_limit": np.nan}, "upper_limit", "a number, or infinity for no stop"),
+        ({"stop_upper": np.nan}, "stop_upper", "a number, or infinity for no stop"),
         *[({"friction_asymmetry": x}, "friction_asymmetry", "finite") for x in (np.nan, np.inf)],
         *[({"friction_asymmetry": x}, "friction_asymmetry", "of at most friction") for x in (-1e-9, 1e-9)],
         ({"friction": 2.0, "friction_asymmetry": -2.1}, "friction_asymmetry", "of at most friction"),
         ({"static_friction": 2.0, "friction_asymmetry": 1.0}, "friction_asymmetry", "of at most friction"),
-        ({"lower_limit": 1.0, "upper_limit": 1.0, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
-        ({"lower_limit": 1.0, "upper_limit": -1.0, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
-        ({"lower_limit": np.inf, "limit_stiffness": 1.0}, "lower_limit", "upper_limit"),
-        ({"upper_limit": 1.0}, "limit_stiffness", "more than zero, because the joint has a lower_limit or upper_limit"),
-        ({"lower_limit": -1.0}, "limit_stiffness", "more than zero, because the joint has a lower_limit or"),
+        ({"stop_lower": 1.0, "stop_upper": 1.0, "limit_stiffness": 1.0}, "stop_lower", "stop_upper"),
+        ({"stop_lower": 1.0, "stop_upper": -1.0, "limit_stiffness": 1.0}, "stop_lower", "stop_upper"),
+        ({"stop_lower": np.inf, "limit_stiffness": 1.0}, "stop_lower", "stop_upper"),
+        ({"stop_upper": 1.0}, "limit_stiffness", "more than zero, because the joint has a stop_lower or stop_upper"),
+        ({"stop_lower": -1.0}, "limit_stiffness", "more than zero, because the joint has a stop_lower or"),
         ({"friction": 2.0, "static_friction": 1.0}, "static_friction", "at least friction, which is 2.0, or zero"),
     ],
 )
@@ -104,15 +104,15 @@ def test_invalid_passive_forces_are_refused_with_body_and_field(given, field, ex
 
 
 def test_a_varied_passive_field_is_checked_against_the_others():
-    limited = slider(lower_limit=-1.0, upper_limit=1.0, limit_stiffness=10.0, friction=1.0, friction_asymmetry=-1.0)
+    limited = slider(stop_lower=-1.0, stop_upper=1.0, limit_stiffness=10.0, friction=1.0, friction_asymmetry=-1.0)
     for field, value in (
-        ("upper_limit", -2.0),
+        ("stop_upper", -2.0),
         ("limit_stiffness", 0.0),
         ("static_friction", 0.5),
         ("friction", 0.9),
         ("friction_asymmetry", 1.1),
     ):
-        with pytest.raises(rb.ModelError, match=f"'slide'.*{field}|'slide'.*lower_limit"):
+        with pytest.raises(rb.ModelError, match=f"'slide'.*{field}|'slide'.*stop_lower"):
             limited.vary(**{field: [value]})
         with pytest.raises(rb.ModelError, match=r"'slide' of sample 1\b"):
             limited.vary(**{field: [[getattr(limited, field)[0]], [value]]})
@@ -124,8 +124,8 @@ def test_a_varied_passive_field_is_checked_against_the_others():
     [
         {"stiffness": 1.0},
         {"cubic_stiffness": -1.0},
-        {"lower_limit": -1.0, "limit_stiffness": 1.0},
-        {"upper_limit": 1.0, "limit_stiffness": 1.0},
+        {"stop_lower": -1.0, "limit_stiffness": 1.0},
+        {"stop_upper": 1.0, "limit_stiffness": 1.0},
     ],
 )
 def test_a_joint_with_a_quaternion_accepts_no_springs_or_stops(kind, given):
@@ -605,7 +605,7 @@ def test_varied_samples_have_their_own_actuator_forces_and_accelerations():
 def test_varied_samples_move_like_single_models(settings):
     """Bit-identical to a batch of one, and to a model and a state without batch axes."""
     damping, stiffness, q = (np.array([[a], [b], [c]]) for a, b, c in ((0.5, 1.0, 4.0), (3.0, 9.0, 30.0), (1, 2, 3)))
-    limits = {"upper_limit": np.array([[0.5], [1.5], [9.0]]), "limit_stiffness": np.full((3, 1), 10.0)}
+    limits = {"stop_upper": np.array([[0.5], [1.5], [9.0]]), "limit_stiffness": np.full((3, 1), 10.0)}
     fields = {"damping": damping, "stiffness": stiffness, **limits}
     drives = [rb.PID("slide", 0.3, kp=1.0, ki=0.5, limit=0.4)]
     many = slider().vary(**fields).simulate(q, 0.0 * q, 0.5, drives=drives, save_at=3, **settings)

@@ -26,7 +26,7 @@ def equipped_tree(kinds=EVERY_KIND, parents=None, seed=0):
         if kind == "spherical":
             extras = {"rotor_inertia": 0.02, "passive": rb.PassiveForces(damping=0.3)}
         elif kind != "free":
-            stops = {"lower_limit": -0.1, "limit_stiffness": 1.0 + rng.random(count)} if i % 2 else {}
+            stops = {"stop_lower": -0.1, "limit_stiffness": 1.0 + rng.random(count)} if i % 2 else {}
             extras = {
                 "passive": rb.PassiveForces(**dict(zip(SPRINGS, rng.random((5, count)), strict=True)), **stops),
                 "limits": rb.JointLimits(

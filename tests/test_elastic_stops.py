@@ -16,7 +16,7 @@ pytestmark = pytest.mark.plain_python
 
 def thrown(limit, side=1.0, stiffness=1e6):
     """A mass of 1 kg that is thrown against the direction of gravity, with an elastic stop at `side * limit`."""
-    stop = {"upper_limit": limit} if side > 0 else {"lower_limit": -limit}
+    stop = {"stop_upper": limit} if side > 0 else {"stop_lower": -limit}
     builder = rb.ModelBuilder(gravity=(0, 0, -side * G))
     passive = rb.PassiveForces(**stop, limit_stiffness=stiffness)
     builder.add_body("mass", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0), passive=passive)
@@ -55,7 +55,7 @@ def test_a_thrown_mass_does_not_pass_a_stop_below_its_apex(method, side, speed, 
 
 @cache
 def thrown_against_a_damped_stop(method, **settings):
-    passive = rb.PassiveForces(upper_limit=1.2, limit_stiffness=1e5, limit_damping=10.0)
+    passive = rb.PassiveForces(stop_upper=1.2, limit_stiffness=1e5, limit_damping=10.0)
     builder = rb.ModelBuilder(gravity=(0, 0, -G))
     builder.add_body("mass", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0), passive=passive)
     speed = np.array([[4.91], [4.96]])

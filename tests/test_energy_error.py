@@ -229,7 +229,7 @@ def chain_with_springs():
             placement=rb.Pose((0.5 * (i > 0), 0, 0)),
             inertia=rb.Inertia(mass=1.0, cg=(0.25, 0, 0), inertia=(0.01, 0.02, 0.02)),
             passive=rb.PassiveForces(
-                stiffness=3.0, cubic_stiffness=5.0, rest_position=0.1, damping=0.1, lower_limit=-0.5, upper_limit=0.5,
+                stiffness=3.0, cubic_stiffness=5.0, rest_position=0.1, damping=0.1, stop_lower=-0.5, stop_upper=0.5,
                 limit_stiffness=80.0, limit_damping=0.4,
             ),
         )  # fmt: skip
@@ -379,7 +379,7 @@ def slide(**passive):
 @pytest.mark.parametrize("settings", [{}, {"method": "dop853"}, {"method": "radau"}])
 def test_a_stop_that_a_body_leaves_without_a_force_takes_its_elastic_energy(settings):
     """At -4 m/s, the factor 1 + d dx/dt of the force is below zero. The body moves freely from each depth, 8 J."""
-    model = slide(upper_limit=1.0, limit_stiffness=100.0, limit_damping=0.5)
+    model = slide(stop_upper=1.0, limit_stiffness=100.0, limit_damping=0.5)
     start = np.linspace(1.05, 1.5, 10)[:, None]
     motion = model.simulate(start, np.full((10, 1), -4.0), 1.0, save_at=5, energy_error=True, **settings)
     np.testing.assert_allclose(motion.q[:, -1], start - 4.0, rtol=1e-13)
@@ -404,7 +404,7 @@ def test_a_prescribed_motion_into_a_stop_or_a_cable_has_no_error(what, settings)
             tension_only=True,
         )
     ]
-    model = slide(upper_limit=1.0, limit_stiffness=100.0) if what == "stop" else slide()
+    model = slide(stop_upper=1.0, limit_stiffness=100.0) if what == "stop" else slide()
     drives = [rb.PrescribedPosition("slide", rb.Signal.polynomial([0.137, 1.0]))]
     settings |= {"forces": forces if what == "cable" else []}
     motion = model.simulate([[0.137]], [[1.0]], 2.163, drives=drives, energy_error=True, **settings)
@@ -588,7 +588,7 @@ def test_functions_for_the_whole_batch_have_the_error_of_compiled_controllers():
 def test_the_elastic_energy_of_joints_is_the_potential_of_their_forces():
     """Differences of the energy over dq are minus the forces at rest, of springs and stops on both sides."""
     model = slider(
-        stiffness=3.0, cubic_stiffness=5.0, rest_position=0.1, lower_limit=-0.2, upper_limit=0.3, limit_stiffness=80.0
+        stiffness=3.0, cubic_stiffness=5.0, rest_position=0.1, stop_lower=-0.2, stop_upper=0.3, limit_stiffness=80.0
     )
     q, dq = np.linspace(-0.61, 0.69, 14)[:, None], 1e-5
 

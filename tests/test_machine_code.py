@@ -372,7 +372,7 @@ import rbchain as rb
 chain = rb.Model.serial_chain(5).vary(mass=np.linspace(0.1, 0.2, 55).reshape(11, 5))
 q, qd = chain.random_state(np.random.default_rng(0), batch=(11,))
 sys.stdout.buffer.write(chain.forward_dynamics(q, qd, q).tobytes())
-sys.stdout.buffer.write(chain.of_sample(3).body_poses(q[3]).translation.tobytes())
+sys.stdout.buffer.write(chain[3].body_poses(q[3]).translation.tobytes())
 """
 
 

@@ -189,7 +189,7 @@ def test_a_user_function_that_returns_its_result_is_refused():
 
 def test_stops_without_limits_are_named():
     builder = rb.ModelBuilder()
-    with pytest.warns(UserWarning, match="'arm': passive has a limit_stiffness but no lower_limit and no upper_limit"):
+    with pytest.warns(UserWarning, match="'arm': passive has a limit_stiffness but no stop_lower and no stop_upper"):
         builder.add_body(
             "arm",
             joint=rb.Revolute(),

@@ -212,8 +212,8 @@ def test_mechanisms_that_mujoco_does_not_support_are_refused(tmp_path, what):
 LOST = {
     "static friction": ({"passive": rb.PassiveForces(friction=1.0, static_friction=2.0)}, "static_friction$"),
     "stops": (
-        {"passive": rb.PassiveForces(upper_limit=1.0, limit_stiffness=1.0)},
-        "upper_limit, limit_stiffness$",
+        {"passive": rb.PassiveForces(stop_upper=1.0, limit_stiffness=1.0)},
+        "stop_upper, limit_stiffness$",
     ),
     "free friction": (
         {"joint": rb.Free(), "passive": rb.PassiveForces(friction=1.0)},

@@ -86,7 +86,7 @@ def test_passive_forces_and_immersion_are_unchanged_after_saving_and_loading(tmp
                 damping=0.1,
                 friction=0.2,
                 static_friction=0.3,
-                upper_limit=2.0,
+                stop_upper=2.0,
                 limit_stiffness=9.0,
                 friction_asymmetry=(0.1, -0.2),
             ),

@@ -77,7 +77,7 @@ ENTRIES = {
     "add_body: gear_ratio": (lambda x: body(gear_ratio=x), "body 'link1': gear_ratio", 1.0),
     **{
         f"PassiveForces: {n}": (
-            lambda x, n=n: body(passive=rb.PassiveForces(**({"upper_limit": 3.0} | {n: x}))),
+            lambda x, n=n: body(passive=rb.PassiveForces(**({"stop_upper": 3.0} | {n: x}))),
             f"body 'link1': {n}",
             [1.0],
         )

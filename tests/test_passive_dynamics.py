@@ -125,7 +125,7 @@ def test_derivatives_contain_the_passive_forces():
 
 
 def test_elastic_stops_have_the_derivatives_of_their_forces():
-    stops = {"lower_limit": [-0.2], "upper_limit": [0.2], "limit_stiffness": [50.0], "limit_damping": [0.5]}
+    stops = {"stop_lower": [-0.2], "stop_upper": [0.2], "limit_stiffness": [50.0], "limit_damping": [0.5]}
     rod = rb.Model.serial_chain(1, gravity=(0, 0, 0)).replace(**stops)
     h, q, qd = 1e-6, np.array([[0.3], [-0.25], [0.1]]), np.array([[0.4], [-0.3], [1.0]])
     found = rod.inverse_dynamics_derivatives(q, qd, 0.0 * q, passive=True)

@@ -240,7 +240,7 @@ def test_kinks_and_jumps_of_a_force_are_detected(shape, tolerance):
 def test_a_body_leaves_a_stiff_stop(method, stiffness, tolerance):
     """The force t - 1 holds the body at an elastic stop for a second. Nothing else limits the steps; q(4) = 27 / 6."""
     force = rb.PrescribedForce("slide", rb.Signal.table([0.0, 10.0], [-1.0, 9.0], interpolation="linear"))
-    model = slider(lower_limit=0.0, limit_stiffness=stiffness, limit_damping=1.0)
+    model = slider(stop_lower=0.0, limit_stiffness=stiffness, limit_damping=1.0)
     settings = {"method": method, "rtol": tolerance, "atol": tolerance, "drives": [force]}
     motion = model.simulate([-1.0 / stiffness], [0.0], 4.0, save_at=2, **settings)
     assert motion.success

@@ -159,8 +159,8 @@ def test_derivatives_of_passive_forces_and_drives_are_exact(q, speed):
         stribeck_velocity=0.2 * each,
         friction_velocity=0.1 * each,
         friction_asymmetry=0.01 * each,
-        lower_limit=-0.5 * each,
-        upper_limit=0.5 * each,
+        stop_lower=-0.5 * each,
+        stop_upper=0.5 * each,
         limit_stiffness=20.0 * each,
         limit_damping=3.0 * each,
     )

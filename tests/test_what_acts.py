@@ -110,7 +110,7 @@ def test_errors_of_the_steps_are_no_motion_beyond_the_limits(beyond):
 
 @pytest.mark.parametrize("settings", METHODS)
 def test_joints_with_stops_are_not_reported(settings):
-    passive = rb.PassiveForces(lower_limit=-LIMIT, upper_limit=LIMIT, limit_stiffness=1e3)
+    passive = rb.PassiveForces(stop_lower=-LIMIT, stop_upper=LIMIT, limit_stiffness=1e3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for model, forces in (

@@ -335,7 +335,7 @@ def elastic_energy_of_joints(model: Model, q: np.ndarray) -> np.ndarray:
 
     `core.forces.passive` computes the forces.
     """
-    fields = ("stiffness", "cubic_stiffness", "rest_position", "limit_stiffness", "lower_limit", "upper_limit")
+    fields = ("stiffness", "cubic_stiffness", "rest_position", "limit_stiffness", "stop_lower", "stop_upper")
     k, k3, rest, k_stop, lower, upper = (getattr(model, name)[..., None, :].astype(q.dtype) for name in fields)
     position = q[..., model.kernel_model.topology[TOPOLOGY_COORDINATE]]
     squared = (position - rest) ** 2

@@ -70,10 +70,10 @@ def checked_body(
     validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
     rotor, gears = _checked_motor(name, joint, rotor_inertia, gear_ratio)
     forces = passive.of_dofs(name, joint)
-    has_stop = np.isfinite(passive.lower_limit).any() or np.isfinite(passive.upper_limit).any()
+    has_stop = np.isfinite(passive.stop_lower).any() or np.isfinite(passive.stop_upper).any()
     if np.any(passive.limit_stiffness) and not has_stop:
         warnings.warn(
-            f"body {name!r}: passive has a limit_stiffness but no lower_limit and no upper_limit, so that the "
+            f"body {name!r}: passive has a limit_stiffness but no stop_lower and no stop_upper, so that the "
             "joint has no stop. JointLimits are not enforced; set the limits of PassiveForces",
             stacklevel=3,
         )

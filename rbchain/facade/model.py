@@ -94,7 +94,7 @@ class Model(
         Unit axis of each degree of freedom in the body's frame at q = 0; pitch of a screw in m/rad.
     rotor_inertia, gear_ratio, armature : (nv,) arrays, kg m^2 (kg if prismatic), 1, kg m^2 (kg)
         Actuator of each degree of freedom; armature = rotor_inertia gear_ratio^2 is the inertia reflected to the joint.
-    stiffness, damping, friction, lower_limit, ... : (nv,) arrays
+    stiffness, damping, friction, stop_lower, ... : (nv,) arrays
         The fields of `PassiveForces`, of each degree of freedom.
     position_limits, velocity_limit, effort_limit : (nv, 2), (nv,), (nv,) arrays
     acceleration_limit, deceleration_limit, jerk_limit : (nv,) arrays
@@ -129,7 +129,11 @@ class Model(
     Arrays are read-only. A field given to `vary` has the batch axes in front.
     """
 
-    renamed_attributes: ClassVar[dict[str, str]] = {"of_sample": "model[i]"}
+    renamed_attributes: ClassVar[dict[str, str]] = {
+        "of_sample": "model[i]",
+        "lower_limit": "stop_lower",
+        "upper_limit": "stop_upper",
+    }
 
     @classmethod
     def serial_chain(

@@ -76,8 +76,8 @@ class Description(PickledByName):
     static_friction: np.ndarray
     stribeck_velocity: np.ndarray
     friction_velocity: np.ndarray
-    lower_limit: np.ndarray
-    upper_limit: np.ndarray
+    stop_lower: np.ndarray
+    stop_upper: np.ndarray
     limit_stiffness: np.ndarray
     limit_damping: np.ndarray
     friction_asymmetry: np.ndarray

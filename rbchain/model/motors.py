@@ -115,7 +115,7 @@ def _link(link: Body, motor_name: str, joint_name: str, given: dict[str, float])
     """Return the link on an elastic joint behind the motor. With backlash, the spring acts beyond the play only."""
     stiffness, play = given["stiffness"], given["backlash"] / 2.0
     if play > 0.0:
-        spring = PassiveForces(damping=given["damping"], lower_limit=-play, upper_limit=play, limit_stiffness=stiffness)
+        spring = PassiveForces(damping=given["damping"], stop_lower=-play, stop_upper=play, limit_stiffness=stiffness)
     else:
         spring = PassiveForces(stiffness=stiffness, damping=given["damping"])
     return link._replace(

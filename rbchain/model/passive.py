@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ class PassiveForces(Value):
         - [friction + (static_friction - friction) s + friction_asymmetry sgn(v)] v / sqrt(v^2 + friction_velocity^2)
         - limit_stiffness x max(0, 1 + limit_damping dx/dt)
 
-    with s = 1 / (1 + (v / stribeck_velocity)^2) and the depth x = q - upper_limit > 0 beyond the upper limit; the force
+    with s = 1 / (1 + (v / stribeck_velocity)^2) and the depth x = q - stop_upper > 0 beyond the upper limit; the force
     of the lower stop is the mirror image. The passive force is added to the actuator force.
 
     Parameters
@@ -41,7 +42,7 @@ class PassiveForces(Value):
         Velocity at which the Stribeck effect has decreased to one half.
     friction_velocity : float or (dofs,) array, rad/s (m/s)
         Velocity of the regularisation: at lower velocities, dry friction is about proportional to the velocity.
-    lower_limit, upper_limit : float or (dofs,) array, rad (m)
+    stop_lower, stop_upper : float or (dofs,) array, rad (m)
         Positions at which the elastic stops begin; none by default.
     limit_stiffness : float or (dofs,) array, N m/rad (N/m)
         Stiffness of the stops; required if there is a limit.
@@ -78,6 +79,8 @@ class PassiveForces(Value):
     """
 
     _: KW_ONLY
+    renamed_arguments: ClassVar[dict[str, str]] = {"lower_limit": "stop_lower", "upper_limit": "stop_upper"}
+    renamed_attributes: ClassVar[dict[str, str]] = renamed_arguments
     stiffness: npt.ArrayLike = 0.0
     rest_position: npt.ArrayLike = 0.0
     cubic_stiffness: npt.ArrayLike = 0.0
@@ -86,8 +89,8 @@ class PassiveForces(Value):
     static_friction: npt.ArrayLike = 0.0
     stribeck_velocity: npt.ArrayLike = 0.1
     friction_velocity: npt.ArrayLike = 0.01
-    lower_limit: npt.ArrayLike = -np.inf
-    upper_limit: npt.ArrayLike = np.inf
+    stop_lower: npt.ArrayLike = -np.inf
+    stop_upper: npt.ArrayLike = np.inf
     limit_stiffness: npt.ArrayLike = 0.0
     limit_damping: npt.ArrayLike = 0.0
     friction_asymmetry: npt.ArrayLike = 0.0
@@ -129,15 +132,15 @@ PASSIVE_UNITS = {
     "static_friction": "N m or N",
     "stribeck_velocity": "rad/s or m/s",
     "friction_velocity": "rad/s or m/s",
-    "lower_limit": "rad or m",
-    "upper_limit": "rad or m",
+    "stop_lower": "rad or m",
+    "stop_upper": "rad or m",
     "limit_stiffness": "N m/rad or N/m",
     "limit_damping": "s/rad or s/m",
     "friction_asymmetry": "N m or N",
 }
 PASSIVE_FIELDS = tuple(field.name for field in fields(PassiveForces))
 #: Fields that depend on the position of the joint, and so do not apply to a quaternion.
-OF_POSITION = ("stiffness", "rest_position", "cubic_stiffness", "lower_limit", "upper_limit", "limit_stiffness")
+OF_POSITION = ("stiffness", "rest_position", "cubic_stiffness", "stop_lower", "stop_upper", "limit_stiffness")
 NOT_NEGATIVE = ("damping", "friction", "static_friction", "limit_stiffness", "limit_damping")
 ABOVE_ZERO = ("stribeck_velocity", "friction_velocity")
 
@@ -145,18 +148,18 @@ ABOVE_ZERO = ("stribeck_velocity", "friction_velocity")
 def check_passive(names: Sequence[str], found: Mapping[str, np.ndarray]) -> None:
     """Raise a ModelError for invalid passive forces (..., nv); `names` are the bodies of the degrees of freedom."""
     for field, value in found.items():
-        limit = field.endswith("_limit")
+        limit = field in ("stop_lower", "stop_upper")
         expected = "expected a number, or infinity for no stop" if limit else "expected a finite number"
         refuse(names, np.isnan(value) if limit else ~np.isfinite(value), field, value, expected)
         if field in NOT_NEGATIVE:
             refuse(names, value < 0.0, field, value, "expected zero or more")
         if field in ABOVE_ZERO:
             refuse(names, value <= 0.0, field, value, "expected more than zero")
-    lower, upper = found["lower_limit"], found["upper_limit"]
-    refuse(names, lower >= upper, "lower_limit", lower, "expected less than upper_limit, which is {}", upper)
+    lower, upper = found["stop_lower"], found["stop_upper"]
+    refuse(names, lower >= upper, "stop_lower", lower, "expected less than stop_upper, which is {}", upper)
     limited = (lower > -np.inf) | (upper < np.inf)
     without_stiffness = limited & (found["limit_stiffness"] == 0.0)
-    expected = "expected more than zero, because the joint has a lower_limit or upper_limit"
+    expected = "expected more than zero, because the joint has a stop_lower or stop_upper"
     refuse(names, without_stiffness, "limit_stiffness", found["limit_stiffness"], expected)
     lower_than_sliding = (found["static_friction"] > 0.0) & (found["static_friction"] < found["friction"])
     expected = "expected at least friction, which is {}, or zero for no Stribeck effect"

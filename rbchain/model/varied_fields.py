@@ -44,8 +44,8 @@ class VariedFields(TypedDict, total=False):
     static_friction: npt.ArrayLike
     stribeck_velocity: npt.ArrayLike
     friction_velocity: npt.ArrayLike
-    lower_limit: npt.ArrayLike
-    upper_limit: npt.ArrayLike
+    stop_lower: npt.ArrayLike
+    stop_upper: npt.ArrayLike
     limit_stiffness: npt.ArrayLike
     limit_damping: npt.ArrayLike
     friction_asymmetry: npt.ArrayLike

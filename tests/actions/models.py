@@ -35,7 +35,7 @@ def floater(stops=True):
     sticky = rb.PassiveForces(
         stiffness=2.0, rest_position=0.2, cubic_stiffness=1.0, friction=0.3, static_friction=0.5, friction_velocity=0.3
     )
-    limits = {"lower_limit": -0.4, "upper_limit": 0.4, "limit_stiffness": 50.0, "limit_damping": 0.5} if stops else {}
+    limits = {"stop_lower": -0.4, "stop_upper": 0.4, "limit_stiffness": 50.0, "limit_damping": 0.5} if stops else {}
     builder.add_body("hull", joint=rb.Free(), inertia=random_inertia(rng), passive=drag)
     builder.add_body(
         "arm",

@@ -136,8 +136,8 @@ def test_computed_torque_accounts_for_the_drives_of_other_joints():
     """On a floating hull, it accounts for the fin's drive with gravity compensation and for a prescribed velocity."""
     model = floater().vary(
         stiffness=np.zeros(9), cubic_stiffness=np.zeros(9), damping=np.zeros(9), friction=np.zeros(9),
-        static_friction=np.zeros(9), limit_stiffness=np.zeros(9), lower_limit=np.full(9, -np.inf),
-        upper_limit=np.full(9, np.inf),
+        static_friction=np.zeros(9), limit_stiffness=np.zeros(9), stop_lower=np.full(9, -np.inf),
+        stop_upper=np.full(9, np.inf),
     )  # fmt: skip
     drives = [
         rb.ComputedTorque("arm", wave(0), kp=20.0, kd=4.0),

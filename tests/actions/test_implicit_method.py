@@ -14,8 +14,8 @@ def test_an_implicit_motion_follows_its_recurrence(asymmetry):
     k, c, d, f, fs, vs, v0 = 400.0, 50.0, 30.0, 3.0, 4.0, 0.1, 0.01
     hard, dissipation, kp, kd, h = 1e4, 0.5, 100.0, 20.0, 0.01
     model = slider(
-        stiffness=k, cubic_stiffness=c, rest_position=0.1, damping=d, friction=f, static_friction=fs, lower_limit=-0.3,
-        stribeck_velocity=vs, friction_velocity=v0, upper_limit=0.3, limit_stiffness=hard, limit_damping=dissipation,
+        stiffness=k, cubic_stiffness=c, rest_position=0.1, damping=d, friction=f, static_friction=fs, stop_lower=-0.3,
+        stribeck_velocity=vs, friction_velocity=v0, stop_upper=0.3, limit_stiffness=hard, limit_damping=dissipation,
         friction_asymmetry=asymmetry,
     )  # fmt: skip
     x, v = np.array([0.0, 0.25, -0.5, 0.35]), np.array([3.0, 4.0, -1.0, -1.5])
@@ -60,7 +60,7 @@ def test_the_implicit_method_converges_with_first_order():
 
 def test_the_implicit_method_is_stable_for_any_stiffness():
     """Damping, springs, gains and stops are a million times too stiff for an explicit step; all come to rest."""
-    wild = {"damping": 1e6, "stiffness": 1e9, "limit_stiffness": 1e9, "upper_limit": 0.01, "friction": 1e5}
+    wild = {"damping": 1e6, "stiffness": 1e9, "limit_stiffness": 1e9, "stop_upper": 0.01, "friction": 1e5}
     motion = slider(**wild).simulate(
         columns(1.0, 0.0, -0.5), columns(0.0, 10.0, 3.0), 20.0, drives=[rb.PID("slide", 0.0, kp=1e8, kd=1e5)],
         method="implicit", step=0.1, save_at=2,

@@ -153,7 +153,7 @@ def test_the_energy_loss_equals_the_work_of_asymmetric_friction():
 def test_a_stop_without_damping_returns_the_kinetic_energy():
     """The contact lasts half a period, pi sqrt(m / k), at either end, and the speed after it is the same."""
     k, v = 800.0, np.array([1.0, 3.0, -2.0])
-    model = slider(lower_limit=-0.7, upper_limit=0.5, limit_stiffness=k)
+    model = slider(stop_lower=-0.7, stop_upper=0.5, limit_stiffness=k)
     times = np.linspace(0, 1.2, 61)
     motion = model.simulate(np.zeros((3, 1)), v[:, None], 1.2, save_at=times, **TIGHT)
     w, limit = np.sqrt(k / MASS), np.where(v > 0, 0.5, -0.7)
@@ -171,7 +171,7 @@ def test_a_stop_without_damping_returns_the_kinetic_energy():
 def test_a_hunt_crossley_stop_dissipates_the_predicted_energy():
     """From m v dv = -k x (1 + d v) dx, v / d - ln(1 + d v) / d^2 is the same on the way in and out, at either end."""
     d, v = 0.6, np.array([0.5, 2.0, 6.0, -2.0, -6.0])
-    model = slider(lower_limit=-0.1, upper_limit=0.1, limit_stiffness=500.0, limit_damping=d)
+    model = slider(stop_lower=-0.1, stop_upper=0.1, limit_stiffness=500.0, limit_damping=d)
     events = [rb.Event("slide", value=np.sign(v) * 0.1, direction=0, stop=False)]
     motion = model.simulate(np.zeros((5, 1)), v[:, None], 0.5, events=events, **TIGHT)
     way = np.abs(v) / d - np.log1p(d * np.abs(v)) / d**2
@@ -184,7 +184,7 @@ def test_a_hunt_crossley_stop_dissipates_the_predicted_energy():
 
 def test_a_stop_never_pulls():
     """A joint that leaves faster than 1 / limit_damping loses contact with the stop."""
-    model = slider(upper_limit=0.0, limit_stiffness=100.0, limit_damping=1.0)
+    model = slider(stop_upper=0.0, limit_stiffness=100.0, limit_damping=1.0)
     assert model.passive_forces(columns(0.1, 0.1, 0.1, -0.1), columns(-2.0, -1.0, -0.5, 3.0)).ravel() == pytest.approx(
         [0.0, 0.0, -5.0, 0.0], abs=0
     )

@@ -45,7 +45,7 @@ def test_rk4_reports_a_step_that_is_too_long_for_the_stiffness(passive, gains, f
 def test_rk4_reports_a_stop_that_is_too_stiff_even_if_it_acts_within_a_step_only(omega):
     """Slides move against an elastic stop. The energy of those that reach it is an error of rk4 if h omega > 2.83."""
     step, start, speed = 0.1, -np.linspace(0.0, 0.3, 20)[:, None], 2.0
-    model = slider(limit_stiffness=MASS * (omega / step) ** 2, upper_limit=0.3)
+    model = slider(limit_stiffness=MASS * (omega / step) ** 2, stop_upper=0.3)
     motion = model.simulate(
         start, np.full_like(start, speed), 1.0, method="rk4", step=step, on_failure="ignore", save_at=2
     )

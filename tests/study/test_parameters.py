@@ -57,8 +57,8 @@ def mechanism():
         limit_stiffness=10 * ones,
         limit_damping=ones,
         friction_asymmetry=np.full(model.nv, 0.01),
-        lower_limit=np.where(ones > 0, -2.0, -np.inf),
-        upper_limit=np.where(ones > 0, 2.0, np.inf),
+        stop_lower=np.where(ones > 0, -2.0, -np.inf),
+        stop_upper=np.where(ones > 0, 2.0, np.inf),
         strip_drag=np.ones(model.n_bodies),
     )
 
@@ -267,7 +267,7 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
     if parameter == "q" and how == "set":
         with pytest.raises(StudyError, match=r"how is 'set' for q of .*, a free or spherical joint; expected 'add'"):
             effects_of(plan_of({"*.q": rb.Dispersion(stats.norm(0, 0.1), how="set")}, model))
-    small = stats.uniform(-2.5 if parameter == "lower_limit" else 2.5, 0.1) if how == "set" else stats.uniform(0.0, 0.1)
+    small = stats.uniform(-2.5 if parameter == "stop_lower" else 2.5, 0.1) if how == "set" else stats.uniform(0.0, 0.1)
     distribution = stats.uniform(0.9, 0.05) if how == "multiply" else small
     if parameter == "friction" and how == "set":  # at most the friction at rest
         distribution = stats.uniform(0.12, 0.05)
