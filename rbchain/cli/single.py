@@ -16,8 +16,7 @@ from rich.tree import Tree
 from ..common.progress import progress
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
-from ..simulate.methods import METHODS, names_of
-from ..simulate.settings import DEFAULT_TIMES
+from ..simulate.methods import DEFAULT_TIMES, METHODS, names_of
 from .convert import add_convert
 from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
 from .states import random_states

@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from ..errors import ArgumentError
 
+#: Number of saved times by default.
+DEFAULT_TIMES = 101
 #: The names of the methods, for type checkers.
 MethodName = Literal["rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit", "moreau"]
 

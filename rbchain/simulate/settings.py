@@ -16,7 +16,7 @@ from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, F
 from ..core.methods.tableaus import Tableau
 from ..core.sample.records import Tolerances
 from ..errors import ArgumentError
-from .methods import Method, names_of
+from .methods import DEFAULT_TIMES, Method, names_of
 from .tableaus import TABLEAUS, adaptive_tableau
 
 #: Squares of errors divided by a smaller atol would overflow.
@@ -26,8 +26,6 @@ CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 #: Limits of counters, far beyond any run time that a user would accept.
 MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
-#: Number of saved times by default.
-DEFAULT_TIMES = 101
 #: A last interval below this share of `duration` is round-off of the quotient of the duration and `save_every`.
 SHORTEST_INTERVAL = 1e-12
 LESS_MEMORY = "save fewer times, such as only the end by save_at=[duration]"

@@ -106,12 +106,9 @@ def test_an_invalid_sample_of_a_nested_batch_is_refused_with_all_indices():
 @pytest.mark.parametrize(
     ("field", "shape"),
     [
-        ("mass", ()),
         ("mass", (2,)),
         ("mass", (5, 2)),
-        ("mass", (5, 1)),
         ("mass", (3, 5)),
-        ("cg", (3,)),
         ("cg", (5, 3)),
         ("inertia", (5, 3, 3)),
         ("inertia", (5, 3, 5)),

@@ -93,7 +93,7 @@ NUMBERS = (0.0, -0.0, -1.0, 1e-320, 1e300, -1e300, np.nan, np.inf, -np.inf, 10**
 #: Wrong shapes among the invalid arrays: some functions accept arrays of any shape.
 SHAPES = {"one number", "one number too many", "no numbers"}
 #: These may be infinite, or are checked by the builder, which knows the body.
-MAY_BE_INFINITE = r"^Inertia|JointLimits|_limit$|stop_lower|stop_upper|PID: limit|Signal: end|Signal: a time|Event: value"
+MAY_BE_INFINITE = r"^Inertia|JointLimits|_limit$|stop_(lower|upper)|PID: limit|Signal: end|Signal: a time|Event: value"
 
 
 def refusal(call, given):

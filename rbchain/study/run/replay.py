@@ -10,7 +10,8 @@ import numpy.typing as npt
 from ...common.real_arrays import whole_number
 from ...errors import ArgumentError, ModelError, StudyError
 from ...facade.model import Model
-from ...simulate.settings import DEFAULT_TIMES, times_to_save
+from ...simulate.methods import DEFAULT_TIMES
+from ...simulate.settings import times_to_save
 from ...simulate.trajectory import Trajectory
 from ..plan.plan import Plan
 
