@@ -224,7 +224,7 @@ def test_drives_are_unchanged_after_saving_and_loading(tmp_path):
         ),
         ('type = ["PID"]\njoint = "upper"', "type is .*; expected one of Prescribed"),
         ('type = "PDI"\njoint = "upper"', "drive of joint 'upper': type is 'PDI'; expected one of PrescribedForce"),
-        ('type = "PID"\njoint = "upper"\ngain = 1', "drive of joint 'upper': PID has no gain; it has dof"),
+        ('type = "PID"\njoint = "upper"\ngain = 1', "drive of joint 'upper': PID has no gain; it has controller_model"),
         (
             'type = "PID"\njoint = "elbow"\nreference = 1\nkp = 1',
             r"drive: its joint is 'elbow'; expected a joint .*: one of \['upper'\]",

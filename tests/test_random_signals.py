@@ -251,7 +251,7 @@ def test_variance_of_an_oscillator_under_an_ornstein_uhlenbeck_force():
     few, alone = (model.simulate(start[:n], start[:n], 0.3, save_at=2, **settings) for n in (5, 1))
     np.testing.assert_array_equal(alone.q[0], few.q[0])
     drives = [rb.PrescribedForce("slide", force.signal(0.3, [3]), limit=1e9)]
-    alone = model.simulate(start[:1], start[:1], 0.3, **settings | {"drives": drives})
+    alone = model.simulate(start[:1], start[:1], 0.3, save_at=2, **settings | {"drives": drives})
     np.testing.assert_array_equal(alone.q[0], few.q[3])
 
 
