@@ -141,6 +141,13 @@ def fields(both):
     ]
 
 
+def by_name(both):
+    return [
+        (both.model.body["lower"].mass, both.engine.body("lower").mass[0]),
+        (both.model.joint["elbow"].damping, both.engine.joint("elbow").damping),
+    ]
+
+
 def actuator(both):
     """The motor of the elbow has the gear 3."""
     both.data.ctrl, both.data.qfrc_applied = 0.4, 0.0
@@ -172,6 +179,7 @@ ROWS_OF_MUJOCO = {
     "`mujoco.mj_step` in a loop; `mujoco.rollout`": steps,
     "`mjd_transitionFD`": None,  # see test_the_transition_matrices_converge_to_those_of_mujoco
     "`mujoco.viewer.launch(model)`": viewer,
+    '`model.body("b").mass`, `model.joint("j").damping`': by_name,
     "`dof_armature`, `dof_damping`, `dof_frictionloss`": fields,
     "actuators, whose forces add up": actuator,
 }

@@ -205,7 +205,7 @@ def test_events_of_a_step_that_fails_are_not_recorded(settings):
     """The first event would occur at 0.52, in a step in which the function of the second raises."""
     events = [rb.Event("slide", value=0.52, stop=False), rb.Event(function=beyond, stop=True)]
     settings = settings and settings | {"step": 0.25}
-    motion = slider().simulate([[0.0]], [[1.0]], 2.0, events=events, **settings, on_failure="ignore")
+    motion = slider().simulate([[0.0]], [[1.0]], 2.0, events=events, save_at=2, **settings, on_failure="ignore")
     assert motion.status[0] == rb.Status.USER_FUNCTION_FAILED
     assert motion.end_time[0] < 0.52
     assert motion.events[0].count[0] == 0
