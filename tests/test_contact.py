@@ -564,11 +564,11 @@ model = builder.build()
 rng = np.random.default_rng(0)
 q, qd = rng.uniform(-0.2, 0.2, (3, 3)), rng.normal(size=(3, 3))
 forces = [
-    rb.DryFriction("link1", [0.2, 0.4, 0.1], 0.5),
-    rb.HardStops("link2", [0.5, 0.0, 0.3]),
-    rb.SphereContact("link1", (0.4, 0, 0), 0.02, (0, 0, 0), (0, 0, 1), friction=0.3, restitution=0.4),
-    rb.SphereContact("link2", (0.4, 0, 0), 0.02, (0, 0, 0), (0, 0, 1), friction=0.3),
+    rb.DryFriction("link1", [0.2, 0.4, 0.1], static=0.5),
+    rb.HardStops("link2", restitution=[0.5, 0.0, 0.3]),
 ]
+ball = {"point": (0.4, 0, 0), "radius": 0.02, "plane_point": (0, 0, 0), "plane_normal": (0, 0, 1), "friction": 0.3}
+forces += [rb.SphereContact("link1", **ball, restitution=0.4), rb.SphereContact("link2", **ball)]
 out = {}
 for dtype in (np.float64, np.float32):
     settings = {"method": "moreau", "step": 0.01, "save_at": 4, "forces": forces}

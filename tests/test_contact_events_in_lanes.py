@@ -19,10 +19,9 @@ builder.add_body("z", parent="x", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Iner
 inertia, limits = rb.Inertia(mass=1.0, inertia=(0.01, 0.1, 0.1)), rb.JointLimits(-0.3, 0.3)
 builder.add_body("rod", parent="z", joint=rb.Revolute((0, 1, 0)), inertia=inertia, limits=limits)
 model, mu = builder.build(), np.array([0.1, 0.3, 0.5])
-forces = [
-    rb.SphereContact("rod", (x, 0, 0), 0.05, (0, 0, 0), (0, 0, 1), mu, 0.4 * mu) for x in (0.5, -0.5)
-]
-forces += [rb.HardStops("rod", 0.5), rb.DryFriction("x", mu, 2 * mu)]
+floor = {"plane_point": (0, 0, 0), "plane_normal": (0, 0, 1), "friction": mu, "restitution": 0.4 * mu}
+forces = [rb.SphereContact("rod", point=(x, 0, 0), radius=0.05, **floor) for x in (0.5, -0.5)]
+forces += [rb.HardStops("rod", restitution=0.5), rb.DryFriction("x", mu, static=2 * mu)]
 SAMPLES = {samples}
 for force in forces:
     for name in ("friction", "restitution", "kinetic", "static"):

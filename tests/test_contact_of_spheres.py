@@ -418,9 +418,9 @@ rng = np.random.default_rng(0)
 q, qd = rng.uniform(-0.2, 0.2, (3, 3)), rng.normal(size=(3, 3))
 forces = [
     rb.DryFriction("link1", 0.2),
-    rb.SphereSphereContact(None, "link2", (1.0, 0, -0.4), (0.4, 0, 0), 0.3, [0.05, 0.1, 0.15], [0.5, 0.2, 0.0],
-        friction=[0.3, 0.1, 0.0]),
-    rb.SphereSphereContact("link0", "link2", (0.6, 0, 0.4), (0.3, 0, 0), 0.1, 0.1),
+    rb.SphereSphereContact(None, "link2", point_a=(1.0, 0, -0.4), point_b=(0.4, 0, 0), radius_a=0.3,
+        radius_b=[0.05, 0.1, 0.15], restitution=[0.5, 0.2, 0.0], friction=[0.3, 0.1, 0.0]),
+    rb.SphereSphereContact("link0", "link2", point_a=(0.6, 0, 0.4), point_b=(0.3, 0, 0), radius_a=0.1, radius_b=0.1),
 ]
 out = {}
 for method, dtype in (("moreau", np.float64), ("moreau", np.float32), ("rk45", np.float64)):

@@ -97,7 +97,7 @@ drives = [
     rb.PrescribedVelocity("body3", rb.Signal.polynomial([0.1, 0.2])),
 ]
 forces = [
-    rb.Wrench("body2", (rb.Signal.sines(1.0, 5.0), 0, 1.0), point=(0.1, 0, 0), axes="body"),
+    rb.Wrench("body2", force=(rb.Signal.sines(1.0, 5.0), 0, 1.0), point=(0.1, 0, 0), axes="body"),
     rb.Current((0.1, rb.Signal.sines(0.1, 4.0), 0.0)),
 ]
 events = [rb.Event("body0", value=q[1, 0] + 1e-3, stop=False)]
