@@ -213,10 +213,10 @@ class PID(Drive):
 class ComputedTorque(Drive):
     """Computed-torque control: the force for qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e), with e = r - q.
 
-    The controller computes the force with `model` from the state and the actuator forces of the other degrees of
-    freedom. The forces of other drives on its own degree of freedom add to it. It does not include friction, springs or
-    wrenches. If all joints have such a drive and the model is exact, the errors obey linear equations. If only some
-    joints have one, this is partial feedback linearisation.
+    The controller computes the force with `controller_model` from the state and the actuator forces of the other
+    degrees of freedom. The forces of other drives on its own degree of freedom add to it. It does not include friction,
+    springs or wrenches. If all joints have such a drive and the model is exact, the errors obey linear equations. If
+    only some joints have one, this is partial feedback linearisation.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def random_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarray, np.ndarray]:
-    """Return normally distributed initial positions and velocities, centerd on the neutral positions and on zero.
+    """Return normally distributed initial positions and velocities, centered on the neutral positions and on zero.
 
     For a closed chain, return the nearest states that satisfy the constraints.
     """

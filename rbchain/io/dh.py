@@ -44,7 +44,7 @@ class DHLink(Value):
     inertia : Inertia, or (3,), (6,) or (3, 3) array, kg m^2, optional
         An `Inertia` in the link's frame, which includes mass and cg, or a tensor about the center of mass.
     radius, length : float, m, optional
-        Size of a cylinder centerd at cg, along the axis of the largest component of cg (x if cg is zero). It defines
+        Size of a cylinder centered at cg, along the axis of the largest component of cg (x if cg is zero). It defines
         the inertia, if `inertia` is not given, and the immersion in water.
     drag : float
         Drag coefficient of the cylinder for a flow normal to its axis.

@@ -99,21 +99,25 @@ def quadrature_of_drag(c):
 @kernel
 def closed_form_of_drag(c):
     """Compute the integrals of |u| u and z |u| u in closed form."""
-    I0, I1, J0, J1 = integrals(c)
-    force = add3(scale3(I0, c.u0), scale3(I1, c.b))
-    moment = add3(scale3(J0, c.u0), scale3(J1, c.b))
-    return scale3(c.slope, force), scale3(c.slope, moment)
+    I0, I1, J0, J1 = integrals(c, log_of_ends(c))
+    return scale3(c.slope, along_both(c, I0, I1)), scale3(c.slope, along_both(c, J0, J1))
 
 
 @kernel
-def integrals(c):
+def along_both(c, x, y):
+    """Return the vector x u0 + y b."""
+    return add3(scale3(x, c.u0), scale3(y, c.b))
+
+
+@kernel
+def integrals(c, L):
     """Compute I0, I1, J0 and J1."""
     h, p, m = c.h, c.p, c.m
     half, third = constant_like(h, 0.5), constant_like(h, 1.0 / 3.0)
     r = m * h / p
     p2, r2, h2 = p * p, r * r, h * h
     q = h2 - r2
-    of_log = half * c.e2 * log_of_ends(c)
+    of_log = half * c.e2 * L
     I0 = p * (r2 + h2) / h + of_log
     I1 = (r + r) * (p2 + third * r2)
     J0 = r * (p2 * q / h2 + (third + third) * r2) - m * of_log
@@ -180,21 +184,20 @@ def closed_form_of_derivative(c, da, db):
     dR1 = ((m - h) * dm + half_de2) / select(zero < c.R1, c.R1, one)
     dR2 = ((m + h) * dm + half_de2) / select(zero < c.R2, c.R2, one)
     dp = constant_like(h, 0.5) * (dR1 + dR2)
-    I0, I1, J0, J1 = integrals(c)
-    dI0, dI1, dJ0, dJ1 = derivatives_of_integrals(c, I0, dm, dp, de2)
+    L = log_of_ends(c)
+    I0, I1, J0, J1 = integrals(c, L)
+    dI0, dI1, dJ0, dJ1 = derivatives_of_integrals(c, L, I0, dm, dp, de2)
     d_slope = constant_like(h, 0.5) * d_square / c.slope
-    force = add3(scale3(I0, c.u0), scale3(I1, c.b))
-    moment = add3(scale3(J0, c.u0), scale3(J1, c.b))
-    d_force = add3(add3(scale3(dI0, c.u0), scale3(I0, du0)), add3(scale3(dI1, c.b), scale3(I1, db)))
-    d_moment = add3(add3(scale3(dJ0, c.u0), scale3(J0, du0)), add3(scale3(dJ1, c.b), scale3(J1, db)))
+    d_force = add3(along_both(c, dI0, dI1), add3(scale3(I0, du0), scale3(I1, db)))
+    d_moment = add3(along_both(c, dJ0, dJ1), add3(scale3(J0, du0), scale3(J1, db)))
     return (
-        add3(scale3(d_slope, force), scale3(c.slope, d_force)),
-        add3(scale3(d_slope, moment), scale3(c.slope, d_moment)),
+        add3(scale3(d_slope, along_both(c, I0, I1)), scale3(c.slope, d_force)),
+        add3(scale3(d_slope, along_both(c, J0, J1)), scale3(c.slope, d_moment)),
     )
 
 
 @kernel
-def derivatives_of_integrals(c, I0, dm, dp, de2):
+def derivatives_of_integrals(c, L, I0, dm, dp, de2):
     """Compute the derivatives of I0, I1, J0 and J1."""
     h, p, m = c.h, c.p, c.m
     half, third, two = constant_like(h, 0.5), constant_like(h, 1.0 / 3.0), constant_like(h, 2.0)
@@ -202,7 +205,6 @@ def derivatives_of_integrals(c, I0, dm, dp, de2):
     dr = (dm * h - r * dp) / p
     p2, r2, h2 = p * p, r * r, h * h
     q, dq, dp2, dr2 = h2 - r2, -two * r * dr, two * p * dp, two * r * dr
-    L = log_of_ends(c)
     # e^2 = (p^2 - h^2) q / h^2, so that e^2 dL = - 2 q dp / h
     of_log, d_of_log = half * c.e2 * L, half * de2 * L - q * dp / h
     dI0 = (dp * (r2 + h2) + p * dr2) / h + d_of_log

@@ -179,11 +179,11 @@ def controlled_mean(values: np.ndarray, controls: np.ndarray) -> tuple[float, fl
     if np.ptp(values) == 0.0:
         return values[0], 0.0, values[0], 0.0, 1.0
     D = np.column_stack([np.ones(n), controls])
-    centerd = values - plain  # subtracted, so that round-off is relative to the spread and not to the mean
-    coefficients, _, rank, _ = np.linalg.lstsq(D, centerd, rcond=None)
+    centered = values - plain  # subtracted, so that round-off is relative to the spread and not to the mean
+    coefficients, _, rank, _ = np.linalg.lstsq(D, centered, rcond=None)
     if rank <= p:
         raise StudyError("the drawn numbers of these samples are linearly dependent; run more samples")
-    residual = ((centerd - D @ coefficients) ** 2).sum() / (n - p - 1)
+    residual = ((centered - D @ coefficients) ** 2).sum() / (n - p - 1)
     of_intercept = np.linalg.inv(D.T @ D)[0, 0]
     half = special.stdtrit(n - p - 1, 0.5 + CONFIDENCE / 2) * np.sqrt(residual * of_intercept)
     with np.errstate(divide="ignore"):

@@ -21,7 +21,7 @@ from ..describe.measures import Measure
 from ..describe.places import errors_at
 from ..describe.quantities import Case, quantity_of
 from .nominal import Nominal
-from .outcomes import NOT_RUN, has_failed
+from .outcomes import NOT_RUN
 
 EXTREMES = ("q_min", "q_max", "qd_min", "qd_max")
 STATUS_LABEL = f"status: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an event, {NOT_RUN} not run, others failed"
@@ -100,7 +100,7 @@ def outputs_of(
 
     `saved` are the times of the motion to store.
     """
-    failed = has_failed(motion.status)
+    failed = motion.failed
     q, qd = motion.q[:, saved], motion.qd[:, saved]
     motion = _held_after_stop(motion, events)
     outputs = {"parameters": values, "status": motion.status.astype(np.int8), "end_time": motion.end_time}

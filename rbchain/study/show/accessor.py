@@ -96,12 +96,15 @@ class Results:
         quantiles = np.array([of["quantiles"] for of in of_measures], float)
         units = [self._results[name].attrs.get("units", "") for name in measures]
         coordinates = {"measure": measures, "level": statistics["levels"], "units": ("measure", units)}
-        kept = {name: text for name, text in self._results.attrs.items() if name == "survivors"}
         return xarray.Dataset(
             found | {"quantile": (("measure", "level"), quantiles)},
             coordinates,
-            {"samples": statistics["samples"], "failures": statistics["failures"]} | kept,
+            {"samples": statistics["samples"], "failures": statistics["failures"]} | self._of_survivors(),
         )
+
+    def _of_survivors(self) -> dict[str, Any]:
+        """Return the attribute that tells that the numbers hold for samples that did not fail, if some failed."""
+        return {name: text for name, text in self._results.attrs.items() if name == "survivors"}
 
     def gradient(self, measure: str | None = None) -> xarray.Dataset:
         """Compute the derivatives of measures by the drawn numbers, at the means of these numbers.
@@ -137,8 +140,7 @@ class Results:
         found = self.study.gradient(measure)
         stds = [self._results[name].std(ddof=1).item() for name in np.ravel(found.measure.values)]
         found = found.assign(monte_carlo_std=(found.measure.dims, np.reshape(stds, found.measure.shape)))
-        kept = {name: text for name, text in self._results.attrs.items() if name == "survivors"}
-        return found.assign_attrs(kept)
+        return found.assign_attrs(self._of_survivors())
 
     def control_variates(self, measure: str | None = None) -> xarray.Dataset:
         """Estimate the means of measures with less variance: `Study.control_variates` of these results."""
