@@ -448,11 +448,20 @@ def test_a_free_pair_keeps_its_momentum_and_loses_the_energy_that_its_dampers_ta
     q = model.integrate(model.neutral(), 0.2 * rng.normal(size=(3, 12)))
     qd = 0.5 * rng.normal(size=(3, 12))
     if kind is rb.SpringDamper:
-        force = kind("a", "b", rng.normal(size=(3, 3)), (1.0, 0.0, 0.3), *rng.uniform(0.5, 5.0, (3, 3)))
+        k, c, length = rng.uniform(0.5, 5.0, (3, 3))
+        force = kind(
+            "a",
+            "b",
+            point_a=rng.normal(size=(3, 3)),
+            point_b=(1.0, 0.0, 0.3),
+            stiffness=k,
+            damping=c,
+            rest_length=length,
+        )
     else:
         pose = computed_pose(rng.normal(size=(3, 3)), np.stack([random_rotation(rng) for _ in range(3)]))
         stiff, damped = np.stack([np.eye(6) * x for x in (1.0, 2.0, 3.0)]), 0.1 * random_matrix(rng)
-        force = kind("a", "b", stiff, damped, pose, pose)
+        force = kind("a", "b", stiffness=stiff, damping=damped, pose_a=pose, pose_b=pose)
     nodes, weights = np.polynomial.legendre.leggauss(10)
     edges = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 30)])  # the damping is fast at the start
     half = np.diff(edges)[:, None] / 2
