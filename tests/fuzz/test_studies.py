@@ -55,7 +55,7 @@ over = "max"
 name = "end"
 quantity = "distance"
 frame = "link2"
-target = [0.1, 0.2, 0.0]
+point = [0.1, 0.2, 0.0]
 """
 
 
@@ -63,7 +63,7 @@ def test_a_mutated_study_is_refused_or_every_sample_ends_with_a_status(tmp_path)
     rb.save(rb.Model.serial_chain(2), tmp_path / "arm.toml")
     count = 0
 
-    @cases(percent=2, ends=("refused", "run"))
+    @cases(percent=6, ends=("refused", "run"))
     @given(mutated(STUDY))
     def check(text):
         nonlocal count
