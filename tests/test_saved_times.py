@@ -222,6 +222,48 @@ def test_a_motion_starts_at_rest_in_the_neutral_positions_and_saves_101_times_by
 
 
 @pytest.mark.plain_python
+@pytest.mark.parametrize("method", ["rk4", "implicit", "moreau"])
+@pytest.mark.parametrize(
+    ("duration", "step", "times", "steps"),
+    [
+        (1.0, 0.25, 5, 4),
+        (0.3, 0.1, 4, 3),
+        (1.0, 0.3, 5, 4),
+        (0.1, 5.0, 2, 1),
+        (1.0, 0.01, 101, 100),
+        (1.5, 0.01, 76, 150),
+        (1.51, 0.01, 77, 151),
+        (2.0, 0.01, 101, 200),
+    ],
+)
+def test_the_default_of_saved_times_keeps_the_length_of_fixed_steps(method, duration, step, times, steps):
+    model, settings = oscillator(stiffness=0.1), {"duration": duration, "method": method, "step": step}
+    motion = model.simulate([0.3], **settings)
+    assert (motion.t.size, int(motion.steps)) == (times, steps)
+    assert (motion.t[0], motion.t[-1]) == (0.0, duration)
+    end = model.simulate([0.3], **settings, save_at=[duration])
+    np.testing.assert_allclose(motion.q[-1], end.q[-1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.plain_python
+def test_halved_steps_halve_the_error_of_a_method_of_first_order():
+    """A default that shortened long steps would give the same motion for each of them."""
+    model = oscillator(stiffness=4.0)
+    errors = [
+        abs(model.simulate([1.0], duration=1.0, method="implicit", step=h).q[-1, 0] - np.cos(2.0)) for h in (0.1, 0.05)
+    ]
+    assert errors[0] / errors[1] == pytest.approx(2.0, rel=0.1)
+
+
+@pytest.mark.plain_python
+def test_round_off_of_late_saved_times_adds_no_steps():
+    """Differences of times near 150 s have an error of 3e-14 s, which is more than 1e-12 of 0.01 s."""
+    late = np.arange(15000, 15301) * 0.01
+    motion = oscillator(stiffness=1.0).simulate(duration=late[-1], method="implicit", step=0.01, save_at=late)
+    assert motion.steps == 15300
+
+
+@pytest.mark.plain_python
 def test_saved_times_without_enough_memory_are_refused_with_the_remedy():
     with pytest.raises(rb.ArgumentError, match=r"such as only the end by save_at=\[duration\]"):
         double_pendulum().simulate(np.zeros((10**6, 2)), duration=1.0, save_at=10**6)

@@ -16,7 +16,7 @@ from rich.tree import Tree
 from ..common.progress import progress
 from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
-from ..simulate.methods import DEFAULT_TIMES, METHODS, names_of
+from ..simulate.methods import METHODS, names_of
 from .convert import add_convert
 from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
 from .states import random_states
@@ -107,7 +107,9 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         help=f"largest number of steps of a sample of {adaptive} (default: 10 million)",
     )
     simulate.add_argument(
-        "--save-at", type=int, default=DEFAULT_TIMES, help="number of saved times of each motion (default: 101)"
+        "--save-at",
+        type=int,
+        help="number of saved times of each motion (default: 101, or at most 101 ends of fixed steps)",
     )
     simulate.add_argument("--samples", type=int, help=argparse.SUPPRESS)
     simulate.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
@@ -172,7 +174,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     check_state_options(options)
     if options.samples is not None:
         raise ValueError(f"--samples {options.samples} is now called --save-at {options.samples}")
-    if options.save_at < 2:
+    if options.save_at is not None and options.save_at < 2:
         raise ValueError(f"--save-at is {options.save_at}; expected a whole number of at least 2")
     settings = {"method": options.method, "save_at": options.save_at}
     settings |= {name: getattr(options, name) for name in ("rtol", "atol", "max_step")}

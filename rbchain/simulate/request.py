@@ -102,13 +102,13 @@ def check(
     if duration is None:
         raise ArgumentError("duration is missing; expected the duration of the motion in s, such as duration=1.0")
     duration = finite_number("duration", duration, ArgumentError, above=0.0)
-    times, asked = times_to_save(duration, *saved)
     checked_on_failure(options["on_failure"], ArgumentError)
     for name in ("boundscheck", "control_derivative_errors", "energy_error"):
         true_or_false(name, options[name], ArgumentError)
     names = checked_names(model, options["derivatives"])
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
+    times, asked = times_to_save(duration, *saved, None if of_method.is_adaptive else options["step"])
     of_steps = {name: options[name] for name in ("step", "rtol", "atol", "max_step", "max_steps")}
     settings = settings_of(of_method, times=times, dtype=dtype, **of_steps)
     drives, forces, events = actions

@@ -26,7 +26,7 @@ CONTACT_TOLERANCE = {"float64": 1e-10, "float32": 1e-5}
 PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 #: Limits of counters, far beyond any run time that a user would accept.
 MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
-#: A last interval below this share of `duration` is round-off of the quotient of the duration and `save_every`.
+#: A last interval below this share of `duration` is round-off of its quotient with `save_every` or `step`.
 SHORTEST_INTERVAL = 1e-12
 LESS_MEMORY = "save fewer times, such as only the end by save_at=[duration]"
 #: Ten million adaptive steps take about 30 s, so only a sample that would hardly ever finish reaches this limit.
@@ -47,12 +47,15 @@ def memory_for(found: str, remedy: str) -> Iterator[None]:
 
 
 def times_to_save(
-    duration: float, save_at: npt.ArrayLike | None, save_every: float | None = None
+    duration: float, save_at: npt.ArrayLike | None, save_every: float | None = None, step: float | None = None
 ) -> tuple[np.ndarray, slice]:
     """Return all times that the driver saves, from 0 to the end, and the slice of the times that the caller asked for.
 
+    Without `save_at` and `save_every`, the times are ends of steps of length `step`, so that the length of the steps
+    remains. Without `step` too, they are evenly spaced.
+
     Raises ArgumentError if `save_at` is neither a number of times nor increasing times from 0 to the duration, if
-    `save_every` is not a number above 0, or if both are given.
+    `save_every` or `step` is not a number above 0, or if both `save_at` and `save_every` are given.
     """
     if save_every is not None:
         if save_at is not None:
@@ -60,6 +63,8 @@ def times_to_save(
                 f"save_at is {excerpt(save_at)} and save_every is {excerpt(save_every)}; expected one of them"
             )
         return _times_every(finite_number("save_every", save_every, ArgumentError, above=0.0), duration), slice(None)
+    if save_at is None and step is not None:
+        return _ends_of_steps(finite_number("step", step, ArgumentError, above=0.0), duration), slice(None)
     save_at = DEFAULT_TIMES if save_at is None else save_at
     if np.ndim(save_at) == 0:
         count = number_of_times(save_at)
@@ -109,6 +114,21 @@ def _times_every(interval: float, duration: float) -> np.ndarray:
         times = np.arange(math.ceil(intervals * (1.0 - SHORTEST_INTERVAL)) + 1) * interval
     times[-1] = duration
     return times
+
+
+def _ends_of_steps(step: float, duration: float) -> np.ndarray:
+    """Return at most the default number of times, from 0 to the duration, an equal number of steps apart.
+
+    The last interval may have fewer steps.
+    """
+    steps = duration / step
+    if steps > MAX_FIXED_STEPS:  # refused with the other settings
+        return np.linspace(0.0, duration, DEFAULT_TIMES)
+    steps = max(1, math.ceil(steps * (1.0 - SHORTEST_INTERVAL)))
+    between = -(-steps // (DEFAULT_TIMES - 1))
+    if steps % between == 0:
+        return np.linspace(0.0, duration, steps // between + 1)
+    return np.append(np.arange(0, steps, between) * (duration / steps), duration)
 
 
 def settings_of(

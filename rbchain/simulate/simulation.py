@@ -126,9 +126,10 @@ def simulate(
         speed in a step. Steps end at the breaks of signals, and they do not pass a pulse of a signal, an elastic stop,
         or a spring that becomes taut.
     save_at : int or (times,) array, s, optional
-        Number of evenly spaced times from 0 to `duration`, 101 by default, or increasing times in this range. They do
-        not change the steps of the methods with tolerances. Use `save_at=[duration]` to save the end only, because
-        large batches with many saved times need much memory.
+        Number of evenly spaced times from 0 to `duration`, or increasing times in this range. They do not change the
+        steps of the methods with tolerances. By default 101 times; or, for the methods with fixed steps, 0, the end,
+        and the ends of steps between them, or of every k-th step, so that there are at most 101. Use
+        `save_at=[duration]` to save the end only, because large batches with many saved times need much memory.
     save_every : float, s, optional
         Interval of the saved times, instead of `save_at`: 0, `save_every`, 2 `save_every`, ..., and `duration`. The
         last interval may be shorter.

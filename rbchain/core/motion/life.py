@@ -50,6 +50,9 @@ from .waiting import (
 )
 from .work import integrate_work
 
+#: Largest error of a difference of two saved times, relative to the later one, so that it makes no step more.
+ROUND_OFF_OF_TIMES = 4e-16
+
 
 @routine
 def integrate_adaptive_steps(block, stepper, settings, batch, span, k):
@@ -158,7 +161,8 @@ def integrate_block(block, stepper, settings, batch, span, k):
         if start >= end_time:
             break
         end = limit_to_stops(block, times[slot], 0)
-        steps = max(1, int(math.ceil((end - start) / settings.step * (1.0 - 1e-12))))  # noqa: RUF046 (Numba's is a float)
+        quotient = (end - start) / settings.step * (1.0 - 1e-12) - ROUND_OFF_OF_TIMES * end / settings.step
+        steps = max(1, int(math.ceil(quotient)))  # noqa: RUF046 (Numba's is a float)
         h, is_first = (end - start) / steps, start == times[0]
         if is_first or has_jumped or tableau.order == 1:  # else the last rate of the previous step is used
             start_interval(block, stepper, start, constant_like(stepper.y, h), k)

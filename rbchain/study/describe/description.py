@@ -84,8 +84,8 @@ class Simulation(Described):
     max_steps : int
         Largest number of steps of the methods with tolerances for one sample.
     save_at : int or (times,) array, s, optional
-        Saved times of `Outputs.motion`, as in `Model.simulate`: a number of evenly spaced times, 101 by default, or
-        increasing times. Measures "function" and "energy_error" are evaluated at these times, the start and the end.
+        Saved times of `Outputs.motion`, as in `Model.simulate`: a number of evenly spaced times, or increasing times.
+        By default 101 times, or at most 101 ends of fixed steps. Measures "function" and "energy_error" are evaluated at these times, the start and the end.
     save_every : float, s, optional
         Interval of the saved times, instead of `save_at`.
     q : (nq,) array, optional
@@ -150,7 +150,7 @@ class Simulation(Described):
                 f"{self.duration:g} s; expected a longer interval"
             )
         try:
-            times_to_save(self.duration, self.save_at, self.save_every)
+            times_to_save(self.duration, self.save_at, self.save_every, self.step)
         except ArgumentError as error:
             raise ValueError(str(error)) from None
         return self
@@ -158,7 +158,7 @@ class Simulation(Described):
     @property
     def times(self) -> tuple[np.ndarray, slice]:
         """All times at which the motions are evaluated, from 0 to the end, in s, and the slice of the saved ones."""
-        return times_to_save(self.duration, self.save_at, self.save_every)
+        return times_to_save(self.duration, self.save_at, self.save_every, self.step)
 
     @property
     def saved_times(self) -> np.ndarray:
