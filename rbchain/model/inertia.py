@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -76,7 +76,6 @@ class Inertia(Value):
     """
 
     mass: float
-    _: KW_ONLY
     cg: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     inertia: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
 

@@ -85,7 +85,8 @@ class Simulation(Described):
         Largest number of steps of the methods with tolerances for one sample.
     save_at : int or (times,) array, s, optional
         Saved times of `Outputs.motion`, as in `Model.simulate`: a number of evenly spaced times, or increasing times.
-        By default 101 times, or at most 101 ends of fixed steps. Measures "function" and "energy_error" are evaluated at these times, the start and the end.
+        By default 101 times, or at most 101 ends of fixed steps.
+        Measures "function" and "energy_error" are evaluated at these times, the start and the end.
     save_every : float, s, optional
         Interval of the saved times, instead of `save_at`.
     q : (nq,) array, optional
