@@ -21,7 +21,7 @@ start = np.tile([0.3, -0.8, 0.6, 0.2, 0.4, 0.0], (ARMS, 1))
 # without a warning that the arms leave their position limits, which do not act on the motion
 motion = arms.simulate(start, duration=1.0, rtol=1e-6, save_at=31, on_failure="ignore")
 
-tool = arms.frame_poses(motion.q, "tool0").translation
-print(f"range of the tool positions after {motion.t[-1]:.1f} s: {np.ptp(tool[:, -1], axis=0).round(3)} m")
+tool = arms.frame_poses(motion.q[:, -1], "tool0").translation
+print(f"range of the tool positions after {motion.t[-1]:.1f} s: {np.ptp(tool, axis=0).round(3)} m")
 motion.film("swinging_arms.html", fps=15)
 motion.plot("states").savefig("swinging_arms.png")

@@ -1,6 +1,7 @@
 """Every quantity for every shape of batch, both precisions, and varied models."""
 
 import inspect
+import math
 
 import numpy as np
 import pandas
@@ -131,7 +132,7 @@ def test_each_sample_of_a_varied_model_equals_a_model_built_with_its_parameters(
     many, models = varied_and_built
     fine = random_state(many, (4, 2))
     state = fine if dtype is np.float64 else single(fine)
-    several = computed(many, quantity, state)
+    several = computed(many[..., None], quantity, state)
     first = computed(many, quantity, chains_of(state, (slice(None), 0)))
     for c, one in enumerate(models):
         expected = computed(one, quantity, chains_of(state, c))
@@ -142,6 +143,48 @@ def test_each_sample_of_a_varied_model_equals_a_model_built_with_its_parameters(
             assert x.dtype == y.dtype == z.dtype == dtype
             assert_within(x[c], z, coarser * allowed)
             assert_within(y[c], z[0], coarser * allowed[0])
+
+
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+@pytest.mark.parametrize(
+    ("of_model", "of_states"),
+    [
+        ((3,), (2, 3)),
+        ((3,), (3, 3)),
+        ((3,), (2, 1)),
+        ((3, 1), (3, 2)),
+        ((3, 1), (2,)),
+        ((2, 1, 3), (4, 1)),
+        ((1,), (4,)),
+        ((3,), (0, 3)),
+        ((0,), (2, 0)),
+        ((0,), (2, 1)),
+    ],
+)
+def test_the_batch_of_a_varied_model_broadcasts_like_one_more_argument(quantity, of_model, of_states):
+    model, samples, places = mechanism("small_floating_tree"), math.prod(of_model), math.prod(of_states)
+    values = {name: value[:samples] for name, value in varied(model, max(1, samples)).items()}
+    flat, state = model.vary(**values), random_state(model, of_states)
+    many = model.vary(**{name: value.reshape(*of_model, *value.shape[1:]) for name, value in values.items()})
+    found = computed(many, quantity, state)
+    has_samples = quantity not in ("integrate", "difference")  # which use no parameters of the samples
+    batch = np.broadcast_shapes(of_model, of_states) if has_samples else of_states
+    assert [x.shape for x in found] == [batch + shape for shape in shapes(model, quantity)]
+    flat_state = map_state(lambda x: x.reshape(places, *x.shape[len(of_states) :]), state)
+    place = np.broadcast_to(np.arange(places).reshape(of_states), batch)
+    for index in np.ndindex(batch):
+        one = flat[np.broadcast_to(np.arange(samples).reshape(of_model), batch)[index]] if has_samples else model
+        for x, y in zip(found, computed(one, quantity, chains_of(flat_state, place[index])), strict=True):
+            np.testing.assert_allclose(x[index], y, rtol=0, atol=1e-10 * np.abs(y).max(initial=1.0))
+
+
+def test_states_behind_the_batch_of_a_varied_model_are_refused_with_the_remedy():
+    many = rb.Model.serial_chain(2).vary(mass=np.ones((5, 2)))
+    motion = many.simulate(duration=0.1, save_at=3)
+    with pytest.raises(rb.ArgumentError, match=r"q \(5, 3\).*the model \(5,\).*Use model\[..., None\]"):
+        many.energy(motion.q, motion.qd)
+    assert many[..., None].energy(motion.q, motion.qd)[0].shape == (5, 3)
+    assert rb.Model.serial_chain(2)[..., None].batch_shape == ()
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)

@@ -14,6 +14,7 @@ from rbchain.core.lanes.lane_memory import LARGE
 from rbchain.model.kernel_model import KernelModel
 from rbchain.simulate.trajectory import Trajectory
 
+from .closed_chains import four_bar
 from .conftest import mechanism
 from .mechanisms import random_inertia, random_rotation, random_tree
 from .quantities import ARGUMENTS, computed, random_state, single
@@ -301,14 +302,60 @@ def test_a_varied_model_accepts_several_states_per_sample():
     """An example are the saved states of a trajectory."""
     many = mechanism("arm7").vary(mass=np.random.default_rng(0).uniform(1, 2, (5, 7)))
     q, qd, tau = states(many, (5, 4, 2))
-    kinetic, potential = many.energy(q, qd)
-    qdd = many.forward_dynamics(q, qd, tau[0, 0, 0])
-    poses = many.frame_poses(q, "body3")
+    several = many[..., None, None]
+    kinetic, potential = several.energy(q, qd)
+    qdd = several.forward_dynamics(q, qd, tau[0, 0, 0])
+    poses = several.frame_poses(q, "body3")
     assert kinetic.shape == potential.shape == (5, 4, 2)
     for i, j in np.ndindex(4, 2):
         assert np.array_equal(kinetic[:, i, j], many.energy(q[:, i, j], qd[:, i, j])[0])
         assert np.array_equal(qdd[:, i, j], many.forward_dynamics(q[:, i, j], qd[:, i, j], tau[0, 0, 0]))
         assert np.array_equal(poses.rotation[:, i, j], many.frame_poses(q[:, i, j], "body3").rotation)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("of_model", "of_states"), [((3,), (2, 3)), ((3,), (3, 3)), ((3,), (2, 1)), ((3, 1), (2,)), ((2, 1, 2), (3, 1))]
+)
+@pytest.mark.parametrize("kind", ["tree", "closed chain"])
+def test_a_motion_has_the_common_batch_of_the_model_and_the_states(kind, of_model, of_states):
+    rng = np.random.default_rng(0)
+    if kind == "tree":
+        spring = rb.SpringDamper(None, "link2", point_a=(1, 1, 0), point_b=(0, 0, 0), stiffness=3.0)
+        model, q, forces = Model.serial_chain(2), rng.normal(size=(*of_states, 2)), [spring]
+    else:
+        chain = four_bar()
+        model, forces = chain.model, ()
+        q = model.assemble(chain.guess + 0.05 * rng.normal(size=(*of_states, model.nq)))
+    mass = rng.uniform(1, 2, (*of_model, model.n_bodies))
+    settings = {"duration": 0.02, "method": "rk4", "step": 0.01, "forces": forces, "energy_error": True}
+    motion = model.vary(mass=mass).simulate(q, **settings)
+    batch = np.broadcast_shapes(of_model, of_states)
+    assert motion.batch_shape == motion.model.batch_shape == batch
+    masses, starts = np.broadcast_to(mass, (*batch, model.n_bodies)), np.broadcast_to(q, (*batch, model.nq))
+    for index in np.ndindex(batch):
+        one = model.replace(mass=masses[index]).simulate(starts[index], **settings)
+        for name in ("q", "qd", "qdd", "tau", "reactions", "elastic_energy", "energy_error"):
+            expected = getattr(one, name)
+            for found in (getattr(motion, name)[index], getattr(motion[index], name)):
+                np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, err_msg=name)
+    accelerations = model.vary(mass=mass).accelerations(q, forces=forces)
+    np.testing.assert_allclose(accelerations, motion.qdd[..., 0, :], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.plain_python
+def test_numbers_of_forces_have_the_common_batch_of_the_model_and_the_states():
+    rng = np.random.default_rng(0)
+    model, mass, q = Model.serial_chain(2), rng.uniform(1, 2, (3, 2)), rng.normal(size=(4, 3, 2))
+    stiffness = rng.uniform(1, 5, (4, 3))
+
+    def spring(k):
+        return rb.SpringDamper(None, "link2", point_a=(1, 1, 0), point_b=(0, 0, 0), stiffness=k)
+
+    found = model.vary(mass=mass).elastic_energy(q, [spring(stiffness)])
+    assert found.shape == (4, 3)
+    for index in np.ndindex(4, 3):
+        assert found[index] == pytest.approx(model.elastic_energy(q[index], [spring(stiffness[index])]), rel=1e-13)
 
 
 def test_a_model_cannot_be_changed():
@@ -368,7 +415,7 @@ def test_a_sample_that_is_not_in_the_batch_is_refused(index, message):
     many = Model.serial_chain(1).vary(mass=np.ones((2, 3, 1)))
     q, counts = np.zeros((2, 3, 4, 1)), np.zeros((2, 3), int)
     motion = Trajectory(np.arange(4.0), q, q, counts, counts, counts, counts, model=many)
-    for batch in (many, motion):
+    for batch in (motion,) if index is None else (many, motion):  # a model may have new axes
         with pytest.raises(rb.ArgumentError, match=message):
             batch[index]
     assert many[1, -1].batch_shape == motion[1, -1].status.shape == ()

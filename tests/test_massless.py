@@ -303,9 +303,9 @@ def test_prescribed_accelerations_need_no_inertia():
     failing = np.isnan(np.concatenate([qdd, tau], -1))
     assert failing.any(-1).nonzero()[0].tolist() == [last]
     assert failing[last].all()
-    several, _ = some.hybrid_dynamics(*(np.stack([x, x], 1) for x in (q, qd, qd, qd)), held[first])
-    np.testing.assert_array_equal(several[:last, 1], qdd[:last])
-    assert np.isfinite(several[last]).all()
+    several, _ = some.hybrid_dynamics(*(np.stack([x, x]) for x in (q, qd, qd, qd)), held[first])
+    np.testing.assert_array_equal(several[1, :last], qdd[:last])
+    assert np.isfinite(several[:, last]).all()
 
 
 def test_damping_of_other_samples_does_not_move_a_sample_without_damping():

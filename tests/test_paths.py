@@ -91,6 +91,17 @@ def test_paths_of_constraints_have_the_names_of_their_arguments():
 def test_replace_with_paths_changes_what_controllers_know():
     arm = an_arm()
     assert arm.replace({"link1.mass": 3.0}).nominal.mass[1] == 3.0
+    either = (
+        arm.vary({"link1.mass": 3.0}).replace({"link2.mass": 9.0}),
+        arm.replace({"link2.mass": 9.0}).vary({"link1.mass": 3.0}),
+        arm.vary({"link1.mass": [3.0, 3.0]}).replace({"link2.mass": 9.0})[0],
+    )
+    for model in either:
+        assert (model.mass.tolist(), model.nominal.mass.tolist()) == (
+            either[1].mass.tolist(),
+            either[1].nominal.mass.tolist(),
+        )
+        assert model.nominal.mass[1] == arm.mass[1]
     assert arm.vary({"link1.mass": 3.0}).nominal.mass[1] == 1.5
 
 

@@ -326,8 +326,9 @@ def elastic_energy(model: Model, forces: Sequence[Any], q: np.ndarray, qd: np.nd
     energy = elastic_energy_of_joints(model, q)
     if not any(is_between_bodies(force) for force in forces):
         return energy
-    driver, repeats = drivers.elastic_energy, states_of_sample(model, q)
-    return energy + compute_between_bodies(model, forces, q.shape[:-2], driver, (1,), q, qd, repeats=repeats)[..., 0]
+    driver, repeats, batch = drivers.elastic_energy, states_of_sample(model, q), q.shape[:-2]
+    several = model[..., None]
+    return energy + compute_between_bodies(several, forces, batch, driver, (1,), q, qd, repeats=repeats)[..., 0]
 
 
 def elastic_energy_of_joints(model: Model, q: np.ndarray) -> np.ndarray:

@@ -158,6 +158,7 @@ def wrenches_on_bodies(
     (..., times, n, 6) array, N and N m
         Force, then moment about the origin of the body's frame, in world axes, as methods of `Model` take them.
     """
+    model = model[..., None]
     found = np.zeros((*q.shape[:-1], model.n_bodies, 6))
     origins = model.body_poses(q).translation
     for wrench in forces:

@@ -121,8 +121,12 @@ def true_or_false(name: str, value: Any, error: type[Exception]) -> bool:
     raise error(f"{name} is {excerpt(value)}; expected True or False")
 
 
-def common_batch(batches: Mapping[str, tuple[int, ...]], error: type[Exception], what: str = "") -> tuple[int, ...]:
-    """Return the batch shape of arguments, by their names; raise an `error`, which begins with `what`, without one.
+def common_batch(
+    batches: Mapping[str, tuple[int, ...]], error: type[Exception], what: str = "", remedy: str = ""
+) -> tuple[int, ...]:
+    """Return the batch shape of arguments, by their names.
+
+    Without one, raise an `error`, which begins with `what` and ends with `remedy`.
 
     Examples
     --------
@@ -136,7 +140,9 @@ def common_batch(batches: Mapping[str, tuple[int, ...]], error: type[Exception],
         return np.broadcast_shapes(*batches.values())
     except ValueError:
         found = ", ".join(f"{name} {shape}" for name, shape in batches.items())
-        raise error(f"{what}the batch shapes do not fit together: {found}; expected equal lengths, or 1") from None
+        raise error(
+            f"{what}the batch shapes do not fit together: {found}; expected equal lengths, or 1{remedy}"
+        ) from None
 
 
 def _number(value: Any) -> float:

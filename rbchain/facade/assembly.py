@@ -80,7 +80,7 @@ class Assembly(Attributes):
         model = self.kernel_model.closed_chain("assemble")
         checked_on_failure(on_failure, ArgumentError)
         free = self._free_dofs(fixed)
-        (given,), dtype, batch = model.state_arguments.check(("q_guess",), (q_guess,), of_samples=self.batch_shape)
+        (given,), dtype, batch = model.state_arguments.check(("q_guess",), (q_guess,))
         guess = np.array(np.broadcast_to(given, (*batch, self.nq)), np.float64)
         q = self._closed_positions(guess, free, ASSEMBLY_ITERATIONS)
         sizes = self._sizes_of_rows(q)
@@ -144,7 +144,7 @@ class Assembly(Attributes):
         checked_on_failure(on_failure, ArgumentError)
         free = self._free_dofs(fixed)
         states = (q, qd_guess)
-        (q_given, qd), dtype, _ = model.state_arguments.check(("q", "qd_guess"), states, of_samples=self.batch_shape)
+        (q_given, qd), dtype, _ = model.state_arguments.check(("q", "qd_guess"), states)
         q_given, qd = q_given.astype(np.float64), np.array(qd, np.float64)
         J = self.constraint_jacobian(q_given)
         for _ in range(2):  # the second pass removes the round-off of the first

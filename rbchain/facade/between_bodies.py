@@ -12,7 +12,7 @@ from ..acting.between_bodies import Bushing, SpringDamper, compute_between_bodie
 from ..common.real_arrays import excerpt
 from ..drivers import between_bodies
 from ..errors import ArgumentError
-from ..model.arguments import as_array, copied_to
+from ..model.arguments import as_array, copied_to, with_batch
 from .attributes import Attributes
 
 if TYPE_CHECKING:
@@ -151,5 +151,6 @@ class ForcesBetweenBodies(Attributes):
         if not isinstance(forces, (list, tuple)) or not all(is_between_bodies(force) for force in forces):
             raise ArgumentError(f"forces is {excerpt(forces)}; expected a list of SpringDamper and Bushing objects")
         q, qd = as_array("q", q), as_array("qd", qd)
-        batch = self.batch_shape or np.broadcast_shapes(q.shape[:-1], qd.shape[:-1])
-        return compute_between_bodies(cast("Model", self), forces, batch, driver, shape, q, qd, rows=rows, out=out)
+        batch = self.kernel_model.state_arguments.common_batch({"q": q.shape[:-1], "qd": qd.shape[:-1]})
+        model = with_batch(cast("Model", self), batch)
+        return compute_between_bodies(model, forces, batch, driver, shape, q, qd, rows=rows, out=out)

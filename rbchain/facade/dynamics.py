@@ -231,20 +231,18 @@ class Dynamics(Attributes):
             dynamics.hybrid_dynamics, (2, self.nv), names, states, wrenches, scratch=self.nv, out=out
         )
         if failing.any():
-            behind = (1,) * (found.ndim - 2 - failing.ndim)
-            found[np.broadcast_to(failing.reshape((*failing.shape, *behind)), found.shape[:-2])] = np.nan
+            found[np.broadcast_to(failing, found.shape[:-2])] = np.nan
         if passive:
             found[..., 1, :] -= self.passive_forces(q, qd)
         return found[..., 0, :], found[..., 1, :]
 
     def _without_inertia_where(self, prescribed: np.ndarray) -> np.ndarray:
         """Find the states (...) in which inertia does not determine the accelerations that are not prescribed."""
-        extra = max(0, prescribed.ndim - 1 - len(self.batch_shape))
         found = np.zeros((), bool)
         for held in np.unique(prescribed.reshape(-1, prescribed.shape[-1]), axis=0):
             samples = self.kernel_model.samples_without_inertia("hybrid_dynamics", held)
             here = (prescribed == held).all(-1)
-            found = found | (samples.reshape((*samples.shape, *(1,) * extra)) & here)
+            found = found | (samples & here)
         return found
 
     def bias_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
@@ -13,7 +12,7 @@ from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..model.arguments import SampleSequence, check_sample_index
-from ..model.description import VARIABLE_FIELDS
+from ..model.description import indexed
 from ..model.inertia import Inertia
 from ..model.serial_chain import serial_chain_description
 from ..model.varied_fields import VariedFields, replaced_description, varied_description
@@ -67,6 +66,8 @@ class Model(
     States are positions `(nq,)` and velocities, accelerations or forces `(nv,)`, or batches of them, `(..., nq)` and
     `(..., nv)`. They are float64, or float32: if all arguments are float32, so are the calculation and the results. nq
     and nv differ only because of the quaternions of free and spherical joints. Results have the shape of the batch.
+    Methods are generalised ufuncs of NumPy: `forward_dynamics` has the signature (nq), (nv), (nv) -> (nv). The other
+    axes of all arguments broadcast, and the batch of the model counts as one more argument.
 
     If a sample of a batch cannot be computed, its results are NaN, and other samples are unaffected. The cause can be
     a singular position, a body without inertia, or a state that is not finite. All accelerations of the sample, and
@@ -214,8 +215,9 @@ class Model(
         Returns
         -------
         Model
-            It has the batch shape of the fields. Its states are one state for all samples, or one for each sample.
-            Methods other than `simulate` also accept several states of each sample, along axes behind the batch axes.
+            It has the batch shape of the fields, which broadcasts with the batch shapes of states as in NumPy: one
+            state for all samples, one for each sample, or several, along axes in front of those of the batch.
+            `many[..., None]` takes them along an axis behind the batch, as in the `q` of a motion.
 
         Raises
         ------
@@ -277,8 +279,10 @@ class Model(
 
         Parameters
         ----------
-        samples : int, slice, array of int or bool, or tuple of these
-            The index in the batch, as for a NumPy array of this shape.
+        samples : int, slice, array of int or bool, None, Ellipsis, or tuple of these
+            The index in the batch, as for a NumPy array of this shape. `model[..., None]` has an axis of length 1
+            behind the batch, and so takes several states of each sample, such as the `q` of a motion. A model without
+            batch returns itself.
 
         Raises
         ------
@@ -291,11 +295,12 @@ class Model(
         >>> many = rb.Model.serial_chain(1).vary(mass=[[1.0], [2.0], [3.0]])
         >>> many[1].mass.tolist(), many[1:].mass.tolist(), len(many)
         ([2.0], [[2.0], [3.0]], 3)
+        >>> motion = many.simulate(duration=0.1)
+        >>> many[..., None].energy(motion.q, motion.qd)[0].shape
+        (3, 101)
         """
-        check_sample_index(samples, self.batch_shape)
-        fields = {name: getattr(self, name) for name in VARIABLE_FIELDS}
-        own = {name: value[samples] for name, value in fields.items() if value.ndim > len(VARIABLE_FIELDS[name])}
-        return Model(dataclasses.replace(self.description, **own))
+        check_sample_index(samples, self.batch_shape, has_new_axes=True)
+        return Model(indexed(self.description, samples)) if self.batch_shape else self
 
     @property
     def body(self) -> Views[BodyView]:

@@ -191,9 +191,7 @@ class Reactions(Attributes):
         """
         given = (q, qd, tau, wrenches)
         tau = self._joint_forces(q, qd, tau, passive)
-        (q, qd, tau, *_), dtype, _ = self.kernel_model.state_arguments.check(
-            ("q", "qd", "tau"), (q, qd, tau), wrenches, of_samples=()
-        )
+        (q, qd, tau, *_), dtype, _ = self.kernel_model.state_arguments.check(("q", "qd", "tau"), (q, qd, tau), wrenches)
         with np.errstate(over="ignore", invalid="ignore"):  # not finite in one sample only
             power = np.einsum("...i,...i", tau, qd)
             if wrenches is not None:

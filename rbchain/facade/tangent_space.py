@@ -129,7 +129,7 @@ class TangentSpace(Attributes):
         self, names: Sequence[str], states: Sequence[npt.ArrayLike]
     ) -> tuple[list[np.ndarray], npt.DTypeLike, tuple[int, ...]]:
         """Return arguments in float64, the precision of the result, and the shape of the batch."""
-        arrays, dtype, batch = self.kernel_model.state_arguments.check(names, states, of_samples=())
+        arrays, dtype, batch = self.kernel_model.state_arguments.check(names, states, has_samples=False)
         return [x.astype(np.float64) for x in arrays], FLOAT32 if dtype == FLOAT32 else np.float64, batch
 
     def _quaternion_joints(self) -> Iterator[tuple[int, int, bool]]:

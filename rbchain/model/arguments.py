@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from .description import Description
 from .topology import Dofs
 
 POSITIONS = ("q", "q0", "q1", "q_guess")  # arguments with nq numbers; all others have nv
+_Samples = TypeVar("_Samples", bound="SampleSequence")
 #: Largest difference between the norm of a quaternion and 1.
 UNIT_LENGTH = {FLOAT64: QUATERNION_TOLERANCE, FLOAT32: 1e-5}
 
@@ -41,7 +42,7 @@ class StateArguments:
         names: Sequence[str],
         states: Sequence[npt.ArrayLike],
         *wrenches: Any,
-        of_samples: tuple[int, ...] | None = None,
+        has_samples: bool = True,
     ) -> tuple[list[np.ndarray], np.dtype, tuple[int, ...]]:
         """Return state arguments ready for a driver: C-contiguous, of one precision and one batch shape.
 
@@ -52,8 +53,8 @@ class StateArguments:
         states : sequence of array_like
         *wrenches : array_like or None
             Wrenches on the bodies (..., n, 6), if the driver takes them; None for zero.
-        of_samples : tuple, optional
-            Broadcast the batch with this shape, instead of requiring the batch shape of the model's samples.
+        has_samples : bool
+            Whether the result depends on the samples of the model, so that their batch counts too.
 
         Returns
         -------
@@ -61,7 +62,7 @@ class StateArguments:
             The states in order, then the wrenches if the driver takes them, as (..., 6 nv), or (..., 0) for None.
         dtype : numpy dtype
         batch : tuple
-            Shape of the batch.
+            Shape of the batch, by NumPy's rule of broadcasting. The samples of the model count like an argument.
 
         Raises
         ------
@@ -85,15 +86,9 @@ class StateArguments:
                 self.check_quaternions(name, x)
         dtype = precision_of(arrays)
         batches = [x.shape[: x.ndim - len(own)] for x, own in zip(arrays, trailing, strict=True)]
-        batch = self.batch_shape if of_samples is None else of_samples
+        batch = self.batch_shape if has_samples else ()
         if any(shape != batch for shape in batches):
-            of_model = {"the model": batch} if batch else {}
-            batch = common_batch(dict(zip(names, batches, strict=True)) | of_model, ArgumentError)
-        if self.batch_shape and of_samples is None and batch != self.batch_shape:
-            raise ArgumentError(
-                f"the states have batch shape {batch}, but the samples of the model have {self.batch_shape}; expected "
-                "the same batch shape, or one state for all samples"
-            )
+            batch = self.common_batch(dict(zip(names, batches, strict=True)), has_samples)
         ready = []
         for x, own in zip(arrays, trailing, strict=True):
             # broadcast_to returns a read-only view, which np.require would copy even if the shape fits
@@ -105,6 +100,13 @@ class StateArguments:
         elif wrenches:  # an empty array, because each driver would be compiled once more for None
             ready.append(np.empty((*batch, 0), dtype))
         return ready, dtype, batch
+
+    def common_batch(self, batches: Mapping[str, tuple[int, ...]], has_samples: bool = True) -> tuple[int, ...]:
+        """Return the batch of arguments, by their names, and of the model; raise an ArgumentError if there is none."""
+        own = self.batch_shape if has_samples else ()
+        is_behind = own and any(len(x) > len(own) and x[: len(own)] == own for x in batches.values())
+        remedy = ". Use model[..., None] for several states of each sample, such as motion.q" if is_behind else ""
+        return common_batch({**batches, **({"the model": own} if own else {})}, ArgumentError, remedy=remedy)
 
     def check_quaternions(self, name: str, q: np.ndarray) -> None:
         """Refuse finite quaternions whose norm is not 1. If they are not finite, the status of the sample says so."""
@@ -133,12 +135,16 @@ class StateArguments:
         return of_dofs
 
 
-def check_sample_index(index: Any, batch_shape: tuple[int, ...]) -> None:
-    """Raise an ArgumentError if an index is not one of NumPy for the axes of a batch, or a sample does not exist."""
-    if not batch_shape and not (isinstance(index, tuple) and not index):
-        raise ArgumentError(f"the sample index is {excerpt(index)}, but this is not a batch; use it without an index")
+def check_sample_index(index: Any, batch_shape: tuple[int, ...], *, has_new_axes: bool = False) -> None:
+    """Raise an ArgumentError if an index is not one of NumPy for the axes of a batch, or a sample does not exist.
+
+    None and Ellipsis are allowed if the index may have new axes.
+    """
     entries = index if isinstance(index, tuple) else (index,)
-    arrays = [np.asarray(k) for k in entries if not isinstance(k, slice)]
+    chosen = [k for k in entries if not (has_new_axes and (k is None or k is Ellipsis))]
+    if not batch_shape and chosen:
+        raise ArgumentError(f"the sample index is {excerpt(index)}, but this is not a batch; use it without an index")
+    arrays = [np.asarray(k) for k in chosen if not isinstance(k, slice)]
     is_known = all(k.size == 0 or k.dtype.kind in ("iub" if k.ndim else "iu") for k in arrays)
     try:
         if is_known:
@@ -184,6 +190,14 @@ class SampleSequence:
     def __bool__(self) -> bool:
         """Return True, also without samples."""
         return True
+
+
+def with_batch(samples: _Samples, batch: tuple[int, ...]) -> _Samples:
+    """Return a varied model with a batch to which its own can be broadcast, so that samples may be repeated."""
+    if samples.batch_shape in ((), batch):
+        return samples
+    numbers = np.broadcast_to(np.arange(math.prod(samples.batch_shape)).reshape(samples.batch_shape), batch)
+    return samples[np.unravel_index(numbers, samples.batch_shape)]
 
 
 def precision_of(arrays: Sequence[np.ndarray]) -> np.dtype:

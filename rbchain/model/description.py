@@ -164,6 +164,18 @@ def some_samples(description: Description, samples: int | np.ndarray) -> Descrip
     return replace(description, **changed)
 
 
+def indexed(description: Description, index: Any) -> Description:
+    """Return the description of the samples that an index of NumPy chooses in the batch; it may contain new axes."""
+    entries = index if isinstance(index, tuple) else (index,)
+    entries = entries if any(entry is Ellipsis for entry in entries) else (*entries, Ellipsis)
+    changed = {}
+    for name, axes in VARIABLE_FIELDS.items():
+        value = getattr(description, name)
+        if value.ndim > len(axes):
+            changed[name] = value[(*entries, *(slice(None),) * len(axes))]
+    return replace(description, **changed)
+
+
 def water_of(immersions: Sequence[Immersion | None], fluid_density: float) -> dict[str, np.ndarray]:
     """The fields of a Description for bodies with these Immersions (None: dry) in a fluid of this density (kg/m^3).
 

@@ -18,9 +18,8 @@ from ..compiling.levels import LANE_WIDTHS
 from ..core.loops import constraint_layout as closure
 from ..drivers import closed_chains, dynamics, threads
 from ..drivers.blocks import memory_size
-from ..errors import ArgumentError
-from .arguments import FLOAT64, POSITIONS, StateArguments, as_array, check_out, copied_to, precision_of
-from .description import Description
+from .arguments import FLOAT64, StateArguments, check_out, copied_to
+from .description import Description, indexed
 from .kernel_arrays import KernelArrays
 
 #: Single calls with at most this number of rows of result and scratch take at most about 1 ms. They keep Python's
@@ -114,18 +113,14 @@ class KernelModel(KernelArrays):
         out: np.ndarray | None,
     ) -> np.ndarray:
         """Compute as `compute` does, with checks and conversions in Python."""
-        states = [as_array(name, x) for name, x in zip(names, states, strict=True)]
-        wrenches = tuple(None if x is None else as_array("wrenches", x) for x in wrenches)
-        axes = [x.ndim - 1 for x in states] + [x.ndim - 2 for x in wrenches if x is not None]
-        extra = max(axes) - len(self.batch_shape)
-        if not self._shared and extra > 0:
-            settings: dict[str, Any] = {"scratch": scratch, "given": given, "out": out}
-            return self._compute_several(extra, driver, shape, names, states, *wrenches, **settings)
         arrays, dtype, batch = self.state_arguments.check(names, states, *wrenches)
-        numbers = math.prod(shape)
-        rows = numbers + scratch
         if out is not None:
             check_out(out, (*batch, *shape), dtype, [*states, *wrenches])
+        if not self._shared and batch != self.batch_shape:
+            columns = self._compute_columns(driver, shape, arrays, dtype, batch, scratch, given)
+            return copied_to(out, columns, [*states, *wrenches])
+        numbers = math.prod(shape)
+        rows = numbers + scratch
         result: np.ndarray = np.empty((*batch, *shape), dtype) if out is None else out
         written: np.ndarray = result.view(np.ndarray)  # drivers do not accept subclasses
         samples, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
@@ -147,85 +142,39 @@ class KernelModel(KernelArrays):
             self.single_calls[driver] = _no_result if call is None else call
         return result
 
-    def _compute_several(
-        self,
-        extra: int,
-        driver: Callable[..., Any],
-        shape: tuple[int, ...],
-        names: Sequence[str],
-        states: Sequence[Any],
-        *wrenches: Any,
-        out: np.ndarray | None,
-        **settings: Any,
-    ) -> np.ndarray:
-        """Call `compute` for several states of each varied sample, along `extra` axes behind the batch axes."""
-        behind = len(self.batch_shape)
-        arguments, names_of_all = [*states, *wrenches], [*names, "wrenches"][: len(states) + len(wrenches)]
-        # an argument without axes of its own there is the same for all states of a sample
-        along = [x is not None and x.ndim - 1 - (i >= len(states)) == behind + extra for i, x in enumerate(arguments)]
-        pairs = list(zip(arguments, along, strict=True))
-        shapes = {
-            name: x.shape[behind : behind + extra] for name, (x, has) in zip(names_of_all, pairs, strict=True) if has
-        }
-        try:
-            axes = np.broadcast_shapes(*shapes.values())
-        except ValueError:
-            found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-            raise ArgumentError(
-                f"the axes behind the batch shape {self.batch_shape} of the model do not fit together: {found}; "
-                "expected equal lengths, or 1"
-            ) from None
-        if not all(axes):
-            dtype = precision_of([x for x in arguments if x is not None])
-            return copied_to(out, np.empty((*self.batch_shape, *axes, *shape), dtype), [*states, *wrenches])
-        for name, x in zip(names, states, strict=True):
-            if name in POSITIONS and self.dofs.quaternions:
-                self.state_arguments.check_quaternions(name, x)
-        arguments = [
-            np.moveaxis(
-                np.broadcast_to(x, (*x.shape[:behind], *axes, *x.shape[behind + extra :])),
-                range(behind, behind + extra),
-                range(extra),
-            )
-            if has
-            else x
-            for x, has in pairs
-        ]
-        first = [x[(0,) * extra] if has else x for x, has in zip(arguments, along, strict=True)]
-        self.state_arguments.check(names, first[: len(states)], *first[len(states) :])
-        ready, dtype, _ = self.state_arguments.check(
-            names, arguments[: len(states)], *arguments[len(states) :], of_samples=(*axes, *self.batch_shape)
-        )
-        columns = self._compute_columns(driver, shape, ready, dtype, math.prod(axes), **settings)
-        columns = columns.reshape(*axes, *self.batch_shape, *shape)
-        result = np.ascontiguousarray(np.moveaxis(columns, range(extra), range(behind, behind + extra)))
-        return copied_to(out, result, [*states, *wrenches])
-
     def _compute_columns(
         self,
         driver: Callable[..., Any],
         shape: tuple[int, ...],
         arrays: Sequence[np.ndarray],
         dtype: np.dtype,
-        columns: int,
+        batch: tuple[int, ...],
         scratch: int,
         given: tuple[Any, ...],
     ) -> np.ndarray:
-        """Call a driver for each of several states of all samples, arrays (columns * samples, ...) in this order."""
-        samples, numbers, width = math.prod(self.batch_shape), math.prod(shape), LANE_WIDTHS[dtype.name]
-        found = np.empty((columns, samples, numbers), dtype)
-        if samples == 0:
-            return found
-        flat = [x.reshape(columns, samples, x.size // (columns * samples)) for x in arrays]
-        rows = numbers + scratch
+        """Call a driver for several states of each varied sample, one after the other.
+
+        The states lie along the axes of `batch` that the batch of the model does not have, or in which it has length 1.
+        """
+        own = (*(1,) * (len(batch) - len(self.batch_shape)), *self.batch_shape)
+        axes = [axis for axis, (length, of_model) in enumerate(zip(batch, own, strict=True)) if length != of_model]
+        front, samples, numbers = range(len(axes)), math.prod(own), math.prod(shape)
+        columns, width, rows = math.prod(batch[axis] for axis in axes), LANE_WIDTHS[dtype.name], numbers + scratch
+        ordered = [np.moveaxis(x, axes, front) for x in arrays]
+        found = np.empty((*ordered[0].shape[: len(batch)], *shape), dtype)
+        if found.size == 0:
+            return np.empty((*batch, *shape), dtype)
+        flat = [np.ascontiguousarray(x).reshape(columns, samples, -1) for x in ordered if x.size]
+        flat += [np.empty((columns, samples, 0), dtype) for x in ordered if not x.size]  # no wrenches, which are last
+        of_columns = found.reshape(columns, samples, numbers)
         spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
         of_model = (*self.arrays(dtype), *given)
         max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
         new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
         for c in range(columns):
-            arguments = (*of_model, *(x[c] for x in flat), found[c])
+            arguments = (*of_model, *(x[c] for x in flat), of_columns[c])
             threads.run(driver, spare, new_memory, arguments, samples, width, max_threads)
-        return found
+        return np.ascontiguousarray(np.moveaxis(found, front, axes))
 
     def new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
         """Allocate working memory for a block of `width` lanes, with these many rows for the driver.
@@ -235,6 +184,15 @@ class KernelModel(KernelArrays):
         tables, constraints = self.constraint_tables, len(self.description.constraints)  # with added inertias
         rows += 0 if tables is None else int(tables.sizes[closure.MEMORY_SIZE])
         return np.empty(memory_size(self.topology, rows, width, dtype.itemsize, constraints), dtype)
+
+    @cached_property
+    def with_axis_of_states(self) -> KernelModel:
+        """The model for several states of each sample, along one more axis behind the batch."""
+        if self._shared:
+            return self
+        model = KernelModel(indexed(self.description, (..., None)))
+        model._arrays = self._arrays  # the samples are the same, in the same order
+        return model
 
     @cached_property
     def forward_dynamics_driver(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -117,15 +117,16 @@ def replaced_description(
     Raises ModelError as `varied_description` does, or if the samples of a new value differ.
     """
     varied = varied_description(description, dofs, fields, paths)
+    before = description.nominal or description
+    # the parameters that paths do not name keep the values that controllers know
+    after = varied_description(before, dofs, fields, paths)
     known: dict[str, Any] = {
-        name: value_of_all(f"replace: {name}", getattr(varied, name), len(axes))
+        name: value_of_all(f"replace: {name}", getattr(after, name), len(axes))
         for name, axes in VARIABLE_FIELDS.items()
-        if getattr(varied, name) is not getattr(description, name)
+        if getattr(after, name) is not getattr(before, name)
     }
-    nominal = None if description.nominal is None else dataclasses.replace(description.nominal, **known)
-    if nominal is None and batch_shape_of(varied):
-        nominal = dataclasses.replace(description, **known)
-    return dataclasses.replace(varied, nominal=nominal)
+    has_nominal = description.nominal is not None or batch_shape_of(varied)
+    return dataclasses.replace(varied, nominal=dataclasses.replace(before, **known) if has_nominal else None)
 
 
 def value_of_all(what: str, value: np.ndarray, axes: int) -> np.ndarray:

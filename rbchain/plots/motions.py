@@ -195,7 +195,7 @@ def _energy(motion: Trajectory) -> Figure:
 
     The potential energy includes the elastic energy.
     """
-    kinetic, gravity = motion.model.energy(motion.q, motion.qd)
+    kinetic, gravity = motion.model_of_states.energy(motion.q, motion.qd)
     kinetic, potential = (_flat(motion, x) for x in (kinetic, gravity + motion.elastic_energy))
     total = kinetic + potential
     figure, panels = _grid(2, 2)

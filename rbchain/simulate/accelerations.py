@@ -15,6 +15,7 @@ from ..acting.random_actions import random_signals_of
 from ..acting.sampled import Sampled
 from ..common.real_arrays import common_batch, excerpt, real_array
 from ..errors import ArgumentError
+from ..model.arguments import with_batch
 from .loops import refuse_controllers_of_closed_chains
 from .methods import method_named
 from .preparation import kernel_model_for_simulation, refuse_forces_of_drives
@@ -81,7 +82,7 @@ def accelerations(
     """
     times, q = _broadcast(t, model.neutral() if q is None else q)
     (q, qd, tau), dtype, batch = checked_states(model, ("q", "qd", "tau"), q, qd, tau)
-    times = np.broadcast_to(times, batch)
+    times, model = np.broadcast_to(times, batch), with_batch(model, batch)
     drives = model.drives if drives is None else drives
     _refuse_memory(drives, forces)
     actions, calls = flatten_actions(model, batch, float(times.max(initial=0.0)), dtype, drives, forces)

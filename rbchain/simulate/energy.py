@@ -58,6 +58,6 @@ def energy_error_of(
     if work is None:
         return None
     q, qd = (x.reshape(*batch, *x.shape[1:]).astype(np.float64) for x in (q, qd))
-    kinetic, potential = model.energy(q, qd)
+    kinetic, potential = model[..., None].energy(q, qd)
     energy = kinetic + potential + elastic_energy(model, forces, q, qd)
     return energy - energy[..., :1] - work.reshape(energy.shape)

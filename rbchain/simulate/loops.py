@@ -163,7 +163,8 @@ def _of_each_sample(model: Model, q: np.ndarray, qd: np.ndarray, held: np.ndarra
     shape = (*model.batch_shape, *q.shape[1:-1]) if model.batch_shape else q.shape[:-1]
     q_of_samples, qd_of_samples = (np.ascontiguousarray(x).reshape(*shape, x.shape[-1]) for x in (q, qd))
     held_of_samples = np.broadcast_to(held, qd_of_samples.shape).astype(q.dtype)
-    found = _projected(model.kernel_model.with_added_inertias, q_of_samples, qd_of_samples, held_of_samples)
+    several = model.kernel_model.with_added_inertias.with_axis_of_states
+    found = _projected(several, q_of_samples, qd_of_samples, held_of_samples)
     return found.reshape(*q.shape[:-1], found.shape[-1])
 
 

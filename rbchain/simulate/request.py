@@ -14,9 +14,10 @@ from ..acting.events import Event
 from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import actions_of_samples
 from ..common.failures import checked_on_failure
-from ..common.real_arrays import common_batch, finite_number, float32_array, real_array, true_or_false, whole_number
+from ..common.real_arrays import finite_number, float32_array, real_array, true_or_false, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..errors import ArgumentError
+from ..model.arguments import with_batch
 from .methods import Method, method_named
 from .sensitivities import checked_names
 from .settings import settings_of, times_to_save
@@ -114,7 +115,7 @@ def check(
     drives, forces, events = actions
     drives, forces = actions_of_samples(drives, forces, duration, np.arange(math.prod(batch)).reshape(batch))
     return Request(
-        model=model,
+        model=with_batch(model, batch),
         states=arrays,
         dtype=dtype,
         batch=batch,
@@ -153,17 +154,15 @@ def checked_states(
         arrays = [float32_array(name, x, ArgumentError) for name, x in zip(names, arrays, strict=True)]
     arrays[1:] = [x if x.ndim else np.full(model.nv, x) for x in arrays[1:]]
     arrays[2] = arrays[2].copy()  # because the trajectory keeps it
-    of_model = {"the model": model.batch_shape} if model.batch_shape else {}
     of_arrays = {name: x.shape[:-1] for name, x in zip(names[:2], arrays[:2], strict=True)}
-    of_states = common_batch(of_arrays | of_model, ArgumentError)
+    of_states = model.kernel_model.state_arguments.common_batch(of_arrays)
     if not _fits(arrays[2].shape[:-1], of_states):  # probably a history, which would silently become a batch
         raise ArgumentError(
             f"{names[2]} has shape {arrays[2].shape}, but {names[0]}, {names[1]} and the model have the batch shape "
             f"{of_states}; expected a number, or an array that fits into {(*of_states, model.nv)}. Pass joint forces "
             "that change with time as signals, such as rb.PrescribedForce(joint, rb.Signal.table(times, values))"
         )
-    states, dtype, batch = model.kernel_model.state_arguments.check(names, arrays)
-    return list(states), dtype, batch
+    return model.kernel_model.state_arguments.check(names, arrays)
 
 
 def _fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:

@@ -103,7 +103,7 @@ def tau_and_qdd(
         tau = np.broadcast_to(tau.reshape(samples, 1, n), qd.shape)
         states = tuple(x.reshape(*batch, m, x.shape[-1]) for x in (q, qd, tau))
         driver, given = model.forward_dynamics_driver
-        qdd = model.compute(driver, (n,), ("q", "qd", "tau"), states, None, given=given)
+        qdd = model.with_axis_of_states.compute(driver, (n,), ("q", "qd", "tau"), states, None, given=given)
         return np.concatenate([tau.reshape(*batch, m, n), qdd], -1)
     actions = actions._replace(modes=None, sensitivities=None)  # the forces of contacts are not computed again
     found = np.empty((samples * m, 2 * n), dtype)

@@ -160,6 +160,11 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         return np.array([Status(status).name for status in np.ravel(self.status)], object).reshape(self.status.shape)
 
     @cached_property
+    def model_of_states(self) -> Model:
+        """The model for the saved states: if its samples differ, it has an axis for the times behind the batch."""
+        return self.model[..., None]
+
+    @cached_property
     def tau(self) -> np.ndarray:
         """Actuator forces at the saved times, (..., times, nv), N m or N, including the forces of prescribed motions.
 
@@ -209,7 +214,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         wrenches = None
         if self.forces:
             wrenches = wrenches_on_bodies(model, self.forces, self.q, self.qd, self.t).astype(self.q.dtype)
-        return model.joint_reactions(self.q, self.qd, self.qdd, wrenches, tau=self.joint_forces)
+        return self.model_of_states.joint_reactions(self.q, self.qd, self.qdd, wrenches, tau=self.joint_forces)
 
     def _refuse_contacts(self, what: str) -> None:
         """Refuse a quantity that needs the forces of contacts at each time."""
@@ -224,7 +229,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         """Actuator and passive forces that `Model.joint_reactions` needs; None for an open chain."""
         if not self.model.constraint_names:
             return None
-        return self.tau + self.model.passive_forces(self.q, self.qd)
+        return self.tau + self.model_of_states.passive_forces(self.q, self.qd)
 
     @cached_property
     def elastic_energy(self) -> np.ndarray:

@@ -39,7 +39,7 @@ class Case(NamedTuple):
     @property
     def energy(self) -> np.ndarray:
         """Kinetic, potential and elastic energy at the times of the motion, (..., times)."""
-        kinetic, potential = self.model.energy(self.motion.q, self.motion.qd)
+        kinetic, potential = self.motion.model_of_states.energy(self.motion.q, self.motion.qd)
         return kinetic + potential + self.motion.elastic_energy
 
 
@@ -68,7 +68,7 @@ def quantity_of(case: Case) -> np.ndarray:
 
 def _points(case: Case) -> np.ndarray:
     """Return the origin of the frame of a measure, (..., times, 3)."""
-    frame, model, q = case.measure.frame, case.model, case.motion.q
+    frame, model, q = case.measure.frame, case.motion.model_of_states, case.motion.q
     if frame in model.body_names:
         return model.body_poses(q).translation[..., model.body_names.index(frame), :]
     return model.frame_poses(q, frame).translation  # type: ignore[arg-type]
@@ -84,7 +84,7 @@ def _distance_to_plane(case: Case) -> np.ndarray:
 
 
 def _speed(case: Case) -> np.ndarray:
-    J = case.model.jacobian(case.motion.q, case.measure.frame)  # type: ignore[arg-type]
+    J = case.motion.model_of_states.jacobian(case.motion.q, case.measure.frame)  # type: ignore[arg-type]
     return np.linalg.norm((J[..., :3, :] @ case.motion.qd[..., None])[..., 0], axis=-1)
 
 
@@ -106,16 +106,16 @@ def _power(case: Case) -> np.ndarray:
 def _reaction(case: Case, part: slice) -> np.ndarray:
     """Return the magnitude of the force or of the moment that a joint transmits."""
     motion, joint = case.motion, case.model.joint_names.index(case.measure.joint)
-    reactions = case.model.joint_reactions(motion.q, motion.qd, motion.qdd, tau=motion.joint_forces)
+    reactions = motion.model_of_states.joint_reactions(motion.q, motion.qd, motion.qdd, tau=motion.joint_forces)
     return np.linalg.norm(reactions[..., joint, part], axis=-1)
 
 
 def _kinetic_energy(case: Case) -> np.ndarray:
-    return case.model.energy(case.motion.q, case.motion.qd)[0]
+    return case.motion.model_of_states.energy(case.motion.q, case.motion.qd)[0]
 
 
 def _potential_energy(case: Case) -> np.ndarray:
-    return case.model.energy(case.motion.q, case.motion.qd)[1] + case.motion.elastic_energy
+    return case.motion.model_of_states.energy(case.motion.q, case.motion.qd)[1] + case.motion.elastic_energy
 
 
 def _energy_drift(case: Case) -> np.ndarray:
