@@ -54,8 +54,8 @@ def times_to_save(
     Without `save_at` and `save_every`, the times are ends of steps of length `step`, so that the length of the steps
     remains. Without `step` too, they are evenly spaced.
 
-    Raises ArgumentError if `save_at` is neither a number of times nor increasing times from 0 to the duration, if
-    `save_every` or `step` is not a number above 0, or if both `save_at` and `save_every` are given.
+    Raises ArgumentError if `save_at` is neither a number of times nor increasing times from 0 to the duration, or if
+    `save_every` is given too. `save_every` and `step` have to be above 0.
     """
     if save_every is not None:
         if save_at is not None:
