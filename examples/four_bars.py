@@ -38,7 +38,7 @@ q = many.assemble(np.tile([1.2, -0.9, 2.0], (COUNT, 1)), fixed=["crank"])
 qd = many.assemble_velocities(q, np.tile([8.0, 0.0, 0.0], (COUNT, 1)), fixed=["crank"])
 motion = many.simulate(q, qd, 2.0, rtol=1e-6, save_at=101)
 print(motion.message)
-print(f"largest residual: {np.abs(many.constraint_residual(motion.q)).max():.1e} m")
+print(f"largest residual: {np.abs(many[..., None].constraint_residual(motion.q)).max():.1e} m")
 
 shown = motion.q[:20]
 poses = model.body_poses(shown)  # the tree does not depend on the constraint
