@@ -259,6 +259,18 @@ def test_an_unknown_film_format_is_refused(swing, tmp_path):
         swing.film(tmp_path / "swing.avi")
 
 
+def test_ghosts_of_a_varied_model_are_drawn_with_their_own_geometry():
+    """As many ghosts as frames, so that a ghost with the geometry of another one would not be noticed by its shape."""
+    model = rb.Model.serial_chain(2)
+    many = model.vary(placement_translation=np.random.default_rng(0).uniform(0.5, 1.5, (5, 2, 3)))
+    motion = many.simulate(np.full((5, 2), 0.3), duration=0.1, save_at=4)
+    scene = scene_of_motion(motion, 0, 4)
+    assert scene.translation.shape == (5, 4, 2, 3)
+    for k in range(5):
+        expected = many[k].body_poses(motion.q[k]).translation
+        np.testing.assert_allclose(scene.translation[k], expected, rtol=0, atol=1e-12)
+
+
 def test_a_motion_saved_only_at_its_ends_gives_a_warning(tmp_path):
     motion = rb.Model.serial_chain(1).simulate([[0.0]], [[0.0]], 1.0, save_at=2)
     with pytest.warns(UserWarning, match="saved at 0 and 1 s only.*call simulate without save_at"):

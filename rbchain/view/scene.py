@@ -144,7 +144,7 @@ def scene_of_states(
 ) -> Scene:
     """Scene of a sample at positions q (frames, nq); ghosts are a model and its q (ghosts, frames, nq)."""
     pairs = [(model, q[None]), *([] if ghosts is None else [ghosts])]
-    poses = [of.body_poses(np.asarray(states, np.float64)) for of, states in pairs]
+    poses = [of[..., None].body_poses(np.asarray(states, np.float64)) for of, states in pairs]
     translation = np.concatenate([pose.translation for pose in poses])
     rotation = np.concatenate([pose.rotation for pose in poses])
     trails = [translation[0, :, i] + rotation[0, :, i] @ point for i, point in tips_of(model)]

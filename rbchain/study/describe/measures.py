@@ -129,7 +129,8 @@ class Measure(Described):
         Level of "time_above", in the SI unit of the quantity or with a unit, such as "5 deg/s".
     function : callable(model, motion) or str
         A function, or its place as "module:name". It receives the model of some samples and their `Trajectory`, and
-        returns numbers (samples,), or (samples, times) to be reduced by `over`.
+        returns numbers (samples,), or (samples, times) to be reduced by `over`. `model[..., None]` takes the saved
+        states, as in `model[..., None].energy(motion.q, motion.qd)`.
     unit : str
         Unit of the results, such as "deg", "mm" or "kN". The numbers are converted from the units above. Of a
         "function", it is the unit in which the function returns its numbers.
