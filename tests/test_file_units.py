@@ -82,7 +82,7 @@ damping = [{1:N*s/m}, {2:N*s/m}, {3:N*m*s/rad}]
 [[drive]]
 type = "PID"
 joint = "slide"
-reference = { type = "sines", amplitude = {0.2:m}, angular_frequency = 3 }
+reference = { type = "sines", amplitude = {0.2:m}, angular_frequency = 3, phase = {0.5:rad} }
 kp = {20:N/m}
 kd = {2:N*s/m}
 ki = {1:N/(m*s)}

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..acting.numeric_fields import SIGNAL
 from ..acting.signals import as_signal
+from ..acting.tables import DRIVES, action_of
 from ..errors import ModelError
 from ..model.units import Units
 
@@ -48,8 +49,9 @@ class FileUnits:
         return found if isinstance(value, list) or len(set(of_kind)) > 1 else found[0]
 
 
-def drive_in_si(drive: Any, units: FileUnits, kinds: Mapping[str, Sequence[str]]) -> Any:
-    """Return a drive whose numbers and signals are in SI."""
+def drive_in_si(table: Mapping[str, Any], units: FileUnits, kinds: Mapping[str, Sequence[str]]) -> Any:
+    """Return the drive of a table, whose numbers and signals are in SI."""
+    drive = action_of({name: _with_phase_in_si(value, units) for name, value in table.items()}, DRIVES)
     own, dof = kinds.get(drive.joint, ()), drive.dof or 0
     if units.units is None or dof >= len(own):  # `add_drive` reports an unknown joint or dof
         return drive
@@ -60,6 +62,12 @@ def drive_in_si(drive: Any, units: FileUnits, kinds: Mapping[str, Sequence[str]]
         if not isinstance(value, str):
             found[field.name] = factor * (as_signal(field.name, value) if field.kind == SIGNAL else np.asarray(value))
     return replace(drive, **found)
+
+
+def _with_phase_in_si(value: Any, units: FileUnits) -> Any:
+    """Return a value of a drive; the phase of sines, which is an angle, in rad."""
+    has_phase = isinstance(value, dict) and value.get("type") == "sines" and "phase" in value
+    return value | {"phase": units("angle", value["phase"])} if has_phase else value
 
 
 def _has_text(value: Any) -> bool:

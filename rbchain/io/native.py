@@ -61,7 +61,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..acting.tables import DRIVES, action_of
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, FileFormatError, ModelError
@@ -183,7 +182,7 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
         from .controller_models import with_controller_model  # imports this module
 
         try:
-            builder.add_drive(drive_in_si(action_of(with_controller_model(drive, folder), DRIVES), units, kinds))
+            builder.add_drive(drive_in_si(with_controller_model(drive, folder), units, kinds))
         except ArgumentError as error:
             raise FileFormatError(f"drive of joint {drive.get('joint')!r}: {error}") from None
     for constraint in _tables(given, "constraint"):
