@@ -311,3 +311,10 @@ def test_a_negative_or_missing_mass_is_refused(shape, given):
     """The shape or the builder may refuse it."""
     with pytest.raises(rb.ModelError):
         rb.ModelBuilder().add_body("bob", joint=rb.Revolute(), inertia=shape(**given))
+
+
+def test_a_part_without_mass_changes_no_bit_of_the_center_of_mass():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        body, empty = rb.Inertia(1.7, rng.normal(size=3)), rb.Inertia(0.0, rng.normal(size=3))
+        assert (body + empty).cg.tolist() == (empty + body).cg.tolist() == body.cg.tolist()

@@ -254,7 +254,10 @@ class Inertia(Value):
         """
         with np.errstate(over="ignore", invalid="ignore"):
             mass = self.mass + other.mass
-            cg = (self.mass * self.cg + other.mass * other.cg) / mass if mass > 0.0 else self.cg
+            if self.mass > 0.0 and other.mass > 0.0:
+                cg = (self.mass * self.cg + other.mass * other.cg) / mass
+            else:  # a part without mass changes no bit, such as a frame of a file
+                cg = other.cg if other.mass > 0.0 else self.cg
             tensor = self.inertia + tensor_of_point(self.mass, self.cg - cg)
             return Inertia(mass, cg=cg, inertia=tensor + other.inertia + tensor_of_point(other.mass, other.cg - cg))
 
