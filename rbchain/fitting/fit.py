@@ -20,6 +20,7 @@ from ..model.paths import Match
 from ..simulate.sensitivities import KINDS, parameters_at
 from ..simulate.trajectory import Trajectory
 from .problem import Measurements, Problem
+from .variables import EntryVariables
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -45,11 +46,13 @@ class Fit(PickledByName, SuggestsAttributes):
         The model with the estimated parameters.
     names : tuple of str
         Names of the p estimated numbers, such as "link2.mass".
-    values, standard_deviations : (p,) arrays
-        The estimates and their standard deviations, in SI units; infinite if the data do not determine the number.
+    values, standard_deviations : dict of str to float
+        The estimates and their standard deviations by these names, in SI units. A standard deviation is infinite if
+        the data do not determine the number. The numbers of "q" and "qd" are the initial state. For free and spherical
+        joints, "q" is the displacement from the measured position.
     covariance : (p, p) array
-        Covariance of the estimates, for errors of the data that are independent of each other. Combinations in
-        `undetermined` are not included.
+        Covariance of the estimates in the order of `names`, for errors of the data that are independent of each other.
+        Combinations in `undetermined` are not included.
     success : bool
         Whether the fit has converged, no parameter is at the limit of its change, and the residuals are at most twice
         the noise, if it was given.
@@ -71,8 +74,8 @@ class Fit(PickledByName, SuggestsAttributes):
 
     model: Model
     names: tuple[str, ...]
-    values: np.ndarray
-    standard_deviations: np.ndarray
+    values: dict[str, float]
+    standard_deviations: dict[str, float]
     covariance: np.ndarray
     success: bool
     message: str
@@ -160,8 +163,8 @@ def fit(
     >>> rod = rb.Model.serial_chain(1, length=1.0, mass=3.0, gravity=(0, 0, 0))
     >>> t = np.linspace(0, 1, 11)
     >>> fit = rb.fit(rod, (t, 0.4 * t[:, None] ** 2, None), ["mass"], tau=1.0)
-    >>> fit.names, fit.values.round(6)
-    (('link1.mass',), array([4.]))
+    >>> {name: round(value, 6) for name, value in fit.values.items()}
+    {'link1.mass': 4.0}
     """
     from scipy.optimize import least_squares
 
@@ -310,6 +313,8 @@ def _result(problem: Problem, x: np.ndarray, estimates_noise: bool, costs: np.nd
         part = problem.parts[name]
         numbers[part], slopes[np.ix_(part, part)] = field.numbers(x[None, part])
         scales[part] = field.scales(x[None, part])
+        if isinstance(field, EntryVariables) and name in ("q", "qd"):  # displacements of the measured state
+            numbers[part] += problem.initial_numbers(name)[field.entries]
     covariance = variance * slopes @ inverse @ slopes.T
     deviations = np.sqrt(np.diag(covariance))
     changes = (slopes @ unknown.T).T / scales
@@ -320,8 +325,8 @@ def _result(problem: Problem, x: np.ndarray, estimates_noise: bool, costs: np.nd
     return Fit(
         model=problem.fitted_model(values),
         names=tuple(problem.labels),
-        values=numbers,
-        standard_deviations=deviations,
+        values=dict(zip(problem.labels, numbers.tolist(), strict=True)),
+        standard_deviations=dict(zip(problem.labels, deviations.tolist(), strict=True)),
         covariance=covariance,
         success=is_explained and not reasons,
         message=_message(misfit, is_explained, estimates_noise, len(unknown)) + reasons,

@@ -13,6 +13,7 @@ from ..acting.coordinates import dof_index
 from ..acting.drives import PID, PRESCRIBED
 from ..acting.numeric_fields import Drive, Force
 from ..common.real_arrays import real_array
+from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import ArgumentError
 from ..simulate.trajectory import Trajectory
 from .variables import variables_of
@@ -129,6 +130,12 @@ class Problem:
         q, qd = (np.tile(x, (count, 1)) for x in self.data.start)
         q = self.model.integrate(q, values["q"]) if "q" in values else q
         return q, qd + values["qd"] if "qd" in values else qd
+
+    def initial_numbers(self, name: str) -> np.ndarray:
+        """Return the measured initial "q" or "qd" of each dof (nv,); 0 for the "q" of free and spherical joints."""
+        q, qd = self.data.start
+        dofs, topology = self.model.kernel_model.dofs, self.model.kernel_model.topology
+        return qd if name == "qd" else np.where(dofs.in_quaternion_joint, 0.0, q[topology[TOPOLOGY_COORDINATE]])
 
     def fitted_drives(self, values: dict[str, np.ndarray]) -> tuple[Drive, ...]:
         """Return the drives with the gains in `values`."""
