@@ -777,3 +777,13 @@ def test_a_projection_that_moves_positions_also_corrects_the_rates_that_it_chang
     np.testing.assert_allclose(model.constraint_residual(motion.q), 0.0, atol=1e-13)
     rates = (model.constraint_jacobian(motion.q) @ motion.qd[..., None])[..., 0]
     np.testing.assert_allclose(rates, 0.0, atol=1e-13)
+
+
+@pytest.mark.plain_python
+def test_a_number_for_tau_stands_for_all_joints():
+    model, guess = four_bar().model, four_bar().guess
+    q, qd = model.assemble(guess), np.zeros(model.nv)
+    for tau in (0.0, 2.0):
+        expected = model.constraint_forces(q, qd, np.full(model.nv, tau))
+        np.testing.assert_array_equal(model.constraint_forces(q, qd, tau), expected)
+    assert model.constraint_forces(q, qd).tolist() == model.constraint_forces(q, qd, 0.0).tolist()

@@ -238,7 +238,7 @@ class Assembly(Attributes):
         rotations = np.asarray(self.body_poses(q).rotation)
         world = np.broadcast_to(np.eye(3), (*rotations.shape[:-3], 1, 3, 3))
         of_bodies = np.concatenate([rotations, world], -3)
-        found = np.zeros(q.shape[:-1], bool)
+        found = np.zeros(rotations.shape[:-3], bool)
         for c, place in enumerate(d.constraints):
             if not place.rows.aligned:
                 continue

@@ -104,7 +104,7 @@ class Constraints(Attributes):
         self,
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
-        tau: npt.ArrayLike,
+        tau: npt.ArrayLike = 0.0,
         wrenches: npt.ArrayLike | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
@@ -129,6 +129,7 @@ class Constraints(Attributes):
             As for `forward_dynamics`.
         """
         self.kernel_model.closed_chain("constraint_forces")
+        tau = self._joint_forces(q, qd, tau, False)
         model = self.kernel_model.for_dynamics("constraint_forces")
         return model.compute(
             closed_chains.constraint_forces,
