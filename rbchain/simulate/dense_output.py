@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,8 +29,9 @@ def nodes_of_step(method: Method) -> np.ndarray:
     return lobatto(method.degree)
 
 
+@functools.cache
 def lobatto(degree: int) -> np.ndarray:
-    """Return the ends of [0, 1] and the extrema of the Legendre polynomial of this degree between them.
+    """Return the ends of [0, 1] and the extrema of the Legendre polynomial of this degree between them; read-only.
 
     Examples
     --------
@@ -38,7 +40,9 @@ def lobatto(degree: int) -> np.ndarray:
     """
     between = np.polynomial.legendre.Legendre.basis(degree, [0.0, 1.0]).deriv().roots().real
     symmetric = 0.5 * (np.sort(between) + 1.0 - np.sort(between)[::-1])
-    return np.r_[0.0, symmetric, 1.0]
+    nodes = np.r_[0.0, symmetric, 1.0]
+    nodes.flags.writeable = False
+    return nodes
 
 
 def lagrange(nodes: np.ndarray, at: np.ndarray) -> np.ndarray:

@@ -28,6 +28,8 @@ def limits_to_check(model: Model, forces: Sequence[Any], dtype: np.dtype) -> np.
     for force in forces:
         if isinstance(force, HardStops):
             is_limited[dof_index(model, "HardStops", force.joint, force.dof)] = False
+    if not is_limited.any():
+        return np.empty((0, 4))
     dofs = np.flatnonzero(is_limited)
     limits = model.position_limits[dofs]
     allowed = ALLOWED[dtype.name] * np.where(np.isfinite(limits), np.maximum(1.0, np.abs(limits)), 0.0)

@@ -152,7 +152,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     @property
     def failed(self) -> np.ndarray:
         """Samples that ended neither at the end of the simulated time nor at a terminal event, (...) array of bool."""
-        return ~np.isin(self.status, [status for status in Status if status.success])
+        return np.logical_and.reduce([self.status != status for status in Status if status.success])
 
     @property
     def status_names(self) -> np.ndarray:
