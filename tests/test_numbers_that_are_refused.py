@@ -127,7 +127,7 @@ ENTRIES = {
     "Signal.sines: offset": (lambda x: rb.Signal.sines(1.0, 1.0, phase=0.0, offset=x), "offset", 1.0),
     "Signal.table: times": (lambda x: rb.Signal.table(x, [1.0, 2.0], interpolation="linear"), "times", [0.0, 1.0]),
     "Signal.table: values": (lambda x: rb.Signal.table([0.0, 1.0], x, interpolation="linear"), "values", [0.0, 1.0]),
-    "Signal: breaks": (lambda x: rb.Signal(np.ones((2, 1)), x), "breaks of a signal", [0.0, 1.0]),
+    "Signal: breaks": (lambda x: rb.Signal(np.ones((2, 1)), breaks=x), "breaks of a signal", [0.0, 1.0]),
     "Signal: end": (lambda x: rb.Signal(np.ones((1, 1)), end=x), "end of a signal", 1.0),
     "Signal: a time": (rb.Signal.constant(1.0), "t", [0.0, 1.0]),
     "Wrench: force": (lambda x: pushed(force=x), "Wrench on 'link1': force", np.ones(3)),

@@ -142,7 +142,7 @@ def test_contact_forces_at_saved_times_are_those_of_the_state(method):
     """A ball of 2 kg rests on a floor under a force of -4 t N, which jumps to 30 N upwards at 1.5 s."""
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
     builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(2.0))
-    force = rb.Signal(np.array([[0.0, -4.0], [30.0, 0.0]]), np.array([0.0, 1.5]))
+    force = rb.Signal(np.array([[0.0, -4.0], [30.0, 0.0]]), breaks=np.array([0.0, 1.5]))
     floor = rb.SphereContact("ball", point=(0, 0, 0), radius=0.1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1))
     settings = {"method": method, "drives": [rb.PrescribedForce("ball", force)], "forces": [floor]}
     motion = builder.build().simulate([[0.1]], [[0.0]], END, save_at=40, **settings)

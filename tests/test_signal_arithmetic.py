@@ -54,7 +54,7 @@ def test_the_derivative_has_the_values_of_the_first_derivative(name):
 
 
 def test_the_derivative_of_a_jump_is_refused():
-    jumping = rb.Signal([[0.0], [1.0]], [0.0, 2.0])
+    jumping = rb.Signal([[0.0], [1.0]], breaks=[0.0, 2.0])
     with pytest.raises(rb.ArgumentError, match="jumps at t = 2 s, where it has no derivative"):
         jumping.derivative()
 

@@ -57,7 +57,7 @@ def bump(height: float, width: float, level: float) -> rb.Signal:
     coefficients = np.zeros((3, 5))
     coefficients[1] = np.array([0.0, 0.0, 16.0, -32.0, 16.0]) * height / width ** np.arange(5)
     coefficients[:, 0] = level
-    return rb.Signal(coefficients, np.array([0.0, 5.0, 5.0 + width]))
+    return rb.Signal(coefficients, breaks=np.array([0.0, 5.0, 5.0 + width]))
 
 
 def table_with_one_value(interval: float) -> rb.Signal:
@@ -90,7 +90,7 @@ def test_no_sample_misses_a_triangle(method):
 @pytest.mark.parametrize("width", [1e-3, 1.0 / 3.0, 1e-7])
 def test_a_step_uses_the_values_before_a_jump_and_the_next_step_those_after_it(method, width):
     """No step is rejected, because the force is constant in each one."""
-    signal = rb.Signal(np.array([[0.0], [1.0 / width], [0.0]]), np.array([0.0, 1.0, 1.0 + width]))
+    signal = rb.Signal(np.array([[0.0], [1.0 / width], [0.0]]), breaks=np.array([0.0, 1.0, 1.0 + width]))
     motion = push(signal, method=method)
     # the difference of the two breaks has their round-off
     np.testing.assert_allclose(motion.qd[0, -1, 0], 1.0, rtol=ROUND_OFF + 4e-16 / width)
@@ -160,7 +160,7 @@ def test_pulses_act_in_float32():
     signal, round_off = pulses(0.1, 11), 1.2e-7
     motion = push(signal, np.float32)
     np.testing.assert_allclose(motion.qd[:, -1, 0], integral(signal, END), rtol=2.0 * END * round_off / 0.05)
-    jump = rb.Signal(np.array([[0.0], [10.0], [0.0]]), np.array([0.0, 1.1, 1.3]))
+    jump = rb.Signal(np.array([[0.0], [10.0], [0.0]]), breaks=np.array([0.0, 1.1, 1.3]))
     motion = push(jump, np.float32)
     np.testing.assert_allclose(motion.qd[:, -1, 0], 2.0, rtol=END * round_off / 0.2)
     assert motion.rejections.tolist() == [0]
@@ -170,7 +170,7 @@ def test_a_sample_does_not_depend_on_the_pulses_of_others():
     together = push(pulses(0.1, 11))
     for i in (0, 7):
         signal = pulses(0.1, 11)
-        alone = push(rb.Signal(signal.coefficients[i : i + 1], signal.breaks))
+        alone = push(rb.Signal(signal.coefficients[i : i + 1], breaks=signal.breaks))
         assert alone.q[0].tobytes() == together.q[i].tobytes()
         assert alone.steps[0] == together.steps[i]
 
@@ -178,7 +178,7 @@ def test_a_sample_does_not_depend_on_the_pulses_of_others():
 def test_a_kick_acts_on_a_pendulum():
     """The reference is the same motion in three simulations, which end at the jumps of the torque."""
     width, model = 1e-3, pendulum()
-    kick = rb.Signal(np.array([[0.0], [1.0 / width], [0.0]]), np.array([0.0, 1.0, 1.0 + width]))
+    kick = rb.Signal(np.array([[0.0], [1.0 / width], [0.0]]), breaks=np.array([0.0, 1.0, 1.0 + width]))
     whole = model.simulate([[0.3]], [[0.0]], 2.0, drives=[rb.PrescribedForce("rod", kick)], save_at=21)
     q, qd = np.array([[0.3]]), np.array([[0.0]])
     for torque, duration in ((0.0, 1.0), (1.0 / width, width), (0.0, 1.0 - width)):
@@ -240,7 +240,7 @@ def test_prescribed_motions_pass_on_their_pulses():
     w, stiff = 2.0, rb.PassiveForces(stiffness=4.0)
     builder.add_body("mass", parent="cart", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0), passive=stiff)
     signal = bump(1e-3, 0.1, 0.0)
-    drive = [rb.PrescribedPosition("cart", rb.Signal(signal.coefficients, signal.breaks))]
+    drive = [rb.PrescribedPosition("cart", rb.Signal(signal.coefficients, breaks=signal.breaks))]
     motion = builder.build().simulate(np.zeros((1, 2)), np.zeros((1, 2)), END, drives=drive, save_at=2)
     s = np.linspace(5.0, 5.1, 2001)
     f = w**2 * signal(s) * np.cos(w * (END - s))

@@ -104,7 +104,7 @@ def test_a_changed_copy_differs():
         (rb.SphereSphereContact, ["body_a", "body_b"]),
         (rb.JointLimits, ["lower", "upper"]),
         (rb.PassiveForces, []),
-        (rb.Inertia, ["mass"]),
+        (rb.Inertia, ["mass", "cg", "inertia"]),
         (rb.Model.simulate, ["self", "q0", "qd0", "duration"]),
         (rb.Model.accelerations, ["self", "q", "qd"]),
         (rb.Model.generate, ["self", "functions"]),

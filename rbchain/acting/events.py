@@ -80,6 +80,7 @@ class Event(Declared):
     (0.5, '1 of 1: An event ended the simulation.')
     """
 
+    renamed_arguments: ClassVar = {"most": "max_records", "of": "quantity"}
     numeric_fields: ClassVar = (
         NumericField("value", "rad or m"),
         NumericField("parameters", "", shape=(None,)),
@@ -97,6 +98,11 @@ class Event(Declared):
 
     def __post_init__(self) -> None:
         what = self.label()
+        if self.joint is not None and self.function is not None and not callable(self.function):
+            raise ArgumentError(
+                f"{what}: function is {excerpt(self.function)}; expected a function, without a joint. Give the value "
+                f"that the joint passes by keyword: value={excerpt(self.function)}"
+            )
         if (self.joint is None) == (self.function is None):
             raise ArgumentError(
                 f"{what}: joint is {excerpt(self.joint)} and function is {excerpt(self.function)}; expected one of them"

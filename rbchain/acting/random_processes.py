@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..common.real_arrays import excerpt, finite_array, finite_number, real_array, whole_number
 from ..errors import ArgumentError
 from .random_signals import RandomSignal
@@ -23,6 +24,7 @@ WAVE_QUANTITIES = {
 }
 
 
+@explains_calls()
 def noise(
     density: npt.ArrayLike | Callable[[np.ndarray], npt.ArrayLike],
     frequencies: npt.ArrayLike,
@@ -95,6 +97,7 @@ def noise(
     return RandomSignal("noise", parameters, seed, channel)
 
 
+@explains_calls()
 def ornstein_uhlenbeck(
     std: npt.ArrayLike,
     correlation_time: npt.ArrayLike,
@@ -161,6 +164,7 @@ def ornstein_uhlenbeck(
     return RandomSignal("ornstein_uhlenbeck", parameters, seed, channel)
 
 
+@explains_calls()
 def random_walk(
     intensity: npt.ArrayLike,
     interval: float,
@@ -202,6 +206,7 @@ def random_walk(
     return RandomSignal("random_walk", parameters, seed, channel)
 
 
+@explains_calls()
 def sea_state(
     significant_wave_height: npt.ArrayLike,
     peak_period: npt.ArrayLike,

@@ -176,7 +176,7 @@ def _linear(values: np.ndarray, interval: float) -> Signal:
     """Return the signal that interpolates values (m, ...) at multiples of the interval linearly."""
     start = interval * np.arange(len(values))
     pieces = np.stack([values[:-1], np.diff(values, axis=0) / interval])
-    return Signal(np.moveaxis(pieces, (1, 0), (-2, -1)), start[:-1], end=float(start[-1]))
+    return Signal(np.moveaxis(pieces, (1, 0), (-2, -1)), breaks=start[:-1], end=float(start[-1]))
 
 
 PROCESSES: dict[str, Callable[..., Signal]] = {

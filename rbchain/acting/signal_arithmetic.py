@@ -133,7 +133,7 @@ def sum_of(a: Signal, b: Signal) -> Signal:
     first, second = (np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, count - x.shape[-1])]) for x in parts)
     batch = np.broadcast_shapes(a.waves.shape[:-2], b.waves.shape[:-2])
     waves = [np.broadcast_to(x.waves, batch + x.waves.shape[-2:]) for x in (a, b)]
-    return type(a)(first + second, breaks, np.concatenate(waves, -2), min(a.end, b.end))
+    return type(a)(first + second, breaks=breaks, waves=np.concatenate(waves, -2), end=min(a.end, b.end))
 
 
 def _coefficients_from(signal: Signal, breaks: np.ndarray) -> np.ndarray:
@@ -155,7 +155,8 @@ def multiple_of(signal: Signal, factor: np.ndarray) -> Signal:
     shape = np.broadcast_shapes(signal.waves.shape, (*factor.shape, 1, 1))
     waves = np.broadcast_to(signal.waves, shape).copy()
     waves[..., 0] *= factor[..., None]
-    return type(signal)(signal.coefficients * factor[..., None, None], signal.breaks, waves, signal.end)
+    coefficients = signal.coefficients * factor[..., None, None]
+    return type(signal)(coefficients, breaks=signal.breaks, waves=waves, end=signal.end)
 
 
 def derivative_of(signal: Signal) -> Signal:
@@ -175,4 +176,4 @@ def derivative_of(signal: Signal) -> Signal:
     waves = signal.waves.copy()
     waves[..., 0] *= waves[..., 1]
     waves[..., 2] += 0.5 * np.pi
-    return type(signal)(found, signal.breaks, waves, signal.end)
+    return type(signal)(found, breaks=signal.breaks, waves=waves, end=signal.end)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Self, SupportsIndex, TypeAlias
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..common.real_arrays import excerpt, finite_array, real_array
 from ..errors import ArgumentError
 from . import random_processes
@@ -52,7 +53,10 @@ class Signal(AddsSignals):
     [0.5, 0.5]
     """
 
+    hint_for_calls: ClassVar[str] = ". For a table of values, use Signal.table(times, values)"
+
     coefficients: np.ndarray
+    _: KW_ONLY
     breaks: np.ndarray = field(default_factory=lambda: np.zeros(1))
     waves: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     end: float = np.inf
@@ -118,6 +122,7 @@ class Signal(AddsSignals):
         return cls(found[..., None, :])
 
     @classmethod
+    @explains_calls(is_method=True)
     def sines(
         cls,
         amplitude: npt.ArrayLike,
@@ -153,6 +158,7 @@ class Signal(AddsSignals):
         return cls(_numbers("offset", offset)[..., None, None], waves=np.stack(waves, -1))
 
     @classmethod
+    @explains_calls(is_method=True, kind="interpolation")
     def table(
         cls, times: npt.ArrayLike, values: npt.ArrayLike, *, interpolation: Literal["cubic", "linear"] = "cubic"
     ) -> Self:
@@ -197,7 +203,7 @@ class Signal(AddsSignals):
                 f"{_OF_TABLE} {excerpt(times.tolist())} have slopes beyond float64's range; expected larger intervals "
                 "between the times"
             )
-        return cls(np.stack([values[..., :-1], slopes], -1), times[:-1], end=float(times[-1]))
+        return cls(np.stack([values[..., :-1], slopes], -1), breaks=times[:-1], end=float(times[-1]))
 
     @classmethod
     def pieces(cls, piecewise: PPoly) -> Self:
@@ -224,7 +230,7 @@ class Signal(AddsSignals):
                 f"the spline interpolates along axis {axis}; expected the first or the last axis. Use "
                 "CubicSpline(times, values, axis=-1)"
             )
-        return cls(found, np.array(piecewise.x[:-1]), end=float(piecewise.x[-1]))
+        return cls(found, breaks=np.array(piecewise.x[:-1]), end=float(piecewise.x[-1]))
 
     noise = staticmethod(random_processes.noise)
     ornstein_uhlenbeck = staticmethod(random_processes.ornstein_uhlenbeck)
@@ -262,7 +268,7 @@ class Signal(AddsSignals):
         coefficients, waves = (
             np.broadcast_to(x, (*batch_shape, *x.shape[-2:]))[i] for x in (self.coefficients, self.waves)
         )
-        return Signal(coefficients, self.breaks, waves, self.end)
+        return Signal(coefficients, breaks=self.breaks, waves=waves, end=self.end)
 
     def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> np.ndarray:
         """Compute the signal, or a derivative of it, at times t (m,): a (..., m) array; at one time: (...).

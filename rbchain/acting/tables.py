@@ -36,8 +36,6 @@ SIGNALS: dict[str, Callable[..., Signal | RandomSignal]] = {
 }
 #: Bodies of a force. A table without them means the world, because TOML has no None.
 BODIES = ("body_a", "body_b")
-#: Fields that were renamed: {class: {old name: new name}}.
-RENAMED = {"Wrench": {"body": "frame"}, "Event": {"most": "max_records", "of": "quantity"}}
 #: Fields of `UserForces` that are functions.
 FUNCTIONS = ("function", "derivatives")
 
@@ -70,7 +68,8 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
     known = {field.name for field in fields(kinds[kind])}
     unknown = sorted(set(given) - known)
     if unknown:
-        now = [f"{name} is now called {new}; " for name, new in RENAMED.get(kind, {}).items() if name in unknown]
+        renamed = kinds[kind].renamed_arguments.items()
+        now = [f"{name} is now called {new}; " for name, new in renamed if name in unknown]
         raise ArgumentError(f"{kind} has no {', '.join(unknown)}; {''.join(now)}it has {', '.join(sorted(known))}")
     given = {name: None for name in BODIES if name in known} | given
     required = (x.name for x in fields(kinds[kind]) if x.default is MISSING and x.default_factory is MISSING)

@@ -59,6 +59,7 @@ class Wrench(Force):
     [0.0, 6.0]
     """
 
+    renamed_arguments: ClassVar = {"body": "frame"}
     numeric_fields: ClassVar = (
         NumericField("force", "N", shape=(3,), kind=SIGNAL),
         NumericField("moment", "N m", shape=(3,), kind=SIGNAL),

@@ -31,6 +31,17 @@ def help_texts(description: str, *examples: str) -> dict[str, Any]:
     }
 
 
+class Renamed(argparse.Action):
+    """A former name of a command or an option: an error that names the new one, `const`. The help leaves it out."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, const: str, **_: Any) -> None:
+        super().__init__(option_strings, dest, argparse.REMAINDER, const, help=argparse.SUPPRESS)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        name = self.option_strings[0] if self.option_strings else parser.prog
+        parser.error(f"{name} is now called {self.const}")
+
+
 @contextmanager
 def warnings_as_lines(errors: Console) -> Iterator[None]:
     """Print warnings as lines, without their place in the code."""

@@ -18,7 +18,7 @@ from ..errors import Status
 from ..model.constraint_fields import constraints_of, text_of
 from ..simulate.methods import METHODS, names_of
 from .convert import add_convert
-from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, check_state_options, help_texts, writable
+from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, Renamed, check_state_options, help_texts, writable
 from .states import random_states
 from .view import add_view
 
@@ -111,7 +111,7 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         type=int,
         help="number of saved times of each motion (default: 101, or at most 101 ends of fixed steps)",
     )
-    simulate.add_argument("--samples", type=int, help=argparse.SUPPRESS)
+    simulate.add_argument("--samples", action=Renamed, const="--save-at")
     simulate.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
     simulate.set_defaults(command=_simulate)
     return simulate
@@ -172,8 +172,6 @@ def _joined(model: Model, pieces: Sequence[Trajectory]) -> Trajectory:
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of `Model.simulate`, once the options are checked that it does not check itself."""
     check_state_options(options)
-    if options.samples is not None:
-        raise ValueError(f"--samples {options.samples} is now called --save-at {options.samples}")
     if options.save_at is not None and options.save_at < 2:
         raise ValueError(f"--save-at is {options.save_at}; expected a whole number of at least 2")
     settings = {"method": options.method, "save_at": options.save_at}

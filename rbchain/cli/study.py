@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from .output import EXIT_OK, EXIT_SOME_FAILED, help_texts, table_of_numbers, writable
+from .output import EXIT_OK, EXIT_SOME_FAILED, Renamed, help_texts, table_of_numbers, writable
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -59,6 +59,9 @@ def add_study(commands: Any) -> None:
                 "--method", choices=("sobol", "morris"), default="sobol", help="method of the analysis (default: sobol)"
             )
             parser.add_argument("--base-samples", type=int, default=512, help="size of the base design (default: 512)")
+            parser.add_argument("--samples", action=Renamed, const="--base-samples")
+    former = verbs.add_parser("sensitivity", add_help=False)
+    former.add_argument("arguments", action=Renamed, const="rbchain study indices")
 
 
 def _verbs() -> dict[str, _Verb]:

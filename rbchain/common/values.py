@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from .calls import ExplainsCalls
 from .misspelt import SuggestsAttributes
 from .pickles import PickledByName
 
 
-class Value(PickledByName, SuggestsAttributes):
+class Value(PickledByName, ExplainsCalls, SuggestsAttributes):
     """Base class of immutable dataclasses with numbers, arrays and names, which are compared by their fields.
-
-    A subclass lists former names of its arguments in `renamed_arguments`.
 
     Examples
     --------
@@ -22,16 +21,6 @@ class Value(PickledByName, SuggestsAttributes):
     >>> rb.Pose((1, 0, 0)) == rb.Pose([1.0, 0.0, 0.0]), rb.Pose() == rb.Pose((1, 0, 0))
     (True, False)
     """
-
-    renamed_arguments: ClassVar[dict[str, str]] = {}
-
-    if not TYPE_CHECKING:  # the arguments are those of __init__
-
-        def __new__(cls, *arguments, **keywords):
-            for old, new in cls.renamed_arguments.items():
-                if old in keywords:
-                    raise TypeError(f"{cls.__name__} has no argument {old!r}; it is now {new}")
-            return super().__new__(cls)
 
     def __eq__(self, other: object) -> bool:
         if self is other:

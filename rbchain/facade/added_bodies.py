@@ -75,7 +75,7 @@ def checked_body(
         warnings.warn(
             f"body {name!r}: passive has a limit_stiffness but no stop_lower and no stop_upper, so that the "
             "joint has no stop. JointLimits are not enforced; set the limits of PassiveForces",
-            stacklevel=3,
+            stacklevel=4,
         )
     ranges = limits.of_dofs(name, joint)
     return Body(parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, tuple(visuals), joint_name)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.drives import ONE_JOINT, OneJointDrive
+from ..common.calls import ExplainsCalls, explains_calls
 from ..common.misspelt import ClosedAttributes, did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ModelError, UnknownNameError
@@ -31,7 +32,7 @@ from .added_bodies import attached_bodies, check_tree, checked_body
 from .model import Model
 
 
-class ModelBuilder(ClosedAttributes):
+class ModelBuilder(ExplainsCalls, ClosedAttributes):
     """Describe a mechanism body by body, parents before children, and build an immutable `Model`.
 
     Parameters
@@ -93,6 +94,7 @@ class ModelBuilder(ClosedAttributes):
         self._nominal_bodies: dict[str, Body] = {}
         self._nominal_constraints: dict[str, Constraint] = {}
 
+    @explains_calls(is_method=True)
     def add_body(
         self,
         name: str,

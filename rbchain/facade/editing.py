@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..errors import ModelError
 from ..model.assembly import mechanism_of
 from ..model.editing import (
@@ -69,6 +70,7 @@ class Editing(Attributes):
         """
         return type(self)(locked_description(self.description, joints))
 
+    @explains_calls(is_method=True)
     def with_motor(
         self,
         joint: str,

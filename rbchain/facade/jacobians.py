@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..drivers import motion
 from ..model.arguments import copied_to, names_of_frames
 from ..model.kernel_arrays import ORIGIN
@@ -16,6 +17,7 @@ from .attributes import Attributes
 class Jacobians(Attributes):
     """Methods of Model that compute Jacobians of points of bodies."""
 
+    @explains_calls(is_method=True)
     def jacobian(
         self,
         q: npt.ArrayLike,
@@ -77,6 +79,7 @@ class Jacobians(Attributes):
             return result
         return model.compute(motion.jacobian, (6, model.nv), ("q",), (q,), given=(observed,), out=out)
 
+    @explains_calls(is_method=True)
     def jacobian_derivative(
         self,
         q: npt.ArrayLike,

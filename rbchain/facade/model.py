@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 import numpy.typing as npt
 
 from ..codegen.generate import generate
+from ..common.calls import explains_calls
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
@@ -137,6 +138,7 @@ class Model(
     }
 
     @classmethod
+    @explains_calls(is_method=True)
     def serial_chain(
         cls,
         n: int,

@@ -205,6 +205,11 @@ class Views(Mapping[str, View], Generic[View]):
             )
         return self._view(name)
 
+    if not TYPE_CHECKING:  # with __call__, a type checker would accept calls
+
+        def __call__(self, name, *_):
+            raise TypeError(f"model.{self._what} is not a method; write model.{self._what}[{name!r}]")
+
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._names
 

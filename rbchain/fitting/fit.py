@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import actions_of_samples
+from ..common.calls import explains_calls
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
@@ -86,6 +87,7 @@ class Fit(PickledByName, SuggestsAttributes):
     costs: np.ndarray
 
 
+@explains_calls()
 def fit(
     model: Model,
     motion: Trajectory | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike | None],

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..common.values import Value
 from ..errors import ModelError
 from .joint import axes_along
@@ -113,6 +114,7 @@ class Immersion(Value):
             object.__setattr__(self, name, matrix)
 
     @classmethod
+    @explains_calls(is_method=True)
     def cylinder(
         cls,
         radius: float,
@@ -165,6 +167,7 @@ class Immersion(Value):
         )
 
     @classmethod
+    @explains_calls(is_method=True)
     def sphere(cls, radius: float, *, center: npt.ArrayLike = (0.0, 0.0, 0.0)) -> Self:
         """Return the Immersion of a sphere of this radius (m); its added mass is half the displaced mass.
 
@@ -180,6 +183,7 @@ class Immersion(Value):
         return cls(volume, center=center, added_volume=(volume / 2,) * 3 + (0,) * 3, frame=Pose(center))
 
     @classmethod
+    @explains_calls(is_method=True)
     def ellipsoid(
         cls, semi_axes: npt.ArrayLike, *, center: npt.ArrayLike = (0.0, 0.0, 0.0), rotation: npt.ArrayLike | None = None
     ) -> Self:
@@ -221,6 +225,7 @@ class Immersion(Value):
         return cls(volume, center=center, added_volume=added, frame=Pose(center, rotation))
 
     @classmethod
+    @explains_calls(is_method=True)
     def box(
         cls, size: npt.ArrayLike, *, center: npt.ArrayLike = (0.0, 0.0, 0.0), rotation: npt.ArrayLike | None = None
     ) -> Self:

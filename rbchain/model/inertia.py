@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..common.values import Value
 from ..errors import ModelError
 from .materials import density_of
@@ -86,6 +87,7 @@ class Inertia(Value):
         object.__setattr__(self, "inertia", inertia_tensor(self.inertia))
 
     @classmethod
+    @explains_calls(is_method=True)
     def rod(
         cls,
         length: float,
@@ -127,6 +129,7 @@ class Inertia(Value):
         return cls(mass, cg=cg, inertia=mass * length**2 / 12 * (np.eye(3) - np.outer(direction, direction)))
 
     @classmethod
+    @explains_calls(is_method=True)
     def box(
         cls,
         size: npt.ArrayLike,
@@ -162,6 +165,7 @@ class Inertia(Value):
         return cls._turned(mass, cg, mass / 12 * np.array([y * y + z * z, x * x + z * z, x * x + y * y]), rotation)
 
     @classmethod
+    @explains_calls(is_method=True)
     def cylinder(
         cls,
         radius: float,
@@ -200,6 +204,7 @@ class Inertia(Value):
         return cls(mass, cg=cg, inertia=across * np.eye(3) + (along - across) * np.outer(direction, direction))
 
     @classmethod
+    @explains_calls(is_method=True)
     def sphere(
         cls,
         radius: float,

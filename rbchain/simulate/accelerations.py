@@ -13,6 +13,7 @@ from ..acting.flatten import flatten_actions
 from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import random_signals_of
 from ..acting.sampled import Sampled
+from ..common.calls import explains_calls
 from ..common.real_arrays import common_batch, excerpt, real_array
 from ..errors import ArgumentError
 from ..model.arguments import with_batch
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
+@explains_calls(is_method=True, contacts="forces")
 def accelerations(
     model: Model,
     q: npt.ArrayLike | None = None,

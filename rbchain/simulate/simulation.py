@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..acting.events import Event
 from ..acting.numeric_fields import Drive, Force
+from ..common.calls import explains_calls
 from ..common.failures import OnFailure
 from ..core.methods.settings import AdaptiveStepSettings
 from ..errors import SimulationError, SimulationWarning, Status
@@ -39,6 +40,20 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
+@explains_calls(
+    is_method=True,
+    sensitivities="derivatives",
+    control_sensitivity_errors="control_derivative_errors",
+    contacts="forces",
+    q="q0",
+    qd="qd0",
+    t="duration",
+    t_end="duration",
+    t_span="duration",
+    t_eval="save_at",
+    samples="save_at",
+    dt="step, or save_every for saved times",
+)
 def simulate(
     model: Model,
     q0: npt.ArrayLike | None = None,
@@ -235,9 +250,9 @@ def _report(motion: Trajectory, raises: bool) -> None:
     if not motion.success:
         if raises:
             raise SimulationError(motion.message, motion)
-        warnings.warn(motion.message, SimulationWarning, stacklevel=3)
+        warnings.warn(motion.message, SimulationWarning, stacklevel=4)
     elif motion.beyond_limits.any():
-        warnings.warn(message_of_limits(motion), SimulationWarning, stacklevel=3)
+        warnings.warn(message_of_limits(motion), SimulationWarning, stacklevel=4)
 
 
 def _run(request: Request, prepared: Prepared) -> None:

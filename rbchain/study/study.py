@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..acting.events import Event
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
+from ..common.calls import ExplainsCalls
 from ..common.failures import OnFailure, checked_on_failure
 from ..common.misspelt import ClosedAttributes, did_you_mean
 from ..errors import SimulationWarning, StudyError
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-class Study(ClosedAttributes):
+class Study(ExplainsCalls, ClosedAttributes):
     """A Monte Carlo study: many samples of a model, with a distribution for each varied parameter.
 
     Parameters

@@ -28,7 +28,10 @@ def test_first_arguments_may_be_given_by_position():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rb.Normal(1, 2, 3), r"Normal was called with 3 values; expected mean, std by position"),
+        (
+            lambda: rb.Normal(1, 2, 3),
+            r"Normal was called with 3 values by position; expected mean, std\. Give the others by keyword: type",
+        ),
         (lambda: rb.Normal(1, mean=2), r"Normal: mean is given twice"),
         (lambda: rb.Normal(1), r"std is missing"),
         (lambda: rb.Uniform(2, 1), r"low is 2.0 and high is 1.0"),

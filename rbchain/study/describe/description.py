@@ -186,6 +186,13 @@ class Simulation(Described):
         return {name: getattr(self, name) for name in ("method", *of_steps, *of_contacts)}
 
 
+def _expect_simulation(value: Any) -> Any:
+    if not isinstance(value, dict | Simulation):
+        example = f"rb.Simulation({value:g})" if isinstance(value, int | float) else "rb.Simulation(duration)"
+        raise ValueError(f"found {excerpt(value)}; expected a Simulation, such as {example}, or a table")
+    return value
+
+
 class Outputs(Described):
     """Results to store for each sample, besides the measures.
 
@@ -269,7 +276,7 @@ class Description(Described):
     design: AnyDesign = Random()
     vary: Annotated[dict[str, Dispersion], BeforeValidator(dispersions_of)] = Field(default={})
     correlate: tuple[Correlation, ...] = ()
-    simulate: Simulation
+    simulate: Annotated[Simulation, BeforeValidator(_expect_simulation)]
     drives: tuple[Annotated[Any, BeforeValidator(_action(drive_of))], ...] | None = None  # the drives of the model
     forces: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds=KINDS_OF_FORCES)))], ...] = ()
     events: tuple[Annotated[Any, BeforeValidator(_action(partial(action_of, kinds={"Event": Event})))], ...] = ()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
+from ...common.calls import too_many_values
 from ...common.misspelt import did_you_mean
 from ...common.real_arrays import excerpt, real_array
 from ...errors import StudyError
@@ -30,8 +31,10 @@ class CheckedCalls(ModelMetaclass):
         def __call__(cls, *values: Any, **keys: Any) -> Any:
             names = cls.positional[: len(values)]
             if len(values) > len(names):
-                known = f"{', '.join(cls.positional)} by position" if cls.positional else "keyword arguments only"
-                raise StudyError(f"{cls.__name__} was called with {len(values)} values; expected {known}")
+                fields = {name: field for name, field in cls.model_fields.items() if name not in cls.positional}
+                required = [name for name, field in fields.items() if field.is_required()]
+                optional = [name for name in fields if name not in required]
+                raise StudyError(too_many_values(cls.__name__, len(values), cls.positional, required, optional))
             twice = [name for name in names if name in keys]
             if twice:
                 raise StudyError(f"{cls.__name__}: {twice[0]} is given twice; expected one value")

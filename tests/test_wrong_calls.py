@@ -1,0 +1,150 @@
+"""Wrong calls: former names of arguments, names from other packages, and values by position that need keywords."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.cli import main
+
+ARM = rb.Model.serial_chain(2)
+ORIGIN = (0, 0, 0)
+
+pytestmark = pytest.mark.plain_python
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rb.Signal.table([0, 1], [0, 1], kind="linear"), "Signal.table has no argument 'kind'; use interpolat"),
+        (lambda: ARM.simulate(duration=1.0, sensitivities=["q"]), "has no argument 'sensitivities'; use derivatives"),
+        (lambda: ARM.simulate(t_end=1.0), "Model.simulate has no argument 't_end'; use duration"),
+        (lambda: ARM.simulate(t=1.0), "Model.simulate has no argument 't'; use duration"),
+        (lambda: ARM.simulate(duration=1.0, samples=11), "Model.simulate has no argument 'samples'; use save_at"),
+        (lambda: ARM.simulate(duration=1.0, contacts=[]), "Model.simulate has no argument 'contacts'; use forces"),
+        (lambda: rb.PID("link1", 0.0, kp=1, model="own"), "PID has no argument 'model'; use controller_model"),
+        (lambda: rb.PassiveForces(lower_limit=0.0), "has no argument 'lower_limit'; use stop_lower"),
+        (lambda: rb.Wrench(body="link1"), "Wrench has no argument 'body'; use frame"),
+        (lambda: rb.Event("link1", most=3), "Event has no argument 'most'; use max_records"),
+    ],
+)
+def test_former_and_foreign_names_of_arguments_name_the_right_one(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rb.PID("link1", 0.0, kpp=1), r"PID has no argument 'kpp'; expected .*; did you mean kp\?"),
+        (lambda: ARM.simulate(duration=1.0, save_att=3), r"has no argument 'save_att'; .*; did you mean save_at\?"),
+        (lambda: rb.Study(ARM, sample=3), r"Study has no argument 'sample'; expected .*; did you mean samples\?"),
+        (lambda: rb.ModelBuilder(gravty=0), r"ModelBuilder has no argument 'gravty'; .*; did you mean gravity\?"),
+        (lambda: rb.Free(axis=0), "Free has no argument 'axis'; expected none"),
+    ],
+)
+def test_misspelt_names_of_arguments_suggest_the_right_one(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: rb.SphereContact("b", ORIGIN, 0.1, ORIGIN, (0, 0, 1), 0.5),
+            "SphereContact was called with 6 values by position; expected body. Give the others by keyword: "
+            "point, radius, plane_point, plane_normal; optional: name, friction, restitution, max_records",
+        ),
+        (
+            lambda: rb.SpringDamper("a", "b", ORIGIN, ORIGIN, 10.0, 1.0),
+            "SpringDamper was called with 6 values by position; expected body_a, body_b. Give the others by keyword: "
+            "point_a, point_b, stiffness; optional: name, damping, rest_length, tension_only",
+        ),
+        (
+            lambda: rb.PID("link1", 0.0, 50, 2, 5),
+            "PID was called with 5 .* expected joint, reference. .* keyword: kp; ",
+        ),
+        (lambda: rb.PassiveForces(0.1), "called with 1 value by position; expected none. Give them by keyword: stiff"),
+        (
+            lambda: ARM.simulate([0, 0], [0, 0], 1.0, "rk4"),
+            "simulate was called with 4 values by position; expected q0, qd0, duration. Give .* keyword: method, tau",
+        ),
+        (lambda: ARM.accelerations([0, 0], [0, 0], 1.0), "accelerations was called with 3 .* q, qd. .*keyword: t, tau"),
+        (lambda: ARM.jacobian([0, 0], "link2", ORIGIN), "Model.jacobian was called with 3 .* q, frame. .*: point"),
+        (lambda: rb.Inertia.rod(1.0, 2.0), "Inertia.rod was called with 2 .* length. .* keyword: mass, density, axis"),
+        (lambda: rb.Signal.sines(1, 2, 3), "Signal.sines was called with 3 .* keyword: phase, offset"),
+        (lambda: rb.Signal.noise(1, 2, 3), "noise was called with 3 .* keyword: factor, offset"),
+        (lambda: rb.Signal([0, 1], [0, 1]), r"Signal was called with 2 .* use Signal\.table\(times, values\)"),
+        (
+            lambda: rb.ModelBuilder().add_body("b", rb.Revolute()),
+            "ModelBuilder.add_body was called with 2 .*: parent, joint",
+        ),
+        (lambda: rb.fit(ARM, None, [], []), "fit was called with 4 .* model, motion, parameters. .* keyword: drives"),
+        (lambda: rb.Study(ARM, 8, rb.Simulation(1.0)), "Study was called with 3 .* model. .*: samples, simulate; opt"),
+    ],
+)
+def test_values_by_position_that_need_keywords_name_the_keywords(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_descriptions_of_studies_name_the_keywords_too():
+    message = "Measure was called with 3 values by position; expected name, quantity. Give .* keyword: over, frame"
+    with pytest.raises(rb.StudyError, match=message):
+        rb.Measure("x", "speed", "tool")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ARM.body("link1"), r"model\.body is not a method; write model\.body\['link1'\]"),
+        (lambda: ARM.joint("link2"), r"model\.joint is not a method; write model\.joint\['link2'\]"),
+        (lambda: rb.Event("link1", 0.5), r"function is 0\.5; .*Give the value .* by keyword: value=0\.5"),
+        (
+            lambda: rb.Study(ARM, samples=3, simulate=0.1),
+            r"simulate: found 0\.1; expected a Simulation, such as rb\.Simulation\(0\.1\), or a table",
+        ),
+    ],
+)
+def test_habits_from_other_packages_name_the_right_call(call, message):
+    with pytest.raises((TypeError, rb.RbchainError), match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("study", "sensitivity", "x.toml", "--samples", "5"), "sensitivity is now called rbchain study indices"),
+        (("study", "indices", "x.toml", "--samples", "5"), "--samples is now called --base-samples"),
+        (("simulate", "x.urdf", "--samples=5"), "--samples is now called --save-at"),
+    ],
+)
+def test_former_names_on_the_command_line_name_the_new_ones(capsys, arguments, message):
+    with pytest.raises(SystemExit) as exit_code:
+        main(arguments)
+    assert exit_code.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_explained_functions_keep_their_signatures_and_classes_of_users_their_arguments():
+    assert list(inspect.signature(rb.Signal.table).parameters) == ["times", "values", "interpolation"]
+    assert rb.Model.simulate.__doc__.startswith("Simulate the motion")
+
+    class Step(rb.PID):
+        def __init__(self, joint, *gains, **others):
+            super().__init__(joint, 1.0, kp=gains[0], **others)
+
+    assert Step("link1", 3.0, 4.0, kd=np.float64(2.0)).kp == 3.0
+
+
+def test_warnings_of_explained_functions_point_at_the_line_of_the_call():
+    rod = {"joint": rb.Revolute(), "inertia": rb.Inertia.rod(1, mass=1), "limits": rb.JointLimits(-0.1, 0.1)}
+    builder, other = rb.ModelBuilder(), rb.ModelBuilder()
+    with pytest.warns(UserWarning, match="no stop_lower") as of_builder:
+        builder.add_body("rod", passive=rb.PassiveForces(limit_stiffness=1.0), **rod)
+    other.add_body("rod", **rod)
+    with pytest.warns(rb.SimulationWarning, match="limits") as of_motion:
+        other.build().simulate([[0.0]], [[20.0]], 0.01, method="rk4", step=0.01, save_at=2)
+    assert {of_builder[0].filename, of_motion[0].filename} == {__file__}
