@@ -26,7 +26,7 @@ N, BATCH, STEPS = 7, 4096, 20
 def immersed(arm, **damping):
     """Return the same arm in water, with a slender cylinder around each body."""
     builder = rb.ModelBuilder(gravity=arm.gravity, fluid_density=1000.0)
-    frame = rb.Immersion.cylinder(0.05, 0.4)
+    slender = rb.Immersion.cylinder(0.05, 0.4)
     for i in range(arm.n_bodies):
         builder.add_body(
             f"body{i}",
@@ -35,7 +35,10 @@ def immersed(arm, **damping):
             placement=rb.Pose(arm.placement_translation[i], arm.placement_rotation[i]),
             inertia=rb.Inertia(arm.mass[i], cg=arm.cg[i], inertia=arm.inertia[i]),
             immersion=rb.Immersion(
-                frame.volume, added_volume=frame.added_volume, frame=rb.Pose(arm.cg[i], frame.frame.rotation), **damping
+                slender.volume,
+                added_volume=slender.added_volume,
+                pose=rb.Pose(arm.cg[i], slender.pose.rotation),
+                **damping,
             ),
         )
     return builder.build()

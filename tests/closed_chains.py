@@ -15,6 +15,11 @@ from .mechanisms import random_inertia, random_rotation
 REFERENCES = Path(__file__).parent / "references"
 
 
+def ends(**pairs):
+    """Return the arguments of both ends of a constraint, such as point_a and point_b for `point`, a pair of values."""
+    return {f"{name}_{side}": value for name, pair in pairs.items() for side, value in zip("ab", pair, strict=True)}
+
+
 class ClosedChain(NamedTuple):
     model: rb.Model
     constraints: list
@@ -59,8 +64,8 @@ def four_bar(rotation=None, closure="ball"):
     ):
         pose = rb.Pose(place) if parent else rb.Pose(turn @ place, turn)
         builder.add_body(name, parent=parent, joint=rb.Revolute(), placement=pose, inertia=random_inertia(rng))
-    ends = ("coupler", "rocker", (0.9, 0, 0), (0.6, 0, 0))
-    tip = rb.BallConstraint("tip", *ends) if closure == "ball" else rb.HingeConstraint("tip", *ends)
+    kind, points = {"ball": rb.BallConstraint}.get(closure, rb.HingeConstraint), ends(point=((0.9, 0, 0), (0.6, 0, 0)))
+    tip = kind("tip", "coupler", "rocker", **points)
     return built(builder, [tip], [1.0, -0.5, 1.5])
 
 
@@ -91,7 +96,7 @@ def hinged_arm():
     builder.add_body("load", joint=rb.Free(), inertia=random_inertia(rng))
     axes = rng.normal(size=(2, 3))
     points = rng.normal(size=(2, 3)) * 0.2
-    pin = rb.HingeConstraint("pin", "link3", "load", *points, *axes)
+    pin = rb.HingeConstraint("pin", "link3", "load", **ends(point=points, axis=axes))
     chain = built(builder, [pin], [0.2, -0.3, 0.1, 0, 0, 0, 1.0, 0, 0, 0, 0, 0, 0, 1.0])
     poses = [
         rb.Pose(p, Rotation.align_vectors([a], [[0, 0, 1]])[0].as_matrix()) for p, a in zip(points, axes, strict=True)
@@ -113,7 +118,7 @@ def welded_and_geared():
                 f"{side}{i + 1}", parent=f"{side}{i}", joint=joint, placement=pose, inertia=random_inertia(rng)
             )
     poses = [rb.Pose(rng.normal(size=3) * 0.2, random_rotation(rng)) for _ in range(2)]
-    weld = rb.WeldConstraint("weld", "left4", "right2", *poses)
+    weld = rb.WeldConstraint("weld", "left4", "right2", **ends(pose=poses))
     gear = rb.CouplerConstraint("gear", "left2", "right3", ratio=-1.7, offset=0.2)
     rack = rb.CouplerConstraint("rack", "right4", "left1", ratio=0.3)
     chain = built(builder, [weld, gear, rack], [*np.eye(7)[6], 0.1, 0.2, 0.3, 0.1, *np.eye(7)[6], 0.3, 0.2, 0.1, 0.05])
@@ -183,12 +188,12 @@ def benchmark(name):
     constraints = []
     for i, loop in enumerate(reference["loops"]):
         pair = [None if loop[side] < 0 else names[loop[side]] for side in "ab"]
-        points = loop["pa"], loop["pb"]
+        points = ends(point=(loop["pa"], loop["pb"]))
         if loop["type"] == "ball":
-            constraints.append(rb.BallConstraint(f"loop{i}", *pair, *points))
+            constraints.append(rb.BallConstraint(f"loop{i}", *pair, **points))
         else:
-            axis = np.cross(loop["e1"], loop["e2"])
-            constraints.append(rb.HingeConstraint(f"loop{i}", *pair, *points, axis, loop["axis_b"]))
+            axes = ends(axis=(np.cross(loop["e1"], loop["e2"]), loop["axis_b"]))
+            constraints.append(rb.HingeConstraint(f"loop{i}", *pair, **points, **axes))
     q = np.array([float(x) for x in reference["initial"]["q"]])
     return built(builder, constraints, q), reference
 

@@ -118,7 +118,7 @@ def test_forces_on_the_two_bodies_are_opposite(kind):
 
 def displacement(model, q, bushing):
     """The displacement x = (p, phi) of a bushing between bodies, with SciPy's rotation vector."""
-    A, B = (rb.Pose() if body is None else model.frame_poses(q, body) for body in (bushing.body_a, bushing.body_b))
+    A, B = (rb.Pose() if name is None else model.frame_poses(q, name) for name in (bushing.frame_a, bushing.frame_b))
     relative = (A @ (bushing.pose_a or rb.Pose())).inverse() @ B @ (bushing.pose_b or rb.Pose())
     return np.concatenate([relative.translation, Rotation.from_matrix(relative.rotation).as_rotvec()])
 
@@ -617,15 +617,15 @@ save_at = 21
 qd = 1.0
 [[forces]]
 type = "SpringDamper"
-body_b = "link2"
+frame_b = "link2"
 point_a = [0.6, 0, 0]
 point_b = [0.25, 0, 0]
 stiffness = 20.0
 tension_only = true
 [[forces]]
 type = "Bushing"
-body_a = "link1"
-body_b = "link2"
+frame_a = "link1"
+frame_b = "link2"
 stiffness = [[1,0,0,0,0,0],[0,1,0,0,0,0],[0,0,1,0,0,0],[0,0,0,2,0,0],[0,0,0,0,2,0],[0,0,0,0,0,2]]
 pose_a = {translation = [0.25, 0, 0]}
 [vary."world-link2.stiffness"]
@@ -661,18 +661,18 @@ def test_a_study_in_a_file_varies_springs_and_bushings(tmp_path):
 
 # --- errors -----------------------------------------------------------------------------------------------------------
 
-SPRING = {"body_a": None, "body_b": "link1", "point_a": (0, 0, 0), "point_b": (1, 0, 0), "stiffness": 1.0}
-BUSHING = {"body_a": "link1", "body_b": "link2", "stiffness": np.eye(6)}
+SPRING = {"frame_a": None, "frame_b": "link1", "point_a": (0, 0, 0), "point_b": (1, 0, 0), "stiffness": 1.0}
+BUSHING = {"frame_a": "link1", "frame_b": "link2", "stiffness": np.eye(6)}
 
 
 @plain
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (SPRING | {"body_b": "link9"}, "'link9'"),
-        (SPRING | {"body_b": 3}, r"SpringDamper world-3: body_b is 3; expected the name of a body, or None"),
-        (SPRING | {"body_b": None}, r"SpringDamper world-world: both ends are fixed to the world; expected two"),
-        (SPRING | {"body_a": "link1"}, r"both ends are fixed to body 'link1'; expected two different bodies"),
+        (SPRING | {"frame_b": "link9"}, "'link9'"),
+        (SPRING | {"frame_b": 3}, r"SpringDamper world-3: frame_b is 3; expected the name of a body or frame, or None"),
+        (SPRING | {"frame_b": None}, r"SpringDamper world-world: both ends are fixed to the world; expected two"),
+        (SPRING | {"frame_a": "link1"}, r"both ends are fixed to body 'link1'; expected two different bodies"),
         (SPRING | {"point_a": (0, 0)}, r"point_a has shape \(2,\); expected \(3,\) or \(..., 3\)"),
         (SPRING | {"point_b": (0, 0, np.nan)}, r"point_b is .*nan.*; expected finite numbers"),
         (SPRING | {"stiffness": -1.0}, r"stiffness is -1.0; expected finite numbers of at least 0"),

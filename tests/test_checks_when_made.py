@@ -65,7 +65,7 @@ MISTAKES = [
     (lambda: rb.Current((1.0, np.nan, 0.0)), "Current: velocity"),
     (
         lambda: rb.SpringDamper(3, "b", point_a=(0, 0, 0), point_b=(0, 0, 0), stiffness=1.0),
-        "SpringDamper 3-b: body_a is 3; expected the name of a body, or None for the world",
+        "SpringDamper 3-b: frame_a is 3; expected the name of a body or frame, or None for the world",
     ),
     (
         lambda: rb.SpringDamper(None, "b", point_a=(0, 0, 0), point_b=(0, 0, 0), stiffness=-1.0),

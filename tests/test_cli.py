@@ -301,11 +301,11 @@ def test_info_does_not_cut_the_lines_of_a_deep_tree(run, tmp_path):
 
 
 def test_info_lists_the_constraints(run, tmp_path):
-    builder, ends = rb.ModelBuilder(), ((0, 0, 1), (0, 0, 1))
+    builder, ends = rb.ModelBuilder(), {"point_a": (0, 0, 1), "point_b": (0, 0, 1)}
     for name in ("left", "right"):
         builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
-    builder.add_constraint(rb.DistanceConstraint("strut", "left", "right", *ends, length=1.25))
-    builder.add_constraint(rb.BallConstraint("pin", None, "right", *ends))
+    builder.add_constraint(rb.DistanceConstraint("strut", "left", "right", **ends, length=1.25))
+    builder.add_constraint(rb.BallConstraint("pin", None, "right", **ends))
     builder.add_constraint(rb.CouplerConstraint("gear", "left", "right", ratio=-0.5, offset=-0.25))
     builder.add_constraint(rb.CouplerConstraint("belt", "left", "right", ratio=2))
     rb.save(builder.build(), tmp_path / "loops.toml")

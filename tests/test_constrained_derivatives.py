@@ -6,7 +6,7 @@ import pytest
 
 import rbchain as rb
 
-from .closed_chains import CHAINS, closed_chain, closed_state, four_bar, held_cable, polygon, random_turn
+from .closed_chains import CHAINS, closed_chain, closed_state, ends, four_bar, held_cable, polygon, random_turn
 from .mechanisms import random_inertia, random_rotation
 from .oracles.maximal_coordinates import as_doubles, at_50_digits, closed_chain_dynamics
 from .oracles.newton_euler import exact, integrate, moved_along
@@ -43,15 +43,16 @@ def branches(kind):
         ("right4", "right3", rb.Prismatic((1, 1, 2))),
     ):
         builder.add_body(name, parent=parent, joint=joint, placement=pose(), inertia=random_inertia(rng))
-    points, axes, poses = rng.normal(size=(2, 3)) * 0.2, rng.normal(size=(2, 3)), [pose(), pose()]
+    points, axes = ends(point=rng.normal(size=(2, 3)) * 0.2), ends(axis=rng.normal(size=(2, 3)))
+    poses = ends(pose=(pose(), pose()))
     builder.add_constraint(
         {
-            "ball": lambda: rb.BallConstraint("c", "left2", "right4", *points),
-            "hinge": lambda: rb.HingeConstraint("c", "left2", "right4", *points, *axes),
-            "weld": lambda: rb.WeldConstraint("c", "left2", "right4", *poses),
-            "distance": lambda: rb.DistanceConstraint("c", "left2", "right4", *points, 0.7),
-            "distance from an ancestor": lambda: rb.DistanceConstraint("c", "hull", "right4", *points, 0.7),
-            "ball on the world": lambda: rb.BallConstraint("c", "right4", None, *points),
+            "ball": lambda: rb.BallConstraint("c", "left2", "right4", **points),
+            "hinge": lambda: rb.HingeConstraint("c", "left2", "right4", **points, **axes),
+            "weld": lambda: rb.WeldConstraint("c", "left2", "right4", **poses),
+            "distance": lambda: rb.DistanceConstraint("c", "left2", "right4", **points, length=0.7),
+            "distance from an ancestor": lambda: rb.DistanceConstraint("c", "hull", "right4", **points, length=0.7),
+            "ball on the world": lambda: rb.BallConstraint("c", "right4", None, **points),
             "coupler": lambda: rb.CouplerConstraint("c", "right1", "right4", ratio=0.7, offset=0.1),
         }[kind]()
     )

@@ -599,8 +599,8 @@ NO = dict.fromkeys(("point_a", "point_b"), (0, 0, 0))
 MISTAKES = {
     "no constraint": (lambda: "rod", "constraint is 'rod'; expected one of BallConstraint, HingeConstraint"),
     "no name": (lambda: rb.BallConstraint("", None, "crank"), "its name is ''; expected a non-empty string"),
-    "a body by number": (lambda: rb.BallConstraint("c", 0, "crank"), "body_a is 0; expected the name of a body"),
-    "one body": (lambda: rb.BallConstraint("c", "crank", "crank"), "connects body 'crank' to itself"),
+    "a body by number": (lambda: rb.BallConstraint("c", 0, "crank"), "frame_a is 0; expected the name of a body"),
+    "one body": (lambda: rb.BallConstraint("c", "crank", "crank"), "connects 'crank' to itself"),
     "only the world": (lambda: rb.WeldConstraint("c", None, None), "connects the world to itself"),
     "no direction": (lambda: rb.HingeConstraint("c", None, "crank", axis_a=(0, 0, 0)), "axis_a is .*non-zero vector"),
     "no pose": (lambda: rb.WeldConstraint("c", None, "crank", pose_a=(0, 0, 1)), "pose_a is .*expected one Pose"),
@@ -640,7 +640,7 @@ def test_constraints_of_impossible_bodies_are_refused():
     builder.add_body("tip", parent="ball", joint=rb.Fixed())
     builder.add_body("wheel", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
     builder.add_constraint(rb.BallConstraint("c", "ball", "tip"))
-    with pytest.raises(rb.ModelError, match="bodies 'ball' and 'tip' are fixed to each other"):
+    with pytest.raises(rb.ModelError, match="frames 'ball' and 'tip' are fixed to each other"):
         builder.build()
     builder = rb.ModelBuilder()
     builder.add_body("ball", joint=rb.Spherical(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))

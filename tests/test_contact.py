@@ -646,7 +646,7 @@ kinetic = 0.01
 [[forces]]
 type = "SphereContact"
 name = "floor"
-body = "link1"
+frame = "link1"
 point = [0.25, 0, 0]
 radius = 0.01
 plane_point = [0, -0.1, 0]

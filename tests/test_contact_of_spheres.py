@@ -381,9 +381,9 @@ def test_samples_have_their_own_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"body_b": "ball0"}, "both ends are fixed to body 'ball0'; expected two different bodies"),
-        ({"body_a": None, "body_b": None}, "both ends are fixed to the world; expected two different bodies"),
-        ({"body_a": 3}, "body_a is 3; expected the name of a body, or None for the world"),
+        ({"frame_b": "ball0"}, "both ends are fixed to body 'ball0'; expected two different bodies"),
+        ({"frame_a": None, "frame_b": None}, "both ends are fixed to the world; expected two different bodies"),
+        ({"frame_a": 3}, "frame_a is 3; expected the name of a body or frame, or None for the world"),
         ({"radius_a": 0.0, "radius_b": 0.0}, "radius_a and radius_b are both 0; expected at least one radius above 0"),
         ({"radius_b": -0.1}, "radius_b is -0.1; expected finite numbers of at least 0"),
         ({"radius_a": np.ones(3)}, r"radius_a has shape \(3,\); expected one number"),
@@ -399,7 +399,7 @@ def test_samples_have_their_own_numbers(tmp_path):
 )
 def test_invalid_numbers_are_refused(change, message):
     model, _, q = cradle(np.ones(2), 0.0)
-    numbers = {"body_a": "ball0", "body_b": "ball1", "point_a": (0, 0, 0), "point_b": (0, 0, 0)}
+    numbers = {"frame_a": "ball0", "frame_b": "ball1", "point_a": (0, 0, 0), "point_b": (0, 0, 0)}
     with pytest.raises(rb.ArgumentError, match=message):
         contact = rb.SphereSphereContact(**numbers | {"radius_a": 0.1, "radius_b": 0.1} | change)
         model.simulate(q, np.zeros(2), 0.1, forces=[contact], save_at=2)

@@ -37,7 +37,7 @@ def test_a_mass_unknown_to_the_controller_causes_the_static_error(kind):
     nominal = slider()
     make, stiffness = DRIVES[kind]
     expected = 0.3 - (MASSES - 2.0) * SLIDE_GRAVITY / stiffness
-    varied, loaded = nominal.vary(mass=MASSES[:, None]), slider(1.0).with_payload("slide", MASSES - 1.0)
+    varied, loaded = nominal.vary(mass=MASSES[:, None]), slider(1.0).with_payload("slide", mass=MASSES - 1.0)
     np.testing.assert_allclose(position_at_rest(varied, make()), expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(position_at_rest(varied, make(controller_model=nominal)), expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(position_at_rest(loaded, make(controller_model=nominal)), expected, rtol=0, atol=1e-9)
@@ -143,7 +143,7 @@ def test_the_shape_of_a_value_does_not_decide_what_a_controller_knows(known, kin
     """A slide of 2 kg becomes 3 kg: the controller misses 1 kg, unless it knows it."""
     (mass, payload), (make, stiffness) = SHAPES[shape], DRIVES[kind]
     changed = slider().replace(mass=mass) if known else slider().vary(mass=mass)
-    loaded = slider().with_payload("slide", payload, known=known)
+    loaded = slider().with_payload("slide", mass=payload, known=known)
     # of a ComputedTorque, the stiffness is proportional to the mass that it knows
     expected = 0.3 - (0.0 if known else SLIDE_GRAVITY / stiffness)
     for model in (changed, loaded):
@@ -154,19 +154,19 @@ def test_the_shape_of_a_value_does_not_decide_what_a_controller_knows(known, kin
 
 def test_a_known_change_has_one_value_for_all_samples():
     design = slider().vary(mass=[[1.0], [2.0]])
-    loaded = design.with_payload("slide", 1.0, known=True)
+    loaded = design.with_payload("slide", mass=1.0, known=True)
     assert (loaded.mass.tolist(), loaded.nominal.mass.tolist()) == ([[2.0], [3.0]], [3.0])
     assert slider().replace(mass=[[3.0], [3.0]]).nominal.mass.tolist() == [3.0]
     for change in (
         lambda: slider().replace(mass=[[1.0], [2.0]]),
         lambda: slider().replace(mass=np.ones((0, 1))),
-        lambda: slider().with_payload("slide", [1.0, 2.0], known=True),
-        lambda: slider().with_payload("slide", 1.0, cg=[[0, 0, 0], [0, 0, 1]], known=True),
+        lambda: slider().with_payload("slide", mass=[1.0, 2.0], known=True),
+        lambda: slider().with_payload("slide", mass=1.0, cg=[[0, 0, 0], [0, 0, 1]], known=True),
     ):
         with pytest.raises(rb.ModelError, match=r"values that differ between the samples.*controller knows one model"):
             change()
     with pytest.raises(rb.ModelError, match="known is 1; expected True or False"):
-        slider().with_payload("slide", 1.0, known=1)
+        slider().with_payload("slide", mass=1.0, known=1)
 
 
 def test_a_design_in_water_controls_no_model_without_water():

@@ -21,8 +21,8 @@ class Universal(BodyConstraint):
     """Hold two points together, and an axis of body a normal to an axis of body b."""
 
     name: str
-    body_a: str | None
-    body_b: str | None
+    frame_a: str | None
+    frame_b: str | None
     point_a: np.ndarray
     point_b: np.ndarray
     axis_a: np.ndarray

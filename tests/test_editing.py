@@ -7,6 +7,7 @@ from scipy.linalg import block_diag
 import rbchain as rb
 from rbchain.model.description import VARIABLE_FIELDS
 
+from .closed_chains import ends
 from .conftest import mechanism
 from .mechanisms import EVERY_KIND, JOINTS, random_inertia, random_rotation
 from .test_water import immersed_tree
@@ -427,14 +428,14 @@ def closed_tree(seed=3):
 
     point, axis = rng.normal(size=(2, 3))
     loop, pin = ("left3", "right tool"), ("left1", "right1")
-    builder.add_constraint(rb.BallConstraint("loop", *loop, *(on(name, point) for name in loop)))
+    builder.add_constraint(rb.BallConstraint("loop", *loop, **ends(point=[on(name, point) for name in loop])))
     builder.add_constraint(
         rb.DistanceConstraint(
             "rod", None, "left2", point_a=point, point_b=on("left2", point + 2 * axis), length=np.linalg.norm(2 * axis)
         )
     )
-    ends = [on(name, point) for name in pin], [on(name, point, axis) for name in pin]
-    builder.add_constraint(rb.HingeConstraint("pin", *pin, *ends[0], *ends[1]))
+    of_pin = ends(point=[on(name, point) for name in pin], axis=[on(name, point, axis) for name in pin])
+    builder.add_constraint(rb.HingeConstraint("pin", *pin, **of_pin))
     for name, joint, other, ratio in (("gear", "left2", "right2", -2.0), ("rack", "left3", "left2", 0.1)):
         offset = position[joint] - ratio * position[other]
         builder.add_constraint(rb.CouplerConstraint(name, joint, other, ratio=ratio, offset=offset))
@@ -496,21 +497,21 @@ WORLD_POINT = (np.sin(0.3), 0.0, np.cos(0.3))
 @pytest.mark.parametrize(
     "constraint",
     [
-        rb.DistanceConstraint("link", *TIPS, (0, 0, 0), (0, 0, 0), length=1.0),
-        rb.BallConstraint("link", *TIPS, (1, 0, 0), (0, 0, 0)),
+        rb.DistanceConstraint("link", *TIPS, **ends(point=((0, 0, 0), (0, 0, 0))), length=1.0),
+        rb.BallConstraint("link", *TIPS, point_a=(1, 0, 0)),
         rb.BallConstraint("link", "left", None, point_a=(0, 0, 1), point_b=WORLD_POINT),
-        rb.HingeConstraint("link", *TIPS, (1, 0, 0), (0, 0, 0), (0, 1, 1), (0, 1, 1)),
-        rb.WeldConstraint("link", *TIPS, rb.Pose((1, 0, 0)), rb.Pose()),
+        rb.HingeConstraint("link", *TIPS, point_a=(1, 0, 0), axis_a=(0, 1, 1), axis_b=(0, 1, 1)),
+        rb.WeldConstraint("link", *TIPS, pose_a=rb.Pose((1, 0, 0))),
     ],
 )
 def test_constraints_between_bodies_that_are_fixed_to_each_other_are_checked(constraint):
     is_satisfied_at = (0.3, 0.3) if isinstance(constraint, rb.DistanceConstraint) else (0.0, 0.0)
-    if constraint.body_b is None:
+    if constraint.frame_b is None:
         is_satisfied_at = (0.3, 0.7)
     locked = parallelogram(constraint).lock(dict(zip(("left", "right"), is_satisfied_at, strict=True)))
     assert (locked.constraint_names, locked.joint_names) == ((), ("spare",))
     with pytest.raises(
-        rb.ModelError, match=r"lock: the positions violate constraint 'link', whose bodies .* residual is"
+        rb.ModelError, match=r"lock: the positions violate constraint 'link', whose frames .* residual is"
     ):
         parallelogram(constraint).lock({"left": 0.1, "right": 0.2})
 
@@ -518,8 +519,8 @@ def test_constraints_between_bodies_that_are_fixed_to_each_other_are_checked(con
 def test_hinges_and_welds_that_are_turned_over_are_not_satisfied():
     over = rb.Pose(rotation=np.diag([-1.0, 1.0, -1.0]))
     for constraint in (
-        rb.HingeConstraint("link", *TIPS, (1, 0, 0), (0, 0, 0), (0, 1, 0), (0, -1, 0)),
-        rb.WeldConstraint("link", *TIPS, rb.Pose((1, 0, 0)), over),
+        rb.HingeConstraint("link", *TIPS, point_a=(1, 0, 0), axis_a=(0, 1, 0), axis_b=(0, -1, 0)),
+        rb.WeldConstraint("link", *TIPS, pose_a=rb.Pose((1, 0, 0)), pose_b=over),
     ):
         with pytest.raises(rb.ModelError, match=r"violate constraint 'link', .* its residual is inf, expected 0"):
             parallelogram(constraint).lock({"left": 0.0, "right": 0.0})
@@ -550,7 +551,7 @@ def test_residuals_of_an_added_model():
         ),
         rb.WeldConstraint("weld", None, "right", pose_a=world_pose, pose_b=rb.Pose((0, 0, 1))),
         rb.BallConstraint("ball", "left tip", None, point_a=(0, 0, 1), point_b=(2, 1, 0)),
-        rb.DistanceConstraint("rod", *TIPS, (1, 0, 0), (0, 0, 0), length=0.7),
+        rb.DistanceConstraint("rod", *TIPS, **ends(point=((1, 0, 0), (0, 0, 0))), length=0.7),
         rb.CouplerConstraint("gear", "spare", "left", ratio=2.0, offset=0.1),
     )
     builder = rb.ModelBuilder()

@@ -132,7 +132,7 @@ EDITS = {
     "vary twice": lambda m, batch: m.vary(mass=np.ones((*batch, m.n_bodies))).vary(gravity=(0, 0, -1)),
     "with_payload": lambda m, batch: m.with_payload("arm", mass=np.ones(batch), cg=np.ones((*batch, 3))),
     "with_payload, Inertia": lambda m, batch: m.vary(mass=np.ones((*batch, m.n_bodies))).with_payload(
-        "arm", inertia=rb.Inertia.sphere(0.1, mass=1.0)
+        "arm", body=rb.Inertia.sphere(0.1, mass=1.0)
     ),
     "with_motor": lambda m, batch: m.with_motor("arm", 9.0, rotor_inertia=1e-3, gear_ratio=10.0).vary(
         gravity=np.ones((*batch, 3))

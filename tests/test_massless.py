@@ -222,7 +222,7 @@ def test_a_mass_can_vary_to_zero_and_from_zero():
     again = empty.vary(mass=arm.mass)
     assert again.bodies_without_inertia == ()
     assert np.isfinite(again.forward_dynamics([0, 0], [0, 0], [0, 0])).all()
-    for sound in (empty.vary(rotor_inertia=[0.0, 1.0]), empty.with_payload("tool", 1.0, cg=(0.1, 0, 0))):
+    for sound in (empty.vary(rotor_inertia=[0.0, 1.0]), empty.with_payload("tool", mass=1.0, cg=(0.1, 0, 0))):
         assert sound.bodies_without_inertia == ()
         assert np.isfinite(sound.forward_dynamics([0, 0], [0, 0], [0, 0])).all()
 

@@ -97,7 +97,7 @@ def test_passive_forces_and_immersion_are_unchanged_after_saving_and_loading(tmp
                 added_volume=(1, 2, 3, 4, 5, 6),
                 linear_damping=rng.normal(size=(6, 6)),
                 quadratic_damping=(1, 2, 3, 4, 5, 6),
-                frame=turned,
+                pose=turned,
                 strip_diameter=0.1,
                 strip_length=0.5,
                 strip_drag=1.2,
@@ -131,7 +131,7 @@ def test_the_nominal_model_is_unchanged_after_saving_and_loading(tmp_path):
     builder.add_constraint(rb.DistanceConstraint("rope", "b", None, point_a=(0, 0, 0), point_b=(0, 3.0, 0), length=2.0))
     builder.add_drive(rb.PID("a", 0.3, kp=20.0, gravity_compensation=True))
     varied = builder.build().vary(mass=[2.5, 1.25], gravity=(0, 0, -9.7), constraint_length=[2.1])
-    for model in (varied, builder.build().with_payload("tool", 0.5)):
+    for model in (varied, builder.build().with_payload("tool", mass=0.5)):
         again = round_trip(model, tmp_path)
         same(again.description, model.description)
         assert again.nominal.mass.tolist() == [2.0, 1.0]
@@ -287,6 +287,34 @@ def test_values_are_read_in_the_units_of_the_file(tmp_path):
 def test_errors_in_a_file_are_named(tmp_path, old, new, message):
     with pytest.raises(rb.RbchainError, match=message):
         read(tmp_path, ARM.replace(old, new, 1))
+
+
+def test_former_names_of_keys_are_read(tmp_path):
+    text = (
+        ARM
+        + """
+passive = { limit_stiffness = 9, stop_lower = -1.5, stop_upper = 0.5 }
+immersion = { volume = 1e-3, linear_damping = [1, 2, 3, 4, 5, 6], pose = { translation = [0, 0, 0.2] } }
+[[frame]]
+name = "tip"
+body = "upper"
+placement = { translation = [0.2, 0, 0] }
+[[constraint]]
+type = "distance"
+name = "rope"
+frame_b = "tip"
+point_a = [1, 0, 0]
+point_b = [0, 0, 0]
+length = 0.8
+"""
+    )
+    former = text.replace("stop_lower", "lower_limit").replace("stop_upper", "upper_limit")
+    former = former.replace("pose =", "frame =").replace("frame_b", "body_b")
+    assert "frame_b" not in former and "stop_" not in former and "pose" not in former
+    same(read(tmp_path, former).description, read(tmp_path, text).description)
+    both = text.replace('frame_b = "tip"', 'frame_b = "tip"\nbody_b = "tip"')
+    with pytest.raises(rb.FileFormatError, match="'rope': frame_b is given twice, also by its former name body_b"):
+        read(tmp_path, both)
 
 
 def test_a_varied_model_cannot_be_saved(tmp_path):

@@ -106,10 +106,10 @@ ENTRIES = {
         f"vary: {name}": (lambda x, n=name: SWIMMER.vary(**{n: x}), name, getattr(SWIMMER, name))
         for name in VARIABLE_FIELDS
     },
-    "with_payload: mass": (lambda x: ARM.with_payload("link1", x), "payload on 'link1'", 1.0),
-    "with_payload: cg": (lambda x: ARM.with_payload("link1", 1.0, cg=x), "payload on 'link1': cg", [0.0, 0.0, 1.0]),
+    "with_payload: mass": (lambda x: ARM.with_payload("link1", mass=x), "payload on 'link1'", 1.0),
+    "with_payload: cg": (lambda x: ARM.with_payload("link1", mass=1, cg=x), "payload on 'link1': cg", [0.0, 0.0, 1.0]),
     "with_payload: inertia": (
-        lambda x: ARM.with_payload("link1", 1.0, inertia=x),
+        lambda x: ARM.with_payload("link1", mass=1.0, inertia=x),
         "payload on 'link1': inertia",
         np.eye(3),
     ),

@@ -41,7 +41,7 @@ def test_no_class_of_drives_and_forces_is_missing_here():
 @pytest.mark.parametrize("kind", FORCES)
 def test_a_force_of_one_sample_has_the_values_of_this_sample(kind):
     rng = np.random.default_rng(0)
-    given = {"body_a": "a", "body_b": "b", "joint": "a", "body": "a", "frame": "a"}
+    given = {"frame_a": "a", "frame_b": "b", "joint": "a", "frame": "a"}
     values = {x.name: given[x.name] for x in dataclasses.fields(kind) if x.name in given}
     numbers = {x.name: rng.uniform(0.1, 0.9, (2, *x.shape)) for x in kind.numeric_fields if x.kind != "pose"}
     one = kind(**values, **numbers).of_sample(1, (2,))

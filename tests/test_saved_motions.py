@@ -234,6 +234,19 @@ def test_what_a_file_cannot_hold_is_refused_before_writing(driven, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_former_names_of_the_fields_of_forces_are_read(driven, tmp_path):
+    def rename(arrays, contents):
+        spring = next(force["fields"] for force in contents["fields"]["forces"] if force["kind"] == "SpringDamper")
+        for side in "ab":
+            spring[f"body_{side}"] = spring.pop(f"frame_{side}")
+
+    file = tmp_path / "motion.npz"
+    driven.save(file)
+    with np.load(file) as arrays:
+        edited(file, dict(arrays), rename)
+    assert_same(rb.load_motion(file), driven)
+
+
 def test_damaged_files_are_refused(driven, tmp_path):
     """A flipped byte is found, or it is in a part of the archive that no reader uses."""
     file = tmp_path / "motion.npz"

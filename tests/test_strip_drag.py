@@ -22,7 +22,7 @@ def rod(axis=(0, 0, 1), joint=None, inertia=0.5):
             strip_diameter=DIAMETER,
             strip_length=LENGTH,
             strip_drag=COEFFICIENT,
-            frame=rb.Pose((0, 0, 0), [0, np.sqrt(0.5), 0, np.sqrt(0.5)]),
+            pose=rb.Pose((0, 0, 0), [0, np.sqrt(0.5), 0, np.sqrt(0.5)]),
         ),
     )
     return builder.build()

@@ -38,7 +38,7 @@ def immersed_tree(kinds, drag=1.0, seed=3):
                 added_volume=rng.random(6) * 1e-3,
                 linear_damping=drag * (root @ root.T if i % 2 else rng.random(6)),
                 quadratic_damping=drag * rng.random(6),
-                frame=rb.Pose(rng.normal(size=3) * 0.1, random_rotation(rng)),
+                pose=rb.Pose(rng.normal(size=3) * 0.1, random_rotation(rng)),
                 strip_diameter=0.1,
                 strip_length=0.5,
                 strip_drag=drag,
@@ -284,7 +284,7 @@ def test_added_masses_of_ellipsoids_agree_with_lamb():
 
 def test_a_cylinder_has_the_added_mass_used_for_manipulators():
     along_y = rb.Immersion.cylinder(0.1, 2.0, mass=3.0, axis=(0, 1, 0), center=(0, 0.5, 0))
-    added = shifted(along_y.added_mass + 1000.0 * along_y.added_volume, rb.Pose(rotation=along_y.frame.rotation))
+    added = shifted(along_y.added_mass + 1000.0 * along_y.added_volume, rb.Pose(rotation=along_y.pose.rotation))
     across, turning = 1000 * np.pi * 0.01 * 2.0, 1000 * np.pi * 0.01 * 8.0 / 12
     np.testing.assert_allclose(np.diag(added), [across, 0.3, across, turning, 0, turning], rtol=1e-12, atol=1e-12)
 

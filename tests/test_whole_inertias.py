@@ -28,15 +28,16 @@ def assert_same(one, other):
 @pytest.mark.parametrize("body", ["lower", "tool"])
 def test_a_payload_may_be_an_inertia(body):
     model, load = arm(), random_inertia(RNG)
-    assert_same(model.with_payload(body, inertia=load), model.with_payload(body, load.mass, load.cg, load.inertia))
+    parts = {"mass": load.mass, "cg": load.cg, "inertia": load.inertia}
+    assert_same(model.with_payload(body, body=load), model.with_payload(body, **parts))
 
 
 def test_payloads_per_sample_may_be_a_list_of_inertias():
     model, loads = arm(), [random_inertia(RNG) for _ in range(5)]
-    many = model.with_payload("tool", inertia=loads)
+    many = model.with_payload("tool", body=loads)
     assert many.batch_shape == (5,)
     for i, load in enumerate(loads):
-        one = model.with_payload("tool", inertia=load)
+        one = model.with_payload("tool", body=load)
         np.testing.assert_allclose(many[i].inertia, one.inertia, rtol=1e-14)
         np.testing.assert_array_equal(many[i].mass, one.mass)
 
@@ -51,7 +52,7 @@ def test_a_payload_equals_a_fixed_body():
         builder.add_body("link", joint=rb.Revolute(), inertia=rod)
         builder.add_body("tool", parent="link", joint=rb.Fixed(), placement=pose, inertia=inertia)
         models.append(builder.build())
-    loaded = models[0].with_payload("tool", inertia=load)
+    loaded = models[0].with_payload("tool", body=load)
     for name in ("mass", "cg", "inertia"):
         np.testing.assert_allclose(getattr(loaded, name), getattr(models[1], name), rtol=1e-13, atol=1e-15)
 
@@ -63,9 +64,12 @@ def test_a_payload_equals_a_fixed_body():
         ({"cg": (1, 0, 0)}, "the mass is missing; expected mass="),
         ({"mass": rb.Inertia(1.0)}, "mass is an Inertia"),
         ({"mass": rb.Inertia(1.0), "inertia": (1, 1, 1)}, "mass is an Inertia"),
-        ({"mass": 1.0, "inertia": rb.Inertia(1.0)}, "but mass or cg is given as well"),
-        ({"cg": (1, 0, 0), "inertia": rb.Inertia(1.0)}, "but mass or cg is given as well"),
-        ({"mass": 1.0, "inertia": [rb.Inertia(1.0), rb.Inertia(2.0)]}, "but mass or cg is given as well"),
+        ({"inertia": rb.Inertia(1.0)}, "inertia is an Inertia; expected numbers. Pass the Inertia as body="),
+        ({"mass": 1.0, "body": rb.Inertia(1.0)}, "but mass, cg or inertia is given as well"),
+        ({"cg": (1, 0, 0), "body": rb.Inertia(1.0)}, "but mass, cg or inertia is given as well"),
+        ({"inertia": (1, 1, 1), "body": rb.Inertia(1.0)}, "but mass, cg or inertia is given as well"),
+        ({"mass": 1.0, "body": [rb.Inertia(1.0), rb.Inertia(2.0)]}, "but mass, cg or inertia is given as well"),
+        ({"body": 1.0}, "body is 1.0; expected an Inertia, or several in lists"),
     ],
 )
 def test_a_payload_given_twice_is_refused(given, sentence):
@@ -84,7 +88,7 @@ def test_a_payload_given_twice_is_refused(given, sentence):
 )
 def test_an_invalid_payload_is_refused(load, sentence):
     with pytest.raises(rb.ModelError, match=sentence):
-        arm().with_payload("tool", inertia=load)
+        arm().with_payload("tool", body=load)
 
 
 @pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
@@ -95,23 +99,23 @@ def test_inertias_may_be_varied_as_inertia_objects(batch):
     parts = {name: np.array([getattr(i, name) for i in inertias]) for name in ("mass", "cg", "inertia")}
     expected = model.vary(**{name: x.reshape(*batch, 2, *x.shape[1:]) for name, x in parts.items()})
     for given in (nested, nested.tolist()):
-        found = model.vary(inertia=given)
+        found = model.vary(body=given)
         assert_same(found, expected)
         assert found.batch_shape == batch
 
 
 def test_invalid_variations_by_inertia_objects_are_refused():
     model, bodies = arm(), [rb.Inertia(1.0, inertia=(1, 1, 1))] * 2
-    with pytest.raises(
-        rb.ModelError, match=r"inertia consists of Inertias, which already set .* but mass is given too"
-    ):
-        model.vary(inertia=bodies, mass=[1.0, 2.0])
-    with pytest.raises(rb.ModelError, match=r"has shape \(.*; expected \(2, 3, 3\), or \(..., 2, 3, 3\)"):
-        model.vary(inertia=bodies + bodies[:1])
+    with pytest.raises(rb.ModelError, match=r"body consists of Inertias, which also set .* but mass is given too"):
+        model.vary(body=bodies, mass=[1.0, 2.0])
+    with pytest.raises(rb.ModelError, match=r"mass has shape \(3,\); expected \(2,\), or \(..., 2\)"):
+        model.vary(body=bodies + bodies[:1])
     with pytest.raises(rb.ModelError, match="'lower': inertia has the principal moments"):
-        model.vary(inertia=[bodies[0], rb.Inertia(1.0, inertia=(1, 1, 3))])
-    with pytest.raises(rb.ModelError, match=r"(?s)inertia is .*expected real numbers"):
-        model.vary(inertia=[bodies[0], 1.0])
+        model.vary(body=[bodies[0], rb.Inertia(1.0, inertia=(1, 1, 3))])
+    with pytest.raises(rb.ModelError, match=r"(?s)body is .*expected one Inertia per body"):
+        model.vary(body=[bodies[0], 1.0])
+    with pytest.raises(rb.ModelError, match=r"inertia consists of Inertias, .* Use body="):
+        model.vary(inertia=bodies)
 
 
 def test_the_inertia_of_a_serial_chain_must_be_an_inertia_object():

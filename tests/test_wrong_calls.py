@@ -26,12 +26,23 @@ pytestmark = pytest.mark.plain_python
         (lambda: rb.PID("link1", 0.0, kp=1, model="own"), "PID has no argument 'model'; use controller_model"),
         (lambda: rb.PassiveForces(lower_limit=0.0), "has no argument 'lower_limit'; use stop_lower"),
         (lambda: rb.Wrench(body="link1"), "Wrench has no argument 'body'; use frame"),
+        (lambda: rb.SphereContact(body="link1"), "SphereContact has no argument 'body'; use frame"),
+        (lambda: rb.SpringDamper(body_a="link1"), "SpringDamper has no argument 'body_a'; use frame_a"),
+        (lambda: rb.BallConstraint("tip", body_b="link1"), "BallConstraint has no argument 'body_b'; use frame_b"),
+        (lambda: rb.Immersion(frame=rb.Pose()), "Immersion has no argument 'frame'; use pose"),
         (lambda: rb.Event("link1", most=3), "Event has no argument 'most'; use max_records"),
     ],
 )
 def test_former_and_foreign_names_of_arguments_name_the_right_one(call, message):
     with pytest.raises(TypeError, match=message):
         call()
+
+
+def test_former_names_of_attributes_name_the_right_one():
+    weld = rb.WeldConstraint("weld", None, "link1")
+    for value, former, now in ((weld, "body_b", "frame_b"), (rb.Immersion(), "frame", "pose")):
+        with pytest.raises(AttributeError, match=f"object has no attribute '{former}'; it is now {now}"):
+            getattr(value, former)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +65,12 @@ def test_misspelt_names_of_arguments_suggest_the_right_one(call, message):
     [
         (
             lambda: rb.SphereContact("b", ORIGIN, 0.1, ORIGIN, (0, 0, 1), 0.5),
-            "SphereContact was called with 6 values by position; expected body. Give the others by keyword: "
+            "SphereContact was called with 6 values by position; expected frame. Give the others by keyword: "
             "point, radius, plane_point, plane_normal; optional: name, friction, restitution, max_records",
         ),
         (
             lambda: rb.SpringDamper("a", "b", ORIGIN, ORIGIN, 10.0, 1.0),
-            "SpringDamper was called with 6 values by position; expected body_a, body_b. Give the others by keyword: "
+            "SpringDamper was called with 6 values by position; expected frame_a, frame_b. Give the others by keyword: "
             "point_a, point_b, stiffness; optional: name, damping, rest_length, tension_only",
         ),
         (

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..facade.model import Model
     from .sphere_contacts import SphereSphereContact
 
+#: Former names of the frames at the ends of a force.
+FORMER_ENDS = {"body_a": "frame_a", "body_b": "frame_b"}
 #: Largest difference between symmetric entries of a matrix, and largest negative eigenvalue, relative to its entries.
 ROUND_OFF = 1e-12
 
@@ -35,10 +37,10 @@ class SpringDamper(Force):
 
     Parameters
     ----------
-    body_a, body_b : str or None
-        Names of bodies, or of frames on fixed joints. None is the world.
+    frame_a, frame_b : str or None
+        Names of bodies, or of frames on fixed joints; None for the world.
     point_a, point_b : (3,) or (..., 3) array, m
-        The points, each in the axes of its body or frame, from its origin. World coordinates if the body is None.
+        The points, each in the axes of its frame, from its origin; in world coordinates for the world.
     stiffness : float or (...) array, N/m
         At least 0. An array has one value for each sample, here and in the other parameters.
     damping : float or (...) array, N s/m
@@ -70,6 +72,8 @@ class SpringDamper(Force):
     [-0.1]
     """
 
+    renamed_arguments: ClassVar = FORMER_ENDS
+    renamed_attributes: ClassVar = FORMER_ENDS
     numeric_fields: ClassVar = (
         NumericField("point_a", "m", -LARGEST, LARGEST, (3,)),
         NumericField("point_b", "m", -LARGEST, LARGEST, (3,)),
@@ -77,8 +81,8 @@ class SpringDamper(Force):
         NumericField("damping", "N s/m", 0.0, LARGEST),
         NumericField("rest_length", "m", 0.0, LARGEST),
     )
-    body_a: str | None
-    body_b: str | None
+    frame_a: str | None
+    frame_b: str | None
     _: KW_ONLY
     point_a: npt.ArrayLike
     point_b: npt.ArrayLike
@@ -88,7 +92,7 @@ class SpringDamper(Force):
     tension_only: bool = False
 
     def label(self) -> str:
-        """Return the names of the class and of the bodies, for messages."""
+        """Return the names of the class and of the frames, for messages."""
         return f"SpringDamper {label_of(self)}"
 
 
@@ -103,14 +107,14 @@ class Bushing(Force):
 
     Parameters
     ----------
-    body_a, body_b : str or None
-        Names of bodies, or of frames on fixed joints. None is the world.
+    frame_a, frame_b : str or None
+        Names of bodies, or of frames on fixed joints; None for the world.
     stiffness : (6, 6) or (..., 6, 6) array, N/m, N/rad, N m/m and N m/rad
         K, a symmetric and positive semidefinite matrix. Translations come before rotations.
     damping : (6, 6) or (..., 6, 6) array, N s/m, N s/rad, N s and N m s/rad
         D, a symmetric and positive semidefinite matrix; zero by default.
     pose_a, pose_b : Pose, optional
-        Poses of A and B in the axes of their bodies; their frames themselves by default. A pose that rbchain has
+        Poses of A and B in `frame_a` and `frame_b`; these frames themselves by default. A pose that rbchain has
         computed may have batch axes.
 
     Notes
@@ -141,14 +145,16 @@ class Bushing(Force):
     [-0.1]
     """
 
+    renamed_arguments: ClassVar = FORMER_ENDS
+    renamed_attributes: ClassVar = FORMER_ENDS
     numeric_fields: ClassVar = (
         NumericField("stiffness", "", -LARGEST, LARGEST, (6, 6)),
         NumericField("damping", "", -LARGEST, LARGEST, (6, 6)),
         NumericField("pose_a", "", kind=POSE),
         NumericField("pose_b", "", kind=POSE),
     )
-    body_a: str | None
-    body_b: str | None
+    frame_a: str | None
+    frame_b: str | None
     _: KW_ONLY
     stiffness: npt.ArrayLike
     damping: npt.ArrayLike | None = None
@@ -156,7 +162,7 @@ class Bushing(Force):
     pose_b: Pose | None = None
 
     def label(self) -> str:
-        """Return the names of the class and of the bodies, for messages."""
+        """Return the names of the class and of the frames, for messages."""
         return f"Bushing {label_of(self)}"
 
 
@@ -165,8 +171,8 @@ BETWEEN_BODIES = (SpringDamper, Bushing)
 
 
 def label_of(force: SpringDamper | Bushing | SphereSphereContact) -> str:
-    """Return the name of a force in a study: the names of its bodies, such as "slider-rod1", or "world"."""
-    return "-".join("world" if body is None else str(body) for body in (force.body_a, force.body_b))
+    """Return the name of a force in a study: the names of its frames, such as "slider-rod1", or "world"."""
+    return "-".join("world" if frame is None else str(frame) for frame in (force.frame_a, force.frame_b))
 
 
 def flatten_between_bodies(
@@ -269,11 +275,11 @@ def bodies_at_ends(
 ) -> list[tuple[int, Pose]]:
     """Return the last dof of each body (nv for the world), and the pose of its frame in the axes of the body."""
     found = []
-    for body in (force.body_a, force.body_b):
-        if body is None:
+    for name in (force.frame_a, force.frame_b):
+        if name is None:
             found.append((-1, Pose()))
             continue
-        frame = model.kernel_model.frame(body)
+        frame = model.kernel_model.frame(name)
         found.append((frame.body, frame.pose))
     if found[0][0] == found[1][0]:
         body_name = "the world" if found[0][0] < 0 else f"body {model.body_names[found[0][0]]!r}"

@@ -48,7 +48,7 @@ class ImpactRecord(PickledByName, SuggestsAttributes):
     t : (..., max_records) array, s
         Times of the recorded impacts; NaN for unused entries.
     impulse : (..., max_records) or (..., max_records, 3) array, N s or N m s
-        Impulse on the joint of a HardStops; in world axes, on the body of a SphereContact and on `body_b` of a
+        Impulse on the joint of a HardStops; in world axes, on the body of a SphereContact and on `frame_b` of a
         SphereSphereContact.
 
     Notes

@@ -183,8 +183,9 @@ def _check_type(what: str, field: Field[Any], value: Any) -> None:
     if kind.startswith("Literal["):
         one_of(what, value, ast.literal_eval(kind.removeprefix("Literal")), ArgumentError)
     elif kind == "str" and not isinstance(value, str):
-        world = ", or None for the world" if field.name in ("body_a", "body_b") else ""
-        expected = "a string" if field.name == "name" else f"the name of a {field.name.split('_')[0]}"
+        world = ", or None for the world" if field.name in ("frame_a", "frame_b") else ""
+        place = {"frame": "body or frame"}.get(field.name.split("_")[0], field.name)
+        expected = "a string" if field.name == "name" else f"the name of a {place}"
         raise ArgumentError(f"{what} is {excerpt(value)}; expected {expected}{world}")
     elif kind == "bool" and not isinstance(value, (bool, np.bool)):
         raise ArgumentError(f"{what} is {excerpt(value)}; expected True or False")

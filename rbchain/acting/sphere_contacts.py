@@ -12,7 +12,7 @@ from ..common.real_arrays import excerpt
 from ..core.contacts.contact_shapes import SPHERE_PLANE, SPHERE_SPHERE
 from ..errors import ArgumentError
 from ..model.pose import Pose, normalized
-from .between_bodies import bodies_at_ends
+from .between_bodies import FORMER_ENDS, bodies_at_ends
 from .body_contacts import BodyContact
 from .numeric_fields import LARGEST, LARGEST_FLOAT32, NumericField
 from .packing import SampleNumbers
@@ -27,10 +27,10 @@ class SphereContact(BodyContact):
 
     Parameters
     ----------
-    body : str
+    frame : str
         Name of a body, or of a frame on fixed joints.
     point : (3,) or (..., 3) array, m
-        Center of the sphere, in the axes of the body or frame, from its origin. An array has one row for each sample,
+        Center of the sphere, in the axes of `frame`, from its origin. An array has one row for each sample,
         here and in the other parameters.
     radius : float or (...) array, m
         At least 0; 0 for a point.
@@ -64,6 +64,8 @@ class SphereContact(BodyContact):
     ([0.3], [0.4])
     """
 
+    renamed_arguments: ClassVar = {"body": "frame"}
+    renamed_attributes: ClassVar = renamed_arguments
     numeric_fields: ClassVar = (
         NumericField("point", "m", -LARGEST, LARGEST, (3,)),
         NumericField("radius", "m", 0.0, LARGEST_FLOAT32),
@@ -72,7 +74,7 @@ class SphereContact(BodyContact):
         NumericField("friction", "1", 0.0, LARGEST_FLOAT32),
         NumericField("restitution", "1", 0.0, 1.0),
     )
-    body: str
+    frame: str
     _: KW_ONLY
     point: npt.ArrayLike
     radius: npt.ArrayLike
@@ -90,16 +92,12 @@ class SphereContact(BodyContact):
                 f"{self.label()}: plane_normal is {excerpt(normal.tolist())}; expected vectors that are not zero"
             )
 
-    def label(self) -> str:
-        """Return the names of the class and of the body, for messages."""
-        return f"SphereContact on {self.body!r}"
-
     @property
     def has_tangents(self) -> bool:
         return True
 
     def flatten(self, model: Model, what: str, numbers: SampleNumbers) -> tuple[int, int, int]:
-        frame = model.kernel_model.frame(self.body)
+        frame = model.kernel_model.frame(self.frame)
         if frame.body < 0:
             raise ArgumentError(
                 f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one"
@@ -114,7 +112,7 @@ class SphereContact(BodyContact):
         return SPHERE_PLANE, int(model.kernel_model.dofs.last[frame.body]), model.nv
 
     def gap(self, model: Model, q: np.ndarray) -> float:
-        pose, normal = model.frame_poses(q, self.body), np.asarray(self.plane_normal, float)
+        pose, normal = model.frame_poses(q, self.frame), np.asarray(self.plane_normal, float)
         above = pose.rotation @ np.asarray(self.point, float) + pose.translation - np.asarray(self.plane_point)
         return float(above @ normal / np.linalg.norm(normal)) - float(np.asarray(self.radius))
 
@@ -125,11 +123,11 @@ class SphereSphereContact(BodyContact):
 
     Parameters
     ----------
-    body_a, body_b : str or None
-        Names of two bodies, or of frames on fixed joints. None is the world.
+    frame_a, frame_b : str or None
+        Names of two bodies, or of frames on fixed joints; None for the world.
     point_a, point_b : (3,) or (..., 3) arrays, m
-        Centers of the spheres, in the axes of the bodies or frames, from their origins. An array has one row for each
-        sample, here and in the other parameters. In the world: from the origin, in world axes.
+        Centers of the spheres, each in the axes of its frame, from its origin; in world coordinates for the world. An
+        array has one row for each sample, here and in the other parameters.
     radius_a, radius_b : float or (...) array, m
         At least 0; their sum is above 0.
     restitution : float or (...) array
@@ -142,7 +140,7 @@ class SphereSphereContact(BodyContact):
     Notes
     -----
     The forces act at the point where the spheres touch. There is no friction of rolling or spinning. Recorded forces
-    and impulses are those on `body_b`; body a receives the opposite ones. The spheres touch from outside. Only some
+    and impulses are those on `frame_b`; `frame_a` receives the opposite ones. The spheres touch from outside. Only some
     methods of `simulate` support contact; see there.
 
     Restitution is Newton's law for each contact on its own, also in simultaneous impacts. With a restitution of 1, a
@@ -168,6 +166,8 @@ class SphereSphereContact(BodyContact):
     ([0.0, 1.0], [1.0, 0.0, 0.0])
     """
 
+    renamed_arguments: ClassVar = FORMER_ENDS
+    renamed_attributes: ClassVar = FORMER_ENDS
     numeric_fields: ClassVar = (
         NumericField("point_a", "m", -LARGEST, LARGEST, (3,)),
         NumericField("point_b", "m", -LARGEST, LARGEST, (3,)),
@@ -176,8 +176,8 @@ class SphereSphereContact(BodyContact):
         NumericField("restitution", "1", 0.0, 1.0),
         NumericField("friction", "1", 0.0, LARGEST_FLOAT32),
     )
-    body_a: str | None
-    body_b: str | None
+    frame_a: str | None
+    frame_b: str | None
     _: KW_ONLY
     point_a: npt.ArrayLike
     point_b: npt.ArrayLike
@@ -188,8 +188,8 @@ class SphereSphereContact(BodyContact):
     max_records: int = 16
 
     def label(self) -> str:
-        """Return the names of the class and of the bodies, for messages."""
-        return f"SphereSphereContact of {self.body_a!r} and {self.body_b!r}"
+        """Return the names of the class and of the frames, for messages."""
+        return f"SphereSphereContact of {self.frame_a!r} and {self.frame_b!r}"
 
     @property
     def has_tangents(self) -> bool:
@@ -213,8 +213,8 @@ class SphereSphereContact(BodyContact):
 
     def gap(self, model: Model, q: np.ndarray) -> float:
         centers = []
-        for body, point in ((self.body_a, self.point_a), (self.body_b, self.point_b)):
-            pose = Pose() if body is None else model.frame_poses(q, body)
+        for frame, point in ((self.frame_a, self.point_a), (self.frame_b, self.point_b)):
+            pose = Pose() if frame is None else model.frame_poses(q, frame)
             centers.append(pose.rotation @ np.asarray(point, float) + pose.translation)
         radii = float(np.asarray(self.radius_a)) + float(np.asarray(self.radius_b))
         return float(np.linalg.norm(centers[1] - centers[0])) - radii

@@ -34,8 +34,8 @@ SIGNALS: dict[str, Callable[..., Signal | RandomSignal]] = {
     "random_walk": Signal.random_walk,
     "sea_state": Signal.sea_state,
 }
-#: Bodies of a force. A table without them means the world, because TOML has no None.
-BODIES = ("body_a", "body_b")
+#: Frames of a force. A table without them means the world, because TOML has no None.
+ENDS = ("frame_a", "frame_b")
 #: Fields of `UserForces` that are functions.
 FUNCTIONS = ("function", "derivatives")
 
@@ -71,7 +71,7 @@ def action_of(table: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
         renamed = kinds[kind].renamed_arguments.items()
         now = [f"{name} is now called {new}; " for name, new in renamed if name in unknown]
         raise ArgumentError(f"{kind} has no {', '.join(unknown)}; {''.join(now)}it has {', '.join(sorted(known))}")
-    given = {name: None for name in BODIES if name in known} | given
+    given = {name: None for name in ENDS if name in known} | given
     required = (x.name for x in fields(kinds[kind]) if x.default is MISSING and x.default_factory is MISSING)
     missing = [name for name in required if name not in given]
     if missing:

@@ -122,6 +122,18 @@ class ExplainsCalls:
             return super().__new__(cls)
 
 
+def with_present_names(cls: type[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a class in a file, in which former names are replaced by the present ones.
+
+    Raises ValueError if an argument has both names.
+    """
+    renamed = getattr(cls, "renamed_arguments", {})
+    for former, present in renamed.items():
+        if former in given and present in given:
+            raise ValueError(f"{present} is given twice, also by its former name {former}; expected one of them")
+    return {renamed.get(name, name): value for name, value in given.items()}
+
+
 @cache
 def _arguments_of(cls: type[ExplainsCalls]) -> Arguments:
     return Arguments(cls.__init__, True, cls.renamed_arguments, cls.hint_for_calls)

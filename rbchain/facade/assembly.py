@@ -72,8 +72,8 @@ class Assembly(Attributes):
         >>> rod = rb.Inertia.rod(1.0, mass=1.0)
         >>> builder.add_body("left", joint=rb.Revolute(axis=(0, 1, 0)), inertia=rod)
         >>> builder.add_body("right", joint=rb.Revolute(axis=(0, 1, 0)), placement=rb.Pose((1, 0, 0)), inertia=rod)
-        >>> tips = (0, 0, 1), (0, 0, 1)
-        >>> builder.add_constraint(rb.DistanceConstraint("rod", "left", "right", *tips, length=1.0))
+        >>> tips = {"point_a": (0, 0, 1), "point_b": (0, 0, 1)}
+        >>> builder.add_constraint(rb.DistanceConstraint("rod", "left", "right", **tips, length=1.0))
         >>> builder.build().assemble([0.5, 0.4], fixed=["left"]).round(6).tolist()
         [0.5, 0.5]
         """
@@ -135,8 +135,8 @@ class Assembly(Attributes):
         >>> rod = rb.Inertia.rod(1.0, mass=1.0)
         >>> builder.add_body("left", joint=rb.Revolute(axis=(0, 1, 0)), inertia=rod)
         >>> builder.add_body("right", joint=rb.Revolute(axis=(0, 1, 0)), placement=rb.Pose((1, 0, 0)), inertia=rod)
-        >>> tips = (0, 0, 1), (0, 0, 1)
-        >>> builder.add_constraint(rb.DistanceConstraint("rod", "left", "right", *tips, length=1.0))
+        >>> tips = {"point_a": (0, 0, 1), "point_b": (0, 0, 1)}
+        >>> builder.add_constraint(rb.DistanceConstraint("rod", "left", "right", **tips, length=1.0))
         >>> builder.build().assemble_velocities([0.5, 0.5], [2.0, 0.0], fixed=["left"]).round(6).tolist()
         [2.0, 2.0]
         """

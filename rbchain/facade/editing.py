@@ -150,13 +150,15 @@ class Editing(Attributes):
         }
         return type(self)(description_with_motor(self.description, joint, spring, motor))
 
+    @explains_calls(is_method=True)
     def with_payload(
         self,
         frame: str,
+        *,
         mass: npt.ArrayLike | None = None,
         cg: npt.ArrayLike = (0.0, 0.0, 0.0),
-        inertia: Inertia | Sequence[Inertia] | npt.ArrayLike = (0.0, 0.0, 0.0),
-        *,
+        inertia: npt.ArrayLike = (0.0, 0.0, 0.0),
+        body: Inertia | Sequence[Any] | np.ndarray | None = None,
         known: bool = False,
     ) -> Self:
         """Return the model with a rigid payload fixed to a body.
@@ -168,9 +170,10 @@ class Editing(Attributes):
         mass : float or (...) array, kg
         cg : (3,) or (..., 3) array, m
             Center of mass of the payload, in the axes of `frame`, from its origin.
-        inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2; or Inertia, or (...) of them
-            Tensor of the payload about its cg, in the axes of `frame`; or an `Inertia` in that frame instead of `mass`
-            and `cg`.
+        inertia : (3,), (6,), (3, 3) or (..., 3, 3) array, kg m^2
+            Tensor of the payload about its cg, in the axes of `frame`.
+        body : Inertia, or (...) of them, optional
+            Instead of `mass`, `cg` and `inertia`: an `Inertia` in the axes of `frame`, or nested lists of them.
         known : bool
             Whether controllers know the payload, so that the `nominal` model has it too. It must then be the same for
             all samples.
@@ -193,14 +196,14 @@ class Editing(Attributes):
         >>> loaded = rod.with_payload("link1", mass=np.array([0.0, 1.0]), cg=(0.5, 0, 0))
         >>> loaded.gravity_forces(np.zeros((2, 1))).tolist()
         [[5.0], [10.0]]
-        >>> loaded = rod.with_payload("link1", inertia=rb.Inertia.sphere(0.1, mass=1.0, cg=(0.5, 0, 0)))
+        >>> loaded = rod.with_payload("link1", body=rb.Inertia.sphere(0.1, mass=1.0, cg=(0.5, 0, 0)))
         >>> loaded.gravity_forces(np.zeros(1)).tolist()
         [10.0]
         """
         placed = self.kernel_model.frame(frame)
         if not isinstance(known, bool):
             raise ModelError(f"known is {known!r}; expected True or False")
-        payload, dofs = (mass, cg, inertia), self.kernel_model.dofs
+        payload, dofs = {"mass": mass, "cg": cg, "inertia": inertia, "body": body}, self.kernel_model.dofs
         return type(self)(description_with_payload(self.description, dofs, frame, placed, payload, known))
 
     def lock_state(self, joints: Iterable[str], q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:

@@ -211,8 +211,8 @@ class Model(
             broadcast as in NumPy. `paths` change these fields. The other fields keep their values: a new mass does not
             change the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
 
-            `inertia` may also be (..., n, 6), in the order xx, xy, xz, yy, yz, zz, or `Inertia` objects in (nested)
-            lists (..., n), which also set `mass` and `cg`.
+            `inertia` may also be (..., n, 6), in the order xx, xy, xz, yy, yz, zz. `body` stands for `mass`, `cg` and
+            `inertia`: `Inertia` objects in (nested) lists (..., n).
 
         Returns
         -------

@@ -124,12 +124,12 @@ class Forces:
         if self.gravcomp[body] and mass:
             parts.append(Immersion(self.gravcomp[body] * mass / self.fluid_density, center=center))
         if body in self._dragged:
-            frame = Pose(center, rotation(model.body_iquat[body]))
+            pose = Pose(center, rotation(model.body_iquat[body]))
             linear, quadratic = self._drag(body)
             for other in self._dragged[body]:
                 at = self._inertial_frame(body).inverse() @ self._inertial_frame(other)
                 linear = linear + shifted(self._drag(other)[0], at)
-            parts.append(Immersion(linear_damping=linear, quadratic_damping=quadratic, frame=frame))
+            parts.append(Immersion(linear_damping=linear, quadratic_damping=quadratic, pose=pose))
         for joint in self._source.joints(body):
             inertia = self.armature[model.jnt_dofadr[joint]]
             if joint in self.free and inertia:

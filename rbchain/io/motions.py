@@ -23,6 +23,7 @@ from ..acting.flatten import flatten_actions
 from ..acting.friction_and_stops import DryFriction, HardStops
 from ..acting.signals import Signal, as_signal
 from ..acting.wrenches import FORCES
+from ..common.calls import with_present_names
 from ..common.real_arrays import FLOAT64, excerpt
 from ..common.whole_files import whole_file
 from ..errors import ArgumentError, FileFormatError, RbchainError, Status
@@ -346,4 +347,5 @@ class _Reader:
             return {key: self.decoded(item) for key, item in given["table"].items()}
         if "force" in given:
             return self.forces[given["force"]]
-        return CLASSES[given["kind"]](**{name: self.decoded(item) for name, item in given["fields"].items()})
+        cls = CLASSES[given["kind"]]
+        return cls(**{name: self.decoded(item) for name, item in with_present_names(cls, given["fields"]).items()})

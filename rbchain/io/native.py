@@ -29,7 +29,7 @@
     [[constraint]]                  # its type is ball, hinge, weld, distance or coupler; the world is no body
     type = "ball"
     name = "tip"
-    body_a = "upper"
+    frame_a = "upper"
     point_a = [0.2, 0, 0]
     point_b = [1.0, 0, 0]
 
@@ -47,7 +47,8 @@
 
 A quantity of a body, frame or constraint may have a unit of its own, such as "5 mm". Times are in s, and angular
 frequencies of signals in rad/s. A file with other units than SI cannot contain the matrices of an immersion. Numbers
-are written with all digits, so that a file that is read again gives the same model, bit for bit.
+are written with all digits, so that a file that is read again gives the same model, bit for bit. Former names of keys
+are read too: `renamed_arguments` of the classes.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..common.calls import ExplainsCalls, with_present_names
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, FileFormatError, ModelError
@@ -222,16 +224,17 @@ def _naming(where: str) -> Iterator[None]:
 
 def _arguments_of(where: str, body: Mapping[str, Any], units: FileUnits, folder: Path) -> dict[str, Any]:
     """Convert the table of a body to the arguments of `add_body`."""
-    immersion, joint = _table(where, body, "immersion"), _joint(where, _table(where, body, "joint"), units)
+    joint = _joint(where, _table(where, body, "joint"), units)
+    immersion = _fields(where, _table(where, body, "immersion"), Immersion)
     kinds = [dof.kind for dof in joint.dofs]
 
-    def table(key: str, units_of_fields: Mapping[str, str]) -> dict[str, Any]:
+    def table(key: str, kind: type[ExplainsCalls], units_of_fields: Mapping[str, str]) -> dict[str, Any]:
         """Return a table with one number for all dofs, or one for each, in SI."""
         return {
             name: units.of_dofs(f"{key}: {name}", units_of_fields[name], value, kinds)
             if name in units_of_fields
             else value
-            for name, value in _table(where, body, key).items()
+            for name, value in _fields(where, _table(where, body, key), kind).items()
         }
 
     return {
@@ -249,9 +252,9 @@ def _arguments_of(where: str, body: Mapping[str, Any], units: FileUnits, folder:
         "gear_ratio": units.of_dofs("gear_ratio", "1 or rad/m", body["gear_ratio"], kinds)
         if "gear_ratio" in body
         else 1.0,
-        "passive": _made(where, PassiveForces, table("passive", PASSIVE_UNITS)),
+        "passive": _made(where, PassiveForces, table("passive", PassiveForces, PASSIVE_UNITS)),
         "immersion": _immersion(where, immersion, units) if immersion else None,
-        "limits": _made(where, JointLimits, table("limits", LIMIT_UNITS)),
+        "limits": _made(where, JointLimits, table("limits", JointLimits, LIMIT_UNITS)),
         "visuals": _visuals(where, body, units, folder),
     }
 
@@ -286,6 +289,14 @@ def _table(where: str, given: Mapping[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise FileFormatError(f"{where}: {key} is {excerpt(table)}; expected a table such as {key} = {{ ... }}")
     return table
+
+
+def _fields(where: str, given: Mapping[str, Any], kind: type[ExplainsCalls]) -> dict[str, Any]:
+    """Return the table of an object with the present names of its fields."""
+    try:
+        return with_present_names(kind, given)
+    except ValueError as error:
+        raise FileFormatError(f"{where}: {error}") from None
 
 
 def _made(where: str, kind: type[Part], given: Mapping[str, Any]) -> Part:
@@ -334,8 +345,9 @@ def _constraint(given: Mapping[str, Any], units: FileUnits, kinds: Mapping[str, 
     if kind not in CONSTRAINT_KINDS:
         found = "the type is missing" if kind is None else f"the type is {kind!r}"
         raise FileFormatError(f"{where}: {found}; expected one of {', '.join(CONSTRAINT_KINDS)}")
+    fields = _fields(where, fields, CONSTRAINT_KINDS[kind])
     if issubclass(CONSTRAINT_KINDS[kind], BodyConstraint):
-        fields = {"body_a": None, "body_b": None, **fields}
+        fields = {"frame_a": None, "frame_b": None, **fields}
     for key in ("point_a", "point_b", "length"):
         if key in fields:
             fields[key] = units("length", fields[key])
@@ -367,8 +379,8 @@ def _immersion(where: str, given: Mapping[str, Any], units: FileUnits) -> Immers
     for key, dimension in IMMERSION_MEASURES.items():
         if key in fields:
             fields[key] = units(dimension, fields[key])
-    if "frame" in fields:
-        fields["frame"] = _pose(where, _table(where, fields, "frame"), units)
+    if "pose" in fields:
+        fields["pose"] = _pose(where, _table(where, fields, "pose"), units)
     return _made(where, Immersion, fields)
 
 

@@ -85,18 +85,18 @@ class _Reader:
         if len(ends) != 2:
             raise FileFormatError(f"{where} has {len(ends)} elements <link1> and <link2>; expected two")
         check_numbers(self.path, element, element)
-        (body_a, pose_a), (body_b, pose_b) = ((self._link(where, end), pose_of(end)) for end in ends)
-        name = self._new_name(element.get("name") or f"{body_a}-{body_b}")
-        points = pose_a.translation, pose_b.translation
+        (link_a, pose_a), (link_b, pose_b) = ((self._link(where, end), pose_of(end)) for end in ends)
+        name = self._new_name(element.get("name") or f"{link_a}-{link_b}")
+        points = {"point_a": pose_a.translation, "point_b": pose_b.translation}
         if kind in ("spherical", "ball"):
-            self.found.constraints.append(BallConstraint(name, body_a, body_b, *points))
+            self.found.constraints.append(BallConstraint(name, link_a, link_b, **points))
         elif kind in ("revolute", "continuous"):
             axis = element.find("axis")
             axis = np.array([1.0, 0.0, 0.0]) if axis is None else vector(axis, "xyz", "1 0 0")
-            axes = pose_a.rotation @ axis, pose_b.rotation @ axis
-            self.found.constraints.append(HingeConstraint(name, body_a, body_b, *points, *axes))
+            axes = {"axis_a": pose_a.rotation @ axis, "axis_b": pose_b.rotation @ axis}
+            self.found.constraints.append(HingeConstraint(name, link_a, link_b, **points, **axes))
         elif kind == "fixed":
-            self.found.constraints.append(WeldConstraint(name, body_a, body_b, pose_a=pose_a, pose_b=pose_b))
+            self.found.constraints.append(WeldConstraint(name, link_a, link_b, pose_a=pose_a, pose_b=pose_b))
         else:
             self._leave_out(f"<loop_joint> of type {kind!r}", repr(name))
 
@@ -106,9 +106,10 @@ class _Reader:
         parts = {label(child).removeprefix(prefix): child for child in element}
         if not {"body_A", "body_B", "p_AP"} <= parts.keys():
             raise FileFormatError(f"{where} has {sorted(parts)}; expected {prefix}body_A, _body_B and _p_AP")
-        bodies = [self._link(where, parts[key], "name") for key in ("body_A", "body_B")]
-        points = [self._numbers(where, parts.get(key), 3) for key in ("p_AP", "p_BQ")]
-        self.found.constraints.append(BallConstraint(self._new_name("-".join(bodies)), *bodies, *points))
+        links = [self._link(where, parts[key], "name") for key in ("body_A", "body_B")]
+        point_a, point_b = (self._numbers(where, parts.get(key), 3) for key in ("p_AP", "p_BQ"))
+        name = self._new_name("-".join(links))
+        self.found.constraints.append(BallConstraint(name, *links, point_a=point_a, point_b=point_b))
 
     def read_frame(self, element: Any) -> None:
         """Read a frame of Drake: its link and its pose are attributes."""

@@ -240,8 +240,8 @@ class _Writer:
         points = [
             (self._place_at_zero(body) @ Pose(point)).translation
             for body, point in (
-                (constraint.body_a, constraint.point_a),
-                (constraint.body_b, constraint.point_b),
+                (constraint.frame_a, constraint.point_a),
+                (constraint.frame_b, constraint.point_b),
             )
         ]
         return float(np.linalg.norm(points[1] - points[0]))

@@ -160,4 +160,4 @@ def _immersion_of(description: Description, i: int) -> dict[str, Any]:
         if np.any(value):
             diagonal = value.ndim == 2 and (value == np.diag(np.diag(value))).all()
             found[key] = np.diag(value).tolist() if diagonal else value.tolist()
-    return found | _placement_of(description.drag_translation[i], description.drag_rotation[i], "frame")
+    return found | _placement_of(description.drag_translation[i], description.drag_rotation[i], "pose")

@@ -187,14 +187,14 @@ def joint_of(description: Description, i: int, dofs: slice) -> AnyJoint:
 def _immersion_of(description: Description, i: int) -> Immersion | None:
     """Return the immersion of body i, or None if it is dry."""
     d = description
-    frame = computed_pose(d.drag_translation[i], d.drag_rotation[i])
+    pose = computed_pose(d.drag_translation[i], d.drag_rotation[i])
     names = ("volume", "linear_damping", "quadratic_damping", "strip_diameter", "strip_length", "strip_drag")
     own = {name: getattr(d, name)[i] for name in names}
     added = {name: getattr(d, name)[i] for name in ("added_mass", "added_volume")}
     if not any(np.any(value) for value in (*own.values(), *added.values())):
         return None
-    back = frame.inverse()
+    back = pose.inverse()
     # `shifted` rounds, so the matrix of a frame that coincides with the body's is not transformed
-    if frame.translation.any() or (frame.rotation != np.eye(3)).any():
+    if pose.translation.any() or (pose.rotation != np.eye(3)).any():
         added = {name: shifted(matrix, back) for name, matrix in added.items()}
-    return Immersion(**own, **added, center=d.buoyancy_center[i], frame=frame)
+    return Immersion(**own, **added, center=d.buoyancy_center[i], pose=pose)

@@ -64,13 +64,13 @@ def _placed(
     if isinstance(constraint, CouplerConstraint):
         body_a, body_b = (_joint_body(constraint, joint, joints) for joint in (constraint.other, constraint.joint))
         return ConstraintPlace(constraint.name, constraint.kind, body_a, body_b), Pose(), Pose()
-    frame_a, frame_b = (_carrier(constraint, body, carriers) for body in (constraint.body_a, constraint.body_b))
+    frame_a, frame_b = (_carrier(constraint, name, carriers) for name in (constraint.frame_a, constraint.frame_b))
     if frame_a.body == frame_b.body:
         raise ModelError(
-            f"{name_of(constraint)}: its bodies {constraint.body_a!r} and {constraint.body_b!r} are fixed to each "
+            f"{name_of(constraint)}: its frames {constraint.frame_a!r} and {constraint.frame_b!r} are fixed to each "
             "other; expected bodies that move relative to each other"
         )
-    own_a, own_b = constraint.frames
+    own_a, own_b = constraint.poses
     place = ConstraintPlace(constraint.name, constraint.kind, frame_a.body, frame_b.body)
     return place, constraint.part_of(frame_a.pose @ own_a), constraint.part_of(frame_b.pose @ own_b)
 
@@ -89,7 +89,7 @@ def _constraint_of(d: Description, c: int) -> Constraint:
     else:
         for side, body in (("a", place.body_a), ("b", place.body_b)):
             point, axes = (getattr(d, f"constraint_{name}_{side}")[c] for name in ("point", "axes"))
-            values[f"body_{side}"] = d.body_names[body] if body >= 0 else None
+            values[f"frame_{side}"] = d.body_names[body] if body >= 0 else None
             for name in kind.side_fields:
                 values[f"{name}_{side}"] = SIDE_FIELDS[name].of_pose(computed_pose(point, axes))
     for name in (field.name for field in dataclasses.fields(kind) if field.name in NUMBERS):
@@ -103,9 +103,9 @@ def attached_constraint(constraint: Constraint, prefix: str, parent: str | None,
     if isinstance(constraint, CouplerConstraint):
         return replace(constraint, **changed, joint=prefix + constraint.joint, other=prefix + constraint.other)
     for side in ("a", "b"):
-        body = getattr(constraint, f"body_{side}")
-        changed[f"body_{side}"] = parent if body is None else prefix + body
-        if body is not None:
+        frame = getattr(constraint, f"frame_{side}")
+        changed[f"frame_{side}"] = parent if frame is None else prefix + frame
+        if frame is not None:
             continue
         for name in constraint.side_fields:
             field = f"{name}_{side}"
@@ -118,7 +118,7 @@ def violation(constraint: BodyConstraint, pose_a: Pose, pose_b: Pose) -> float:
 
     It is infinite if the axes of a hinge are opposite, or the frames of a weld are rotated by more than 90 degrees.
     """
-    own_a, own_b = constraint.frames
+    own_a, own_b = constraint.poses
     a, b, rows = pose_a @ own_a, pose_b @ own_b, constraint.rows
     turn = a.rotation.T @ b.rotation
     if rows.is_turned_over(np.diag(turn)):
@@ -132,7 +132,7 @@ def text_of(constraint: Constraint) -> str:
     if isinstance(constraint, CouplerConstraint):
         offset = f" {'+' if constraint.offset > 0.0 else '-'} {abs(constraint.offset):.4g}" if constraint.offset else ""
         return f"{constraint.kind}: {constraint.joint} = {constraint.ratio:.4g} {constraint.other}{offset}"
-    names = ["world" if body is None else body for body in (constraint.body_a, constraint.body_b)]
+    names = ["world" if frame is None else frame for frame in (constraint.frame_a, constraint.frame_b)]
     length = f", {constraint.length:.4g} m" if isinstance(constraint, DistanceConstraint) else ""
     return f"{constraint.kind}: {names[0]} - {names[1]}{length}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, get_args
 
 import numpy.typing as npt
@@ -20,10 +20,10 @@ class BallConstraint(BodyConstraint):
     ----------
     name : str
         Name of the constraint.
-    body_a, body_b : str or None
-        Names of the bodies, or of frames on fixed joints; None for the world.
+    frame_a, frame_b : str or None
+        Names of bodies, or of frames on fixed joints; None for the world.
     point_a, point_b : (3,) array, m
-        Each point in the axes of its body or frame, from its origin. World coordinates if the body is None.
+        Each point in the axes of its frame, from its origin; in world coordinates for the world.
 
     Raises
     ------
@@ -48,8 +48,9 @@ class BallConstraint(BodyConstraint):
     """
 
     name: str
-    body_a: str | None
-    body_b: str | None
+    frame_a: str | None
+    frame_b: str | None
+    _: KW_ONLY
     point_a: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     point_b: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     kind: ClassVar[str] = "ball"
@@ -63,7 +64,7 @@ class HingeConstraint(BodyConstraint):
 
     Parameters
     ----------
-    name, body_a, body_b, point_a, point_b
+    name, frame_a, frame_b, point_a, point_b
         As for `BallConstraint`.
     axis_a, axis_b : (3,) array
         The axis of the hinge in the axes of each body, of any length except 0; z by default.
@@ -91,8 +92,9 @@ class HingeConstraint(BodyConstraint):
     """
 
     name: str
-    body_a: str | None
-    body_b: str | None
+    frame_a: str | None
+    frame_b: str | None
+    _: KW_ONLY
     point_a: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     point_b: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     axis_a: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
@@ -108,7 +110,7 @@ class WeldConstraint(BodyConstraint):
 
     Parameters
     ----------
-    name, body_a, body_b
+    name, frame_a, frame_b
         As for `BallConstraint`.
     pose_a, pose_b : Pose
         Pose of each frame in the frame of its body. The default is the frame of the body.
@@ -136,8 +138,9 @@ class WeldConstraint(BodyConstraint):
     """
 
     name: str
-    body_a: str | None
-    body_b: str | None
+    frame_a: str | None
+    frame_b: str | None
+    _: KW_ONLY
     pose_a: Pose = Pose()  # noqa: RUF009 - immutable
     pose_b: Pose = Pose()  # noqa: RUF009
     kind: ClassVar[str] = "weld"
@@ -151,7 +154,7 @@ class DistanceConstraint(BodyConstraint):
 
     Parameters
     ----------
-    name, body_a, body_b, point_a, point_b
+    name, frame_a, frame_b, point_a, point_b
         As for `BallConstraint`.
     length : float, m
         The distance; more than 0.
@@ -180,8 +183,9 @@ class DistanceConstraint(BodyConstraint):
     """
 
     name: str
-    body_a: str | None
-    body_b: str | None
+    frame_a: str | None
+    frame_b: str | None
+    _: KW_ONLY
     point_a: npt.ArrayLike
     point_b: npt.ArrayLike
     length: float
@@ -234,6 +238,7 @@ class CouplerConstraint(DeclaredConstraint):
     name: str
     joint: str
     other: str
+    _: KW_ONLY
     ratio: float
     offset: float = 0.0
     kind: ClassVar[str] = "coupler"

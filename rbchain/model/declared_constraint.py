@@ -170,19 +170,23 @@ class DeclaredConstraint(Value):
 class BodyConstraint(DeclaredConstraint):
     """Base class of the constraints between two bodies."""
 
-    body_a: str | None
-    body_b: str | None
+    renamed_arguments: ClassVar[dict[str, str]] = {"body_a": "frame_a", "body_b": "frame_b"}
+    renamed_attributes: ClassVar[dict[str, str]] = renamed_arguments
+
+    frame_a: str | None
+    frame_b: str | None
 
     def _check_ends(self) -> None:
-        for field in ("body_a", "body_b"):
-            body = getattr(self, field)
-            if not (body is None or isinstance(body, str)):
+        for field in ("frame_a", "frame_b"):
+            frame = getattr(self, field)
+            if not (frame is None or isinstance(frame, str)):
                 raise ModelError(
-                    f"{name_of(self)}: {field} is {excerpt(body)}; expected the name of a body, or None for the world"
+                    f"{name_of(self)}: {field} is {excerpt(frame)}; expected the name of a body or frame, or None for "
+                    "the world"
                 )
-        if self.body_a == self.body_b:
-            body = "the world" if self.body_a is None else f"body {self.body_a!r}"
-            raise ModelError(f"{name_of(self)}: it connects {body} to itself; expected two different bodies")
+        if self.frame_a == self.frame_b:
+            end = "the world" if self.frame_a is None else repr(self.frame_a)
+            raise ModelError(f"{name_of(self)}: it connects {end} to itself; expected two different bodies")
 
     @classmethod
     def part_of(cls, pose: Pose) -> Pose:
@@ -193,11 +197,11 @@ class BodyConstraint(DeclaredConstraint):
         return Pose(pose.translation, axes)
 
     @property
-    def frames(self) -> tuple[Pose, Pose]:
-        """The poses of the frames of the constraint in the frames of its bodies. z is the axis, if it has one."""
-        return self._frame("a"), self._frame("b")
+    def poses(self) -> tuple[Pose, Pose]:
+        """The poses of the axes of the constraint in `frame_a` and `frame_b`. z is the axis, if it has one."""
+        return self._pose("a"), self._pose("b")
 
-    def _frame(self, side: str) -> Pose:
+    def _pose(self, side: str) -> Pose:
         if "pose" in self.side_fields:
             return getattr(self, f"pose_{side}")
         axes = axes_along(getattr(self, f"axis_{side}")) if "axis" in self.side_fields else None

@@ -187,15 +187,15 @@ def water_of(immersions: Sequence[Immersion | None], fluid_density: float) -> di
         "fluid_density": np.array(float(fluid_density)),
         "volume": np.array([x.volume for x in given]),
         "buoyancy_center": np.array([x.center for x in given]),
-        "added_mass": np.array([shifted(x.added_mass, x.frame) for x in given]),
-        "added_volume": np.array([shifted(x.added_volume, x.frame) for x in given]),
+        "added_mass": np.array([shifted(x.added_mass, x.pose) for x in given]),
+        "added_volume": np.array([shifted(x.added_volume, x.pose) for x in given]),
         "linear_damping": np.array([x.linear_damping for x in given]),
         "quadratic_damping": np.array([x.quadratic_damping for x in given]),
         "strip_drag": np.array([x.strip_drag for x in given]),
         "strip_diameter": np.array([x.strip_diameter for x in given]),
         "strip_length": np.array([x.strip_length for x in given]),
-        "drag_rotation": np.array([x.frame.rotation for x in given]),
-        "drag_translation": np.array([x.frame.translation for x in given]),
+        "drag_rotation": np.array([x.pose.rotation for x in given]),
+        "drag_translation": np.array([x.pose.translation for x in given]),
     }
 
 

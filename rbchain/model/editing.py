@@ -130,15 +130,15 @@ def _is_always_satisfied(
     """
     if isinstance(constraint, CouplerConstraint):
         return constraint.joint in positions
-    (body_a, pose_a), (body_b, pose_b) = (_carrier(bodies, name) for name in (constraint.body_a, constraint.body_b))
+    (body_a, pose_a), (body_b, pose_b) = (_carrier(bodies, name) for name in (constraint.frame_a, constraint.frame_b))
     if body_a != body_b:
         return False
     error = violation(constraint, pose_a, pose_b)
     if not error <= LOCK_TOLERANCE * (1.0 + np.abs(pose_a.translation).max() + np.abs(pose_b.translation).max()):
         raise ModelError(
-            f"lock: the positions violate constraint {constraint.name!r}, whose bodies {constraint.body_a!r} and "
-            f"{constraint.body_b!r} become fixed to each other; its residual is {error:.2e}, expected 0. Use positions "
-            "from model.assemble(q)"
+            f"lock: the positions violate constraint {constraint.name!r}, whose frames {constraint.frame_a!r} and "
+            f"{constraint.frame_b!r} become fixed to each other; its residual is {error:.2e}, expected 0. Use "
+            "positions from model.assemble(q)"
         )
     return True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +40,8 @@ def _lengths(given: npt.ArrayLike, what: str) -> np.ndarray:
 class Immersion(Value):
     """Buoyancy, added mass and drag of a body in a fluid at rest or in a current.
 
-    The model defines the density of the fluid. All matrices refer to `frame`, with linear components before angular
-    ones; six numbers stand for a diagonal matrix.
+    The model defines the density of the fluid. All matrices refer to the frame with the pose `pose`, with linear
+    components before angular ones; six numbers stand for a diagonal matrix.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ class Immersion(Value):
     linear_damping, quadratic_damping : (6,) or (6, 6) arrays
         Matrices D1 and D2 of the drag - D1 v - D2 abs(v) v, where v is the velocity relative to the fluid. abs(v) v
         is taken for each component.
-    frame : Pose
-        Frame of the matrices and of the cylinder, in the body's frame.
+    pose : Pose
+        Pose of the frame of the matrices and of the cylinder, in the body's frame.
     strip_diameter, strip_length : float, m
-        Size of a slender cylinder along z of `frame`, with its center at the origin. Each strip of length ds has the
+        Size of a slender cylinder along z of this frame, with its center at the origin. Each strip of length ds has the
         drag - density / 2 strip_drag strip_diameter abs(v) v ds, where v is the velocity of the strip normal to the
         axis (strip theory; Morison et al. 1950).
     strip_drag : float
@@ -85,6 +85,9 @@ class Immersion(Value):
     0.5
     """
 
+    renamed_arguments: ClassVar[dict[str, str]] = {"frame": "pose"}
+    renamed_attributes: ClassVar[dict[str, str]] = renamed_arguments
+
     volume: float = 0.0
     _: KW_ONLY
     center: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
@@ -92,7 +95,7 @@ class Immersion(Value):
     added_volume: Array = (0.0,) * 6  # type: ignore[assignment]
     linear_damping: Array = (0.0,) * 6  # type: ignore[assignment]
     quadratic_damping: Array = (0.0,) * 6  # type: ignore[assignment]
-    frame: Pose = field(default_factory=Pose)
+    pose: Pose = field(default_factory=Pose)
     strip_diameter: float = 0.0
     strip_length: float = 0.0
     strip_drag: float = 0.0
@@ -160,7 +163,7 @@ class Immersion(Value):
             center=center,
             added_mass=(0, 0, 0.0 if mass is None else 0.1 * positive(mass, "mass"), 0, 0, 0),
             added_volume=(volume, volume, along, turning, turning, 0),
-            frame=Pose(center, axes_along(unit_axis(axis))),
+            pose=Pose(center, axes_along(unit_axis(axis))),
             strip_diameter=2 * radius,
             strip_length=length,
             strip_drag=drag,
@@ -180,7 +183,7 @@ class Immersion(Value):
         0.004189
         """
         volume = 4 / 3 * np.pi * positive(radius, "radius") ** 3
-        return cls(volume, center=center, added_volume=(volume / 2,) * 3 + (0,) * 3, frame=Pose(center))
+        return cls(volume, center=center, added_volume=(volume / 2,) * 3 + (0,) * 3, pose=Pose(center))
 
     @classmethod
     @explains_calls(is_method=True)
@@ -222,7 +225,7 @@ class Immersion(Value):
             denominator = 1.0 if is_round else 2 * (b - c) + (b + c) * (beta - gamma)
             rotational.append(0.0 if is_round else volume / 5 * (b - c) * ((b - c) / denominator) * (gamma - beta))
         added = np.concatenate([volume * shares / (2 - shares), rotational])
-        return cls(volume, center=center, added_volume=added, frame=Pose(center, rotation))
+        return cls(volume, center=center, added_volume=added, pose=Pose(center, rotation))
 
     @classmethod
     @explains_calls(is_method=True)
@@ -259,7 +262,7 @@ class Immersion(Value):
 
     def moved(self, pose: Pose) -> Immersion:
         """Return the same immersion expressed in a frame in which the body's frame has this pose."""
-        return replace(self, center=pose.rotation @ self.center + pose.translation, frame=pose @ self.frame)
+        return replace(self, center=pose.rotation @ self.center + pose.translation, pose=pose @ self.pose)
 
     def joined(self, other: Immersion) -> Immersion:
         """Return the immersion of two bodies that are fixed to each other, both expressed in the same frame.
@@ -273,7 +276,7 @@ class Immersion(Value):
         one, two = (self, other) if self.has_drag else (other, self)
         volume = one.volume + two.volume
         center = (one.volume * one.center + two.volume * two.center) / volume if volume > 0.0 else one.center
-        own, at = one.frame.inverse(), two.frame
+        own, at = one.pose.inverse(), two.pose
         added = {
             name: getattr(one, name) + shifted(getattr(two, name), own @ at) for name in ("added_mass", "added_volume")
         }

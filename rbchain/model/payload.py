@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..common.real_arrays import common_batch
+from ..common.real_arrays import common_batch, excerpt
 from ..errors import ModelError
 from .description import Description, Frame
 from .inertia import as_arrays, inertia_tensor, tensor_of_point
@@ -18,25 +19,25 @@ from .varied_fields import value_of_all, varied_description
 
 
 def description_with_payload(
-    description: Description, dofs: Dofs, name: str, frame: Frame, payload: tuple[Any, Any, Any], known: bool
+    description: Description, dofs: Dofs, name: str, frame: Frame, payload: Mapping[str, Any], known: bool
 ) -> Description:
-    """Return the description with a payload (mass, cg, inertia) fixed to the body that carries the frame `name`.
+    """Return the description with a payload fixed to the body that carries the frame `name`.
 
-    If it is `known`, the nominal model has the payload too.
+    The payload has the arguments of `Model.with_payload`. If it is `known`, the nominal model has the payload too.
     """
-    loaded = varied_description(description, dofs, fields_with_payload(description, name, frame, *payload))
+    loaded = varied_description(description, dofs, fields_with_payload(description, name, frame, payload))
     if not known:
         return loaded
     design = description.nominal or description
-    of_all = payload_of_all(name, *payload)
+    of_all = payload_of_all(name, payload)
     if description.nominal is None and not batch_shape_of(loaded):
         return replace(loaded, nominal=None)
-    fields = fields_with_payload(design, name, frame, **of_all)
+    fields = fields_with_payload(design, name, frame, of_all)
     return replace(loaded, nominal=replace(varied_description(design, dofs, fields), nominal=None))
 
 
 def fields_with_payload(
-    description: Description, name: str, frame: Frame, mass: Any, cg: Any, inertia: Any
+    description: Description, name: str, frame: Frame, given: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
     """Return mass, cg and inertia of all bodies, with a payload fixed to the body that carries the frame `name`.
 
@@ -47,7 +48,7 @@ def fields_with_payload(
             f"payload on {name!r}: this frame is fixed to the world; expected a moving body or a frame fixed to one"
         )
     R = frame.pose.rotation
-    payload, center, tensor = _payload_arrays(f"payload on {name!r}", mass, cg, inertia)
+    payload, center, tensor = _payload_arrays(f"payload on {name!r}", **given)
     arm, tensor = center @ R.T + frame.pose.translation, R @ tensor @ R.T
     batches = {
         "mass": payload.shape,
@@ -73,29 +74,35 @@ def fields_with_payload(
     }
 
 
-def payload_of_all(name: str, mass: Any, cg: Any, inertia: Any) -> dict[str, np.ndarray]:
+def payload_of_all(name: str, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return mass, cg and inertia of a payload that is the same in all samples. Raises ModelError if they differ."""
     what = f"payload on {name!r}"
-    arrays = zip(("mass", "cg", "inertia"), _payload_arrays(what, mass, cg, inertia), strict=True)
+    arrays = zip(("mass", "cg", "inertia"), _payload_arrays(what, **given), strict=True)
     return {field: value_of_all(f"{what}: {field}", value, axes) for axes, (field, value) in enumerate(arrays)}
 
 
-def _payload_arrays(what: str, mass: Any, cg: Any, inertia: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return mass (...), center of mass (..., 3) and tensor (..., 3, 3) of a payload, given as such or as an Inertia.
+def _payload_arrays(
+    what: str, mass: Any, cg: Any, inertia: Any, body: Any = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mass (...), center of mass (..., 3) and tensor (..., 3, 3) of a payload.
 
-    `what` names the payload in error messages.
+    They are given, or an Inertia `body`, or several. `what` names the payload in error messages.
     """
-    bodies = as_arrays(inertia)
-    if as_arrays(mass) is not None:
-        raise ModelError(f"{what}: mass is an Inertia; expected a number. Pass the Inertia as inertia=")
-    if bodies is None and mass is None:
-        raise ModelError(f"{what}: the mass is missing; expected mass=, or an Inertia as inertia=")
-    if bodies is not None and (mass is not None or np.any(cg)):
-        raise ModelError(
-            f"{what}: inertia is an Inertia, which contains mass and cg, but mass or cg is given as well; expected one "
-            "of them. Leave out mass and cg"
-        )
-    mass, cg, inertia = (mass, cg, inertia) if bodies is None else bodies
+    for name, value in (("mass", mass), ("inertia", inertia)):
+        if as_arrays(value) is not None:
+            raise ModelError(f"{what}: {name} is an Inertia; expected numbers. Pass the Inertia as body=")
+    if body is None and mass is None:
+        raise ModelError(f"{what}: the mass is missing; expected mass=, or an Inertia as body=")
+    if body is not None:
+        bodies = as_arrays(body)
+        if bodies is None:
+            raise ModelError(f"{what}: body is {excerpt(body)}; expected an Inertia, or several in lists")
+        if mass is not None or np.any(cg) or np.any(inertia):
+            raise ModelError(
+                f"{what}: body is an Inertia, which contains mass, cg and tensor, but mass, cg or inertia is given as "
+                "well; expected one of them"
+            )
+        mass, cg, inertia = bodies
     mass, cg, tensor = (numbers(x, f"{what}: {name}") for x, name in ((mass, "mass"), (cg, "cg"), (inertia, "inertia")))
     if (mass < 0.0).any():
         raise ModelError(f"{what}: mass is {mass.tolist()}; expected zero or more")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import did_you_mean
-from ..common.real_arrays import common_batch, real_array
+from ..common.real_arrays import common_batch, excerpt, real_array
 from ..errors import ModelError
 from . import validation
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
@@ -51,7 +51,8 @@ class VariedFields(TypedDict, total=False):
     friction_asymmetry: npt.ArrayLike
     mass: npt.ArrayLike
     cg: npt.ArrayLike
-    inertia: npt.ArrayLike | Sequence[Any]
+    inertia: npt.ArrayLike
+    body: Sequence[Any] | np.ndarray
     gravity: npt.ArrayLike
     constraint_point_a: npt.ArrayLike
     constraint_point_b: npt.ArrayLike
@@ -81,7 +82,7 @@ def varied_description(
     Raises ModelError if a field does not exist, has the wrong shape, or has a value that no mechanism can have.
     """
     checked: dict[str, Any] = {
-        name: _checked_field(description, dofs, name, value) for name, value in _with_inertias_as_arrays(fields).items()
+        name: _checked_field(description, dofs, name, value) for name, value in _with_bodies_as_arrays(fields).items()
     }
     if paths is not None:
         given = fields_of_paths(dataclasses.replace(description, **checked), dofs, paths)
@@ -153,18 +154,24 @@ def _refuse_lost_rotors(description: Description, dofs: Dofs) -> None:
         )
 
 
-def _with_inertias_as_arrays(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace an `inertia` that consists of Inertias by the arrays of mass, cg and inertia."""
-    bodies = as_arrays(fields.get("inertia"))
-    if bodies is None:
+def _with_bodies_as_arrays(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace `body`, which consists of Inertias, by the arrays of mass, cg and inertia."""
+    if as_arrays(fields.get("inertia")) is not None:
+        raise ModelError("inertia consists of Inertias, which also set mass and cg; expected tensors. Use body=")
+    if "body" not in fields:
         return dict(fields)
-    twice = sorted({"mass", "cg"} & fields.keys())
+    others, names = dict(fields), ("mass", "cg", "inertia")
+    found = others.pop("body")
+    bodies = as_arrays(found)
+    if bodies is None:
+        raise ModelError(f"body is {excerpt(found)}; expected one Inertia per body, in nested lists for samples")
+    twice = sorted(others.keys() & names)
     if twice:
         raise ModelError(
-            f"inertia consists of Inertias, which already set mass and cg, but {' and '.join(twice)} is given too; "
+            f"body consists of Inertias, which also set mass, cg and inertia, but {' and '.join(twice)} is given too; "
             "pass each quantity once"
         )
-    return {**fields, **dict(zip(("mass", "cg", "inertia"), bodies, strict=True))}
+    return {**others, **dict(zip(names, bodies, strict=True))}
 
 
 def _checked_field(description: Description, dofs: Dofs, name: str, value: npt.ArrayLike) -> np.ndarray:

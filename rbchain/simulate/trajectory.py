@@ -69,7 +69,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         The degree of freedom that was the first beyond its position limits; -1 if none was.
     contact_forces : (..., times, contacts, 3) array, N
         Forces of the contacts on their bodies in world axes, in the order of the `SphereContact` and
-        `SphereSphereContact` objects in `forces`. Of two spheres: on `body_b`.
+        `SphereSphereContact` objects in `forces`. Of two spheres: on `frame_b`.
         With the method "moreau", they are the mean over the step that ends at the time; at the first time, over the
         step that starts there. An impact adds its impulse divided by the length of the step. With "rk45" and
         "rosenbrock", they are the forces at the time, without the impulses of impacts.

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rbchain as rb
 
+from ..closed_chains import ends
 from ..mechanisms import JOINTS, random_inertia, random_motors, random_rotation
 
 KINDS = [*JOINTS, "fixed"]
@@ -122,17 +123,19 @@ def closed(builder, q, kinds, seed):
         a = rng.choice([None, *(name for name in model.body_names if name != b)])
         pose_a = rb.Pose(rng.normal(size=3), random_rotation(rng))
         pose_b = model.frame_poses(q, b).inverse() @ (pose_a if a is None else model.frame_poses(q, a) @ pose_a)
-        pair, points = (f"{kind}{i}", a, b), (pose_a.translation, pose_b.translation)
+        pair, points = (f"{kind}{i}", a, b), ends(point=(pose_a.translation, pose_b.translation))
         if kind == "ball":
-            builder.add_constraint(rb.BallConstraint(*pair, *points))
+            builder.add_constraint(rb.BallConstraint(*pair, **points))
         elif kind == "hinge":
-            builder.add_constraint(rb.HingeConstraint(*pair, *points, pose_a.rotation[:, 0], pose_b.rotation[:, 0]))
+            axes = ends(axis=(pose_a.rotation[:, 0], pose_b.rotation[:, 0]))
+            builder.add_constraint(rb.HingeConstraint(*pair, **points, **axes))
         elif kind == "weld":
-            builder.add_constraint(rb.WeldConstraint(*pair, pose_a, pose_b))
+            builder.add_constraint(rb.WeldConstraint(*pair, pose_a=pose_a, pose_b=pose_b))
         elif kind == "distance":
             rod = pose_b @ rb.Pose(rng.normal(size=3))
             length = np.linalg.norm(rod.translation - pose_b.translation)
-            builder.add_constraint(rb.DistanceConstraint(*pair, pose_a.translation, rod.translation, length))
+            points = ends(point=(pose_a.translation, rod.translation))
+            builder.add_constraint(rb.DistanceConstraint(*pair, **points, length=length))
         elif len(joints) > 1:
             joint, other = rng.choice(joints, 2, replace=False)
             x, y = (q[model.position_index[model.joint_names.index(name)]] for name in (joint, other))
@@ -182,11 +185,11 @@ def in_units(tree, units):
         given.pop("passive", None)
         if immersion is not None:
             powers = np.add.outer([0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1])
-            frame = rb.Pose(units.of(immersion.frame.translation, length=1), immersion.frame.rotation)
+            pose = rb.Pose(units.of(immersion.pose.translation, length=1), immersion.pose.rotation)
             added = units.of(immersion.added_mass, 1, powers)
             center = units.of(immersion.center, length=1)
             given["immersion"] = rb.Immersion(
-                units.of(immersion.volume, 0, 3), center=center, added_mass=added, frame=frame
+                units.of(immersion.volume, 0, 3), center=center, added_mass=added, pose=pose
             )
         other.add_body(**given)
     return other

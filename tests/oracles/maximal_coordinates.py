@@ -126,7 +126,7 @@ def constraint_rows(model, constraint, bodies, axes_a, joints):
         return [Row(of_bodies, value)]
     a, b = (
         WORLD if name is None else bodies[model.body_names.index(name)]
-        for name in (constraint.body_a, constraint.body_b)
+        for name in (constraint.frame_a, constraint.frame_b)
     )
     if isinstance(constraint, rb.WeldConstraint):
         points = constraint.pose_a.translation, constraint.pose_b.translation

@@ -82,8 +82,8 @@ def closed_loop(world, builder):
     world.add_body(builder, "rocker", None, rb.Revolute(), (1, 0, 0), ROD)
     world.add_body(builder, "other", "coupler", rb.Revolute((0, 1, 0)), (0.4, 0.1, 0), ROD, **options)
     world.add_body(builder, "tool", "other", rb.Revolute((0, 0, 1)), (0.2, 0, 0), ROD)
-    ends = [world.scaled((x, 0, 0), length=1) for x in (0.9, 0.6)]
-    builder.add_constraint(rb.BallConstraint(world.name("pin"), world.name("coupler"), world.name("rocker"), *ends))
+    ends = {name: world.scaled((x, 0, 0), length=1) for name, x in (("point_a", 0.9), ("point_b", 0.6))}
+    builder.add_constraint(rb.BallConstraint(world.name("pin"), world.name("coupler"), world.name("rocker"), **ends))
 
 
 def geared(world, builder):

@@ -426,7 +426,7 @@ def test_a_misplaced_joint_is_rotated_and_translated():
 def test_a_payload_equals_with_payload(arm):
     dispersion = {"link2.payload": rb.Dispersion(stats.uniform(0, 2), point=(0.25, 0, 0))}
     chains, values = changed_chains(plan_of(dispersion, arm))
-    expected = arm.with_payload("link2", values[:, 0], (0.25, 0, 0))
+    expected = arm.with_payload("link2", mass=values[:, 0], cg=(0.25, 0, 0))
     assert np.array_equal(chains.build().inertia, expected.inertia)
     assert np.array_equal(chains.build().mass, expected.mass)
 

@@ -67,7 +67,7 @@ class Samples:
         chosen = slice(None) if only is None else only
         many = self.model.vary(**{name: values[chosen] for name, values in self.fields.items()})
         for body, mass, point in self.payloads:
-            many = many.with_payload(body, mass[chosen], point)
+            many = many.with_payload(body, mass=mass[chosen], cg=point)
         return many
 
     def apply(self, varied: Varied, values: np.ndarray) -> None:

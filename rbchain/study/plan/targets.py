@@ -202,8 +202,8 @@ def _forces(nominal: Nominal, parameter: str) -> list[Target]:
             at = dofs[dof_index(nominal.model, PARAMETERS[parameter].owner, force.joint, force.dof)]
             found.append(replace(at, index=i) if force.name is None else Target(force.name, i, at.angular))
         else:
-            places = [getattr(force, name) for name in ("frame", "body") if hasattr(force, name)]
-            found.append(Target(force.name or (places[0] if places else label_of(force)), i))
+            place = force.frame if hasattr(force, "frame") else label_of(force)
+            found.append(Target(force.name or place, i))
     return found
 
 
