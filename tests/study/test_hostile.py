@@ -323,7 +323,7 @@ WRONG_FOR_THE_MODEL = [
     ),
     (
         measure(quantity="torque", joint="link1", dof=1),
-        r"measures\[0\]: dof is 1; expected .* from 0 to 0, because joint 'link1' has 1 degree of",
+        r"measures\[0\]: Measure 'x': dof is 1, but joint 'link1' has 1 degree of freedom; expected 0",
     ),
     (measure(quantity="function", function="math:pi"), r"measures\[0\].function is 'math:pi'.*expected a function"),
     (

@@ -407,3 +407,19 @@ def test_a_module_with_the_name_of_another_one_is_refused(study_file):
 def test_keys_that_a_measure_does_not_use_are_refused(keys, message):
     with pytest.raises(ValueError, match=message):
         Measure(name="x", **keys)
+
+
+def test_a_joint_with_several_degrees_of_freedom_needs_dof():
+    """The first one would be a number of another axis without a word."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("disk", joint=rb.Planar(), inertia=rb.Inertia.box((1, 1, 0.1), mass=1.0))
+    model, simulate = builder.build(), rb.Simulation(0.1, method="rk4", step=0.05, qd=(1.0, 2.0, 3.0))
+    message = r"Measure 'v': joint 'disk' has 3 degrees of freedom, but dof is not given; .* integer from 0 to 2"
+    with pytest.raises(StudyError, match=rf"measures\[0\]: {message}"):
+        rb.Study(model, samples=1, simulate=simulate, measures=[Measure("v", "velocity", joint="disk")])
+    with pytest.raises(rb.ArgumentError, match=message):
+        Measure("v", "velocity", joint="disk").values(model, model.simulate(duration=0.1, method="rk4", step=0.05))
+    measures = [Measure(f"v{i}", "velocity", joint="disk", dof=i) for i in range(3)]
+    measures.append(Measure("load", "reaction_force", joint="disk"))
+    results = rb.Study(model, samples=1, simulate=simulate, measures=measures).run()
+    np.testing.assert_allclose([results[f"v{i}"].item() for i in range(3)], [1.0, 2.0, 3.0], rtol=1e-12)

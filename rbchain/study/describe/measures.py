@@ -12,13 +12,13 @@ from ...acting.events import Event
 from ...acting.numeric_fields import Drive, Force
 from ...acting.wrenches import Current
 from ...common.misspelt import did_you_mean
-from ...errors import StudyError
+from ...errors import ArgumentError, StudyError
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
 from . import measure_units
 from .in_steps import Steps
 from .numbers import Described
-from .quantities import QUANTITIES, Case, limited_drive, tracking_drive
+from .quantities import QUANTITIES, Case, dof_of, limited_drive, tracking_drive
 from .reductions import AT_TIMES, OF_FORCES, OF_STEPS, reduced, reduced_in_steps
 
 LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its name
@@ -113,7 +113,7 @@ class Measure(Described):
     joint : str
         Name of a joint.
     dof : int
-        Degree of freedom of the joint, counted from 0.
+        Degree of freedom of the joint, counted from 0. Required if the joint has several, except for reactions.
     axis : "x", "y" or "z"
         Axis of a coordinate.
     point : (3,) array, m
@@ -176,7 +176,7 @@ class Measure(Described):
     over: Reduction = "final"
     frame: str | None = None
     joint: str | None = None
-    dof: int = 0
+    dof: int | None = None
     axis: Literal["x", "y", "z"] = "x"
     point: tuple[float, float, float] = (0.0, 0.0, 0.0)
     normal: tuple[float, float, float] | None = None
@@ -196,7 +196,7 @@ class Measure(Described):
             over: Reduction = "final",
             frame: str | None = None,
             joint: str | None = None,
-            dof: int = 0,
+            dof: int | None = None,
             axis: Literal["x", "y", "z"] = "x",
             point: npt.ArrayLike = (0.0, 0.0, 0.0),
             normal: npt.ArrayLike | None = None,
@@ -297,12 +297,11 @@ class Measure(Described):
                     f"joint is {self.joint!r}; expected a joint of model {model.name!r}: {list(model.joint_names)}"
                     f"{did_you_mean(self.joint, model.joint_names)}"
                 )
-            count = np.diff([*model.velocity_index, model.nv])[model.joint_names.index(self.joint)]
-            if not 0 <= self.dof < count:
-                raise StudyError(
-                    f"dof is {self.dof}; expected a whole number from 0 to {count - 1}, because joint {self.joint!r} "
-                    f"has {count} degree{'s' if count > 1 else ''} of freedom"
-                )
+            if not self.quantity.startswith("reaction"):
+                try:
+                    dof_of(self, model)
+                except ArgumentError as error:
+                    raise StudyError(str(error)) from None
         self.factor(model)
         for key in ("step_to", "threshold"):
             self.in_si(key, model)

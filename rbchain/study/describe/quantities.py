@@ -44,8 +44,8 @@ class Case(NamedTuple):
 
 
 def dof_of(measure: Measure, model: Model) -> int:
-    """Return the index of the degree of freedom of a measure."""
-    return int(model.velocity_index[model.joint_names.index(measure.joint)]) + measure.dof
+    """Return the index of the degree of freedom of a measure. Raises ArgumentError if the model does not have it."""
+    return dof_index(model, f"Measure {measure.name!r}", measure.joint, measure.dof)
 
 
 class Quantity(NamedTuple):
