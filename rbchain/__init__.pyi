@@ -54,6 +54,7 @@ from .model.passive import PassiveForces
 from .model.pose import Pose
 from .model.units import Units
 from .model.visual import Visual
+from .options import options
 from .simulate.trajectory import Trajectory
 from .study import (
     Discrete as Discrete,
@@ -135,6 +136,7 @@ __all__ = [
     "inertia_of_mesh",
     "load",
     "load_motion",
+    "options",
     "save",
     "set_num_threads",
 ]

@@ -236,10 +236,12 @@ def writes_beyond(t, q, qd, parameters, out):
 def test_boundscheck_reports_reads_and_writes_beyond_the_end_of_an_array(function):
     q, qd = start()
     for given in ({"drives": [rb.UserForces(function)]}, {"events": [rb.Event(function=function, stop=True)]}):
-        motion = arm().simulate(q, qd, DURATION, boundscheck=True, **given, on_failure="ignore")
+        with rb.options(boundscheck=True):
+            motion = arm().simulate(q, qd, DURATION, **given, on_failure="ignore")
         assert (motion.status == rb.Status.USER_FUNCTION_FAILED).all()
         assert "raised IndexError: index is out of bounds at t = 0 s" in motion.message
-    assert arm().simulate(q, qd, DURATION, drives=[rb.UserForces(harmless)], boundscheck=True, save_at=2).success
+    with rb.options(boundscheck=True):
+        assert arm().simulate(q, qd, DURATION, drives=[rb.UserForces(harmless)], save_at=2).success
 
 
 def unknown_name(t, q, qd, parameters, out):

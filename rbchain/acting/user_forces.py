@@ -43,7 +43,7 @@ class UserForces(Drive):
     Notes
     -----
     If the function raises an exception, the sample ends with status USER_FUNCTION_FAILED. This also holds for trial
-    states that are not part of the motion. With `simulate(..., boundscheck=True)`, reading or writing beyond the end of
+    states that are not part of the motion. With `rb.options(boundscheck=True)`, reading or writing beyond the end of
     an array raises an IndexError.
 
     Wrong derivatives reduce the order of the method "rosenbrock". The error estimate contains most of this error, so

@@ -42,7 +42,7 @@ def findings() -> dict[str, str]:
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
         "processor": f"{llvmlite.binding.get_host_cpu_name()} with {', '.join(present) or 'no vector instructions'}",
         "lanes": f"{LANE_WIDTHS['float64']} of float64, {LANE_WIDTHS['float32']} of float32",
-        "threads": f"{get_num_threads()} of {os.cpu_count()} cores (set by RBCHAIN_NUM_THREADS or rb.set_num_threads)",
+        "threads": f"{get_num_threads()} of {os.cpu_count()} cores (set by RBCHAIN_NUM_THREADS or rb.options)",
         "compiling": jit,
         "machine code": _machine_code(),
         "cache": _cache_state(),

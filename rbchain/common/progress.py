@@ -1,6 +1,7 @@
 """Progress of long work: a bar in terminals and notebooks, lines of the logger "rbchain" elsewhere.
 
-Work of less than two seconds stays silent. The environment variable RBCHAIN_QUIET=1 turns all messages off.
+Work of less than two seconds stays silent. `rb.options(progress=False)` and the environment variable RBCHAIN_QUIET=1
+turn all messages off.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from contextlib import contextmanager
 from html import escape
 from typing import Any, Protocol
 
+from .process_options import current
+
 SILENT_SECONDS = 2.0  # work that takes less time is not reported
 SECONDS_BETWEEN_LINES = 5.0  # of the log, during one piece of work
 
@@ -22,8 +25,8 @@ logger = logging.getLogger("rbchain")
 
 
 def is_quiet() -> bool:
-    """Return whether RBCHAIN_QUIET turns messages off; an empty value and 0 do not."""
-    return os.environ.get("RBCHAIN_QUIET", "") not in ("", "0")
+    """Return whether an option or RBCHAIN_QUIET turns messages off; an empty value and 0 do not."""
+    return not current().progress or os.environ.get("RBCHAIN_QUIET", "") not in ("", "0")
 
 
 def in_notebook() -> bool:

@@ -9,6 +9,7 @@ import threading
 from itertools import pairwise
 from queue import SimpleQueue
 
+from ..common.process_options import change, current
 from ..common.real_arrays import whole_number
 
 # Waking a thread takes as long as the dynamics of about this many degrees of freedom.
@@ -17,24 +18,6 @@ DOFS_PER_THREAD = 4096
 PIECES_PER_THREAD = 4
 # Steps, times degrees of freedom, that take about 50 ms: 1000 times as long as passing them to a worker thread.
 MIN_STEPS_FOR_WORKERS = 500_000
-
-
-def _available_cores():
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _initial_threads():
-    """Return RBCHAIN_NUM_THREADS or, if it is not set, the number of cores that this process may use."""
-    setting = os.environ.get("RBCHAIN_NUM_THREADS")
-    if not setting:
-        return _available_cores()
-    if not setting.isdecimal() or int(setting) < 1:
-        raise ValueError(
-            f"environment variable RBCHAIN_NUM_THREADS is {setting!r}; expected a whole number of at least 1"
-        )
-    return int(setting)
 
 
 class _Pool:
@@ -46,7 +29,6 @@ class _Pool:
     """
 
     def __init__(self):
-        self.threads = _initial_threads()
         self.reset()
 
     def reset(self):
@@ -107,10 +89,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def get_num_threads():
-    """Return the number of threads that share a batch.
-
-    The initial value is the environment variable RBCHAIN_NUM_THREADS or, if it is not set, the number of cores that
-    this process may use.
+    """Return the number of threads that share a batch, `rb.options().threads`.
 
     Returns
     -------
@@ -122,13 +101,11 @@ def get_num_threads():
     >>> rb.get_num_threads() >= 1
     True
     """
-    return _pool.threads
+    return current().threads
 
 
 def set_num_threads(threads):
-    """Set the number of threads that share a batch.
-
-    Results do not depend on the number of threads, bit for bit.
+    """Set the number of threads that share a batch, as `rb.options(threads=threads)` does.
 
     Parameters
     ----------
@@ -149,7 +126,7 @@ def set_num_threads(threads):
     1
     >>> rb.set_num_threads(before)
     """
-    _pool.threads = whole_number("threads", threads, ValueError, least=1)
+    change(threads=whole_number("threads", threads, ValueError, least=1))
 
 
 def take_memory(spare, new_memory):
@@ -181,7 +158,7 @@ def run(driver, spare, new_memory, arguments, samples, width, max_threads=None):
     added to `spare` afterwards. `max_threads` limits the number of threads, if the work is too little for all of them.
     """
     blocks = -(-samples // width)
-    threads = _pool.threads
+    threads = get_num_threads()
     threads = max(1, min(threads, blocks, max_threads or threads))
     pieces = pairwise(_bounds(samples, width, threads))  # one iterator for all threads
 
@@ -218,7 +195,7 @@ def run_interruptibly(driver, new_memory, arguments, samples, width, interrupt, 
     if steps < MIN_STEPS_FOR_WORKERS or threading.current_thread() is not threading.main_thread():
         run(driver, [], new_memory, arguments, samples, width)
         return
-    threads = max(1, min(_pool.threads, -(-samples // width)))
+    threads = max(1, min(get_num_threads(), -(-samples // width)))
     pieces = pairwise(_bounds(samples, width, threads))
 
     def work():

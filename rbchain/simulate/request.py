@@ -63,7 +63,6 @@ class Request:
     control_derivative_errors: bool
     dense_output: int
     energy_error: bool
-    boundscheck: bool
 
     @property
     def samples(self) -> int:
@@ -104,7 +103,7 @@ def check(
         raise ArgumentError("duration is missing; expected the duration of the motion in s, such as duration=1.0")
     duration = finite_number("duration", duration, ArgumentError, above=0.0)
     checked_on_failure(options["on_failure"], ArgumentError)
-    for name in ("boundscheck", "control_derivative_errors", "energy_error"):
+    for name in ("control_derivative_errors", "energy_error"):
         true_or_false(name, options[name], ArgumentError)
     names = checked_names(model, options["derivatives"])
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
@@ -131,7 +130,6 @@ def check(
         control_derivative_errors=bool(options["control_derivative_errors"]),
         dense_output=whole_number("dense_output", options["dense_output"], ArgumentError, least=0),
         energy_error=bool(options["energy_error"]),
-        boundscheck=bool(options["boundscheck"]),
     )
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @explains_calls(
     is_method=True,
     sensitivities="derivatives",
+    boundscheck="rb.options(boundscheck=True)",
     control_sensitivity_errors="control_derivative_errors",
     contacts="forces",
     q="q0",
@@ -77,7 +78,6 @@ def simulate(
     dense_output: int = 0,
     energy_error: bool = False,
     on_failure: OnFailure = "warn",
-    boundscheck: bool = False,
 ) -> Trajectory:
     """Simulate the motion of a model from an initial state, in compiled code.
 
@@ -176,9 +176,6 @@ def simulate(
         "warn", `simulate` warns with the trajectory's message. If a single state fails, it raises a SimulationError,
         whose attribute `trajectory` is the trajectory. With "raise", a batch raises the error, too. With "ignore",
         there is neither, also if motions are beyond the position limits.
-    boundscheck : bool
-        Compile user functions with checks of array bounds, for debugging. A function that reads or writes beyond the
-        end of an array then raises an IndexError. Functions that it calls are not checked.
 
     Returns
     -------
@@ -234,7 +231,6 @@ def simulate(
             "dense_output": dense_output,
             "energy_error": energy_error,
             "on_failure": on_failure,
-            "boundscheck": boundscheck,
         },
     )
     prepared = prepare(request)

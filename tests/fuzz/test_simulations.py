@@ -89,8 +89,8 @@ NUMBERS = (
     [1, 2],
 )
 #: Valid values, because few of the numbers above are valid for any setting.
-VALID = {"duration": DURATION, "save_at": 3, "tau": 0.0, "on_failure": "ignore", "boundscheck": False}
-SETTINGS = ("duration", "save_at", "step", "rtol", "atol", "max_steps", "method", "tau", "on_failure", "boundscheck")
+VALID = {"duration": DURATION, "save_at": 3, "tau": 0.0, "on_failure": "ignore"}
+SETTINGS = ("duration", "save_at", "step", "rtol", "atol", "max_steps", "method", "tau", "on_failure")
 
 
 @cases(percent=2, ends=("refused", "simulated"))

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ...common.process_options import change, current
 from ...common.real_arrays import whole_number
 from ...drivers import threads
 from ...errors import StudyError, missing_package
@@ -77,7 +78,7 @@ class _Worker:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         context = multiprocessing.get_context("spawn")
         self.pipe, worker_pipe = context.Pipe()
-        process = context.Process(target=_serve, args=(worker_pipe, self.pickled))
+        process = context.Process(target=_serve, args=(worker_pipe, self.pickled, current().boundscheck))
         process.start()
         self.process = process
         worker_pipe.close()
@@ -119,9 +120,9 @@ class _Worker:
             self.pipe.close()
 
 
-def _serve(pipe: Connection, pickled: bytes) -> None:
+def _serve(pipe: Connection, pickled: bytes, boundscheck: bool) -> None:
     """Compute chunks in a worker process until the pipe's other end is closed."""
-    threads.set_num_threads(1)  # each core has a worker
+    change(threads=1, boundscheck=boundscheck)  # each core has a worker
     try:
         plan: Plan = pickle.loads(pickled)
     except Exception as error:  # of importing a user's module, which may raise any error
@@ -215,7 +216,13 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
         def submit() -> None:
             for chunk, first, last in spans:
                 future = client.submit(
-                    _compute_on_dask, plan.part(first, last), first, last, pure=False, retries=MOST_ATTEMPTS
+                    _compute_on_dask,
+                    plan.part(first, last),
+                    first,
+                    last,
+                    current().boundscheck,
+                    pure=False,
+                    retries=MOST_ATTEMPTS,
                 )
                 running[future.key] = (chunk, future)
                 done.add(future)
@@ -245,7 +252,7 @@ def _pickled(plan: Plan) -> bytes:
         ) from None
 
 
-def _compute_on_dask(plan: Plan, first: int, last: int) -> dict[str, np.ndarray]:
+def _compute_on_dask(plan: Plan, first: int, last: int, boundscheck: bool) -> dict[str, np.ndarray]:
     """Compute samples on a dask worker, with one thread by default: dask distributes the cores."""
-    threads.set_num_threads(int(os.environ.get("RBCHAIN_NUM_THREADS", "1")))
+    change(threads=int(os.environ.get("RBCHAIN_NUM_THREADS", "1")), boundscheck=boundscheck)
     return plan.compute(first, last)

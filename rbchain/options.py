@@ -1,0 +1,74 @@
+"""Options of this process: threads, progress, and checks of array bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .common.calls import ExplainsCalls
+from .common.process_options import change, current
+from .common.real_arrays import true_or_false, whole_number
+from .errors import ArgumentError
+
+
+class options(ExplainsCalls):
+    """Set options of this process, for good or until the end of a `with` block.
+
+    Parameters
+    ----------
+    threads : int, optional
+        Number of threads that share a batch, at least 1. It is RBCHAIN_NUM_THREADS at the start or, if that is not set,
+        the number of cores that the process may use. Results do not depend on it, bit for bit.
+    progress : bool, optional
+        Whether long work shows its progress. RBCHAIN_QUIET=1 turns it off, too.
+    boundscheck : bool, optional
+        Whether user functions are compiled with checks of array bounds, for debugging. A function that reads or writes
+        beyond the end of an array then raises an IndexError. Functions that it calls are not checked.
+
+    Attributes
+    ----------
+    threads, progress, boundscheck
+        The values of this process. `rb.options()` changes none of them.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is not allowed.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> with rb.options(threads=1, progress=False):
+    ...     print(rb.options().threads, rb.options().progress)
+    1 False
+    >>> rb.options().progress
+    True
+    """
+
+    def __init__(
+        self, *, threads: int | None = None, progress: bool | None = None, boundscheck: bool | None = None
+    ) -> None:
+        self._before = current()
+        changed: dict[str, Any] = {}
+        if threads is not None:
+            changed["threads"] = whole_number("threads", threads, ArgumentError, least=1)
+        for name, value in (("progress", progress), ("boundscheck", boundscheck)):
+            if value is not None:
+                true_or_false(name, value, ArgumentError)
+                changed[name] = bool(value)
+        self._changed = changed.keys()
+        change(**changed)
+
+    threads = property(lambda self: current().threads)
+    progress = property(lambda self: current().progress)
+    boundscheck = property(lambda self: current().boundscheck)
+
+    def __enter__(self) -> options:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Restore the options that this object has changed."""
+        change(**{name: getattr(self._before, name) for name in self._changed})
+
+    def __repr__(self) -> str:
+        values = current()
+        return f"options(threads={values.threads}, progress={values.progress}, boundscheck={values.boundscheck})"
