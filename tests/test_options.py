@@ -70,9 +70,7 @@ def test_other_values_are_refused_and_change_nothing(given, message):
 
 
 def test_wrong_calls_name_the_options():
-    with pytest.raises(
-        TypeError, match="options was called with 1 value by position; expected none. Give them by keyword"
-    ):
+    with pytest.raises(TypeError, match="options was called with 1 value by position; expected none"):
         rb.options(3)
     with pytest.raises(TypeError, match=r"use rb.options\(boundscheck=True\)"):
         rb.Model.serial_chain(1).simulate(duration=1.0, boundscheck=True)
