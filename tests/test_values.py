@@ -101,8 +101,8 @@ def test_a_changed_copy_differs():
         (rb.DryFriction, ["joint", "kinetic"]),
         (rb.HardStops, ["joint"]),
         (rb.SphereContact, ["frame"]),
-        (rb.BallConstraint, ["name", "frame_a", "frame_b"]),
-        (rb.CouplerConstraint, ["name", "joint", "other"]),
+        (rb.BallConstraint, ["name", "frame_a", "frame_b", "point_a", "point_b"]),
+        (rb.CouplerConstraint, ["name", "joint", "other", "ratio", "offset"]),
         (rb.SphereSphereContact, ["frame_a", "frame_b"]),
         (rb.JointLimits, ["lower", "upper"]),
         (rb.PassiveForces, []),
@@ -113,7 +113,7 @@ def test_a_changed_copy_differs():
     ],
     ids=lambda kind: getattr(kind, "__name__", ""),
 )
-def test_only_the_target_and_the_main_argument_are_positional(kind, positional):
+def test_only_the_target_and_the_main_arguments_are_positional(kind, positional):
     parameters = inspect.signature(kind).parameters.values()
     found = [p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     assert [{"model": "self"}.get(name, name) for name in found] == positional

@@ -106,10 +106,10 @@ class _Reader:
         parts = {label(child).removeprefix(prefix): child for child in element}
         if not {"body_A", "body_B", "p_AP"} <= parts.keys():
             raise FileFormatError(f"{where} has {sorted(parts)}; expected {prefix}body_A, _body_B and _p_AP")
-        links = [self._link(where, parts[key], "name") for key in ("body_A", "body_B")]
+        one, other = (self._link(where, parts[key], "name") for key in ("body_A", "body_B"))
         point_a, point_b = (self._numbers(where, parts.get(key), 3) for key in ("p_AP", "p_BQ"))
-        name = self._new_name("-".join(links))
-        self.found.constraints.append(BallConstraint(name, *links, point_a=point_a, point_b=point_b))
+        name = self._new_name(f"{one}-{other}")
+        self.found.constraints.append(BallConstraint(name, one, other, point_a, point_b))
 
     def read_frame(self, element: Any) -> None:
         """Read a frame of Drake: its link and its pose are attributes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, get_args
 
 import numpy.typing as npt
@@ -50,7 +50,6 @@ class BallConstraint(BodyConstraint):
     name: str
     frame_a: str | None
     frame_b: str | None
-    _: KW_ONLY
     point_a: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     point_b: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     kind: ClassVar[str] = "ball"
@@ -94,7 +93,6 @@ class HingeConstraint(BodyConstraint):
     name: str
     frame_a: str | None
     frame_b: str | None
-    _: KW_ONLY
     point_a: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     point_b: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     axis_a: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]
@@ -140,7 +138,6 @@ class WeldConstraint(BodyConstraint):
     name: str
     frame_a: str | None
     frame_b: str | None
-    _: KW_ONLY
     pose_a: Pose = Pose()  # noqa: RUF009 - immutable
     pose_b: Pose = Pose()  # noqa: RUF009
     kind: ClassVar[str] = "weld"
@@ -185,7 +182,6 @@ class DistanceConstraint(BodyConstraint):
     name: str
     frame_a: str | None
     frame_b: str | None
-    _: KW_ONLY
     point_a: npt.ArrayLike
     point_b: npt.ArrayLike
     length: float
@@ -238,7 +234,6 @@ class CouplerConstraint(DeclaredConstraint):
     name: str
     joint: str
     other: str
-    _: KW_ONLY
     ratio: float
     offset: float = 0.0
     kind: ClassVar[str] = "coupler"
