@@ -500,7 +500,7 @@ def test_unsupported_methods_refuse_contacts():
         ),
         (
             lambda: rb.SphereContact(None, point=(0, 0, 0), radius=0, plane_point=(0, 0, 0), plane_normal=(0, 0, 1)),
-            "body is None; expected the name of a body",
+            "frame is None; expected the name of a body or frame",
         ),
     ],
 )

@@ -188,8 +188,8 @@ class _Writer:
         """Add the sites of a constraint; return them as attributes."""
         found = {}
         for number, side, pose in ((1, "a", pose_a), (2, "b", pose_b)):
-            body = getattr(constraint, f"body_{side}")
-            index = -1 if body is None else self.description.body_names.index(body)
+            frame = getattr(constraint, f"frame_{side}")
+            index = -1 if frame is None else self.description.body_names.index(frame)
             site = unused_name(f"{name or constraint.name}_{side}", self.sites)
             found[f"site{number}"] = self._add_site(index, site, pose)
         return found
