@@ -19,6 +19,7 @@ from .acting.signals import Signal
 from .acting.sphere_contacts import SphereContact, SphereSphereContact
 from .acting.user_forces import UserForces
 from .acting.wrenches import Current, Wrench
+from .drivers.options import options
 from .drivers.threads import get_num_threads, set_num_threads
 from .errors import (
     ArgumentError,
@@ -54,7 +55,6 @@ from .model.passive import PassiveForces
 from .model.pose import Pose
 from .model.units import Units
 from .model.visual import Visual
-from .options import options
 from .simulate.trajectory import Trajectory
 from .study import (
     Discrete as Discrete,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .common.calls import ExplainsCalls
-from .common.process_options import change, current
-from .common.real_arrays import true_or_false, whole_number
-from .errors import ArgumentError
+from ..common.calls import ExplainsCalls
+from ..common.process_options import change, current
+from ..common.real_arrays import true_or_false, whole_number
+from ..errors import ArgumentError
 
 
 class options(ExplainsCalls):
