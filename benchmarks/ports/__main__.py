@@ -2,8 +2,8 @@
 
     taskset -c 0 python -m benchmarks.ports
 
-The problems are forward dynamics, RK4 and RK45 of a serial chain and of a tree, in batches. The script names the ports
-whose compilers are not installed.
+The problems are forward dynamics, RK4 and RK45 of a serial chain and of a tree, in batches. The script prints the
+command that builds each port, and names the ports whose compilers are not installed.
 """
 
 import tempfile
@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 import rbchain as rb
 from benchmarks.ports.toolchains import build_all, ports
@@ -41,21 +39,39 @@ def solve(model, states, task, duration=0.0, **settings):
     return np.concatenate([motion.q[:, -1], motion.qd[:, -1]], axis=-1)
 
 
-def compete(table, title, model, programs, folder):
-    """Add the rows of a problem to the table; return the ports that do not agree."""
+def print_row(*cells):
+    """Print a row of the table. The output appears at once, also in a file or a pipe."""
+    print("{:17} {:16} {:23} {:>13} {:>18} {:>18}".format(*cells).rstrip(), flush=True)
+
+
+def build(folder):
+    """Build the ports and print the command of each; return the programs."""
+    programs = []
+    for port in ports(folder):
+        built, missing = build_all(folder, [port])
+        programs += built
+        for name, why in missing:
+            print(f"not measured: {name}: {why}", flush=True)
+        if built and port.build:
+            print(f"built: {port.name}:", *port.build, flush=True)
+    return programs
+
+
+def compete(title, model, programs, folder):
+    """Measure a problem and print its rows; return the ports that do not agree."""
     wrong = []
     for task, settings in TASKS.items():
         states = np.random.default_rng(0).normal(size=(3, 1024, model.n_bodies))
         expected = solve(model, states, task, **settings)
         call = partial(solve, model, states, task, **settings)
         ours = medians({"rbchain": call}, 5)["rbchain"] / len(states[0])
-        table.add_row(title, task, "rbchain", f"{ours * 1e6:.3g}", "1", "")
+        print_row(title, task, "rbchain", f"{ours * 1e6:.3g}", "1", "")
         for program in programs:
             count = 32 if program.name in SLOW else 1024
             few = [x[:count] for x in states]
             seconds, found, _ = program.run(folder, model, few, task, repeats=3, **settings)
             per_sample, off = np.median(seconds) / count, relative(found, expected[:count])
-            table.add_row("", "", program.name, f"{per_sample * 1e6:.3g}", f"{per_sample / ours:.1f}", f"{off:.0e}")
+            print_row("", "", program.name, f"{per_sample * 1e6:.3g}", f"{per_sample / ours:.1f}", f"{off:.0e}")
             if not off < AGREEMENT:
                 wrong.append(f"{program.name}, {title}, {task}: {off:.0e}")
     return wrong
@@ -64,15 +80,11 @@ def compete(table, title, model, programs, folder):
 def main():
     """Build, run, compare and print; exit with 1 if a port does not agree."""
     rb.set_num_threads(1)
-    table = Table(title=f"{processor()}; one core; batches of 1024 (of {', '.join(sorted(SLOW))}: 32)")
-    for column in ("problem", "task", "program", "us per sample", "divided by rbchain", "largest difference"):
-        table.add_column(column)
     with tempfile.TemporaryDirectory() as folder:
-        programs, missing = build_all(Path(folder), ports(Path(folder)))
-        wrong = [line for title, model in PROBLEMS.items() for line in compete(table, title, model, programs, folder)]
-    Console(width=120).print(table)
-    for name, why in missing:
-        print(f"not measured: {name}: {why}")
+        programs = build(Path(folder))
+        print(f"\n{processor()}; one core; batches of 1024 (of {', '.join(sorted(SLOW))}: 32)\n")
+        print_row("problem", "task", "program", "us per sample", "divided by rbchain", "largest difference")
+        wrong = [line for title, model in PROBLEMS.items() for line in compete(title, model, programs, folder)]
     if wrong:
         raise SystemExit("these differ from rbchain by more than " + f"{AGREEMENT}:\n" + "\n".join(wrong))
     print(f"all {len(programs)} agree with rbchain to {AGREEMENT}")

@@ -65,7 +65,7 @@ def ports(folder):
     )
     in_lanes = [f"-DLANES={lanes}", "-w", "-lmvec", "-lm"]
     fortran = ["gfortran", "-std=f2008", *NATIVE, *GCC, "-finline-limit=2000", "-fstack-arrays", "-J", folder]
-    mono = ["mcs", "-optimize+", "-langversion:7.2", f"-out:{folder}/Chain.exe", HERE / "csharp/Chain.cs"]
+    mono = ["mcs", "-optimize+", "-langversion:latest", f"-out:{folder}/Chain.exe", HERE / "csharp/Chain.cs"]
     dotnet = ["dotnet", "publish", HERE / "csharp/Chain.csproj", "-c", "Release", "-o", folder / "dotnet"]
     octave = ("octave-cli", "--no-gui", "--path", HERE / "octave", "--eval", "chain_run('{problem}', '{result}')")
     return [
