@@ -1,16 +1,20 @@
-"""Measure the dynamics of closed chains per evaluation, beside Pinocchio's constraintDynamics, and with varied lengths.
+"""Measure the dynamics of closed chains per evaluation, beside lcaba and constraintDynamics of Pinocchio.
 
     taskset -c 0 python benchmarks/closed_chains.py [batch]
 
 rbchain computes a batch of states in lanes, on one core; Pinocchio computes one state after the other, from Python. All
-constraints are points (3 rows), in rbchain and in Pinocchio. Times are medians.
+constraints are points (3 rows), in rbchain and in Pinocchio. Times are medians of the CPU time. Errors are relative to
+a dense solution.
 """
 
 import platform
 import sys
+from functools import partial
 from pathlib import Path
+from time import process_time
 
 import numpy as np
+import pinocchio as pin
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -18,9 +22,13 @@ from rich.table import Table
 import rbchain as rb
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.timing import medians, processor
+from benchmarks.timing import medians, processor, relative
 
 ROD = rb.Inertia.rod(1.0, mass=1.0, axis=(0, 0, 1), cg=(0, 0, 0.5))
+SINGLE = 64  # states that Pinocchio computes, one after the other
+ACCURACY, MU, ITERATIONS = 1e-10, 1e-6, 100  # of Pinocchio's proximal iterations; its documentation recommends mu
+DEPENDENT = 1e-9  # ratio of singular values below which rows depend on each other; the others have 2e-2 and more
+RIGHT = 1e-5  # relative error
 
 
 def four_bar():
@@ -29,14 +37,19 @@ def four_bar():
 
 
 def parallelograms(count):
-    """Return the N-four-bar mechanism of the IFToMM library, problem A02: cranks at x = 0 to N, joined by couplers."""
+    """Return the N-four-bar mechanism of the IFToMM library, problem A02: cranks at x = 0 to N, joined by couplers.
+
+    The order is depth-first: crank 0, coupler 0, crank 1, and so on.
+    """
     builder = rb.ModelBuilder(name=f"A02, N = {count}", gravity=(0, 0, -9.81))
     hinge = rb.Revolute((0, 1, 0))
     coupler = rb.Inertia(1.0, cg=(0.5, 0, 0), inertia=(1e-4, 1 / 12, 1 / 12))
     for i in range(count + 1):
         builder.add_body(f"crank{i}", joint=hinge, placement=rb.Pose((i, 0, 0)), inertia=ROD)
-    for i in range(count):
-        builder.add_body(f"coupler{i}", parent=f"crank{i}", joint=hinge, placement=rb.Pose((0, 0, 1)), inertia=coupler)
+        if i < count:
+            builder.add_body(
+                f"coupler{i}", parent=f"crank{i}", joint=hinge, placement=rb.Pose((0, 0, 1)), inertia=coupler
+            )
     for i in range(count):
         builder.add_constraint(
             rb.BallConstraint(f"pin{i}", f"coupler{i}", f"crank{i + 1}", point_a=(1, 0, 0), point_b=(0, 0, 1))
@@ -114,18 +127,19 @@ def guesses():
     raised = stewart_platform().neutral()
     raised[2] = 1.5
     return {
-        "four-bar": (four_bar(), np.array([0.5, 0.5, -0.5])),
+        "four-bar": (four_bar(), np.array([0.5, -0.5, 0.5])),
         "3-RRS": (three_rrs(), on_legs),
         "Stewart platform": (stewart_platform(), raised),
         "chain of 20 links": (held_chain(), arch),
-        "A02, N = 40": (parallelograms(40), np.r_[np.full(41, 0.5), np.full(40, -0.5)]),
+        "A02, N = 40": (parallelograms(40), np.r_[np.tile([0.5, -0.5], 40), 0.5]),
     }
 
 
 def in_pinocchio(model):
-    """Return the function of (q, qd, tau) that computes constraintDynamics, and the order of its joints."""
-    import pinocchio as pin
+    """Return the model and the constraints in Pinocchio.
 
+    The world is the second end of a constraint, because lcaba ends with a segmentation fault if it is the first one.
+    """
     description = model.description
     built, at = pin.Model(), [0]
     built.gravity.linear = model.gravity
@@ -146,57 +160,104 @@ def in_pinocchio(model):
         placement = pin.SE3(model.placement_rotation[i], model.placement_translation[i])
         at.append(built.addJoint(at[model.parent[i] + 1], joint, placement, name))
         built.appendBodyToJoint(at[-1], pin.Inertia(model.mass[i], model.cg[i], model.inertia[i]), pin.SE3.Identity())
-    contacts = pin.StdVec_RigidConstraintModel()
+    if not built.check(built.createData()):
+        raise ValueError(f"{model.name}: Pinocchio requires depth-first order of the bodies")
+    constraints = pin.StdVec_RigidConstraintModel()
     for c, place in enumerate(description.constraints):
-        poses = [pin.SE3(np.eye(3), point) for point in (model.constraint_point_a[c], model.constraint_point_b[c])]
-        ends = [at[body + 1] for body in (place.body_a, place.body_b)]
-        contacts.append(
-            pin.RigidConstraintModel(
-                pin.ContactType.CONTACT_3D, built, ends[0], poses[0], ends[1], poses[1], pin.ReferenceFrame.LOCAL
-            )
+        points = model.constraint_point_a[c], model.constraint_point_b[c]
+        ends = [
+            (at[body + 1], pin.SE3(np.eye(3), point))
+            for body, point in zip((place.body_a, place.body_b), points, strict=True)
+        ]
+        first, second = sorted(ends, key=lambda end: end[0] == 0)
+        constraints.append(
+            pin.RigidConstraintModel(pin.ContactType.CONTACT_3D, built, *first, *second, pin.ReferenceFrame.LOCAL)
         )
-    data, contact_data = built.createData(), pin.StdVec_RigidConstraintData()
-    for contact in contacts:
-        contact_data.append(contact.createData())
-    settings = pin.ProximalSettings(1e-12, 1e-6, 100)
-    pin.initConstraintDynamics(built, data, contacts, contact_data)
-    order = np.array([model.joint_names.index(name) for name in list(built.names)[1:]])
-    if (order != np.arange(order.size)).any():
-        raise ValueError("Pinocchio numbers the joints differently")
-    return lambda q, qd, tau: pin.constraintDynamics(built, data, q, qd, tau, contacts, contact_data, settings)
+    return built, constraints
+
+
+def call_of(function, prepare, built, constraints):
+    """Return the function of (q, qd, tau) that calls Pinocchio, with working memory of its own."""
+    data, constraint_data = built.createData(), pin.StdVec_RigidConstraintData()
+    for constraint in constraints:
+        constraint_data.append(constraint.createData())
+    prepare(built, data, constraints, constraint_data)
+    settings = pin.ProximalSettings(ACCURACY, MU, ITERATIONS)
+    return lambda q, qd, tau: function(built, data, q, qd, tau, constraints, constraint_data, settings)
+
+
+def functions_of_pinocchio(built, constraints):
+    """Return the contestants of Pinocchio, functions of (q, qd, tau) for one state."""
+    return {
+        "lcaba": call_of(pin.lcaba, lambda *memory: pin.computeJointMinimalOrdering(*memory[:3]), built, constraints),
+        "constraintDynamics": call_of(pin.constraintDynamics, pin.initConstraintDynamics, built, constraints),
+    }
+
+
+def accelerations(built, constraints, q, qd, tau):
+    """Solve M qdd + h = tau + J^T f and J qdd + (dJ/dt) qd = 0 densely; dependent rows of J do not matter.
+
+    Pinocchio computes M, h and J, and singular values solve the equations.
+    """
+    data = built.createData()
+    mass = pin.crba(built, data, q)
+    factor = np.linalg.cholesky(np.triu(mass) + np.triu(mass, 1).T)
+    force = tau - pin.nle(built, data, q, qd)
+    pin.computeJointJacobians(built, data, q)
+    pin.forwardKinematics(built, data, q, qd, np.zeros(built.nv))
+    rows, bias = [], []
+    for constraint in constraints:
+        ends = [
+            (constraint.joint1_id, constraint.joint1_placement, pin.LOCAL_WORLD_ALIGNED),
+            (constraint.joint2_id, constraint.joint2_placement, pin.LOCAL_WORLD_ALIGNED),
+        ]
+        first, second = (pin.getFrameJacobian(built, data, *end)[:3] for end in ends)
+        rows.append(first - second)
+        first, second = (pin.getFrameClassicalAcceleration(built, data, *end).linear for end in ends)
+        bias.append(first - second)
+    free = np.linalg.solve(factor, force)
+    scaled = np.linalg.solve(factor, np.vstack(rows).T).T
+    constrained = np.linalg.lstsq(scaled, -np.concatenate(bias) - scaled @ free, rcond=DEPENDENT)[0]
+    return np.linalg.solve(factor.T, free + constrained)
+
+
+def overhead_of_calls():
+    """Measure the seconds of a call of lcaba for a single hinge without constraints."""
+    pendulum = rb.ModelBuilder(gravity=(0, 0, -9.81))
+    pendulum.add_body("rod", joint=rb.Revolute((0, 1, 0)), inertia=ROD)
+    call, state = functions_of_pinocchio(*in_pinocchio(pendulum.build()))["lcaba"], np.zeros((3, 1))
+    return medians({"lcaba": lambda: [call(*state) for _ in range(SINGLE)]}, clock=process_time)["lcaba"] / SINGLE
 
 
 def main():
-    batch = int(sys.argv[1]) if len(sys.argv) > 1 else 2048
+    batch = int(sys.argv[1]) if len(sys.argv) > 1 else 512
     rb.set_num_threads(1)
-    table = Table("mechanism", "nv", "rows", "rbchain, us", "Pinocchio, us", "ratio", "largest difference")
+    table = Table("mechanism", "nv", "rows", "function", "us per state", "divided by rbchain", "error", "result right?")
     for name, (model, guess) in track(list(guesses().items()), "Mechanisms"):
         q, qd = closed_states(model, guess, batch)
         tau, out = np.random.default_rng(1).normal(size=(batch, model.nv)), np.empty((batch, model.nv))
-        pinocchio = in_pinocchio(model)
-        single = list(zip(q, qd, tau, strict=True))[: 200 if model.nv < 50 else 20]
-        expected = np.array([pinocchio(*state).copy() for state in single])
-        found = model.forward_dynamics(q, qd, tau)[: len(single)]
-        difference = np.abs(found - expected).max() / np.abs(expected).max()
-
-        def one_by_one(single=single, pinocchio=pinocchio):
-            for state in single:
-                pinocchio(*state)
-
-        seconds = medians(
-            {
-                "rbchain": lambda m=model, s=(q, qd, tau), o=out: m.forward_dynamics(*s, out=o),
-                "Pinocchio": one_by_one,
-            }
-        )
-        own, other = 1e6 * seconds["rbchain"] / batch, 1e6 * seconds["Pinocchio"] / len(single)
-        rows = model.constraint_residual(q[0]).size
-        table.add_row(
-            name, str(model.nv), str(rows), f"{own:.2f}", f"{other:.1f}", f"{other / own:.1f}", f"{difference:.0e}"
-        )
+        single = list(zip(q, qd, tau, strict=True))[:SINGLE]
+        built, constraints = in_pinocchio(model)
+        expected = np.array([accelerations(built, constraints, *state) for state in single])
+        found = {"rbchain": model.forward_dynamics(q, qd, tau)[: len(single)]}
+        calls = {"rbchain": partial(model.forward_dynamics, q, qd, tau, out=out)}
+        for function, call in functions_of_pinocchio(built, constraints).items():
+            found[function] = np.array([call(*state).copy() for state in single])
+            calls[function] = lambda call=call, single=single: [call(*state) for state in single]
+        seconds = medians(calls, clock=process_time)
+        times = {of: seconds[of] / (batch if of == "rbchain" else len(single)) for of in calls}
+        for function, time in times.items():
+            error = relative(found[function], expected)
+            first = (name, str(model.nv), str(3 * len(constraints))) if function == "rbchain" else ("", "", "")
+            ratio = time / times["rbchain"]
+            right = "yes" if error < RIGHT else "no"
+            table.add_row(*first, function, f"{1e6 * time:.2f}", f"{ratio:.1f}", f"{error:.0e}", right)
+        table.add_section()
     console = Console(width=120)
     console.print(f"{processor()}, Python {platform.python_version()}, batch of {batch}, one core")
     console.print(table)
+    console.print(f"A result is right if its relative error is below {RIGHT}.")
+    console.print(f"A call of lcaba for one hinge without constraints takes {1e6 * overhead_of_calls():.1f} us.")
 
 
 if __name__ == "__main__":

@@ -53,11 +53,11 @@ def energy_variation(problem_model):
 
 def four_bars(count):
     model = parallelograms(count)
-    qd = np.r_[np.ones(count + 1), -np.ones(count)]
+    qd = np.r_[np.tile([1.0, -1.0], count), 1.0]
 
     def error(motion):
         energy = np.sum(model.energy(motion.q, motion.qd), axis=0)
-        spread = np.ptp(motion.q[:, : count + 1], axis=1).max()
+        spread = np.ptp(motion.q[:, ::2], axis=1).max()
         return f"energy {np.abs(energy - energy[0]).max():.1e} J, cranks {spread:.0e} rad apart"
 
     return Problem(model, np.zeros(model.nv), qd, 10.0, error)
