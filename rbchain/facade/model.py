@@ -302,7 +302,18 @@ class Model(
         (3, 101)
         """
         check_sample_index(samples, self.batch_shape, has_new_axes=True)
-        return Model(indexed(self.description, samples)) if self.batch_shape else self
+        if not self.batch_shape:
+            return self
+        if isinstance(samples, tuple) and len(samples) == 2 and samples[0] is ... and samples[1] is None:
+            return self._with_axis_of_states
+        return Model(indexed(self.description, samples))
+
+    @cached_property
+    def _with_axis_of_states(self) -> Model:
+        """This model with an axis behind its batch, which is used again and again for parts of a motion."""
+        model = Model(indexed(self.description, (..., None)))
+        model.kernel_model.use_arrays_of(self.kernel_model)
+        return model
 
     @property
     def body(self) -> Views[BodyView]:

@@ -191,8 +191,12 @@ class KernelModel(KernelArrays):
         if self._shared:
             return self
         model = KernelModel(indexed(self.description, (..., None)))
-        model._arrays = self._arrays  # the samples are the same, in the same order
+        model.use_arrays_of(self)
         return model
+
+    def use_arrays_of(self, other: KernelModel) -> None:
+        """Use the arrays of a model that has the same samples in the same order."""
+        self._arrays = other._arrays
 
     @cached_property
     def forward_dynamics_driver(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
