@@ -15,6 +15,7 @@ CLOSED = 1e-10  # of a residual during the whole simulation, m or rad
 
 
 def assert_closed(model, motion):
+    model = model[..., None]
     assert motion.success, motion.message
     assert np.abs(model.constraint_residual(motion.q)).max() < CLOSED
     rates = model.constraint_jacobian(motion.q) @ motion.qd[..., None]
@@ -22,7 +23,7 @@ def assert_closed(model, motion):
 
 
 def total_energy(model, motion):
-    return sum(model.energy(motion.q, motion.qd))
+    return sum(model[..., None].energy(motion.q, motion.qd))
 
 
 # --- benchmarks of the IFToMM library ---------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def test_a_fit_simulates_the_drives_of_the_model():
     model, t = driven(), np.linspace(0.0, 1.0, 11)
     measured = t, 0.5 * t[:, None] ** 2, None  # as with 0.2 kg m^2
     fit = rb.fit(model.vary(rotor_inertia=np.array([0.05])), measured, ["rotor_inertia"], starts=1)
-    assert np.allclose(fit.values, 0.1, rtol=1e-6)
+    assert np.allclose([*fit.values.values()], 0.1, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("given", "angle"), [({}, 0.25), ({"drives": []}, 0.0)])

@@ -409,7 +409,7 @@ class Study(ExplainsCalls, ClosedAttributes):
         -------
         xarray.Dataset
             Along `parameter`: "mu", "mu_star", "sigma" and "mu_star_conf", in the unit of the measure per range of the
-            parameter.
+            parameter. The range of a distribution without bounds lies between its quantiles of 0.5 % and 99.5 %.
 
         Raises
         ------

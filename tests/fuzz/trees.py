@@ -55,10 +55,8 @@ def draw_many(draw, count):
 
 def random_immersion(rng):
     root = rng.normal(size=(6, 6))
-    frame = rb.Pose(rng.normal(size=3) * 0.1, random_rotation(rng))
-    return rb.Immersion(
-        rng.random() * 2e-3, center=rng.normal(size=3) * 0.1, added_mass=0.2 * root @ root.T, frame=frame
-    )
+    pose = rb.Pose(rng.normal(size=3) * 0.1, random_rotation(rng))
+    return rb.Immersion(rng.random() * 2e-3, center=rng.normal(size=3) * 0.1, added_mass=0.2 * root @ root.T, pose=pose)
 
 
 def random_passive_forces(rng, joint):

@@ -490,6 +490,10 @@ def ishigami(model, motion):
     return np.sin(x) + 7 * np.sin(y) ** 2 + 0.1 * z**4 * np.sin(x)
 
 
+def first_gravity(model, motion):
+    return np.broadcast_to(model.gravity[..., 0], motion.status.shape)
+
+
 def test_sensitivity_indices_agree_with_the_ishigami_function(rod):
     """Ishigami and Homma (1990): with a = 7, b = 0.1 the first-order indices are 0.3139, 0.4424 and 0."""
     study = rb.Study(
@@ -507,6 +511,33 @@ def test_sensitivity_indices_agree_with_the_ishigami_function(rod):
     assert effects.mu_star.values.argmin() != 1
     with pytest.raises(rb.StudyError, match=r"measure is 'nothing'; expected one of the measures .*: \['ishigami'\]"):
         study.sobol_indices("nothing")
+
+
+@pytest.mark.parametrize(
+    ("distribution", "span"),
+    [
+        (rb.Uniform(10.0, 12.0), 2.0),
+        (rb.Triangular(-1.0, 0.0, 1.0), None),
+        (rb.Normal(0.0, 2.0), None),
+    ],
+)
+def test_effects_of_morris_are_per_range_of_the_parameter(rod, distribution, span):
+    """For a linear measure, a step of two thirds of the levels changes it by a difference of two quantiles."""
+    study = rb.Study(
+        model=rod,
+        samples=10,
+        vary={"gravity.x": distribution},
+        simulate={"duration": 0.01, "method": "rk4", "step": 0.01, "save_at": 2},
+        measures=[{"name": "x", "quantity": "function", "function": first_gravity}],
+    )
+    effects = study.morris("x", base_samples=50)
+    inside = (0.005, 0.995) if isinstance(distribution, rb.Normal) else (0.0, 1.0)
+    levels = distribution.ppf(np.linspace(*inside, 4))
+    steps = (levels[2:] - levels[:2]) / (2 / 3)
+    assert steps.min() - 1e-12 <= effects.mu.item() <= steps.max() + 1e-12
+    assert effects.mu_star.item() == pytest.approx(effects.mu.item(), rel=1e-12)
+    if span is not None:
+        assert effects.mu.item() == pytest.approx(span, rel=1e-12)
 
 
 def test_memory_is_bounded_by_the_chunk(arm):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..plan.plan import Plan
 
 LEVELS = 4  # of the grid of Morris
+#: Quantiles that stand for the ends of a distribution without bounds.
+UNBOUNDED = (0.005, 0.995)
 
 
 def indices(
@@ -52,7 +54,12 @@ def indices(
     problem = {"num_vars": len(plan.columns), "names": list(plan.columns), "bounds": [[0.0, 1.0]] * len(plan.columns)}
     points = sampled(problem, base_samples, plan.description.seed)
     # distributions may be infinite at the ends of the unit interval; use quantiles near them instead
-    inside = np.clip(points, 0.005, 0.995) if method == "morris" else np.clip(points, SMALLEST, 1.0 - 2 * SMALLEST)
+    inside = np.clip(points, SMALLEST, 1.0 - 2 * SMALLEST)
+    if method == "morris":
+        ends = plan.drawn.values(np.repeat([[0.0], [1.0]], points.shape[1], axis=1))
+        has_range = np.isfinite(ends).all(0)
+        # the levels stay evenly spaced, because the effects are divided by the distance of levels
+        inside = np.where(has_range, points, UNBOUNDED[0] + (UNBOUNDED[1] - UNBOUNDED[0]) * points)
     results = run(plan.with_values(plan.drawn.values(inside)))
     measured = results[measure].values
     failed = int(np.isnan(measured).sum())
