@@ -136,7 +136,7 @@ class Signal(AddsSignals):
         Parameters
         ----------
         amplitude : float, (m,) or (..., m) array
-            Amplitudes of m sines.
+            Amplitudes of m sines, which add up. A batch has one row for each sample, such as (samples, 1) for one sine.
         angular_frequency, phase : float, (m,) or (..., m) arrays, rad/s and rad
         offset : float or (...) array
             A constant, or one for each sample.
@@ -146,6 +146,12 @@ class Signal(AddsSignals):
         >>> import rbchain as rb
         >>> rb.Signal.sines(2.0, angular_frequency=3.0, offset=1.0)(0.0).tolist()
         1.0
+
+        Two samples with different amplitudes, and the sum of two sines:
+
+        >>> quarter = 3.141592653589793 / 2
+        >>> rb.Signal.sines([[1.0], [2.0]], 1.0)(quarter).tolist(), rb.Signal.sines([1.0, 2.0], 1.0)(quarter).tolist()
+        ([1.0, 2.0], 3.0)
         """
         names = ("amplitude", "angular_frequency", "phase")
         given = zip(names, (amplitude, angular_frequency, phase), strict=True)
