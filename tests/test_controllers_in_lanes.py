@@ -33,8 +33,8 @@ def test_computed_torques_equal_the_inverse_dynamics_of_the_controller_model(mec
     motion = mechanism.simulate(q0, np.zeros_like(q0), 0.3, **settings)
     known = mechanism if controller == "own" else controller
     wanted = KP * (REFERENCE - motion.q) - KD * motion.qd
-    torques = known.inverse_dynamics(motion.q, motion.qd, wanted)
-    moved = mechanism.inverse_dynamics(motion.q, motion.qd, motion.qdd)
+    torques = known[..., None].inverse_dynamics(motion.q, motion.qd, wanted)
+    moved = mechanism[..., None].inverse_dynamics(motion.q, motion.qd, motion.qdd)
     # both compute the same sums of forces, about ten per link
     allowed = 200 * np.finfo(float).eps * np.abs(torques).max()
     np.testing.assert_allclose(motion.tau, torques, rtol=0, atol=allowed)

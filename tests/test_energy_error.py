@@ -30,13 +30,13 @@ def slider(gravity=0.0, mass=MASS, **passive):
 
 def energy_of(motion):
     """Return the kinetic, potential and elastic energy."""
-    return sum(motion.model.energy(motion.q, motion.qd)) + motion.elastic_energy
+    return sum(motion.model[..., None].energy(motion.q, motion.qd)) + motion.elastic_energy
 
 
 def assert_only_round_off(motion, tolerance):
     """Assert that the error is below a share of the energy that is transformed or dissipated."""
     energy = energy_of(motion)
-    kinetic = motion.model.energy(motion.q, motion.qd)[0]
+    kinetic = motion.model[..., None].energy(motion.q, motion.qd)[0]
     scale = max(np.abs(energy - energy[..., :1]).max(), kinetic.max())
     assert motion.success
     assert scale > 0
