@@ -106,7 +106,7 @@ def terms_of_energy(model, q, qd, forces, motion):
             J = np.zeros((len(q), 1, model.nv))
             J[:, 0, model.joint_names.index(force.joint) + model.nv - len(model.joint_names)] = 1.0
         else:
-            J = model.jacobian(q, force.body, point=force.point)[:, :3]
+            J = model.jacobian(q, force.frame, point=force.point)[:, :3]
         impulse = np.nan_to_num(np.abs(record.impulse[:, 0])).reshape(len(q), -1).sum(1)
         sums += impulse
         total += impulse * np.abs(J @ qd[..., None]).sum((1, 2))

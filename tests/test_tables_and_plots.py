@@ -70,7 +70,7 @@ def test_states_are_plotted_under_their_names(floating):
 
 def test_the_plotted_energy_is_that_of_the_motion(floating):
     axes = next(axes for axes in floating[0].plot("energy").axes if axes.get_ylabel() == "total energy (J)")
-    kinetic, potential = floating.model.energy(floating.q, floating.qd)
+    kinetic, potential = floating.model[..., None].energy(floating.q, floating.qd)
     np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), (kinetic + potential)[0], rtol=1e-13)
 
 

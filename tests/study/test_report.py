@@ -89,7 +89,7 @@ def test_the_command_line_runs_a_study(folder, capsys):
     assert cli.main(["study", "resume", out]) == output.EXIT_SOME_FAILED
     assert cli.main(["study", "sample", file, "5", "--out", str(folder / "five")]) in (0, 1)
     five = rb.load_motion(folder / "five.npz")
-    assert five.q.shape == (101, 2)
+    assert five.q.shape == (51, 2)
     assert "link1.mass" in capsys.readouterr().out
     assert round(five.model.mass[0] / 0.1, 12) in (0.9, 1.0, 1.1)
     assert cli.main(["study", "report", out]) == output.EXIT_OK
