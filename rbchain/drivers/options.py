@@ -53,8 +53,7 @@ class options(ExplainsCalls):
             changed["threads"] = whole_number("threads", threads, ArgumentError, least=1)
         for name, value in (("progress", progress), ("boundscheck", boundscheck)):
             if value is not None:
-                true_or_false(name, value, ArgumentError)
-                changed[name] = bool(value)
+                changed[name] = true_or_false(name, value, ArgumentError)
         self._changed = changed.keys()
         change(**changed)
 
