@@ -104,9 +104,40 @@ MISTAKES = [
     ),
 ]
 
+MISTAKES_IN_JOINTS = [
+    (lambda: rb.PassiveForces(damping=-1.0), "damping is -1.0; expected zero or more"),
+    (lambda: rb.PassiveForces(damping=[1.0, -2.0]), "damping is -2.0; expected zero or more"),
+    (lambda: rb.PassiveForces(stop_lower=1.0, stop_upper=-1.0), "stop_lower is 1.0; expected less than stop_upper"),
+    (lambda: rb.PassiveForces(stop_upper=1.0), "limit_stiffness is 0.0; expected more than zero"),
+    (
+        lambda: rb.PassiveForces(damping=[1.0, 2.0], stiffness=[1.0, 2.0, 3.0]),
+        r"damping has shape \(2,\); expected .* as stiffness has 3",
+    ),
+    (lambda: rb.JointLimits(1.0, -1.0), "lower is 1.0 and upper is -1.0; expected lower <= upper"),
+    (lambda: rb.JointLimits(-1.0, 1.0, effort=-3.0), "effort is -3.0; expected zero or more"),
+    (lambda: rb.JointLimits(velocity=[[1.0]]), r"velocity has shape \(1, 1\); expected a number, or one for each"),
+]
+
 
 @pytest.mark.plain_python
 @pytest.mark.parametrize(("make", "message"), MISTAKES)
 def test_a_mistake_is_refused_when_the_object_is_made(make, message):
     with pytest.raises(rb.ArgumentError, match=message):
         make()
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(("make", "message"), MISTAKES_IN_JOINTS)
+def test_a_mistake_in_the_forces_or_limits_of_a_joint_is_refused_when_they_are_made(make, message):
+    with pytest.raises(rb.ModelError, match=message):
+        make()
+
+
+@pytest.mark.plain_python
+def test_forces_and_limits_of_a_joint_keep_copies_of_arrays():
+    given = np.array([1.0, 2.0])
+    forces, limits = rb.PassiveForces(damping=given), rb.JointLimits(velocity=given)
+    given[:] = -1.0
+    assert forces.damping.tolist() == limits.velocity.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        forces.damping[0] = -1.0

@@ -59,8 +59,8 @@ def written(folder, name, text):
             r"the batch shapes do not fit together: mass \(2,\), cg \(\), inertia \(\), the model \(4,\)",
         ),
         "missing limit": (
-            lambda: rb.JointLimits(np.nan).of_dofs("arm", rb.Revolute()),
-            "lower limit is nan; expected one number, not NaN",
+            lambda: rb.JointLimits(np.nan),
+            "lower is nan; expected numbers, or infinity for no limit",
         ),
     }.values(),
 )

@@ -76,15 +76,11 @@ ENTRIES = {
     "add_body: rotor_inertia": (lambda x: body(rotor_inertia=x), "body 'link1': rotor_inertia", [1.0]),
     "add_body: gear_ratio": (lambda x: body(gear_ratio=x), "body 'link1': gear_ratio", 1.0),
     **{
-        f"PassiveForces: {n}": (
-            lambda x, n=n: body(passive=rb.PassiveForces(**({"stop_upper": 3.0} | {n: x}))),
-            f"body 'link1': {n}",
-            [1.0],
-        )
+        f"PassiveForces: {n}": (lambda x, n=n: rb.PassiveForces(**({"stop_upper": 3.0} | {n: x})), n, [1.0])
         for n in PASSIVE_FIELDS
     },
     **{
-        f"JointLimits: {n}": (lambda x, n=n: body(limits=rb.JointLimits(**{n: x})), f"body 'link1': {n}", [1.0])
+        f"JointLimits: {n}": (lambda x, n=n: rb.JointLimits(**{n: x}), n, [1.0])
         for n in LIMITS
     },
     **{

@@ -17,8 +17,9 @@ from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Fixed
 from ..model.limits import JointLimits
+from ..model.numbers_of_dofs import of_dofs
 from ..model.passive import PassiveForces
-from ..model.pose import Pose, numbers
+from ..model.pose import Pose
 from ..model.visual import Visual
 
 MASSLESS = Inertia(0.0)
@@ -85,10 +86,10 @@ def _checked_motor(
     name: str, joint: AnyJoint, rotor_inertia: npt.ArrayLike, gear_ratio: npt.ArrayLike
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rotor inertias and gear ratios of a joint (dofs,), or raise a ModelError."""
-    rotor = _of_dofs(name, joint, "rotor_inertia", rotor_inertia)
+    rotor = of_dofs(name, joint, "rotor_inertia", rotor_inertia)
     if (rotor < 0.0).any():
         raise ModelError(f"body {name!r}: rotor_inertia is {rotor.tolist()}; expected zero or more")
-    gears = _of_dofs(name, joint, "gear_ratio", gear_ratio)
+    gears = of_dofs(name, joint, "gear_ratio", gear_ratio)
     if ((gears == 0.0) & (rotor > 0.0)).any():
         raise ModelError(
             f"body {name!r}: gear_ratio is {gears.tolist()}, but rotor_inertia is {rotor.tolist()}; expected a "
@@ -100,17 +101,6 @@ def _checked_motor(
             f"body {name!r}: rotor_inertia is {rotor_inertia!r}; expected 0, because a fixed joint does not move"
         )
     return rotor, gears
-
-
-def _of_dofs(name: str, joint: AnyJoint, what: str, value: npt.ArrayLike) -> np.ndarray:
-    """An array (dofs,) from one number for all degrees of freedom of a joint, or from one for each."""
-    found, count = numbers(value, f"body {name!r}: {what}"), len(joint.dofs)
-    if found.shape not in ((), (count,)):
-        raise ModelError(
-            f"body {name!r}: {what} has shape {found.shape}; expected a number, or an array of shape ({count},) "
-            f"for the degrees of freedom of the {joint.kind} joint"
-        )
-    return np.broadcast_to(found, count)
 
 
 def check_tree(model_name: str, bodies: Mapping[str, Body]) -> None:

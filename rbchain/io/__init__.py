@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +10,7 @@ from ..common.misspelt import no_attribute
 from ..common.real_arrays import excerpt
 from ..common.whole_files import whole_file
 from ..errors import FileFormatError, ModelError
+from ..model.validation import naming
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -78,7 +77,7 @@ def load(
     if root == "robot" or (root != "mujoco" and ending in URDF_ENDINGS):
         from .urdf import load_urdf
 
-        with _naming(path):
+        with naming(path):
             return load_urdf(path, base, nonphysical_inertia)
     if base is not None:
         raise FileFormatError(
@@ -93,7 +92,7 @@ def load(
         raise FileFormatError(f"{path}: the root element is <{root}>; expected <mujoco> (MJCF) or <robot> (URDF)")
     from .mjcf import load_mjcf
 
-    with _naming(path):
+    with naming(path):
         return load_mjcf(path, nonphysical_inertia)
 
 
@@ -101,15 +100,6 @@ def _root_name(path: Path) -> str | None:
     from .xml_reading import root_name  # imports lxml
 
     return root_name(path)
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Name the file in errors about the mechanism."""
-    try:
-        yield
-    except ModelError as error:
-        raise ModelError(f"{path}: {error}") from None
 
 
 def save(model: Model, path: str | Path) -> None:

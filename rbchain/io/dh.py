@@ -238,12 +238,10 @@ def from_dh(
         if link.joint not in JOINTS:
             raise ModelError(f'link {number}: joint is {link.joint!r}; expected "revolute" or "prismatic"')
         classic = convention == "classic"
-        try:
+        with validation.naming(f"link {number}"):
             along_x, along_z = link.fixed_part()
             inertia, passive = link.own_inertia(), link.passive_forces()
             immersion = link.immersion(inertia)
-        except ModelError as error:
-            raise ModelError(f"link {number}: {error}") from None
         # translations along and rotations about z commute, so that theta and d can be part of the placement
         placement = at @ along_z if classic else at @ along_x @ along_z
         own = along_x if classic else Pose()

@@ -11,8 +11,8 @@ import numpy as np
 from ..acting.numeric_fields import SIGNAL
 from ..acting.signals import as_signal
 from ..acting.tables import DRIVES, action_of
-from ..errors import ModelError
 from ..model.units import Units
+from ..model.validation import naming
 
 
 class FileUnits:
@@ -42,10 +42,8 @@ class FileUnits:
         values = value if isinstance(value, list) else [value] * len(kinds)
         if len(values) != len(kinds):
             return value  # whose error `add_body` reports
-        try:
+        with naming(name):
             found = [units.in_si(number, own) for number, own in zip(values, of_kind, strict=True)]
-        except ModelError as error:
-            raise ModelError(f"{name}: {error}") from None
         return found if isinstance(value, list) or len(set(of_kind)) > 1 else found[0]
 
 

@@ -55,8 +55,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -77,6 +76,7 @@ from ..model.joint import JOINTS, AnyJoint, Composite, Fixed
 from ..model.limits import LIMIT_UNITS, JointLimits
 from ..model.passive import PASSIVE_UNITS, PassiveForces
 from ..model.pose import Pose
+from ..model.validation import naming
 from ..model.visual import Visual
 from .file_units import FileUnits, drive_in_si
 from .notes import Notes
@@ -161,7 +161,7 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
     for body in _tables(given, "body"):
         where = f"body {body.get('name')!r}"
         _expect_keys(where, body, BODY_KEYS)
-        with _naming(where):
+        with naming(where):
             arguments = _arguments_of(where, body, units, folder)
             of_body = _added_of(where, body)
         builder.add_body(**arguments)
@@ -172,7 +172,7 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
     for frame in _tables(given, "frame"):
         where = f"frame {frame.get('name')!r}"
         _expect_keys(where, frame, ("name", "body", "placement", "visual"))
-        with _naming(where):
+        with naming(where):
             pose = _pose(where, _table(where, frame, "placement"), units)
             looks = _visuals(where, frame, units, folder)
         joint = unused_name(f"{frame.get('name')}", joints)  # a joint of the file may have the name of a frame
@@ -211,15 +211,6 @@ def _with_nominal(model: Model, given: Mapping[str, Any], folder: Path) -> Model
                 f"nominal: {field} is {excerpt([*other])}; expected the same as in the model, {excerpt([*own])}"
             )
     return Model(dataclasses.replace(model.description, nominal=nominal))
-
-
-@contextmanager
-def _naming(where: str) -> Iterator[None]:
-    """Put the name of a part of the file in front of the message of a ModelError."""
-    try:
-        yield
-    except ModelError as error:
-        raise ModelError(f"{where}: {error}") from None
 
 
 def _arguments_of(where: str, body: Mapping[str, Any], units: FileUnits, folder: Path) -> dict[str, Any]:

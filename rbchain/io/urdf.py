@@ -14,6 +14,7 @@ from ..model.constraints import CouplerConstraint
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Fixed
 from ..model.passive import PassiveForces
+from ..model.validation import naming
 from ..model.visual import Visual
 from .notes import LEFT_OUT, Notes, listed
 from .urdf_checks import apply_version, check_elements, note_likely_mistakes
@@ -183,7 +184,8 @@ def _passive(joint: Joint, extensions: Extensions, notes: Notes) -> PassiveForce
     if joint.type in ("fixed", "floating"):
         return None
     stiffness, rest = combined(extensions.springs.get(joint.name, []))
-    return PassiveForces(damping=damping, friction=friction, stiffness=stiffness, rest_position=rest)
+    with naming(f"body {joint.child!r}"):
+        return PassiveForces(damping=damping, friction=friction, stiffness=stiffness, rest_position=rest)
 
 
 def _inertia(link: Link) -> Inertia | None:

@@ -129,10 +129,8 @@ def _joined(name: str, carrier: Immersion | None, own: Immersion | None, pose: P
     """Return the joint immersion of a moving body and of a body that is fixed to it at this pose."""
     if own is None:
         return carrier
-    try:
+    with validation.naming(f"body {name!r}"):
         return own.moved(pose) if carrier is None else carrier.joined(own.moved(pose))
-    except ModelError as error:
-        raise ModelError(f"body {name!r}: {error}") from None
 
 
 def mechanism_of(description: Description) -> Mechanism:

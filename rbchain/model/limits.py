@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..common.values import Value
 from ..errors import ModelError
 from .joint import AnyJoint
-from .pose import numbers
+from .numbers_of_dofs import keep_numbers_of_dofs, of_dofs
 
 #: SI units of the limits of a rotation or of a translation.
 LIMIT_UNITS = {
@@ -64,30 +64,28 @@ class JointLimits(Value):
     deceleration: npt.ArrayLike = np.inf
     jerk: npt.ArrayLike = np.inf
 
+    def __post_init__(self) -> None:
+        keep_numbers_of_dofs(self)
+        for field in LIMITS:
+            value = np.asarray(getattr(self, field))
+            if np.isnan(value).any():
+                raise ModelError(f"{field} is {value.tolist()}; expected numbers, or infinity for no limit")
+            if field not in ("lower", "upper") and (value < 0.0).any():
+                raise ModelError(f"{field} is {value.tolist()}; expected zero or more")
+        lower, upper = np.asarray(self.lower), np.asarray(self.upper)
+        if (lower > upper).any():
+            raise ModelError(
+                f"lower is {lower.tolist()} and upper is {upper.tolist()}; expected lower <= upper"
+            )
+
     def of_dofs(self, name: str, joint: AnyJoint) -> np.ndarray:
         """Return the limits as an array (dofs, limits), in the order of LIMITS.
 
-        Raises a ModelError that names the body if a limit is invalid.
+        Raises a ModelError that names the body if the joint has another number of degrees of freedom.
         """
-        count = len(joint.dofs)
-        found = np.empty((count, len(LIMITS)))
-        for column, field in enumerate(LIMITS):
-            value = numbers(getattr(self, field), f"body {name!r}: {field} limit", finite=False)
-            if value.shape not in ((), (count,)) or np.isnan(value).any():
-                several = f", or {count} for the degrees of freedom of the {joint.kind} joint" if count > 1 else ""
-                nan = ", not NaN" if np.isnan(value).any() else ""
-                raise ModelError(f"body {name!r}: {field} limit is {value.tolist()}; expected one number{several}{nan}")
-            found[:, column] = value
-        lower, upper, *others = found.T
-        if (lower > upper).any():
-            raise ModelError(
-                f"body {name!r}: lower limit is {lower.tolist()} and upper limit is {upper.tolist()}; expected "
-                "lower <= upper"
-            )
-        for field, largest in zip(LIMITS[2:], others, strict=True):
-            if (largest < 0.0).any():
-                raise ModelError(f"body {name!r}: {field} limit is {largest.tolist()}; expected zero or more")
-        return found
+        return np.stack(
+            [of_dofs(name, joint, field, getattr(self, field), finite=False) for field in LIMITS], -1
+        )
 
 
 LIMITS = ("lower", "upper", "velocity", "effort", "acceleration", "deceleration", "jerk")

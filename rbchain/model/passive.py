@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..common.values import Value
 from ..errors import ModelError
 from .joint import AnyJoint
-from .pose import numbers
+from .numbers_of_dofs import keep_numbers_of_dofs, of_dofs
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +95,14 @@ class PassiveForces(Value):
     limit_damping: npt.ArrayLike = 0.0
     friction_asymmetry: npt.ArrayLike = 0.0
 
+    def __post_init__(self) -> None:
+        count, found = keep_numbers_of_dofs(self)
+        check_passive(("",) * count, found)
+
     def of_dofs(self, name: str, joint: AnyJoint) -> dict[str, np.ndarray]:
-        """Return each parameter as an array (dofs,). Raises a ModelError that names the body if one is invalid."""
-        count, found = len(joint.dofs), {}
-        for field in fields(self):
-            value = numbers(getattr(self, field.name), f"body {name!r}: {field.name}", finite=False)
-            if value.shape not in ((), (count,)):
-                raise ModelError(
-                    f"body {name!r}: {field.name} has shape {value.shape}; expected a number, or an array of shape "
-                    f"({count},) for the degrees of freedom of the {joint.kind} joint"
-                )
-            found[field.name] = np.broadcast_to(value, count).copy()
+        """Return each parameter as an array (dofs,). Raises a ModelError that names the body if the joint has none."""
+        count = len(joint.dofs)
+        found = {field: of_dofs(name, joint, field, getattr(self, field), finite=False) for field in PASSIVE_FIELDS}
         given = {field for field in PASSIVE_FIELDS if np.any(getattr(self, field) != getattr(PassiveForces, field))}
         if given and not count:
             raise ModelError(
@@ -118,7 +115,6 @@ class PassiveForces(Value):
                 f"{joint.kind} joint is a quaternion, which has no angle for springs and stops; expected damping and "
                 "friction only"
             )
-        check_passive((name,) * count, found)
         return found
 
 
@@ -146,7 +142,10 @@ ABOVE_ZERO = ("stribeck_velocity", "friction_velocity")
 
 
 def check_passive(names: Sequence[str], found: Mapping[str, np.ndarray]) -> None:
-    """Raise a ModelError for invalid passive forces (..., nv); `names` are the bodies of the degrees of freedom."""
+    """Raise a ModelError for invalid passive forces (..., nv).
+
+    `names` are the bodies of the degrees of freedom, or "" for a joint of no body yet.
+    """
     for field, value in found.items():
         limit = field in ("stop_lower", "stop_upper")
         expected = "expected a number, or infinity for no stop" if limit else "expected a finite number"
@@ -180,4 +179,5 @@ def refuse(
         *sample, dof = (int(i) for i in np.argwhere(bad)[0])
         where = f" of sample {sample[0] if len(sample) == 1 else tuple(sample)}" if sample else ""
         value, limit = (np.broadcast_to(x, np.shape(bad))[(*sample, dof)] for x in (values, bound))
-        raise ModelError(f"body {names[dof]!r}{where}: {field} is {value}; {expected.format(limit)}")
+        body = f"body {names[dof]!r}{where}: " if names[dof] else ""
+        raise ModelError(f"{body}{field} is {value}; {expected.format(limit)}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +16,15 @@ ROUND_OFF_OF_FILES = 1e-6
 # kg m^2; files contain such numbers instead of zero, as round-off of earlier calculations
 NEGLIGIBLE_INERTIA = 1e-18
 NEGLIGIBLE_DISTANCE = 1e-9  # m
+
+
+@contextmanager
+def naming(where: str | Path) -> Iterator[None]:
+    """Put the name of a file, or of one of its parts, in front of the message of a ModelError."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
 
 
 def check_mass(body_names: Sequence[str], mass: np.ndarray) -> None:
