@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..common.whole_files import whole_file
 from ..errors import ModelError
 from ..model.pose import vector3
@@ -24,6 +25,7 @@ FUNCTIONS = ("mass_matrix", "coriolis_matrix", "gravity_forces", "jacobian", "fo
 LANGUAGES = ("c", "numpy", "matlab")
 
 
+@explains_calls(is_method=True)
 def generate(
     model: Model,
     functions: Sequence[str] = FUNCTIONS,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..common.failures import OnFailure, checked_on_failure
 from ..errors import ArgumentError, AssemblyError, SimulationWarning
 from ..model.arguments import named_samples
@@ -26,6 +27,7 @@ APPROACH_TOLERANCE = 1e-7
 class Assembly(Attributes):
     """Methods of Model that find states that satisfy the constraints."""
 
+    @explains_calls(is_method=True)
     def assemble(
         self, q_guess: npt.ArrayLike, fixed: Sequence[str] = (), *, on_failure: OnFailure = "warn"
     ) -> np.ndarray:
@@ -92,6 +94,7 @@ class Assembly(Attributes):
             _report(self._failure(guess, free, failed), q, failed, on_failure)
         return q
 
+    @explains_calls(is_method=True)
     def assemble_velocities(
         self,
         q: npt.ArrayLike,

@@ -236,6 +236,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             raise ModelError(f"drive of joint {drive.joint!r}: dof is {drive.dof!r}; {expected}")
         self._drives.append(drive)
 
+    @explains_calls(is_method=True)
     def add_model(
         self, other: Model, *, parent: str | None = None, placement: Pose | None = None, prefix: str = ""
     ) -> None:

@@ -360,6 +360,7 @@ class Model(
     accelerations = accelerations
     generate = generate
 
+    @explains_calls(is_method=True)
     def view(
         self,
         q: npt.ArrayLike | None = None,
@@ -387,6 +388,7 @@ class Model(
 
         return Viewer(self[(0,) * len(self.batch_shape)], None, q, 0, show, host, port)
 
+    @explains_calls(is_method=True)
     def picture(
         self, q: npt.ArrayLike | None = None, *, show: Sequence[str] = ("bodies",), size: tuple[int, int] = (800, 600)
     ) -> Figure:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..drivers import motion
 from ..model.arguments import copied_to, names_of_frames
 from ..model.pose import Pose, PoseOfRows, computed_pose
@@ -46,6 +47,7 @@ class Motion(Attributes):
         model.compute(motion.body_poses, (model.n_bodies, motion.POSE_NUMBERS), ("q",), (q,), out=out)
         return PoseOfRows(out.reshape(*out.shape[:-1], 4, 3))
 
+    @explains_calls(is_method=True)
     def frame_poses(self, q: npt.ArrayLike, frame: str | Sequence[str], *, out: np.ndarray | None = None) -> Pose:
         """Compute the pose of one frame in the world, or of several.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..drivers import dynamics
 from ..errors import ArgumentError, ModelError
 from ..model.arguments import as_array, copied_to
@@ -72,6 +73,7 @@ class Reactions(Attributes):
             on_bodies = on_bodies + as_array("wrenches", wrenches)
         return on_bodies, on_joints + as_array("tau", tau)
 
+    @explains_calls(is_method=True)
     def joint_reactions(
         self,
         q: npt.ArrayLike,
@@ -157,6 +159,7 @@ class Reactions(Attributes):
             )
         return self._loads_with_constraints(q, qd, tau, wrenches)[0]
 
+    @explains_calls(is_method=True)
     def power(
         self,
         q: npt.ArrayLike,

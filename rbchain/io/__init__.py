@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..common.calls import explains_calls
 from ..common.misspelt import no_attribute
 from ..common.real_arrays import excerpt
 from ..common.whole_files import whole_file
@@ -22,6 +23,7 @@ XML_ENDINGS = (*URDF_ENDINGS, ".xml")
 MODULES = ("dh", "meshes", "mjcf", "motions", "native", "urdf")
 
 
+@explains_calls()
 def load(
     path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia: Literal["refuse", "warn"] = "warn"
 ) -> Model:

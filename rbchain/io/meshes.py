@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..common.calls import explains_calls
 from ..errors import FileFormatError, ModelError, missing_package
 from ..model.inertia import Inertia
 from ..model.materials import density_of
@@ -14,6 +15,7 @@ LENGTHS = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "in": 0.0254}
 ENDINGS = (".stl", ".obj")
 
 
+@explains_calls()
 def inertia_of_mesh(
     path: str | Path, *, density: float | str | None = None, mass: float | None = None, units: float | str = 1.0
 ) -> Inertia:

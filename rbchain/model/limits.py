@@ -74,18 +74,14 @@ class JointLimits(Value):
                 raise ModelError(f"{field} is {value.tolist()}; expected zero or more")
         lower, upper = np.asarray(self.lower), np.asarray(self.upper)
         if (lower > upper).any():
-            raise ModelError(
-                f"lower is {lower.tolist()} and upper is {upper.tolist()}; expected lower <= upper"
-            )
+            raise ModelError(f"lower is {lower.tolist()} and upper is {upper.tolist()}; expected lower <= upper")
 
     def of_dofs(self, name: str, joint: AnyJoint) -> np.ndarray:
         """Return the limits as an array (dofs, limits), in the order of LIMITS.
 
         Raises a ModelError that names the body if the joint has another number of degrees of freedom.
         """
-        return np.stack(
-            [of_dofs(name, joint, field, getattr(self, field), finite=False) for field in LIMITS], -1
-        )
+        return np.stack([of_dofs(name, joint, field, getattr(self, field), finite=False) for field in LIMITS], -1)
 
 
 LIMITS = ("lower", "upper", "velocity", "effort", "acceleration", "deceleration", "jerk")

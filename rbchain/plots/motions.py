@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..common.calls import explains_calls
 from ..common.misspelt import did_you_mean
 from ..common.progress import progress
 from ..errors import ArgumentError, Status
@@ -26,6 +27,7 @@ COLOR = "#1f5a99"
 OF_JOINTS = ("states", "phase")
 
 
+@explains_calls(is_method=True)
 def plot(motion: Trajectory, what: str = "states", *, joints: Sequence[str] | None = None) -> Figure:
     """Plot the motion as a matplotlib Figure (extra `plots`), which a notebook shows as the result of a cell.
 

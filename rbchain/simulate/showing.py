@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..common.calls import explains_calls
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from .trajectory import Trajectory
 
 
+@explains_calls(is_method=True)
 def view(
     motion: Trajectory,
     sample: int | tuple[int, ...] = 0,
@@ -48,6 +51,7 @@ def view(
     return Viewer(motion.model, motion, None, sample, show, host, port)
 
 
+@explains_calls(is_method=True)
 def film(
     motion: Trajectory,
     path: str | Path,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..acting.events import Event
 from ..acting.sampled import Drive
 from ..acting.wrenches import Force
-from ..common.calls import ExplainsCalls
+from ..common.calls import ExplainsCalls, explains_calls
 from ..common.failures import OnFailure, checked_on_failure
 from ..common.misspelt import ClosedAttributes, did_you_mean
 from ..errors import SimulationWarning, StudyError
@@ -209,6 +209,7 @@ class Study(ExplainsCalls, ClosedAttributes):
     def __repr__(self) -> str:
         return f"Study({self.description.name!r}, {self.description.samples} samples)"
 
+    @explains_calls(is_method=True)
     def run(
         self,
         out: str | Path | None = None,
