@@ -12,6 +12,7 @@ from ..common.calls import explains_calls
 from ..common.failures import OnFailure, checked_on_failure
 from ..errors import ArgumentError, AssemblyError, SimulationWarning
 from ..model.arguments import named_samples
+from ..model.loop_geometry import is_turned_over
 from .attributes import Attributes
 from .pseudo_inverses import damped_solution, product
 
@@ -88,7 +89,7 @@ class Assembly(Attributes):
         sizes = self._sizes_of_rows(q)
         q = self._nearer(q, guess, free, sizes)
         with np.errstate(invalid="ignore"):
-            failed = ~self._is_closed(q, sizes) | self.is_turned_over(q)
+            failed = ~self._is_closed(q, sizes) | is_turned_over(self.description, self.body_poses(q).rotation)
         q = np.where(failed[..., None], np.nan, q).astype(dtype)
         if failed.any() and on_failure != "ignore":
             _report(self._failure(guess, free, failed), q, failed, on_failure)
@@ -233,21 +234,6 @@ class Assembly(Attributes):
             if joint == "free":
                 moved = q1[..., at : at + 3] - q0[..., at : at + 3]
                 found[..., dof : dof + 3] = _in_body_axes(moved, q0[..., at + 3 : at + 7])
-        return found
-
-    def is_turned_over(self, q: np.ndarray) -> np.ndarray:
-        """Whether the axes of a hinge are opposite, or the frames of a weld are rotated by more than 90 degrees."""
-        d = self.description
-        rotations = np.asarray(self.body_poses(q).rotation)
-        world = np.broadcast_to(np.eye(3), (*rotations.shape[:-3], 1, 3, 3))
-        of_bodies = np.concatenate([rotations, world], -3)
-        found = np.zeros(rotations.shape[:-3], bool)
-        for c, place in enumerate(d.constraints):
-            if not place.rows.aligned:
-                continue
-            A = of_bodies[..., place.body_a, :, :] @ d.constraint_axes_a[..., c, :, :]
-            B = of_bodies[..., place.body_b, :, :] @ d.constraint_axes_b[..., c, :, :]
-            found |= place.rows.is_turned_over((A * B).sum(-2))
         return found
 
     def _failure(self, guess: np.ndarray, free: np.ndarray, failed: np.ndarray) -> str:

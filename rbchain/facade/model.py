@@ -84,6 +84,14 @@ class Model(
         Numbers of positions, velocities (degrees of freedom) and moving bodies. n stands for n_bodies in shapes.
     position_index, velocity_index : (n,) arrays of int
         First index of each body's joint in q and in qd.
+    position_labels, velocity_labels, position_units, velocity_units : tuple of str
+        Name and unit of each entry of q and qd.
+    coordinate_pairs : tuple of pairs of int
+        Pairs (i, j), for which qd[j] is the velocity of q[i]. Entries of quaternions have no pair.
+    body, joint : mappings
+        Views of the bodies and joints by their names, such as `model.body["link2"].mass`.
+    nominal : Model
+        The design, from which `vary` and `with_payload` disperse samples. Controllers use it.
     dof_types : tuple
         Type of each degree of freedom: "revolute", "prismatic" or "screw".
     batch_shape : tuple
@@ -106,6 +114,10 @@ class Model(
         body's frame.
     mass, cg, inertia : (n,), (n, 3), (n, 3, 3) arrays, kg, m, kg m^2
         Of each body, in body axes; the tensor is about the cg.
+    inertial_parameters : (10 n,) array
+        Mass, mass times cg and inertia tensor about the origin of the frame of each body.
+    in_water : bool
+        Whether a fluid acts on any body.
     gravity : (3,) array, m/s^2
         In world axes.
     fixed_frames : dict
@@ -118,6 +130,8 @@ class Model(
         inverse of the mass matrix refuse such a model. Kinematics and inverse dynamics work.
     constraint_names : tuple
         Names of the constraints; c is their number. An open tree has none.
+    constraint_names_of_rows : tuple
+        Name of the constraint of each row of `constraint_residual`.
     constraint_point_a, constraint_point_b : (c, 3) arrays, m
         Points of the constraints, in the frames of their moving bodies or of the world.
     constraint_axes_a, constraint_axes_b : (c, 3, 3) arrays

@@ -28,6 +28,24 @@ class Geometry(NamedTuple):
     of_bodies: np.ndarray
 
 
+def is_turned_over(d: Description, rotation: np.ndarray) -> np.ndarray:
+    """Whether the axes of a hinge are opposite, or the frames of a weld are rotated by more than 90 degrees.
+
+    `rotation` (..., n, 3, 3) are the rotations of the bodies in the world. Returns an array (...) of bool.
+    Residuals are sines of angles, so that they are zero also at 180 degrees.
+    """
+    world = np.broadcast_to(np.eye(3), (*rotation.shape[:-3], 1, 3, 3))
+    of_bodies = np.concatenate([rotation, world], -3)
+    found = np.zeros(rotation.shape[:-3], bool)
+    for c, place in enumerate(d.constraints):
+        if not place.rows.aligned:
+            continue
+        A = of_bodies[..., place.body_a, :, :] @ d.constraint_axes_a[..., c, :, :]
+        B = of_bodies[..., place.body_b, :, :] @ d.constraint_axes_b[..., c, :, :]
+        found |= place.rows.is_turned_over((A * B).sum(-2))
+    return found
+
+
 def geometry_of(d: Description, dofs: Dofs, q: np.ndarray) -> Geometry:
     """Compute the geometry at q (nv,), where joints with a quaternion are prismatic and revolute joints in series."""
     n = len(d.parent)

@@ -13,6 +13,7 @@ from ..core.tree import setting_layout
 from ..drivers import closed_chains
 from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
+from ..model.loop_geometry import is_turned_over
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -85,7 +86,9 @@ def closed_initial_states(
     nq, nv = model.nq, model.nv
     before, after = found[..., nq + nv], found[..., nq + nv + 1]
     largest = LARGEST_RESIDUAL[q.dtype.name]
-    failed = ~((before <= largest) & (after <= largest)) | model.is_turned_over(q)
+    failed = ~((before <= largest) & (after <= largest)) | is_turned_over(
+        model.description, model.body_poses(q).rotation
+    )
     if not q.shape[:-1] and failed:
         raise ArgumentError(_message(model, q, qd))
     closed = np.where(failed[..., None], np.nan, found).astype(q.dtype)
@@ -97,7 +100,7 @@ def closed_initial_states(
 
 def _message(model: Model, q: np.ndarray, qd: np.ndarray) -> str:
     """Return a message that names the constraint that an initial state violates most."""
-    if model.is_turned_over(q):
+    if is_turned_over(model.description, model.body_poses(q).rotation):
         return (
             "q0 does not satisfy the constraints: the axes of a hinge are opposite, or the frames of a weld are "
             "rotated by 180 degrees; expected a closed configuration. Use model.assemble with another guess"
