@@ -413,7 +413,7 @@ ROWS_OF_PINOCCHIO = {
     "`pin.computeKineticEnergy`, `pin.computePotentialEnergy`": energies,
     "`pin.ccrba`, `data.Ag`, `data.hg`": centroidal,
     "`data.f` after `rnea`": reactions,
-    "`pin.constraintDynamics`": loop,
+    "`pin.constraintDynamics`, `pin.lcaba`": loop,
     "`pin.buildReducedModel`, `pin.appendModel`": reduced,
     "`pin.abaInParallel`": batch,
     "your own integrator": integrated,
