@@ -558,10 +558,10 @@ def test_models_without_forces_between_bodies_compile_nothing_for_them():
     from rbchain.acting.flatten import flatten_actions
 
     chain, settings = rb.Model.serial_chain(2), ((), 1.0, np.dtype(float))
-    actions, _ = flatten_actions(chain, *settings, forces=[rb.Wrench("link1")])
+    actions, _ = flatten_actions(chain, *settings, ([], [rb.Wrench("link1")], []))
     assert (actions.shared.springs, actions.shared.bushings) == (None, None)
     spring = rb.SpringDamper(None, "link1", point_a=(0, 0, 0), point_b=(1, 0, 0), stiffness=1.0)
-    actions, _ = flatten_actions(chain, *settings, forces=[spring])
+    actions, _ = flatten_actions(chain, *settings, ([], [spring], []))
     assert (actions.shared.springs.shape[1], actions.shared.bushings.shape[1]) == (1, 0)
 
 

@@ -101,8 +101,8 @@ def block_with_state(model, y, **actions):
     """The block and the Stepper of a state y (rows,), and its lanes."""
     dtype, flat = np.dtype(np.float64), None
     if actions:
-        given = [actions.get(name, []) for name in ("drives", "forces")]
-        flat, _ = flatten_actions(model, (1,), 1.0, dtype, *given, [], False, False)
+        given = [actions.get(name, []) for name in ("drives", "forces", "events")]
+        flat, _ = flatten_actions(model, (1,), 1.0, dtype, given)
     topology, parameters, _ = model.kernel_model.arrays(dtype)
     q = y[None, : model.nq]
     tables = model.kernel_model.constraint_tables

@@ -219,7 +219,7 @@ def block_with_state(model, y, tau=0.0, **actions):
     dtype, flat = np.dtype(np.float64), None
     if actions:
         given = [actions.get(name, []) for name in ("drives", "forces", "events")]
-        flat, _ = flatten_actions(model, (1,), 1.0, dtype, *given, False, False)
+        flat, _ = flatten_actions(model, (1,), 1.0, dtype, given)
     topology, parameters, _ = model.kernel_model.arrays(dtype)
     size, q, tableau = y.shape[1], y[:, : model.nq], tableaus.RODAS5P
     tables = model.kernel_model.constraint_tables

@@ -156,9 +156,7 @@ class EventRecord(PickledByName, SuggestsAttributes):
     qd: np.ndarray
 
 
-def flatten_event(
-    model: Model, event: Event, numbers: SampleNumbers, boundscheck: bool
-) -> tuple[np.ndarray, UserCall | None]:
+def flatten_event(model: Model, event: Event, numbers: SampleNumbers) -> tuple[np.ndarray, UserCall | None]:
     """Add the numbers of an event, and return its codes (EVENT_ROWS,) and its user function, if it has one."""
     if not isinstance(event, Event):
         raise ArgumentError(f"events contains {excerpt(event)}; expected objects of Event")
@@ -168,7 +166,7 @@ def flatten_event(
         codes[event_codes.EVENT_ROW] = -1
         first, count = numbers.add_row(f"{what}: parameters", event.parameters)
         codes[event_codes.EVENT_NUMBERS], codes[event_codes.EVENT_NUMBER_COUNT] = first, count
-        function = user_function("Event", event.function, model.nq, model.nv, count, (1,), boundscheck)
+        function = user_function("Event", event.function, (model.nq, model.nv, count), (1,))
         codes[event_codes.EVENT_ADDRESS] = function.address
         return codes, UserCall(what, function, first, count)
     i = dof_index(model, what, event.joint, event.dof)

@@ -19,7 +19,7 @@ from ..core.control.user_calls import (
     FUNCTION_NUMBERS,
     FUNCTION_ROWS,
 )
-from ..core.motion import event_values as event_codes
+from ..core.motion import event_values as event_layout
 from ..core.sample.records import ContactRecords, Records
 from ..core.tree import layout, sampler_layout as sampler, setting_layout as setting
 from ..drivers.trajectories import Actions
@@ -30,7 +30,7 @@ from .contacts import flatten_contacts, new_contact_records
 from .controllers import controller_arrays, controllers_model
 from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive, new_table, settings_of_drives
 from .events import Event, flatten_event
-from .flatten_sampled import flatten_samplers, sampled_function
+from .flatten_sampled import flatten_samplers
 from .numeric_fields import Drive, Force
 from .packing import SampleNumbers, SignalTables
 from .sampled import Sampled, controller_of
@@ -47,11 +47,8 @@ def flatten_actions(
     batch: tuple[int, ...],
     duration: float,
     dtype: np.dtype,
-    drives: Sequence[Drive] = (),
-    forces: Sequence[Force] = (),
-    events: Sequence[Event] = (),
+    actions: tuple[Sequence[Drive], Sequence[Force], Sequence[Event]],
     implicit: bool = False,
-    boundscheck: bool = False,
     always: bool = False,
 ) -> tuple[Actions | None, UserCalls]:
     """Flatten the actions on a batch of samples of a model.
@@ -65,11 +62,10 @@ def flatten_actions(
         Duration of the simulation, which all signals have to cover.
     dtype : numpy dtype
         Precision of the simulation.
-    drives, forces, events : lists
+    actions : tuple of lists
+        drives, forces and events.
     implicit : bool
         Whether the method of integration uses the stiffness and damping of the joints.
-    boundscheck : bool
-        Whether user functions check the bounds of their arrays.
     always : bool
         Whether to return Actions even if only constant joint forces act.
 
@@ -85,7 +81,8 @@ def flatten_actions(
     ArgumentError
         If an action names a joint that does not exist, drives of a joint exclude each other, or numbers do not fit.
     """
-    for name, items in (("drives", drives), ("forces", forces), ("events", events)):
+    drives, forces, events = actions
+    for name, items in zip(("drives", "forces", "events"), actions, strict=True):
         if not isinstance(items, (list, tuple)):
             raise ArgumentError(f"{name} is {excerpt(items)}; expected a list, such as {name}=[...]")
     if not (always or drives or forces or events or implicit or model.kernel_model.has_passive_or_fluid_forces):
@@ -98,14 +95,8 @@ def flatten_actions(
     others = [drive for drive in drives if not isinstance(drive, Actuator)]
     drive_codes, users, sampled = _flatten_drives(model, others, signals, numbers)
     integrals = int((drive_codes[drive_layout.INTEGRAL] >= 0).sum())
-    samplers, sampled_calls = flatten_samplers(
-        model,
-        sampled,
-        drive_codes,
-        numbers,
-        lambda drive, outputs: sampled_function(model, drive, outputs, numbers, dtype, boundscheck),
-        layout.FAILED_FIRST_EVENT + len(events),
-    )
+    first_code = layout.FAILED_FIRST_EVENT + len(events)
+    samplers, sampled_calls = flatten_samplers(model, sampled, drive_codes, numbers, dtype, first_code)
     batch_functions = {code: call for code, call in sampled_calls.items() if isinstance(call, BatchFunction)}
     functions = {code: call for code, call in sampled_calls.items() if isinstance(call, UserCall)}
     actuator_codes = flatten_actuators(model, actuators, drive_codes, samplers, bool(users), numbers)
@@ -115,8 +106,7 @@ def flatten_actions(
         or settings[setting.COMPUTES]
         or (samplers is not None and samplers.groups[[sampler.GROUP_COMPENSATES, sampler.GROUP_COMPUTES]].any())
     )
-    first_code = layout.FAILED_FIRST_EVENT + len(events) + len(sampled_calls)
-    function_codes, user_calls = _flatten_functions(model, users, numbers, boundscheck, first_code)
+    function_codes, user_calls = _flatten_functions(model, users, numbers, first_code + len(sampled_calls))
     functions |= user_calls
     settings[setting.FUNCTIONS] = len(users)
     settings[setting.DERIVATIVES] = bool(users) and function_codes[FUNCTION_DERIVATIVES].all()
@@ -125,10 +115,10 @@ def flatten_actions(
     is_between = any(is_between_bodies(force) for force in forces)
     springs, bushings = flatten_between_bodies(model, forces, numbers) if is_between else (None, None)
     contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_layout.KIND, : model.nv])
-    flat_events = [flatten_event(model, event, numbers, boundscheck) for event in events]
-    functions |= {layout.FAILED_FIRST_EVENT + e: call for e, (_, call) in enumerate(flat_events) if call is not None}
+    event_codes, event_calls = _flatten_events(model, events, numbers)
+    functions |= event_calls
     signal_codes, tables, knots = signals.arrays()
-    given = numbers.rows()
+    rows = numbers.rows()
     controller, variation = controller_arrays(model, controllers_model(model, drives, batch), dtype)
     shared = layout.SharedActions(
         signals=signal_codes,
@@ -140,27 +130,27 @@ def flatten_actions(
         contacts=contacts,
         samplers=samplers,
         actuators=actuator_codes,
-        events=np.array([codes for codes, _ in flat_events], np.int64).reshape(-1, event_codes.EVENT_ROWS).T.copy(),
+        events=event_codes,
         tables=tables,
         knots=knots,
-        numbers=given,
+        numbers=rows,
         variation=variation,
     )
     samples, has_functions = math.prod(batch), bool(functions or batch_functions)
     contact_records = new_contact_records(contacts, forces, samples)
     records = _new_records(model, samples, events, integrals, has_functions, dtype, contact_records)
-    actions = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None, None)
-    return actions, UserCalls(functions, given, dtype, batch_functions)
+    flat = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None, None)
+    return flat, UserCalls(functions, rows, dtype, batch_functions)
 
 
 def _flatten_functions(
-    model: Model, users: Sequence[UserForces], numbers: SampleNumbers, boundscheck: bool, first_code: int
+    model: Model, users: Sequence[UserForces], numbers: SampleNumbers, first_code: int
 ) -> tuple[np.ndarray, dict[int, UserCall]]:
     """Return the table (FUNCTION_ROWS, functions) of UserForces, and their functions by the codes of their failures."""
     codes = np.zeros((FUNCTION_ROWS, len(users)), np.int64)
     calls: dict[int, UserCall] = {}
     for f, user in enumerate(users):
-        own = flatten_user_forces(model, user, numbers, boundscheck)
+        own = flatten_user_forces(model, user, numbers)
         codes[[FUNCTION_NUMBERS, FUNCTION_COUNT], f] = own[0].first, own[0].count
         for row, code_row, call in zip(
             (FUNCTION_ADDRESS, FUNCTION_DERIVATIVES), (FUNCTION_CODE, FUNCTION_DERIVATIVES_CODE), own, strict=False
@@ -168,6 +158,15 @@ def _flatten_functions(
             codes[[row, code_row], f] = call.function.address, first_code + len(calls)
             calls[first_code + len(calls)] = call
     return codes, calls
+
+
+def _flatten_events(
+    model: Model, events: Sequence[Event], numbers: SampleNumbers
+) -> tuple[np.ndarray, dict[int, UserCall]]:
+    """Return the table (EVENT_ROWS, events), and the functions of events by the codes of their failures."""
+    found = [flatten_event(model, event, numbers) for event in events]
+    codes = np.array([codes for codes, _ in found], np.int64).reshape(-1, event_layout.EVENT_ROWS).T.copy()
+    return codes, {layout.FAILED_FIRST_EVENT + e: call for e, (_, call) in enumerate(found) if call is not None}
 
 
 def _flatten_drives(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -44,7 +44,7 @@ def flatten_samplers(
     sampled: Sequence[tuple[Sampled, int | None]],
     codes: np.ndarray,
     numbers: SampleNumbers,
-    function_of: Callable[[Sampled, int], UserCall | BatchFunction],
+    dtype: np.dtype,
     first_code: int,
 ) -> tuple[sampler.Samplers | None, dict[int, UserCall | BatchFunction]]:
     """Flatten sampled controllers, and replace them in the table of drives by outputs that are held.
@@ -57,8 +57,8 @@ def flatten_samplers(
     codes : (drive_layout.ROWS, columns) array of int
         The table of drives, which contains the wrapped controllers. It changes in place.
     numbers : SampleNumbers
-    function_of : function of a Sampled and its number of outputs
-        Returns its user function, compiled or for the whole batch.
+    dtype : numpy dtype
+        Precision of the simulation.
     first_code : int
         Code of the first user function in `BlockActions.failures`.
 
@@ -94,7 +94,7 @@ def flatten_samplers(
         if d is None:
             kinds, dofs = kinds_of_outputs(drive, what), _dofs_of_outputs(model, drive, what)
             count = len(kinds) * len(dofs)
-            call, code = function_of(drive, count), first_code + len(calls)
+            call, code = _function_of(model, drive, count, numbers, dtype), first_code + len(calls)
             calls[code] = call
             batch_calls += isinstance(call, BatchFunction)
             group.codes[[sampler.GROUP_FUNCTION_CODE, sampler.GROUP_CHANNEL]] = code, channels.shape[1]
@@ -295,8 +295,8 @@ def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:
         )
 
 
-def sampled_function(
-    model: Model, drive: Sampled, outputs: int, numbers: SampleNumbers, dtype: np.dtype, boundscheck: bool
+def _function_of(
+    model: Model, drive: Sampled, outputs: int, numbers: SampleNumbers, dtype: np.dtype
 ) -> UserCall | BatchFunction:
     """Return the user function of a sampled drive, compiled or for the whole batch."""
     assert isinstance(drive.controller, UserForces)
@@ -316,9 +316,7 @@ def sampled_function(
         return BatchFunction(what, user.function, *clock, model.nq, parameters, initial, outputs, dtype)
     first, count = numbers.add_row("parameters of Sampled UserForces", user.parameters)
     sizes = model.nq, model.nv, count
-    function = user_function(
-        "Sampled UserForces", user.function, *sizes, (outputs,), boundscheck, states, in_python=True
-    )
+    function = user_function("Sampled UserForces", user.function, sizes, (outputs,), states, in_python=True)
     return UserCall(what, function, first, count)
 
 

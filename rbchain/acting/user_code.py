@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from ..common.process_options import current
 from ..common.real_arrays import real_array
 from ..compiling.captured import WRITES_ARE_LOST, captured_memory
 from ..compiling.dependencies import dependencies_of
@@ -179,18 +180,16 @@ def name_of(function: Callable[..., Any]) -> str:
 def user_function(
     what: str,
     function: Callable[..., Any],
-    nq: int,
-    nv: int,
-    parameters: int,
+    sizes: tuple[int, int, int],
     results: tuple[int, ...],
-    boundscheck: bool,
     states: int = 0,
     in_python: bool = False,
 ) -> UserFunction:
-    """Compile a user function for flat arrays of these lengths, once in each process; `out` has the shape `results`.
+    """Compile a user function for flat arrays q, qd and parameters of these sizes, once in each process.
 
-    With discrete states, the function has a further argument before `out`, an array of this length. `in_python` tells
-    whether it could also be a function in plain Python without the argument `out`.
+    Its argument `out` has the shape `results`. With discrete states, the function has a further argument before `out`,
+    an array of this length. `in_python` tells whether it could also be a function in plain Python without the argument
+    `out`. With `rb.options(boundscheck=True)`, the function checks the bounds of its arrays.
 
     Raises ArgumentError, with Numba's reason, if the function cannot be compiled.
     """
@@ -220,7 +219,7 @@ def user_function(
         raise ArgumentError(f"{what}: {name_of(plain)} {WRITES_ARE_LOST.format(captured)}")
     # compiled code contains the values of globals and of closures
     identity = None if numba.config.DISABLE_JIT else dependencies_of(function).digest
-    return _compiled(what, function, nq, nv, parameters, results, boundscheck, states, identity)
+    return _compiled(what, function, sizes, results, states, current().boundscheck, identity)
 
 
 def _check_parameters_in_python(what: str, function: Any, arguments: Sequence[str]) -> None:
@@ -245,14 +244,13 @@ def _check_parameters_in_python(what: str, function: Any, arguments: Sequence[st
 def _compiled(
     what: str,
     function: Callable[..., Any],
-    nq: int,
-    nv: int,
-    parameters: int,
+    sizes: tuple[int, int, int],
     results: tuple[int, ...],
-    boundscheck: bool,
     states: int,
+    boundscheck: bool,
     identity: str | None,
 ) -> UserFunction:
+    nq, nv, parameters = sizes
     if states:
         if not numba.config.DISABLE_JIT:
             function = _dispatcher(function, boundscheck)

@@ -110,7 +110,7 @@ class UserForces(Drive):
         _compare_derivatives(self, model, q, qd, t)
 
 
-def flatten_user_forces(model: Model, drive: UserForces, numbers: SampleNumbers, boundscheck: bool) -> list[UserCall]:
+def flatten_user_forces(model: Model, drive: UserForces, numbers: SampleNumbers) -> list[UserCall]:
     """Return the function of UserForces and, if it is given, the function of the derivatives."""
     what = drive.label()
     first, count = numbers.add_row(f"{what}: parameters", drive.parameters)
@@ -120,12 +120,10 @@ def flatten_user_forces(model: Model, drive: UserForces, numbers: SampleNumbers,
             f"{what}: it has no argument out, so Python would call it for the whole batch, which only Sampled "
             "supports; expected function(t, q, qd, parameters, out). Add out, or use rb.Sampled(function, period=...)"
         )
-    calls = [
-        UserCall(what, user_function("UserForces", drive.function, *sizes, (model.nv,), boundscheck), first, count)
-    ]
+    calls = [UserCall(what, user_function("UserForces", drive.function, sizes, (model.nv,)), first, count)]
     if drive.derivatives is not None:
         what, results = f"UserForces with derivatives {name_of(drive.derivatives)}", (2, model.nv, model.nv)
-        function = user_function("derivatives of UserForces", drive.derivatives, *sizes, results, boundscheck)
+        function = user_function("derivatives of UserForces", drive.derivatives, sizes, results)
         calls.append(UserCall(what, function, first, count))
     return calls
 
@@ -146,10 +144,9 @@ def _compare_derivatives(
         raise ArgumentError(
             f"{forces.label()}: parameters has shape {own.shape}; expected (m,). Check the parameters of one sample"
         )
-    function = user_function("UserForces", forces.function, model.nq, n, own.size, (n,), False)
-    derivatives = user_function(
-        "derivatives of UserForces", forces.derivatives, model.nq, n, own.size, (2, n, n), False
-    )
+    sizes = model.nq, n, own.size
+    function = user_function("UserForces", forces.function, sizes, (n,))
+    derivatives = user_function("derivatives of UserForces", forces.derivatives, sizes, (2, n, n))
     found = np.zeros((2, n, n))
     derivatives.call(t, q.copy(), qd.copy(), own.copy(), found)
 

@@ -206,7 +206,7 @@ def _check(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
     _check_array("t", motion.t, "f", (np.size(motion.t),))
     if not np.isfinite(motion.t).all():
         raise ValueError(f"t is {excerpt(motion.t.tolist())}; expected finite numbers")
-    flatten_actions(model, batch, float(motion.t.max(initial=0.0)), FLOAT64, (), forces)  # checks the forces
+    flatten_actions(model, batch, float(motion.t.max(initial=0.0)), FLOAT64, ((), forces, ()))  # checks the forces
     _check_numbers(motion, tau_and_qdd)
     _check_records(motion)
     for index, text in motion.exceptions.items():

@@ -87,7 +87,7 @@ def accelerations(
     times, model = np.broadcast_to(times, batch), with_batch(model, batch)
     drives = model.drives if drives is None else drives
     _refuse_memory(drives, forces)
-    actions, calls = flatten_actions(model, batch, float(times.max(initial=0.0)), dtype, drives, forces)
+    actions, calls = flatten_actions(model, batch, float(times.max(initial=0.0)), dtype, (drives, forces, ()))
     refuse_forces_of_drives(model, actions, tau)
     kernel_model = kernel_model_for_simulation(model, actions, method_named("rk45"), has_energy_error=False)
     refuse_controllers_of_closed_chains(kernel_model, actions)

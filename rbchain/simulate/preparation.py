@@ -10,7 +10,6 @@ import numpy as np
 from ..acting.controllers import model_arrays
 from ..acting.flatten import flatten_actions
 from ..acting.user_code import UserCalls
-from ..common.process_options import current
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout as drive
 from ..core.sample import tally_layout as tallies
@@ -174,11 +173,8 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
         request.batch,
         request.duration,
         dtype,
-        request.drives,
-        request.forces,
-        request.events,
+        (request.drives, request.forces, request.events),
         method.is_implicit_in_joints,
-        current().boundscheck,
         always=bool(names),
     )
     refuse_events(request.events, method)

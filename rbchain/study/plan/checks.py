@@ -69,7 +69,7 @@ def check_actions(nominal: Nominal) -> None:
     def check(place: str, drives: Sequence[Any] = (), forces: Sequence[Any] = (), events: Sequence[Any] = ()) -> None:
         settings = (1,), simulate.duration, FLOAT64
         with errors_at(place):
-            flatten_actions(nominal.model, *settings, drives, forces, events, method.is_implicit_in_joints)
+            flatten_actions(nominal.model, *settings, (drives, forces, events), method.is_implicit_in_joints)
 
     with errors_at("drives and forces"):
         drives, forces = nominal.actions(np.zeros(1, np.int64))

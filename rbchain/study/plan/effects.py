@@ -121,11 +121,9 @@ def _listed(names: list[str]) -> str:
 def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) -> list[str]:
     """Tell whether the arrays of drives and forces differ."""
     simulate = nominal.simulation
-    settings = (1,), simulate.duration, FLOAT64
+    settings, implicit = ((1,), simulate.duration, FLOAT64), METHODS[simulate.method].is_implicit_in_joints
     tables = [
-        flatten_actions(
-            nominal.model, *settings, c.drives, c.forces, nominal.events, METHODS[simulate.method].is_implicit_in_joints
-        )[0]
+        flatten_actions(nominal.model, *settings, (c.drives, c.forces, nominal.events), implicit)[0]
         for c in (samples, nominal_samples)
     ]
     return [] if _same(*tables) else ["drives and forces"]

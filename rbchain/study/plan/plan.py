@@ -251,14 +251,8 @@ class Plan:
             samples, simulate = self.samples(values, np.arange(len(values))), self.nominal.simulation
             samples.build()
             actions = samples.drives, samples.forces, self.nominal.events
-            flatten_actions(
-                self.nominal.model,
-                (len(values),),
-                simulate.duration,
-                FLOAT64,
-                *actions,
-                METHODS[simulate.method].is_implicit_in_joints,
-            )
+            implicit = METHODS[simulate.method].is_implicit_in_joints
+            flatten_actions(self.nominal.model, (len(values),), simulate.duration, FLOAT64, actions, implicit)
         except (ModelError, ArgumentError):
             if len(values) == 1:
                 return np.array([False])
