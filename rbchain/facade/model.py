@@ -325,8 +325,9 @@ class Model(
     @cached_property
     def _with_axis_of_states(self) -> Model:
         """This model with an axis behind its batch, which is used again and again for parts of a motion."""
-        model = Model(indexed(self.description, (..., None)))
-        model.kernel_model.use_arrays_of(self.kernel_model)
+        kernel_model = self.kernel_model.with_axis_of_states
+        model = Model.__new__(Model)
+        model.__dict__.update(description=kernel_model.description, kernel_model=kernel_model)
         return model
 
     @property

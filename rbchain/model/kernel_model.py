@@ -18,7 +18,7 @@ from ..compiling.levels import LANE_WIDTHS
 from ..core.loops import constraint_layout as closure
 from ..drivers import closed_chains, dynamics, threads
 from ..drivers.blocks import memory_size
-from .arguments import FLOAT64, StateArguments, check_out, copied_to
+from .arguments import FLOAT64, StateArguments, check_out
 from .description import Description, indexed
 from .kernel_arrays import KernelArrays
 
@@ -116,65 +116,63 @@ class KernelModel(KernelArrays):
         arrays, dtype, batch = self.state_arguments.check(names, states, *wrenches)
         if out is not None:
             check_out(out, (*batch, *shape), dtype, [*states, *wrenches])
-        if not self._shared and batch != self.batch_shape:
-            columns = self._compute_columns(driver, shape, arrays, dtype, batch, scratch, given)
-            return copied_to(out, columns, [*states, *wrenches])
-        numbers = math.prod(shape)
-        rows = numbers + scratch
         result: np.ndarray = np.empty((*batch, *shape), dtype) if out is None else out
         written: np.ndarray = result.view(np.ndarray)  # drivers do not accept subclasses
-        samples, width = math.prod(batch), LANE_WIDTHS[dtype.name] if batch else 1
+        samples, rows = math.prod(batch), math.prod(shape) + scratch
         if samples == 0:
             return result
-        found: np.ndarray
+        of_model = (*self.arrays(dtype), *given)
+        if not self._shared and batch != self.batch_shape:
+            self._compute_columns(driver, of_model, arrays, written, batch, rows)
+            return result
         if batch:
-            *arrays, found = [x.reshape(samples, x.size // samples) for x in (*arrays, written)]
+            *arrays, written = [x.reshape(samples, x.size // samples) for x in (*arrays, written)]
         else:
-            found = written.reshape(-1)
-        spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
-        arguments = (*self.arrays(dtype), *given, *arrays, found)
-        max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
-        new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
-        threads.run(driver, spare, new_memory, arguments, samples, width, max_threads)
+            written = written.reshape(-1)
+        arguments = (*of_model, *arrays, written)
+        self._run(driver, arguments, samples, dtype, LANE_WIDTHS[dtype.name] if batch else 1, rows)
         is_single = self._shared and not batch and dtype is FLOAT64 and out is None and all(x is None for x in wrenches)
         if is_single and rows <= MAX_ROWS_OF_SINGLE_CALLS and driver not in self.single_calls:
-            call = direct_call(driver, (new_memory(), *arguments, 0, 1), shape)
+            call = direct_call(driver, (self.new_memory(dtype, 1, rows), *arguments, 0, 1), shape)
             self.single_calls[driver] = _no_result if call is None else call
         return result
 
     def _compute_columns(
         self,
         driver: Callable[..., Any],
-        shape: tuple[int, ...],
+        of_model: tuple[Any, ...],
         arrays: Sequence[np.ndarray],
-        dtype: np.dtype,
+        result: np.ndarray,
         batch: tuple[int, ...],
-        scratch: int,
-        given: tuple[Any, ...],
-    ) -> np.ndarray:
+        rows: int,
+    ) -> None:
         """Call a driver for several states of each varied sample, one after the other.
 
         The states lie along the axes of `batch` that the batch of the model does not have, or in which it has length 1.
         """
         own = (*(1,) * (len(batch) - len(self.batch_shape)), *self.batch_shape)
-        axes = [axis for axis, (length, of_model) in enumerate(zip(batch, own, strict=True)) if length != of_model]
-        front, samples, numbers = range(len(axes)), math.prod(own), math.prod(shape)
-        columns, width, rows = math.prod(batch[axis] for axis in axes), LANE_WIDTHS[dtype.name], numbers + scratch
-        ordered = [np.moveaxis(x, axes, front) for x in arrays]
-        found = np.empty((*ordered[0].shape[: len(batch)], *shape), dtype)
-        if found.size == 0:
-            return np.empty((*batch, *shape), dtype)
-        flat = [np.ascontiguousarray(x).reshape(columns, samples, -1) for x in ordered if x.size]
-        flat += [np.empty((columns, samples, 0), dtype) for x in ordered if not x.size]  # no wrenches, which are last
-        of_columns = found.reshape(columns, samples, numbers)
+        of_states = [length != of_samples for length, of_samples in zip(batch, own, strict=True)]
+        samples, dtype = math.prod(own), result.dtype
+        found = np.empty((samples, result.size // math.prod(batch)), dtype)
+        for place in np.ndindex(*(length if varies else 1 for length, varies in zip(batch, of_states, strict=True))):
+            column = tuple(i if varies else slice(None) for i, varies in zip(place, of_states, strict=True))
+            states = [np.ascontiguousarray(x[column]).reshape(samples, x.shape[-1]) for x in arrays]
+            self._run(driver, (*of_model, *states, found), samples, dtype, LANE_WIDTHS[dtype.name], rows)
+            result[column] = found.reshape(result[column].shape)
+
+    def _run(
+        self,
+        driver: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        samples: int,
+        dtype: np.dtype,
+        width: int,
+        rows: int,
+    ) -> None:
+        """Call a driver for all samples in threads, with `rows` rows of working memory for a block of `width` lanes."""
         spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
-        of_model = (*self.arrays(dtype), *given)
         max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
-        new_memory = lambda: self.new_memory(dtype, width, rows)  # noqa: E731
-        for c in range(columns):
-            arguments = (*of_model, *(x[c] for x in flat), of_columns[c])
-            threads.run(driver, spare, new_memory, arguments, samples, width, max_threads)
-        return np.ascontiguousarray(np.moveaxis(found, front, axes))
+        threads.run(driver, spare, lambda: self.new_memory(dtype, width, rows), arguments, samples, width, max_threads)
 
     def new_memory(self, dtype: np.dtype, width: int, rows: int) -> np.ndarray:
         """Allocate working memory for a block of `width` lanes, with these many rows for the driver.
@@ -191,12 +189,9 @@ class KernelModel(KernelArrays):
         if self._shared:
             return self
         model = KernelModel(indexed(self.description, (..., None)))
-        model.use_arrays_of(self)
+        model.of_float32 = indexed(self.of_float32, (..., None))
+        model._arrays = self._arrays  # the same samples in the same order
         return model
-
-    def use_arrays_of(self, other: KernelModel) -> None:
-        """Use the arrays of a model that has the same samples in the same order."""
-        self._arrays = other._arrays
 
     @cached_property
     def forward_dynamics_driver(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
