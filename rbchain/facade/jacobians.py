@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -72,8 +73,7 @@ class Jacobians(Attributes):
         """
         model = self.kernel_model
         if not isinstance(frame, str):
-            each = [self.jacobian(q, name, point=point, relative_to=relative_to) for name in names_of_frames(frame)]
-            return copied_to(out, np.stack(each, -3), (q,))
+            return _of_frames(partial(self.jacobian, q, point=point, relative_to=relative_to), frame, out, q)
         observed = model.observed_point(frame, point, relative_to)
         if out is None and (result := model.single_calls[motion.jacobian](observed, q)) is not None:
             return result
@@ -117,12 +117,16 @@ class Jacobians(Attributes):
         [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
         """
         if not isinstance(frame, str):
-            each = [
-                self.jacobian_derivative(q, qd, name, point=point, relative_to=relative_to)
-                for name in names_of_frames(frame)
-            ]
-            return copied_to(out, np.stack(each, -3), (q, qd))
+            of_frame = partial(self.jacobian_derivative, q, qd, point=point, relative_to=relative_to)
+            return _of_frames(of_frame, frame, out, q, qd)
         given = (self.kernel_model.observed_point(frame, point, relative_to),)
         return self.kernel_model.compute(
             motion.jacobian_derivative, (6, self.nv), ("q", "qd"), (q, qd), given=given, out=out
         )
+
+
+def _of_frames(
+    compute: Callable[[str], np.ndarray], frames: Sequence[str], out: np.ndarray | None, *states: npt.ArrayLike
+) -> np.ndarray:
+    """Return the results of `compute` for several frames, (..., m, 6, nv)."""
+    return copied_to(out, np.stack([compute(name) for name in names_of_frames(frames)], -3), states)

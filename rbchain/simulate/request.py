@@ -151,16 +151,17 @@ def checked_states(
     if precisions == {np.dtype(np.float32)}:
         arrays = [float32_array(name, x, ArgumentError) for name, x in zip(names, arrays, strict=True)]
     arrays[1:] = [x if x.ndim else np.full(model.nv, x) for x in arrays[1:]]
-    arrays[2] = arrays[2].copy()  # because the trajectory keeps it
-    of_arrays = {name: x.shape[:-1] for name, x in zip(names[:2], arrays[:2], strict=True)}
-    of_states = model.kernel_model.state_arguments.common_batch(of_arrays)
-    if not _fits(arrays[2].shape[:-1], of_states):  # probably a history, which would silently become a batch
+    arguments = model.kernel_model.state_arguments
+    states, dtype, batch = arguments.check(names[:2], arrays[:2])
+    (forces,), _, of_forces = arguments.check(names[2:], arrays[2:], has_samples=False)
+    if not _fits(of_forces, batch):  # probably a history, which would silently become a batch
         raise ArgumentError(
-            f"{names[2]} has shape {arrays[2].shape}, but {names[0]}, {names[1]} and the model have the batch shape "
-            f"{of_states}; expected a number, or an array that fits into {(*of_states, model.nv)}. Pass joint forces "
+            f"{names[2]} has shape {forces.shape}, but {names[0]}, {names[1]} and the model have the batch shape "
+            f"{batch}; expected a number, or an array that fits into {(*batch, model.nv)}. Pass joint forces "
             "that change with time as signals, such as rb.PrescribedForce(joint, rb.Signal.table(times, values))"
         )
-    return model.kernel_model.state_arguments.check(names, arrays)
+    # a copy, because the trajectory keeps it
+    return [*states, np.array(np.broadcast_to(forces, (*batch, model.nv)), dtype, order="C")], dtype, batch
 
 
 def _fits(shape: tuple[int, ...], batch: tuple[int, ...]) -> bool:
