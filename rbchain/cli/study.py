@@ -24,9 +24,9 @@ RESUMABLE = ("run", "resume", "indices")
 
 
 class _Verb(NamedTuple):
-    """A command of `rbchain study`: its arguments, its action, and its help texts."""
+    """A command of `rbchain study`: the keys of its arguments in `_arguments`, its action, and its help texts."""
 
-    parents: list[argparse.ArgumentParser]
+    arguments: tuple[str, ...]
     load: Callable[[argparse.Namespace], Any]
     action: Callable[[argparse.Namespace, Any, Console], int]
     summary: str
@@ -45,9 +45,11 @@ def add_study(commands: Any) -> None:
         ),
     )
     verbs = study.add_subparsers(required=True, metavar="VERB")
-    for name, verb in _verbs().items():
+    arguments = _arguments()
+    for name, verb in VERBS.items():
         texts = help_texts(f"{verb.summary[0].upper()}{verb.summary[1:]}.", *verb.examples)
-        parser = verbs.add_parser(name, parents=verb.parents, help=verb.summary, **texts)
+        parents = [arguments[key] for key in verb.arguments]
+        parser = verbs.add_parser(name, parents=parents, help=verb.summary, **texts)
         again = "run the same command again" + (" to resume" if name in RESUMABLE else "")
         parser.set_defaults(command=verb.action, subject=verb.load, when_interrupted=again)
         if name == "sample":
@@ -64,76 +66,18 @@ def add_study(commands: Any) -> None:
     former.add_argument("arguments", action=Renamed, const="rbchain study indices")
 
 
-def _verbs() -> dict[str, _Verb]:
-    file = _parent("file", metavar="FILE", help="study: a TOML file")
-    folder = _parent("folder", metavar="FOLDER", help="folder of the results")
-    code = _parent("--no-code", action="store_true", help="refuse a study that imports user functions")
-    out = _parent("--out", metavar="FOLDER", help="folder for the results (default: FILE without its ending)")
-    running = _options_of_runs()
+def _arguments() -> dict[str, argparse.ArgumentParser]:
+    """Return a parser of each argument, or group of arguments, that several commands have."""
     return {
-        "run": _Verb(
-            [file, running, out, code],
-            read_study,
-            _run_study,
-            "run a study, or resume it after an interruption",
-            (
-                "rbchain study run examples/landing.toml --out landing",
-                "rbchain study run landing.toml --executor processes --workers 8",
-            ),
-        ),
-        "check": _Verb(
-            [file, code],
-            read_study,
-            _check_study,
-            "check a study file, and show what varies, without a simulation",
-            ("rbchain study check examples/landing.toml",),
-        ),
-        "resume": _Verb(
-            [folder, running, code],
-            _study_of_results,
-            _resume_study,
-            "resume the study whose results are in a folder",
-            ("rbchain study resume landing",),
-        ),
-        "indices": _Verb(
-            [file, running, out, code],
-            read_study,
-            _indices,
-            "compute the Sobol or Morris indices of a measure for each varied parameter",
-            (
-                "rbchain study indices examples/landing.toml",
-                'rbchain study indices landing.toml --measure "peak speed" --method morris --base-samples 64',
-            ),
-        ),
-        "sample": _Verb(
-            [file, code],
-            read_study,
-            _sample,
-            "simulate one sample again, and save its motion",
-            (
-                "rbchain study sample examples/landing.toml 17",
-                "rbchain study sample examples/landing.toml 17 --out sample17.npz",
-            ),
-        ),
-        "status": _Verb(
-            [folder],
-            _folder,
-            _study_status,
-            "show what varies in a study, and how many samples are done",
-            ("rbchain study status landing",),
-        ),
-        "report": _Verb(
-            [folder],
-            _folder,
-            _report_study,
-            "write an HTML page about the results",
-            ("rbchain study report landing",),
-        ),
+        "file": _parent("file", metavar="FILE", help="study: a TOML file"),
+        "folder": _parent("folder", metavar="FOLDER", help="folder of the results"),
+        "code": _parent("--no-code", action="store_true", help="refuse a study that imports user functions"),
+        "out": _parent("--out", metavar="FOLDER", help="folder for the results (default: FILE without its ending)"),
+        "running": _options_of_runs(),
     }
 
 
 def _parent(name: str, **settings: Any) -> argparse.ArgumentParser:
-    """Return a parser with one argument, for commands that have this argument."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument(name, **settings)
     return parser
@@ -338,3 +282,66 @@ def _indices(options: argparse.Namespace, study: Study, console: Console) -> int
         table.add_row(escape(str(indices.parameter.values[i])), *(f"{float(indices[name][i]):.4g}" for name in names))
     console.print(table)
     return EXIT_OK
+
+
+#: The commands of `rbchain study` by their names, in the order of their list in `--help`.
+VERBS = {
+    "run": _Verb(
+        ("file", "running", "out", "code"),
+        read_study,
+        _run_study,
+        "run a study, or resume it after an interruption",
+        (
+            "rbchain study run examples/landing.toml --out landing",
+            "rbchain study run landing.toml --executor processes --workers 8",
+        ),
+    ),
+    "check": _Verb(
+        ("file", "code"),
+        read_study,
+        _check_study,
+        "check a study file, and show what varies, without a simulation",
+        ("rbchain study check examples/landing.toml",),
+    ),
+    "resume": _Verb(
+        ("folder", "running", "code"),
+        _study_of_results,
+        _resume_study,
+        "resume the study whose results are in a folder",
+        ("rbchain study resume landing",),
+    ),
+    "indices": _Verb(
+        ("file", "running", "out", "code"),
+        read_study,
+        _indices,
+        "compute the Sobol or Morris indices of a measure for each varied parameter",
+        (
+            "rbchain study indices examples/landing.toml",
+            'rbchain study indices landing.toml --measure "peak speed" --method morris --base-samples 64',
+        ),
+    ),
+    "sample": _Verb(
+        ("file", "code"),
+        read_study,
+        _sample,
+        "simulate one sample again, and save its motion",
+        (
+            "rbchain study sample examples/landing.toml 17",
+            "rbchain study sample examples/landing.toml 17 --out sample17.npz",
+        ),
+    ),
+    "status": _Verb(
+        ("folder",),
+        _folder,
+        _study_status,
+        "show what varies in a study, and how many samples are done",
+        ("rbchain study status landing",),
+    ),
+    "report": _Verb(
+        ("folder",),
+        _folder,
+        _report_study,
+        "write an HTML page about the results",
+        ("rbchain study report landing",),
+    ),
+}
