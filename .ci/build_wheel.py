@@ -7,8 +7,7 @@ Usage, in an environment with rbchain and its extra "wheel", in a checkout:
     python .ci/build_wheel.py --out dist --study FILE          # only what a study needs
 
 `python -m build` builds a wheel of Python code alone. The wheel of this script is for this version of Python and for
-this system. It contains the same files, the machine code of everything in `rbchain.precompile.calls`, and the kernels
-that other drivers share with it.
+this system. It contains the same files, and machine code of everything in `rbchain.precompile.calls`.
 """
 
 import argparse
@@ -24,7 +23,6 @@ from pathlib import Path
 from packaging.tags import sys_tags
 
 from rbchain.common.progress import progress
-from rbchain.compiling import kernel_cache
 from rbchain.compiling.levels import levels_of_architecture
 from rbchain.compiling.machine_code import INSTALLED, PACKAGE
 from rbchain.precompile.calls import call_everything
@@ -38,10 +36,7 @@ run = partial(subprocess.run, check=True)
 
 
 def machine_code_files(levels, study, processes):
-    """Compile what is not compiled yet; returns the files of the drivers, and of the kernels if there is no study.
-
-    Kernels let users wait shorter for drivers that the wheel does not contain.
-    """
+    """Compile what is not compiled yet; returns the files."""
     if study:
         from rbchain import Study
         from rbchain.study.run.compilation import signatures_of_plan
@@ -53,7 +48,6 @@ def machine_code_files(levels, study, processes):
     for level in levels:
         with progress(f"Compiling for {level}", total=len(signatures), after=0.0) as work:
             files += compile_signatures(signatures, level, processes, partial(_advance, work))
-        files += [] if study else kernel_cache.files_of(level)
     return files
 
 

@@ -244,38 +244,22 @@ def test_damaged_kernels_are_reported_and_replaced(cache, tmp_path):
     assert finished(started(tmp_path / "cache", "float64")) == (double, [])
 
 
-def installed_in(folder):
-    """Statements that make a process look for installed machine code in a folder."""
-    return (
-        "setattr(__import__('rbchain.compiling.machine_code', fromlist=['INSTALLED']), 'INSTALLED', "
-        f"__import__('pathlib').Path({str(folder)!r}))"
-    )
-
-
 @pytest.mark.slow
 def test_a_damaged_file_of_the_package_is_reported_with_a_remedy(cache, tmp_path):
     folder, double = cache
     for path in compiled_code(folder):
         (tmp_path / path.name).write_bytes(path.read_bytes()[:1000])
     kept = {path: path.stat().st_mtime_ns for path in compiled_code(folder)}
-    result, (warning,) = finished(started(folder, "float64", installed_in(tmp_path)))
+    before = (
+        "setattr(__import__('rbchain.compiling.machine_code', fromlist=['INSTALLED']), 'INSTALLED', "
+        f"__import__('pathlib').Path({str(tmp_path)!r}))"
+    )
+    result, (warning,) = finished(started(folder, "float64", before))
     assert result == double
     assert f"the machine code {tmp_path}" in warning
     assert "is damaged" in warning
     assert "Reinstall rbchain: pip install --force-reinstall --no-deps rbchain" in warning
     assert kept == {path: path.stat().st_mtime_ns for path in compiled_code(folder)}  # nothing was compiled again
-
-
-@pytest.mark.slow
-def test_a_driver_is_compiled_from_the_kernels_of_the_package(cache, tmp_path):
-    folder, double = cache
-    package, own = tmp_path / "package", tmp_path / "cache"
-    package.mkdir()
-    for kernel in compiled_kernels(folder):
-        shutil.copy2(kernel, package)
-    assert finished(started(own, "float64", installed_in(package))) == (double, [])
-    assert len(compiled_code(own)) == 1
-    assert not compiled_kernels(own)
 
 
 def test_files_of_machine_code_that_are_not_used_for_a_long_time_are_deleted(tmp_path):

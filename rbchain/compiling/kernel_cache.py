@@ -2,13 +2,13 @@
 
 A driver calls about a hundred kernels, directly or not, and other drivers and signatures need most of them too. A file
 holds one kernel for one signature as LLVM bitcode, into which the kernels that it calls are inlined. The files are in
-the installed package, if it comes from a wheel with machine code, and in the user's cache, beside the files of the
-drivers.
+the user's cache, beside the files of the drivers.
 """
 
 import contextlib
 import functools
 import pickle
+import warnings
 from pathlib import Path
 
 from numba.core.caching import CompileResultCacheImpl
@@ -28,7 +28,7 @@ PACKAGES = ("rbchain.core.", "rbchain.drivers.")
 def can_be_kept(function):
     """Return whether the key of a kernel covers everything that its code depends on."""
     captured = function.__closure__ or function.__defaults__
-    return str(function.__module__).startswith(PACKAGES) and not captured
+    return str(function.__module__).startswith(PACKAGES) and not captured and _folder() is not None
 
 
 @functools.cache
@@ -52,14 +52,8 @@ def _folder():
     return folder
 
 
-def files_of(level):
-    """Return the files of this build in the user's cache for a processor level."""
-    pattern = f"*.{level}.{machine_code.BUILD[:8]}.*{machine_code.KERNEL_SUFFIX}"
-    return sorted(_folder().glob(pattern)) if _folder() is not None else []
-
-
 class KernelFile:
-    """The file of a kernel for one signature and these compiler flags, in the package or in the user's cache.
+    """The file of a kernel for one signature and these compiler flags.
 
     Problems with files cost time and are reported, but never make a calculation fail.
     """
@@ -69,31 +63,30 @@ class KernelFile:
         self._key = machine_code.digest_of(
             machine_code.BUILD, machine_code.TARGET, unique_name(function), str(args), flags
         )
-        name = machine_code.file_name(self._kernel, self._key, machine_code.KERNEL_SUFFIX).replace("<lambda>", "lambda")
-        folder = _folder()
-        self._cached = None if folder is None else folder / name
-        self._paths = [machine_code.INSTALLED / name, *([] if folder is None else [self._cached])]
+        name = machine_code.file_name(self._kernel, self._key, machine_code.KERNEL_SUFFIX)
+        self.path = _folder() / name.replace("<lambda>", "lambda")
 
     def content(self):
-        """Return the content of the first file that can be used, or None if there is none."""
-        for path in self._paths:
-            try:
-                content = machine_code.unpacked(self._key, path.read_bytes())
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except Exception as error:  # unpickling a file that another program has written can raise any error
-                is_known = isinstance(error, machine_code.UnusableFile)
-                problem = error if is_known else f"cannot be loaded ({error!r})"
-                machine_code.report_unusable(path, problem, self._kernel)
-                continue
-            if path == self._cached:
-                machine_code.mark_used(path)
-            return content
-        return None
+        """Return the content of the file, or None if there is none that can be used."""
+        try:
+            content = machine_code.unpacked(self._key, self.path.read_bytes())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except Exception as error:  # unpickling a file that another program has written can raise any error
+            is_known = isinstance(error, machine_code.UnusableFile)
+            self.report(error if is_known else f"cannot be loaded ({error!r})")
+            return None
+        machine_code.mark_used(self.path)
+        return content
+
+    def report(self, problem):
+        """Warn that the file cannot be used."""
+        warnings.warn(
+            f"the machine code {self.path} {problem}; rbchain does not execute it and compiles {self._kernel} again",
+            stacklevel=2,
+        )
 
     def write(self, content):
-        """Write the file to the user's cache. A folder that cannot be written is reported when the driver is stored."""
-        if self._cached is None:
-            return
+        """Write the file. A folder that cannot be written is reported when the driver is stored."""
         with contextlib.suppress(OSError, pickle.PicklingError):
-            machine_code.write(self._cached, machine_code.packed(self._key, content))
+            machine_code.write(self.path, machine_code.packed(self._key, content))
