@@ -8,7 +8,6 @@ the user's cache, beside the files of the drivers.
 import contextlib
 import functools
 import pickle
-import warnings
 from pathlib import Path
 
 from numba.core.caching import CompileResultCacheImpl
@@ -74,17 +73,11 @@ class KernelFile:
             return None
         except Exception as error:  # unpickling a file that another program has written can raise any error
             is_known = isinstance(error, machine_code.UnusableFile)
-            self.report(error if is_known else f"cannot be loaded ({error!r})")
+            problem = error if is_known else f"cannot be loaded ({error!r})"
+            machine_code.report_unusable(self.path, problem, self._kernel)
             return None
         machine_code.mark_used(self.path)
         return content
-
-    def report(self, problem):
-        """Warn that the file cannot be used."""
-        warnings.warn(
-            f"the machine code {self.path} {problem}; rbchain does not execute it and compiles {self._kernel} again",
-            stacklevel=2,
-        )
 
     def write(self, content):
         """Write the file. A folder that cannot be written is reported when the driver is stored."""

@@ -7,6 +7,7 @@ import pickle
 import sys
 import time
 import uuid
+import warnings
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +122,15 @@ def write(path, file):
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def report_unusable(file, problem, compiled):
+    """Warn that a file cannot be used, so that rbchain compiles what it contains again, unless it is in the package."""
+    if file.parent == INSTALLED:
+        consequence = "does not execute it. Reinstall rbchain: pip install --force-reinstall --no-deps rbchain"
+    else:
+        consequence = f"does not execute it and compiles {compiled} again"
+    warnings.warn(f"the machine code {file} {problem}; rbchain {consequence}", stacklevel=3)
 
 
 def mark_used(file):

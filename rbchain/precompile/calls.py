@@ -27,7 +27,7 @@ def _settings(is_wanted: Callable[[Method], bool]) -> list[dict[str, Any]]:
 SMOOTH = _settings(lambda method: not method.is_implicit_in_joints)
 WITH_SENSITIVITIES = [settings for settings in SMOOTH if METHODS[settings["method"]].has_sensitivities]
 WITH_CONTACTS = _settings(lambda method: method.has_contacts)
-WITH_CONTACTS_IN_FLOAT32 = _settings(lambda method: method.has_contacts and not method.locates_contacts)
+WITH_CONTACTS_PER_STEP = _settings(lambda method: method.has_contacts and not method.locates_contacts)
 BETWEEN_BODIES = (rb.SpringDamper(None, "link2", point_a=(0, 0, 0), point_b=(1, 0, 0), stiffness=1.0),)
 LINK = rb.Inertia(mass=1.0, cg=(0.5, 0, 0), inertia=(1, 1, 1))
 
@@ -75,6 +75,8 @@ def _call_closed_chain(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> N
     model.constraint_forces(q, qd, qd)
     model.joint_reactions(q, qd, qdd, tau=qd)
     _simulate(model, q, qd)
+    for method in WITH_CONTACTS_PER_STEP:
+        model.simulate(q, qd, 0.1, forces=[rb.DryFriction("link1", kinetic=0.1)], **method)
 
 
 def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
@@ -84,7 +86,7 @@ def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
         return _simulate(model, q, qd)
     _call_quantities(model, q, qd)
     _simulate(model, q, qd)
-    for method in WITH_CONTACTS if q.dtype == np.float64 else WITH_CONTACTS_IN_FLOAT32:
+    for method in WITH_CONTACTS if q.dtype == np.float64 else WITH_CONTACTS_PER_STEP:
         motion = model.simulate(q, qd, 0.1, forces=[rb.DryFriction("link1", kinetic=0.1)], **method)
         _ = motion.tau
     if q.dtype == np.float64:
@@ -92,6 +94,7 @@ def _call_with(model: rb.Model, dtype: Any, batch: tuple[int, ...]) -> None:
             controllers = [rb.PID("link1", reference=0.0, kp=1.0), *((_no_forces,) if batch else ())]
             for controller in controllers:
                 _ = model.simulate(q, qd, 0.1, drives=[rb.Sampled(controller, period=0.1)], **method).tau
+            model.simulate(q, qd, 0.1, forces=BETWEEN_BODIES, **method)
         for method in WITH_SENSITIVITIES:
             model.simulate(q, qd, 0.1, derivatives=["mass"], **method)
 

@@ -25,10 +25,30 @@ NUMBA_NAMES = {
 }
 
 
+class Flags(compiler.Flags):
+    """Numba's options of a compilation, compared by those that are set.
+
+    Numba looks up each call of an overloaded function with them, and reads all options for each comparison.
+    """
+
+    __slots__ = ()
+    _hash = super(compiler.Flags, compiler.Flags()).__hash__()  # Numba's hash depends on the names of all options only
+
+    def __hash__(self):
+        return self._hash
+
+    def __eq__(self, other):
+        return getattr(other, "_values", None) == self._values or super().__eq__(other)
+
+
 class Compiler(compiler.Compiler):
     """Numba's compiler without the steps that are not needed, and with another last step."""
 
     lowering = None
+
+    def _compile_core(self):
+        self.state.flags = Flags(self.state.flags)
+        return super()._compile_core()
 
     def define_pipelines(self):
         """As in Numba: return the steps of the compiler."""

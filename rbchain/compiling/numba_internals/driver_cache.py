@@ -104,7 +104,8 @@ class MachineCodeCache(FunctionCache):
                 continue
             except Exception as error:  # unpickling a file that another program has written can raise any error
                 is_known = isinstance(error, machine_code.UnusableFile)
-                self._warn(file, error if is_known else f"cannot be loaded ({error!r})")
+                problem = error if is_known else f"cannot be loaded ({error!r})"
+                machine_code.report_unusable(file, problem, self._driver)
                 continue
             if file.parent != machine_code.INSTALLED:
                 machine_code.mark_used(file)
@@ -132,13 +133,6 @@ class MachineCodeCache(FunctionCache):
                 "process will compile it again. Set NUMBA_CACHE_DIR to a folder that can be written",
                 stacklevel=2,
             )
-
-    def _warn(self, file, problem):
-        if file.parent == machine_code.INSTALLED:
-            consequence = "does not execute it. Reinstall rbchain: pip install --force-reinstall --no-deps rbchain"
-        else:
-            consequence = f"does not execute it and compiles {self._driver} again"
-        warnings.warn(f"the machine code {file} {problem}; rbchain {consequence}", stacklevel=2)
 
 
 def _version(file):
