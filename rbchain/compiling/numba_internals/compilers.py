@@ -18,11 +18,17 @@ NOT_NEEDED = UNTYPED_STEPS + TYPED_STEPS
 
 NUMBA_NAMES = {
     "numba.core.bytecode.FunctionIdentity": ("func", "func_qualname", "unique_id", "unique_name"),
-    "numba.core.compiler.Compiler": ("define_pipelines(self)", "_compile_bytecode(self)", "state"),
+    "numba.core.compiler.Compiler": (
+        *("define_pipelines(self)", "_compile_bytecode(self)", "_compile_core(self)", "state"),
+    ),
+    "numba.core.compiler.Flags": ("__hash__(self)", "__eq__(self, other)", "_values"),
     "numba.core.compiler_machinery.PassManager": ("finalize(self)", "passes", "_finalized"),
     "numba.core.typed_passes": TYPED_STEPS,
     "numba.core.untyped_passes": UNTYPED_STEPS,
 }
+
+
+HASH_OF_FLAGS = hash(compiler.Flags())  # depends on the names of all options only
 
 
 class Flags(compiler.Flags):
@@ -32,13 +38,12 @@ class Flags(compiler.Flags):
     """
 
     __slots__ = ()
-    _hash = super(compiler.Flags, compiler.Flags()).__hash__()  # Numba's hash depends on the names of all options only
 
     def __hash__(self):
-        return self._hash
+        return HASH_OF_FLAGS
 
     def __eq__(self, other):
-        return getattr(other, "_values", None) == self._values or super().__eq__(other)
+        return self._values == other._values if isinstance(other, Flags) else super().__eq__(other)
 
 
 class Compiler(compiler.Compiler):
