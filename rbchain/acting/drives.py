@@ -5,7 +5,6 @@ The forces of the drives of a degree of freedom add up. At most one drive prescr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 
@@ -13,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.control import drive_layout
-from ..core.tree import setting_layout as setting
-from ..errors import ArgumentError
-from .coordinates import dof_index, refuse_quaternion
+from .coordinates import refuse_quaternion
+from .knots import refuse_jumps
 from .numeric_fields import LARGEST, SIGNAL, Drive, NumericField
 from .packing import SampleNumbers, SignalTables
-from .signals import Signal, SignalLike, as_signal
+from .signals import SignalLike, as_signal
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -283,78 +281,10 @@ KINDS = {
 GAINS = (("kp", 0.0), ("ki", 0.0), ("kd", 0.0), ("limit", np.inf))
 #: Highest derivative of its signal that a drive reads.
 DERIVATIVES = {PrescribedVelocity: 1, PrescribedPosition: 2, PID: 1, ComputedTorque: 2}
+#: Number of derivatives of its signal between which a drive prescribes the motion, so that none may jump.
+MOTION_DERIVATIVES = {PrescribedVelocity: 1, PrescribedPosition: 2}
 OF_POSITION = (PID, ComputedTorque, PrescribedPosition)
 PRESCRIBED = (PrescribedAcceleration, PrescribedVelocity, PrescribedPosition)
-
-
-def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray, list[int]]:
-    """Return the table of drives without their numbers, and the column of each drive.
-
-    Parameters
-    ----------
-    model : Model
-    drives : list of drives of one joint
-        The controllers of sampled drives are among them.
-
-    Returns
-    -------
-    codes : (drive_layout.ROWS, columns) array of int
-        Rows as in `core.control.drive_layout`. Only DOF and NEXT are set.
-    columns : list of int
-
-    Raises
-    ------
-    ArgumentError
-        If a drive prescribes the motion of a dof that has another drive, or two drives of a dof have computed torque or
-        compensate gravity.
-    """
-    of_dofs: dict[int, list[int]] = {}
-    for number, drive in enumerate(drives):
-        of_dofs.setdefault(dof_index(model, drive.label(), drive.joint, drive.dof), []).append(number)
-    codes = np.zeros((drive_layout.ROWS, model.nv + len(drives) - len(of_dofs)), np.int64)
-    codes[[drive_layout.INTEGRAL, drive_layout.NEXT, drive_layout.FEEDFORWARD]] = -1
-    codes[drive_layout.DOF, : model.nv] = range(model.nv)
-    columns, free = [-1] * len(drives), model.nv
-    for i, numbers in of_dofs.items():
-        _refuse_conflicts([drives[number] for number in numbers])
-        numbers.sort(key=lambda number: not isinstance(drives[number], ComputedTorque))
-        own = [i, *range(free, free + len(numbers) - 1)]
-        codes[drive_layout.DOF, own] = i
-        codes[drive_layout.NEXT, own] = [*own[1:], -1]
-        free += len(numbers) - 1
-        for number, column in zip(numbers, own, strict=True):
-            columns[number] = column
-    return codes, columns
-
-
-def _refuse_conflicts(drives: Sequence[OneJointDrive]) -> None:
-    """Refuse drives of the same degree of freedom whose forces do not add up."""
-    place = f"degree of freedom {drives[0].dof or 0} of this joint"
-    prescribing = [drive for drive in drives if isinstance(drive, PRESCRIBED)]
-    forces = [drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque))]
-    if len(prescribing) > 1:
-        raise ArgumentError(
-            f"{prescribing[1].label()}: another drive already prescribes the motion of {place}; expected at most one. "
-            "Remove one of them"
-        )
-    if prescribing and forces:
-        raise ArgumentError(
-            f"{forces[0].label()}: {type(prescribing[0]).__name__} prescribes the motion of {place}, so the force of "
-            "this drive has no effect; expected no other drive. Remove one of them"
-        )
-    computed = [drive for drive in forces if isinstance(drive, ComputedTorque)]
-    if len(computed) > 1:
-        raise ArgumentError(
-            f"{computed[1].label()}: {place} already has a ComputedTorque, which determines its acceleration; expected "
-            "at most one. Remove one of them"
-        )
-    compensating = [drive for drive in forces if isinstance(drive, ComputedTorque) or drive.gravity_compensation]
-    if len(compensating) > 1:
-        raise ArgumentError(
-            f"{compensating[1].label()}: several drives of {place} compensate gravity, so the gravity force acts "
-            "several times; expected one. Set gravity_compensation of the others to False. ComputedTorque always "
-            "compensates gravity"
-        )
 
 
 def flatten_drive(
@@ -389,7 +319,7 @@ def flatten_drive(
     follows = isinstance(drive, PID) and isinstance(drive.reference, str) and drive.reference == TARGET
     codes[drive_layout.FOLLOWS_TARGET, d] = follows
     signal = as_signal(f"{what}: {name}", 0.0 if follows else getattr(drive, name))
-    _refuse_jumps(f"{what}: {name}", drive, signal)
+    refuse_jumps(f"{what}: {name}", signal, MOTION_DERIVATIVES.get(type(drive), 0))
     # between the instants of a sampled controller, its signals do not act
     derivatives = -1 if is_sampled else DERIVATIVES.get(type(drive), 0)
     codes[drive_layout.SIGNAL, d] = signals.add(f"{what}: {name}", signal, derivatives)
@@ -412,26 +342,3 @@ def _add_feedforward(what: str, drive: PID, is_sampled: bool, codes: np.ndarray,
     if signal.is_constant and not np.any(signal(np.zeros(1))):
         return
     codes[drive_layout.FEEDFORWARD, d] = signals.add(f"{what}: feedforward", signal, -1 if is_sampled else 0)
-
-
-def settings_of_drives(codes: np.ndarray, settings: np.ndarray) -> None:
-    """Set the flags in `settings` that the table of drives needs."""
-    settings[setting.HYBRID] |= np.isin(codes[drive_layout.KIND], drive_layout.PRESCRIBED_KINDS).any()
-    settings[setting.COMPENSATES] = codes[drive_layout.COMPENSATES_GRAVITY].any()
-    settings[setting.COMPUTES] = (codes[drive_layout.KIND] == drive_layout.KIND_COMPUTED_TORQUE).any()
-
-
-def _refuse_jumps(what: str, drive: OneJointDrive, signal: Signal) -> None:
-    """Refuse prescribed motions with jumps in position or velocity, which no finite force can cause."""
-    orders = {PrescribedPosition: 2, PrescribedVelocity: 1}.get(type(drive), 0)
-    times = signal.breaks[1:]
-    for order in range(orders if times.size else 0):
-        before, after = signal(np.nextafter(times, -np.inf), order), signal(times, order)
-        size = np.abs(signal(signal.breaks, order)).max() + np.abs(after) + 1.0
-        jumps = (np.abs(after - before) > 1e-9 * size).reshape(-1, times.size).any(0)
-        if jumps.any():
-            kind, at = ("position", "velocity")[order + (orders == 1)], times[np.argmax(jumps)]
-            raise ArgumentError(
-                f"{what}: the {kind} jumps at {at:g} s, which takes an infinite force; expected a smoother signal, "
-                'such as Signal.table(times, values, interpolation="cubic")'
-            )

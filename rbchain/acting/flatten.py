@@ -28,7 +28,8 @@ from .actuators import Actuator, flatten_actuators
 from .between_bodies import flatten_between_bodies, is_between_bodies
 from .contacts import flatten_contacts, new_contact_records
 from .controllers import controller_arrays, controllers_model
-from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive, new_table, settings_of_drives
+from .drive_table import new_table, settings_of_drives
+from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive
 from .events import Event, flatten_event
 from .flatten_sampled import flatten_samplers
 from .numeric_fields import Drive, Force

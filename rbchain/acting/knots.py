@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.forces.signal_breaks import KNOT_JUMP, KNOT_KINK, KNOT_SAME, KNOT_SMOOTH
+from ..errors import ArgumentError
 from .signals import Signal
 
 #: The multiple of the round-off of float64 below which the difference of two pieces is round-off.
@@ -83,3 +84,21 @@ def _exceeds(
         result[j] = differences[j] * power > size
         power = power * length
     return result
+
+
+def refuse_jumps(what: str, signal: Signal, derivatives: int) -> None:
+    """Refuse a prescribed motion with jumps in position or velocity, which no finite force can cause.
+
+    `derivatives` is 2 for a signal of the position, and 1 for a signal of the velocity.
+    """
+    times = signal.breaks[1:]
+    for order in range(derivatives if times.size else 0):
+        before, after = signal(np.nextafter(times, -np.inf), order), signal(times, order)
+        size = np.abs(signal(signal.breaks, order)).max() + np.abs(after) + 1.0
+        jumps = (np.abs(after - before) > 1e-9 * size).reshape(-1, times.size).any(0)
+        if jumps.any():
+            kind, at = ("position", "velocity")[order + (derivatives == 1)], times[np.argmax(jumps)]
+            raise ArgumentError(
+                f"{what}: the {kind} jumps at {at:g} s, which takes an infinite force; expected a smoother signal, "
+                'such as Signal.table(times, values, interpolation="cubic")'
+            )

@@ -32,8 +32,7 @@ def checked_body(
     joint: AnyJoint | None,
     placement: Pose | None,
     inertia: Inertia | None,
-    rotor_inertia: npt.ArrayLike,
-    gear_ratio: npt.ArrayLike,
+    motor: tuple[npt.ArrayLike, npt.ArrayLike],
     passive: PassiveForces | None,
     immersion: Immersion | None,
     limits: JointLimits | None,
@@ -41,7 +40,7 @@ def checked_body(
 ) -> Body:
     """Return the body with these arguments of `ModelBuilder.add_body`. Raises ModelError if one is invalid.
 
-    The names and the numbers of the inertia are checked elsewhere.
+    `motor` contains rotor_inertia and gear_ratio. The names and the numbers of the inertia are checked elsewhere.
     """
     placement = Pose() if placement is None else placement
     inertia = MASSLESS if inertia is None else inertia
@@ -69,7 +68,7 @@ def checked_body(
             article = "an" if kind.__name__[0] in "AEIOU" else "a"
             raise ModelError(f"body {name!r}: {what} is {value!r}; expected {article} {kind.__name__}")
     validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
-    rotor, gears = _checked_motor(name, joint, rotor_inertia, gear_ratio)
+    rotor, gears = _checked_motor(name, joint, *motor)
     forces = passive.of_dofs(name, joint)
     has_stop = np.isfinite(passive.stop_lower).any() or np.isfinite(passive.stop_upper).any()
     if np.any(passive.limit_stiffness) and not has_stop:

@@ -149,19 +149,9 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         """
         joint_name = name if joint_name is None else joint_name
         self._check_names(name, parent, joint_name)
+        motor = rotor_inertia, gear_ratio
         body = checked_body(
-            name,
-            joint_name,
-            parent,
-            joint,
-            placement,
-            inertia,
-            rotor_inertia,
-            gear_ratio,
-            passive,
-            immersion,
-            limits,
-            visuals,
+            name, joint_name, parent, joint, placement, inertia, motor, passive, immersion, limits, visuals
         )
         self._check_inertia(name, body.inertia)
         self._bodies[name] = body

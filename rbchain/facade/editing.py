@@ -18,9 +18,9 @@ from ..model.editing import (
     open_description,
     path_to_root,
     rerooted_description,
+    reversed_state,
 )
 from ..model.inertia import Inertia
-from ..model.joint import QUATERNION_JOINTS, Free
 from ..model.motors import description_with_motor
 from ..model.payload import description_with_payload
 from .attributes import Attributes
@@ -383,22 +383,3 @@ class Editing(Attributes):
                 strict=True,
             )
         }
-
-
-def reversed_state(kind: str, q: Any, qd: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position and velocity of a joint (..., m) seen from its other side, as `reversed_joint` defines them.
-
-    A free or spherical joint then has the velocity of the parent relative to the body, in the axes of the parent.
-    """
-    from scipy.spatial.transform import Rotation
-
-    if kind not in QUATERNION_JOINTS:
-        return q[..., ::-1], qd[..., ::-1]
-    inverse = np.concatenate([-q[..., -4:-1], q[..., -1:]], -1)
-    R = Rotation.from_quat(q[..., -4:].reshape(-1, 4)).as_matrix().reshape(*q.shape[:-1], 3, 3)
-    turned = [np.einsum("...ij,...j->...i", R, qd[..., k : k + 3]) for k in range(0, qd.shape[-1], 3)]
-    if kind != Free.kind:
-        return inverse, -turned[0]
-    p, (v, w) = q[..., :3], turned
-    moved = -np.einsum("...ji,...j->...i", R, p)
-    return np.concatenate([moved, inverse], -1), np.concatenate([np.cross(w, p) - v, -w], -1)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy.typing as npt
 
@@ -19,6 +19,7 @@ from ..model.serial_chain import serial_chain_description
 from ..model.varied_fields import VariedFields, replaced_description, varied_description
 from ..simulate import simulation
 from ..simulate.accelerations import accelerations
+from . import showing
 from .assembly import Assembly
 from .between_bodies import ForcesBetweenBodies
 from .constraints import Constraints
@@ -33,11 +34,6 @@ from .reactions import Reactions
 from .states import States
 from .tangent_space import TangentSpace
 from .views import BodyView, JointView, Views, bodies_of, joints_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ..view.viewer import Viewer
 
 
 class Model(
@@ -374,56 +370,10 @@ class Model(
     simulate = simulation.simulate
     accelerations = accelerations
     generate = generate
+    view = showing.view
+    picture = showing.picture
 
     @explains_calls(is_method=True)
-    def view(
-        self,
-        q: npt.ArrayLike | None = None,
-        *,
-        show: Sequence[str] = ("bodies",),
-        port: int = 8080,
-        host: str = "127.0.0.1",
-    ) -> Viewer:
-        """Show the mechanism in the browser, with sliders for its joints (extra `view`).
-
-        Parameters
-        ----------
-        q : (nq,) array, optional
-            Initial positions; the default is `neutral()`.
-        show, port, host
-            As for `Trajectory.view`. Reactions are computed for the mechanism at rest, with joint forces that balance
-            gravity.
-
-        Returns
-        -------
-        Viewer
-            Its attribute `url` is the address of the page.
-        """
-        from ..view.viewer import Viewer
-
-        return Viewer(self[(0,) * len(self.batch_shape)], None, q, 0, show, host, port)
-
-    @explains_calls(is_method=True)
-    def picture(
-        self, q: npt.ArrayLike | None = None, *, show: Sequence[str] = ("bodies",), size: tuple[int, int] = (800, 600)
-    ) -> Figure:
-        """Draw the mechanism as a matplotlib Figure (extra `view`).
-
-        Parameters
-        ----------
-        q : (nq,) array, optional
-            Positions; the default is `neutral()`.
-        show, size
-            As for `Trajectory.film`.
-
-        Returns
-        -------
-        Figure
-        """
-        from ..view.film import picture
-
-        return picture(self[(0,) * len(self.batch_shape)], q, show, size)
-
     def __getstate__(self) -> dict[str, Any]:
         return {"description": self.description}
 

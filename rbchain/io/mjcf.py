@@ -21,6 +21,7 @@ from .mjcf_differences import differences, refusals
 from .mjcf_forces import Forces
 from .mjcf_source import UNLIMITED, Source, rotation
 from .mjcf_states import state_from_mujoco, state_to_mujoco
+from .names import Names
 from .notes import Notes, listed
 
 __all__ = ["load_mjcf", "state_from_mujoco", "state_to_mujoco"]
@@ -65,24 +66,6 @@ def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn
     return model
 
 
-class _Names:
-    """Names in use; makes new unique names."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = set(taken)
-
-    def new(self, wanted: str) -> str:
-        name, count = wanted, 1
-        while name in self._taken:
-            count += 1
-            name = f"{wanted}_{count}"
-        self._taken.add(name)
-        return name
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._taken
-
-
 class _Reader:
     """Adds the bodies of a compiled file to a `ModelBuilder`."""
 
@@ -100,8 +83,8 @@ class _Reader:
         #: New names of sites, and names of joints that become parts of composite joints.
         self._renamed: dict[str, str] = {}
         self._composites: dict[str, list[str]] = {}
-        self._names = _Names(self._of_bodies | {source.name("site", site) for site in range(source.model.nsite)})
-        self._joint_names = _Names({source.name("joint", joint) for joint in range(source.model.njnt)})
+        self._names = Names(self._of_bodies | {source.name("site", site) for site in range(source.model.nsite)})
+        self._joint_names = Names({source.name("joint", joint) for joint in range(source.model.njnt)})
         #: Name in the model of each of MuJoCo's bodies, and origin of the model's frame in the frame of MuJoCo's body.
         self._frames: dict[int, tuple[str | None, np.ndarray]] = {0: (None, np.zeros(3))}
         #: Names of MuJoCo's hinges and slides that are joints of the model.
@@ -187,7 +170,7 @@ class _Reader:
     def add_constraints(self) -> tuple[list[int], list[int]]:
         """Add the equality constraints; return the added ones, and the ones that rbchain cannot represent."""
         source, added, lacking = self.source, [], []
-        names = _Names({source.name("equality", i) for i in range(source.model.neq)})
+        names = Names({source.name("equality", i) for i in range(source.model.neq)})
         for i in active_equalities(source):
             name = source.name("equality", i) or names.new(f"{source.equality_type(i)}{i}")
             constraint = constraint_of(source, i, name, self._frames, self._joints)

@@ -12,6 +12,7 @@ from ..common.misspelt import did_you_mean
 from ..errors import FileFormatError
 from ..model.constraints import BallConstraint, Constraint, HingeConstraint, WeldConstraint
 from ..model.pose import Pose
+from .names import Names
 from .notes import LEFT_OUT, Notes
 from .urdf_checks import check_numbers
 from .urdf_elements import DRAKE, Robot, pose_of, vector
@@ -69,7 +70,7 @@ class _Reader:
         self._joints = {joint.name: joint for joint in robot.joints}
         self._springs: dict[Any, dict[str, float]] = {}
         #: Names of frames and constraints that are in use.
-        self._frames, self._constraints = set(self._links), {joint.name for joint in robot.joints if joint.mimic}
+        self._frames, self._constraints = set(self._links), Names(joint.name for joint in robot.joints if joint.mimic)
 
     def add_spring(self, joint: str, stiffness: float, rest: float) -> None:
         """Add a spring at a joint with one degree of freedom."""
@@ -86,7 +87,7 @@ class _Reader:
             raise FileFormatError(f"{where} has {len(ends)} elements <link1> and <link2>; expected two")
         check_numbers(self.path, element, element)
         (link_a, pose_a), (link_b, pose_b) = ((self._link(where, end), pose_of(end)) for end in ends)
-        name = self._new_name(element.get("name") or f"{link_a}-{link_b}")
+        name = self._constraints.new(element.get("name") or f"{link_a}-{link_b}")
         points = {"point_a": pose_a.translation, "point_b": pose_b.translation}
         if kind in ("spherical", "ball"):
             self.found.constraints.append(BallConstraint(name, link_a, link_b, **points))
@@ -108,7 +109,7 @@ class _Reader:
             raise FileFormatError(f"{where} has {sorted(parts)}; expected {prefix}body_A, _body_B and _p_AP")
         one, other = (self._link(where, parts[key], "name") for key in ("body_A", "body_B"))
         point_a, point_b = (self._numbers(where, parts.get(key), 3) for key in ("p_AP", "p_BQ"))
-        name = self._new_name(f"{one}-{other}")
+        name = self._constraints.new(f"{one}-{other}")
         self.found.constraints.append(BallConstraint(name, one, other, point_a, point_b))
 
     def read_frame(self, element: Any) -> None:
@@ -185,14 +186,6 @@ class _Reader:
         if name not in self._links:
             hint = did_you_mean(name or "", self._links)
             raise FileFormatError(f"{where} refers to link {name!r}; expected a link of the file{hint}")
-        return name
-
-    def _new_name(self, wanted: str) -> str:
-        name, count = wanted, 1
-        while name in self._constraints:
-            count += 1
-            name = f"{wanted}_{count}"
-        self._constraints.add(name)
         return name
 
     def _leave_out(self, what: str, owner: str) -> None:

@@ -281,6 +281,25 @@ def reversed_part(dof: Dof) -> Revolute | Prismatic | Screw:
     return Revolute(axis) if dof.kind == "revolute" else Prismatic(axis)
 
 
+def reversed_state(kind: str, q: Any, qd: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the position and velocity of a joint (..., m) seen from its other side, as `reversed_joint` defines them.
+
+    A free or spherical joint then has the velocity of the parent relative to the body, in the axes of the parent.
+    """
+    from scipy.spatial.transform import Rotation
+
+    if kind not in QUATERNION_JOINTS:
+        return q[..., ::-1], qd[..., ::-1]
+    inverse = np.concatenate([-q[..., -4:-1], q[..., -1:]], -1)
+    R = Rotation.from_quat(q[..., -4:].reshape(-1, 4)).as_matrix().reshape(*q.shape[:-1], 3, 3)
+    turned = [np.einsum("...ij,...j->...i", R, qd[..., k : k + 3]) for k in range(0, qd.shape[-1], 3)]
+    if kind != Free.kind:
+        return inverse, -turned[0]
+    p, (v, w) = q[..., :3], turned
+    moved = -np.einsum("...ji,...j->...i", R, p)
+    return np.concatenate([moved, inverse], -1), np.concatenate([np.cross(w, p) - v, -w], -1)
+
+
 def is_identity(pose: Pose) -> bool:
     """Whether a pose is the identity, to the last bit."""
     return not pose.translation.any() and bool((pose.rotation == np.eye(3)).all())

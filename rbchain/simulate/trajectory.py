@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.between_bodies import elastic_energy
-from ..acting.contacts import NAMES_OF_CONTACTS, ImpactRecord, StickingRecord, is_contact
+from ..acting.contacts import ImpactRecord, StickingRecord
 from ..acting.events import EventRecord
 from ..acting.numeric_fields import Force
-from ..acting.wrenches import Current, wrenches_on_bodies
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
@@ -23,6 +22,7 @@ from ..errors import ArgumentError, Status
 from ..model.arguments import SampleSequence, check_sample_index, numbers_of_samples
 from ..plots import motions
 from . import joint_motion, messages, showing, tables
+from .reactions import joint_forces, reactions, refuse_contacts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,57 +179,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         Raises ArgumentError if the simulation has dry friction, hard stops or contacts, because accelerations jump in
         impacts.
         """
-        self._refuse_contacts("qdd")
+        refuse_contacts(self, "qdd")
         return self._tau_and_qdd[..., self.qd.shape[-1] :]
-
-    @cached_property
-    def reactions(self) -> np.ndarray:
-        """Forces and moments that the joints transmit at the saved times, (..., times, n, 6), N and N m.
-
-        They are the results of `Model.joint_reactions`, with the wrenches, springs and bushings of the simulation.
-        Raises ArgumentError if the simulation has drag, a current, dry friction, hard stops or contacts, because the
-        trajectory does not contain these forces.
-
-        Examples
-        --------
-        A bob of 1 kg starts from rest in the horizontal position. The force in its bearing is zero at first, and three
-        times the weight at the bottom:
-
-        >>> import rbchain as rb
-        >>> builder = rb.ModelBuilder(gravity=(0, -10, 0))
-        >>> builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(1.0, cg=(1, 0, 0)))
-        >>> bottom = rb.Event("bob", value=-3.14159265 / 2, stop=True)
-        >>> motion = builder.build().simulate([[0.0]], duration=2.0, events=[bottom], save_at=201)
-        >>> force = motion.reactions[0, :, 0, 0]  # along the rod
-        >>> bool(abs(force[0]) < 1e-12), round(float(force[~(force != force)].min()), 1)
-        (True, -30.0)
-        """
-        model = self.model
-        self._refuse_contacts("reactions")
-        if any(isinstance(force, Current) for force in self.forces) or model.kernel_model.has_drag:
-            raise ArgumentError(
-                "reactions are not available in water with drag or a current; expected a model without drag, and no "
-                "Current in forces"
-            )
-        wrenches = None
-        if self.forces:
-            wrenches = wrenches_on_bodies(model, self.forces, self.q, self.qd, self.t).astype(self.q.dtype)
-        return self.model_of_states.joint_reactions(self.q, self.qd, self.qdd, wrenches, tau=self.joint_forces)
-
-    def _refuse_contacts(self, what: str) -> None:
-        """Refuse a quantity that needs the forces of contacts at each time."""
-        if any(is_contact(force) for force in self.forces):
-            raise ArgumentError(
-                f"{what} is not available with {NAMES_OF_CONTACTS}, because accelerations jump in "
-                "impacts; expected a simulation without them. Use qd and contact_forces"
-            )
-
-    @property
-    def joint_forces(self) -> np.ndarray | None:
-        """Actuator and passive forces that `Model.joint_reactions` needs; None for an open chain."""
-        if not self.model.constraint_names:
-            return None
-        return self.tau + self.model_of_states.passive_forces(self.q, self.qd)
 
     @cached_property
     def elastic_energy(self) -> np.ndarray:
@@ -430,6 +381,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     to_dataframe = tables.to_dataframe
     to_parquet = tables.to_parquet
     message = property(messages.message)
+    reactions = cached_property(reactions)
+    joint_forces = property(joint_forces)
 
     def __repr__(self) -> str:
         return f"Trajectory({self.status.size} samples, {self.t.size} times to {self.t[-1]:g} s; {self.message})"

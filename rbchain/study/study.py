@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,10 +14,10 @@ from ..acting.sampled import Drive
 from ..acting.wrenches import Force
 from ..common.calls import ExplainsCalls, explains_calls
 from ..common.failures import OnFailure, checked_on_failure
-from ..common.misspelt import ClosedAttributes, did_you_mean
+from ..common.misspelt import ClosedAttributes
 from ..errors import SimulationWarning, StudyError
 from ..facade.model import Model
-from .analyse import control_variates as controls, gradients
+from .analyse import control_variates as controls, gradients, sensitivity
 from .describe.correlations import Correlation
 from .describe.description import Description, Outputs, Simulation, StopWhen, read_description
 from .describe.designs import Design
@@ -32,6 +31,7 @@ from .plan.plan import Plan, plan_of
 from .run import executors, replay
 from .run.chunks import chosen_chunk_size, run
 from .run.compilation import compiled_in_parallel
+from .run.settings_of_run import settings_of_run
 from .run.statistics import Statistics
 from .run_into import run_into
 from .show.datasets import dataset_in, dataset_in_memory
@@ -355,102 +355,12 @@ class Study(ExplainsCalls, ClosedAttributes):
         [0.26029, 0.07926]
         """
         values = given_inputs(inputs, self.plan)
-        run_settings = _checked_settings("Study.evaluate", settings)
+        run_settings = settings_of_run(self.run, "Study.evaluate", settings)
         return self.of_plan(self.plan.with_values(values)).run(**run_settings)
 
     sample = replay.sample
     motions = replay.motions
     gradient = gradients.gradient
     control_variates = controls.control_variates
-
-    def sobol_indices(
-        self, measure: str | None, *, base_samples: int = 512, out: str | Path | None = None, **settings: Any
-    ) -> xarray.Dataset:
-        """Compute the Sobol indices of a measure for each drawn number: its shares of the variance.
-
-        Parameters
-        ----------
-        measure : str
-            Name of the measure.
-        base_samples : int
-            Size of the base design, a power of 2: d drawn numbers need base_samples * (d + 2) motions.
-        out : path, optional
-            Folder for the results of the motions. An interrupted run can be resumed from it.
-        **settings
-            As for `Study.run`.
-
-        Returns
-        -------
-        xarray.Dataset
-            Along `parameter`: the first-order indices "S1" and the total indices "ST" (Saltelli 2010, with Jansen's
-            estimator of the total index), and the half widths "S1_conf" and "ST_conf" of their 95 % intervals.
-
-        Raises
-        ------
-        StudyError
-            If the draws are not independent, or if samples fail.
-        """
-        return self._indices(measure, "sobol", base_samples, out, "Study.sobol_indices", settings)
-
-    def morris(
-        self, measure: str | None, *, base_samples: int = 512, out: str | Path | None = None, **settings: Any
-    ) -> xarray.Dataset:
-        """Compute the elementary effects of Morris of a measure for each drawn number.
-
-        Parameters
-        ----------
-        measure : str
-            Name of the measure.
-        base_samples : int
-            Number of paths of the design: d drawn numbers need base_samples * (d + 1) motions.
-        out, **settings
-            As for `sobol_indices`.
-
-        Returns
-        -------
-        xarray.Dataset
-            Along `parameter`: "mu", "mu_star", "sigma" and "mu_star_conf", in the unit of the measure per range of the
-            parameter. The range of a distribution without bounds lies between its quantiles of 0.5 % and 99.5 %.
-
-        Raises
-        ------
-        StudyError
-            As for `sobol_indices`.
-
-        Examples
-        --------
-        >>> import rbchain as rb
-        >>> study = rb.Study(
-        ...     rb.Model.serial_chain(1), samples=50, simulate=rb.Simulation(0.1),
-        ...     vary={"*.q": rb.Uniform(-0.1, 0.1)},
-        ...     measures=[rb.Measure("angle", "position", joint="link1")],
-        ... )
-        >>> study.morris("angle", base_samples=8).parameter.values.tolist()
-        ['link1.q']
-        """
-        return self._indices(measure, "morris", base_samples, out, "Study.morris", settings)
-
-    def _indices(
-        self,
-        measure: str | None,
-        method: str,
-        base_samples: int,
-        out: str | Path | None,
-        function: str,
-        settings: dict[str, Any],
-    ) -> xarray.Dataset:
-        from .analyse.sensitivity import indices
-
-        of_run = {"on_failure": "ignore"} | _checked_settings(function, settings)
-        return indices(self.plan, measure, method, base_samples, lambda plan: self.of_plan(plan).run(out, **of_run))
-
-
-def _checked_settings(function: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings that a function passes to `Study.run`. Raises a StudyError if `Study.run` has no such setting."""
-    known = [name for name in inspect.signature(Study.run).parameters if name not in ("self", "out")]
-    for name in settings:
-        if name not in known:
-            raise StudyError(
-                f"{function} has no argument {name!r}; expected one of {', '.join(known)}{did_you_mean(name, known)}"
-            )
-    return settings
+    sobol_indices = sensitivity.sobol_indices
+    morris = sensitivity.morris

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,29 +12,98 @@ from ...common.real_arrays import whole_number
 from ...errors import StudyError, missing_package
 from ..describe.designs import SMALLEST
 from ..plan.checks import refuse_noise
+from ..run.settings_of_run import settings_of_run
 from ..store.capacity import total_memory, with_unit
 
 if TYPE_CHECKING:
     import xarray
 
-    from ..plan.plan import Plan
+    from ..study import Study
 
 LEVELS = 4  # of the grid of Morris
 #: Quantiles that stand for the ends of a distribution without bounds.
 UNBOUNDED = (0.005, 0.995)
+#: The methods of `Study`, for messages.
+FUNCTIONS = {"sobol": "Study.sobol_indices", "morris": "Study.morris"}
 
 
-def indices(
-    plan: Plan, measure: str | None, method: str, base_samples: int, run: Callable[[Plan], xarray.Dataset]
+def sobol_indices(
+    study: Study, measure: str | None, *, base_samples: int = 512, out: str | Path | None = None, **settings: Any
 ) -> xarray.Dataset:
-    """Compute the sensitivity of a measure to each drawn number: see `Study.sobol_indices` and `Study.morris`.
+    """Compute the Sobol indices of a measure for each drawn number: its shares of the variance.
 
-    `method` is "sobol" or "morris".
+    Parameters
+    ----------
+    measure : str
+        Name of the measure.
+    base_samples : int
+        Size of the base design, a power of 2: d drawn numbers need base_samples * (d + 2) motions.
+    out : path, optional
+        Folder for the results of the motions. An interrupted run can be resumed from it.
+    **settings
+        As for `Study.run`.
 
-    `run` simulates the samples of a plan and returns their results.
+    Returns
+    -------
+    xarray.Dataset
+        Along `parameter`: the first-order indices "S1" and the total indices "ST" (Saltelli 2010, with Jansen's
+        estimator of the total index), and the half widths "S1_conf" and "ST_conf" of their 95 % intervals.
+
+    Raises
+    ------
+    StudyError
+        If the draws are not independent, or if samples fail.
     """
+    return _indices(study, measure, "sobol", base_samples, out, settings)
+
+
+def morris(
+    study: Study, measure: str | None, *, base_samples: int = 512, out: str | Path | None = None, **settings: Any
+) -> xarray.Dataset:
+    """Compute the elementary effects of Morris of a measure for each drawn number.
+
+    Parameters
+    ----------
+    measure : str
+        Name of the measure.
+    base_samples : int
+        Number of paths of the design: d drawn numbers need base_samples * (d + 1) motions.
+    out, **settings
+        As for `sobol_indices`.
+
+    Returns
+    -------
+    xarray.Dataset
+        Along `parameter`: "mu", "mu_star", "sigma" and "mu_star_conf", in the unit of the measure per range of the
+        parameter. The range of a distribution without bounds lies between its quantiles of 0.5 % and 99.5 %.
+
+    Raises
+    ------
+    StudyError
+        As for `sobol_indices`.
+
+    Examples
+    --------
+    >>> import rbchain as rb
+    >>> study = rb.Study(
+    ...     rb.Model.serial_chain(1), samples=50, simulate=rb.Simulation(0.1),
+    ...     vary={"*.q": rb.Uniform(-0.1, 0.1)},
+    ...     measures=[rb.Measure("angle", "position", joint="link1")],
+    ... )
+    >>> study.morris("angle", base_samples=8).parameter.values.tolist()
+    ['link1.q']
+    """
+    return _indices(study, measure, "morris", base_samples, out, settings)
+
+
+def _indices(
+    study: Study, measure: str | None, method: str, base_samples: int, out: str | Path | None, settings: dict[str, Any]
+) -> xarray.Dataset:
+    """Compute the sensitivity of a measure to each drawn number. `method` is "sobol" or "morris"."""
     import xarray
 
+    of_run = {"on_failure": "ignore"} | settings_of_run(study.run, FUNCTIONS[method], settings)
+    plan = study.plan
     plan.check_measure(measure)
     if plan.drawn.correlations or plan.table is not None:
         raise StudyError(
@@ -60,7 +130,7 @@ def indices(
         has_range = np.isfinite(ends).all(0)
         # the levels stay evenly spaced, because the effects are divided by the distance of levels
         inside = np.where(has_range, points, UNBOUNDED[0] + (UNBOUNDED[1] - UNBOUNDED[0]) * points)
-    results = run(plan.with_values(plan.drawn.values(inside)))
+    results = study.of_plan(plan.with_values(plan.drawn.values(inside))).run(out, **of_run)
     measured = results[measure].values
     failed = int(np.isnan(measured).sum())
     if failed:

@@ -7,39 +7,16 @@ import. `scipy_distributions` accepts its other distributions.
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import Field, model_validator
 from scipy import special
 
 from ...model.units import Units
 from .correlations import triangle_of_correlation
-from .numbers import Described, real_numbers
-
-
-def _finite_read_only(values: npt.ArrayLike, info: ValidationInfo) -> np.ndarray:
-    array = real_numbers(str(info.field_name), values)
-    if array.size == 0 or not np.isfinite(array).all():
-        raise ValueError("expected finite numbers, at least one")
-    array.flags.writeable = False
-    return array
-
-
-def _positive(value: float | str) -> float | str:
-    if not isinstance(value, str) and not value > 0.0:
-        raise ValueError("expected a number above 0")
-    return value
-
-
-#: A number in SI units, or a string of a number and its unit, such as "2 mm".
-if TYPE_CHECKING:
-    Quantity = Any  # `in_si` converts the strings to numbers
-else:
-    Quantity = Annotated[float | str, Field(union_mode="left_to_right")]
-Positive = Annotated[Quantity, AfterValidator(_positive)]
-Numbers = Annotated[Any, BeforeValidator(_finite_read_only)]
+from .numbers import Described, Numbers, Positive, Quantity
 
 
 class Distribution(Described):

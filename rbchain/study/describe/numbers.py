@@ -5,7 +5,17 @@ from numbers import Number
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+import numpy.typing as npt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from ...common.calls import too_many_values
 from ...common.misspelt import did_you_mean
@@ -91,3 +101,26 @@ def refuse_unreal(name: str, value: Any) -> None:
 def real_numbers(name: str, values: Any) -> np.ndarray:
     """Return a new float64 array of these values, in which true is 1 and false is 0, or raise a ValueError."""
     return np.array(real_array(name, values, ValueError, truth_values=True))
+
+
+def _finite_read_only(values: npt.ArrayLike, info: ValidationInfo) -> np.ndarray:
+    array = real_numbers(str(info.field_name), values)
+    if array.size == 0 or not np.isfinite(array).all():
+        raise ValueError("expected finite numbers, at least one")
+    array.flags.writeable = False
+    return array
+
+
+def _positive(value: float | str) -> float | str:
+    if not isinstance(value, str) and not value > 0.0:
+        raise ValueError("expected a number above 0")
+    return value
+
+
+#: A number in SI units, or a string of a number and its unit, such as "2 mm".
+if TYPE_CHECKING:
+    Quantity = Any  # `in_si` converts the strings to numbers
+else:
+    Quantity = Annotated[float | str, Field(union_mode="left_to_right")]
+Positive = Annotated[Quantity, AfterValidator(_positive)]
+Numbers = Annotated[Any, BeforeValidator(_finite_read_only)]

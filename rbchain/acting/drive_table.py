@@ -1,0 +1,94 @@
+"""The table of drives: which drives act on each degree of freedom, and which exclude each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.control import drive_layout
+from ..core.tree import setting_layout as setting
+from ..errors import ArgumentError
+from .coordinates import dof_index
+from .drives import PID, PRESCRIBED, ComputedTorque, OneJointDrive, PrescribedForce
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray, list[int]]:
+    """Return the table of drives without their numbers, and the column of each drive.
+
+    Parameters
+    ----------
+    model : Model
+    drives : list of drives of one joint
+        The controllers of sampled drives are among them.
+
+    Returns
+    -------
+    codes : (drive_layout.ROWS, columns) array of int
+        Rows as in `core.control.drive_layout`. Only DOF and NEXT are set.
+    columns : list of int
+
+    Raises
+    ------
+    ArgumentError
+        If a drive prescribes the motion of a dof that has another drive, or two drives of a dof have computed torque or
+        compensate gravity.
+    """
+    of_dofs: dict[int, list[int]] = {}
+    for number, drive in enumerate(drives):
+        of_dofs.setdefault(dof_index(model, drive.label(), drive.joint, drive.dof), []).append(number)
+    codes = np.zeros((drive_layout.ROWS, model.nv + len(drives) - len(of_dofs)), np.int64)
+    codes[[drive_layout.INTEGRAL, drive_layout.NEXT, drive_layout.FEEDFORWARD]] = -1
+    codes[drive_layout.DOF, : model.nv] = range(model.nv)
+    columns, free = [-1] * len(drives), model.nv
+    for i, numbers in of_dofs.items():
+        _refuse_conflicts([drives[number] for number in numbers])
+        numbers.sort(key=lambda number: not isinstance(drives[number], ComputedTorque))
+        own = [i, *range(free, free + len(numbers) - 1)]
+        codes[drive_layout.DOF, own] = i
+        codes[drive_layout.NEXT, own] = [*own[1:], -1]
+        free += len(numbers) - 1
+        for number, column in zip(numbers, own, strict=True):
+            columns[number] = column
+    return codes, columns
+
+
+def _refuse_conflicts(drives: Sequence[OneJointDrive]) -> None:
+    """Refuse drives of the same degree of freedom whose forces do not add up."""
+    place = f"degree of freedom {drives[0].dof or 0} of this joint"
+    prescribing = [drive for drive in drives if isinstance(drive, PRESCRIBED)]
+    forces = [drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque))]
+    if len(prescribing) > 1:
+        raise ArgumentError(
+            f"{prescribing[1].label()}: another drive already prescribes the motion of {place}; expected at most one. "
+            "Remove one of them"
+        )
+    if prescribing and forces:
+        raise ArgumentError(
+            f"{forces[0].label()}: {type(prescribing[0]).__name__} prescribes the motion of {place}, so the force of "
+            "this drive has no effect; expected no other drive. Remove one of them"
+        )
+    computed = [drive for drive in forces if isinstance(drive, ComputedTorque)]
+    if len(computed) > 1:
+        raise ArgumentError(
+            f"{computed[1].label()}: {place} already has a ComputedTorque, which determines its acceleration; expected "
+            "at most one. Remove one of them"
+        )
+    compensating = [drive for drive in forces if isinstance(drive, ComputedTorque) or drive.gravity_compensation]
+    if len(compensating) > 1:
+        raise ArgumentError(
+            f"{compensating[1].label()}: several drives of {place} compensate gravity, so the gravity force acts "
+            "several times; expected one. Set gravity_compensation of the others to False. ComputedTorque always "
+            "compensates gravity"
+        )
+
+
+def settings_of_drives(codes: np.ndarray, settings: np.ndarray) -> None:
+    """Set the flags in `settings` that the table of drives needs."""
+    settings[setting.HYBRID] |= np.isin(codes[drive_layout.KIND], drive_layout.PRESCRIBED_KINDS).any()
+    settings[setting.COMPENSATES] = codes[drive_layout.COMPENSATES_GRAVITY].any()
+    settings[setting.COMPUTES] = (codes[drive_layout.KIND] == drive_layout.KIND_COMPUTED_TORQUE).any()
