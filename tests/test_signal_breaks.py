@@ -1,5 +1,7 @@
 """Steps with error control end at the breaks of signals and see every pulse, however short it is."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.interpolate import PchipInterpolator, PPoly
@@ -164,6 +166,40 @@ def test_pulses_act_in_float32():
     motion = push(jump, np.float32)
     np.testing.assert_allclose(motion.qd[:, -1, 0], 2.0, rtol=END * round_off / 0.2)
     assert motion.rejections.tolist() == [0]
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(("start", "width"), [(1.0, 1e-3), (8.0, 5e-3)])
+def test_a_long_step_behind_a_pulse_starts_with_the_rate_behind_it_in_float32(start, width):
+    """The rate before the last kink is wrong by the slope 1 / width^2 times the round-off of the time.
+
+    A step of a tenth of a second would multiply it. What remains is the round-off of the times of the stages, at most
+    half of the distance of two times each. The slope and the weights of the stages, whose sum is 1.65, multiply it over
+    the two sides of the pulse.
+    """
+    times, values = [0, start, start + width, start + 2 * width, END], [0, 0, 1 / width, 0, 0]
+    signal = rb.Signal.table(times, values, interpolation="linear")
+    with pytest.warns(rb.SimulationWarning, match="times near .* s are multiples of"):
+        motion = push(signal, np.float32)
+    distance = np.spacing(np.float32(start + width))
+    assert abs(motion.qd[0, -1, 0] - 1.0) < 2.0 * 1.65 * 0.5 * distance / width
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("own", [False, True])
+def test_float32_warns_of_tables_that_change_more_quickly_than_it_resolves_times(own):
+    """Near 9 s, times in float32 are multiples of 2^-20 s = 9.5e-7 s, which is 9.5e-5 of 10 ms and 1.9e-4 of 5 ms."""
+    for width, is_resolved in ((1e-2, True), (5e-3, False)):
+        times, values = [0.0, 9.0, 9.0 + width, END], np.array([0.0, 0.0, 1.0, 1.0])
+        signal = rb.Signal.table(times, values * [[1.0], [3.0]] if own else values, interpolation="linear")
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            push(signal, np.float32)
+            push(signal)
+        texts = [str(warning.message) for warning in found]
+        assert len(texts) == (not is_resolved), texts
+        assert is_resolved or "near 9.005 s are multiples of 9.5e-07 s" in texts[0], texts
+        assert is_resolved or "wrong by up to 0.019 % of the largest one. Use float64" in texts[0], texts
 
 
 def test_a_sample_does_not_depend_on_the_pulses_of_others():

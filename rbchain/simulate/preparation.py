@@ -26,6 +26,7 @@ from .methods import Method
 from .position_limits import limits_to_check
 from .request import Request
 from .results import new_contact_forces, new_outputs
+from .rounded_times import warn_of_rounded_times
 from .samplers import refuse_samplers
 from .sensitivities import sensitivity_rows, with_sensitivities
 from .settings import LESS_MEMORY, memory_for, refuse_contacts, refuse_events
@@ -177,6 +178,7 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
         method.is_implicit_in_joints,
         always=bool(names),
     )
+    warn_of_rounded_times(actions, request.samples, request.duration, dtype)
     refuse_events(request.events, method)
     refuse_contacts(request.forces, method)
     refuse_samplers(model, actions, method)

@@ -5,7 +5,7 @@ import math
 from ...compiling.jit import choose, kernel, only_if, routine
 from ..contacts.contact_rates import has_contact_modes
 from ..forces.signal_breaks import KNOT_JUMP, KNOT_SAME, begin_breaks, use_pieces_between_breaks
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, epsilon, select
 from ..linear.sensitivities import error_norm, evaluate_with_sensitivities
 from ..loops.constraint_hooks import decide_rank, has_open_loops, reduce_error
 from ..methods.adaptive_methods import (
@@ -70,6 +70,7 @@ SHORTEST_STEP, START = 1e-15, 1e-10
 # A motion whose steps are shorter than the round-off of the end time after the first ones cannot reach its end. If it
 # lasts longer than LONG_MOTION, s, its duration is the reason.
 LONG_MOTION, FIRST_STEPS = 1e9, 1000
+LARGEST_ROUND_OFF_AT_KINKS = 1e-10  # above, steps behind kinks compute their first rates: true in float32 only
 
 
 @routine
@@ -308,10 +309,11 @@ def run_controllers_at_stops(block, stepper, batch, tolerances, k):
 def restart_after_breaks(block, stepper, tableau, k):
     """Let the lanes that have passed a break of a signal use the pieces after it, and compute their rates after a jump.
 
-    Other lanes keep their rates.
+    Other lanes keep their rates. In float32, rates are also computed after kinks: the rate before a kink contains the
+    round-off of the time, times the slope of the signal, which a long step would multiply by its length.
     """
     y, y_new, control, rates, tally = stepper.y, stepper.y_new, stepper.control, stepper.rates, stepper.tally
-    jumps = 0
+    lanes = 0
     for lane in range(y.shape[1]):
         passed, tally[tallies.BREAK, lane] = tally[tallies.BREAK, lane], KNOT_SAME
         control[controls.NEW, lane] = constant_like(y, 0.0)
@@ -320,11 +322,13 @@ def restart_after_breaks(block, stepper, tableau, k):
         use_pieces_between_breaks(block.loads.actions, lane)
         if passed == KNOT_JUMP:
             forget_prediction(stepper, tableau, lane)
-            if not restart_after_jump(block, lane):
-                control[controls.NEW, lane] = constant_like(y, 1.0)
-                tally[tallies.EVALUATIONS, lane] += 1
-                jumps += 1
-    if jumps == 0:
+            if restart_after_jump(block, lane):
+                continue
+        if passed == KNOT_JUMP or epsilon(y) > LARGEST_ROUND_OFF_AT_KINKS:
+            control[controls.NEW, lane] = constant_like(y, 1.0)
+            tally[tallies.EVALUATIONS, lane] += 1
+            lanes += 1
+    if lanes == 0:
         return
     hold_running_lanes(block, stepper, True)
     for lane in range(y.shape[1]):
@@ -332,9 +336,9 @@ def restart_after_breaks(block, stepper, tableau, k):
     for j in range(y.shape[0]):
         y_new[j, k] = y[j, k]
     evaluate_with_sensitivities(block, y_new, control[controls.TIME, k], rates[1], k)
-    has_jumped = control[controls.NEW, k] > constant_like(y, 0.0)
+    is_behind_break = control[controls.NEW, k] > constant_like(y, 0.0)
     for j in range(y.shape[0]):
-        rates[0, j, k] = select(has_jumped, rates[1, j, k], rates[0, j, k])
+        rates[0, j, k] = select(is_behind_break, rates[1, j, k], rates[0, j, k])
     hold_running_lanes(block, stepper, False)
     for lane in range(y.shape[1]):
         control[controls.NEW, lane] = constant_like(y, 0.0)
