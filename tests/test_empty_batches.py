@@ -101,7 +101,6 @@ OTHER_METHODS = {
         lambda m, q, qd: m.constraint_forces(q, qd, qd),
         lambda m: [(3 * len(m.constraint_names),)],
     ),
-    "is_turned_over": (lambda m, q, qd: m.is_turned_over(q), lambda m: [()]),
     "passive_forces": (lambda m, q, qd: m.passive_forces(q, qd), lambda m: [(m.nv,)]),
     "elastic_energy": (lambda m, q, qd: m.elastic_energy(q, [SPRING, BUSHING]), lambda m: [()]),
     "wrenches_between_bodies": (

@@ -45,8 +45,9 @@ class RandomSignal(AddsSignals):
         Seed of the random numbers. The default is the seed of the study, or 0 in `Model.simulate`.
     channel : int, optional
         Signals with different channels are independent. Signals of one process with the same seed and channel are
-        equal. By default, the places among the drives and forces have the channels 0, 1, 2, ... in their order, so
-        choose larger numbers. All waves have the same channel by default, because they describe the same sea.
+        equal. By default, the random signals among the drives and forces have the channels 0, 1, 2, ... in their
+        order, without counting other signals, so choose larger numbers. All waves have the same channel by default,
+        because they describe the same sea.
 
     Examples
     --------

@@ -309,11 +309,14 @@ class Measure(Described):
             tracking_drive(self, model, drives)
         if self.over == "time_in_saturation":
             limited_drive(self, model, drives)
-        if self.quantity.startswith("reaction") and (model.in_water or not all(isinstance(f, Current) for f in forces)):
-            raise StudyError(
-                f"quantity is {self.quantity!r}, but the study has bodies in water, or forces such as a Wrench; "
-                "rbchain computes reactions only without them. Remove the measure, or the water and the forces"
-            )
+        if self.quantity.startswith("reaction"):
+            acting = {type(force).__name__ for force in forces if not isinstance(force, Current)}
+            found = (["bodies in water"] if model.in_water else []) + sorted(acting)
+            if found:
+                raise StudyError(
+                    f"quantity is {self.quantity!r}, but the study has {', '.join(found)}; rbchain computes reactions "
+                    "only without water and forces other than Current. Remove the measure, or these"
+                )
 
     def values(self, model: Model, motion: Trajectory, drives: Sequence[Drive] = ()) -> np.ndarray:
         """Compute the measure of each sample of a trajectory.
