@@ -145,7 +145,8 @@ class Declared(Value):
 
     def label(self) -> str:
         """Return the name of the class and of the joint or the frame, for messages."""
-        name, joint, frame = type(self).__name__, getattr(self, "joint", None), getattr(self, "frame", None)
+        of_self = vars(self)  # getattr would prepare a suggestion for each name that the class does not have
+        name, joint, frame = type(self).__name__, of_self.get("joint"), of_self.get("frame")
         if joint is not None:
             return f"{name} of joint {joint!r}"
         return name if frame is None else f"{name} on {frame!r}"
