@@ -35,7 +35,7 @@ class SingleCalls(dict[Callable[..., Any], Callable[..., np.ndarray | None]]):
     """For each driver a function that computes a single state of float64 without work in Python (`jit.direct_call`).
 
     It takes the arguments of the driver between the variation and the wrenches. It returns None for states that must be
-    checked or converted in Python, and for drivers that have not been called for a single state.
+    checked or converted in Python, and for drivers that have not been called for two single states.
     """
 
     def __missing__(self, driver: Callable[..., Any]) -> Callable[..., None]:
@@ -59,6 +59,7 @@ class KernelModel(KernelArrays):
         self._shared = self.batch_shape == ()
         self._spare_memory: dict[tuple[int, int, int], list[np.ndarray]] = {}
         self.single_calls = SingleCalls()
+        self._drivers_of_single_states: set[Callable[..., Any]] = set()
 
     def compute(
         self,
@@ -132,7 +133,11 @@ class KernelModel(KernelArrays):
         arguments = (*of_model, *arrays, written)
         self._run(driver, arguments, samples, dtype, LANE_WIDTHS[dtype.name] if batch else 1, rows)
         is_single = self._shared and not batch and dtype is FLOAT64 and out is None and all(x is None for x in wrenches)
-        if is_single and rows <= MAX_ROWS_OF_SINGLE_CALLS and driver not in self.single_calls:
+        if not is_single or rows > MAX_ROWS_OF_SINGLE_CALLS:
+            return result
+        if driver not in self._drivers_of_single_states:  # a model of an optimiser may be called only once
+            self._drivers_of_single_states.add(driver)
+        elif driver not in self.single_calls:
             call = direct_call(driver, (self.new_memory(dtype, 1, rows), *arguments, 0, 1), shape)
             self.single_calls[driver] = _no_result if call is None else call
         return result
