@@ -270,4 +270,4 @@ def _report(message: str, q: np.ndarray, failed: np.ndarray, on_failure: OnFailu
     """Raise an AssemblyError for a single state, and for a batch as `on_failure` tells; else warn."""
     if on_failure == "raise" or not failed.ndim:
         raise AssemblyError(message, q, failed)
-    warnings.warn(message, SimulationWarning, stacklevel=3)
+    warnings.warn(message, SimulationWarning, stacklevel=4)

@@ -62,7 +62,7 @@ def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn
     notes.add(*(f"MuJoCo warns: {text}" for text in source.warnings))
     with notes.of_warnings():
         model = reader.builder.build()
-    notes.warn(path, stacklevel=3)
+    notes.warn(path, stacklevel=4)
     return model
 
 

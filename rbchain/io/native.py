@@ -124,7 +124,7 @@ def load_toml(path: Path, with_drives: bool = True) -> Model:
     notes = Notes()
     with notes.of_warnings():
         model = model_of_toml(text, str(path), path.parent, with_drives)
-    notes.warn(path, stacklevel=3)
+    notes.warn(path, stacklevel=4)
     return model
 
 

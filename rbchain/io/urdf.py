@@ -58,7 +58,7 @@ def load_urdf(
         for constraint in (*_couplers(path, robot, notes), *file.extensions.constraints):
             builder.add_constraint(constraint)
         model = builder.build()
-    notes.warn(path, stacklevel=3)
+    notes.warn(path, stacklevel=4)
     return model
 
 

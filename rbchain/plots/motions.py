@@ -133,7 +133,7 @@ def warn_of_few_times(motion: Trajectory) -> None:
     if motion.t.size <= 2 and motion.steps.max(initial=0) > 1:
         times = " and ".join(f"{t:g}" for t in motion.t)
         problem = f"the motion was saved at {times} s only, and is drawn as a point or a straight line"
-        warnings.warn(f"{problem}: call simulate without save_at for 101 times", stacklevel=3)
+        warnings.warn(f"{problem}: call simulate without save_at for 101 times", stacklevel=4)
 
 
 def _grid(rows: int, columns: int, height: float = 2.2) -> tuple[Figure, np.ndarray]:

@@ -49,11 +49,11 @@ def run_into(
             log = Log(out)
             file = None if study.file is None else os.path.relpath(study.file, Path(out).resolve())
             for sentence in changes_that_are_not_noticed(plan.as_json()):
-                warnings.warn(sentence, stacklevel=3)
+                warnings.warn(sentence, stacklevel=4)
             log.write(event="started", samples=plan.description.samples, file=file)
             if store.repaired:
                 log.write(event="repaired", files=[str(damage) for damage in store.repaired])
-                warnings.warn(store.repair_message(), stacklevel=3)
+                warnings.warn(store.repair_message(), stacklevel=4)
             with compiled_in_parallel(plan):
                 statistics = run(plan, store, compute, progress)
             store.write_statistics(statistics.as_json(), survivors_in(stored_results_in(out)))

@@ -300,7 +300,7 @@ class Study(ExplainsCalls, ClosedAttributes):
         if survivors and on_failure == "raise":
             raise StudyError(survivors)
         if survivors and on_failure == "warn":
-            warnings.warn(survivors, SimulationWarning, stacklevel=2)
+            warnings.warn(survivors, SimulationWarning, stacklevel=3)
         return results
 
     @property

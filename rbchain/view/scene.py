@@ -229,7 +229,7 @@ def known_layers(scene: Scene, layers: Sequence[str]) -> tuple[str, ...]:
         try:
             _ = scene.reactions
         except ArgumentError as error:
-            warnings.warn(f"joint reactions are not shown: {error}", stacklevel=4)
+            warnings.warn(f"joint reactions are not shown: {error}", stacklevel=5)
             return tuple(name for name in layers if name != "reactions")
     return tuple(layers)
 
