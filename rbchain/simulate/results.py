@@ -145,8 +145,7 @@ def with_dense_output(
         x.reshape(samples, times.size, size) for x, size in ((saved.q, nq), (saved.qd, nv), (saved.integrals, more))
     ]
     start = np.concatenate([x[:, 0] for x in rows], -1), outputs_of_samples(saved.outputs, rows[0])[:, 0]
-    integrals = 0 if actions is None else actions.integrals
-    complete = partial(motion_at, motion, kernel_model, actions, drives, tau, integrals)
+    complete = partial(motion_at, motion, kernel_model, actions, drives, tau)
     counts = outcome.tally[:, tallies.PARTS].copy()
     kept = kept_steps(outcome.record, counts, float(times[-1]), start, motion.model, complete)
     return replace(motion, dense_output=kept)
@@ -158,7 +157,6 @@ def motion_at(
     actions: Actions | None,
     drives: Sequence[Drive],
     tau: np.ndarray,
-    integrals: int,
     times: np.ndarray,
     states: np.ndarray,
     outputs: np.ndarray,
@@ -172,15 +170,13 @@ def motion_at(
         As for `tau_and_qdd`.
     drives : sequence
         The drives of the simulation.
-    integrals : int
-        Number of integrals of controllers.
     times : (samples, m) array, s
     states, outputs : (samples, m, rows) and (samples, m, channels) arrays
         States of the integrator, and outputs of sampled controllers.
     """
     model, batch, m = motion.model, motion.status.shape, times.shape[1]
     t = times.reshape(*batch, m)
-    rows = np.cumsum([model.nq, model.nv, integrals])
+    rows = np.cumsum([model.nq, model.nv, 0 if actions is None else actions.integrals])
     q, qd, sums, _ = (np.array(x) for x in np.split(states, rows, -1))
     set_prescribed_states(model, drives, t, (q, qd), batch)
     if kernel_model.constraint_tables is not None:

@@ -73,23 +73,23 @@ def derivatives_between_bodies(model, q, qd, springs, bushings, numbers, derivat
         zero = zeros_like(spring.tension)
         bodies = springs[SPRING_DOF_A, s], springs[SPRING_DOF_B, s]
         wrench = Force((zero, zero, zero), spring_force(spring))
-        add_derivatives(bodies, spring, spring.arm_b, wrench, model, numbers, derivatives, work, k)
+        add_derivatives(bodies, spring, wrench, model, numbers, derivatives, work, k)
     for s in range(bushings.shape[1]):
         bushing = bushing_state(s, model, bushings, numbers, work, k)
         bodies = bushings[BUSHING_DOF_A, s], bushings[BUSHING_DOF_B, s]
         wrench = bushing_wrench(bushing)
-        add_derivatives(bodies, bushing, bushing.arm_b, wrench, model, numbers, derivatives, work, k)
+        add_derivatives(bodies, bushing, wrench, model, numbers, derivatives, work, k)
 
 
 @kernel
-def add_derivatives(bodies, state, arm_b, W, model, numbers, derivatives, work, k):
+def add_derivatives(bodies, state, W, model, numbers, derivatives, work, k):
     """Add the derivatives of one force; `state` is its Spring or Bushing, and W its wrench on body b at the point.
 
     World axes, N m and N. `derivatives` is (2, n, n, lanes).
     """
     a, b = bodies
-    tip = add3(origin_about_first_joint(b, model, work, k), arm_b)
-    v = motion_at_tip(load_motion(work.dof, b, frame.V, k), arm_b)
+    tip = add3(origin_about_first_joint(b, model, work, k), state.arm_b)
+    v = motion_at_tip(load_motion(work.dof, b, frame.V, k), state.arm_b)
     i, j = b, a
     while i != j:  # go up both paths until they meet
         on_path_to_b = comes_after(i, j, model)

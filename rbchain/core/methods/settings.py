@@ -3,11 +3,7 @@
 from typing import NamedTuple
 
 from ..sample.records import Tolerances
-from .dop853 import Dop853Tableau
-from .radau_tableau import RadauTableau
-from .tableaus import RosenbrockTableau, Tableau
-
-AnyTableau = Tableau | Dop853Tableau | RosenbrockTableau | RadauTableau
+from .tableaus import Tableau
 
 
 class FixedStepSettings(NamedTuple):
@@ -31,7 +27,7 @@ class ContactStepSettings(NamedTuple):
 
 
 class AdaptiveStepSettings(NamedTuple):
-    """The method and its tolerances."""
+    """The method and its tolerances. `tableau` has the type of the method, as `adaptive_methods` lists it."""
 
-    tableau: AnyTableau
+    tableau: NamedTuple
     tolerances: Tolerances

@@ -225,9 +225,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
     if error <= 1.0 and not has_failed_call(block, lane):
         if repeats_step(block, stepper, tolerances, clock[clocks.T, lane], h, lane):
             return
-        theta = check_events(
-            block, stepper, tableau, batch.records, clock[clocks.T, lane], h, tally[tallies.SAMPLE, lane], lane
-        )
+        theta = check_events(block, stepper, tableau, batch.records, lane)
     if has_failed_call(block, lane):
         control[controls.ACCEPTED, lane] = constant_like(control, 0.0)
         tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
@@ -250,7 +248,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         save_held_outputs(block, stepper, batch, slot, lane)
         keep_step_for_work(block, stepper, slot, lane)
         if theta < NO_EVENT:
-            interpolate_state(block, stepper, tableau, theta, h, lane)
+            interpolate_state(block, stepper, tableau, theta, lane)
         check_limits_of_end(stepper, batch, theta, lane)
         clock[clocks.START, lane], clock[clocks.TAKEN, lane], clock[clocks.T, lane] = clock[clocks.T, lane], h, t_new
         factor = growth_of_step(

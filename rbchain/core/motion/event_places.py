@@ -14,6 +14,7 @@ from ...compiling.jit import choose, kernel, only_if, routine
 from ..contacts.contact_rates import has_contact_modes
 from ..lanes.lanes import constant_like
 from ..methods.adaptive_methods import has_quartic, polynomial_of_row
+from ..sample import clock_layout as clocks
 from .event_values import (
     EVENT_NUMBERS,
     EVENT_ROW,
@@ -22,6 +23,7 @@ from .event_values import (
     event_value,
     largest_row,
     place_row,
+    time_within_step,
     units_within_step,
     value_within_step,
     without_round_off,
@@ -52,7 +54,7 @@ def has_jumps(block):
 
 
 @routine
-def list_places(e, block, stepper, tableau, t, h, lane):
+def list_places(e, block, stepper, tableau, lane):
     """Store places of a step of a lane, in order, with the values of event e there; return their number.
 
     The start of the step is the first place, and its end the last one. After an impact, the value of a velocity at the
@@ -61,29 +63,30 @@ def list_places(e, block, stepper, tableau, t, h, lane):
     actions = block.loads.actions
     row = actions.shared.events[EVENT_ROW, e]
     if row >= 0 and has_polynomials(tableau):
-        return list_places_of_state(e, row, block, stepper, tableau, h, lane)
+        return list_places_of_state(e, row, block, stepper, tableau, lane)
     start = actions.event_values[e, lane]
     if has_jumps(block):
         before = actions.event_values[largest_row(e, actions.shared.events.shape[1]), lane]  # 0 for functions
-        start = without_round_off(event_value(e, block, stepper.y, t, lane), ROUND_OFF, before, stepper.y)
+        f = event_value(e, block, stepper.y, stepper.clock[clocks.T, lane], lane)
+        start = without_round_off(f, ROUND_OFF, before, stepper.y)
     count = add_place(0.0, start, 0, actions, lane)
     largest = 0.0  # the values of functions keep their round-off
     if row >= 0:
         largest = update_largest(e, float(stepper.y[row, lane]), float(stepper.y_new[row, lane]), actions, lane)
     for interval in range(1, INTERVALS):
         theta = interval / INTERVALS
-        f = value_at(e, block, stepper, tableau, t, h, theta, lane)
+        f = value_at(e, block, stepper, tableau, theta, lane)
         if math.isfinite(f):
             count = add_place(theta, f, count, actions, lane)
-    end = without_round_off(event_value(e, block, stepper.y_new, t + h, lane), ROUND_OFF, largest, stepper.y)
-    count = add_place(1.0, end, count, actions, lane)
-    return add_dips(e, block, stepper, tableau, t, h, count, lane)
+    f = event_value(e, block, stepper.y_new, time_within_step(stepper, 1.0, lane), lane)
+    count = add_place(1.0, without_round_off(f, ROUND_OFF, largest, stepper.y), count, actions, lane)
+    return add_dips(e, block, stepper, tableau, count, lane)
 
 
 @kernel
-def value_at(e, block, stepper, tableau, t, h, theta, lane):
+def value_at(e, block, stepper, tableau, theta, lane):
     """Return the value of event e after the fraction theta of a step; 0 if the value of a row is round-off."""
-    actions, f = block.loads.actions, value_within_step(e, block, stepper, tableau, t, h, theta, lane)
+    actions, f = block.loads.actions, value_within_step(e, block, stepper, tableau, theta, lane)
     largest = actions.event_values[largest_row(e, actions.shared.events.shape[1]), lane]  # 0 for functions
     return without_round_off(f, units_within_step(tableau), largest, stepper.y)
 
@@ -108,22 +111,23 @@ def add_place(theta, f, count, actions, lane):
 
 
 @kernel
-def list_places_of_row(e, row, block, stepper, tableau, h, lane):
+def list_places_of_row(e, row, block, stepper, tableau, lane):
     """Store both ends of a step and the extremes of a row of the state in it; return the number of places."""
     y, y_new = stepper.y, stepper.y_new
-    polynomial = polynomial_of_row(tableau, y, y_new, constant_like(y, h), stepper.rates, row, lane)
-    ends = float(y[row, lane]), float(y_new[row, lane])
-    return add_places_of_polynomial(e, block, stepper, tableau, ends, polynomial, (0.0, 1.0), 0, lane)
+    h = constant_like(y, stepper.clock[clocks.STEP, lane])
+    polynomial = polynomial_of_row(tableau, y, y_new, h, stepper.rates, row, lane)
+    motion = float(y[row, lane]), float(y_new[row, lane]), polynomial
+    return add_places_of_polynomial(e, block, stepper, tableau, motion, (0.0, 1.0), 0, lane)
 
 
 @kernel
-def list_places_of_row_in_parts(e, row, block, stepper, tableau, h, lane):
+def list_places_of_row_in_parts(e, row, block, stepper, tableau, lane):
     """Store the ends of both parts of a step and the extremes of a row of the state in them, as for a whole step."""
     meeting, count = float(meeting_of_parts(block, stepper, lane)), 0
     for part in range(2 if meeting < 1.0 else 1):
-        start, end, polynomial = polynomial_of_part(block, stepper, part == 0, row, lane)
+        motion = polynomial_of_part(block, stepper, part == 0, row, lane)
         span = (0.0, meeting) if part == 0 else (meeting, 1.0 - meeting)
-        count = add_places_of_polynomial(e, block, stepper, tableau, (start, end), polynomial, span, count, lane)
+        count = add_places_of_polynomial(e, block, stepper, tableau, motion, span, count, lane)
     return count
 
 
@@ -134,16 +138,16 @@ list_places_of_state = choose(
 
 
 @kernel
-def add_places_of_polynomial(e, block, stepper, tableau, ends, polynomial, span, count, lane):
+def add_places_of_polynomial(e, block, stepper, tableau, motion, span, count, lane):
     """Store both ends and the extremes of a polynomial after `count` places; return the new number of places.
 
-    The polynomial start + a x + b x^2 + c x^3 + d x^4 has the values `ends` at x = 0 and 1. These are the fractions
-    place and place + share of the step; `span` = (place, share).
+    `motion` = (start, end, (a, b, c, d)). The polynomial start + a x + b x^2 + c x^3 + d x^4 has the values start and
+    end at x = 0 and 1. These are the fractions place and place + share of the step; `span` = (place, share).
 
     Values that are round-off are stored as 0. The start has the same round-off as the end of the last step, so that the
     value there is 0 in both steps or in none.
     """
-    actions, y, (start, end), (place, share) = block.loads.actions, stepper.y, ends, span
+    actions, y, (start, end, polynomial), (place, share) = block.loads.actions, stepper.y, motion, span
     values, events = actions.event_values, actions.shared.events
     level = float(actions.numbers[events[EVENT_NUMBERS, e], lane])
     before = without_round_off(start - level, ROUND_OFF, values[largest_row(e, events.shape[1]), lane], y)
@@ -197,7 +201,7 @@ def zero_of_derivative(a, b, c, d, low, high):
 
 
 @kernel
-def add_dips(e, block, stepper, tableau, t, h, count, lane):
+def add_dips(e, block, stepper, tableau, count, lane):
     """Insert places at which a function that comes close to zero has the other sign; return the number of places."""
     actions = block.loads.actions
     values, m = actions.event_values, actions.shared.events.shape[1]
@@ -210,11 +214,11 @@ def add_dips(e, block, stepper, tableau, t, h, count, lane):
             continue
         if number in (0, last):  # the slope decides whether there is an extreme beside the end of the step
             middle += SLOPE * (right - left) if number == 0 else -SLOPE * (right - left)
-            slope = value_at(e, block, stepper, tableau, t, h, middle, lane)
+            slope = value_at(e, block, stepper, tableau, middle, lane)
             if is_closest(f, slope):
                 continue
             f = slope
-        theta, f = search_dip(e, block, stepper, tableau, t, h, (left, middle, right), (f_left, f, f_right), lane)
+        theta, f = search_dip(e, block, stepper, tableau, (left, middle, right), (f_left, f, f_right), lane)
         if theta >= 0.0:
             count = insert_place(number if theta < values[at, lane] else number + 1, theta, f, count, actions, lane)
     return count
@@ -238,7 +242,7 @@ def insert_place(number, theta, f, count, actions, lane):
 
 
 @routine
-def search_dip(e, block, stepper, tableau, t, h, places, values, lane):
+def search_dip(e, block, stepper, tableau, places, values, lane):
     """Search a place at which a function is on the other side of zero; return it and the value there, or -1 and 0.
 
     The value in the middle of three places is closer to zero than the others. The next place is the extreme of the
@@ -257,7 +261,7 @@ def search_dip(e, block, stepper, tableau, t, h, places, values, lane):
         if trial % 3 == 2 or not (left < middle - step < right) or abs(step) < SLOPE * (right - left):
             step = GOLDEN_PART * (middle - right if right - middle > middle - left else middle - left)
         x = middle - step
-        f = sign * value_at(e, block, stepper, tableau, t, h, x, lane)
+        f = sign * value_at(e, block, stepper, tableau, x, lane)
         if f < f_middle:
             left, right = (left, middle) if x < middle else (middle, right)
             f_left, f_right = (f_left, f_middle) if x < middle else (f_middle, f_right)

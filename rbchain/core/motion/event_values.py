@@ -6,6 +6,7 @@ from ...compiling.jit import kernel, only_if, routine
 from ..control.callbacks import call, store_failed_call
 from ..lanes.lanes import constant_like, epsilon
 from ..methods.adaptive_methods import has_large_stages
+from ..sample import clock_layout as clocks
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import CALLS_ALLOWED, FAILED_FIRST_EVENT
 from .step_parts import state_within_step
@@ -118,16 +119,23 @@ def event_value(e, block, y, t, lane):
 
 
 @kernel
-def interpolate_state(block, stepper, tableau, theta, h, lane):
+def time_within_step(stepper, theta, lane):
+    """Return the time after the fraction theta of the step, s."""
+    return stepper.clock[clocks.T, lane] + theta * stepper.clock[clocks.STEP, lane]
+
+
+@kernel
+def interpolate_state(block, stepper, tableau, theta, lane):
     """Compute the state after the fraction theta of the step by the continuous extension, as `stepper.change`."""
-    length, fraction = constant_like(stepper.y, h), constant_like(stepper.y, theta)
+    length = constant_like(stepper.y, stepper.clock[clocks.STEP, lane])
+    fraction = constant_like(stepper.y, theta)
     for j in range(stepper.y.shape[0]):
         stepper.change[j, lane] = state_within_step(block, stepper, tableau, length, fraction, j, lane)
     normalize_positions(block.model, stepper.change, lane)
 
 
 @routine
-def value_within_step(e, block, stepper, tableau, t, h, theta, lane):
+def value_within_step(e, block, stepper, tableau, theta, lane):
     """Compute the value of event e after the fraction theta of the step."""
-    interpolate_state(block, stepper, tableau, theta, h, lane)
-    return event_value(e, block, stepper.change, t + theta * h, lane)
+    interpolate_state(block, stepper, tableau, theta, lane)
+    return event_value(e, block, stepper.change, time_within_step(stepper, theta, lane), lane)

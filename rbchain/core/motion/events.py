@@ -9,6 +9,7 @@ import math
 from ...compiling.jit import kernel, only_if, routine
 from ..lanes.lanes import constant_like, epsilon
 from ..methods.runge_kutta import nan_unless_in_range
+from ..sample import clock_layout as clocks, tally_layout as tallies
 from ..tree.layout import CALLS_ALLOWED, has_actions
 from .event_contacts import begin_at_contacts, update_distance_at_contacts, value_at_contacts
 from .event_places import list_places
@@ -26,6 +27,7 @@ from .event_values import (
     largest_row,
     occurrence_row,
     place_row,
+    time_within_step,
     value_within_step,
     without_round_off,
 )
@@ -62,8 +64,8 @@ def begin_events(block, y, t, lane):
 
 @only_if(has_actions, NO_EVENT)
 @routine
-def check_events(block, stepper, tableau, records, t, h, sample, lane):
-    """Record the events in the step of a lane from time t to t + h.
+def check_events(block, stepper, tableau, records, lane):
+    """Record the events in the step of a lane.
 
     Returns the fraction of the step after which an event ends the motion, NO_EVENT, or EVENT_NOT_FINITE. If a user
     function fails, no event of the step is recorded. All occurrences are therefore located first.
@@ -72,8 +74,8 @@ def check_events(block, stepper, tableau, records, t, h, sample, lane):
     values, events = actions.event_values, actions.shared.events
     count = events.shape[1]
     for e in range(count):
-        found = find_occurrences(e, block, stepper, tableau, t, h, lane)
-        if found > 0 and not is_interpolation_finite(block, stepper, tableau, h, lane):
+        found = find_occurrences(e, block, stepper, tableau, lane)
+        if found > 0 and not is_interpolation_finite(block, stepper, tableau, lane):
             return EVENT_NOT_FINITE
         values[count_row(e, count), lane] = found
         if found > 0 and events[EVENT_TERMINAL, e] == 1:
@@ -84,25 +86,26 @@ def check_events(block, stepper, tableau, records, t, h, sample, lane):
         for number in range(int(values[count_row(e, count), lane])):
             theta = values[occurrence_row(e, number, count), lane]
             if theta <= end:
-                record_event(e, block, stepper, tableau, records, theta, t, h, sample, lane)
+                record_event(e, block, stepper, tableau, records, theta, lane)
         values[e, lane] = values[end_row(e, count), lane]
     return end
 
 
 @kernel
-def record_event(e, block, stepper, tableau, records, theta, t, h, sample, lane):
+def record_event(e, block, stepper, tableau, records, theta, lane):
     """Record that event e occurs after the fraction theta of the step of a lane."""
+    sample = stepper.tally[tallies.SAMPLE, lane]
     slot = records.counts[sample, e]
     records.counts[sample, e] = slot + 1
     if slot < records.times.shape[2]:
-        interpolate_state(block, stepper, tableau, theta, h, lane)
-        records.times[sample, e, slot] = t + theta * h
+        interpolate_state(block, stepper, tableau, theta, lane)
+        records.times[sample, e, slot] = time_within_step(stepper, theta, lane)
         for j in range(stepper.y.shape[0]):
             records.states[sample, e, slot, j] = stepper.change[j, lane]
 
 
 @kernel
-def find_occurrences(e, block, stepper, tableau, t, h, lane):
+def find_occurrences(e, block, stepper, tableau, lane):
     """Locate the occurrences of event e in a step, store their fractions of the step in order, and return their number.
 
     An event occurs where its value reaches or passes zero between two successive places, in the direction of the event.
@@ -110,15 +113,15 @@ def find_occurrences(e, block, stepper, tableau, t, h, lane):
     """
     events, values = block.loads.actions.shared.events, block.loads.actions.event_values
     count, direction, found = events.shape[1], events[EVENT_DIRECTION, e], 0
-    places = list_places(e, block, stepper, tableau, t, h, lane)
+    places = list_places(e, block, stepper, tableau, lane)
     low, before = 0.0, values[e, lane]
-    update_distance_at_contacts(e, block, stepper, tableau, t + h, lane)
+    update_distance_at_contacts(e, block, stepper, tableau, time_within_step(stepper, 1.0, lane), lane)
     for number in range(places):
         high, after = values[place_row(number, count), lane], values[place_row(number, count) + 1, lane]
         after = value_at_contacts(e, block, before, after, number == 0, number == places - 1, lane)
         rises, falls = before < 0.0 and after >= 0.0, before > 0.0 and after <= 0.0
         if (rises and direction >= 0) or (falls and direction <= 0):
-            theta = locate_event(e, block, stepper, tableau, t, h, low, high, before, after, lane)
+            theta = locate_event(e, block, stepper, tableau, (low, high), (before, after), lane)
             if low == high > 0.0 and theta < NO_EVENT:  # an impact, after which the state is past the level
                 theta = min(1.0, theta + 2.0 * epsilon(stepper.y))
             if theta < NO_EVENT and found < MAX_OCCURRENCES:
@@ -130,20 +133,22 @@ def find_occurrences(e, block, stepper, tableau, t, h, lane):
 
 
 @kernel
-def is_interpolation_finite(block, stepper, tableau, h, lane):
+def is_interpolation_finite(block, stepper, tableau, lane):
     """Whether the continuous extension is finite in the middle of a step; both ends of the step are known to be."""
-    interpolate_state(block, stepper, tableau, 0.5, h, lane)
+    interpolate_state(block, stepper, tableau, 0.5, lane)
     return nan_unless_in_range(stepper.change, lane) == constant_like(stepper.change, 0.0)
 
 
 @kernel
-def locate_event(e, block, stepper, tableau, t, h, low, high, f_low, f_high, lane):
+def locate_event(e, block, stepper, tableau, places, values, lane):
     """Compute the fraction of the step after which event e occurs between two places, by regula falsi (Illinois).
 
     Every fourth iteration is a bisection, because regula falsi converges slowly for some functions. Returns NO_EVENT if
     the fraction is not finite.
     """
-    tolerance = max(TIME_TOLERANCE, 4.0 * 2.2e-16 * abs(t + h)) / h
+    (low, high), (f_low, f_high) = places, values
+    end, h = time_within_step(stepper, 1.0, lane), stepper.clock[clocks.STEP, lane]
+    tolerance = max(TIME_TOLERANCE, 4.0 * 2.2e-16 * abs(end)) / h
     side = 0
     for iteration in range(MAX_ITERATIONS):
         if high - low <= tolerance or f_high == 0.0:
@@ -151,7 +156,7 @@ def locate_event(e, block, stepper, tableau, t, h, low, high, f_low, f_high, lan
         theta = high - f_high * (high - low) / (f_high - f_low)
         if iteration % 4 == 3 or not (low < theta < high):
             theta = 0.5 * (low + high)
-        f = value_within_step(e, block, stepper, tableau, t, h, theta, lane)
+        f = value_within_step(e, block, stepper, tableau, theta, lane)
         if (f < 0.0) == (f_low < 0.0) and f != 0.0:
             low, f_low = theta, f
             f_high = 0.5 * f_high if side == -1 else f_high

@@ -209,7 +209,7 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
     finite = nan_unless_in_range(y_new, lane) == constant_like(y_new, 0.0)
     theta, slot = NO_EVENT, tally[tallies.SAVED, lane]
     if finite and not has_failed_call(block, lane):
-        theta = check_events(block, stepper, tableau, batch.records, t, h, tally[tallies.SAMPLE, lane], lane)
+        theta = check_events(block, stepper, tableau, batch.records, lane)
     if has_failed_call(block, lane):
         end_sample(block, stepper, batch, USER_FUNCTION_FAILED, t, stepper.y, lane)
         return
@@ -225,7 +225,7 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
         tally[tallies.STATUS, lane] = STOPPED
         save_passed_times(block, stepper, tableau, batch, t + theta * h, lane)
         store_step(block, stepper, tableau, batch, t + theta * h, lane)
-        interpolate_state(block, stepper, tableau, theta, h, lane)
+        interpolate_state(block, stepper, tableau, theta, lane)
         check_limits_of_end(stepper, batch, theta, lane)
         end_sample(block, stepper, batch, STOPPED, t + theta * h, stepper.change, lane)
     else:
