@@ -373,7 +373,6 @@ class Model(
     view = showing.view
     picture = showing.picture
 
-    @explains_calls(is_method=True)
     def __getstate__(self) -> dict[str, Any]:
         return {"description": self.description}
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .model import Model
 
 
+@explains_calls(is_method=True)
 def view(
     model: Model,
     q: npt.ArrayLike | None = None,
