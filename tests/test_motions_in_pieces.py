@@ -113,6 +113,31 @@ def test_closed_chains_continue_bit_for_bit(method):
     assert difference(model, q, np.zeros(3), method, forces=forces) < 1e-13
 
 
+def test_a_closed_chain_that_slides_on_a_plane_continues_to_round_off():
+    """The moves out of the plane satisfy the constraint of the rod to first order only."""
+    builder = rb.ModelBuilder(gravity=GRAVITY)
+    body = rb.Inertia(1.0, cg=(0.05, 0.02, -0.01), inertia=(0.01, 0.012, 0.015))
+    places = {"a": (0, 0, 0), "b": (0.3, 0.1, -0.1), "c": (0.2, -0.1, 0.1), "d": (-0.1, 0.3, 0.1)}
+    joints = {"a": rb.Revolute((0, 1, 0)), "b": rb.Revolute((1, 0, 0)), "c": rb.Planar(), "d": rb.Revolute((0, 1, 0))}
+    for name, parent in (("a", None), ("b", "a"), ("c", "b"), ("d", "a")):
+        builder.add_body(
+            name, parent=parent, joint=joints[name], placement=rb.Pose(places[name], (0.1, 0.3, 0.2, 1.0)), inertia=body
+        )
+    open_tree = builder.build()
+    q = open_tree.neutral()
+    ends = [open_tree.frame_poses(q, name).translation for name in ("c", "d")]
+    length = float(np.linalg.norm(ends[1] - ends[0]))
+    builder.add_constraint(rb.DistanceConstraint("rod", "c", "d", point_a=(0, 0, 0), point_b=(0, 0, 0), length=length))
+    model = builder.build()
+    q, height = model.assemble(q), ends[0][2]
+    floor = rb.SphereContact(
+        "c", point=(0, 0, 0), radius=0.0, plane_point=(0, 0, height - 1e-3), plane_normal=(0, 0, 1)
+    )
+    motion = model.simulate(q, np.zeros(model.nv), STEPS * STEP, method="moreau", step=STEP, forces=[floor])
+    assert np.linalg.norm(motion.contact_forces[:, 0], axis=-1).max() > 1.0
+    assert difference(model, q, np.zeros(model.nv), "moreau", forces=[floor]) < 1e-11
+
+
 def test_a_box_on_redundant_feet_continues_to_round_off():
     """Four feet have twelve rows for six dofs. The impulses start from zero in each step, so they are the same."""
     builder = rb.ModelBuilder(gravity=GRAVITY)

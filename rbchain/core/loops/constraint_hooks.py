@@ -7,7 +7,7 @@ from ...compiling.jit import choose, is_given, kernel, only_if
 from ..algorithms.aba import forward_dynamics
 from ..algorithms.derivatives import BY_Q, BY_QD
 from ..algorithms.hybrid import hybrid_dynamics
-from ..lanes.lanes import constant_like, epsilon
+from ..lanes.lanes import constant_like, epsilon, select
 from . import constrained_dynamics, constraint_layout as closure
 from .constrained_derivatives import project_derivatives, store_reactions
 from .derivatives_of_constraints import differentiate_constraints
@@ -67,6 +67,19 @@ def project_end_of_step(block, y, active, k):
     nq = block.q.shape[0]
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
     constrained_dynamics.project_state(block.model, block.constraints, q, qd, block.work, active, True, k)
+
+
+@only_if(has_constraints)
+@kernel
+def project_corrected_end(block, y, is_corrected, k):
+    """Project the end y (rows, lanes) of a step again in lanes whose positions have been corrected since.
+
+    Lanes that do not satisfy the constraints stay as they are.
+    """
+    flags = block.constraints.flags
+    was_open, zero = flags[closure.FLAG_OPEN, k], constant_like(flags, 0.0)
+    project_end_of_step(block, y, select(is_corrected, constant_like(flags, 1.0) - was_open, zero), k)
+    flags[closure.FLAG_OPEN, k] = max(flags[closure.FLAG_OPEN, k], was_open)
 
 
 @kernel

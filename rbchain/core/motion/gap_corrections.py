@@ -9,6 +9,7 @@ from ..contacts.contact_responses import add_responses, update_responses
 from ..contacts.contact_rows import update_gaps
 from ..contacts.contact_solver import solve_contacts
 from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
+from ..loops.constraint_hooks import project_corrected_end
 from ..tree.kinematics import normalize_positions, position_rates, rotate_dof
 from .moreau_rows import has_contacts
 
@@ -20,7 +21,8 @@ MAX_CORRECTIONS = 10
 def correct_positions(block, stepper, settings, k):
     """Move the positions at the end of a step out of stops and contacts, without a motion of joints that stick.
 
-    Reads the responses of the middle of the step. Keeps the impulses and velocities of the rows.
+    Reads the responses of the middle of the step. Keeps the impulses and velocities of the rows. The moves satisfy the
+    constraints of a closed chain to first order, so that each is followed by a projection.
     """
     contacts, model, y_new = block.loads.actions.contacts, block.model, stepper.y_new
     table, rows, numbers, moves = contacts.table, contacts.rows, block.loads.actions.numbers, contacts.changes
@@ -53,6 +55,7 @@ def correct_positions(block, stepper, settings, k):
         for j in range(nq):
             y_new[j, k] = y_new[j, k] + select(is_inside, stepper.change[j, k], zero)
         normalize_positions(model, y_new, k)
+        project_corrected_end(block, y_new, is_inside, k)
         for row in range(rows.shape[0]):
             rows[row, contact.IMPULSE, k] = rows[row, contact.STORED, k]
 
