@@ -100,7 +100,7 @@ class PassiveForces(Value):
         check_passive(("",) * count, found)
 
     def of_dofs(self, name: str, joint: AnyJoint) -> dict[str, np.ndarray]:
-        """Return each parameter as an array (dofs,). Raises a ModelError that names the body if the joint has none."""
+        """Return each parameter as an array (dofs,). Raises a ModelError that names the body if one does not fit."""
         count = len(joint.dofs)
         found = {field: of_dofs(name, joint, field, getattr(self, field), finite=False) for field in PASSIVE_FIELDS}
         given = {field for field in PASSIVE_FIELDS if np.any(getattr(self, field) != getattr(PassiveForces, field))}
