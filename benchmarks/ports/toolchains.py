@@ -73,12 +73,12 @@ def ports(folder):
         Port("C++, clang++", ("clang++", "lld"), [*clang, cpp, "-o", folder / "clang"], (folder / "clang", *FILES)),
         *(
             Port(
-                f"C++ in {lanes} lanes, {name}",
-                (name,),
-                [*how, cpp, "-o", folder / f"{name}_lanes", *in_lanes],
-                (folder / f"{name}_lanes", *FILES),
+                f"C++ in {lanes} lanes, {how[0]}",
+                needs,
+                [*how, cpp, "-o", folder / f"{how[0]}_lanes", *in_lanes],
+                (folder / f"{how[0]}_lanes", *FILES),
             )
-            for name, how in (("g++", gcc), ("clang++", clang))
+            for needs, how in ((("g++",), gcc), (("clang++", "lld"), clang))
             if lanes >= 4
         ),
         Port(
