@@ -37,7 +37,7 @@ FUNCTIONS = {"position": (compiled, of_batch), ("position", "velocity"): (both_c
 
 def cascade(function, **fields):
     outer = rb.Sampled(rb.UserForces(function, parameters=[OUTER]), period=SLOW, **fields)
-    return [outer, rb.Sampled(rb.PID("slide", "target", kp=KP, kd=KD, ki=KI), period=FAST)]
+    return [outer, rb.Sampled(rb.PID("slide", "outer", kp=KP, kd=KD, ki=KI), period=FAST)]
 
 
 def loop_matrix(has_velocity):
@@ -85,7 +85,7 @@ def test_a_continuous_controller_follows_held_targets(function, method):
     """Between the instants, the error of a PD loop without damping of the slide is an oscillation about the target."""
     drives = [
         rb.Sampled(rb.UserForces(function, parameters=[OUTER]), period=0.1, outputs="position"),
-        rb.PID("slide", "target", kp=KP),
+        rb.PID("slide", "outer", kp=KP),
     ]
     settings = {"method": method, "rtol": 1e-11, "atol": 1e-13}
     motion = slide().simulate(*START, 0.5, drives=drives, save_at=6, **settings)
@@ -102,7 +102,7 @@ def test_velocity_targets():
     """A proportional velocity loop: v' = kd (target - v) / m."""
     drives = [
         rb.Sampled(lambda t, q, qd, parameters: np.full_like(qd, 0.5), period=0.2, outputs="velocity"),
-        rb.PID("slide", "target", kp=0.0, kd=3.0),
+        rb.PID("slide", "outer", kp=0.0, kd=3.0),
     ]
     motion = slide().simulate(*START, 1.0, drives=drives, save_at=6, rtol=1e-10, atol=1e-12)
     exact = 0.5 - 0.3 * np.exp(-3.0 / MASS * motion.t)
@@ -120,7 +120,7 @@ def test_limits_of_targets(function):
     fields = {"rate_limit": 2.0, "resolution": 0.125, "limit": 0.8, "outputs": "position"}
     value = step if drive is compiled else lambda t, q, qd, parameters: np.full_like(q, 5.0)
     outer = rb.Sampled(value, period=0.1, delay=0.05, **fields)
-    inner = rb.PID("slide", "target", kp=1.0)  # its torque shows the target
+    inner = rb.PID("slide", "outer", kp=1.0)  # its torque shows the target
     motion = slide().simulate([[0.1]], [[0.0]], 0.6, drives=[outer, inner], save_at=[0.0, 0.06, 0.16, 0.26, 0.36, 0.46])
     targets = motion.tau[0, :, 0] + motion.q[0, :, 0]
     rounded, previous = [0.1], 0.1
@@ -134,7 +134,7 @@ def test_a_function_for_each_kind_of_targets_has_limits_of_its_own():
     drives = [
         rb.Sampled(lambda t, q, qd, parameters: np.full_like(q, 5.0), period=0.1, outputs="position", rate_limit=2.0),
         rb.Sampled(lambda t, q, qd, parameters: np.full_like(qd, 5.0), period=0.1, outputs="velocity", limit=0.5),
-        rb.PID("slide", "target", kp=1.0, kd=1.0),
+        rb.PID("slide", "outer", kp=1.0, kd=1.0),
     ]
     motion = slide().simulate([[0.1]], [[0.0]], 0.05, drives=drives, save_at=2)
     np.testing.assert_allclose(motion.tau[0, 0, 0], 0.2 + 0.5, rtol=0, atol=1e-14)
@@ -160,7 +160,7 @@ def test_some_joints_follow_targets():
 
     drives = [
         rb.Sampled(target, period=0.02, outputs="position", joints=["link2"]),
-        rb.Sampled(rb.PID("link2", "target", kp=0.5, kd=0.05), period=0.01),
+        rb.Sampled(rb.PID("link2", "outer", kp=0.5, kd=0.05), period=0.01),
         rb.Sampled(lambda t, q, qd, parameters: -0.1 * qd[..., :1], period=0.01, joints=["link1"]),
         rb.Actuator("link2", time_constant=0.005),
     ]
@@ -180,7 +180,7 @@ def test_an_inner_controller_computes_after_the_functions_before_it():
     function = rb.Sampled(target, period=0.02, outputs="position", joints=["link2", "link3"])
     unrelated, inner, other_inner = (
         rb.Sampled(rb.PID(f"link{i}", reference, kp=0.5, kd=0.05), period=0.01)
-        for i, reference in ((1, 0.0), (2, "target"), (3, "target"))
+        for i, reference in ((1, 0.0), (2, "outer"), (3, "outer"))
     )
     expected, found = (
         arm.simulate([[0.1, 0.0, 0.0]], [[0.0, 0.0, 0.0]], 0.1, drives=drives, save_at=11)
@@ -202,15 +202,15 @@ def outer(**fields):
     return rb.Sampled(of_batch, **fields)
 
 
-INNER = rb.PID("slide", "target", kp=1.0)
+INNER = rb.PID("slide", "outer", kp=1.0)
 BOTH = ("position", "velocity")
 
 
 @pytest.mark.parametrize(
     ("drives", "message"),
     [
-        (lambda: [INNER], "its reference is 'target', but no user function computes its target"),
-        (lambda: [INNER, outer()], "its reference is 'target', but no user function"),
+        (lambda: [INNER], "its reference is 'outer', but no user function computes its target"),
+        (lambda: [INNER, outer()], "its reference is 'outer', but no user function"),
         (lambda: [outer(outputs="position")], "targets of joint 'slide', which has no PID that follows them"),
         (lambda: [rb.PID("slide", 0.0, kp=1.0), outer(outputs="position")], "has no PID that follows them"),
         (
@@ -222,7 +222,7 @@ BOTH = ("position", "velocity")
         (lambda: [INNER, outer(outputs=("velocity", "position"))], "outputs is .* expected 'force', 'position'"),
         (lambda: [rb.Sampled(INNER, outputs="position")], "only user functions have outputs other than forces"),
         (lambda: [rb.Sampled(rb.PID("slide", 0, kp=1), limit=3.0)], "set the limit of the controller instead"),
-        (lambda: [rb.PID("slide", "aim", kp=1.0)], "reference is 'aim'; expected a Signal, numbers, or 'target'"),
+        (lambda: [rb.PID("slide", "aim", kp=1.0)], "reference is 'aim'; expected a Signal, numbers, or 'outer'"),
         (
             lambda: [INNER, outer(outputs=BOTH, limit=0.5)],
             r"limit is 0.5, but outputs is .* different units; expected no limit",
@@ -235,7 +235,7 @@ BOTH = ("position", "velocity")
             lambda: [INNER, outer(outputs=BOTH, resolution=0.1)],
             "resolution is 0.1, but .* Use one Sampled for each kind",
         ),
-        (lambda: [rb.ComputedTorque("slide", "target", kp=1.0, kd=1.0)], "reference is 'target'"),
+        (lambda: [rb.ComputedTorque("slide", "outer", kp=1.0, kd=1.0)], "reference is 'outer'"),
         (lambda: [INNER, outer(outputs="position", limit=-1.0)], "limit is -1.0"),
     ],
 )

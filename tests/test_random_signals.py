@@ -346,7 +346,7 @@ def test_tables_of_random_signals():
         ),
         (
             lambda: drift().signal(1.0, 1.7),
-            "samples is 1.7; expected whole numbers from 0 on",
+            "sample_ids is 1.7; expected whole numbers from 0 on",
         ),
         (
             lambda: rb.Signal.noise(lambda f: [1.0, 2.0], [0, 1]).signal(1.0),
@@ -354,7 +354,7 @@ def test_tables_of_random_signals():
         ),
         (
             lambda: rb.Wrench("slide", force=(drift(), 0, 0)).of_sample(0, (2,)),
-            r"force is a random signal, .* Use its method signal\(duration, samples\)",
+            r"force is a random signal, .* Use its method signal\(duration, sample_ids\)",
         ),
         (
             lambda: table_of_drive(rb.PrescribedForce("slide", rb.Signal.noise(lambda f: 1 + f, [0, 1]))),

@@ -375,7 +375,7 @@ def refusals():
         "its sensors measure the joints \\['y'\\], but",
     )
     yield (
-        lambda: [rb.Sampled(rb.PID("x", 0, kp=1), sensors=[rb.Encoder("x", samples=[0.5, 1])])],
+        lambda: [rb.Sampled(rb.PID("x", 0, kp=1), sensors=[rb.Encoder("x", sample_ids=[0.5, 1])])],
         {},
         "expected whole numbers",
     )
@@ -426,7 +426,7 @@ def test_the_noise_of_sensors_is_that_of_the_generator():
 def test_a_sample_sees_the_same_noise_alone(method):
     start, settings = np.full((3, 1), 0.1), {"method": method, "save_at": 6, **METHODS[method]}
     motion = slider().simulate(start, 0 * start, 0.25, drives=[pd(period=0.05, sensors=NOISY)], **settings)
-    alone = [replace(sensor, samples=2) for sensor in NOISY]
+    alone = [replace(sensor, sample_ids=2) for sensor in NOISY]
     one = slider().simulate(start[2:], 0 * start[2:], 0.25, drives=[pd(period=0.05, sensors=alone)], **settings)
     np.testing.assert_array_equal(one.tau[0], motion.tau[2])
     assert (motion.tau[0] != motion.tau[1]).any()

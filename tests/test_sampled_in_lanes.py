@@ -51,7 +51,7 @@ def drives(part, delay=None, fails_after=9.0):
         rb.Sampled(
             rb.UserForces(target, parameters=[0.1]), period=0.02, outputs="position", joints=["link3"], limit=0.08
         ),
-        rb.PID("link3", "target", kp=0.05, kd=0.01),
+        rb.PID("link3", "outer", kp=0.05, kd=0.01),
         rb.Actuator("link1", time_constant=spread(0.0, 0.01, part), stall_torque=0.2, no_load_speed=1.0),
     ]
 

@@ -10,6 +10,7 @@ from rbchain.cli import main
 
 ARM = rb.Model.serial_chain(2)
 ORIGIN = (0, 0, 0)
+NOISE = rb.Signal.noise(0.5, frequencies=(0.0, 10.0))
 
 pytestmark = pytest.mark.plain_python
 
@@ -30,6 +31,10 @@ pytestmark = pytest.mark.plain_python
         (lambda: rb.SpringDamper(body_a="link1"), "SpringDamper has no argument 'body_a'; use frame_a"),
         (lambda: rb.BallConstraint("tip", body_b="link1"), "BallConstraint has no argument 'body_b'; use frame_b"),
         (lambda: rb.Immersion(frame=rb.Pose()), "Immersion has no argument 'frame'; use pose"),
+        (lambda: rb.Encoder("link1", samples=[1]), "Encoder has no argument 'samples'; use sample_ids"),
+        (lambda: rb.VelocitySensor("link1", samples=1), "VelocitySensor has no argument 'samples'; use sample_ids"),
+        (lambda: NOISE.signal(1.0, samples=[1]), "RandomSignal.signal has no argument 'samples'; use sample_ids"),
+        (lambda: (NOISE + 1.0).signal(1.0, samples=[1]), "SignalSum.signal has no argument 'samples'; use sample_ids"),
         (lambda: rb.Event("link1", most=3), "Event has no argument 'most'; use max_records"),
     ],
 )

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.control import drive_layout
+from ..errors import ArgumentError
 from .coordinates import refuse_quaternion
 from .knots import refuse_jumps
 from .numeric_fields import LARGEST, SIGNAL, Drive, NumericField
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 CONTROLLER_MODEL = {"model": "controller_model"}
 ControllerModel: TypeAlias = Union[str, "Model"]
-#: Reference of a PID that follows the outputs of a sampled controller.
-TARGET = "target"
+#: Reference of a PID that follows the outputs of a sampled controller, and its former name.
+OUTER, FORMER_OUTER = "outer", "target"
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +156,9 @@ class PID(Drive):
     ----------
     joint : str
         Name of the joint, which must not be free or spherical.
-    reference : Signal, number or "target", rad or m
-        The position to follow. "target" is the output of a user function in `Sampled`, which is held.
+    reference : Signal, number or "outer", rad or m
+        The position to follow. With "outer", the PID is the inner controller of a cascade: it follows the held output
+        of a user function in `Sampled`.
     kp, kd, ki : float or one for each sample, N m/rad, N m s/rad, N m/(rad s) (N/m, N s/m, N/(m s))
         Gains, at least 0.
     limit : float or one for each sample, N m or N
@@ -187,7 +189,7 @@ class PID(Drive):
 
     renamed_arguments: ClassVar = CONTROLLER_MODEL
     numeric_fields: ClassVar = (
-        NumericField("reference", "rad or m", kind=SIGNAL, word=TARGET),
+        NumericField("reference", "rad or m", kind=SIGNAL, word=OUTER),
         NumericField("kp", "N m/rad or N/m", 0.0, LARGEST),
         NumericField("kd", "N m s/rad or N s/m", 0.0, LARGEST),
         NumericField("ki", "N m/(rad s) or N/(m s)", 0.0, LARGEST),
@@ -195,7 +197,7 @@ class PID(Drive):
         NumericField("feedforward", "N m or N", kind=SIGNAL),
     )
     joint: str
-    reference: SignalLike | Literal["target"]
+    reference: SignalLike | Literal["outer"]
     _: KW_ONLY
     kp: npt.ArrayLike
     ki: npt.ArrayLike = 0.0
@@ -205,6 +207,11 @@ class PID(Drive):
     dof: int | None = None
     controller_model: ControllerModel = "nominal"
     feedforward: SignalLike = 0.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.reference, str) and self.reference == FORMER_OUTER:
+            raise ArgumentError(f'{self.label()}: reference is "{FORMER_OUTER}", which is now called "{OUTER}"')
+        super().__post_init__()
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +323,7 @@ def flatten_drive(
         remedy = "use PrescribedForce, PrescribedAcceleration, PrescribedVelocity or UserForces"
         refuse_quaternion(model, what, int(codes[drive_layout.DOF, d]), remedy)
     name = "reference" if isinstance(drive, (PID, ComputedTorque)) else "signal"
-    follows = isinstance(drive, PID) and isinstance(drive.reference, str) and drive.reference == TARGET
+    follows = isinstance(drive, PID) and isinstance(drive.reference, str) and drive.reference == OUTER
     codes[drive_layout.FOLLOWS_TARGET, d] = follows
     signal = as_signal(f"{what}: {name}", 0.0 if follows else getattr(drive, name))
     refuse_jumps(f"{what}: {name}", signal, MOTION_DERIVATIVES.get(type(drive), 0))

@@ -362,7 +362,7 @@ class Targets:
         for i in np.flatnonzero(has_target & ~has_follower).tolist():
             raise ArgumentError(
                 f"Sampled: outputs are targets of joint {self._joint(i)!r}, which has no PID that follows them; "
-                f'expected a drive PID({self._joint(i)!r}, "target", ...). Or name the joints of the outputs in joints'
+                f'expected a drive PID({self._joint(i)!r}, "outer", ...). Or name the joints of the outputs in joints'
             )
         for d in np.flatnonzero(follows).tolist():
             self._check_target(int(drives[drive_layout.DOF, d]), drives[drive_layout.GAINS, d], numbers)
@@ -374,7 +374,7 @@ class Targets:
         what = f"PID of joint {self._joint(i)!r}"
         if (self.channels[:, i] < 0).all():
             raise ArgumentError(
-                f"{what}: its reference is 'target', but no user function computes its target; expected a "
+                f"{what}: its reference is 'outer', but no user function computes its target; expected a "
                 "Sampled(function, outputs='position') for this joint"
             )
         kp, ki = (numbers.columns[gains + j] for j in (drive_layout.GAIN_KP, drive_layout.GAIN_KI))

@@ -75,7 +75,7 @@ def noise(
 
     >>> import rbchain as rb
     >>> noise = rb.Signal.noise(0.5, frequencies=(0.0, 10.0))
-    >>> values = noise.signal(duration=1.0, samples=range(2000))(0.3)
+    >>> values = noise.signal(duration=1.0, sample_ids=range(2000))(0.3)
     >>> bool(abs(values.var() - 5.0) < 0.8)
     True
     """
@@ -143,7 +143,7 @@ def ornstein_uhlenbeck(
     --------
     >>> import rbchain as rb
     >>> gust = rb.Signal.ornstein_uhlenbeck(std=3.0, correlation_time=0.5)
-    >>> at_grid_point = gust.signal(duration=1.0, samples=range(2000))(0.5)
+    >>> at_grid_point = gust.signal(duration=1.0, sample_ids=range(2000))(0.5)
     >>> bool(abs(at_grid_point.std() - 3.0) < 0.25)
     True
     """
@@ -195,7 +195,7 @@ def random_walk(
     --------
     >>> import rbchain as rb
     >>> drift = rb.Signal.random_walk(intensity=0.1, interval=0.5)
-    >>> bool(abs(drift.signal(duration=4.0, samples=range(2000))(4.0).std() - 0.2) < 0.02)
+    >>> bool(abs(drift.signal(duration=4.0, sample_ids=range(2000))(4.0).std() - 0.2) < 0.02)
     True
     """
     parameters = {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
 from ..core.lanes.random_numbers import FIRST_SIGNAL_CHANNEL
 from ..errors import ArgumentError
@@ -53,9 +54,9 @@ class RandomSignal(AddsSignals):
     --------
     >>> import rbchain as rb
     >>> gust = rb.Signal.ornstein_uhlenbeck(std=2.0, correlation_time=0.5, seed=1)
-    >>> gust.signal(duration=1.0, samples=range(100))(0.5).shape
+    >>> gust.signal(duration=1.0, sample_ids=range(100))(0.5).shape
     (100,)
-    >>> bool(gust.signal(1.0, samples=17)(0.5) == gust.signal(1.0, samples=range(100))(0.5)[17])
+    >>> bool(gust.signal(1.0, sample_ids=17)(0.5) == gust.signal(1.0, sample_ids=range(100))(0.5)[17])
     True
     """
 
@@ -70,7 +71,8 @@ class RandomSignal(AddsSignals):
         if self.channel is not None:
             whole_number("channel", self.channel, ArgumentError, least=0, most=WAVE_CHANNEL - 1)
 
-    def signal(self, duration: float, samples: npt.ArrayLike = 0) -> Signal:
+    @explains_calls(is_method=True, samples="sample_ids")
+    def signal(self, duration: float, sample_ids: npt.ArrayLike = 0) -> Signal:
         """Return the signals of some samples.
 
         Parameters
@@ -78,13 +80,13 @@ class RandomSignal(AddsSignals):
         duration : float, s
             Time that the signals have to cover. The signals for a shorter and for a longer duration are equal where
             both are defined.
-        samples : int or (...) array of int
+        sample_ids : int or (...) array of int
             Numbers of the samples. Those of `Model.simulate` are 0, 1, 2, ... in the order of the batch.
 
         Returns
         -------
         Signal
-            With the batch shape of `samples`. A missing channel or seed is 0: this is the signal
+            With the batch shape of `sample_ids`. A missing channel or seed is 0: this is the signal
             that `Model.simulate` uses for the first place among the drives and forces.
 
         Raises
@@ -92,7 +94,7 @@ class RandomSignal(AddsSignals):
         ArgumentError
             If a parameter has neither one value nor one for each sample, or if the arrays would exceed 8 GB.
         """
-        return self.realised(duration, numbers_of_samples(samples), 0, 0)
+        return self.realised(duration, numbers_of_samples(sample_ids), 0, 0)
 
     def realised(self, duration: float, samples: np.ndarray, seed: int, channel: int) -> Signal:
         """Return the signals of these samples, with the seed and channel that apply if the signal has none."""
@@ -119,11 +121,11 @@ class RandomSignal(AddsSignals):
         return 3 * BYTES_PER_NUMBER * intervals_of(duration, self.parameters["interval"])
 
 
-def numbers_of_samples(samples: npt.ArrayLike) -> np.ndarray:
+def numbers_of_samples(sample_ids: npt.ArrayLike) -> np.ndarray:
     """Return the numbers of samples as integers. Raises ArgumentError if they are not whole or below 0."""
-    found = real_array("samples", samples, ArgumentError)
+    found = real_array("sample_ids", sample_ids, ArgumentError)
     if not ((found >= 0) & (found < 2.0**53) & (found == np.floor(found))).all():
-        raise ArgumentError(f"samples is {excerpt(found.tolist())}; expected whole numbers from 0 on")
+        raise ArgumentError(f"sample_ids is {excerpt(found.tolist())}; expected whole numbers from 0 on")
     return found.astype(np.int64)
 
 

@@ -62,7 +62,7 @@ class Sampled(Drive):
         Joints on which the outputs of a user function act, in this order; all joints by default. The outputs are those
         of the degrees of freedom of these joints.
     outputs : "force", "position", "velocity" or ("position", "velocity")
-        What a user function computes: joint forces, or targets of the `PID` drives with the reference "target". With
+        What a user function computes: joint forces, or targets of the `PID` drives with the reference "outer". With
         both targets, the positions of all joints come first, then the velocities. Without a target of the velocity,
         the PID uses zero. Targets are held. The PID is continuous, or in a `Sampled` of its own. Before the
         first output acts, the target is the initial position. With both targets, `limit`, `rate_limit` and
@@ -129,7 +129,7 @@ class Sampled(Drive):
     >>> def half_way(t, q, qd, parameters):
     ...     return q + 0.5 * (0.4 - q)
     >>> outer = rb.Sampled(half_way, period=0.5, outputs="position")
-    >>> inner = rb.PID("link1", "target", kp=2.0, kd=0.2)
+    >>> inner = rb.PID("link1", "outer", kp=2.0, kd=0.2)
     >>> motion = rod.simulate([[0.0]], duration=6.0, method="implicit", step=0.02, drives=[outer, inner])
     >>> bool(abs(motion.q[0, -1, 0] - 0.4) < 1e-3)
     True
@@ -218,8 +218,8 @@ def _sampled_with_samples(drive: Sampled, samples: np.ndarray, seed: int) -> Sam
         # also without noise, because a study may add it later
         if isinstance(sensor, (Encoder, VelocitySensor)):
             own = seed if sensor.seed is None else sensor.seed
-            numbers = samples if sensor.samples is None else sensor.samples
-            sensors.append(replace(sensor, samples=numbers, seed=own))
+            numbers = samples if sensor.sample_ids is None else sensor.sample_ids
+            sensors.append(replace(sensor, sample_ids=numbers, seed=own))
         else:
             sensors.append(sensor)
     return replace(drive, sensors=sensors)

@@ -20,6 +20,8 @@ from .random_signals import numbers_of_samples
 if TYPE_CHECKING:
     from ..facade.model import Model
 
+SAMPLE_IDS = {"samples": "sample_ids"}
+
 
 @dataclass(frozen=True, eq=False)
 class Encoder(Declared):
@@ -43,7 +45,7 @@ class Encoder(Declared):
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     seed : int, optional
         Seed of the noise. The default is the seed of the study, or 0 in `Model.simulate`.
-    samples : int or one for each sample, optional
+    sample_ids : int or one for each sample, optional
         Numbers of the samples. By default, the numbers in the study, or 0, 1, 2, ... in the order of the batch.
 
     Notes
@@ -62,6 +64,7 @@ class Encoder(Declared):
     True
     """
 
+    renamed_arguments: ClassVar = SAMPLE_IDS
     numeric_fields: ClassVar = (
         NumericField("resolution", "rad or m", 0.0, LARGEST),
         NumericField("bias", "rad or m", -LARGEST, LARGEST),
@@ -75,7 +78,7 @@ class Encoder(Declared):
     measures_velocity: bool = False
     dof: int | None = None
     seed: int | None = None
-    samples: npt.ArrayLike | None = None
+    sample_ids: npt.ArrayLike | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +98,11 @@ class VelocitySensor(Declared):
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     seed : int, optional
-    samples : int or one for each sample, optional
+    sample_ids : int or one for each sample, optional
         As for `Encoder`.
     """
 
+    renamed_arguments: ClassVar = SAMPLE_IDS
     numeric_fields: ClassVar = (
         NumericField("resolution", "rad/s or m/s", 0.0, LARGEST),
         NumericField("bias", "rad/s or m/s", -LARGEST, LARGEST),
@@ -111,7 +115,7 @@ class VelocitySensor(Declared):
     noise: npt.ArrayLike = 0.0
     dof: int | None = None
     seed: int | None = None
-    samples: npt.ArrayLike | None = None
+    sample_ids: npt.ArrayLike | None = None
 
 
 Sensor = Encoder | VelocitySensor
@@ -136,7 +140,7 @@ def flatten_sensor(model: Model, what: str, sensor: object, numbers: SampleNumbe
         raise ArgumentError(f"{what}: another sensor measures the same quantity; expected one sensor for each")
     measured |= own
     first, *_ = [numbers.add_field(what, sensor, name) for name in ("resolution", "bias", "noise")]
-    samples = numbers_of_samples(0 if sensor.samples is None else sensor.samples)
-    numbers.add(f"{what}: samples", samples)
+    sample_ids = numbers_of_samples(0 if sensor.sample_ids is None else sensor.sample_ids)
+    numbers.add(f"{what}: sample_ids", sample_ids)
     seed = 0 if sensor.seed is None else sensor.seed
     return np.array([row, first, difference, seed, FIRST_SENSOR_CHANNEL + row])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..common.calls import explains_calls
 from ..common.real_arrays import excerpt, finite_array
 from ..common.values import Value
 from ..errors import ArgumentError
@@ -82,14 +83,15 @@ class SignalSum(AddsSignals):
             found = found + factor * function(term)
         return found
 
-    def signal(self, duration: float, samples: npt.ArrayLike = 0) -> Signal:
+    @explains_calls(is_method=True, samples="sample_ids")
+    def signal(self, duration: float, sample_ids: npt.ArrayLike = 0) -> Signal:
         """Return the signals of some samples, as `RandomSignal.signal` does.
 
         The terms have the channels 0, 1, 2, ...
         """
         from .random_signals import numbers_of_samples
 
-        channels, numbers = iter(range(len(self.terms))), numbers_of_samples(samples)
+        channels, numbers = iter(range(len(self.terms))), numbers_of_samples(sample_ids)
         return self.replaced(lambda term: term.realised(duration, numbers, 0, next(channels)))
 
 

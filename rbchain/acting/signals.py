@@ -335,7 +335,7 @@ def as_signal(name: str, value: SignalLike) -> Signal:
     if isinstance(value, (RandomSignal, SignalSum)):
         raise ArgumentError(
             f"{name} is a random signal, which differs between samples; expected the signals of some samples. Use its "
-            "method signal(duration, samples)"
+            "method signal(duration, sample_ids)"
         )
     if callable(value):
         raise ArgumentError(f"{name} is {excerpt(value)}; expected a Signal or numbers. Use UserForces for a function")

@@ -58,7 +58,7 @@ def drives(kind, mechanism, sample=None):
             rb.Sampled(
                 sampled,
                 period=PERIOD,
-                sensors=[rb.Encoder(name, resolution=RESOLUTION, noise=1e-3, seed=3, samples=sample)],
+                sensors=[rb.Encoder(name, resolution=RESOLUTION, noise=1e-3, seed=3, sample_ids=sample)],
             )
         ],
         "Actuator": lambda: [

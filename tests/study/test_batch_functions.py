@@ -96,7 +96,7 @@ def test_a_continuous_function_in_a_study_file(study_of):
 
 def test_a_cascade_in_a_study_file(study_of):
     """The gains of the inner controller vary; the study is the simulation of its draws."""
-    inner = '[[drives]]\ntype = "PID"\njoint = "slide"\nreference = "target"\nkp = 30.0\nkd = 8.0\n[vary.'
+    inner = '[[drives]]\ntype = "PID"\njoint = "slide"\nreference = "outer"\nkp = 30.0\nkd = 8.0\n[vary.'
     text = FILE.replace(":batch", ":target").replace("states = [0.0]", 'outputs = "position"')
     text = text.replace("[vary.", inner).replace("*.mass", "*.kp").replace(", noise = 1e-3", "")
     study = study_of(text)
@@ -104,7 +104,7 @@ def test_a_cascade_in_a_study_file(study_of):
     factor = results.parameters.values[:, 0]
     drives = [
         rb.Sampled(lambda t, q, qd, parameters: 0.5 * (q + 0.3), period=0.05, outputs="position"),
-        rb.PID("slide", "target", kp=30.0 * factor, kd=8.0),
+        rb.PID("slide", "outer", kp=30.0 * factor, kd=8.0),
     ]
     zero = np.zeros((7, 1))
     motion = slide().simulate(zero, zero, 0.3, method="rk4", step=0.05, drives=drives, save_at=times)

@@ -68,7 +68,7 @@ def test_a_study_with_another_controller_model_is_not_resumed(tmp_path):
 
 @pytest.mark.plain_python
 def test_sensors_with_numbers_of_samples_take_the_seed_of_the_study():
-    encoder = rb.Encoder("link1", noise=1e-2, samples=0)
+    encoder = rb.Encoder("link1", noise=1e-2, sample_ids=0)
     drives = [rb.Sampled(rb.PID("link1", 0.3, kp=1.0), period=0.01, sensors=[encoder])]
     settings = {"duration": 0.1, "method": "rk4", "step": 0.01}
     motions = [

@@ -322,9 +322,9 @@ def test_tracking_error_needs_one_reference():
 
 def test_tracking_error_is_refused_for_targets_that_are_not_stored():
     targets = rb.Sampled(rb.UserForces(lambda t, q, qd, parameters: q), period=0.1, outputs="position")
-    drives = [targets, rb.PID("slide", "target", kp=5.0)]
+    drives = [targets, rb.PID("slide", "outer", kp=5.0)]
     measure = {"name": "x", "quantity": "tracking_error", "joint": "slide"}
-    with pytest.raises(StudyError, match="the PID of joint 'slide' follows the 'target' of a user function"):
+    with pytest.raises(StudyError, match="the PID of joint 'slide' follows the 'outer' of a user function"):
         rb.Study(model=slide(), samples=2, simulate={"duration": 1.0}, drives=drives, measures=[measure])
 
 
