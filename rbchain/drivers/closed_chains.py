@@ -11,12 +11,18 @@ from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.lanes.lanes import constant_like, epsilon, full_like
 from ..core.loops import (
     constrained_derivatives,
-    constrained_dynamics,
     constraint_jacobian as constraint_jacobian_kernels,
     constraint_layout as closure,
     constraint_minimum_norm,
     constraint_rows,
     equation_layout as equation,
+)
+from ..core.loops.constrained_dynamics import (
+    constrained_forward_dynamics,
+    constrained_hybrid_dynamics,
+    larger,
+    largest_error,
+    project_state,
 )
 from ..core.loops.constraint_layout import constraint_derivatives_in, constraint_derivatives_size, constraints_in
 from ..core.tree.layout import TOPOLOGY_BODY, set_sample_parameters
@@ -55,9 +61,7 @@ def pack_and_compute(block, constraints, variation, states, start, last, k):
     pack(qd, start, last, block.qd, k)
     pack(tau, start, last, block.loads.tau, k)
     pack_wrenches(wrenches, start, last, block.loads.wrenches)
-    constrained_dynamics.constrained_forward_dynamics(
-        block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k
-    )
+    constrained_forward_dynamics(block.model, constraints, block.q, block.qd, block.loads, block.qdd, block.work, k)
 
 
 @driver
@@ -254,16 +258,16 @@ def closed_states(memory, topology, parameters, variation, tables, q, qd, held, 
             block.loads.tau[i, k] = constant_like(block.qdd, 0.0)
         one = full_like(block.q[0, k], 1.0)
         for stage in range(2):  # whether rates depend on each other is known only for closed positions
-            constrained_dynamics.constrained_hybrid_dynamics(
+            constrained_hybrid_dynamics(
                 block.model, constraints, block.q, block.qd, block.loads, block.qdd, held_rows, block.work, k
             )
             if stage == 0:
                 constraint_rows.update_speeds(block.model, constraints, block.qd, block.work, k)
                 smallest = constant_like(block.q, epsilon(block.q) ** NEARLY_AT_REST)
-                block.rows[nq + n, k] = constrained_dynamics.largest_error(constraints, True, smallest, k)
-            constrained_dynamics.project_state(
-                block.model, constraints, block.q, block.qd, block.work, one, stage == 1, k
-            )
+                residual = largest_error(constraints, equation.RESIDUAL, equation.SCALE, smallest, k)
+                rate = largest_error(constraints, equation.RATE, equation.SPEED, smallest, k)
+                block.rows[nq + n, k] = larger(residual, rate)
+            project_state(block.model, constraints, block.q, block.qd, block.work, one, stage == 1, k)
         for j in range(nq):
             block.rows[j, k] = block.q[j, k]
         for j in range(n):

@@ -24,8 +24,11 @@ from .constraint_rows import move_and_update_rows, row_of_motion, update_rows
 from .constraint_solver import factor_constraints, respond_to_multipliers, solve_multipliers
 
 MAX_PROJECTIONS = 12
-# Residuals up to this multiple of epsilon times their scale are round-off: an iteration is not needed.
-ROUND_OFF = 16.0
+# Residuals up to this multiple of epsilon times their scale need no iteration.
+NEGLIGIBLE = 16.0
+# Near singular positions, the residuals of smaller errors matter too, down to this multiple: below, they are round-off.
+# A correction by them would add the round-off divided by the distance to the singular position.
+ROUND_OFF = 4.0
 # A residual up to this multiple of epsilon times its scale is accepted if iterations do not reduce it further.
 ACCEPTED_ROUND_OFF = 65536.0
 # Longest way of a projection, rad or m, relative to FLAG_CONDITION.
@@ -90,13 +93,17 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
     flags = constraints.flags
     zero, one = constant_like(q, 0.0), constant_like(q, 1.0)
     is_active = active > zero
+    condition, unit = flags[closure.FLAG_CONDITION, k], constant_like(q, epsilon(q))
     # near singular positions, the error of the state is the residual divided by FLAG_CONDITION
-    goal = constant_like(q, ROUND_OFF * epsilon(q)) * flags[closure.FLAG_CONDITION, k]
+    goal = max(constant_like(q, NEGLIGIBLE) * condition, constant_like(q, ROUND_OFF)) * unit
     is_moving, before, earlier = is_active, full_like(active, np.inf), full_like(active, np.inf)
-    farthest, condition = zeros_like(active), flags[closure.FLAG_CONDITION, k]
+    farthest, speed_error = zeros_like(active), zeros_like(active)
     for _ in range(MAX_PROJECTIONS):
         move_and_update_rows(model, constraints, q, qd, work, k)
-        error = largest_error(constraints, moves_velocities, constant_like(q, epsilon(q)), k)
+        place_error = largest_error(constraints, equation.RESIDUAL, equation.SCALE, unit, k)
+        if moves_velocities:
+            speed_error = largest_error(constraints, equation.RATE, equation.SPEED, unit, k)
+        error = larger(place_error, speed_error)
         flags[closure.FLAG_ERROR, k] = select(is_moving, error, flags[closure.FLAG_ERROR, k])
         # If two iterations together do not halve the error, it is round-off. A single iteration may fail to halve it,
         # because the change of the positions also changes the rates.
@@ -104,19 +111,23 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
         earlier, before = before, error
         if not any_lane(is_moving):
             break
-        compute_correction(model, constraints, equation.RESIDUAL, work, k)
-        for i in range(qd.shape[0]):
-            farthest = select(is_moving, max(farthest, abs(constraints.changes[i, k])), farthest)
-        move_positions(model, constraints, q, is_moving, k)
-        if moves_velocities:
+        moves = is_moving & (place_error > goal)
+        if any_lane(moves):
+            compute_correction(model, constraints, equation.RESIDUAL, work, k)
+            for i in range(qd.shape[0]):
+                farthest = select(moves, max(farthest, abs(constraints.changes[i, k])), farthest)
+            move_positions(model, constraints, q, moves, k)
+        moves = is_moving & (speed_error > goal)
+        if any_lane(moves):
             compute_correction(model, constraints, equation.RATE, work, k)
             for i in range(qd.shape[0]):
-                qd[i, k] = qd[i, k] + select(is_moving, constraints.changes[i, k], zero)
+                qd[i, k] = qd[i, k] + select(moves, constraints.changes[i, k], zero)
     apply_gravity(model, work, k)
     is_closed = flags[closure.FLAG_ERROR, k] <= constant_like(q, ACCEPTED_ROUND_OFF * epsilon(q))
     # near a singular position, a longer way could lead to another branch
-    is_closed = is_closed & (farthest <= constant_like(q, LONGEST_WAY) * condition)
-    flags[closure.FLAG_OPEN, k] = select(is_active, select(is_closed, zero, one), zero)
+    is_near = farthest <= constant_like(q, LONGEST_WAY) * condition
+    reason = select(is_near, select(is_closed, zero, one), one + one)
+    flags[closure.FLAG_OPEN, k] = select(is_active, reason, zero)
 
 
 @routine
@@ -175,8 +186,10 @@ def store_targets_of_changes(constraints, work, k):
 
 
 @kernel
-def largest_error(constraints, includes_rates, smallest, k):
-    """Return the largest residual or rate relative to the scale of its round-off; NaN if one is not finite.
+def largest_error(constraints, value, scale, smallest, k):
+    """Return the largest number in column `value` of the rows, relative to column `scale`; NaN if one is not finite.
+
+    The columns are RESIDUAL and SCALE, or RATE and SPEED.
 
     A dependent row has the round-off of the rows that imply it. Its scale is the largest scale of all points,
     directions or couplers. `smallest`, in m, rad, m/s and rad/s, is added to all scales, because the scales of couplers
@@ -185,20 +198,17 @@ def largest_error(constraints, includes_rates, smallest, k):
     table, rows, zero = constraints.tables.table, constraints.rows, constant_like(constraints.rows, 0.0)
     error = zeros_like(rows[0, equation.RESIDUAL, k])
     for sort in range(3):
-        size, speed = zeros_like(error), zeros_like(error)
+        largest = zeros_like(error)
         for c in range(table.shape[1]):
             start, end = rows_of_sort(table, c, sort)
             for row in range(start, end):
-                size, speed = max(size, rows[row, equation.SCALE, k]), max(speed, rows[row, equation.SPEED, k])
+                largest = max(largest, rows[row, scale, k])
         for c in range(table.shape[1]):
             start, end = rows_of_sort(table, c, sort)
             for row in range(start, end):
                 is_kept = rows[row, equation.KEPT, k] > zero
-                scale = smallest + select(is_kept, rows[row, equation.SCALE, k], size)
-                error = larger(error, abs(rows[row, equation.RESIDUAL, k]) / scale)
-                if includes_rates:
-                    scale = smallest + select(is_kept, rows[row, equation.SPEED, k], speed)
-                    error = larger(error, abs(rows[row, equation.RATE, k]) / scale)
+                size = smallest + select(is_kept, rows[row, scale, k], largest)
+                error = larger(error, abs(rows[row, value, k]) / size)
     return error
 
 

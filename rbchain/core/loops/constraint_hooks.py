@@ -3,13 +3,16 @@
 Each function has two forms, for closed and for open chains. `choose` selects one of them at compile time.
 """
 
+import math
+
 from ...compiling.jit import choose, is_given, kernel, only_if
 from ..algorithms.aba import forward_dynamics
 from ..algorithms.derivatives import BY_Q, BY_QD
 from ..algorithms.hybrid import hybrid_dynamics
-from ..lanes.lanes import constant_like, epsilon, select
-from . import constrained_dynamics, constraint_layout as closure
+from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from . import constrained_dynamics, constraint_layout as closure, equation_layout as equation
 from .constrained_derivatives import project_derivatives, store_reactions
+from .constraint_factors import DEPENDENT_ROW_FACTOR
 from .derivatives_of_constraints import differentiate_constraints
 
 
@@ -69,6 +72,24 @@ def project_end_of_step(block, y, active, k):
     constrained_dynamics.project_state(block.model, block.constraints, q, qd, block.work, active, True, k)
 
 
+@only_if(has_constraints, False)
+@kernel
+def needs_new_factors(block, k):
+    """Whether a projection did not converge, in any lane, with the factors of the last dynamics."""
+    flags = block.constraints.flags
+    return any_lane(flags[closure.FLAG_OPEN, k] == constant_like(flags, 1.0))
+
+
+@only_if(has_constraints)
+@kernel
+def project_end_with_new_factors(block, y, k):
+    """Project the end y (rows, lanes) again in the lanes that need new factors, which the dynamics at y provide."""
+    flags = block.constraints.flags
+    reason, one = flags[closure.FLAG_OPEN, k], constant_like(flags, 1.0)
+    project_end_of_step(block, y, select(reason == one, one, one - one), k)
+    flags[closure.FLAG_OPEN, k] = select(reason == one, flags[closure.FLAG_OPEN, k], reason)
+
+
 @only_if(has_constraints)
 @kernel
 def project_corrected_end(block, y, is_corrected, k):
@@ -77,9 +98,9 @@ def project_corrected_end(block, y, is_corrected, k):
     Lanes that do not satisfy the constraints stay as they are.
     """
     flags = block.constraints.flags
-    was_open, zero = flags[closure.FLAG_OPEN, k], constant_like(flags, 0.0)
-    project_end_of_step(block, y, select(is_corrected, constant_like(flags, 1.0) - was_open, zero), k)
-    flags[closure.FLAG_OPEN, k] = max(flags[closure.FLAG_OPEN, k], was_open)
+    reason, one, zero = flags[closure.FLAG_OPEN, k], constant_like(flags, 1.0), constant_like(flags, 0.0)
+    project_end_of_step(block, y, select(is_corrected & (reason == zero), one, zero), k)
+    flags[closure.FLAG_OPEN, k] = max(flags[closure.FLAG_OPEN, k], reason)
 
 
 @kernel
@@ -103,28 +124,58 @@ def reduce_error(block, y_new, change, k):
 # singular position, because round-off dominates accelerations near singular positions. The next step then passes it.
 AVOIDED_CONDITION = 0.2
 APPROACH, MAX_AVOIDED = 0.25, 3
+# The same if fewer rows are independent at the end. Only a motion that comes to rest there ends there again and again.
+MAX_AVOIDED_LOSSES = 10
 
 
 @kernel
 def is_end_near_singularity(block, lane):
-    """Whether to repeat a step that ends near a singular position; otherwise record the condition of its end."""
-    flags = block.constraints.flags
+    """Whether to repeat a step that ends near a singular position; otherwise record its end as the next start.
+
+    Sets FLAG_LOST_RANK.
+    """
+    flags, rows = block.constraints.flags, block.constraints.rows
     condition, start = float(flags[closure.FLAG_CONDITION, lane]), float(flags[closure.FLAG_START_CONDITION, lane])
-    avoided = float(flags[closure.FLAG_AVOIDED, lane])
-    if condition < epsilon(block.q) ** AVOIDED_CONDITION and condition < APPROACH * start and avoided < MAX_AVOIDED:
+    avoided, lost = float(flags[closure.FLAG_AVOIDED, lane]), 0.0
+    for row in range(rows.shape[0]):
+        lost += float(rows[row, equation.START_KEPT, lane]) - float(rows[row, equation.KEPT, lane])
+    if lost > 0.0:  # FLAG_CONDITION is the condition of the remaining rows
+        condition = min(condition, math.sqrt(DEPENDENT_ROW_FACTOR * epsilon(block.q)))
+    approaches = condition < APPROACH * start
+    flags[closure.FLAG_LOST_RANK, lane] = constant_like(flags, 1.0 if lost > 0.0 and approaches else 0.0)
+    most = MAX_AVOIDED_LOSSES if lost > 0.0 else MAX_AVOIDED
+    if condition < epsilon(block.q) ** AVOIDED_CONDITION and approaches and avoided < most:
         flags[closure.FLAG_AVOIDED, lane] = constant_like(flags, avoided + 1.0)
         return True
-    flags[closure.FLAG_AVOIDED, lane] = constant_like(flags, 0.0)
-    flags[closure.FLAG_START_CONDITION, lane] = constant_like(flags, condition)
+    record_start(block, lane)
     return False
 
 
 @only_if(has_constraints)
 @kernel
-def reset_conditions(block, lane):
-    """Reset the conditions that a lane has recorded in the steps of its last sample."""
-    block.constraints.flags[closure.FLAG_AVOIDED, lane] = constant_like(block.q, 0.0)
-    block.constraints.flags[closure.FLAG_START_CONDITION, lane] = constant_like(block.q, 0.0)
+def record_start(block, lane):
+    """Record the condition and the independent rows of the last dynamics of a lane, at the start of a step."""
+    flags, rows = block.constraints.flags, block.constraints.rows
+    flags[closure.FLAG_AVOIDED, lane] = constant_like(flags, 0.0)
+    flags[closure.FLAG_START_CONDITION, lane] = flags[closure.FLAG_CONDITION, lane]
+    for row in range(rows.shape[0]):
+        rows[row, equation.START_KEPT, lane] = rows[row, equation.KEPT, lane]
+
+
+@only_if(has_constraints)
+@kernel
+def restore_rows_of_start(block, lane):
+    """Let the rows be independent that are so at the start of a step, because the step is repeated."""
+    rows = block.constraints.rows
+    for row in range(rows.shape[0]):
+        rows[row, equation.KEPT, lane] = rows[row, equation.START_KEPT, lane]
+
+
+@only_if(has_constraints, False)
+@kernel
+def has_lost_rank(block, lane):
+    """Whether a step of a lane ends in a singular position, where the rows do not determine its velocities."""
+    return block.constraints.flags[closure.FLAG_LOST_RANK, lane] > constant_like(block.q, 0.0)
 
 
 @only_if(has_constraints, False)

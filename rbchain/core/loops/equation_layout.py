@@ -18,4 +18,5 @@ GRAM_PIVOT = 25  # 1 / pivot of the matrix for minimum-norm solutions
 PIVOT_SCALE = 26  # a pivot far below this number is round-off
 ROOT = 27  # square root of the pivot
 COMPLIANCE = 28  # 1 / e of an added inertia e; 0 if e is 0
-ROWS = 29
+START_KEPT = 29  # KEPT at the start of the step
+ROWS = 30

@@ -53,7 +53,7 @@ MIDDLE = (STAGES + 1) // 2  # the number of the middle stage
 PAIRS = (STAGES - 1) // 2  # the number of complex systems
 GROWTH_AT_START = 2.0  # the iteration fails if the ratio of the second change to the first one is larger
 MAX_DEFECT = 0.1  # of the end, above the tolerance, as a share of the defect of the prediction
-ERROR_TO_HALVE = 1007.0  # an error after which the step control repeats the step with half its length
+ERROR_OF_FAILURE = 25400.0  # as for "rosenbrock"
 SLOW_CONVERGENCE = 6  # from this number of iterations on, the next step is not longer
 GROWTH_FACTOR = 0.9  # of the step length: a rejected step takes more time than shorter steps
 
@@ -154,7 +154,7 @@ def judge_defects(stepper, tableau):
         is_large = not defect <= max(1.0, MAX_DEFECT * first)
         has_failed = control[controls.FAILURE, lane] > 0.0
         if is_large and not has_failed and float(iteration[ROW_SIZE, lane]) > tableau.round_off:
-            control[controls.FAILURE, lane] = constant_like(control, ERROR_TO_HALVE)
+            control[controls.FAILURE, lane] = constant_like(control, ERROR_OF_FAILURE)
 
 
 @kernel
@@ -279,7 +279,7 @@ def stop_lanes(stepper, tableau, count):
         iteration[ROW_SIZE, lane] = iteration[ROW_NEW_SIZE, lane]
         iteration[ROW_COUNT, lane] = constant_like(iteration, count)
         if has_failed:
-            control[controls.FAILURE, lane] = constant_like(control, ERROR_TO_HALVE if size < math.inf else math.inf)
+            control[controls.FAILURE, lane] = constant_like(control, ERROR_OF_FAILURE if size < math.inf else math.inf)
         if has_failed or has_converged:
             iteration[ROW_ACTIVE, lane] = constant_like(iteration, 0.0)
         else:

@@ -32,7 +32,9 @@ from .tableaus import RosenbrockTableau
 
 MAX_DEFECT = 0.5  # of the end of a step, as a share of the change of the rate that J describes
 ROUND_OFF = 50.0  # increments below this multiple of the machine precision are round-off
-ERROR_TO_HALVE = 32.0  # an error after which the step control repeats the step with half its length
+# An error after which the step control repeats the step with 0.38 of its length. After half of the length, the next
+# step would end at the same place, where the method has failed.
+ERROR_OF_FAILURE = 158.0
 
 
 @routine
@@ -93,7 +95,7 @@ def judge_end(block, stepper, tableau, tolerances, a, h, k):
     round_off = constant_like(h, ROUND_OFF) * epsilon(h) / constant_like(h, max(tolerances.rtol, tolerances.atol))
     fails = select(defect > max(one, constant_like(h, MAX_DEFECT) * expected), one, zero)
     fails = select(size > round_off, fails, zero)
-    control[controls.FAILURE, k] = constant_like(h, ERROR_TO_HALVE) * fails
+    control[controls.FAILURE, k] = constant_like(h, ERROR_OF_FAILURE) * fails
 
 
 @kernel

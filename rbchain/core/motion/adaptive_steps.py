@@ -7,7 +7,14 @@ from ..contacts.contact_rates import has_contact_modes
 from ..forces.signal_breaks import KNOT_JUMP, KNOT_SAME, begin_breaks, use_pieces_between_breaks
 from ..lanes.lanes import constant_like, epsilon, select
 from ..linear.sensitivities import error_norm, evaluate_with_sensitivities
-from ..loops.constraint_hooks import decide_rank, has_open_loops, reduce_error
+from ..loops.constraint_hooks import (
+    decide_rank,
+    has_constraints,
+    has_open_loops,
+    record_start,
+    reduce_error,
+    restore_rows_of_start,
+)
 from ..methods.adaptive_methods import (
     compute_step,
     error_of_step,
@@ -120,6 +127,7 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
         t = control[controls.TIME, k] + control[controls.EULER_STEP, k]
         evaluate_with_sensitivities(block, y_new, t, rates[stage], k)
         if stage == 1:
+            record_new_starts(block, stepper)
             begin_contacts(block, stepper, batch, tolerances, k)
             for j in range(y.shape[0]):
                 y[j, k] = select(is_new, y_new[j, k], y[j, k])  # with the prescribed positions and velocities
@@ -137,6 +145,15 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     for lane in range(y.shape[1]):
         if control[controls.NEW, lane] > constant_like(y, 0.0):
             start_lane(block, stepper, tableau, batch, tolerances, lane)
+
+
+@only_if(has_constraints)
+@kernel
+def record_new_starts(block, stepper):
+    """Record the independent rows at the start of the lanes with a new sample."""
+    for lane in range(stepper.y.shape[1]):
+        if stepper.control[controls.NEW, lane] > constant_like(stepper.y, 0.0):
+            record_start(block, lane)
 
 
 @only_if(has_samplers)
@@ -265,6 +282,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         tally[tallies.AFTER_REJECTION, lane] = 1
         step = h * shrinkage_of_step(error, tableau.order)
         forget_bounds(block, lane)
+        restore_rows_of_start(block, lane)
     set_step(block, stepper, batch, tolerances, step, lane)
     if tally[tallies.STATUS, lane] != STOPPED:
         check_end_of_motion(block, stepper, batch, tolerances, step, lane)

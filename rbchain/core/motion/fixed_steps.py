@@ -9,7 +9,7 @@ from ...compiling.jit import kernel, only_if, routine
 from ..control import drive_layout as drive
 from ..lanes.lanes import constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
-from ..loops.constraint_hooks import decide_rank, has_constraints, has_open_loops
+from ..loops.constraint_hooks import decide_rank, has_constraints, has_lost_rank, has_open_loops, record_start
 from ..methods.explicit_steps import advance_to_stage, evaluate_stage
 from ..methods.runge_kutta import nan_unless_in_range
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
@@ -178,6 +178,15 @@ def start_interval(block, stepper, t, h, k):
     decide_rank(block, constant_like(stepper.y, 1.0), k)
     evaluate_with_sensitivities(block, stepper.y, time, stepper.rates[0], k)
     decide_rank(block, constant_like(stepper.y, 0.0), k)
+    record_starts(block, stepper)
+
+
+@only_if(has_constraints)
+@kernel
+def record_starts(block, stepper):
+    """Record the independent rows at the start of a step of all lanes."""
+    for lane in range(stepper.y.shape[1]):
+        record_start(block, lane)
 
 
 @kernel
@@ -216,9 +225,10 @@ def end_step(block, stepper, tableau, batch, is_saved_time, lane):
     if not finite or is_event_not_finite(theta):
         end_sample(block, stepper, batch, NOT_FINITE, t, stepper.y, lane)
         return
-    if has_open_loops(block, lane):
+    if has_open_loops(block, lane) or has_lost_rank(block, lane):
         end_sample(block, stepper, batch, NOT_ASSEMBLED, t, stepper.y, lane)
         return
+    record_start(block, lane)
     tally[tallies.STEPS, lane] += 1
     tally[tallies.EVALUATIONS, lane] += tableau.c.shape[0] - 1
     if theta < NO_EVENT:

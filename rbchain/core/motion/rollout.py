@@ -12,12 +12,13 @@ from ..loops.constraint_hooks import (
     has_constraints,
     has_open_loops,
     is_end_near_singularity,
+    needs_new_factors,
     project_end_of_step,
-    reset_conditions,
+    project_end_with_new_factors,
 )
 from ..methods.runge_kutta import MIN_PREVIOUS_ERROR
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
-from ..sample.rate import set_sample_forces
+from ..sample.rate import evaluate, set_sample_forces
 from ..sample.records import ERROR_TO_SHORTEN
 from ..sample.status import STOPPED
 from ..sample.work_memory import begin_work
@@ -44,6 +45,9 @@ def close_end_of_step(block, stepper, tableau, k):
     accepted = select(error <= one, one, zero)
     accepted = select(h > zero, accepted, zero)  # idle lanes have no step, and their states are not closed
     project_end_of_step(block, y_new, accepted, k)
+    if needs_new_factors(block, k):
+        evaluate(block, y_new, control[controls.TIME, k] + h, stepper.rates[final], k)
+        project_end_with_new_factors(block, y_new, k)
     normalize_positions(block.model, y_new, k)
     decide_rank(block, closed_lanes(block, accepted, k), k)
     evaluate_with_sensitivities(block, y_new, control[controls.TIME, k] + h, stepper.rates[final], k)
@@ -124,7 +128,6 @@ def start_sample(block, stepper, batch, sample, lane):
         stepper.y[i, lane] = constant_like(stepper.y, 0.0)
     normalize_positions(block.model, stepper.y, lane)
     set_sample_parameters(block, block.model.parameters, batch.variation, sample, sample % stepper.y.shape[1], lane)
-    reset_conditions(block, lane)
     set_sample_forces(block, batch.start.tau, batch.times[0], sample, lane)
     begin_targets(block, stepper.y, lane)
     start_sensitivities(block, stepper.y, lane)

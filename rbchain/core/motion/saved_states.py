@@ -25,6 +25,8 @@ from .contact_impacts import store_forces_of_modes
 from .rollout import save_lane, save_passed_times
 from .sampled_controllers import save_held_outputs
 
+SHORTER_PART = 0.38  # of a part that fails: after halves, a later part would end at the same place
+LONGER_PART = 2.0  # the part after a part that succeeds
 SHORTEST_PART = 1e-6  # of a step of a Radau method: the stages of a step that is even shorter must converge
 
 
@@ -204,14 +206,14 @@ def set_shorter_step(block, stepper, batch, lane):
 
 @kernel
 def end_shorter_step(block, stepper, tableau, batch, lane):
-    """Save the end of a shorter step of a lane at a saved time, or continue from it; halve it if it has failed."""
+    """Save the end of a shorter step of a lane at a saved time, or continue from it; shorten it if it has failed."""
     clock, tally, final = stepper.clock, stepper.tally, tableau.c.shape[0] - 1
     time = batch.times[tally[tallies.SAVED, lane]]
     is_last = clock[clocks.PART, lane] >= time - clock[clocks.REACHED, lane]
     if has_failed_call(block, lane):
         tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
     elif stepper.control[controls.FAILURE, lane] > constant_like(stepper.control, 0.0):
-        clock[clocks.PART, lane] = 0.5 * min(clock[clocks.PART, lane], time - clock[clocks.REACHED, lane])
+        clock[clocks.PART, lane] = SHORTER_PART * min(clock[clocks.PART, lane], time - clock[clocks.REACHED, lane])
         if clock[clocks.PART, lane] < SHORTEST_PART * clock[clocks.TAKEN, lane]:
             tally[tallies.STATUS, lane] = STEP_UNDERFLOW
     elif is_last:
@@ -219,6 +221,7 @@ def end_shorter_step(block, stepper, tableau, batch, lane):
         return_to_start(stepper, lane)
     else:
         clock[clocks.REACHED, lane] += clock[clocks.PART, lane]
+        clock[clocks.PART, lane] *= LONGER_PART
         for j in range(stepper.y.shape[0]):
             stepper.spare[spares.STATE, j, lane] = stepper.y_new[j, lane]
             stepper.rates[0, j, lane] = stepper.rates[final, j, lane]
