@@ -99,6 +99,61 @@ def test_a_random_signal_minus_itself_is_zero():
     np.testing.assert_allclose((noise + 1.0 - noise).signal(3.0, range(3))(TIMES), 1.0, atol=1e-12)
 
 
+SMOOTH = {
+    "noise": lambda: rb.Signal.noise(0.5, frequencies=(0.1, 2.0), sines=10),
+    "offset": lambda: rb.Signal.noise(0.5, (0.1, 2.0), sines=10, offset=3.0, factor=2.0, seed=4, channel=2),
+    "sea_state": lambda: rb.Signal.sea_state(2.0, 8.0, sines=20),
+    "sum": lambda: 2.0 * rb.Signal.noise(0.5, (0.1, 2.0), sines=10) - rb.Signal.sea_state(2.0, 8.0) + 1.5,
+}
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize("name", SMOOTH)
+def test_the_derivative_of_a_random_signal_is_that_of_its_realisations(name):
+    random, ids = SMOOTH[name](), [0, 5, 17]
+    realisation = random.signal(3.0, ids)
+    for found, order in ((random.derivative(), 1), (random.derivative().derivative(), 2)):
+        np.testing.assert_allclose(found.signal(3.0, ids)(TIMES), realisation(TIMES, order), atol=1e-10)
+
+
+@pytest.mark.plain_python
+def test_a_random_signal_and_its_derivative_in_a_sum_belong_to_one_realisation():
+    noise = SMOOTH["noise"]()
+    realisation = noise.signal(3.0, range(4))
+    for found in (noise + 0.5 * noise.derivative(), 0.5 * noise.derivative() + noise):
+        expected = realisation(TIMES) + 0.5 * realisation(TIMES, 1)
+        np.testing.assert_allclose(found.signal(3.0, range(4))(TIMES), expected, atol=1e-11)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: rb.Signal.random_walk(1.0, 0.1),
+        lambda: rb.Signal.ornstein_uhlenbeck(1.0, 0.5),
+        lambda: 2.0 * rb.Signal.random_walk(1.0, 0.1) + rb.Signal.noise(0.5, (0.1, 2.0)),
+    ],
+)
+def test_processes_without_a_derivative_are_refused(make):
+    with pytest.raises(rb.ArgumentError, match="has no derivative: its slope between two times grows without limit"):
+        make().derivative()
+
+
+@pytest.mark.plain_python
+def test_the_derivative_of_a_random_signal_drives_each_sample():
+    """A prescribed velocity n'(t) moves a mass from 0 to n(t) - n(0)."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=1.0))
+    noise = rb.Signal.noise(0.5, frequencies=(0.1, 2.0), sines=10, seed=3)
+    drive = rb.PrescribedVelocity("slide", noise.derivative())
+    motion = builder.build().simulate(np.zeros((3, 1)), duration=1.0, drives=[drive], save_at=5)
+    realisation = noise.signal(1.0, range(3))
+    np.testing.assert_allclose(motion.qd[..., 0], realisation(motion.t, 1), atol=1e-12)
+    expected = realisation(motion.t) - realisation(np.zeros(1))
+    np.testing.assert_allclose(motion.q[..., 0], expected, atol=1e-7)
+    assert np.ptp(motion.q[:, -1]) > 1e-3
+
+
 @pytest.mark.plain_python
 def test_a_sum_of_random_signals_drives_each_sample():
     """A mass under the force 2 n(t) + 3 has the velocity 2 v(t) + 3 t, with v under the noise alone."""

@@ -18,7 +18,7 @@ from ..common.calls import explains_calls
 from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
 from ..core.lanes.random_numbers import FIRST_SIGNAL_CHANNEL
 from ..errors import ArgumentError
-from .signal_arithmetic import AddsSignals
+from .signal_arithmetic import AddsSignals, SignalSum
 
 if TYPE_CHECKING:
     from .signals import Signal
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: Channel of all waves without a channel of their own, so that they belong to the same sea.
 WAVE_CHANNEL = (1 << 31) - 1
 LARGEST_SIZE = 8e9  # bytes of the arrays of one signal of all samples
+#: Processes whose realisations are sums of sines. The others have slopes that grow without limit as `interval` gets
+#: smaller.
+DIFFERENTIABLE = ("noise", "sea_state")
 BYTES_PER_NUMBER = 32  # of a signal in memory: its array, and copies of it for the kernels
 
 
@@ -95,6 +98,38 @@ class RandomSignal(AddsSignals):
             If a parameter has neither one value nor one for each sample, or if the arrays would exceed 8 GB.
         """
         return self.realised(duration, numbers_of_samples(sample_ids), 0, 0)
+
+    def derivative(self) -> SignalSum:
+        """Return the derivative of the signal with respect to time, which is random and exact.
+
+        In a sum, a signal and its derivative belong to one realisation. In different drives or forces, they do so only
+        if the signal has a `channel` or is a sea state.
+
+        Raises
+        ------
+        ArgumentError
+            If the process has no derivative: a random walk or an Ornstein-Uhlenbeck process.
+
+        Examples
+        --------
+        The velocity of the water at the surface is the derivative of the elevation:
+
+        >>> import rbchain as rb
+        >>> sea = {"significant_wave_height": 2.0, "peak_period": 8.0}
+        >>> elevation = rb.Signal.sea_state(**sea)
+        >>> velocity = rb.Signal.sea_state(**sea, quantity="vertical_velocity")
+        >>> bool(abs(elevation.derivative().signal(9.0)(5.0) - velocity.signal(9.0)(5.0)) < 1e-12)
+        True
+        """
+        return (1.0 * self).derivative()
+
+    def refuse_derivative(self) -> None:
+        """Raise an ArgumentError if the process has no derivative."""
+        if self.kind not in DIFFERENTIABLE:
+            raise ArgumentError(
+                f"a random signal ({self.kind}) has no derivative: its slope between two times grows without limit as "
+                "they approach each other. Expected Signal.noise or Signal.sea_state, whose realisations are smooth"
+            )
 
     def realised(self, duration: float, samples: np.ndarray, seed: int, channel: int) -> Signal:
         """Return the signals of these samples, with the seed and channel that apply if the signal has none."""

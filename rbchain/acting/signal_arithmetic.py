@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,8 @@ class AddsSignals(Value):
         if isinstance(factor, AddsSignals):
             raise ArgumentError("the product of two signals is not a signal; expected a number. Use UserForces")
         number = finite_array("factor", factor, ArgumentError)
-        return _made([(number * own, term) for own, term in _terms_of(self)], multiple_of(_rest_of(self), number))
+        terms = [term._replace(factor=number * term.factor) for term in _terms_of(self)]
+        return _made(terms, multiple_of(_rest_of(self), number))
 
     __rmul__ = __mul__
 
@@ -62,32 +63,58 @@ class AddsSignals(Value):
         return self * -1.0
 
 
+class Term(NamedTuple):
+    """A multiple of a random signal or of a derivative of it, with one factor, or one for each sample."""
+
+    factor: np.ndarray
+    signal: RandomSignal
+    order: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class SignalSum(AddsSignals):
-    """A sum of multiples of random signals, and a signal.
+    """A sum of multiples of random signals and of their derivatives, and a signal.
 
     Attributes
     ----------
-    terms : tuple of (factor, RandomSignal)
-        A factor is one number, or one for each sample.
+    terms : tuple of Term
+        Factors, random signals, and orders of the derivatives.
     rest : Signal
     """
 
-    terms: tuple[tuple[np.ndarray, RandomSignal], ...]
+    terms: tuple[Term, ...]
     rest: Signal
 
     def replaced(self, function: Callable[[RandomSignal], Any]) -> Any:
         """Return the sum of the results of a function of the random signals, which are random signals or signals."""
-        found = self.rest
-        for factor, term in self.terms:
-            found = found + factor * function(term)
+        found, results = self.rest, dict[int, Any]()
+        for factor, signal, order in self.terms:
+            if id(signal) not in results:  # a signal and its derivative belong to one realisation
+                results[id(signal)] = function(signal)
+            result = results[id(signal)]
+            for _ in range(order):
+                result = result.derivative()
+            found = found + factor * result
         return found
+
+    def derivative(self) -> SignalSum:
+        """Return the derivative of the sum with respect to time.
+
+        Raises
+        ------
+        ArgumentError
+            If a term has no derivative, or if the rest jumps.
+        """
+        for term in self.terms:
+            term.signal.refuse_derivative()
+        terms = tuple(term._replace(order=term.order + 1) for term in self.terms)
+        return SignalSum(terms, self.rest.derivative())
 
     @explains_calls(is_method=True, samples="sample_ids")
     def signal(self, duration: float, sample_ids: npt.ArrayLike = 0) -> Signal:
         """Return the signals of some samples, as `RandomSignal.signal` does.
 
-        The terms have the channels 0, 1, 2, ...
+        The random signals have the channels 0, 1, 2, ...
         """
         from .random_signals import numbers_of_samples
 
@@ -95,11 +122,11 @@ class SignalSum(AddsSignals):
         return self.replaced(lambda term: term.realised(duration, numbers, 0, next(channels)))
 
 
-def _terms_of(value: Any) -> tuple[tuple[np.ndarray, Any], ...]:
-    """Return the random signals of a signal, with their factors."""
+def _terms_of(value: Any) -> tuple[Term, ...]:
+    """Return the random signals of a signal, with their factors and orders."""
     if isinstance(value, SignalSum):
         return value.terms
-    return ((np.ones(()), value),) if hasattr(value, "realised") else ()
+    return (Term(np.ones(()), value),) if hasattr(value, "realised") else ()
 
 
 def _rest_of(value: Any) -> Signal:
@@ -114,16 +141,16 @@ def _rest_of(value: Any) -> Signal:
 def _combined(a: Any, b: Any, sign: float) -> Any:
     """Return a + sign b. A random signal that occurs twice is one term."""
     terms = list(_terms_of(a))
-    for factor, term in _terms_of(b):
-        own = [i for i, (_, other) in enumerate(terms) if other is term]
+    for factor, signal, order in _terms_of(b):
+        own = [i for i, other in enumerate(terms) if other.signal is signal and other.order == order]
         if own:
-            terms[own[0]] = (terms[own[0]][0] + sign * factor, term)
+            terms[own[0]] = Term(terms[own[0]].factor + sign * factor, signal, order)
         else:
-            terms.append((sign * factor, term))
+            terms.append(Term(sign * factor, signal, order))
     return _made(terms, sum_of(_rest_of(a), multiple_of(_rest_of(b), np.asarray(sign))))
 
 
-def _made(terms: list[tuple[np.ndarray, Any]], rest: Signal) -> Any:
+def _made(terms: list[Term], rest: Signal) -> Any:
     return SignalSum(tuple(terms), rest) if terms else rest
 
 

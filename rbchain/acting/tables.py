@@ -157,8 +157,8 @@ def _table_of_signal(name: str, value: Any) -> Any:
         return _table_of_random_signal(name, value)
     if isinstance(value, SignalSum):
         raise ArgumentError(
-            f"{name} is a sum with random signals, which a table cannot hold; expected a single signal. Pass the drive "
-            "to simulate() instead of adding it to the model"
+            f"{name} is a sum or a derivative of random signals, which a table cannot hold; expected a single signal. "
+            "Pass the drive to simulate() instead of adding it to the model"
         )
     signal = as_signal(name, value)
     if signal.is_constant and not np.isfinite(signal.end):
