@@ -352,6 +352,53 @@ def test_a_tolerance_for_the_fixed_step_method_is_refused(run, arm):
     assert_refused(run("simulate", arm(), *options), "rtol")
 
 
+@pytest.mark.plain_python
+def test_simulate_starts_from_given_positions_and_velocities(run, tmp_path):
+    file, out = tmp_path / "arm.toml", tmp_path / "swing.npz"
+    model = rb.Model.serial_chain(2)
+    rb.save(model, file)
+    options = ("--duration", 0.05, "--method", "rk4", "--step", 0.01, "--out", out)
+    assert run("simulate", file, "--q=-0.3,0.7", "--qd", "1.5,-2", *options)[0] == DONE
+    found = rb.load_motion(out)
+    expected = model.simulate([[-0.3, 0.7]], [[1.5, -2.0]], 0.05, method="rk4", step=0.01)
+    np.testing.assert_array_equal(found.q, expected.q)
+    np.testing.assert_array_equal(found.qd, expected.qd)
+    assert run("simulate", file, "--qd", "1.5,-2", *options)[0] == DONE
+    motion = rb.load_motion(out)
+    np.testing.assert_array_equal([motion.q[:, 0], motion.qd[:, 0]], [[[0.0, 0.0]], [[1.5, -2.0]]])
+
+
+@pytest.mark.plain_python
+def test_given_states_can_be_the_centers_of_random_ones(run, tmp_path):
+    file, out = tmp_path / "arm.toml", tmp_path / "swing.npz"
+    rb.save(rb.Model.serial_chain(2), file)
+    options = ("--batch", 5, "--seed", 2, "--spread", 0.1, "--duration", 0.01, "--save-at", 2, "--out", out)
+    options += ("--method", "rk4", "--step", 0.01)
+    assert run("simulate", file, *options)[0] == DONE
+    around_zero = rb.load_motion(out)
+    assert run("simulate", file, "--q", "0.5,-0.2", "--qd", "1,2", *options)[0] == DONE
+    around_given = rb.load_motion(out)
+    np.testing.assert_allclose(around_given.q[:, 0] - around_zero.q[:, 0], [[0.5, -0.2]] * 5, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(around_given.qd[:, 0] - around_zero.qd[:, 0], [[1, 2]] * 5, rtol=0, atol=1e-15)
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--q", "0.1"), "--q has 1 number; expected 2: link1 in rad, link2 in rad"),
+        (("--qd", "0.1,0.2,0.3"), "--qd has 3 numbers; expected 2: link1 in rad/s, link2 in rad/s"),
+        (("--q", "0.1,fast"), "--q: 'fast' is not a finite number; expected numbers that are separated by commas"),
+        (("--q", "0.1,nan"), "--q: 'nan' is not a finite number"),
+        (("--q", "0.1,,0.2"), "--q: '' is not a finite number"),
+        (("--q", "0.1,0.2", "--batch", 3), "--batch is 3, but all samples would start from the same state"),
+    ],
+)
+def test_states_that_do_not_fit_the_mechanism_are_refused(run, tmp_path, options, message):
+    rb.save(rb.Model.serial_chain(2), tmp_path / "arm.toml")
+    assert_refused(run("simulate", tmp_path / "arm.toml", *options), message)
+
+
 @pytest.mark.parametrize("command", ["info", "simulate"])
 @pytest.mark.parametrize("name", ["bob[red]", "[/dim]", "[bold]x[/bold]", "link[0]", "[link=http://x]y", "a\\[b]"])
 def test_names_with_brackets_are_printed_unchanged(run, arm, command, name):
@@ -529,7 +576,9 @@ def test_help_of_a_command_shows_its_own_examples_and_exit_codes(run, command):
     assert "exit code" in output
 
 
-@pytest.mark.parametrize("option", ["--batch", "--duration", "--spread", "--seed", "--out", "--max-steps"])
+@pytest.mark.parametrize(
+    "option", ["--batch", "--duration", "--spread", "--seed", "--q", "--qd", "--out", "--max-steps"]
+)
 def test_help_names_every_option(run, option):
     assert option in run("simulate", "--help")[1]
 

@@ -19,7 +19,7 @@ from ..model.constraint_fields import constraints_of, text_of
 from ..simulate.methods import METHODS, names_of
 from .convert import add_convert
 from .output import EXIT_OK, EXIT_SOME_FAILED, LONGEST_LINE, Renamed, check_state_options, help_texts, writable
-from .states import random_states
+from .states import initial_states, numbers, with_defaults
 from .view import add_view
 
 if TYPE_CHECKING:
@@ -67,22 +67,31 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
     simulate = commands.add_parser(
         "simulate",
         parents=[file],
-        help="simulate a batch of samples with random initial states and no actuator forces",
+        help="simulate a mechanism with its drives from random or given initial states",
         **help_texts(
-            "Simulate a batch of samples with random initial states and no actuator forces. Print the number of steps "
-            "and the accuracy.",
+            "Simulate a batch of samples with random initial states, or the motion from a given state. The drives of "
+            "the mechanism act. Print the number of steps and the accuracy.",
             "rbchain simulate examples/puma560.urdf --batch 10000 --duration 2 --spread 0.2 --seed 1 --out swing.npz",
-            "rbchain simulate arm.urdf --batch 1 --duration 10 --method rk4 --step 1e-3",
+            "rbchain simulate arm.urdf --q 0.5,-0.2 --qd 0,1 --duration 10 --method rk4 --step 1e-3",
         ),
     )
-    simulate.add_argument("--batch", type=int, default=1000, help="number of samples (default: 1000)")
+    simulate.add_argument("--batch", type=int, help="number of samples (default: 1000, or 1 with --q or --qd)")
     simulate.add_argument("--duration", type=float, default=1.0, help="duration of the motion in s (default: 1)")
     simulate.add_argument(
         "--spread",
         type=float,
-        default=0.1,
-        help="standard deviation of the initial positions from the neutral ones, in rad or m, and of the initial "
-        "velocities from zero, in rad/s or m/s (default: 0.1)",
+        help="standard deviation of the initial positions, in rad or m, and of the initial velocities, in rad/s or "
+        "m/s, from those of --q and --qd (default: 0.1, or 0 with --q or --qd)",
+    )
+    simulate.add_argument(
+        "--q",
+        type=numbers,
+        metavar="Q,Q,...",
+        help="initial positions in rad or m, in the order of the joints; write --q=-0.1,0.2 if the first one is "
+        "negative. Closed chains start from the nearest state that satisfies the constraints (default: neutral)",
+    )
+    simulate.add_argument(
+        "--qd", type=numbers, metavar="QD,QD,...", help="initial velocities in rad/s or m/s (default: 0)"
     )
     simulate.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
     simulate.add_argument(
@@ -130,7 +139,7 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
     # springs and dampers move bodies without inertia in implicit steps, where the error of the energy is not known
     settings["energy_error"] = not (model.bodies_without_inertia and METHODS[options.method].is_implicit_in_joints)
     out = writable(options.out)
-    q0, qd0 = random_states(options, model)
+    q0, qd0 = initial_states(options, model)
     pieces = []
     settings["on_failure"] = "ignore"  # the report contains the message
     model.simulate(q0[:1], qd0[:1], 1e-6, **settings)  # compiles now, so that compilation is not timed
@@ -171,6 +180,7 @@ def _joined(model: Model, pieces: Sequence[Trajectory]) -> Trajectory:
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings of `Model.simulate`, once the options are checked that it does not check itself."""
+    with_defaults(options)
     check_state_options(options)
     if options.save_at is not None and options.save_at < 2:
         raise ValueError(f"--save-at is {options.save_at}; expected a whole number of at least 2")
