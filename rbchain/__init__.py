@@ -22,7 +22,11 @@ __all__ = [name for name in __all__ if name not in OF_STUDIES]
 
 
 #: Former names, with what stands for them now.
-RENAMED = {"StateError": "ArgumentError", "run_study": "rb.Study.read(file).run(out)"}
+RENAMED = {
+    "StateError": "ArgumentError",
+    "run_study": "rb.Study.read(file).run(out)",
+    "open_dataset": "rb.load_results(folder)",
+}
 
 
 def __getattr__(name: str) -> Any:

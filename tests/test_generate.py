@@ -88,9 +88,10 @@ def test_constants_are_folded_and_nothing_is_computed_twice():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"functions": ["inertia"]}, r"functions \['inertia'\] cannot be generated"),
-        ({"functions": []}, r"functions \[\] cannot be generated"),
-        ({"functions": "mass_matrix"}, "functions 'mass_matrix' cannot be generated; expected a list"),
+        ({"functions": ["inertia"]}, r"functions\[0\] is 'inertia'; expected one of 'mass_matrix'"),
+        ({"functions": ["jacobian", "mass_matrixx"]}, r"functions\[1\] is .*; did you mean mass_matrix\?"),
+        ({"functions": []}, r"functions is \[\]; expected a list"),
+        ({"functions": "mass_matrix"}, "functions is 'mass_matrix'; expected a list"),
         ({"functions": ["jacobian"], "language": "rust"}, "language is 'rust'"),
     ],
 )

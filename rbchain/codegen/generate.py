@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
+from ..common.misspelt import one_of
 from ..common.whole_files import whole_file
 from ..errors import ModelError
 from ..model.pose import vector3
@@ -71,12 +72,11 @@ def generate(
     >>> [line for line in source.splitlines() if line.startswith("void")]
     ['void mass_matrix(const double *q, double *result)']
     """
-    unknown = [name for name in functions if name not in FUNCTIONS]
-    if isinstance(functions, str) or unknown or not functions:
-        wrong = functions if isinstance(functions, str) else unknown or list(functions)
-        raise ModelError(f"functions {wrong!r} cannot be generated; expected a list with some of {list(FUNCTIONS)}")
-    if language not in LANGUAGES:
-        raise ModelError(f"language is {language!r}; expected one of {list(LANGUAGES)}")
+    if isinstance(functions, str) or not functions:
+        raise ModelError(f"functions is {functions!r}; expected a list with some of {list(FUNCTIONS)}")
+    for i, name in enumerate(functions):
+        one_of(f"functions[{i}]", name, FUNCTIONS, ModelError)
+    one_of("language", language, LANGUAGES, ModelError)
     if model.batch_shape:
         raise ModelError(
             f"the model's samples differ (batch_shape {model.batch_shape}); expected one sample. Use "

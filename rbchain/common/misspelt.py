@@ -40,6 +40,17 @@ def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
     return AttributeError(f"{owner} has no attribute {name!r}{did_you_mean(name, public)}")
 
 
+class NamesClassMethods(type):
+    """Metaclass of classes whose former class methods are in `renamed_attributes`: the error names the new function."""
+
+    if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every name
+
+        def __getattr__(cls, name: str) -> Any:
+            new = cls.renamed_attributes.get(name)
+            text = f"type object {cls.__name__!r} has no attribute {name!r}"
+            raise AttributeError(text if new is None else f"{text}; it is now {new}")
+
+
 class SuggestsAttributes:
     """Base class whose error for a misspelt or renamed attribute suggests the right name.
 

@@ -177,7 +177,8 @@ def _with_bodies_as_arrays(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _checked_field(description: Description, dofs: Dofs, name: str, value: npt.ArrayLike) -> np.ndarray:
     """Return a private copy of one field, of the right shape and with possible values."""
     if name not in VARIABLE_FIELDS:
-        known, hint = ", ".join(VARIABLE_FIELDS), did_you_mean(name, VARIABLE_FIELDS)
+        now = PassiveForces.renamed_arguments.get(name)
+        known, hint = ", ".join(VARIABLE_FIELDS), f"; it is now {now}" if now else did_you_mean(name, VARIABLE_FIELDS)
         raise ModelError(f"vary() has no field {name!r}; the fields that can vary are {known}{hint}")
     value = _of_right_shape(description, name, value)
     if name == "gravity":

@@ -14,7 +14,7 @@ from ..acting.sampled import Drive
 from ..acting.wrenches import Force
 from ..common.calls import ExplainsCalls, explains_calls
 from ..common.failures import OnFailure, checked_on_failure
-from ..common.misspelt import ClosedAttributes
+from ..common.misspelt import ClosedAttributes, NamesClassMethods
 from ..errors import SimulationWarning, StudyError
 from ..facade.model import Model
 from .analyse import control_variates as controls, gradients, sensitivity
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import xarray
 
 
-class Study(ExplainsCalls, ClosedAttributes):
+class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     """A Monte Carlo study: many samples of a model, with a distribution for each varied parameter.
 
     Parameters

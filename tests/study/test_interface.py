@@ -35,7 +35,9 @@ def test_first_arguments_may_be_given_by_position():
         (lambda: rb.Normal(1, mean=2), r"Normal: mean is given twice"),
         (lambda: rb.Normal(1), r"std is missing"),
         (lambda: rb.Uniform(2, 1), r"low is 2.0 and high is 1.0"),
-        (lambda: rb.Measure("x", "sped"), r"quantity is 'sped'; expected 'distance'"),
+        (lambda: rb.Measure("x", "sped"), r"quantity is 'sped'; expected 'distance', .*; did you mean speed\?"),
+        (lambda: rb.Simulation(1.0, method="radaw"), r"method is 'radaw'; .*; did you mean radau\?"),
+        (lambda: rb.Measure("x", "speed", frame="a", point=(0, 0, 1)), r"does not use it; .* add a fixed frame there"),
         (lambda: rb.Measure("x", "distance", frame="a", target=(0, 0, 1)), r"'target' is now called 'point'"),
         (lambda: rb.Measure("x", "energy", over="time_above", limit=1.0), r"'limit' is now called 'threshold'"),
         (lambda: rb.Measure("x", "energy", reference=1.0), r"'reference' is now called 'step_to'"),
@@ -140,6 +142,14 @@ def test_former_names_name_the_new_ones():
         _ = rb.run_study
     with pytest.raises(AttributeError, match=r"it is now rb\.load_results\(folder\)"):
         _ = rb.study.open_dataset
+    with pytest.raises(AttributeError, match=r"it is now rb\.load_results\(folder\)"):
+        _ = rb.open_dataset
+    with pytest.raises(AttributeError, match=r"it is now rb\.load_results\(folder\)\.rbchain\.study"):
+        _ = rb.Study.of_results
+    with pytest.raises(AttributeError, match=r"no attribute 'of_nothing'$"):
+        _ = rb.Study.of_nothing
+    with pytest.raises(rb.ModelError, match=r"no field 'lower_limit'; .*; it is now stop_lower"):
+        rb.Model.serial_chain(1).vary(lower_limit=0.0)
     study = rb.Study(rb.Model.serial_chain(1), **SETTINGS)
     with pytest.raises(AttributeError, match=r"it is now study\.sobol_indices\(\) or study\.morris\(\)"):
         _ = study.sensitivity

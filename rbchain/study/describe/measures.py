@@ -26,6 +26,12 @@ LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its nam
 #: Words for a measure that depends on the saved times.
 AT_SAVED_TIMES = "at the saved times"
 DURATIONS = ("settling_time", "rise_time", "time_above", "time_in_saturation")
+#: Quantities of the origin of a frame that do not use `point`.
+OF_ORIGINS = ("coordinate", "speed")
+FOR_OTHER_POINTS = (
+    "it is measured at the origin of the frame. For another point of a body, add a fixed frame there (a body with the "
+    "joint Fixed), and name it in frame"
+)
 #: Units of the integral over time, where "s" is not simply appended.
 INTEGRATED = {"W": "J", "m/s": "m", "rad/s": "rad", "": "s"}
 
@@ -79,7 +85,8 @@ class Measure(Described):
         * "distance_to_plane": distance of the origin of `frame` from the plane through `point` with the normal vector
           `normal`, in m; positive on the side to which the normal points
         * "coordinate" of the origin of `frame` along the world's `axis`, in m
-        * "speed" of the origin of `frame`, in m/s
+        * "speed" of the origin of `frame`, in m/s. The origin of a body is a point of its joint axis, so the speed of
+          the first body of an arm is 0. For another point of a body, add a fixed frame there
         * "position", "velocity" and actuator "torque" of the degree of freedom `dof` of `joint`, in rad, rad/s and N m
           or in m, m/s and N
         * "tracking_error": position of the degree of freedom minus the reference of its `PID` or `ComputedTorque`, of
@@ -236,7 +243,8 @@ class Measure(Described):
             value = getattr(self, key)
             if value != type(self).model_fields[key].default and not is_used:
                 used_by = f"over = {self.over!r}" if key == "band" else f"the quantity {self.quantity!r}"
-                raise ValueError(f"{key} is {value!r}, but {used_by} does not use it; remove it")
+                instead = FOR_OTHER_POINTS if key == "point" and self.quantity in OF_ORIGINS else "remove it"
+                raise ValueError(f"{key} is {value!r}, but {used_by} does not use it; {instead}")
         self._check_reduction()
         return self
 

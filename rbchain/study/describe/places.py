@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from pydantic import ValidationError
 
+from ...common.misspelt import did_you_mean
 from ...common.real_arrays import excerpt
 from ...errors import RbchainError, StudyError
 
@@ -87,7 +89,7 @@ def _text_of(problem: Mapping[str, Any]) -> str:
         return "type is missing; expected a value for this key"
     if kind == "union_tag_invalid":
         known = context["expected_tags"].removesuffix(", 'given'")
-        return f"type is {context['tag']!r}; expected one of {known}"
+        return f"type is {context['tag']!r}; expected one of {known}{_hint(context['tag'], known)}"
     if kind == "tuple_type" and isinstance(value, Mapping):
         return f"expected a list of tables; write [[{last}]] in a TOML file"
     if kind == "too_long":
@@ -96,7 +98,14 @@ def _text_of(problem: Mapping[str, Any]) -> str:
         without_unit = ", without quotes or a unit" if "number" in EXPECTED[kind] and isinstance(value, str) else ""
         return f"expected {EXPECTED[kind]}{without_unit}"
     text = problem["msg"].removeprefix("Value error, ").replace("Input should be ", "expected ", 1)
+    if kind == "literal_error":
+        return text + _hint(value, context["expected"])
     return text.replace("expected ", "expected a number ", 1) if kind in BOUNDS else text
+
+
+def _hint(value: Any, quoted: str) -> str:
+    """Suggest the word that is most similar to a value, among words in quotation marks."""
+    return did_you_mean(value, re.findall(r"'([^']*)'", quoted)) if isinstance(value, str) else ""
 
 
 def _is_type(part: str | int) -> bool:
