@@ -2,7 +2,7 @@
 
 from .describe.correlations import Correlation
 from .describe.description import Assembly, Outputs, Simulation, StopWhen
-from .describe.designs import Factorial, LatinHypercube, Random, Sobol, Table
+from .describe.designs import Factorial, GivenValues, LatinHypercube, Random, Sobol, Table
 from .describe.dispersions import Dispersion
 from .describe.distributions import (
     Discrete,
@@ -17,6 +17,7 @@ from .describe.measures import Measure
 from .describe.model_source import ModelSource
 from .describe.scipy_distributions import Scipy
 from .loading import load_results
+from .plan.inputs import Input, Inputs
 from .show.accessor import Results
 from .study import Study
 
@@ -26,6 +27,9 @@ __all__ = [
     "Discrete",
     "Dispersion",
     "Factorial",
+    "GivenValues",
+    "Input",
+    "Inputs",
     "LatinHypercube",
     "LogNormal",
     "Measure",

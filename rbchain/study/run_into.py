@@ -28,7 +28,7 @@ def run_into(
     study: Study,
     out: str | Path,
     *,
-    executor: str = "local",
+    executor: executors.ExecutorName = "local",
     workers: int | None = None,
     scheduler: Any = None,
     chunk: int | None = None,

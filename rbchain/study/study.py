@@ -20,13 +20,14 @@ from ..facade.model import Model
 from .analyse import control_variates as controls, gradients, sensitivity
 from .describe.correlations import Correlation
 from .describe.description import Description, Outputs, Simulation, StopWhen, read_description
-from .describe.designs import Design
+from .describe.designs import Design, DesignName, SupportsArray
 from .describe.dispersions import Dispersion
 from .describe.distributions import Distribution
 from .describe.measures import Measure
 from .describe.model_source import ModelSource
 from .plan.effects import effects_of
 from .plan.given_inputs import given_inputs
+from .plan.inputs import Inputs
 from .plan.plan import Plan, plan_of
 from .run import executors, replay
 from .run.chunks import chosen_chunk_size, run
@@ -57,8 +58,9 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         A `Dispersion` or a distribution for each path of parameters, such as
         `{"link[2-6].mass": rb.Dispersion(rb.Normal(1, 0.05), how="multiply"), "elbow.kp": rb.Uniform(8, 12)}`.
         `Dispersion` describes the paths.
-    design : str or design
-        "random" (default), "latin_hypercube", "sobol", or an object such as `rb.study.Factorial(3)`.
+    design : str, design or array
+        "random" (default), "latin_hypercube", "sobol", "factorial", or an object such as `rb.study.Factorial(3)`. Or an
+        array with a row for each sample and a column for each drawn number, as for `evaluate` (`GivenValues`).
     seed : int
         Seed of the random numbers.
     correlate : sequence of Correlation
@@ -132,7 +134,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         samples: int,
         simulate: Simulation | Mapping[str, Any],
         vary: Mapping[str, Dispersion | Distribution | Any] | None = None,
-        design: Design | str | Mapping[str, Any] = "random",
+        design: DesignName | Design | Mapping[str, Any] | SupportsArray | Sequence[Sequence[float]] = "random",
         seed: int = 0,
         correlate: Sequence[Correlation | Mapping[str, Any]] = (),
         drives: Sequence[Drive] | None = None,
@@ -214,7 +216,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         self,
         out: str | Path | None = None,
         *,
-        executor: str = "local",
+        executor: executors.ExecutorName = "local",
         workers: int | None = None,
         scheduler: Any = None,
         chunk: int | None = None,
@@ -304,10 +306,10 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         return results
 
     @property
-    def inputs(self) -> dict[str, str]:
-        """The drawn numbers of a sample, in their order: {name: unit}.
+    def inputs(self) -> Inputs:
+        """The drawn numbers of a sample by name, in their order, with their units and distributions.
 
-        The unit is "1" for factors and coefficients, and empty if none is known.
+        `study.inputs.sample(n)` draws an array for `evaluate`.
 
         Examples
         --------
@@ -317,9 +319,11 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         ...     vary={"*.q": rb.Uniform("-20 deg", "20 deg")},
         ... )
         >>> study.inputs
-        {'link1.q': 'rad'}
+        Inputs({'link1.q': 'rad'})
+        >>> study.evaluate(study.inputs.sample(5)).sizes["sample"]
+        5
         """
-        return dict(zip(self.plan.columns, self.plan.units, strict=True))
+        return Inputs(self.plan.drawn, self.description.seed)
 
     def evaluate(self, inputs: npt.ArrayLike | xarray.DataArray, **settings: Any) -> xarray.Dataset:
         """Simulate samples with given numbers in place of drawn ones, for optimisers and other programs.

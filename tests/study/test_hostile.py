@@ -643,7 +643,7 @@ def test_an_invalid_folder_is_refused(arm, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"executor": "cloud"}, "executor is 'cloud'; expected one of local, processes, dask"),
+        ({"executor": "cloud"}, "executor is 'cloud'; expected one of 'local', 'processes', 'dask'"),
         ({"executor": "dask"}, "scheduler is missing; executor 'dask' needs the address of a scheduler"),
         ({"executor": "processes", "workers": 0}, "workers is 0"),
         ({"chunk": 0}, "chunk is 0"),

@@ -62,7 +62,7 @@ def test_a_misspelt_argument_of_a_study_is_refused():
 )
 def test_a_distribution_alone_is_a_dispersion(distribution):
     study = rb.Study(rb.Model.serial_chain(2), vary={"link[12].damping": distribution}, **SETTINGS)
-    assert study.inputs == {"link1.damping": "", "link2.damping": ""}
+    assert study.inputs.units == {"link1.damping": "", "link2.damping": ""}
     assert study.plan.drawn.values(np.array([[0.25, 0.5]])).tolist() == [[0.25, 0.5]]
 
 
@@ -123,7 +123,7 @@ def test_results_in_a_folder_have_all_analyses_and_their_study(tmp_path):
     run = rb.Study.read(tmp_path / "study.toml").run(tmp_path / "out")
     results = rb.load_results(tmp_path / "out")
     assert results.identical(run)
-    assert results.rbchain.study.inputs == {"link1.q": "rad"}
+    assert results.rbchain.study.inputs.units == {"link1.q": "rad"}
     summary = results.rbchain.summary().sel(measure="lowest")
     assert summary["mean"].item() == pytest.approx(results.lowest.mean().item(), rel=1e-12)
     assert summary["std"].item() == pytest.approx(results.lowest.std(ddof=1).item(), rel=1e-12)

@@ -20,7 +20,7 @@ from ...io.controller_models import with_controller_model
 from ...simulate.methods import METHODS, MethodName
 from ...simulate.settings import DEFAULT_MAX_STEPS, number_of_times, times_to_save
 from .correlations import Correlation
-from .designs import AnyDesign, Random, Table
+from .designs import AnyDesign, GivenValues, Random, Table
 from .dispersions import Dispersion, dispersions_of
 from .measures import Measure
 from .model_source import ModelSource
@@ -295,9 +295,9 @@ class Description(Described):
             raise ValueError(
                 f"measures: {taken[0]!r} is already the name of another output; give the measure another `name`"
             )
-        if self.correlate and isinstance(self.design, Table):
+        if self.correlate and isinstance(self.design, Table | GivenValues):
             raise ValueError(
-                "correlate: the design reads all values from a table, which cannot be correlated; remove correlate or "
+                "correlate: the design takes all values from a table, which cannot be correlated; remove correlate or "
                 "choose another design"
             )
         known = ["failure rate", *(measure.name for measure in self.measures)]

@@ -6,12 +6,14 @@ numbers: as easy as 1, 2, 3"). Its counter is the number of the sample, so any c
 
 import math
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
+from ...common.real_arrays import excerpt, real_array
+from .named_columns import names_of
 from .numbers import Described
 
 WORDS = 4  # words of 64 bits per count of Philox
@@ -161,12 +163,79 @@ class Table(Design):
         def __init__(self, file: str) -> None: ...
 
 
+class SupportsArray(Protocol):
+    """An object that NumPy converts to an array, such as a DataFrame."""
+
+    def __array__(self) -> Any: ...
+
+
+def _table_of_values(value: Any) -> np.ndarray:
+    table = np.array(real_array("values", value, ValueError))
+    if table.ndim != 2:
+        raise ValueError(f"values has shape {table.shape}; expected (samples, columns), a column for each drawn number")
+    table.flags.writeable = False
+    return table
+
+
+class GivenValues(Design):
+    """Values from an array with one column for each drawn number. rbchain does not use the distributions.
+
+    `Study(design=array)` is the same as `Study(design=GivenValues(array))`.
+
+    Parameters
+    ----------
+    values : (m, columns) array, or xarray.DataArray or pandas.DataFrame with the names of the columns
+        The numbers of each sample, in their units (`Study.inputs`), as for `Study.evaluate`. The study uses the first
+        rows if they are more than its samples.
+    columns : sequence of str, optional
+        Names of the columns. By default those of a DataArray or a DataFrame, or the names of `Study.inputs`, in their
+        order.
+
+    Examples
+    --------
+    >>> from rbchain.study import GivenValues
+    >>> GivenValues([[0.1, 1.0], [0.2, 1.1], [0.3, 1.2]]).values.shape
+    (3, 2)
+    """
+
+    positional: ClassVar[tuple[str, ...]] = ("values",)
+    type: Literal["array"] = "array"
+    values: Annotated[Any, BeforeValidator(_table_of_values)]
+    columns: tuple[str, ...] | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, values: SupportsArray | Sequence[Sequence[float]], *, columns: Sequence[str] | None = None
+        ) -> None: ...
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_names(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("columns") is not None:
+            return given
+        return given | {"columns": names_of(given.get("values"))}
+
+    def without_values(self) -> Self:
+        """Return the design of a plan, whose table contains the values in the order of the drawn numbers."""
+        return self.model_copy(update={"values": None, "columns": None})
+
+
 def _by_name(value: Any) -> Any:
-    return {"type": value} if isinstance(value, str) else value
+    """Return the table of a design that is given by its name or by an array."""
+    if isinstance(value, str):
+        return {"type": value}
+    if isinstance(value, Mapping | Design):
+        return value
+    if isinstance(value, list | tuple) or hasattr(value, "__array__"):
+        return {"type": "array", "values": value}
+    raise ValueError(f"found {excerpt(value)}; expected the name of a design, a design, or an array (samples, columns)")
 
 
+#: Designs that need no arguments.
+DesignName = Literal["random", "latin_hypercube", "sobol", "factorial"]
 AnyDesign = Annotated[
-    Annotated[Random | LatinHypercube | Sobol | Factorial | Table, Field(discriminator="type")],
+    Annotated[Random | LatinHypercube | Sobol | Factorial | Table | GivenValues, Field(discriminator="type")],
     BeforeValidator(_by_name),
 ]
 

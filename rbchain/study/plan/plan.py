@@ -26,16 +26,17 @@ from ...facade.model import Model
 from ...simulate.methods import METHODS
 from ...simulate.trajectory import Trajectory
 from ..describe.description import Description
-from ..describe.designs import Random, Table
+from ..describe.designs import GivenValues, Random, Table
 from ..describe.identity import as_json
 from ..describe.measures import Measure
+from ..describe.named_columns import in_order
 from ..describe.places import errors_at
 from .checks import check_actions, check_settings, refuse_saturation_with_force
 from .columns import Columns, columns_of
 from .nominal import Nominal, nominal_of
 from .outputs import Variable, needs_steps, outputs_of, outputs_of_invalid_draws, variables_of
 from .samples import Samples
-from .tables import read_design
+from .tables import read_design, rows_of_samples
 from .user_modules import imported_function, refuse_code
 
 FIRST_STEPS = 128  # accepted steps of a sample for which the first simulation has memory
@@ -308,12 +309,17 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
     ]
     for i, measure in enumerate(measures):
         refuse_saturation_with_force(nominal, measure, f"measures[{i}]", forced)
-    if isinstance(description.design, Table):
-        names = [column.name for column in drawn.columns]
-        table = read_design(folder / description.design.file, names, description.samples)
+    design, names = description.design, [column.name for column in drawn.columns]
+    if isinstance(design, Table):
+        table = read_design(folder / design.file, names, description.samples)
+    elif isinstance(design, GivenValues):
+        values = in_order("design", design.values, design.columns, names)
+        table = rows_of_samples("design", values, names, description.samples)
+        # the plan sends each worker its part of the table only
+        description = description.model_copy(update={"design": design.without_values()})
     else:
         with errors_at("design"):
-            description.design.check(description.samples, len(drawn.columns))
+            design.check(description.samples, len(drawn.columns))
     variables = tuple(variables_of(description.outputs, measures, nominal))
     return Plan(description, nominal, drawn, measures, variables, table, modules=modules | modules_of_measures)
 

@@ -40,17 +40,22 @@ def read_design(path: Path, columns: Sequence[str], samples: int) -> np.ndarray:
         values = np.stack([_column(table, name) for name in columns], -1)
     except ValueError as error:
         raise StudyError(f"design.file: {path.name}: {error}") from None
+    return rows_of_samples(f"design.file: {path.name}", values, columns, samples)
+
+
+def rows_of_samples(what: str, values: np.ndarray, columns: Sequence[str], samples: int) -> np.ndarray:
+    """Return the rows of the samples. Raises StudyError if there are too few, or a number is not finite."""
     if len(values) < samples:
         raise StudyError(
-            f"design.file: {path.name} has {len(values)} rows; expected at least {samples}, the number of samples. Add "
-            f"rows, or set samples = {len(values)}"
+            f"{what} has {len(values)} rows; expected at least {samples}, the number of samples. Add rows, or set "
+            f"samples = {len(values)}"
         )
     not_finite = np.argwhere(~np.isfinite(values))
     if not_finite.size:
         row, column = not_finite[0]
         raise StudyError(
-            f"design.file: {path.name}: row {row} of column {columns[column]!r}, counted from 0, is "
-            f"{values[row, column]}; expected a finite number"
+            f"{what}: row {row} of column {columns[column]!r}, counted from 0, is {values[row, column]}; expected a "
+            "finite number"
         )
     return values[:samples]
 

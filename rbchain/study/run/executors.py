@@ -17,8 +17,9 @@ from itertools import islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from ...common.misspelt import one_of
 from ...common.process_options import change, current
 from ...common.real_arrays import whole_number
 from ...drivers import threads
@@ -33,14 +34,14 @@ Span = tuple[int, int, int]
 Computed: TypeAlias = "tuple[int, dict[str, np.ndarray]]"
 Executor: TypeAlias = "Callable[[Plan, Iterable[Span]], Generator[Computed, None, None]]"
 
-EXECUTORS = ("local", "processes", "dask")
+ExecutorName = Literal["local", "processes", "dask"]
+EXECUTORS: tuple[ExecutorName, ...] = get_args(ExecutorName)
 MOST_ATTEMPTS = 3  # to compute a chunk whose worker dies
 
 
 def executor_of(name: str, workers: int | None, scheduler: Any) -> Executor:
     """Return the executor of this name. Raises a StudyError if there is none, or if it does not use an argument."""
-    if name not in EXECUTORS:
-        raise StudyError(f"executor is {name!r}; expected one of {', '.join(EXECUTORS)}")
+    one_of("executor", name, EXECUTORS, StudyError)
     if workers is not None:
         workers = whole_number("workers", workers, StudyError, least=1)
     for argument, given, user in (("workers", workers, "processes"), ("scheduler", scheduler, "dask")):
