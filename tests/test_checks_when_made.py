@@ -17,6 +17,15 @@ MISTAKES = [
     (lambda: rb.PID("j", 0.0, kp=-1.0), "PID of joint 'j': kp is -1.0; expected finite numbers of at least 0"),
     (lambda: rb.PID("j", "aim", kp=1.0), "PID of joint 'j': reference is 'aim'; .* or 'outer'"),
     (lambda: rb.PID("j", "target", kp=1.0), 'PID of joint \'j\': reference is "target", which is now called "outer"'),
+    (
+        lambda: rb.PID("j", 0.0, kp=1.0, controller_model="true"),
+        "PID of joint 'j': controller_model is 'true'; expected \"nominal\", \"own\" or a Model",
+    ),
+    (
+        lambda: rb.ComputedTorque("j", 0.0, kp=1.0, kd=1.0, controller_model="nominl"),
+        "controller_model is 'nominl'; expected .* or a Model; did you mean nominal",
+    ),
+    (lambda: rb.PrescribedForce("j", 0.0, controller_model=3), "controller_model is 3; expected .* or a Model"),
     (lambda: rb.PID("j", 0.0, kp=1.0, dof=-1), "PID of joint 'j': dof is -1; expected a whole number of at least 0"),
     (lambda: rb.PID("j", 0.0, kp=1.0, dof=0.0), "PID of joint 'j': dof is 0.0; expected a whole number of at least 0"),
     (lambda: rb.PID(3, 0.0, kp=1.0), "PID of joint 3: joint is 3; expected the name of a joint"),

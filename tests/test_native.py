@@ -265,7 +265,11 @@ def test_values_are_read_in_the_units_of_the_file(tmp_path):
             "body 'upper': the type of the joint is 'hinge'; expected joint = .* one of revolute",
         ),
         ("axis", "axes", "body 'upper': Revolute has the unknown key 'axes'; .* did you mean axis.$"),
-        ("axis = [0, 0, 1]", "axis = [0, 0, 0]", r"joint 'upper': axis is \[0.0, 0.0, 0.0\]; expected a non-zero"),
+        (
+            "axis = [0, 0, 1]",
+            "axis = [0, 0, 0]",
+            r"body 'upper': axis of a Revolute joint is \[0.0, 0.0, 0.0\]; expected a non-zero",
+        ),
         ("mass = 2.0", "mass = -2.0", "body 'upper': mass is -2.0"),
         ("[[body]]", "[body]", r"body is .*; expected a list of tables, each written as \[\[body\]\]"),
         ("mass = 2.0", 'mass = "2 m"', "mass is '2 m'; expected a mass"),
@@ -346,7 +350,7 @@ def test_visuals_use_the_units_of_the_file_and_mesh_paths_relative_to_it(tmp_pat
     ("old", "new", "message"),
     [
         ("mass = 2.0", "mass = {}", "body 'upper': mass is .*float64"),
-        ("axis = [0, 0, 1]", "axis = [0, 0, {}]", "body 'upper': axis is .*float64"),
+        ("axis = [0, 0, 1]", "axis = [0, 0, {}]", "body 'upper': axis of a Revolute joint is .*float64"),
         ("mass = 2.0", "mass = 2.0\ngear_ratio = {}", "body 'upper': gear_ratio is .*float64"),
         ("mass = 2.0", "mass = 2.0\npassive = {{ damping = {} }}", "body 'upper': damping is .*float64"),
         ("mass = 2.0", "mass = 2.0\nimmersion = {{ added_mass = [0, 0, {}, 0, 0, 0] }}", "body 'upper': added_mass is"),

@@ -9,6 +9,7 @@ import pytest
 
 import rbchain as rb
 from rbchain.io.dh import DHLink
+from rbchain.model.units import Units
 
 
 def push(t, q, qd, parameters, out):
@@ -42,6 +43,7 @@ VALUES = {
     "Signal": (lambda x: rb.Signal.table([0, 1, 2], [0, x, 1], interpolation="linear"), 1.0, 2.0),
     "RandomSignal": (lambda x: rb.Signal.random_walk(x, 0.1), 1.0, 2.0),
     "sum of signals": (lambda x: rb.Signal.random_walk(1.0, 0.1) + x, 1.0, 2.0),
+    "Units": (lambda x: Units(x, degrees=True), "SI", "cm-g-s"),
     "DHLink": (lambda x: DHLink(x, 0.1, 0.2), 0.5, 0.6),
 }
 
@@ -66,6 +68,11 @@ def test_numbers_in_lists_and_arrays_are_equal():
 def test_joints_of_different_types_differ():
     assert rb.Revolute((0, 0, 1)) != rb.Prismatic((0, 0, 1))
     assert rb.Free() == rb.Free()
+
+
+def test_units_with_other_angles_differ():
+    assert Units() == Units("SI")
+    assert Units() != Units(degrees=True)
 
 
 def test_numbers_that_are_missing_are_equal():

@@ -12,7 +12,7 @@ from ..core.tree import layout
 from ..core.tree.layout import Variation
 from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
-from .drives import PID, ComputedTorque, PrescribedForce
+from .drives import NOMINAL, OWN, PID, ComputedTorque, PrescribedForce
 from .numeric_fields import Drive
 from .sampled import Sampled
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..facade.model import Model
     from ..model.kernel_model import KernelModel
 
-NOMINAL, OWN = "nominal", "own"
 # Rows of the topology that must be equal for the models; the others follow from them or are not used.
 SAME_TREE = (
     layout.TOPOLOGY_PARENT,
@@ -75,12 +74,8 @@ def _needs_model(drive: PrescribedForce | PID | ComputedTorque) -> bool:
 
 def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...]) -> Model:
     """Return the model that one drive uses: the nominal model, the simulated model, or another one."""
-    if isinstance(given, str) and given == NOMINAL:
-        given = model.nominal
-    if isinstance(given, str) and given == OWN:
-        return model
-    if not isinstance(given, type(model)):
-        raise ArgumentError(f'{what}: controller_model is {excerpt(given)}; expected "nominal", "own" or a Model')
+    if isinstance(given, str):
+        given = model if given == OWN else model.nominal
     if given is model:
         return model
     _check_same_tree(model, what, given)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 import numpy as np
 import numpy.typing as npt
 
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt
 from ..core.control import drive_layout
 from ..errors import ArgumentError
 from .coordinates import refuse_quaternion
@@ -22,14 +24,33 @@ from .signals import SignalLike, as_signal
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-CONTROLLER_MODEL = {"model": "controller_model"}
-ControllerModel: TypeAlias = Union[str, "Model"]
+ControllerModel: TypeAlias = Union[Literal["nominal", "own"], "Model"]
+NOMINAL, OWN = "nominal", "own"
 #: Reference of a PID that follows the outputs of a sampled controller, and its former name.
 OUTER, FORMER_OUTER = "outer", "target"
 
 
 @dataclass(frozen=True, eq=False)
-class PrescribedForce(Drive):
+class DriveWithModel(Drive):
+    """Base class of drives that can compute forces with a model."""
+
+    renamed_arguments: ClassVar = {"model": "controller_model"}
+    if TYPE_CHECKING:
+        controller_model: ControllerModel
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = self.controller_model
+        is_word = isinstance(given, str) and given in (NOMINAL, OWN)
+        if not is_word and not hasattr(given, "kernel_model"):  # a Model, which this module must not import
+            hint = did_you_mean(given, (NOMINAL, OWN)) if isinstance(given, str) else ""
+            raise ArgumentError(
+                f'{self.label()}: controller_model is {excerpt(given)}; expected "{NOMINAL}", "{OWN}" or a Model{hint}'
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class PrescribedForce(DriveWithModel):
     """An actuator force over time.
 
     Parameters
@@ -60,7 +81,6 @@ class PrescribedForce(Drive):
     [0.5]
     """
 
-    renamed_arguments: ClassVar = CONTROLLER_MODEL
     numeric_fields: ClassVar = (
         NumericField("signal", "N m or N", kind=SIGNAL),
         NumericField("limit", "N m or N", 0.0),
@@ -149,7 +169,7 @@ class PrescribedPosition(Drive):
 
 
 @dataclass(frozen=True, eq=False)
-class PID(Drive):
+class PID(DriveWithModel):
     """A PID controller: tau = kp e + ki (integral of e) + kd de/dt + feedforward, with the error e = reference - q.
 
     Parameters
@@ -187,7 +207,6 @@ class PID(Drive):
     [0.5, 0.5]
     """
 
-    renamed_arguments: ClassVar = CONTROLLER_MODEL
     numeric_fields: ClassVar = (
         NumericField("reference", "rad or m", kind=SIGNAL, word=OUTER),
         NumericField("kp", "N m/rad or N/m", 0.0, LARGEST),
@@ -215,7 +234,7 @@ class PID(Drive):
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque(Drive):
+class ComputedTorque(DriveWithModel):
     """Computed-torque control: the force for qdd = d2r/dt2 + kd de/dt + kp e + ki (integral of e), with e = r - q.
 
     The controller computes the force with `controller_model` from the state and the actuator forces of the other
@@ -253,7 +272,6 @@ class ComputedTorque(Drive):
     [0.5, 0.5]
     """
 
-    renamed_arguments: ClassVar = CONTROLLER_MODEL
     numeric_fields: ClassVar = (
         NumericField("reference", "rad or m", kind=SIGNAL),
         NumericField("kp", "1/s^2", 0.0, LARGEST),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..common.values import Value
 from ..errors import ModelError
-from .pose import Array, normalized, numbers, vector3
+from .pose import Array, numbers, unit_axis
 
 X, Y, Z = np.eye(3)
 
@@ -31,11 +31,6 @@ class Dof(NamedTuple):
 PARALLEL = 1e-9
 
 
-def _direction(axis: npt.ArrayLike) -> np.ndarray:
-    """Return the axis scaled to length 1. ModelBuilder refuses a zero axis, because its message can name the joint."""
-    return normalized(vector3(axis, "axis"))
-
-
 @dataclass(frozen=True, eq=False)
 class Revolute(Value):
     """Revolute joint: rotates about `axis` by q.
@@ -44,6 +39,11 @@ class Revolute(Value):
     ----------
     axis : (3,) array
         Axis of rotation in the body's frame (right-hand rule); any length.
+
+    Raises
+    ------
+    ModelError
+        If `axis` is not three finite numbers, or is zero, here and in all joints.
 
     Notes
     -----
@@ -64,7 +64,7 @@ class Revolute(Value):
         return (Dof(self.kind, self.axis),)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", _direction(self.axis))
+        object.__setattr__(self, "axis", unit_axis(self.axis, "axis of a Revolute joint"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Prismatic(Value):
         return (Dof(self.kind, self.axis),)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", _direction(self.axis))
+        object.__setattr__(self, "axis", unit_axis(self.axis, "axis of a Prismatic joint"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class Screw(Value):
     Raises
     ------
     ModelError
-        If `axis` is not three finite numbers, or `pitch` is not one.
+        If `axis` is not three finite numbers, or is zero, or `pitch` is not one finite number.
 
     Notes
     -----
@@ -138,8 +138,8 @@ class Screw(Value):
         def __init__(self, axis: npt.ArrayLike, pitch: float) -> None: ...
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", _direction(self.axis))
-        object.__setattr__(self, "pitch", float(numbers(self.pitch, "pitch", ())))
+        object.__setattr__(self, "axis", unit_axis(self.axis, "axis of a Screw joint"))
+        object.__setattr__(self, "pitch", float(numbers(self.pitch, "pitch of a Screw joint", ())))
 
 
 @dataclass(frozen=True)
@@ -286,9 +286,9 @@ class Universal(Value):
         return (Dof("revolute", self.first), Dof("revolute", self.second))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "first", _direction(self.first))
-        object.__setattr__(self, "second", _direction(self.second))
-        if self.first.any() and self.second.any() and not (np.abs(np.cross(self.first, self.second)) > PARALLEL).any():
+        object.__setattr__(self, "first", unit_axis(self.first, "first of a Universal joint"))
+        object.__setattr__(self, "second", unit_axis(self.second, "second of a Universal joint"))
+        if not (np.abs(np.cross(self.first, self.second)) > PARALLEL).any():
             raise ModelError(
                 f"first is {self.first.tolist()} and second is {self.second.tolist()}, which are parallel; expected "
                 "two directions. For one axis, use Revolute"
@@ -322,7 +322,7 @@ class Planar(Value):
     kind: ClassVar[str] = "planar"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", _direction(self.axis))
+        object.__setattr__(self, "axis", unit_axis(self.axis, "axis of a Planar joint"))
 
     @property
     def dofs(self) -> tuple[Dof, ...]:

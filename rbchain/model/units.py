@@ -134,6 +134,14 @@ class Units(PickledByName, SuggestsAttributes):
         self.units = SI | SYSTEMS[name] | ({"angle": "deg", "angular_velocity": "deg/s"} if degrees else {})
         _refuse_missing_pint()
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Units):
+            return NotImplemented
+        return (self.name, self.degrees) == (other.name, other.degrees)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.degrees))
+
     def __repr__(self) -> str:
         return f"Units({self.name!r}{', degrees=True' if self.degrees else ''})"
 
