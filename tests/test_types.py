@@ -36,6 +36,11 @@ last: np.ndarray = swing[0].q[-1]
 torque: np.ndarray = swing.of_joint("link1").tau
 ok: bool = swing.success and not swing.failed.any()
 kinetic, potential = arm.energy(np.zeros(2), np.zeros(2))
+study = rb.Study(arm, samples=2, simulate=rb.Simulation(0.01), design=np.zeros((2, 2)), vary={"*.q": rb.Uniform(0, 1)})
+sobol = rb.Study(arm, samples=2, simulate=rb.Simulation(0.01), design="sobol", vary={"*.q": rb.Uniform(0, 1)})
+rows = rb.Study(arm, samples=1, simulate=rb.Simulation(0.01), design=[[0.1, 0.2]], vary={"*.q": rb.Uniform(0, 1)})
+unit: str = study.inputs["link1.q"].unit
+drawn: np.ndarray = study.inputs.sample(3)
 signal = 2 * rb.Signal.constant(1.0) + rb.Signal.polynomial([0.0, 1.0]).derivative()
 """
 #: Misspellings that both type checkers find.
@@ -47,6 +52,8 @@ arm.replace(dampng=[0.1, 0.1])
 arm.simulate(np.zeros(2), np.zeros(2), 0.01, method="RK45")
 arm.simulate(np.zeros(2), np.zeros(2), 0.01, on_failure="rais")
 rb.Study(arm, samples=3, simulat={"duration": 1.0})
+rb.Study(arm, samples=3, simulate={"duration": 1.0}, design="rndom")
+rb.Study(arm, samples=3, simulate={"duration": 1.0}).run(executor="proceses")
 rb.Signal.table([0.0, 1.0], [0.0, 1.0], interpolation="qubic")
 arm.simulate(np.zeros(2), np.zeros(2), 0.01, drives=[rb.Wrench("link1")])
 arm.simulate(np.zeros(2), np.zeros(2), 0.01, forces=[rb.PID("link1", 0.0, kp=1.0)])
@@ -55,6 +62,16 @@ rb.Event("link1", quantity="speed")
 rb.ModelBuilder(nonphysical_inertia="accept")
 rb.PID("link1", 0.0, kp=1.0, gain=2.0)
 rb.Screw((0, 0, 1))
+rb.PID("link1", 0.0, kp=1.0, controller_model="true")
+rb.PID("link1", "target", kp=1.0)
+rb.Sampled(rb.UserForces(print), outputs="positon")
+rb.Signal.noise(1.0, (0.0, 1.0), amplitudes="randm")
+rb.Signal.sea_state(1.0, 8.0, quantity="elevtion")
+rb.Visual("spher", (1.0,))
+rb.Units("mm-kg")
+arm.generate(language="fortran")
+arm.generate(["mass_matrx"])
+motion.plot("stats")
 motion.sucess
 arm.body["link1"].mas
 rb.StateError
