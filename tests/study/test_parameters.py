@@ -253,6 +253,24 @@ def changed_chains(plan, count=6):
     return plan.samples(values, np.arange(count)), values
 
 
+def test_the_position_of_a_free_joint_is_displaced_in_its_placement_frame_and_turned_in_body_axes():
+    """x, y and z of q change as numbers, whatever the orientation and its draw; the turn acts before the orientation."""
+    builder = rb.ModelBuilder()
+    pose = rb.Pose((1.0, 0.0, 0.0), Rotation.from_rotvec((0.2, 0.1, 0.4)))
+    builder.add_body("base", joint=rb.Free(), placement=pose, inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    start, turns = Rotation.from_rotvec((0.9, -0.3, 0.5)), np.array([0.7, -1.0, 2.0])
+    q = np.array([1.0, 2.0, 3.0, *start.as_quat()])
+    drawn = {"q.0": (0.3, "add"), "q.1": (-4.0, "set"), "q.2": (0.5, "add")}
+    drawn |= {f"q.{3 + i}": (turns[i], "add") for i in range(3)}
+    vary = {f"base.{field}": rb.Dispersion(stats.uniform(x, 1e-9), how=how) for field, (x, how) in drawn.items()}
+    study = rb.Study(builder.build(), samples=2, vary=vary, simulate={"duration": 1.0, "q": q})
+    samples, _ = changed_chains(study.plan, 2)
+    np.testing.assert_allclose(samples.q[:, :3], [[1.3, -4.0, 3.5]] * 2, rtol=0, atol=1e-8)
+    expected = (start * Rotation.from_rotvec(turns)).as_matrix()
+    found = Rotation.from_quat(samples.q[:, 3:]).as_matrix()
+    np.testing.assert_allclose(found, [expected] * 2, rtol=0, atol=1e-8)
+
+
 @pytest.mark.parametrize(
     ("parameter", "how"), [(name, how) for name, parameter in PARAMETERS.items() for how in parameter.ways]
 )
@@ -265,7 +283,9 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
     if parameter in OF_DRIVEN:
         model, keys["drives"] = driven()
     if parameter == "q" and how == "set":
-        with pytest.raises(StudyError, match=r"how is 'set' for q of .*, a free or spherical joint; expected 'add'"):
+        with pytest.raises(
+            StudyError, match=r"how is 'set' for a rotation of .*, a free or spherical joint; expected 'add'"
+        ):
             effects_of(plan_of({"*.q": rb.Dispersion(stats.norm(0, 0.1), how="set")}, model))
     small = stats.uniform(-2.5 if parameter == "stop_lower" else 2.5, 0.1) if how == "set" else stats.uniform(0.0, 0.1)
     distribution = stats.uniform(0.9, 0.05) if how == "multiply" else small

@@ -68,7 +68,9 @@ class Dispersion(Described):
     * "axis" ("add"): components x, y, z of a rotation vector in rad that misaligns the joint axis, in body axes.
     * "pitch", "rotor_inertia", "gear_ratio": fields of the joint.
     * "stiffness", "damping", "friction" and the other fields of `PassiveForces`.
-    * "q" ("set", "add"): initial position in rad or m. Those of free and spherical joints can only be changed by "add".
+    * "q" ("set", "add"): initial position in rad or m. A free joint is moved along the axes of its placement frame,
+      as by x, y and z of q. Free and spherical joints are turned by a rotation vector in body axes ("add" only), whose
+      components are the degrees of freedom 3 to 5 of a free joint.
     * "qd", "tau": initial velocity and constant joint force.
 
     Of the model, without an owner:

@@ -16,6 +16,7 @@ from ...acting.signals import Signal, SignalLike, ThreeSignals, as_signal
 from ...core.tree.layout import TOPOLOGY_COORDINATE
 from ...errors import StudyError
 from ...facade.model import Model
+from ...model.joint import Free
 from ...model.pose import Pose, computed_pose
 from ...simulate.loops import assembled_states
 from ..describe.parameter_table import DRIVE, ENCODER, FUNCTION, MODEL, PARAMETERS, STRAINS, VELOCITY_SENSOR
@@ -46,7 +47,7 @@ class Samples:
 
     @property
     def q(self) -> np.ndarray:
-        """Initial positions. Displacements of a free or spherical joint are integrated together."""
+        """Initial positions. The rotations of a free or spherical joint are integrated together."""
         return self.model.integrate(self._q, self._displacement) if self._displacement.any() else self._q
 
     def initial_states(self, many: Model) -> tuple[np.ndarray, np.ndarray]:
@@ -139,12 +140,15 @@ class Samples:
         self.payloads.append((varied.target.owner, values[:, 0], varied.point))
 
     def _apply_q(self, varied: Varied, values: np.ndarray) -> None:
-        if varied.how == "add":
+        place = _places_of_free_joints(self.model).get(varied.target.index)
+        if place is not None:
+            self._q[:, place] = changed(self._q[:, place], values[:, 0], varied.how)
+        elif varied.how == "add":
             self._displacement[:, varied.target.index] += values[:, 0]
         elif self.model.kernel_model.dofs.in_quaternion_joint[varied.target.index]:
             raise StudyError(
-                f"how is 'set' for q of {varied.target.owner!r}, a free or spherical joint; expected 'add', because "
-                "its q contains a quaternion"
+                f"how is 'set' for a rotation of {varied.target.owner!r}, a free or spherical joint; expected 'add', "
+                "because its q contains a quaternion"
             )
         else:
             self._q[:, self.model.kernel_model.topology[TOPOLOGY_COORDINATE, varied.target.index]] = values[:, 0]
@@ -247,3 +251,9 @@ def shifted(signal: SignalLike, draws: np.ndarray, how: str | None) -> Signal:
 def _three(components: ThreeSignals) -> tuple[SignalLike, ...]:
     """Return the three component signals of a sequence of three or of an array (..., 3)."""
     return tuple(components) if len(components) == 3 else tuple(np.moveaxis(np.asarray(components), -1, 0))
+
+
+def _places_of_free_joints(model: Model) -> dict[int, int]:
+    """Return the coordinate of each degree of freedom that moves a free joint along an axis of its placement frame."""
+    joints = zip(model.joint_types, model.position_index, model.velocity_index, strict=True)
+    return {int(dof) + i: int(at) + i for kind, at, dof in joints if kind == Free.kind for i in range(3)}
