@@ -50,7 +50,7 @@ class Fit(PickledByName, SuggestsAttributes):
     values, standard_deviations : dict of str to float
         The estimates and their standard deviations by these names, in SI units. A standard deviation is infinite if
         the data do not determine the number. The numbers of "q" and "qd" are the initial state. For free and spherical
-        joints, "q" is the displacement from the measured position.
+        joints, "q" is the displacement from the measured position in body axes, as in `Model.integrate`.
     covariance : (p, p) array
         Covariance of the estimates in the order of `names`, for errors of the data that are independent of each other.
         Combinations in `undetermined` are not included.

@@ -254,7 +254,7 @@ def changed_chains(plan, count=6):
 
 
 def test_the_position_of_a_free_joint_is_displaced_in_its_placement_frame_and_turned_in_body_axes():
-    """x, y and z of q change as numbers, whatever the orientation and its draw; the turn acts before the orientation."""
+    """x, y and z of q change as numbers, for every orientation and its draw."""
     builder = rb.ModelBuilder()
     pose = rb.Pose((1.0, 0.0, 0.0), Rotation.from_rotvec((0.2, 0.1, 0.4)))
     builder.add_body("base", joint=rb.Free(), placement=pose, inertia=rb.Inertia.sphere(0.1, mass=1.0))
