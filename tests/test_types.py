@@ -63,7 +63,6 @@ rb.ModelBuilder(nonphysical_inertia="accept")
 rb.PID("link1", 0.0, kp=1.0, gain=2.0)
 rb.Screw((0, 0, 1))
 rb.PID("link1", 0.0, kp=1.0, controller_model="true")
-rb.PID("link1", "target", kp=1.0)
 rb.Sampled(rb.UserForces(print), outputs="positon")
 rb.Signal.noise(1.0, (0.0, 1.0), amplitudes="randm")
 rb.Signal.sea_state(1.0, 8.0, quantity="elevtion")
@@ -79,6 +78,8 @@ rb.StateError
 #: Mistakes that the types allow. They raise an error when the object is made or the function is called.
 FOUND_WHEN_MADE = {
     'rb.PID("link1", 0.0, kp="big")': (rb.ArgumentError, "kp"),
+    'rb.PID("link1", "target", kp=1.0)': (rb.ArgumentError, "now called"),
+    "rb.Sampled(print, outputs=3)": (rb.ArgumentError, "outputs is 3; expected 'force', "),
     'rb.fit(arm, motion, ["mas"])': (rb.ArgumentError, "expected names among"),
     'rb.SphereContact("link1", point=(0, 0, 0), radius=-1, plane_point=(0, 0, 0), plane_normal=(0, 0, 1))': (
         rb.ArgumentError,

@@ -162,7 +162,7 @@ def test_values_of_the_wrong_dimension_are_refused_by_name(value, dimension, sen
 
 
 def test_an_unknown_system_of_units_is_refused():
-    with pytest.raises(rb.ModelError, match="units is 'mks'; expected one of SI, mm-kg-s"):
+    with pytest.raises(rb.ModelError, match="units is 'mks'; expected one of 'SI', 'mm-kg-s'"):
         Units("mks")
     with pytest.raises(rb.ModelError, match="degrees is 'no'; expected True or False"):
         Units("SI", degrees="no")

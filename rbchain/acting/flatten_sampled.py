@@ -16,7 +16,7 @@ from ..errors import ArgumentError
 from .coordinates import dof_index
 from .drives import PID
 from .packing import SampleNumbers
-from .sampled import Sampled, is_in_cascade
+from .sampled import FORCE, Sampled, is_in_cascade, kinds_of_outputs
 from .sensors import Sensor, flatten_sensor
 from .user_code import BatchFunction, UserCall, is_batch_function, name_of, rows_of_batch, user_function
 from .user_forces import UserForces
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 #: Largest number of outputs that wait for the end of their delay.
 MAX_PENDING = 1000
-FORCE = "force"
 #: Rows of `Samplers.targets` by the names of outputs.
 TARGETS = {"position": sampler.TARGET_POSITION, "velocity": sampler.TARGET_VELOCITY}
 
@@ -92,7 +91,7 @@ def flatten_samplers(
         own = np.array([[g], [numbers.add_field(what, drive, "rate_limit")], [-1]])
         numbers.add_field(what, drive, "resolution")
         if d is None:
-            kinds, dofs = kinds_of_outputs(drive, what), _dofs_of_outputs(model, drive, what)
+            kinds, dofs = kinds_of_outputs(drive.outputs), _dofs_of_outputs(model, drive, what)
             count = len(kinds) * len(dofs)
             call, code = _function_of(model, drive, count, numbers, dtype), first_code + len(calls)
             calls[code] = call
@@ -318,17 +317,6 @@ def _function_of(
     sizes = model.nq, model.nv, count
     function = user_function("Sampled UserForces", user.function, sizes, (outputs,), states, in_python=True)
     return UserCall(what, function, first, count)
-
-
-def kinds_of_outputs(drive: Sampled, what: str) -> tuple[str, ...]:
-    """Return the kinds of outputs of a user function. Raises an ArgumentError if they are unknown."""
-    given = (drive.outputs,) if isinstance(drive.outputs, str) else drive.outputs
-    if isinstance(given, (list, tuple)) and tuple(given) in ((FORCE,), ("position",), ("velocity",), (*TARGETS,)):
-        return tuple(given)
-    raise ArgumentError(
-        f"{what}: outputs is {excerpt(drive.outputs)}; expected 'force', 'position', 'velocity' or "
-        "('position', 'velocity')"
-    )
 
 
 class Targets:

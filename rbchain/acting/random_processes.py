@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
+from ..common.misspelt import one_of
 from ..common.real_arrays import excerpt, finite_array, finite_number, real_array, whole_number
 from ..errors import ArgumentError
 from .random_signals import RandomSignal
 
+Amplitudes = Literal["random", "deterministic"]
+WaveQuantity = Literal[
+    "elevation", "horizontal_velocity", "vertical_velocity", "horizontal_acceleration", "vertical_acceleration"
+]
 #: Quantities of waves: the power of the angular frequency by which the elevation is multiplied, and quarter turns by
 #: which the phase leads the phase of the elevation. Particle motions decrease with depth.
-WAVE_QUANTITIES = {
+WAVE_QUANTITIES: dict[WaveQuantity, tuple[int, int]] = {
     "elevation": (0, 0),
     "horizontal_velocity": (1, 0),
     "vertical_velocity": (1, 1),
@@ -32,7 +37,7 @@ def noise(
     factor: npt.ArrayLike = 1.0,
     offset: npt.ArrayLike = 0.0,
     sines: int = 100,
-    amplitudes: str = "random",
+    amplitudes: Amplitudes = "random",
     seed: int | None = None,
     channel: int | None = None,
 ) -> RandomSignal:
@@ -212,12 +217,12 @@ def sea_state(
     peak_period: npt.ArrayLike,
     *,
     gamma: float = 3.3,
-    quantity: str = "elevation",
+    quantity: WaveQuantity = "elevation",
     depth: float = 0.0,
     factor: npt.ArrayLike = 1.0,
     offset: npt.ArrayLike = 0.0,
     sines: int = 100,
-    amplitudes: str = "deterministic",
+    amplitudes: Amplitudes = "deterministic",
     seed: int | None = None,
     channel: int | None = None,
 ) -> RandomSignal:
@@ -275,8 +280,7 @@ def sea_state(
     >>> along = rb.Signal.sea_state(**sea, quantity="horizontal_velocity", offset=0.5)
     >>> current = rb.Current((along, 0.0, rb.Signal.sea_state(**sea, quantity="vertical_velocity")))
     """
-    if quantity not in WAVE_QUANTITIES:
-        raise ArgumentError(f"quantity is {quantity!r}; expected one of {', '.join(WAVE_QUANTITIES)}")
+    one_of("quantity", quantity, [*WAVE_QUANTITIES], ArgumentError)
     gamma = finite_number("gamma", gamma, ArgumentError, least=1.0)
     depth = finite_number("depth", depth, ArgumentError, least=0.0)
     if quantity == "elevation" and depth > 0.0:
@@ -294,9 +298,8 @@ def sea_state(
     return RandomSignal("sea_state", parameters, seed, channel)
 
 
-def _of_sines(factor: npt.ArrayLike, offset: npt.ArrayLike, sines: int, amplitudes: str) -> dict[str, Any]:
-    if amplitudes not in ("random", "deterministic"):
-        raise ArgumentError(f'amplitudes is {amplitudes!r}; expected "random" or "deterministic"')
+def _of_sines(factor: npt.ArrayLike, offset: npt.ArrayLike, sines: int, amplitudes: Amplitudes) -> dict[str, Any]:
+    one_of("amplitudes", amplitudes, get_args(Amplitudes), ArgumentError)
     return {
         "factor": finite_array("factor", factor, ArgumentError),
         "offset": finite_array("offset", offset, ArgumentError),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..core.lanes.random_numbers import minus_log, two_normals, two_uniforms
 from ..errors import ArgumentError
-from .random_processes import WAVE_QUANTITIES, positive
+from .random_processes import WAVE_QUANTITIES, Amplitudes, WaveQuantity, positive
 from .random_signals import intervals_of
 from .signals import Signal
 
@@ -63,7 +63,7 @@ def _noise(
     factor: np.ndarray,
     offset: np.ndarray,
     sines: int,
-    amplitudes: str,
+    amplitudes: Amplitudes,
 ) -> Signal:
     f = np.unique(np.concatenate([np.linspace(frequencies[0], frequencies[-1], SPECTRUM_POINTS), frequencies]))
     G = _density_at(f, density) if callable(density) else np.interp(f, frequencies, density)
@@ -79,12 +79,12 @@ def _sea_state(
     significant_wave_height: np.ndarray,
     peak_period: np.ndarray,
     gamma: float,
-    quantity: str,
+    quantity: WaveQuantity,
     depth: float,
     factor: np.ndarray,
     offset: np.ndarray,
     sines: int,
-    amplitudes: str,
+    amplitudes: Amplitudes,
 ) -> Signal:
     x = np.linspace(*WAVE_FREQUENCIES, SPECTRUM_POINTS)
     G = jonswap_shape(x, gamma)
@@ -117,7 +117,7 @@ def jonswap_shape(x: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def _sines(
-    stream: Stream, f: np.ndarray, G: np.ndarray, sines: int, amplitudes: str
+    stream: Stream, f: np.ndarray, G: np.ndarray, sines: int, amplitudes: Amplitudes
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return frequencies, amplitudes and phases (..., sines) of a process with the one-sided density G at f.
 

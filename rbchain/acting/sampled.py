@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.real_arrays import finite_number
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt, finite_number
 from ..errors import ArgumentError
 from .drives import PID, ComputedTorque
 from .numeric_fields import LARGEST, Drive, NumericField
 from .sensors import Encoder, Sensor, VelocitySensor
 from .user_code import is_batch_function
 from .user_forces import UserForces
+
+Outputs: TypeAlias = Literal["force", "position", "velocity"] | Sequence[Literal["position", "velocity"]]
+FORCE, TARGETS = "force", ("position", "velocity")
+#: Kinds of outputs of a user function.
+KINDS_OF_OUTPUTS = ((FORCE,), *((kind,) for kind in TARGETS), TARGETS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +160,7 @@ class Sampled(Drive):
     resolution: npt.ArrayLike = 0.0
     states: npt.ArrayLike = ()
     joints: Sequence[str] | None = None
-    outputs: str | Sequence[str] = "force"
+    outputs: Outputs = "force"
     limit: npt.ArrayLike = np.inf
 
     def __post_init__(self) -> None:
@@ -163,11 +169,23 @@ class Sampled(Drive):
         super().__post_init__()
         finite_number(f"{self.label()}: period", self.period, ArgumentError, above=0.0)
         finite_number(f"{self.label()}: phase", self.phase, ArgumentError, least=0.0)
+        if kinds_of_outputs(self.outputs) not in KINDS_OF_OUTPUTS:
+            hint = did_you_mean(self.outputs, (FORCE, *TARGETS)) if isinstance(self.outputs, str) else ""
+            raise ArgumentError(
+                f"{self.label()}: outputs is {excerpt(self.outputs)}; expected 'force', 'position', 'velocity' or "
+                f"('position', 'velocity'){hint}"
+            )
 
     def label(self) -> str:
         """Return the names of the class, of the controller's class and of its joint, for messages."""
         joint = f" of joint {self.controller.joint!r}" if isinstance(self.controller, (PID, ComputedTorque)) else ""
         return f"Sampled {type(self.controller).__name__}{joint}"
+
+
+def kinds_of_outputs(outputs: object) -> tuple[str, ...]:
+    """Return the kinds of outputs of a user function; () for an object that does not list any."""
+    found = (outputs,) if isinstance(outputs, str) else outputs
+    return tuple(found) if isinstance(found, (list, tuple)) else ()
 
 
 def controller_of(drive: Any) -> Any:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +22,18 @@ from ..model.pose import vector3
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-FUNCTIONS = ("mass_matrix", "coriolis_matrix", "gravity_forces", "jacobian", "forward_dynamics")
-LANGUAGES = ("c", "numpy", "matlab")
+FunctionName = Literal["mass_matrix", "coriolis_matrix", "gravity_forces", "jacobian", "forward_dynamics"]
+Language = Literal["c", "numpy", "matlab"]
+FUNCTIONS: tuple[FunctionName, ...] = get_args(FunctionName)
+LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 
 @explains_calls(is_method=True)
 def generate(
     model: Model,
-    functions: Sequence[str] = FUNCTIONS,
+    functions: Sequence[FunctionName] = FUNCTIONS,
     *,
-    language: str = "c",
+    language: Language = "c",
     path: str | Path | None = None,
     frame: str | None = None,
     point: npt.ArrayLike = (0.0, 0.0, 0.0),

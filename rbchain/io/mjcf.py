@@ -15,7 +15,7 @@ from ..model.inertia import Inertia
 from ..model.joint import QUATERNION_JOINTS, AnyJoint, Composite, Fixed, Free, Prismatic, Revolute, Spherical
 from ..model.limits import JointLimits
 from ..model.pose import Pose
-from ..model.visual import Visual
+from ..model.visual import Shape, Visual
 from .mjcf_constraints import active_equalities, constraint_of
 from .mjcf_differences import differences, refusals
 from .mjcf_forces import Forces
@@ -232,7 +232,7 @@ def _limits(source: Source, joints: Sequence[int]) -> JointLimits:
 
 def _visuals(source: Source, body: int, anchor: np.ndarray) -> list[Visual]:
     """The geoms of a body that have simple shapes. MuJoCo stores half lengths, Visual has full lengths."""
-    shapes: dict[str, Callable[[np.ndarray], tuple[str, Any]]] = {
+    shapes: dict[str, Callable[[np.ndarray], tuple[Shape, Any]]] = {
         "sphere": lambda size: ("sphere", size[:1]),
         "capsule": lambda size: ("capsule", (size[0], 2 * size[1])),
         "ellipsoid": lambda size: ("ellipsoid", size),

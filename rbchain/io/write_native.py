@@ -113,7 +113,7 @@ def _visuals_of(visuals: Sequence[Visual]) -> dict[str, Any]:
     """Return the tables of the visuals of a body."""
     tables = []
     for visual in visuals:
-        table = {"shape": visual.shape, "size": list(visual.size)}
+        table: dict[str, Any] = {"shape": visual.shape, "size": list(visual.size)}
         table |= {"color": list(visual.color)} if visual.color is not None else {}
         table |= {"file": str(Path(visual.file).resolve())} if visual.file else {}
         tables.append(table | _placement_of(visual.pose.translation, visual.pose.rotation))

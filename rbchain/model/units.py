@@ -4,9 +4,9 @@ import importlib.util
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelt import SuggestsAttributes, one_of
 from ..common.pickles import PickledByName
 from ..errors import ModelError, missing_package
 from .pose import numbers
@@ -28,8 +28,9 @@ SI = {
 }
 #: The dimensions of the symbols in products of SI units. A second is the unit of time of all systems.
 DIMENSION_OF_SYMBOL = {"m": "length", "kg": "mass", "N": "force", "rad": "angle"}
+System = Literal["SI", "mm-kg-s", "cm-kg-s", "cm-g-s", "inch-pound"]
 #: Units of each system that differ from SI.
-SYSTEMS = {
+SYSTEMS: dict[System, dict[str, str]] = {
     "SI": {},
     "mm-kg-s": {
         "length": "mm",
@@ -125,9 +126,8 @@ class Units(PickledByName, SuggestsAttributes):
     (5.0, [0.0, 0.0, -9.81])
     """
 
-    def __init__(self, name: str = "SI", degrees: bool = False) -> None:
-        if not isinstance(name, str) or name not in SYSTEMS:
-            raise ModelError(f"units is {name!r}; expected one of {', '.join(SYSTEMS)}")
+    def __init__(self, name: System = "SI", degrees: bool = False) -> None:
+        one_of("units", name, [*SYSTEMS], ModelError)
         if not isinstance(degrees, bool):
             raise ModelError(f"degrees is {degrees!r}; expected True or False")
         self.name, self.degrees = name, degrees

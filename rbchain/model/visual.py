@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Literal
 
 import numpy as np
 
+from ..common.misspelt import one_of
 from ..common.values import Value
 from ..errors import ModelError
 from .pose import Made, Pose, numbers
 
+Shape = Literal["box", "cylinder", "capsule", "sphere", "ellipsoid", "mesh"]
 #: Numbers that define the size of each shape.
-SIZES = {
+SIZES: dict[Shape, tuple[str, ...]] = {
     "box": ("x", "y", "z"),
     "cylinder": ("radius", "length"),
     "capsule": ("radius", "length"),
@@ -28,8 +31,7 @@ class Visual(Value):
 
     Parameters
     ----------
-    shape : str
-        "box", "cylinder", "capsule", "sphere", "ellipsoid" or "mesh".
+    shape : "box", "cylinder", "capsule", "sphere", "ellipsoid" or "mesh"
     size : sequence of float, m
         Box: the three edges. Cylinder: radius and length; its axis is z. Capsule: radius and distance between the
         centers of its hemispherical ends; its axis is z. Sphere: radius. Ellipsoid: the three semi-axes. Mesh: factors
@@ -56,7 +58,7 @@ class Visual(Value):
     'box'
     """
 
-    shape: str
+    shape: Shape
     size: Made[Sequence[float] | np.ndarray, tuple[float, ...]] = ()  # type: ignore[assignment]
     _: KW_ONLY
     pose: Pose = field(default_factory=Pose)
@@ -64,8 +66,7 @@ class Visual(Value):
     file: str = ""
 
     def __post_init__(self) -> None:
-        if self.shape not in SIZES:
-            raise ModelError(f"shape is {self.shape!r}; expected one of {', '.join(SIZES)}")
+        one_of("shape", self.shape, [*SIZES], ModelError)
         is_unscaled = self.shape == "mesh" and isinstance(self.size, (tuple, list)) and not self.size
         given = (1.0, 1.0, 1.0) if is_unscaled else self.size
         size, names = numbers(given, f"size of a {self.shape}"), SIZES[self.shape]

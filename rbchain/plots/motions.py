@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..common.calls import explains_calls
-from ..common.misspelt import did_you_mean
+from ..common.misspelt import did_you_mean, one_of
 from ..common.progress import progress
-from ..errors import ArgumentError, Status
+from ..errors import ArgumentError, Status, UnknownNameError
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -28,7 +28,12 @@ OF_JOINTS = ("states", "phase")
 
 
 @explains_calls(is_method=True)
-def plot(motion: Trajectory, what: str = "states", *, joints: Sequence[str] | None = None) -> Figure:
+def plot(
+    motion: Trajectory,
+    what: Literal["states", "energy", "phase", "steps"] = "states",
+    *,
+    joints: Sequence[str] | None = None,
+) -> Figure:
     """Plot the motion as a matplotlib Figure (extra `plots`), which a notebook shows as the result of a cell.
 
     Parameters
@@ -52,7 +57,9 @@ def plot(motion: Trajectory, what: str = "states", *, joints: Sequence[str] | No
     Raises
     ------
     ArgumentError
-        If `what` is not one of these, or a name in `joints` is not the name of a moving joint.
+        If `what` is not one of these, or `joints` is not a list of names.
+    UnknownNameError
+        If a name in `joints` is not the name of a moving joint.
 
     Examples
     --------
@@ -65,8 +72,7 @@ def plot(motion: Trajectory, what: str = "states", *, joints: Sequence[str] | No
     ['link2\\n(rad)', 'link2 rate\\n(rad/s)']
     """
     drawings: dict[str, Any] = {"states": _states, "energy": _energy, "phase": _phase, "steps": _steps}
-    if what not in drawings:
-        raise ArgumentError(f"what is {what!r}; expected one of {', '.join(drawings)}")
+    one_of("what", what, [*drawings], ArgumentError)
     if joints is not None and what not in OF_JOINTS:
         raise ArgumentError(f"joints is {joints!r}, but {what!r} is not drawn by joint; expected None")
     if what != "steps":
@@ -101,7 +107,7 @@ def selected_joints(model: Model, joints: Sequence[str] | None, most: int) -> Se
     """Select the joints with these names.
 
     If there are none, select all moving joints, or evenly spaced ones that have at most `most` degrees of freedom.
-    Raises ArgumentError for names that do not belong to moving joints.
+    Raises ArgumentError if `joints` is not a list of names, and UnknownNameError for a name of no moving joint.
     """
     first_q, first_v = [*model.position_index, model.nq], [*model.velocity_index, model.nv]
     moving = [i for i in range(model.n_bodies) if first_v[i + 1] > first_v[i]]
@@ -114,11 +120,15 @@ def selected_joints(model: Model, joints: Sequence[str] | None, most: int) -> Se
             count -= 1
     else:
         by_name = {model.joint_names[i]: i for i in moving}
+        some = ", ".join(map(repr, list(by_name)[:6])) + (", ..." if len(by_name) > 6 else "")
+        if isinstance(joints, str) or not len(joints) or not all(isinstance(name, str) for name in joints):
+            raise ArgumentError(f"joints is {joints!r}; expected a list of names of moving joints: {some}")
         unknown = [name for name in joints if name not in by_name]
-        if isinstance(joints, str) or unknown or not len(joints):
-            some = ", ".join(map(repr, list(by_name)[:6])) + (", ..." if len(by_name) > 6 else "")
-            suggestion = did_you_mean(unknown[0], by_name) if unknown and not isinstance(joints, str) else ""
-            raise ArgumentError(f"joints is {joints!r}; expected a list of names of moving joints: {some}{suggestion}")
+        if unknown:
+            suggestion = did_you_mean(unknown[0], by_name)
+            raise UnknownNameError(
+                f"joints contains {unknown[0]!r}; expected names of moving joints: {some}{suggestion}"
+            )
         chosen = [by_name[name] for name in joints]
     return Selection(
         [k for i in chosen for k in range(first_q[i], first_q[i + 1])],
