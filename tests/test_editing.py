@@ -619,7 +619,10 @@ def test_a_model_added_to_an_empty_builder_is_the_same_model(name):
     made = {"equipped": equipped_tree, "immersed": lambda: immersed_tree(EVERY_KIND)}
     model = made[name]() if name in made else mechanism(name)
     builder = rb.ModelBuilder(
-        model.name, model.gravity, model.description.nonphysical_inertia, float(model.fluid_density)
+        name=model.name,
+        gravity=model.gravity,
+        nonphysical_inertia=model.description.nonphysical_inertia,
+        fluid_density=float(model.fluid_density),
     )
     builder.add_model(model)
     assert_same_model(builder.build(), model)

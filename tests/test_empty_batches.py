@@ -90,7 +90,7 @@ BUSHING = rb.Bushing(None, "slide", stiffness=np.eye(6))
 #: The methods of `Model` with states that are not among the quantities: their results, and the shapes for one sample.
 OTHER_METHODS = {
     "assemble": (lambda m, q, qd: m.assemble(q), lambda m: [(m.nq,)]),
-    "assemble, NaN": (lambda m, q, qd: m.assemble(q, ["slide"], on_failure="ignore"), lambda m: [(m.nq,)]),
+    "assemble, NaN": (lambda m, q, qd: m.assemble(q, fixed=["slide"], on_failure="ignore"), lambda m: [(m.nq,)]),
     "assemble_velocities": (lambda m, q, qd: m.assemble_velocities(q, qd), lambda m: [(m.nv,)]),
     "constraint_residual": (lambda m, q, qd: m.constraint_residual(q), lambda m: [(3 * len(m.constraint_names),)]),
     "constraint_jacobian": (

@@ -1,5 +1,7 @@
 """The `out` argument of every quantity, and arguments that NumPy would convert with a loss."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,15 @@ def test_out_holds_the_result_to_the_last_bit(quantity, dtype):
         assert np.may_share_memory(x, out)
     for x, y in zip(parts_of(out, quantity, len(expected)), expected, strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+def test_out_is_given_by_keyword():
+    model = rb.Model.serial_chain(2)
+    names = [name for name in dir(model) if not name.startswith("_") and callable(getattr(model, name))]
+    found = {name: inspect.signature(getattr(model, name)).parameters.get("out") for name in names}
+    kinds = {name: parameter.kind for name, parameter in found.items() if parameter is not None}
+    assert len(kinds) > 30
+    assert set(kinds.values()) == {inspect.Parameter.KEYWORD_ONLY}, kinds
 
 
 @pytest.mark.parametrize("quantity", ARGUMENTS)

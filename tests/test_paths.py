@@ -10,7 +10,7 @@ plain = pytest.mark.plain_python
 
 def an_arm():
     """Return a floating base with two links; the joints have other names than the bodies."""
-    builder = rb.ModelBuilder("arm")
+    builder = rb.ModelBuilder(name="arm")
     builder.add_body("base", joint=rb.Free(), joint_name="floor", inertia=rb.Inertia.box((1, 2, 3), mass=4.0))
     for body, joint, parent in (("link1", "shoulder", "base"), ("link2", "elbow", "link1")):
         builder.add_body(

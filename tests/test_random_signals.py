@@ -325,7 +325,7 @@ def test_tables_of_random_signals():
         (lambda: rb.Signal.noise(0.0, [0, 1]), "density has shape .* largest value 0; expected one density above 0"),
         (lambda: rb.Signal.noise([1.0, 2.0, 3.0], [0, 1]), "density has shape .3,.* each of the 2 frequencies"),
         (lambda: rb.Signal.noise(1.0, [0, 1], sines=0), "sines is 0; expected a whole number from 1 to"),
-        (lambda: rb.Signal.noise(1.0, [0, 1], amplitudes="fixed"), "amplitudes is 'fixed'; expected \"random\" or"),
+        (lambda: rb.Signal.noise(1.0, [0, 1], amplitudes="fixed"), "amplitudes is 'fixed'; expected one of 'random'"),
         (lambda: rb.Signal.noise(1.0, [0, 1], seed=-1), "seed is -1; expected a whole number from 0"),
         (lambda: rb.Signal.noise(1.0, [0, 1], channel=1 << 31), "channel is .*; expected a whole number from 0 to"),
         (lambda: rb.Signal.ornstein_uhlenbeck(1.0, 0.0), "correlation_time is 0.0; expected numbers above 0"),

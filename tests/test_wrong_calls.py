@@ -88,6 +88,11 @@ def test_misspelt_names_of_arguments_suggest_the_right_one(call, message):
             "simulate was called with 4 values by position; expected q0, qd0, duration. Give .* keyword: method, tau",
         ),
         (lambda: ARM.accelerations([0, 0], [0, 0], 1.0), "accelerations was called with 3 .* q, qd. .*keyword: t, tau"),
+        (
+            lambda: rb.ModelBuilder("arm"),
+            "ModelBuilder was called with 1 value by position; expected none. Give them by keyword: name, grav",
+        ),
+        (lambda: ARM.assemble([0, 0], ["link1"]), "Model.assemble was called with 2 .* q_guess. .* keyword: fixed"),
         (lambda: ARM.jacobian([0, 0], "link2", ORIGIN), "Model.jacobian was called with 3 .* q, frame. .*: point"),
         (lambda: rb.Inertia.rod(1.0, 2.0), "Inertia.rod was called with 2 .* length. .* keyword: mass, density, axis"),
         (lambda: rb.Signal.sines(1, 2, 3), "Signal.sines was called with 3 .* keyword: phase, offset"),

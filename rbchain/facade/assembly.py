@@ -30,7 +30,7 @@ class Assembly(Attributes):
 
     @explains_calls(is_method=True)
     def assemble(
-        self, q_guess: npt.ArrayLike, fixed: Sequence[str] = (), *, on_failure: OnFailure = "warn"
+        self, q_guess: npt.ArrayLike, *, fixed: Sequence[str] = (), on_failure: OnFailure = "warn"
     ) -> np.ndarray:
         """Find the closed configuration nearest to a guess.
 
@@ -100,8 +100,8 @@ class Assembly(Attributes):
         self,
         q: npt.ArrayLike,
         qd_guess: npt.ArrayLike,
-        fixed: Sequence[str] = (),
         *,
+        fixed: Sequence[str] = (),
         on_failure: OnFailure = "warn",
     ) -> np.ndarray:
         """Find the velocities nearest to a guess that satisfy J qd = 0.

@@ -27,6 +27,7 @@ class ForcesBetweenBodies(Attributes):
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
         forces: Sequence[SpringDamper | Bushing],
+        *,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Compute the wrenches that springs and bushings exert on the bodies.
@@ -63,7 +64,7 @@ class ForcesBetweenBodies(Attributes):
         return self._between(between_bodies.wrenches_between_bodies, (self.n_bodies, 6), q, qd, forces, rows, out)
 
     def elastic_energy(
-        self, q: npt.ArrayLike, forces: Sequence[SpringDamper | Bushing], out: np.ndarray | None = None
+        self, q: npt.ArrayLike, forces: Sequence[SpringDamper | Bushing], *, out: np.ndarray | None = None
     ) -> np.ndarray:
         """Compute the elastic energy of springs and bushings.
 
@@ -99,6 +100,7 @@ class ForcesBetweenBodies(Attributes):
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
         forces: Sequence[SpringDamper | Bushing],
+        *,
         out: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compute the derivatives of the joint forces of springs and bushings with respect to q and qd.

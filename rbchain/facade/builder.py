@@ -72,6 +72,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
 
     def __init__(
         self,
+        *,
         name: str = "model",
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         nonphysical_inertia: Literal["refuse", "warn"] = "refuse",

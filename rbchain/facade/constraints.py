@@ -20,7 +20,7 @@ MOTION_TOLERANCE = {"float64": 1e-7, "float32": 1e-2}
 class Constraints(Attributes):
     """Methods of Model that compute residuals, Jacobians and forces of constraints."""
 
-    def constraint_residual(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    def constraint_residual(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the residuals of all constraints, which are zero for a closed chain.
 
         Parameters
@@ -65,7 +65,7 @@ class Constraints(Attributes):
         )
         return copied_to(out, found[..., 0, :], (q,))
 
-    def constraint_jacobian(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    def constraint_jacobian(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the Jacobian J of the residuals. J qd is the rate of change of the residuals.
 
         Parameters
@@ -106,6 +106,7 @@ class Constraints(Attributes):
         qd: npt.ArrayLike,
         tau: npt.ArrayLike = 0.0,
         wrenches: npt.ArrayLike | None = None,
+        *,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
         """Compute the multipliers lambda of all constraints: H qdd + h = tau + J^T lambda.

@@ -245,7 +245,7 @@ class Dynamics(Attributes):
             found = found | (samples & here)
         return found
 
-    def bias_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    def bias_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the joint forces for zero acceleration: Coriolis, centrifugal and gravity forces.
 
         Parameters
@@ -272,7 +272,7 @@ class Dynamics(Attributes):
                 return result
         return self._inverse_dynamics_of_tree(q, qd, self._none_like("qd", qd), out=out)
 
-    def gravity_forces(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    def gravity_forces(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the joint forces that hold the mechanism at rest against gravity.
 
         Parameters
@@ -294,7 +294,7 @@ class Dynamics(Attributes):
         none = self._none_like("q", q)
         return self._inverse_dynamics_of_tree(q, none, none, out=out)
 
-    def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the passive joint forces: springs, damping, friction and stops (see `PassiveForces`).
 
         For bodies in water they include the drag in still water. Only `simulate` takes a current into account.

@@ -60,7 +60,7 @@ class Identification(Attributes):
         return np.concatenate(parts, -1).reshape(*self.batch_shape, PARAMETERS_OF_BODY * self.n_bodies)
 
     def inverse_dynamics_regressor(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, out: np.ndarray | None = None
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, *, out: np.ndarray | None = None
     ) -> np.ndarray:
         """Compute the regressor Y of inverse dynamics: tau = Y @ inertial_parameters.
 
@@ -103,7 +103,7 @@ class Identification(Attributes):
         return self.kernel_model.compute(derivatives.inverse_dynamics_regressor, shape, names, states, out=out)
 
     def kinetic_energy_regressor(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, out: np.ndarray | None = None
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: np.ndarray | None = None
     ) -> np.ndarray:
         """Compute the regressor of the kinetic energy: its product with `inertial_parameters` is the energy.
 
@@ -135,7 +135,7 @@ class Identification(Attributes):
         self.kernel_model.refuse_water("kinetic_energy_regressor")
         return self.kernel_model.compute(derivatives.kinetic_energy_regressor, shape, ("q", "qd"), (q, qd), out=out)
 
-    def potential_energy_regressor(self, q: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    def potential_energy_regressor(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the regressor of the potential energy: its product with `inertial_parameters` is the energy.
 
         Parameters

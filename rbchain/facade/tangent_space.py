@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class TangentSpace(Attributes):
     """Methods of Model that integrate velocities and compute differences of positions."""
 
-    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the positions after moving from q for unit time with constant velocities v.
 
         The velocities of free and spherical joints are constant in body axes. Angles and displacements increase by v. A
@@ -78,7 +78,7 @@ class TangentSpace(Attributes):
                 moved[..., at - 3 : at] = q[..., at - 3 : at] + turned + lost
         return moved
 
-    def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
         """Compute the velocities that move positions q0 to q1 in unit time, by rotations of at most half a turn.
 
         It is the inverse of `integrate`: integrate(q0, difference(q0, q1)) is q1, except for the sign of quaternions.

@@ -53,8 +53,8 @@ def assembled_states(
     model: Model, q: np.ndarray, qd: np.ndarray, fixed: Sequence[str] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return states near q (..., nq) and qd (..., nv) that satisfy the constraints; NaN if none was found."""
-    q = model.assemble(q, fixed, on_failure="ignore")
-    return q, model.assemble_velocities(q, qd, fixed, on_failure="ignore")
+    q = model.assemble(q, fixed=fixed, on_failure="ignore")
+    return q, model.assemble_velocities(q, qd, fixed=fixed, on_failure="ignore")
 
 
 def closed_initial_states(

@@ -94,7 +94,7 @@ def arguments_of_bodies(tree):
 
 def builder_of(tree):
     rng = np.random.default_rng(tree.seed + 1)
-    builder = rb.ModelBuilder("tree", rng.normal(size=3) * 6, fluid_density=1000.0 * tree.in_water)
+    builder = rb.ModelBuilder(name="tree", gravity=rng.normal(size=3) * 6, fluid_density=1000.0 * tree.in_water)
     for given in arguments_of_bodies(tree):
         builder.add_body(**given)
     return builder
@@ -167,7 +167,9 @@ def in_units(tree, units):
     """The tree built in other units."""
     builder = builder_of(tree)
     other = rb.ModelBuilder(
-        "tree", units.of(builder.gravity, length=1, time=-2), fluid_density=units.of(builder.fluid_density, 1, -3)
+        name="tree",
+        gravity=units.of(builder.gravity, length=1, time=-2),
+        fluid_density=units.of(builder.fluid_density, 1, -3),
     )
     for given in arguments_of_bodies(tree):
         joint, inertia, immersion = given["joint"], given.get("inertia"), given.get("immersion")

@@ -54,7 +54,7 @@ def check_settings(nominal: Nominal) -> None:
                 f"simulate.assemble is given, but model {model.name!r} has no constraints; remove assemble"
             )
         with errors_at("simulate.assemble"):
-            model.assemble(np.zeros((0, model.nq)), simulate.assembly.fixed)
+            model.assemble(np.zeros((0, model.nq)), fixed=simulate.assembly.fixed)
     no_states = np.zeros((0, model.nq)), np.zeros((0, model.nv))
     settings = simulate.settings() | {"save_at": nominal.times, "energy_error": nominal.energy_error}
     with errors_at("simulate"):
