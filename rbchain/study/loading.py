@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import StudyError
 from .show.datasets import dataset_in
+from .store.description_files import study_file
 from .store.inspection import inspect
 from .store.provenance import Log
 from .store.store import Store
@@ -59,7 +60,7 @@ def load_results(folder: str | Path) -> xarray.Dataset:
 
 
 def study_of_results(folder: str | Path, *, code: bool = True) -> Study:
-    """Read the study whose results are in a folder, from the file that its last run used.
+    """Read the study whose results are in a folder, from the file that its last run used or has written.
 
     Parameters
     ----------
@@ -80,15 +81,17 @@ def study_of_results(folder: str | Path, *, code: bool = True) -> Study:
             f"{folder} contains no results to resume; expected the folder of an earlier run. To start a study, run "
             "`rbchain study run FILE --out FOLDER`"
         )
-    file = Log(folder).study_file()
-    if file is not None and file.is_file():
-        return Study.read(file, code=code)
-    missing = (
-        "its log does not name the file of the study"
-        if file is None
-        else f"the file of the study, {file.resolve()}, does not exist"
-    )
+    log = Log(folder)
+    file = log.study_file()
+    for known in (file, study_file(folder)):
+        if known is not None and known.is_file():
+            return Study.read(known, code=code)
+    missing = "its log does not name the file of the study"
+    if log.reason_not_written():
+        missing = f"the study comes from Python and cannot be read from files: {log.reason_not_written()}"
+    elif file is not None:
+        missing = f"the file of the study, {file.resolve()}, does not exist"
     raise StudyError(
-        f"{folder}: {missing}. Run `rbchain study run FILE --out {folder}`, or `Study.run(out={str(folder)!r})` "
-        "for a study from Python"
+        f"{folder}: {missing}. Run `rbchain study run FILE --out {folder}` for a study from a file. For a study from "
+        f"Python, use the results that study.run({str(folder)!r}) returns, or set results.rbchain.study = study"
     )

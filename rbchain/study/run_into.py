@@ -16,6 +16,7 @@ from .run import executors
 from .run.chunks import chosen_chunk_size, run
 from .run.compilation import compiled_in_parallel
 from .run.statistics import Statistics
+from .store.description_files import study_file, write_description
 from .store.opening import stored_results_in
 from .store.provenance import Log
 from .store.store import Store, locked
@@ -45,12 +46,16 @@ def run_into(
         Path(out).mkdir(parents=True, exist_ok=True)
         with locked(out):
             exists = Store.exists(out)
+            if not exists:  # the description of results that were deleted
+                study_file(out).unlink(missing_ok=True)
             store = Store.open(out, plan, study.effects) if exists else Store.create(out, plan, size, study.effects)
             log = Log(out)
             file = None if study.file is None else os.path.relpath(study.file, Path(out).resolve())
             for sentence in changes_that_are_not_noticed(plan.as_json()):
                 warnings.warn(sentence, stacklevel=4)
-            log.write(event="started", samples=plan.description.samples, file=file)
+            not_written = write_description(Path(out), plan) if file is None else ""
+            entries = {"file": file} | ({"not_written": not_written} if not_written else {})
+            log.write(event="started", samples=plan.description.samples, **entries)
             if store.repaired:
                 log.write(event="repaired", files=[str(damage) for damage in store.repaired])
                 warnings.warn(store.repair_message(), stacklevel=4)

@@ -101,7 +101,7 @@ def test_standard_deviations_of_first_order_are_those_of_a_linear_measure(rod, t
     for without in (results.copy(), pickle.loads(pickle.dumps(results))):
         with pytest.raises(rb.StudyError, match=r"do not contain their study.*rbchain\.load_results"):
             without.rbchain.gradient("linear")
-    with pytest.raises(rb.StudyError, match="its log does not name the file of the study"):
+    with pytest.raises(rb.StudyError, match=r"cannot be read from files: measures\[0\]\.function is"):
         rb.load_results(tmp_path).rbchain.gradient("linear")
 
 

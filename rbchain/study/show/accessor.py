@@ -28,9 +28,16 @@ class Results:
     Attributes
     ----------
     study : Study
-        The study that computed the results. For results from a folder, it is read from the file that the last run used.
-        This imports the functions that the file names. A StudyError says if the results are copied or changed, or if
-        the file is unknown or missing.
+        The study that computed the results. For results from a folder, it is read from the file that the last run used,
+        or from the files that a run of a study from Python has written into the folder. This imports the functions that
+        the file names. A StudyError says if the results are copied or changed, if the file is missing, or why a study
+        from Python is not in a file.
+
+    Notes
+    -----
+    `summary`, `plot`, `gradient` and `control_variates` use the results. Sobol and Morris indices need other samples:
+    use `Study.sobol_indices` and `Study.morris`, for example `results.rbchain.study.sobol_indices(measure)`. The
+    methods of the same names here are abbreviations.
     """
 
     def __init__(self, results: xarray.Dataset) -> None:
@@ -143,15 +150,18 @@ class Results:
         return found.assign_attrs(self._of_survivors())
 
     def control_variates(self, measure: str | None = None) -> xarray.Dataset:
-        """Estimate the means of measures with less variance: `Study.control_variates` of these results."""
+        """Estimate the means of measures with less variance, from the known means of the drawn numbers.
+
+        `Study.control_variates` describes the result.
+        """
         return self.study.control_variates(self._results, measure)
 
     def sobol_indices(self, measure: str | None, **settings: Any) -> xarray.Dataset:
-        """Compute the Sobol indices of a measure by more motions: `Study.sobol_indices` of the study."""
+        """Compute the Sobol indices of a measure: an abbreviation of `study.sobol_indices`."""
         return self.study.sobol_indices(measure, **settings)
 
     def morris(self, measure: str | None, **settings: Any) -> xarray.Dataset:
-        """Compute the elementary effects of a measure by more motions: `Study.morris` of the study."""
+        """Compute the elementary effects of a measure: an abbreviation of `study.morris`."""
         return self.study.morris(measure, **settings)
 
     def plot(self, name: str | None = None, *, influences: bool = False) -> Figure:

@@ -4,6 +4,7 @@ results.zarr/zarr.json            description of the study; statistics, once all
 results.zarr/NAME/zarr.json       description of an array: shape, type, units
 results.zarr/NAME/c/CHUNK...      values of the array for the samples of one chunk
 checksums/CHUNK.json              SHA-256 of the files of a chunk, written when the chunk is finished
+description/study.toml, model.toml  the study and its model, if the study comes from Python; not part of the results
 log.jsonl                         log of the runs; not part of the results
 """
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..plan.outputs import Variable
     from ..plan.plan import Plan
 
-FOLDER, CHECKSUMS, LOCK = "results.zarr", "checksums", ".lock"
+FOLDER, CHECKSUMS, DESCRIPTION, LOCK = "results.zarr", "checksums", "description", ".lock"
 FORMAT = 2
 WITHOUT_CHECKSUMS = 1  # the format of earlier versions of rbchain
 

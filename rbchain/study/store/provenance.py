@@ -51,16 +51,25 @@ class Log:
 
     def study_file(self) -> Path | None:
         """Return the file of the last study that ran into the folder; None if the log does not name one."""
+        file = self._last("file")
+        return self.path.parent / file if file else None
+
+    def reason_not_written(self) -> str:
+        """Return why the last study from Python is not in a file; empty if the log does not tell it."""
+        return self._last("not_written")
+
+    def _last(self, key: str) -> str:
+        """Return the last entry with this key; empty without one."""
         try:
             text = self.path.read_text(encoding="utf-8", errors="replace")
         except OSError:
-            return None
+            return ""
         lines: list[Any] = []
         for line in text.splitlines():
             with contextlib.suppress(ValueError):  # the last line of a killed run may be incomplete
                 lines.append(json.loads(line))
-        files = [line["file"] for line in lines if isinstance(line, dict) and line.get("file")]
-        return self.path.parent / files[-1] if files else None
+        found = [str(line[key]) for line in lines if isinstance(line, dict) and line.get(key)]
+        return found[-1] if found else ""
 
     def write(self, **entries: Any) -> None:
         """Append a line with the time, the process and these entries."""
