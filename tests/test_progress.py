@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -47,6 +48,20 @@ def test_a_long_work_is_logged_every_few_seconds(caplog, monkeypatch):
         while len(caplog.records) < 5 and time.monotonic() < end:
             time.sleep(0.01)
     assert len(caplog.records) >= 5
+
+
+def test_an_estimated_total_gives_an_expected_time_until_the_work_ends(caplog, monkeypatch):
+    """After 30 of 120 units in 5 s, all of them take 20 s."""
+    clock = iter([0.0, 5.0, 5.0, 5.0, 5.0])
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 3600.0)
+    caplog.set_level(logging.INFO, "rbchain")
+    with progress("Compiling", total=120, after=0.0, is_estimate=True) as work:
+        work.advance(30)
+        assert work.text == "Compiling: 5 s of about 20 s"
+        work.advance(100)
+        assert work.text == "Compiling: 5 s"
+    assert caplog.records[-1].getMessage() == "Compiling: 5 s"
 
 
 def test_short_work_is_silent(caplog):

@@ -61,10 +61,12 @@ class Progress:
         Units of work that are done.
     note : str
         Text behind the bar.
+    is_estimate : bool
+        Whether the total is estimated. Seconds are then shown instead of amounts.
     """
 
-    def __init__(self, description: str, total: int | None) -> None:
-        self.description, self.total = description, total
+    def __init__(self, description: str, total: int | None, is_estimate: bool = False) -> None:
+        self.description, self.total, self.is_estimate = description, total, is_estimate
         self.done, self.note = 0, ""
         self._started = time.monotonic()
 
@@ -75,10 +77,14 @@ class Progress:
 
     @property
     def details(self) -> str:
-        """Amount, note and seconds: "40/100, 12 s"."""
-        amount = [] if self.total is None else [f"{self.done}/{self.total}"]
+        """Amount, note and seconds: "40/100, 12 s", or "12 s of about 30 s" for an estimated total."""
+        elapsed = time.monotonic() - self._started
+        amount = [] if self.total is None or self.is_estimate else [f"{self.done}/{self.total}"]
         note = [self.note] if self.note else []
-        return ", ".join([*amount, *note, f"{time.monotonic() - self._started:.0f} s"])
+        seconds = f"{elapsed:.0f} s"
+        if self.is_estimate and self.total is not None and 0 < self.done < self.total:
+            seconds += f" of about {elapsed * self.total / self.done:.0f} s"
+        return ", ".join([*amount, *note, seconds])
 
     @property
     def text(self) -> str:
@@ -93,7 +99,9 @@ class Progress:
 
 
 @contextmanager
-def progress(description: str, total: int | None = None, *, after: float = SILENT_SECONDS) -> Iterator[Progress]:
+def progress(
+    description: str, total: int | None = None, *, after: float = SILENT_SECONDS, is_estimate: bool = False
+) -> Iterator[Progress]:
     """Display the progress of the work inside a `with` statement.
 
     Parameters
@@ -104,6 +112,8 @@ def progress(description: str, total: int | None = None, *, after: float = SILEN
         Units of work, which the caller counts by `advance`.
     after : float, s
         Display nothing if the work takes less time. At 0 it is always displayed.
+    is_estimate : bool
+        Whether `total` is an estimate.
 
     Examples
     --------
@@ -113,7 +123,7 @@ def progress(description: str, total: int | None = None, *, after: float = SILEN
     >>> work.done
     3
     """
-    work = Progress(description, total)
+    work = Progress(description, total, is_estimate)
     if is_quiet():
         yield work
         return
@@ -124,6 +134,8 @@ def progress(description: str, total: int | None = None, *, after: float = SILEN
     try:
         yield work
     finally:
+        if is_estimate:
+            work.total = None
         ended.set()
         display.join()
 

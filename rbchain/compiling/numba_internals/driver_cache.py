@@ -9,10 +9,9 @@ from numba import types
 from numba.core import sigutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
-from ...common.progress import progress
 from .. import array_fields, machine_code
 from ..dependencies import dependencies_of
-from .announcements import announcement
+from .announcements import announced
 
 NUMBA_NAMES = {
     "numba.core.caching.CompileResultCacheImpl": (
@@ -91,8 +90,7 @@ class MachineCodeCache(FunctionCache):
                 self.compiling.enter_context(machine_code.while_compiling(self._py_func, sig))
             # not before: it takes a third of a second, and loading does not need it
             target_context.refresh()
-            message = announcement(self._driver, str(sig), is_kept=self.cache_path is not None)
-            self.compiling.enter_context(progress(message))
+            self.compiling.enter_context(announced(self._driver, str(sig), is_kept=self.cache_path is not None))
         return found
 
     def _load(self, sig, key, target_context, files):

@@ -9,6 +9,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typing import signature
 
 from .. import kernel_cache
+from . import announcements
 from .level_codegen import generates_for_level
 from .lowering import placeholder
 from .pointers import type_as_received
@@ -62,6 +63,7 @@ class KernelDispatcher(CPUDispatcher):
                 compiled = None if file is None else self._load(file, args)
                 if compiled is None:
                     compiled = self._compiler.compile(args, return_type)
+                    announcements.count_function()
                     if file is not None:
                         self._save(file, compiled)
                 self.add_overload(compiled)
