@@ -30,8 +30,8 @@ error_of_step = _of_method("error", 1)
 growth_of_iteration = _of_method("growth", 1)
 keep_prediction = _of_method("after_accept", 1)
 forget_prediction = _of_method("forget", 1)
+predict_from = _of_method("predict_from", 1)
 update_stiffness = _of_method("detect_stiffness", 1)
-# Saved states of a Radau method are not interpolated, because states within a step have a lower order (`saved_states`).
 interpolate = _of_method("interpolate", 0)
 polynomial_of_row = _of_method("polynomial", 0)
 rates_of_step = _of_method("rates", 0)
@@ -47,3 +47,13 @@ def has_quartic(tableau, *_):
 def has_large_stages(tableau, *_):
     """Whether stages are much larger than the change in a step."""
     return METHODS[_number_of(tableau)].has_large_stages
+
+
+def predicts(tableau, *_):
+    """Whether a step predicts the next one."""
+    return METHODS[_number_of(tableau)].predicts
+
+
+def solves_saved_states(tableau, *_):
+    """Whether the states at saved times are the ends of shorter steps."""
+    return METHODS[_number_of(tableau)].solves_saved_states

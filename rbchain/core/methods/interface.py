@@ -48,6 +48,11 @@ def polynomial_of_line(tableau, y, y_new, h, rates, j, k):
     return change, zeros_like(change), zeros_like(change), zeros_like(change)
 
 
+@kernel
+def predict_nothing(stepper, tableau, offset, lane):
+    """Do nothing where a step starts elsewhere: nothing predicts it."""
+
+
 def allocate_nothing(tableau, topology, tables, integrals, state_size, width, dtype, blocks):
     """Return no memory. Called in Python."""
 
@@ -84,6 +89,8 @@ class MethodFunctions(NamedTuple):
         Stores the prediction of the next step.
     forget(stepper, tableau, lane)
         Discards the prediction where the motion jumps or a new sample starts.
+    predict_from(stepper, tableau, offset, lane)
+        Sets where the next step starts for its prediction: `offset` steps after the end of the last accepted step.
     detect_stiffness(stepper, tableau, lane)
         Detects whether a sample is stiff for an explicit method.
     rates(tableau)
@@ -96,6 +103,10 @@ class MethodFunctions(NamedTuple):
         Whether `polynomial` is the interpolant.
     has_large_stages : bool
         Whether stages are much larger than the change in a step, so that states within it have a larger round-off.
+    predicts : bool
+        Whether a step predicts the next one. The steps to a stop that is near are then of equal length.
+    solves_saved_states : bool
+        Whether the states at saved times are the ends of shorter steps, because the interpolant has a lower order.
     """
 
     tableau: type
@@ -107,9 +118,12 @@ class MethodFunctions(NamedTuple):
     growth: Callable = keep_growth
     after_accept: Callable = after_any_step
     forget: Callable = forget_nothing
+    predict_from: Callable = predict_nothing
     detect_stiffness: Callable = forget_nothing
     rates: Callable = one_rate_per_stage
     allocate: Callable = allocate_nothing
     carve: Callable = carve_nothing
     has_quartic: bool = False
     has_large_stages: bool = False
+    predicts: bool = False
+    solves_saved_states: bool = False

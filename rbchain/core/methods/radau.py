@@ -88,13 +88,6 @@ class RadauStep(NamedTuple):
 radau_step_size, carve_radau_step = lane_record(RadauStep, "rows")
 
 
-def has_radau_step(stepper):
-    """Whether a Stepper, or its Numba type, belongs to a Radau method."""
-    fields = getattr(stepper, "fields", None)
-    linear = stepper.linear if fields is None else stepper.types[fields.index("linear")]
-    return getattr(linear, "instance_class", type(linear)) is RadauStep
-
-
 @routine
 def compute_radau_step(block, stepper, tableau, tolerances, k):
     """Compute the increments of the stages of a step, its end y_new, the rate there, and the estimate of the error."""
@@ -358,6 +351,12 @@ def radau_step_in(tableau, memory, b, tables, nq, size):
     return carve_radau_step(numbers, stages, width, systems, size)
 
 
+@kernel
+def set_offset_of_polynomial(stepper, tableau, offset, lane):
+    """Set where the next step starts, `offset` steps after the end of the step of `polynomial`."""
+    stepper.linear.iteration[ROW_OFFSET, lane] = constant_like(stepper.y, offset)
+
+
 RADAU = MethodFunctions(
     tableau=RadauTableau,
     take_step=compute_radau_step,
@@ -367,6 +366,9 @@ RADAU = MethodFunctions(
     growth=growth_after_iterations,
     after_accept=keep_polynomial,
     forget=forget_polynomial,
+    predict_from=set_offset_of_polynomial,
     allocate=allocate_radau_step,
     carve=radau_step_in,
+    predicts=True,
+    solves_saved_states=True,
 )

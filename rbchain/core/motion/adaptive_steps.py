@@ -197,7 +197,7 @@ def start_lane(block, stepper, tableau, batch, tolerances, lane):
     else:
         step = first_step(euler_length, rate, change, tableau.order) if change < math.inf else euler_length
         longest = longest_first_step(block, stepper, batch, tolerances, lane)
-        set_step(block, stepper, batch, tolerances, min(step, longest), lane)
+        set_step(block, stepper, tableau, batch, tolerances, min(step, longest), lane)
 
 
 # Save the initial state of a lane; with modes of contacts, it has been saved before the impacts at the start.
@@ -283,14 +283,14 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         step = h * shrinkage_of_step(error, tableau.order)
         forget_bounds(block, lane)
         restore_rows_of_start(block, lane)
-    set_step(block, stepper, batch, tolerances, step, lane)
+    set_step(block, stepper, tableau, batch, tolerances, step, lane)
     if tally[tallies.STATUS, lane] != STOPPED:
         check_end_of_motion(block, stepper, batch, tolerances, step, lane)
 
 
 @only_if(has_samplers)
 @routine
-def run_controllers_at_stops(block, stepper, batch, tolerances, k):
+def run_controllers_at_stops(block, stepper, tableau, batch, tolerances, k):
     """Run the sampled controllers of the lanes whose step has ended at a stop, and compute the rates with new outputs.
 
     Lanes without a stop keep their rates.
@@ -305,7 +305,7 @@ def run_controllers_at_stops(block, stepper, batch, tolerances, k):
             if has_failed_call(block, lane):
                 tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
             elif tally[tallies.STATUS, lane] == RUNNING:
-                set_step(block, stepper, batch, tolerances, stepper.clock[clocks.PROPOSED, lane], lane)
+                set_step(block, stepper, tableau, batch, tolerances, stepper.clock[clocks.PROPOSED, lane], lane)
                 restart_after_jump(block, lane)
         elif tally[tallies.STATUS, lane] == RUNNING:
             allow_calls(block, False, lane)

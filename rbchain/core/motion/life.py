@@ -79,7 +79,7 @@ def integrate_adaptive_steps(block, stepper, settings, batch, span, k):
             restart_after_breaks(block, stepper, tableau, k)
             wait_for_outputs(block, stepper, span, k)
         resumed = False
-        run_controllers_at_stops(block, stepper, batch, tolerances, k)
+        run_controllers_at_stops(block, stepper, tableau, batch, tolerances, k)
         next_sample = end_and_restart_lanes(block, stepper, settings, batch, next_sample, span, k)
 
 

@@ -5,16 +5,15 @@ which all lanes with saved times in their last step compute together:
 
 * With dry friction, stops or contacts, the interpolated state is projected onto the active constraints, and the forces
   follow from the modes of the step.
-* The polynomial of a Radau method has a lower order than its step. The state at a saved time is therefore the end of
-  a shorter step from the same start, whose stages the polynomial predicts. If they do not converge, the shorter step is
+* The interpolant of some methods has a lower order than the step (`solves_saved_states`). The state at a saved time is
+  therefore the end of a shorter step from the same start, which the interpolant predicts. A shorter step that fails is
   divided.
 """
 
 from ...compiling.jit import choose, kernel, only_if, routine
 from ..contacts.contact_rates import has_contact_modes, stop_held_dofs
 from ..lanes.lanes import constant_like, select
-from ..methods.adaptive_methods import interpolate, keep_prediction
-from ..methods.radau import ROW_OFFSET, compute_radau_step, has_radau_step
+from ..methods.adaptive_methods import compute_step, interpolate, keep_prediction, predict_from, solves_saved_states
 from ..sample import clock_layout as clocks, control_layout as controls, spare_layout as spares, tally_layout as tallies
 from ..sample.rate import allow_calls, evaluate, has_failed_call
 from ..sample.records import Stepper
@@ -27,7 +26,7 @@ from .sampled_controllers import save_held_outputs
 
 SHORTER_PART = 0.38  # of a part that fails: after halves, a later part would end at the same place
 LONGER_PART = 2.0  # the part after a part that succeeds
-SHORTEST_PART = 1e-6  # of a step of a Radau method: the stages of a step that is even shorter must converge
+SHORTEST_PART = 1e-6  # of a step that is divided: the stages of a step that is even shorter must converge
 
 
 @kernel
@@ -88,7 +87,7 @@ def save_state(block, stepper, batch, y, lane):
 
 
 @only_if(
-    lambda block, stepper, *_: has_radau_step(stepper),
+    lambda block, stepper, tableau, *_: solves_saved_states(tableau),
     otherwise=lambda block, stepper, tableau, batch, tolerances, k: move_to_ends(stepper, tableau, k),
 )
 @routine
@@ -110,15 +109,16 @@ def _accept_steps_without_modes(block, stepper, tableau, batch, tolerances, k):
     shorter = Stepper(spare[spares.STATE], y_new, change, rates, control, clock, tally, linear, spare, work)
     while choose_lanes(block, stepper, batch) > 0:
         for lane in range(y.shape[1]):
-            set_shorter_step(block, stepper, batch, lane)
-        compute_radau_step(block, shorter, tableau, tolerances, k)
+            set_shorter_step(block, stepper, tableau, batch, lane)
+        compute_step(block, shorter, tableau, tolerances, k)
         for lane in range(y.shape[1]):
             if saves_now(stepper, lane):
                 end_shorter_step(block, stepper, tableau, batch, lane)
     for j in range(y.shape[0]):
         rates[0, j, k] = spare[spares.NEXT_RATE, j, k]
     control[controls.H, k] = control[controls.NEXT_H, k]
-    linear.iteration[ROW_OFFSET, k] = constant_like(control, 0.0)
+    for lane in range(y.shape[1]):
+        predict_from(stepper, tableau, 0.0, lane)
 
 
 @only_if(
@@ -170,7 +170,7 @@ def interpolate_saved_state(block, stepper, tableau, batch, state, lane):
     normalize_positions(block.model, state, lane)
 
 
-# --- Radau methods ----------------------------------------------------------------------------------------------------
+# --- shorter steps ----------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -185,7 +185,7 @@ def return_to_start(stepper, lane):
 
 
 @kernel
-def set_shorter_step(block, stepper, batch, lane):
+def set_shorter_step(block, stepper, tableau, batch, lane):
     """Set the length of the next shorter step of a lane, and where the polynomial of the last step predicts it.
 
     Saves the end of the last step if that is the next saved time. A lane that saves no other state has no step.
@@ -201,7 +201,7 @@ def set_shorter_step(block, stepper, batch, lane):
         offset = (clock[clocks.REACHED, lane] - clock[clocks.T, lane]) / clock[clocks.TAKEN, lane]
     control[controls.TIME, lane] = constant_like(control, clock[clocks.REACHED, lane])
     control[controls.H, lane] = constant_like(control, length)
-    stepper.linear.iteration[ROW_OFFSET, lane] = constant_like(control, offset)
+    predict_from(stepper, tableau, offset, lane)
 
 
 @kernel
@@ -232,7 +232,7 @@ def end_shorter_step(block, stepper, tableau, batch, lane):
 
 # Save the states at the saved times up to t_new in an accepted step, if its method interpolates them.
 save_interpolated_states = choose(
-    lambda block, stepper, *_: has_contact_modes(block) or has_radau_step(stepper),
+    lambda block, stepper, tableau, *_: has_contact_modes(block) or solves_saved_states(tableau),
     lambda block, stepper, tableau, batch, t_new, lane: None,
     save_passed_times,
 )

@@ -12,7 +12,7 @@ from ..contacts.contact_rates import has_contact_modes
 from ..control.sampler_clocks import limit_to_stops
 from ..forces.signal_breaks import next_break, pass_breaks, resolved_length, shortest_period
 from ..lanes.lanes import constant_like
-from ..methods.radau import has_radau_step
+from ..methods.adaptive_methods import predicts
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..tree.layout import has_actions
 
@@ -79,15 +79,15 @@ def longest_first_step(block, stepper, batch, tolerances, lane):
     return min(remaining, tolerances.max_step, FIRST_PART_OF_PERIOD * shortest_period_of_lane(block, lane))
 
 
-@only_if(lambda stepper, *_: has_radau_step(stepper), otherwise=lambda stepper, step, remaining: step)
+@only_if(predicts, otherwise=lambda tableau, step, remaining: step)
 @kernel
-def step_before_stop(stepper, step, remaining):
+def step_before_stop(tableau, step, remaining):
     """Return the length of the next step, at most `step`, if all steps to a stop that is near are of equal length."""
     return remaining / math.ceil(remaining / step) if remaining < NEAR_STOP * step else step
 
 
 @kernel
-def set_step(block, stepper, batch, tolerances, step, lane):
+def set_step(block, stepper, tableau, batch, tolerances, step, lane):
     """Set the next step length, adjusted so that a step ends at the next stop, such as the end of the motion.
 
     A step that would end less than 1 % of its length before that time is extended to it, but not beyond the longest
@@ -99,7 +99,7 @@ def set_step(block, stepper, batch, tolerances, step, lane):
     remaining = clock[clocks.STOP, lane] - clock[clocks.T, lane]
     length = length_for_signals(block, tolerances, clock[clocks.T, lane], min(step, remaining), lane)
     is_last = extension * length >= remaining
-    length = remaining if is_last else step_before_stop(stepper, length, remaining)
+    length = remaining if is_last else step_before_stop(tableau, length, remaining)
     clock[clocks.STEP, lane] = length
     clock[clocks.PROPOSED, lane] = step if length < step else 0.0
     stepper.control[controls.H, lane] = constant_like(stepper.control, length)
