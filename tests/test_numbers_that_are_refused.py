@@ -68,7 +68,7 @@ ENTRIES = {
     "Revolute: axis": (rb.Revolute, "axis", [0.0, 0.0, 1.0]),
     "Prismatic: axis": (rb.Prismatic, "axis", [0.0, 0.0, 1.0]),
     "Planar: axis": (rb.Planar, "axis", [0.0, 0.0, 1.0]),
-    "Universal: second": (lambda x: rb.Universal((1, 0, 0), x), "axis", [0.0, 0.0, 1.0]),
+    "Universal: second": (lambda x: rb.Universal((1, 0, 0), x), "second", [0.0, 0.0, 1.0]),
     "Screw: axis": (lambda x: rb.Screw(x, 0.1), "axis", [0.0, 0.0, 1.0]),
     "Screw: pitch": (lambda x: rb.Screw((0, 0, 1), x), "pitch", 1.0),
     "ModelBuilder: gravity": (lambda x: rb.ModelBuilder(gravity=x), "gravity", [0.0, 0.0, 1.0]),
