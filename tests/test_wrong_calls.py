@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
+from rbchain.acting.events import EventRecord
 from rbchain.cli import main
 
 ARM = rb.Model.serial_chain(2)
@@ -134,6 +135,59 @@ def test_descriptions_of_studies_name_the_keywords_too():
 )
 def test_habits_from_other_packages_name_the_right_call(call, message):
     with pytest.raises((TypeError, rb.RbchainError), match=message):
+        call()
+
+
+MOTION = ARM.simulate(duration=0.01, method="rk4", step=0.01, save_at=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rb.Pose() @ np.zeros(3), r"cannot compose a Pose with array\(.*; use pose.apply\(points\)"),
+        (lambda: rb.Model(), r"models are made by rbchain.load\(path\), ModelBuilder.build\(\) or Model.serial_chain"),
+        (lambda: MOTION["link1"], r"the sample index is the name 'link1'; .* use motion.of_joint\('link1'\)"),
+        (lambda: ARM["link1"], r"is the name 'link1'; .* use model.body\['link1'\] or model.joint\['link1'\]"),
+        (lambda: ARM[0], "the sample index is 0, but this is not a batch"),
+        (lambda: ARM.simulate(duration=1.0, tau=rb.Signal.constant(1.0)), "tau is a signal, .*rb.PrescribedForce"),
+        (lambda: ARM.simulate(duration=1.0, timestep=0.1), "has no argument 'timestep'; use step"),
+        (lambda: ARM.simulate(duration=1.0, ctrl=0.1), "has no argument 'ctrl'; use tau, or drives"),
+        (lambda: rb.Event("link1", terminal=True), "Event has no argument 'terminal'; use stop"),
+    ],
+)
+def test_other_habits_name_the_right_call_too(call, message):
+    with pytest.raises((TypeError, rb.RbchainError), match=message):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "here"),
+    [
+        (ARM, "nbody", "n_bodies"),
+        (ARM, "ndof", "nv"),
+        (MOTION, "qpos", "q"),
+        (MOTION, "y", "q and qd"),
+        (EventRecord(*np.zeros((4, 1))), "time", "t"),
+    ],
+)
+def test_attributes_of_other_packages_name_the_right_one(value, name, here):
+    with pytest.raises(AttributeError, match=f"object has no attribute '{name}'; use {here}$"):
+        getattr(value, name)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ARM.vary(masss=[1.0, 1.0]), r"vary\(\) has no field 'masss'; .*; did you mean mass\?"),
+        (lambda: ARM.vary(link2=3.0), r"'link2' is the name of an owner; use a path such as \{\"link2.mass\": value\}"),
+        (lambda: rb.fit(ARM, MOTION, ["mas"]), r"parameters contains 'mas'; .*; did you mean mass\?"),
+        (lambda: rb.fit(ARM, MOTION, ["link1.dampng"]), r"'link1' has no 'dampng'; .*; did you mean damping\?"),
+        (lambda: ARM.simulate(duration=1.0, derivatives=["mas"]), r"contains 'mas'; .*; did you mean mass\?"),
+        (lambda: MOTION.plot(joints=["lnk1"]), r"joints contains 'lnk1'; .*; did you mean link1\?"),
+    ],
+)
+def test_misspelt_names_in_lists_are_unknown_names(call, message):
+    with pytest.raises(rb.UnknownNameError, match=message):
         call()
 
 

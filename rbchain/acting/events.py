@@ -80,7 +80,7 @@ class Event(Declared):
     (0.5, '1 of 1: An event ended the simulation.')
     """
 
-    renamed_arguments: ClassVar = {"most": "max_records", "of": "quantity"}
+    renamed_arguments: ClassVar = {"most": "max_records", "of": "quantity", "terminal": "stop"}
     numeric_fields: ClassVar = (
         NumericField("value", "rad or m"),
         NumericField("parameters", "", shape=(None,)),
@@ -150,6 +150,7 @@ class EventRecord(PickledByName, SuggestsAttributes):
         States at these times.
     """
 
+    foreign_attributes: ClassVar[dict[str, str]] = {"time": "t", "times": "t", "t_events": "t"}
     count: np.ndarray
     t: np.ndarray
     q: np.ndarray

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
+from ..common.pickles import new
 from ..common.real_arrays import excerpt, finite_array
 from ..common.values import Value
 from ..errors import ArgumentError
@@ -63,12 +64,15 @@ class AddsSignals(Value):
         return self * -1.0
 
 
-class Term(NamedTuple):
+class SignalTerm(NamedTuple):
     """A multiple of a random signal or of a derivative of it, with one factor, or one for each sample."""
 
     factor: np.ndarray
     signal: RandomSignal
     order: int = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return new, ("SignalTerm", *self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +81,12 @@ class SignalSum(AddsSignals):
 
     Attributes
     ----------
-    terms : tuple of Term
+    terms : tuple of SignalTerm
         Factors, random signals, and orders of the derivatives.
     rest : Signal
     """
 
-    terms: tuple[Term, ...]
+    terms: tuple[SignalTerm, ...]
     rest: Signal
 
     def replaced(self, function: Callable[[RandomSignal], Any]) -> Any:
@@ -122,11 +126,11 @@ class SignalSum(AddsSignals):
         return self.replaced(lambda term: term.realised(duration, numbers, 0, next(channels)))
 
 
-def _terms_of(value: Any) -> tuple[Term, ...]:
+def _terms_of(value: Any) -> tuple[SignalTerm, ...]:
     """Return the random signals of a signal, with their factors and orders."""
     if isinstance(value, SignalSum):
         return value.terms
-    return (Term(np.ones(()), value),) if hasattr(value, "realised") else ()
+    return (SignalTerm(np.ones(()), value),) if hasattr(value, "realised") else ()
 
 
 def _rest_of(value: Any) -> Signal:
@@ -144,13 +148,13 @@ def _combined(a: Any, b: Any, sign: float) -> Any:
     for factor, signal, order in _terms_of(b):
         own = [i for i, other in enumerate(terms) if other.signal is signal and other.order == order]
         if own:
-            terms[own[0]] = Term(terms[own[0]].factor + sign * factor, signal, order)
+            terms[own[0]] = SignalTerm(terms[own[0]].factor + sign * factor, signal, order)
         else:
-            terms.append(Term(sign * factor, signal, order))
+            terms.append(SignalTerm(sign * factor, signal, order))
     return _made(terms, sum_of(_rest_of(a), multiple_of(_rest_of(b), np.asarray(sign))))
 
 
-def _made(terms: list[Term], rest: Signal) -> Any:
+def _made(terms: list[SignalTerm], rest: Signal) -> Any:
     return SignalSum(tuple(terms), rest) if terms else rest
 
 

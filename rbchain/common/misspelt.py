@@ -55,10 +55,12 @@ class SuggestsAttributes:
     """Base class whose error for a misspelt or renamed attribute suggests the right name.
 
     The suggestion is part of the message, because the interpreter adds its own only to tracebacks on the console.
-    A subclass lists old names with what stands for them now in `renamed_attributes`.
+    A subclass lists old names with what stands for them now in `renamed_attributes`, and names from other packages
+    with the names here in `foreign_attributes`.
     """
 
     renamed_attributes: ClassVar[dict[str, str]] = {}
+    foreign_attributes: ClassVar[dict[str, str]] = {}
 
     if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every name
 
@@ -68,6 +70,9 @@ class SuggestsAttributes:
             if name in type(self).renamed_attributes:
                 new = type(self).renamed_attributes[name]
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}; it is now {new}")
+            if name in type(self).foreign_attributes:
+                here = type(self).foreign_attributes[name]
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}; use {here}")
             raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
 
 

@@ -21,6 +21,7 @@ MODULES = {
     "ImpactRecord": "rbchain.acting.contacts",
     "RandomSignal": "rbchain.acting.random_signals",
     "SignalSum": "rbchain.acting.signal_arithmetic",
+    "SignalTerm": "rbchain.acting.signal_arithmetic",
     "StickingRecord": "rbchain.acting.contacts",
 }
 

@@ -87,7 +87,12 @@ class Attributes:
         def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> np.ndarray: ...
         def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray: ...
 
-    def __init__(self, description: Description) -> None:
+    def __init__(self, description: Description | None = None) -> None:
+        if description is None:
+            raise ModelError(
+                "Model was called without a Description; models are made by rbchain.load(path), ModelBuilder.build() "
+                "or Model.serial_chain(n)"
+            )
         if not isinstance(description, Description):
             raise ModelError(
                 f"Model was called with {excerpt(description)}; expected a Description. Use rbchain.load for a file, "

@@ -146,6 +146,22 @@ class Model(
         "lower_limit": "stop_lower",
         "upper_limit": "stop_upper",
     }
+    foreign_attributes: ClassVar[dict[str, str]] = {
+        "nbody": "n_bodies",
+        "nbodies": "n_bodies",
+        "njoints": "len(model.joint_names)",
+        "njnt": "len(model.joint_names)",
+        "ndof": "nv",
+        "n_dofs": "nv",
+        "body_mass": "mass",
+        "body_inertia": "inertia",
+        "dof_damping": "damping",
+        "jnt_range": "position_limits",
+        "lowerPositionLimit": "position_limits",
+        "upperPositionLimit": "position_limits",
+        "qpos0": "neutral()",
+        "nframes": "len(model.fixed_frames)",
+    }
 
     @classmethod
     @explains_calls(is_method=True)
@@ -293,8 +309,8 @@ class Model(
         ----------
         samples : int, slice, array of int or bool, None, Ellipsis, or tuple of these
             The index in the batch, as for a NumPy array of this shape. `model[..., None]` has an axis of length 1
-            behind the batch, and so takes several states of each sample, such as the `q` of a motion. A model without
-            batch returns itself.
+            behind the batch, and so takes several states of each sample, such as the `q` of a motion. Without a batch,
+            only `model[..., None]` is possible. It returns the model itself.
 
         Raises
         ------
@@ -311,7 +327,8 @@ class Model(
         >>> many[..., None].energy(motion.q, motion.qd)[0].shape
         (3, 101)
         """
-        check_sample_index(samples, self.batch_shape, has_new_axes=True)
+        by_name = "model.body[{0!r}] or model.joint[{0!r}]"
+        check_sample_index(samples, self.batch_shape, has_new_axes=True, by_name=by_name)
         if not self.batch_shape:
             return self
         if isinstance(samples, tuple) and len(samples) == 2 and samples[0] is ... and samples[1] is None:

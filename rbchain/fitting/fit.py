@@ -12,10 +12,10 @@ import numpy.typing as npt
 from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import actions_of_samples
 from ..common.calls import explains_calls
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelt import SuggestsAttributes, did_you_mean
 from ..common.pickles import PickledByName
 from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
-from ..errors import ArgumentError, ModelError, SimulationError
+from ..errors import ArgumentError, ModelError, SimulationError, UnknownNameError
 from ..facade.states import generator_of
 from ..model.paths import Match
 from ..simulate.sensitivities import KINDS, parameters_at
@@ -232,9 +232,9 @@ def _fitted_entries(model: Model, parameters: Sequence[str]) -> dict[str, set[in
             matches = parameters_at(model, name)
             entries = {matches[0].field: {entry for match in matches for entry in _entries_of(match)}}
         else:
-            raise ArgumentError(
+            raise UnknownNameError(
                 f"parameters contains {excerpt(name)}; expected names among {', '.join(KINDS)}, or paths such as "
-                '"link2.mass"'
+                f'"link2.mass"{did_you_mean(str(name), KINDS)}'
             )
         for field, numbers in entries.items():
             if field in found and (numbers is None or numbers & (found[field] or numbers)):

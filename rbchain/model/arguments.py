@@ -135,11 +135,17 @@ class StateArguments:
         return of_dofs
 
 
-def check_sample_index(index: Any, batch_shape: tuple[int, ...], *, has_new_axes: bool = False) -> None:
+def check_sample_index(index: Any, batch_shape: tuple[int, ...], *, has_new_axes: bool = False, by_name: str) -> None:
     """Raise an ArgumentError if an index is not one of NumPy for the axes of a batch, or a sample does not exist.
 
-    None and Ellipsis are allowed if the index may have new axes.
+    None and Ellipsis are allowed if the index may have new axes. `by_name` is the expression to use instead of an index
+    that is a name, which stands for `{0}`.
     """
+    if isinstance(index, str):
+        raise ArgumentError(
+            f"the sample index is the name {index!r}; expected the number of a sample. For a name, use "
+            f"{by_name.format(index)}"
+        )
     entries = index if isinstance(index, tuple) else (index,)
     chosen = [k for k in entries if not (has_new_axes and (k is None or k is Ellipsis))]
     if not batch_shape and chosen:

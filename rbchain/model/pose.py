@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..common.lock_free import cached_property
 from ..common.pickles import new
-from ..common.real_arrays import real_array
+from ..common.real_arrays import excerpt, real_array
 from ..common.values import Value
 from ..errors import ArgumentError, ModelError
 
@@ -270,6 +270,8 @@ class Pose(Value):
 
     def __matmul__(self, other: Pose) -> Pose:
         """Compose two poses: `other` is a pose in the frame that has this pose."""
+        if not isinstance(other, Pose):
+            raise TypeError(f"cannot compose a Pose with {excerpt(other)}; use pose.apply(points) to transform points")
         translation = self.translation + (self.rotation @ other.translation[..., None])[..., 0]
         return computed_pose(translation, self.rotation @ other.rotation)
 

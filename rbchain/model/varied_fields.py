@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import common_batch, excerpt, real_array
-from ..errors import ModelError
+from ..errors import ModelError, UnknownNameError
 from . import validation
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .inertia import as_arrays, tensors
@@ -177,9 +177,10 @@ def _with_bodies_as_arrays(fields: Mapping[str, Any]) -> dict[str, Any]:
 def _checked_field(description: Description, dofs: Dofs, name: str, value: npt.ArrayLike) -> np.ndarray:
     """Return a private copy of one field, of the right shape and with possible values."""
     if name not in VARIABLE_FIELDS:
-        now = PassiveForces.renamed_arguments.get(name)
-        known, hint = ", ".join(VARIABLE_FIELDS), f"; it is now {now}" if now else did_you_mean(name, VARIABLE_FIELDS)
-        raise ModelError(f"vary() has no field {name!r}; the fields that can vary are {known}{hint}")
+        raise UnknownNameError(
+            f"vary() has no field {name!r}; the fields that can vary are {', '.join(VARIABLE_FIELDS)}"
+            f"{_hint_for_field(description, name)}"
+        )
     value = _of_right_shape(description, name, value)
     if name == "gravity":
         _refuse_samples(~np.isfinite(value).all(-1), name, value, "finite numbers, in m/s^2")
@@ -201,6 +202,15 @@ def _checked_field(description: Description, dofs: Dofs, name: str, value: npt.A
         return validation.check_rotations(names, value)
     _check_physical(description, name, names, value)
     return value
+
+
+def _hint_for_field(description: Description, name: str) -> str:
+    """Return what to use instead of an unknown field: a path, a present name, or the most similar name."""
+    for names, field in ((description.body_names, "mass"), (description.joint_names, "damping")):
+        if name in names:
+            return f'. {name!r} is the name of an owner; use a path such as {{"{name}.{field}": value}}'
+    now = PassiveForces.renamed_arguments.get(name)
+    return f"; it is now {now}" if now else did_you_mean(name, VARIABLE_FIELDS)
 
 
 def _checked_constraint_field(description: Description, name: str, value: np.ndarray) -> np.ndarray:

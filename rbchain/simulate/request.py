@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..acting.events import Event
 from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import actions_of_samples
+from ..acting.signal_arithmetic import AddsSignals
 from ..common.failures import checked_on_failure
 from ..common.real_arrays import finite_number, float32_array, real_array, true_or_false, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
@@ -142,6 +143,11 @@ def checked_states(
     qd or tau stands for all dofs. tau must fit into the batch of the states and the model. The precision is float32 if
     all arrays among q and qd are float32.
     """
+    if isinstance(tau, AddsSignals):
+        raise ArgumentError(
+            f"{names[2]} is a signal, {tau!r}; expected a number or an array. Use "
+            f"drives=[rb.PrescribedForce(joint, signal)] for forces that change with time"
+        )
     is_neutral = q is None
     arrays = [
         real_array(name, x, ArgumentError, keep_float32=True)

@@ -9,12 +9,13 @@ import numpy as np
 
 from ..acting.contacts import NAMES_OF_CONTACTS
 from ..acting.controllers import uses_simulated_model
+from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout as drive
 from ..core.linear import parameter_forces as codes
 from ..core.linear.sensitivities import SensitivitySettings
 from ..core.tree import setting_layout as setting
-from ..errors import ArgumentError
+from ..errors import ArgumentError, UnknownNameError
 from ..model.parameter_paths import TENSOR, XYZ, relatives_of
 from ..model.parameters import UPPER_TRIANGLE
 from ..model.paths import Match, Owned, matches
@@ -102,9 +103,9 @@ def checked_names(model: Model, names: Any, argument: str = "derivatives") -> tu
         if isinstance(name, str) and name in KINDS:
             continue
         if not (isinstance(name, str) and "." in name):
-            raise ArgumentError(
+            raise UnknownNameError(
                 f"{argument} contains {excerpt(name)}; expected names among {', '.join(KINDS)}, or paths such as "
-                '"link2.mass"'
+                f'"link2.mass"{did_you_mean(str(name), KINDS)}'
             )
         found = parameters_at(model, name)
         if len(found) > 1 or not (found[0].is_whole or len(found[0].components) == 1):

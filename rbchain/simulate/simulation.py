@@ -53,6 +53,10 @@ if TYPE_CHECKING:
     t_span="duration",
     t_eval="save_at",
     samples="save_at",
+    timestep="step",
+    ctrl="tau, or drives for controllers",
+    control="tau, or drives for controllers",
+    terminal="events with rb.Event(..., stop=True)",
     dt="step, or save_every for saved times",
 )
 def simulate(

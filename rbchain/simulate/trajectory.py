@@ -93,6 +93,16 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     """
 
     renamed_attributes: ClassVar[dict[str, str]] = {"of_sample": "motion[i]", "sensitivities": "motion.derivatives"}
+    foreign_attributes: ClassVar[dict[str, str]] = {
+        "qpos": "q",
+        "qvel": "qd",
+        "qacc": "qdd",
+        "ctrl": "tau",
+        "y": "q and qd",
+        "x": "q and qd",
+        "time": "t",
+        "times": "t",
+    }
     t: np.ndarray
     q: np.ndarray
     qd: np.ndarray
@@ -285,7 +295,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         ((101, 1), (2, 101, 1), (5, 101, 1), 5)
         """
         shape = self.batch_shape
-        check_sample_index(samples, shape)
+        check_sample_index(samples, shape, by_name="motion.of_joint({0!r})")
         if not shape:
             return self
         forces = tuple(force.of_sample(samples, shape) for force in self.forces)
