@@ -85,9 +85,7 @@ def needs_new_factors(block, k):
 def project_end_with_new_factors(block, y, k):
     """Project the end y (rows, lanes) again in the lanes that need new factors, which the dynamics at y provide."""
     flags = block.constraints.flags
-    reason, one = flags[closure.FLAG_OPEN, k], constant_like(flags, 1.0)
-    project_end_of_step(block, y, select(reason == one, one, one - one), k)
-    flags[closure.FLAG_OPEN, k] = select(reason == one, flags[closure.FLAG_OPEN, k], reason)
+    project_lanes_again(block, y, flags[closure.FLAG_OPEN, k] == constant_like(flags, 1.0), k)
 
 
 @only_if(has_constraints)
@@ -98,9 +96,16 @@ def project_corrected_end(block, y, is_corrected, k):
     Lanes that do not satisfy the constraints stay as they are.
     """
     flags = block.constraints.flags
-    reason, one, zero = flags[closure.FLAG_OPEN, k], constant_like(flags, 1.0), constant_like(flags, 0.0)
-    project_end_of_step(block, y, select(is_corrected & (reason == zero), one, zero), k)
-    flags[closure.FLAG_OPEN, k] = max(flags[closure.FLAG_OPEN, k], reason)
+    project_lanes_again(block, y, is_corrected & (flags[closure.FLAG_OPEN, k] == constant_like(flags, 0.0)), k)
+
+
+@kernel
+def project_lanes_again(block, y, is_chosen, k):
+    """Project the end y (rows, lanes) of a step in the chosen lanes; the others keep their FLAG_OPEN."""
+    flags = block.constraints.flags
+    reason, zero, one = flags[closure.FLAG_OPEN, k], constant_like(flags, 0.0), constant_like(flags, 1.0)
+    project_end_of_step(block, y, select(is_chosen, one, zero), k)
+    flags[closure.FLAG_OPEN, k] = select(is_chosen, flags[closure.FLAG_OPEN, k], reason)
 
 
 @kernel
