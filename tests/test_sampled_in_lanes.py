@@ -37,7 +37,7 @@ def drives(part, delay=None, fails_after=9.0):
         bias=spread(-1e-3, 1e-3, part),
         noise=noise,
         measures_velocity=True,
-        samples=np.arange(BATCH)[part],
+        sample_ids=np.arange(BATCH)[part],
     )
     gains = {"kp": spread(0.2, 0.4, part), "kd": 0.04, "ki": 0.3, "limit": spread(0.02, 0.5, part)}
     pid = rb.PID("link1", 0.2, gravity_compensation=True, **gains)
