@@ -48,6 +48,8 @@ def pushed(**arguments):
 
 
 #: Functions that take numbers, the name in their messages, and valid numbers.
+#: Passive forces that allow each number of PassiveForces to be 1.
+STOP = {"stop_upper": 3.0, "limit_stiffness": 2.0, "friction": 1.0}
 ENTRIES = {
     "Inertia: mass": (rb.Inertia, "mass", 1.0),
     "Inertia: cg": (lambda x: rb.Inertia(1.0, cg=x), "cg", [0.0, 0.0, 1.0]),
@@ -76,7 +78,7 @@ ENTRIES = {
     "add_body: rotor_inertia": (lambda x: body(rotor_inertia=x), "body 'link1': rotor_inertia", [1.0]),
     "add_body: gear_ratio": (lambda x: body(gear_ratio=x), "body 'link1': gear_ratio", 1.0),
     **{
-        f"PassiveForces: {n}": (lambda x, n=n: rb.PassiveForces(**({"stop_upper": 3.0} | {n: x})), n, [1.0])
+        f"PassiveForces: {n}": (lambda x, n=n: rb.PassiveForces(**(STOP | {n: x})), n, [1.0])
         for n in PASSIVE_FIELDS
     },
     **{
@@ -175,6 +177,12 @@ TAKEN = {
     ),
     "text": ("Inertia.sphere: density", "density_of"),
 }
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_numbers_are_accepted_in_the_entries_that_refuse_others(entry):
+    call, _, good = ENTRIES[entry]
+    call(good)
 
 
 @pytest.mark.parametrize(("entry", "bad"), [(e, b) for e in ENTRIES for b in BAD if e not in TAKEN.get(b, ())])
