@@ -110,7 +110,7 @@ def test_the_format_modules_need_no_explicit_import(module):
         (rbchain.Revolute(), "axes", "axis"),
         (rbchain.Screw((0, 0, 1), 0.1), "pich", "pitch"),
         (rbchain.Composite([rbchain.Revolute()]), "joint", "joints"),
-        (rbchain.Free(), "dof", "dofs"),
+        (rbchain.Planar(), "axes", "axis"),
         (rbchain.Inertia(1.0), "inertias", "inertia"),
         (rbchain.Pose(), "translations", "translation"),
         (rbchain.Immersion(), "centre", "center"),

@@ -55,6 +55,8 @@ class Actuator(Drive):
         describe braking.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----

@@ -51,6 +51,8 @@ class SpringDamper(Force):
         Whether the spring can only pull, as a cable. The tension is then max(0, stiffness (L - rest_length) + damping
         dL/dt): it is never negative, and is zero while the sum is negative. A cable shorter than its rest length
         therefore pulls if it lengthens fast enough.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----
@@ -116,6 +118,8 @@ class Bushing(Force):
     pose_a, pose_b : Pose, optional
         Poses of A and B in `frame_a` and `frame_b`; these frames themselves by default. A pose that rbchain has
         computed may have batch axes.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----

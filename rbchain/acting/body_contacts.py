@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,22 +14,22 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
-class BodyContact(Force, ABC):
+class BodyContact(Force):
     """Base class of the contacts of two bodies, or of a body and the world.
 
     Each subclass has these fields, and declares `restitution` and `friction` in `numeric_fields`.
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("has_tangents", "flatten", "gap")
     restitution: npt.ArrayLike
     friction: npt.ArrayLike
     max_records: int
 
     @property
-    @abstractmethod
     def has_tangents(self) -> bool:
         """Whether the contact has rows for friction, in any of the samples."""
+        raise NotImplementedError
 
-    @abstractmethod
     def flatten(self, model: Model, what: str, numbers: SampleNumbers) -> tuple[int, int, int]:
         """Add the numbers of the shape to the arrays.
 
@@ -53,7 +52,8 @@ class BodyContact(Force, ABC):
         ArgumentError, ModelError
             If a body does not exist, or numbers do not fit the batch.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def gap(self, model: Model, q: np.ndarray) -> float:
         """Compute the gap of a contact with single numbers at q (nq,), m."""
+        raise NotImplementedError

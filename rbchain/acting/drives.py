@@ -67,6 +67,8 @@ class PrescribedForce(DriveWithModel):
         Largest force of this drive, in both directions.
     controller_model : "nominal", "own" or Model
         The model that computes the gravity forces, as for `PID`.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Examples
     --------
@@ -105,6 +107,8 @@ class PrescribedAcceleration(Drive):
     signal : Signal or number, rad/s^2 or m/s^2
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
     """
 
     numeric_fields: ClassVar = (NumericField("signal", "rad/s^2 or m/s^2", kind=SIGNAL),)
@@ -127,6 +131,8 @@ class PrescribedVelocity(Drive):
     signal : Signal or number, rad/s or m/s
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
     """
 
     numeric_fields: ClassVar = (NumericField("signal", "rad/s or m/s", kind=SIGNAL),)
@@ -150,6 +156,8 @@ class PrescribedPosition(Drive):
     signal : Signal or number, rad or m
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Examples
     --------
@@ -196,6 +204,8 @@ class PID(DriveWithModel):
         must use the same model.
     feedforward : Signal or number, N m or N
         Force to add, such as the force that the reference motion requires.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Examples
     --------
@@ -256,6 +266,8 @@ class ComputedTorque(DriveWithModel):
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     controller_model : "nominal", "own" or Model
         The model of the controller, as for `PID`.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     References
     ----------

@@ -53,6 +53,8 @@ class Event(Declared):
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     max_records : int
         rbchain records the first `max_records` occurrences and counts the rest.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----

@@ -42,6 +42,8 @@ class DryFriction(Force):
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     max_records : int
         rbchain records the first `max_records` intervals in which the joint sticks, and counts the rest.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----
@@ -61,6 +63,7 @@ class DryFriction(Force):
     ([0.5], [0.0])
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("with_defaults",)
     numeric_fields: ClassVar = (
         NumericField("kinetic", "N m or N", 0.0, LARGEST_FLOAT32),
         NumericField("static", "N m or N", 0.0, LARGEST_FLOAT32),
@@ -105,6 +108,8 @@ class HardStops(Force):
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     max_records : int
         rbchain records the first `max_records` impacts and counts the rest.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----

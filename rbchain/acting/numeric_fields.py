@@ -129,6 +129,7 @@ class Declared(Value):
     `name`, by which paths of studies name their parameters.
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("label", "numeric_field", "numeric_fields")
     numeric_fields: ClassVar[tuple[NumericField, ...]] = ()
     name: str | None = field(default=None, kw_only=True)
 
@@ -165,6 +166,8 @@ class Drive(Declared):
 @dataclass(frozen=True, eq=False)
 class Force(Declared):
     """Base class of the forces that act on bodies and joints."""
+
+    internal_names: ClassVar[tuple[str, ...]] = ("of_sample",)
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Self:
         """Return the force on one sample of a batch."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +63,7 @@ class RandomSignal(AddsSignals):
     True
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("bytes_per_sample", "realised", "refuse_derivative")
     kind: str
     parameters: Mapping[str, Any]
     seed: int | None = None

@@ -75,6 +75,8 @@ class Sampled(Drive):
         `resolution` must have their default values, because positions and velocities have different units.
     limit : float or one for each sample, N m or N, or units of the target
         Largest absolute value of an output of a user function before it is rounded.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Raises
     ------

@@ -47,6 +47,8 @@ class Encoder(Declared):
         Seed of the noise. The default is the seed of the study, or 0 in `Model.simulate`.
     sample_ids : int or one for each sample, optional
         Numbers of the samples. By default, the numbers in the study, or 0, 1, 2, ... in the order of the batch.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----
@@ -100,6 +102,8 @@ class VelocitySensor(Declared):
     seed : int, optional
     sample_ids : int or one for each sample, optional
         As for `Encoder`.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
     """
 
     renamed_arguments: ClassVar = SAMPLE_IDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import comb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +86,7 @@ class SignalSum(AddsSignals):
     rest : Signal
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("replaced",)
     terms: tuple[SignalTerm, ...]
     rest: Signal
 

@@ -54,6 +54,7 @@ class Signal(AddsSignals):
     """
 
     hint_for_calls: ClassVar[str] = ". For a table of values, use Signal.table(times, values)"
+    internal_names: ClassVar[tuple[str, ...]] = ("of_sample",)
 
     coefficients: np.ndarray
     _: KW_ONLY

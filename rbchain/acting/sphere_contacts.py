@@ -44,6 +44,8 @@ class SphereContact(BodyContact):
         Ratio of the normal speeds after and before an impact, from 0 to 1.
     max_records : int
         rbchain records the first `max_records` impacts and intervals of sticking, and counts the rest.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----
@@ -136,6 +138,8 @@ class SphereSphereContact(BodyContact):
         rbchain records the first `max_records` impacts and intervals of sticking, and counts the rest.
     friction : float or (...) array
         Coefficient mu of Coulomb's law, at least 0: the tangential force is at most mu times the normal force.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----

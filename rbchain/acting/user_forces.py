@@ -39,6 +39,8 @@ class UserForces(Drive):
         `out` (2, nv, nv) is zero at first; out[0, i, j] is the derivative of force i with respect to position j. For
         free and spherical joints, derivatives with respect to q are taken along the velocities qd. The methods
         "rosenbrock" and "radau" use the derivatives; without them they compute differences, which takes more time.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Notes
     -----

@@ -44,6 +44,8 @@ class Wrench(Force):
         Point of application of the force, in the axes of `frame`, from its origin.
     axes : "world" or "body"
         Axes of force and moment: the axes of the world, or the axes of the body, which rotate with it.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
     Examples
     --------
@@ -82,6 +84,8 @@ class Current(Force):
     velocity : three Signals or numbers, or (..., 3) array, m/s
         In world axes. The acceleration of the water also causes forces on immersed bodies, so the signal should not
         jump.
+    name : str, optional
+        Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
     """
 
     numeric_fields: ClassVar = (NumericField("velocity", "m/s", shape=(3,), kind=SIGNAL),)

@@ -9,6 +9,7 @@ from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from .misspelt import did_you_mean
+from .public_names import HasPublicNames
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -103,13 +104,14 @@ def explains_calls(*, is_method: bool = False, **instead: str) -> Callable[[Func
     return decorated
 
 
-class ExplainsCalls:
+class ExplainsCalls(HasPublicNames):
     """Base class of classes, whose wrong calls raise a TypeError that names the right arguments.
 
     A subclass lists former names of its arguments in `renamed_arguments`, with their new names. `hint_for_calls` is a
     sentence for calls with too many values by position.
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("renamed_arguments", "hint_for_calls")
     renamed_arguments: ClassVar[dict[str, str]] = {}
     hint_for_calls: ClassVar[str] = ""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from .public_names import HasPublicNames, ListsPublicNames
 from .real_arrays import excerpt
 
 
@@ -40,7 +41,7 @@ def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
     return AttributeError(f"{owner} has no attribute {name!r}{did_you_mean(name, public)}")
 
 
-class NamesClassMethods(type):
+class NamesClassMethods(ListsPublicNames):
     """Metaclass of classes whose former class methods are in `renamed_attributes`: the error names the new function."""
 
     if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every name
@@ -51,7 +52,7 @@ class NamesClassMethods(type):
             raise AttributeError(text if new is None else f"{text}; it is now {new}")
 
 
-class SuggestsAttributes:
+class SuggestsAttributes(HasPublicNames):
     """Base class whose error for a misspelt or renamed attribute suggests the right name.
 
     The suggestion is part of the message, because the interpreter adds its own only to tracebacks on the console.
@@ -59,6 +60,7 @@ class SuggestsAttributes:
     with the names here in `foreign_attributes`.
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("renamed_attributes", "foreign_attributes")
     renamed_attributes: ClassVar[dict[str, str]] = {}
     foreign_attributes: ClassVar[dict[str, str]] = {}
 

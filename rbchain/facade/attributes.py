@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, Self, TypeVar, overload
 
 import numpy as np
 
@@ -107,6 +107,7 @@ class Attributes:
         hint = "" if hasattr(self, name) else did_you_mean(name, dir(self))
         raise AttributeError(f"cannot set {name}, because models are immutable{hint}")
 
+    internal_names: ClassVar[tuple[str, ...]] = ("description", "kernel_model")
     description: Description
     kernel_model: KernelModel
     name = DescriptionField[str]()

@@ -100,7 +100,9 @@ class Model(
         Unit axis of each degree of freedom in the body's frame at q = 0; pitch of a screw in m/rad.
     rotor_inertia, gear_ratio, armature : (nv,) arrays, kg m^2 (kg if prismatic), 1, kg m^2 (kg)
         Actuator of each degree of freedom; armature = rotor_inertia gear_ratio^2 is the inertia reflected to the joint.
-    stiffness, damping, friction, stop_lower, ... : (nv,) arrays
+    stiffness, rest_position, cubic_stiffness, damping : (nv,) arrays
+    friction, static_friction, stribeck_velocity, friction_velocity, friction_asymmetry : (nv,) arrays
+    stop_lower, stop_upper, limit_stiffness, limit_damping : (nv,) arrays
         The fields of `PassiveForces`, of each degree of freedom.
     position_limits, velocity_limit, effort_limit : (nv, 2), (nv,), (nv,) arrays
     acceleration_limit, deceleration_limit, jerk_limit : (nv,) arrays

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,7 @@ class _Entries:
 class _View(SuggestsAttributes):
     """One body or joint of a model; read-only."""
 
+    internal_names: ClassVar[tuple[str, ...]] = ("entries",)
     model: Model
     name: str
     entries: int | slice
@@ -61,13 +62,16 @@ class BodyView(_View):
 
     Attributes
     ----------
+    model : Model
+        The model of the body.
     name, joint, parent : str
         Names of the body, of its joint, and of its parent; the parent is None for the world.
     index : int
         Place of the body in arrays (n, ...).
     placement : Pose
         Pose of its joint in the frame of the parent at q = 0.
-    mass, cg, inertia, volume, ...
+    mass, cg, inertia, placement_rotation, placement_translation
+    volume, buoyancy_center, added_mass, added_volume, linear_damping, quadratic_damping, strip_drag
         The numbers of this body in the attribute of that name of `Model`.
     """
 
@@ -107,6 +111,8 @@ class JointView(_View):
 
     Attributes
     ----------
+    model : Model
+        The model of the joint.
     name, body, type : str
         Names of the joint and of the body that it moves, and the type of the joint as in `Model.joint_types`.
     index : int
@@ -114,8 +120,11 @@ class JointView(_View):
     dofs : int
         Number of its degrees of freedom.
     position_limits : (dofs, 2) array
-        The other limits are (dofs,) arrays.
-    axis, pitch, damping, stiffness, ...
+        Smallest and largest position. The other numbers are (dofs,) arrays.
+    velocity_limit, effort_limit, acceleration_limit, deceleration_limit, jerk_limit
+    axis, pitch, rotor_inertia, gear_ratio, armature
+    stiffness, rest_position, cubic_stiffness, damping, friction, static_friction, stribeck_velocity
+    friction_velocity, friction_asymmetry, stop_lower, stop_upper, limit_stiffness, limit_damping
         The numbers of this joint in the attribute of that name of `Model`.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +73,7 @@ class DHLink(Value):
     [-24.7, 27.2]
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("fixed_part", "own_inertia", "immersion", "passive_forces")
     a: float
     alpha: float
     d: float

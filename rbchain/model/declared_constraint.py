@@ -141,6 +141,7 @@ class DeclaredConstraint(Value):
         Keys of `SIDE_FIELDS`.
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("kind", "rows", "side_fields", "arrays", "part_of", "poses")
     kind: ClassVar[str]
     rows: ClassVar[Rows]
     side_fields: ClassVar[tuple[str, ...]] = ()

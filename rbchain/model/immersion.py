@@ -85,6 +85,7 @@ class Immersion(Value):
     0.5
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("has_drag", "joined", "moved")
     renamed_arguments: ClassVar[dict[str, str]] = {"frame": "pose"}
     renamed_attributes: ClassVar[dict[str, str]] = renamed_arguments
 

@@ -31,8 +31,22 @@ class Dof(NamedTuple):
 PARALLEL = 1e-9
 
 
+class DescribedJoint(Value):
+    """Base class of all joints.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the class in files.
+    dofs : tuple of Dof
+        The degrees of freedom.
+    """
+
+    internal_names: ClassVar[tuple[str, ...]] = ("kind", "dofs")
+
+
 @dataclass(frozen=True, eq=False)
-class Revolute(Value):
+class Revolute(DescribedJoint):
     """Revolute joint: rotates about `axis` by q.
 
     Parameters
@@ -68,7 +82,7 @@ class Revolute(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Prismatic(Value):
+class Prismatic(DescribedJoint):
     """Prismatic joint: translates along `axis` by q.
 
     Parameters
@@ -99,7 +113,7 @@ class Prismatic(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Screw(Value):
+class Screw(DescribedJoint):
     """Screw joint: rotates about `axis` by q and translates along it by `pitch` q.
 
     Parameters
@@ -143,7 +157,7 @@ class Screw(Value):
 
 
 @dataclass(frozen=True)
-class Fixed(Value):
+class Fixed(DescribedJoint):
     """Fixed joint: the body is merged into its parent body, and its name becomes the name of a frame.
 
     Examples
@@ -162,7 +176,7 @@ class Fixed(Value):
 
 
 @dataclass(frozen=True)
-class Free(Value):
+class Free(DescribedJoint):
     """Free joint: six degrees of freedom.
 
     Notes
@@ -191,7 +205,7 @@ class Free(Value):
 
 
 @dataclass(frozen=True)
-class Spherical(Value):
+class Spherical(DescribedJoint):
     """Spherical joint (ball joint): rotates about any axis through the origin; three degrees of freedom.
 
     Notes
@@ -204,8 +218,10 @@ class Spherical(Value):
     Examples
     --------
     >>> import rbchain as rb
-    >>> len(rb.Spherical().dofs)
-    3
+    >>> builder = rb.ModelBuilder()
+    >>> builder.add_body("plate", joint=rb.Spherical(), inertia=rb.Inertia.box((1, 1, 0.1), mass=1))
+    >>> builder.build().nq, builder.build().nv
+    (4, 3)
     """
 
     kind: ClassVar[str] = "spherical"
@@ -213,7 +229,7 @@ class Spherical(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Composite(Value):
+class Composite(DescribedJoint):
     """Composite joint: joints with one degree of freedom in series at the same point.
 
     Parameters
@@ -235,8 +251,10 @@ class Composite(Value):
     --------
     >>> import rbchain as rb
     >>> gimbal = rb.Composite([rb.Revolute((0, 0, 1)), rb.Revolute((0, 1, 0)), rb.Revolute((1, 0, 0))])
-    >>> [dof.kind for dof in gimbal.dofs]
-    ['revolute', 'revolute', 'revolute']
+    >>> builder = rb.ModelBuilder()
+    >>> builder.add_body("plate", joint=gimbal, inertia=rb.Inertia.box((1, 1, 0.1), mass=1))
+    >>> builder.build().dof_types
+    ('revolute', 'revolute', 'revolute')
     """
 
     joints: Sequence[Revolute | Prismatic | Screw]
@@ -258,7 +276,7 @@ class Composite(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Universal(Value):
+class Universal(DescribedJoint):
     """Universal joint: rotates about `first`, and then about `second` in the rotated frame.
 
     Parameters
@@ -296,7 +314,7 @@ class Universal(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Planar(Value):
+class Planar(DescribedJoint):
     """Planar joint: translates in the plane normal to `axis`, and then rotates about `axis`.
 
     Parameters
@@ -314,8 +332,10 @@ class Planar(Value):
     Examples
     --------
     >>> import rbchain as rb
-    >>> [dof.kind for dof in rb.Planar().dofs]
-    ['prismatic', 'prismatic', 'revolute']
+    >>> builder = rb.ModelBuilder()
+    >>> builder.add_body("plate", joint=rb.Planar(), inertia=rb.Inertia.box((1, 1, 0.1), mass=1))
+    >>> builder.build().dof_types
+    ('prismatic', 'prismatic', 'revolute')
     """
 
     axis: Array = (0.0, 0.0, 1.0)  # type: ignore[assignment]

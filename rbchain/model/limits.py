@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +56,7 @@ class JointLimits(Value):
     array([[0., 2.]])
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("of_dofs",)
     lower: npt.ArrayLike = -np.inf
     upper: npt.ArrayLike = np.inf
     _: KW_ONLY

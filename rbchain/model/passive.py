@@ -78,6 +78,7 @@ class PassiveForces(Value):
     [-3.0, 2.0]
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("of_dofs",)
     _: KW_ONLY
     renamed_arguments: ClassVar[dict[str, str]] = {"lower_limit": "stop_lower", "upper_limit": "stop_upper"}
     renamed_attributes: ClassVar[dict[str, str]] = renamed_arguments

@@ -36,7 +36,7 @@ class TwoLink:
 
     Attributes
     ----------
-    r1 ... r6 : float
+    r1, r2, r3, r4, r5, r6 : float
         The constants of the equations of motion, multiplied by four. With c1 = cos q1, c12 = cos(q1 + q2) and so on:
 
         4 tau1 = (r2 + r4 c2) qdd1 + (r6 + r5 c2) qdd2 - (r4 qd1 + r5 qd2) s2 qd2 + r1 c1 + r3 c12

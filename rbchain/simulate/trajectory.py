@@ -92,6 +92,13 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         The accepted steps, if `simulate` was asked to keep them. Measures of studies use them.
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = (
+        "at_times",
+        "has_energy_error",
+        "joint_forces",
+        "model_of_states",
+        "without_energy_error",
+    )
     renamed_attributes: ClassVar[dict[str, str]] = {"of_sample": "motion[i]", "sensitivities": "motion.derivatives"}
     foreign_attributes: ClassVar[dict[str, str]] = {
         "qpos": "q",

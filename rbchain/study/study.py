@@ -121,6 +121,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         "of_results": "rb.load_results(folder).rbchain.study",
     }
 
+    internal_names: ClassVar[tuple[str, ...]] = ("file", "plan", "of_plan")
     file: Path | None = None  # from which the study was read
     plan: Plan
     description: Description

@@ -105,6 +105,7 @@ class Simulation(Described):
     [0.0, 0.5, 1.0, 1.5, 2.0]
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("assembly", "is_adaptive", "saved_times", "settings", "times")
     positional: ClassVar[tuple[str, ...]] = ("duration",)
 
     duration: Annotated[float, Field(gt=0.0)]

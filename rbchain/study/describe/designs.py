@@ -24,6 +24,7 @@ SMALLEST = 2.0**-54  # designs avoid 0 and 1, where distributions may be infinit
 class Design(Described):
     """Base class of all designs."""
 
+    internal_names: ClassVar[tuple[str, ...]] = ("type", "check", "points")
     renamed: ClassVar[Mapping[str, str]] = {"kind": "type"}
 
     def check(self, samples: int, columns: int) -> None:
@@ -198,6 +199,7 @@ class GivenValues(Design):
     (3, 2)
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("without_values",)
     positional: ClassVar[tuple[str, ...]] = ("values",)
     type: Literal["array"] = "array"
     values: Annotated[Any, BeforeValidator(_table_of_values)]

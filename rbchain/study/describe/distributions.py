@@ -22,6 +22,7 @@ from .numbers import Described, Numbers, Positive, Quantity
 class Distribution(Described):
     """Base class of all distributions."""
 
+    internal_names: ClassVar[tuple[str, ...]] = ("type", "in_si", "moments", "ppf")
     renamed: ClassVar[Mapping[str, str]] = {"kind": "type"}
 
     def in_si(self, dimension: str | None, expected: str) -> Self:
@@ -342,6 +343,7 @@ class MultivariateNormal(Distribution):
     [0.02, 0.01]
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("component", "correlation", "std")
     positional: ClassVar[tuple[str, ...]] = ("mean", "covariance")
     type: Literal["multivariate_normal"] = "multivariate_normal"
     mean: Numbers

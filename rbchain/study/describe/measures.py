@@ -176,6 +176,10 @@ class Measure(Described):
         "limit": "threshold",
         "target": "point",
     }
+    internal_names: ClassVar[tuple[str, ...]] = (
+        *("check", "evaluated", "factor", "in_si", "is_in_steps", "needs_steps", "reduced_in_steps", "units_in"),
+        "values",
+    )
     positional: ClassVar[tuple[str, ...]] = ("name", "quantity")
 
     name: str

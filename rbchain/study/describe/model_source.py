@@ -1,7 +1,7 @@
 """The mechanism of a study: a file or a serial chain, with other values and with motors."""
 
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -64,6 +64,7 @@ class ModelSource(Described):
     ('link1', 'link1_deflection')
     """
 
+    internal_names: ClassVar[tuple[str, ...]] = ("build",)
     file: Path | None = None
     serial_chain: SerialChain | None = None
     free_base: bool = False

@@ -19,6 +19,7 @@ from pydantic import (
 
 from ...common.calls import too_many_values
 from ...common.misspelt import did_you_mean
+from ...common.public_names import HasPublicNames, ListsPublicNames
 from ...common.real_arrays import excerpt, real_array
 from ...errors import StudyError
 from .places import message_of
@@ -33,7 +34,11 @@ else:
     ModelMetaclass = type(BaseModel)
 
 
-class CheckedCalls(ModelMetaclass):
+#: Methods and attributes of pydantic, which are not part of the interface of a study.
+OF_PYDANTIC = tuple(name for name in dir(BaseModel) if not name.startswith("_"))
+
+
+class CheckedCalls(ListsPublicNames, ModelMetaclass):
     """Metaclass of `Described`: calls accept the arguments in `positional` by position, and raise a StudyError."""
 
     if not TYPE_CHECKING:  # type checkers read the fields or the __init__ of each class
@@ -54,11 +59,12 @@ class CheckedCalls(ModelMetaclass):
                 raise StudyError(message_of(error)) from None
 
 
-class Described(BaseModel, metaclass=CheckedCalls):
+class Described(HasPublicNames, BaseModel, metaclass=CheckedCalls):
     """A part of a description."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, allow_inf_nan=False)
 
+    internal_names: ClassVar[tuple[str, ...]] = ("renamed", "positional", *OF_PYDANTIC)
     #: Keys of earlier versions and their present names.
     renamed: ClassVar[Mapping[str, str]] = {}
     #: Fields that Python calls may give by position.

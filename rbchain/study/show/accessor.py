@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray
 
+from ...common.public_names import HasPublicNames
 from ...errors import StudyError
 from .pictures import GROUPS, draw_bands, draw_distribution, draw_influences, measures_of
 
@@ -22,7 +23,7 @@ SUMMARISED = ("count", "mean", "variance", "min", "max")
 
 
 @xarray.register_dataset_accessor("rbchain")
-class Results:
+class Results(HasPublicNames):
     """The accessor `rbchain` of an xarray Dataset with the results of a study.
 
     Attributes
@@ -39,6 +40,8 @@ class Results:
     use `Study.sobol_indices` and `Study.morris`, for example `results.rbchain.study.sobol_indices(measure)`. The
     methods of the same names here are abbreviations.
     """
+
+    internal_names: ClassVar[tuple[str, ...]] = ("reopen",)
 
     def __init__(self, results: xarray.Dataset) -> None:
         self._results = results
