@@ -139,8 +139,9 @@ def test_sensitivities_are_derivatives_of_the_motion():
     )
     model, settings = builder.build(), {"method": "dop853", "rtol": 1e-11, "atol": 1e-12}
     for controls in (True, False):
-        options = {"derivatives": ["mass"], "control_derivative_errors": controls}
-        found = model.simulate([0.3], [0.0], 0.5, save_at=2, **settings, **options).derivatives["mass"]
+        with rb.options(control_derivative_errors=controls):
+            motion = model.simulate([0.3], [0.0], 0.5, save_at=2, derivatives=["mass"], **settings)
+        found = motion.derivatives["mass"]
     ends = [
         model.replace(mass=[1.0 + d]).simulate([0.3], [0.0], 0.5, save_at=2, **settings).end_q for d in (1e-4, -1e-4)
     ]

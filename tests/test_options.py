@@ -13,7 +13,12 @@ pytestmark = pytest.mark.plain_python
 @pytest.fixture(autouse=True)
 def restored():
     now = rb.options()
-    with rb.options(threads=now.threads, progress=now.progress, boundscheck=now.boundscheck):
+    with rb.options(
+        threads=now.threads,
+        progress=now.progress,
+        boundscheck=now.boundscheck,
+        control_derivative_errors=now.control_derivative_errors,
+    ):
         yield
 
 
@@ -60,6 +65,7 @@ def test_messages_can_be_turned_off(caplog):
         ({"threads": 0}, "threads is 0; expected a whole number of at least 1"),
         ({"progress": "no"}, "progress is 'no'; expected True or False"),
         ({"boundscheck": 1}, "boundscheck is 1; expected True or False"),
+        ({"control_derivative_errors": 1}, "control_derivative_errors is 1; expected True or False"),
     ],
 )
 def test_other_values_are_refused_and_change_nothing(given, message):
@@ -74,3 +80,11 @@ def test_wrong_calls_name_the_options():
         rb.options(3)
     with pytest.raises(TypeError, match=r"use rb.options\(boundscheck=True\)"):
         rb.Model.serial_chain(1).simulate(duration=1.0, boundscheck=True)
+    with pytest.raises(TypeError, match=r"use rb.options\(control_derivative_errors=\.\.\.\)"):
+        rb.Model.serial_chain(1).simulate(duration=1.0, control_derivative_errors=False)
+
+
+def test_all_options_are_in_the_text_of_the_object():
+    assert repr(rb.options(threads=3)) == (
+        "options(threads=3, progress=True, boundscheck=False, control_derivative_errors=True)"
+    )

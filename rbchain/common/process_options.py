@@ -26,9 +26,10 @@ class Values:
     threads: int
     progress: bool
     boundscheck: bool
+    control_derivative_errors: bool
 
 
-_of_process = [Values(_initial_threads(), True, False)]
+_of_process = [Values(_initial_threads(), True, False, True)]
 
 
 def current() -> Values:

@@ -1,4 +1,4 @@
-"""Options of this process: threads, progress, and checks of array bounds."""
+"""Options of this process: threads, progress, checks of array bounds, and errors of derivatives."""
 
 from __future__ import annotations
 
@@ -24,9 +24,13 @@ class options(ExplainsCalls):
         Whether user functions are compiled with checks of array bounds, for debugging. A function that reads or writes
         beyond the end of an array then raises an IndexError. Functions that it calls are not checked.
 
+    control_derivative_errors : bool, optional
+        Whether the steps of "rk45" and "dop853" also satisfy the tolerances for the derivatives of `Model.simulate`,
+        which is the default. Otherwise, the derivatives do not change the steps.
+
     Attributes
     ----------
-    threads, progress, boundscheck
+    threads, progress, boundscheck, control_derivative_errors
         The values of this process. `rb.options()` changes none of them.
 
     Raises
@@ -45,13 +49,23 @@ class options(ExplainsCalls):
     """
 
     def __init__(
-        self, *, threads: int | None = None, progress: bool | None = None, boundscheck: bool | None = None
+        self,
+        *,
+        threads: int | None = None,
+        progress: bool | None = None,
+        boundscheck: bool | None = None,
+        control_derivative_errors: bool | None = None,
     ) -> None:
         self._before = current()
         changed: dict[str, Any] = {}
         if threads is not None:
             changed["threads"] = whole_number("threads", threads, ArgumentError, least=1)
-        for name, value in (("progress", progress), ("boundscheck", boundscheck)):
+        flags = {
+            "progress": progress,
+            "boundscheck": boundscheck,
+            "control_derivative_errors": control_derivative_errors,
+        }
+        for name, value in flags.items():
             if value is not None:
                 changed[name] = true_or_false(name, value, ArgumentError)
         self._changed = changed.keys()
@@ -60,6 +74,7 @@ class options(ExplainsCalls):
     threads = property(lambda self: current().threads)
     progress = property(lambda self: current().progress)
     boundscheck = property(lambda self: current().boundscheck)
+    control_derivative_errors = property(lambda self: current().control_derivative_errors)
 
     def __enter__(self) -> options:
         return self
@@ -69,5 +84,4 @@ class options(ExplainsCalls):
         change(**{name: getattr(self._before, name) for name in self._changed})
 
     def __repr__(self) -> str:
-        values = current()
-        return f"options(threads={values.threads}, progress={values.progress}, boundscheck={values.boundscheck})"
+        return f"options({', '.join(f'{name}={value}' for name, value in vars(current()).items())})"

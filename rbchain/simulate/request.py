@@ -15,6 +15,7 @@ from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import actions_of_samples
 from ..acting.signal_arithmetic import AddsSignals
 from ..common.failures import checked_on_failure
+from ..common.process_options import current
 from ..common.real_arrays import finite_number, float32_array, real_array, true_or_false, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..errors import ArgumentError
@@ -104,8 +105,7 @@ def check(
         raise ArgumentError("duration is missing; expected the duration of the motion in s, such as duration=1.0")
     duration = finite_number("duration", duration, ArgumentError, above=0.0)
     checked_on_failure(options["on_failure"], ArgumentError)
-    for name in ("control_derivative_errors", "energy_error"):
-        true_or_false(name, options[name], ArgumentError)
+    energy_error = true_or_false("energy_error", options["energy_error"], ArgumentError)
     names = checked_names(model, options["derivatives"])
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
@@ -128,9 +128,9 @@ def check(
         forces=forces,
         events=events,
         names=names,
-        control_derivative_errors=bool(options["control_derivative_errors"]),
+        control_derivative_errors=current().control_derivative_errors,
         dense_output=whole_number("dense_output", options["dense_output"], ArgumentError, least=0),
-        energy_error=bool(options["energy_error"]),
+        energy_error=energy_error,
     )
 
 

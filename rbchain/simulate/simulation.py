@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     is_method=True,
     sensitivities="derivatives",
     boundscheck="rb.options(boundscheck=True)",
-    control_sensitivity_errors="control_derivative_errors",
+    control_derivative_errors="rb.options(control_derivative_errors=...)",
+    control_sensitivity_errors="rb.options(control_derivative_errors=...)",
     contacts="forces",
     q="q0",
     qd="qd0",
@@ -78,7 +79,6 @@ def simulate(
     save_every: float | None = None,
     max_steps: int | None = None,
     derivatives: Sequence[str] = (),
-    control_derivative_errors: bool = True,
     dense_output: int = 0,
     energy_error: bool = False,
     on_failure: OnFailure = "warn",
@@ -162,10 +162,8 @@ def simulate(
         "stiffness", "rest_position", "cubic_stiffness", "damping", "friction", "static_friction". They need forces with
         known derivatives. A path, such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in
         `Model.vary`. For closed chains, "q" and "qd" are the initial state before its projection onto the
-        constraints.
-    control_derivative_errors : bool
-        Whether the steps of "rk45" and "dop853" also satisfy the tolerances for the derivatives. If False, the
-        derivatives do not change the steps.
+        constraints. The tolerances of "rk45" and "dop853" also hold for the derivatives, unless
+        `rb.options(control_derivative_errors=False)` turns this off.
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
         extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and
@@ -231,7 +229,6 @@ def simulate(
             "max_step": max_step,
             "max_steps": max_steps,
             "derivatives": derivatives,
-            "control_derivative_errors": control_derivative_errors,
             "dense_output": dense_output,
             "energy_error": energy_error,
             "on_failure": on_failure,
