@@ -283,7 +283,7 @@ def test_constraints_act_in_water_and_in_any_number(count):
     """A floating body on redundant rods. In water, the memory of a driver has no room to spare."""
     rng, builder = np.random.default_rng(20), rb.ModelBuilder(gravity=(0, 1, -9), fluid_density=1000.0 * (count == 1))
     root = rng.normal(size=(6, 6))
-    water = rb.Immersion(5e-4, center=(0.1, 0, 0), added_mass=0.1 * root @ root.T)
+    water = rb.Immersion(5e-4, buoyancy_center=(0.1, 0, 0), added_mass=0.1 * root @ root.T)
     builder.add_body("buoy", joint=rb.Free(), inertia=random_inertia(rng), immersion=water if count == 1 else None)
     builder.add_body("arm", joint=rb.Revolute((0, 1, 0)), inertia=random_inertia(rng))
     for i in range(count):

@@ -208,7 +208,7 @@ def test_a_prescribed_platform_works_on_the_mass_that_it_lifts():
 def body_in_water():
     immersion = rb.Immersion(
         volume=0.006,
-        center=(0, 0.01, 0.02),
+        buoyancy_center=(0, 0.01, 0.02),
         added_mass=(2, 3, 4, 0.01, 0.02, 0.03),
         linear_damping=(3, 3, 3, 0.1, 0.1, 0.1),
         quadratic_damping=(20, 30, 20, 0.1, 0.1, 0.2),

@@ -29,7 +29,7 @@ mass = {2:kg}
 cg = [{0.1:m}, 0, 0]
 rotor_inertia = {1e-4:kg*m^2}
 gear_ratio = {30:rad/m}
-immersion = { volume = {0.002:m^3}, center = [0, {0.05:m}, 0] }
+immersion = { volume = {0.002:m^3}, buoyancy_center = [0, {0.05:m}, 0] }
 [body.limits]
 lower = {-0.5:m}
 upper = {0.4:m}

@@ -161,7 +161,8 @@ def test_a_tensor_stays_physical_and_its_slopes_are_exact():
     [
         ({"parameters": []}, "parameters is empty"),
         ({"parameters": ["weight"]}, "parameters contains 'weight'"),
-        ({"parameters": ["damping"], "model": slide()}, "all its entries are zero"),
+        ({"parameters": ["damping"], "model": slide()}, '"damping", but all its entries are zero'),
+        ({"parameters": ["slide.damping"], "model": slide()}, r'"slide\.damping", which is zero and therefore held'),
         ({"parameters": ["inertia"], "model": slide()}, "a rod, a plate or a point"),
         ({"motion": 3}, "motion is not a measured motion"),
         ({"motion": ([0.0, 1.0], [[0.0]], None)}, r"expected \(times,\), \(times, 1\) and \(times, 1\)"),

@@ -113,7 +113,7 @@ def test_the_format_modules_need_no_explicit_import(module):
         (rbchain.Planar(), "axes", "axis"),
         (rbchain.Inertia(1.0), "inertias", "inertia"),
         (rbchain.Pose(), "translations", "translation"),
-        (rbchain.Immersion(), "centre", "center"),
+        (rbchain.Immersion(), "buoyancy_centre", "buoyancy_center"),
         (rbchain.JointLimits(), "uper", "upper"),
         (rbchain.PassiveForces(), "dampping", "damping"),
         (rbchain.Visual("sphere", (1.0,)), "colour", "color"),

@@ -92,7 +92,7 @@ def test_passive_forces_and_immersion_are_unchanged_after_saving_and_loading(tmp
             ),
             immersion=rb.Immersion(
                 volume=0.01,
-                center=(0.01, 0.02, 0.03),
+                buoyancy_center=(0.01, 0.02, 0.03),
                 added_mass=spread @ spread.T,
                 added_volume=(1, 2, 3, 4, 5, 6),
                 linear_damping=rng.normal(size=(6, 6)),
@@ -298,7 +298,11 @@ def test_former_names_of_keys_are_read(tmp_path):
         ARM
         + """
 passive = { limit_stiffness = 9, stop_lower = -1.5, stop_upper = 0.5 }
-immersion = { volume = 1e-3, linear_damping = [1, 2, 3, 4, 5, 6], pose = { translation = [0, 0, 0.2] } }
+[body.immersion]
+volume = 1e-3
+buoyancy_center = [0, 0, 0.1]
+linear_damping = [1, 2, 3, 4, 5, 6]
+pose = { translation = [0, 0, 0.2] }
 [[frame]]
 name = "tip"
 body = "upper"
@@ -313,8 +317,8 @@ length = 0.8
 """
     )
     former = text.replace("stop_lower", "lower_limit").replace("stop_upper", "upper_limit")
-    former = former.replace("pose =", "frame =").replace("frame_b", "body_b")
-    assert "frame_b" not in former and "stop_" not in former and "pose" not in former
+    former = former.replace("pose =", "frame =").replace("frame_b", "body_b").replace("buoyancy_center", "center")
+    assert "frame_b" not in former and "stop_" not in former and "pose" not in former and "buoyancy" not in former
     same(read(tmp_path, former).description, read(tmp_path, text).description)
     both = text.replace('frame_b = "tip"', 'frame_b = "tip"\nbody_b = "tip"')
     with pytest.raises(rb.FileFormatError, match="'rope': frame_b is given twice, also by its former name body_b"):

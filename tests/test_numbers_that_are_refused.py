@@ -89,7 +89,7 @@ ENTRIES = {
         f"Immersion: {name}": (lambda x, n=name: rb.Immersion(**{n: x}), name, 1.0)
         for name in ("volume", "strip_diameter", "strip_length", "strip_drag")
     },
-    "Immersion: center": (lambda x: rb.Immersion(center=x), "center", [0.0, 0.0, 1.0]),
+    "Immersion: buoyancy_center": (lambda x: rb.Immersion(buoyancy_center=x), "buoyancy_center", [0.0, 0.0, 1.0]),
     **{
         f"Immersion: {name}": (lambda x, n=name: rb.Immersion(**{n: x}), name, np.ones(6))
         for name in ("added_mass", "added_volume", "linear_damping", "quadratic_damping")

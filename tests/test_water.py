@@ -33,7 +33,7 @@ def immersed_tree(kinds, drag=1.0, seed=3):
             inertia=random_inertia(rng),
             immersion=rb.Immersion(
                 2e-3 * rng.random(),
-                center=rng.normal(size=3) * 0.1,
+                buoyancy_center=rng.normal(size=3) * 0.1,
                 added_mass=0.2 * root @ root.T,
                 added_volume=rng.random(6) * 1e-3,
                 linear_damping=drag * (root @ root.T if i % 2 else rng.random(6)),

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.plain_python
         (lambda: rb.SpringDamper(body_a="link1"), "SpringDamper has no argument 'body_a'; use frame_a"),
         (lambda: rb.BallConstraint("tip", body_b="link1"), "BallConstraint has no argument 'body_b'; use frame_b"),
         (lambda: rb.Immersion(frame=rb.Pose()), "Immersion has no argument 'frame'; use pose"),
+        (lambda: rb.Immersion(1.0, center=ORIGIN), "Immersion has no argument 'center'; use buoyancy_center"),
         (lambda: rb.Encoder("link1", samples=[1]), "Encoder has no argument 'samples'; use sample_ids"),
         (lambda: rb.VelocitySensor("link1", samples=1), "VelocitySensor has no argument 'samples'; use sample_ids"),
         (lambda: NOISE.signal(1.0, samples=[1]), "RandomSignal.signal has no argument 'samples'; use sample_ids"),

@@ -177,13 +177,18 @@ def variables_of(
         size = np.maximum(gyration, np.linalg.norm(model.cg, axis=-1))[bodies]
         size = np.repeat(np.where(size > 0.0, size, 0.1), 3)
         entries = (3 * bodies[:, None] + np.arange(3)).reshape(-1)
-        is_wanted = _is_wanted(name, entries, wanted)
+        paths = [f"{body}.cg.{axis}" for body in model.body_names for axis in "xyz"]
+        is_wanted = _is_wanted(paths, entries, wanted, "belongs to a body without mass; expected a body with mass")
         entries, size = entries[is_wanted], size[is_wanted]
-        labels = [f"{model.body_names[entry // 3]}.cg.{'xyz'[entry % 3]}" for entry in entries]
-        return EntryVariables(model.cg, entries, size, labels, True)
+        return EntryVariables(model.cg, entries, size, [paths[entry] for entry in entries], True)
     first = gains[name] if name in gains else tau if name == "tau" else getattr(model, name)
     owners = [(body, "") for body in model.body_names] if name == "mass" else joints
+    paths = [f"{owner}.{name}{dof}" for owner, dof in owners]
     entries = np.arange(first.size) if name in SIGNED else np.flatnonzero(first > 0.0)
+    expected = "a positive first guess. Use model.replace"
+    if name in gains:
+        expected = "a PID drive with a positive gain. A PID in a Sampled is not supported"
+    problem = f"is zero and therefore held; expected {expected}"
     if name == "tau":
         entries = np.setdiff1d(entries, driven)
         if not entries.size:
@@ -191,27 +196,27 @@ def variables_of(
                 'parameters contains "tau", but drives prescribe the motion of all joints, so tau has no effect; '
                 'expected a joint that moves freely. Remove a drive, or do not fit "tau"'
             )
-    if not entries.size:
-        expected = "a PID drive with a positive gain" if name in gains else "a model with positive first guesses"
-        remedy = "A PID in a Sampled is not supported" if name in gains else "Use model.replace"
+        problem = "has no effect, because a drive prescribes the motion; expected a joint that moves freely"
+    if not entries.size and wanted is None:
         raise ArgumentError(
-            f'parameters contains "{name}", but all its entries are zero, which are held; expected {expected}. {remedy}'
+            f'parameters contains "{name}", but all its entries are zero, which are held; expected {expected}'
         )
-    entries = entries[_is_wanted(name, entries, wanted)]
+    entries = entries[_is_wanted(paths, entries, wanted, problem)]
     scale = np.maximum(np.abs(first[entries]), 1.0) if name in SIGNED else None
-    found = EntryVariables(first, entries, scale, [f"{owners[i][0]}.{name}{owners[i][1]}" for i in entries], True)
+    found = EntryVariables(first, entries, scale, [paths[i] for i in entries], True)
     if name in SIGNED:
         found.largest_change = LARGEST_CHANGE_OF_SIGNED
     return found
 
 
-def _is_wanted(name: str, entries: np.ndarray, wanted: Collection[int] | None) -> np.ndarray:
-    """Return which of the entries that can be fitted are wanted; ArgumentError if a wanted one cannot be fitted."""
+def _is_wanted(paths: Sequence[str], entries: np.ndarray, wanted: Collection[int] | None, problem: str) -> np.ndarray:
+    """Return which of the entries that can be fitted are wanted.
+
+    Raises ArgumentError if a wanted one cannot be fitted. `problem` tells why.
+    """
     if wanted is None:
         return np.full(entries.size, True)
-    if not set(wanted) <= set(entries.tolist()):
-        raise ArgumentError(
-            f'parameters contains a path of "{name}" whose number is zero, of a body without mass or of a joint with a '
-            "drive, which is held; expected numbers that are not zero. Use model.replace for a first guess"
-        )
+    held = sorted(set(wanted) - set(entries.tolist()))
+    if held:
+        raise ArgumentError(f'parameters contains "{paths[held[0]]}", which {problem}')
     return np.isin(entries, list(wanted))

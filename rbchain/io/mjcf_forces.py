@@ -122,7 +122,7 @@ class Forces:
         model, parts = self._source.model, []
         mass, center = model.body_mass[body], model.body_ipos[body] - anchor
         if self.gravcomp[body] and mass:
-            parts.append(Immersion(self.gravcomp[body] * mass / self.fluid_density, center=center))
+            parts.append(Immersion(self.gravcomp[body] * mass / self.fluid_density, buoyancy_center=center))
         if body in self._dragged:
             pose = Pose(center, rotation(model.body_iquat[body]))
             linear, quadratic = self._drag(body)

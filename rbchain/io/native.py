@@ -108,7 +108,9 @@ BODY_KEYS = (
     *("rotor_inertia", "gear_ratio", "passive", "immersion", "limits", "visual"),
 )
 #: Fields of an Immersion that are converted to SI, and their dimensions. The matrices are always in SI.
-IMMERSION_MEASURES = {"volume": "volume", "center": "length", "strip_diameter": "length", "strip_length": "length"}
+IMMERSION_MEASURES = {"volume": "volume"} | dict.fromkeys(
+    ("buoyancy_center", "strip_diameter", "strip_length"), "length"
+)
 ADDED = ("added_mass", "added_volume")
 
 

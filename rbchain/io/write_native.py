@@ -151,8 +151,8 @@ def _joint_of(description: Description, kind: str, dofs: slice) -> dict[str, Any
 
 def _immersion_of(description: Description, i: int) -> dict[str, Any]:
     found = {}
-    for key, field in (("center", "buoyancy_center"), *((k, k) for k in ("volume", "strip_diameter", "strip_length"))):
-        value = getattr(description, field)[i]
+    for key in ("volume", "buoyancy_center", "strip_diameter", "strip_length"):
+        value = getattr(description, key)[i]
         if np.any(value):
             found[key] = value.tolist()
     for key in ("strip_drag", *ADDED, "linear_damping", "quadratic_damping"):

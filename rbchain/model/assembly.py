@@ -195,4 +195,4 @@ def _immersion_of(description: Description, i: int) -> Immersion | None:
     # `shifted` rounds, so the matrix of a frame that coincides with the body's is not transformed
     if pose.translation.any() or (pose.rotation != np.eye(3)).any():
         added = {name: shifted(matrix, back) for name, matrix in added.items()}
-    return Immersion(**own, **added, center=d.buoyancy_center[i], pose=pose)
+    return Immersion(**own, **added, buoyancy_center=d.buoyancy_center[i], pose=pose)

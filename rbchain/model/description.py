@@ -186,7 +186,7 @@ def water_of(immersions: Sequence[Immersion | None], fluid_density: float) -> di
     return {
         "fluid_density": np.array(float(fluid_density)),
         "volume": np.array([x.volume for x in given]),
-        "buoyancy_center": np.array([x.center for x in given]),
+        "buoyancy_center": np.array([x.buoyancy_center for x in given]),
         "added_mass": np.array([shifted(x.added_mass, x.pose) for x in given]),
         "added_volume": np.array([shifted(x.added_volume, x.pose) for x in given]),
         "linear_damping": np.array([x.linear_damping for x in given]),

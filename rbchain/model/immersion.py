@@ -47,7 +47,7 @@ class Immersion(Value):
     ----------
     volume : float, m^3
         Displaced volume.
-    center : (3,) array, m
+    buoyancy_center : (3,) array, m
         Center of buoyancy in body axes.
     added_mass : (6,) or (6, 6) array, kg, kg m, kg m^2
         Symmetric added mass that does not depend on the density of the fluid. It acts in any fluid, but not in air.
@@ -86,12 +86,12 @@ class Immersion(Value):
     """
 
     internal_names: ClassVar[tuple[str, ...]] = ("has_drag", "joined", "moved")
-    renamed_arguments: ClassVar[dict[str, str]] = {"frame": "pose"}
+    renamed_arguments: ClassVar[dict[str, str]] = {"frame": "pose", "center": "buoyancy_center"}
     renamed_attributes: ClassVar[dict[str, str]] = renamed_arguments
 
     volume: float = 0.0
     _: KW_ONLY
-    center: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
+    buoyancy_center: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     added_mass: Array = (0.0,) * 6  # type: ignore[assignment]
     added_volume: Array = (0.0,) * 6  # type: ignore[assignment]
     linear_damping: Array = (0.0,) * 6  # type: ignore[assignment]
@@ -107,7 +107,7 @@ class Immersion(Value):
             if value < 0.0:
                 raise ModelError(f"{name} is {value}; expected zero or more")
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "center", vector3(self.center, "center"))
+        object.__setattr__(self, "buoyancy_center", vector3(self.buoyancy_center, "buoyancy_center"))
         for name in ("added_mass", "added_volume", "linear_damping", "quadratic_damping"):
             matrix = numbers(getattr(self, name), name)
             matrix = np.diag(matrix) if matrix.shape == (6,) else matrix
@@ -161,7 +161,7 @@ class Immersion(Value):
         along = 0.1 * volume if mass is None else 0.0
         return cls(
             volume,
-            center=center,
+            buoyancy_center=center,
             added_mass=(0, 0, 0.0 if mass is None else 0.1 * positive(mass, "mass"), 0, 0, 0),
             added_volume=(volume, volume, along, turning, turning, 0),
             pose=Pose(center, axes_along(unit_axis(axis))),
@@ -184,7 +184,8 @@ class Immersion(Value):
         0.004189
         """
         volume = 4 / 3 * np.pi * positive(radius, "radius") ** 3
-        return cls(volume, center=center, added_volume=(volume / 2,) * 3 + (0,) * 3, pose=Pose(center))
+        added = (volume / 2,) * 3 + (0,) * 3
+        return cls(volume, buoyancy_center=center, added_volume=added, pose=Pose(center))
 
     @classmethod
     @explains_calls(is_method=True)
@@ -226,7 +227,7 @@ class Immersion(Value):
             denominator = 1.0 if is_round else 2 * (b - c) + (b + c) * (beta - gamma)
             rotational.append(0.0 if is_round else volume / 5 * (b - c) * ((b - c) / denominator) * (gamma - beta))
         added = np.concatenate([volume * shares / (2 - shares), rotational])
-        return cls(volume, center=center, added_volume=added, pose=Pose(center, rotation))
+        return cls(volume, buoyancy_center=center, added_volume=added, pose=Pose(center, rotation))
 
     @classmethod
     @explains_calls(is_method=True)
@@ -263,7 +264,8 @@ class Immersion(Value):
 
     def moved(self, pose: Pose) -> Immersion:
         """Return the same immersion expressed in a frame in which the body's frame has this pose."""
-        return replace(self, center=pose.rotation @ self.center + pose.translation, pose=pose @ self.pose)
+        center = pose.rotation @ self.buoyancy_center + pose.translation
+        return replace(self, buoyancy_center=center, pose=pose @ self.pose)
 
     def joined(self, other: Immersion) -> Immersion:
         """Return the immersion of two bodies that are fixed to each other, both expressed in the same frame.
@@ -276,9 +278,11 @@ class Immersion(Value):
             )
         one, two = (self, other) if self.has_drag else (other, self)
         volume = one.volume + two.volume
-        center = (one.volume * one.center + two.volume * two.center) / volume if volume > 0.0 else one.center
+        center = one.buoyancy_center
+        if volume > 0.0:
+            center = (one.volume * one.buoyancy_center + two.volume * two.buoyancy_center) / volume
         own, at = one.pose.inverse(), two.pose
         added = {
             name: getattr(one, name) + shifted(getattr(two, name), own @ at) for name in ("added_mass", "added_volume")
         }
-        return replace(one, volume=volume, center=center, **added)
+        return replace(one, volume=volume, buoyancy_center=center, **added)

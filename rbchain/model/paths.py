@@ -19,8 +19,12 @@ from typing import Generic, NamedTuple, TypeVar
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, UnknownNameError
+from .immersion import Immersion
+from .passive import PassiveForces
 
 T = TypeVar("T")
+#: Former names of fields, with their present names.
+RENAMED = PassiveForces.renamed_arguments | Immersion.renamed_arguments
 
 
 class Owned(NamedTuple, Generic[T]):
@@ -154,6 +158,11 @@ def _message(path: str, parameters: Parameters[T], relatives: Mapping[str, str])
             known = [*owned.components, *(map(str, range(owned.dofs)) if owned.dofs > 1 else ())]
             expected = f"one of {', '.join(known)}" if known else "no component"
             return f"{start}: {f'{owner}.{field}'.lstrip('.')!r} has no {'.'.join(rest)!r}; expected {expected}"
+        now = RENAMED.get(field, field)
+        if owner and now != field and now in parameters:
+            is_owner = any(_is_name(owned.owner, owner) for owned in parameters[now])
+            right = owner if is_owner else relatives.get(owner, owner)
+            return f"{start}: {field!r} is now called {now!r}; write {'.'.join([right, now, *rest])!r}"
         if owner and fields:
             other = relatives.get(owner, "")
             if any(owned.owner == other for owned in parameters.get(field, ())):

@@ -19,6 +19,7 @@ from .inertia import as_arrays, tensors
 from .parameter_paths import fields_of_paths
 from .parameters import batch_shape_of
 from .passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
+from .paths import RENAMED
 from .topology import Dofs
 
 NOT_NEGATIVE = ("mass", "rotor_inertia", "volume", "strip_drag")
@@ -209,8 +210,8 @@ def _hint_for_field(description: Description, name: str) -> str:
     for names, field in ((description.body_names, "mass"), (description.joint_names, "damping")):
         if name in names:
             return f'. {name!r} is the name of an owner; use a path such as {{"{name}.{field}": value}}'
-    now = PassiveForces.renamed_arguments.get(name)
-    return f"; it is now {now}" if now else did_you_mean(name, VARIABLE_FIELDS)
+    now = RENAMED.get(name)
+    return f"; it is now {now}" if now in VARIABLE_FIELDS else did_you_mean(name, VARIABLE_FIELDS)
 
 
 def _checked_constraint_field(description: Description, name: str, value: np.ndarray) -> np.ndarray:

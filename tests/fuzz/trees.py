@@ -56,7 +56,9 @@ def draw_many(draw, count):
 def random_immersion(rng):
     root = rng.normal(size=(6, 6))
     pose = rb.Pose(rng.normal(size=3) * 0.1, random_rotation(rng))
-    return rb.Immersion(rng.random() * 2e-3, center=rng.normal(size=3) * 0.1, added_mass=0.2 * root @ root.T, pose=pose)
+    return rb.Immersion(
+        rng.random() * 2e-3, buoyancy_center=rng.normal(size=3) * 0.1, added_mass=0.2 * root @ root.T, pose=pose
+    )
 
 
 def random_passive_forces(rng, joint):
@@ -187,9 +189,9 @@ def in_units(tree, units):
             powers = np.add.outer([0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1])
             pose = rb.Pose(units.of(immersion.pose.translation, length=1), immersion.pose.rotation)
             added = units.of(immersion.added_mass, 1, powers)
-            center = units.of(immersion.center, length=1)
+            center = units.of(immersion.buoyancy_center, length=1)
             given["immersion"] = rb.Immersion(
-                units.of(immersion.volume, 0, 3), center=center, added_mass=added, pose=pose
+                units.of(immersion.volume, 0, 3), buoyancy_center=center, added_mass=added, pose=pose
             )
         other.add_body(**given)
     return other
