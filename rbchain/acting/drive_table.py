@@ -16,6 +16,9 @@ from .drives import PID, PRESCRIBED, ComputedTorque, OneJointDrive, PrescribedFo
 if TYPE_CHECKING:
     from ..facade.model import Model
 
+#: Whether a drive of each kind prescribes a motion.
+PRESCRIBES_MOTION = np.isin(range(drive_layout.KIND_HELD + 1), drive_layout.PRESCRIBED_KINDS)
+
 
 def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray, list[int]]:
     """Return the table of drives without their numbers, and the column of each drive.
@@ -89,6 +92,6 @@ def _refuse_conflicts(drives: Sequence[OneJointDrive]) -> None:
 
 def settings_of_drives(codes: np.ndarray, settings: np.ndarray) -> None:
     """Set the flags in `settings` that the table of drives needs."""
-    settings[setting.HYBRID] |= np.isin(codes[drive_layout.KIND], drive_layout.PRESCRIBED_KINDS).any()
+    settings[setting.HYBRID] |= PRESCRIBES_MOTION[codes[drive_layout.KIND]].any()
     settings[setting.COMPENSATES] = codes[drive_layout.COMPENSATES_GRAVITY].any()
     settings[setting.COMPUTES] = (codes[drive_layout.KIND] == drive_layout.KIND_COMPUTED_TORQUE).any()

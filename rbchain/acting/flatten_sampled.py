@@ -346,6 +346,8 @@ class Targets:
         Raises an ArgumentError if a target has no controller, or a controller has no target.
         """
         follows, has_target = drives[drive_layout.FOLLOWS_TARGET] == 1, (self.channels >= 0).any(0)
+        if not (follows.any() or has_target.any()):
+            return None
         has_follower = np.isin(np.arange(self.model.nv), drives[drive_layout.DOF, follows])
         for i in np.flatnonzero(has_target & ~has_follower).tolist():
             raise ArgumentError(

@@ -35,7 +35,8 @@ class SampleNumbers:
     def add(self, name: str, value: npt.ArrayLike) -> int:
         """Add a number, or one for each sample, and return its column. Raises ArgumentError if it does not fit."""
         found = self.for_each_sample(name, value)
-        if np.isnan(found).any():
+        is_nan = np.isnan(found)
+        if is_nan.any() if found.ndim else is_nan:
             raise ArgumentError(f"{name} is {excerpt(found.tolist())}; expected numbers, not NaN")
         self.columns.append(found.reshape(-1))
         return len(self.columns) - 1
@@ -60,8 +61,10 @@ class SampleNumbers:
                 "cannot change with time"
             )
         found = real_array(name, value, ArgumentError)
+        if found.shape in ((), self.batch):
+            return found
         try:
-            return np.broadcast_to(found, self.batch if found.ndim else ())
+            return np.broadcast_to(found, self.batch)
         except ValueError:
             raise ArgumentError(
                 f"{name} has shape {found.shape}; expected one number{or_one_each(self.batch)}"
@@ -70,6 +73,10 @@ class SampleNumbers:
     def add_row(self, name: str, values: npt.ArrayLike) -> tuple[int, int]:
         """Add the numbers along the last axis of `values` (..., m), and return the first column and m."""
         values = np.atleast_1d(real_array(name, values, ArgumentError))
+        first = len(self.columns)
+        if values.ndim == 1 and not np.isnan(values).any():
+            self.columns += [*values.reshape(-1, 1)]
+            return first, values.size
         if values.shape[:-1] not in ((), self.batch):
             try:
                 np.broadcast_to(values[..., 0], self.batch)
@@ -78,14 +85,16 @@ class SampleNumbers:
                     f"{name} has shape {values.shape}; expected m numbers, or m for each sample in the batch shape "
                     f"{self.batch}"
                 ) from None
-        first = len(self.columns)
         for j in range(values.shape[-1]):
             self.add(name, values[..., j])
         return first, len(self.columns) - first
 
     def rows(self) -> np.ndarray:
         """Return all numbers: (samples, m), or (1, m) if the samples share them."""
-        samples = math.prod(self.batch) if any(column.size > 1 for column in self.columns) else 1
+        sizes = {column.size for column in self.columns}
+        if sizes == {1}:
+            return np.concatenate(self.columns)[None]
+        samples = math.prod(self.batch) if max(sizes, default=0) > 1 else 1
         rows = np.zeros((max(samples, 1), max(len(self.columns), 1)))
         for j, column in enumerate(self.columns):
             if column.size:

@@ -14,6 +14,8 @@ from .sampled import with_samples
 from .signal_arithmetic import SignalSum
 from .signals import Signal
 
+NAMES_AND_NUMBERS = (float, int, str, bool, type(None))
+
 
 def actions_of_samples(
     drives: Any, forces: Any, duration: float, samples: np.ndarray, seed: int = 0
@@ -33,7 +35,10 @@ def actions_of_samples(
     seed : int
         Seed of random signals and sensors without a seed.
     """
-    given = {signal.channel for signal in random_signals_of(drives) + random_signals_of(forces)}
+    found = random_signals_of(drives) + random_signals_of(forces)
+    if not found:
+        return with_samples(drives, samples, seed), [*forces] if isinstance(forces, (list, tuple)) else forces
+    given = {signal.channel for signal in found}
     channels = (channel for channel in count() if channel not in given)
 
     def of_samples(signal: RandomSignal) -> Signal:
@@ -62,6 +67,8 @@ def _replaced(actions: Any, function: Callable[[RandomSignal], Any]) -> Any:
 
 
 def _replaced_in(value: Any, function: Callable[[RandomSignal], Any]) -> Any:
+    if type(value) in NAMES_AND_NUMBERS:  # most values; the tests below take much longer
+        return value
     if isinstance(value, RandomSignal):
         return function(value)
     if isinstance(value, SignalSum):

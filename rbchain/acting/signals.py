@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, SupportsIndex, TypeAlias
 
 import numpy as np
@@ -327,6 +329,8 @@ def as_signal(name: str, value: SignalLike) -> Signal:
     """Return a Signal, made of a number, an array or a PPoly if necessary. Raises ArgumentError, with the name."""
     if isinstance(value, Signal):
         return value
+    if type(value) is float and math.isfinite(value):
+        return _constant(value.hex())
     if hasattr(value, "c") and hasattr(value, "x"):
         from scipy.interpolate import PPoly
 
@@ -341,6 +345,12 @@ def as_signal(name: str, value: SignalLike) -> Signal:
     if callable(value):
         raise ArgumentError(f"{name} is {excerpt(value)}; expected a Signal or numbers. Use UserForces for a function")
     return Signal(_numbers(name, value)[..., None, None])
+
+
+@lru_cache(maxsize=256)
+def _constant(hexadecimal: str) -> Signal:
+    """Return a constant signal. Its text, unlike the number, tells 0.0 from -0.0, which would be the same key."""
+    return Signal(np.full((1, 1), float.fromhex(hexadecimal)))
 
 
 def three_signals(name: str, components: ThreeSignals) -> list[Signal]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -108,8 +109,9 @@ class SphereContact(BodyContact):
         numbers.add_row(f"{what}: point", point @ frame.pose.rotation.T + frame.pose.translation)
         numbers.add_field(what, self, "radius")
         numbers.add_field(what, self, "plane_point")
-        normal = normalized(self.numeric_field("plane_normal").checked(what, self.plane_normal))
-        for direction in (normal, *tangents_of_plane(normal)):
+        normal = self.numeric_field("plane_normal").checked(what, self.plane_normal)
+        axes = _axes_of_one_plane(normal.tobytes()) if normal.ndim == 1 else axes_of_plane(normal)
+        for direction in axes:
             numbers.add_row(f"{what}: plane_normal", direction)
         return SPHERE_PLANE, int(model.kernel_model.dofs.last[frame.body]), model.nv
 
@@ -222,6 +224,18 @@ class SphereSphereContact(BodyContact):
             centers.append(pose.rotation @ np.asarray(point, float) + pose.translation)
         radii = float(np.asarray(self.radius_a)) + float(np.asarray(self.radius_b))
         return float(np.linalg.norm(centers[1] - centers[0])) - radii
+
+
+def axes_of_plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the unit vector along each normal (..., 3), and two tangents."""
+    unit = normalized(normal)
+    return unit, *tangents_of_plane(unit)
+
+
+@lru_cache(maxsize=256)
+def _axes_of_one_plane(normal: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return `axes_of_plane` for the bytes of one normal (3,): contacts are converted again for each simulation."""
+    return axes_of_plane(np.frombuffer(normal))
 
 
 def tangents_of_plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

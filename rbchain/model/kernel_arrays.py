@@ -106,6 +106,13 @@ class KernelArrays:
         fields = (self.description.linear_damping, self.description.quadratic_damping, self.description.strip_drag)
         return self.in_water and any(field.any() for field in fields)
 
+    @cached_property
+    def dofs_with_limits(self) -> tuple[int, ...]:
+        """The degrees of freedom with a finite position limit and without elastic stops, in any of the samples."""
+        d = self.description
+        stops = (d.limit_stiffness != 0.0).reshape(-1, self.nv).any(0)
+        return tuple(np.flatnonzero(np.isfinite(d.limits[:, :2]).any(-1) & ~stops).tolist())
+
     def refuse_water(self, what: str) -> None:
         """Raise an ArgumentError if the model is in water, because the function `what` does not support water."""
         if self.in_water:

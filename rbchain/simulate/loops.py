@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..acting.drive_table import PRESCRIBES_MOTION
 from ..core.control import drive_layout
 from ..core.tree import setting_layout
 from ..drivers import closed_chains
@@ -31,7 +32,7 @@ def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
     """Whether a drive prescribes the motion of each degree of freedom (nv,)."""
     if actions is None:
         return np.zeros(nv, bool)
-    return np.isin(actions.shared.drives[drive_layout.KIND, :nv], drive_layout.PRESCRIBED_KINDS)
+    return PRESCRIBES_MOTION[actions.shared.drives[drive_layout.KIND, :nv]]
 
 
 def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Actions | None) -> None:

@@ -23,14 +23,11 @@ def limits_to_check(model: Model, forces: Sequence[Any], dtype: np.dtype) -> np.
 
     These are the dofs with a finite position limit, without HardStops and without elastic stops.
     """
-    is_limited = np.isfinite(model.position_limits).any(-1)
-    is_limited &= ~(model.limit_stiffness != 0.0).reshape(-1, model.nv).any(0)
-    for force in forces:
-        if isinstance(force, HardStops):
-            is_limited[dof_index(model, "HardStops", force.joint, force.dof)] = False
-    if not is_limited.any():
+    stops = [force for force in forces if isinstance(force, HardStops)]
+    with_stops = [dof_index(model, "HardStops", stop.joint, stop.dof) for stop in stops]
+    dofs = [dof for dof in model.kernel_model.dofs_with_limits if dof not in with_stops]
+    if not dofs:
         return np.empty((0, 4))
-    dofs = np.flatnonzero(is_limited)
     limits = model.position_limits[dofs]
     allowed = ALLOWED[dtype.name] * np.where(np.isfinite(limits), np.maximum(1.0, np.abs(limits)), 0.0)
     coordinates = model.kernel_model.topology[TOPOLOGY_COORDINATE, dofs]

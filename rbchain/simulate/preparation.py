@@ -189,7 +189,10 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
 
 def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
     """Refuse a tau other than zero of joints whose motion a drive prescribes."""
-    both = held_dofs(actions, model.nv) & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
+    held = held_dofs(actions, model.nv)
+    if not held.any():
+        return
+    both = held & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
     if both.any():
         names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[both])]
         raise ArgumentError(

@@ -156,9 +156,12 @@ def checked_states(
     precisions = {x.dtype for x in arrays[is_neutral:2] if x.ndim}
     if precisions == {np.dtype(np.float32)}:
         arrays = [float32_array(name, x, ArgumentError) for name, x in zip(names, arrays, strict=True)]
+    one_force = arrays[2]
     arrays[1:] = [x if x.ndim else np.full(model.nv, x) for x in arrays[1:]]
     arguments = model.kernel_model.state_arguments
     states, dtype, batch = arguments.check(names[:2], arrays[:2])
+    if not one_force.ndim:
+        return [*states, np.full((*batch, model.nv), one_force, dtype)], dtype, batch
     (forces,), _, of_forces = arguments.check(names[2:], arrays[2:], has_samples=False)
     if not _fits(of_forces, batch):  # probably a history, which would silently become a batch
         raise ArgumentError(

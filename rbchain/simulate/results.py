@@ -265,7 +265,7 @@ def contact_results(
 
 def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray, q0: np.ndarray) -> None:
     """Raise an ArgumentError for a single initial state beyond a stop or in a plane, and name the deepest one."""
-    if status.ndim > 0 or status != Status.INITIAL_PENETRATION:
+    if status.ndim > 0 or int(status) != Status.INITIAL_PENETRATION:
         return
     found = []
     for force in forces:

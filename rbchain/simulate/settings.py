@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,8 @@ def times_to_save(
             )
         return _times_every(finite_number("save_every", save_every, ArgumentError, above=0.0), duration), slice(None)
     if save_at is None and step is not None:
-        return _ends_of_steps(finite_number("step", step, ArgumentError, above=0.0), duration), slice(None)
+        step = finite_number("step", step, ArgumentError, above=0.0)
+        return _ends_of_steps(step, duration).copy(), slice(None)
     save_at = DEFAULT_TIMES if save_at is None else save_at
     if np.ndim(save_at) == 0:
         count = number_of_times(save_at)
@@ -116,6 +118,7 @@ def _times_every(interval: float, duration: float) -> np.ndarray:
     return times
 
 
+@lru_cache(maxsize=64)  # loops that simulate a short time use the same times again and again
 def _ends_of_steps(step: float, duration: float) -> np.ndarray:
     """Return at most the default number of times, from 0 to the duration, an equal number of steps apart.
 
@@ -165,8 +168,9 @@ def settings_of(
     assert isinstance(tableau, Tableau)
     if not method.has_contacts:
         return FixedStepSettings(tableau, step)
-    default, smallest = CONTACT_TOLERANCE[dtype.name], float(np.finfo(dtype).eps)
-    tolerance = default if atol is None else finite_number("atol", atol, ArgumentError, least=smallest)
+    tolerance = CONTACT_TOLERANCE[dtype.name]
+    if atol is not None:
+        tolerance = finite_number("atol", atol, ArgumentError, least=float(np.finfo(dtype).eps))
     return ContactStepSettings(tableau, step, tolerance, PENETRATION_TOLERANCE[dtype.name])
 
 

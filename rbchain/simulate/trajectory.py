@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ..facade.model import Model
     from .dense_output import DenseOutput
 
+#: The statuses of samples that have not failed, as integers: comparisons with a `Status` take longer.
+SUCCESSFUL = tuple(int(status) for status in Status if status.success)
 #: Attributes with an entry for each sample.
 OF_SAMPLES = (
     *("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd", "is_stiff"),
@@ -169,7 +171,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     @property
     def failed(self) -> np.ndarray:
         """Samples that ended neither at the end of the simulated time nor at a terminal event, (...) array of bool."""
-        return np.logical_and.reduce([self.status != status for status in Status if status.success])
+        return np.logical_and.reduce([self.status != status for status in SUCCESSFUL])
 
     @property
     def status_names(self) -> np.ndarray:
