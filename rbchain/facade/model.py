@@ -13,8 +13,9 @@ from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..model.arguments import SampleSequence, check_sample_index
-from ..model.description import indexed
+from ..model.description import Description, indexed
 from ..model.inertia import Inertia
+from ..model.kernel_model import KernelModel
 from ..model.serial_chain import serial_chain_description
 from ..model.varied_fields import VariedFields, replaced_description, varied_description
 from ..simulate import simulation
@@ -274,7 +275,7 @@ class Model(
         >>> many.forward_dynamics(np.zeros((1000, 1)), np.zeros((1000, 1)), np.zeros((1000, 1))).shape
         (1000, 1)
         """
-        return Model(varied_description(self.description, self.kernel_model.dofs, fields, paths))
+        return self._with_numbers(varied_description(self.description, self.kernel_model.dofs, fields, paths))
 
     def replace(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Model:
         """Return a model with another design: with new parameters that controllers know.
@@ -302,7 +303,11 @@ class Model(
         >>> arm.replace(mass=[2.0]).nominal.mass.tolist(), arm.vary(mass=[2.0]).nominal.mass.tolist()
         ([2.0], [3.0])
         """
-        return Model(replaced_description(self.description, self.kernel_model.dofs, fields, paths))
+        return self._with_numbers(replaced_description(self.description, self.kernel_model.dofs, fields, paths))
+
+    def _with_numbers(self, description: Description) -> Model:
+        """Return the model of a description with other numbers of the same mechanism."""
+        return _model_of(description, KernelModel(description, self.kernel_model))
 
     def __getitem__(self, samples: Any) -> Model:
         """Return the model of one sample of the batch, or of several.
@@ -341,9 +346,7 @@ class Model(
     def _with_axis_of_states(self) -> Model:
         """This model with an axis behind its batch, which is used again and again for parts of a motion."""
         kernel_model = self.kernel_model.with_axis_of_states
-        model = Model.__new__(Model)
-        model.__dict__.update(description=kernel_model.description, kernel_model=kernel_model)
-        return model
+        return _model_of(kernel_model.description, kernel_model)
 
     @property
     def body(self) -> Views[BodyView]:
@@ -406,3 +409,10 @@ class Model(
     def __repr__(self) -> str:
         batch = f", batch_shape={self.batch_shape}" if self.batch_shape else ""
         return f"Model({self.name!r}, n_bodies={self.n_bodies}{batch})"
+
+
+def _model_of(description: Description, kernel_model: KernelModel) -> Model:
+    """Return the model of a description whose kernel model exists."""
+    model = Model.__new__(Model)
+    model.__dict__.update(description=description, kernel_model=kernel_model)
+    return model

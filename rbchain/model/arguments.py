@@ -87,7 +87,7 @@ class StateArguments:
         dtype = precision_of(arrays)
         batches = [x.shape[: x.ndim - len(own)] for x, own in zip(arrays, trailing, strict=True)]
         batch = self.batch_shape if has_samples else ()
-        if any(shape != batch for shape in batches):
+        if any(shape not in ((), batch) for shape in batches):
             batch = self.common_batch(dict(zip(names, batches, strict=True)), has_samples)
         ready = []
         for x, own in zip(arrays, trailing, strict=True):

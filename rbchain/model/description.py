@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,6 +112,16 @@ class Description(PickledByName):
     constraint_ratio: np.ndarray = field(default_factory=lambda: np.zeros(0))
     constraint_offset: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
+    def replaced(self, fields: Mapping[str, Any]) -> Description:
+        """Return a description with other values of some fields.
+
+        `dataclasses.replace` takes longer than the dynamics of a few bodies.
+        """
+        made = object.__new__(Description)
+        made.__dict__.update(self.__dict__)
+        made.__dict__.update(fields)
+        return made
+
 
 #: Fields of constraints that may differ between samples: points in the axes of the bodies, rotations from constraint
 #: axes to body axes, lengths of distances, ratios and offsets of couplers.
@@ -161,7 +171,7 @@ def some_samples(description: Description, samples: int | np.ndarray) -> Descrip
         own = value.shape[behind[name] :]
         if behind[name]:
             changed[name] = np.broadcast_to(value, (*batch, *own)).reshape(-1, *own)[samples]
-    return replace(description, **changed)
+    return description.replaced(changed)
 
 
 def indexed(description: Description, index: Any) -> Description:
@@ -173,7 +183,7 @@ def indexed(description: Description, index: Any) -> Description:
         value = getattr(description, name)
         if value.ndim > len(axes):
             changed[name] = value[(*entries, *(slice(None),) * len(axes))]
-    return replace(description, **changed)
+    return description.replaced(changed)
 
 
 def water_of(immersions: Sequence[Immersion | None], fluid_density: float) -> dict[str, np.ndarray]:

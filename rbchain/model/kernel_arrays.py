@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Self
 
 import numpy as np
@@ -11,27 +10,36 @@ import numpy.typing as npt
 
 from ..common.lock_free import cached_property
 from ..common.misspelt import did_you_mean
-from ..common.real_arrays import excerpt
+from ..common.real_arrays import FLOAT64, excerpt
 from ..core.loops.constraint_layout import ConstraintTables
 from ..core.tree.layout import TOPOLOGY_PASSIVE, Variation
 from ..errors import ArgumentError, ModelError, UnknownNameError
 from .added_inertias import with_added_inertias
 from .constraint_tables import row_counts_of, tables_of
-from .description import VARIABLE_FIELDS, Description, Frame, is_in_water
+from .description import VARIABLE_FIELDS, WATER_FIELDS, Description, Frame, is_in_water
 from .determined import undetermined_dofs
 from .editing import check_joints
-from .massless import bodies_of_dofs, dofs_without_inertia, remedies
-from .parameters import batch_shape_of
+from .massless import INERTIAL_FIELDS, OwnInertia, bodies_of_dofs, dofs_without_inertia, own_inertia, remedies
+from .parameters import Known, batch_shape_of, rotated_axes
 from .pose import Pose, vector3
 from .precision import parameters_and_variation
-from .topology import dofs_of, topology_of
+from .topology import PASSIVE_CODES, dofs_of, topology_of
 
+#: The fields that the topology depends on.
+FIELDS_OF_TOPOLOGY = (*(field for fields in PASSIVE_CODES.values() for field in fields), *WATER_FIELDS)
+FIELDS_OF_OWN_INERTIA = tuple(field for field in INERTIAL_FIELDS if field != "mass")
 #: The point of a frame in `Model.jacobian` if none is given, m.
 ORIGIN = (0.0, 0.0, 0.0)
 
 
 class KernelArrays:
     """A mechanism as arrays for the kernels.
+
+    Parameters
+    ----------
+    description : Description
+    similar : KernelArrays, optional
+        A model of the same mechanism with other numbers.
 
     Attributes
     ----------
@@ -45,55 +53,85 @@ class KernelArrays:
         Numbers of positions, velocities and moving bodies.
     batch_shape : tuple
         Shape of the batch of samples whose parameters differ; () if all samples share them.
+    similar : KernelArrays or None
+        A model of the same mechanism without a batch. What depends on the same numbers in both is taken from it.
     of_float32 : Description
         The description with the numbers for float32; only added inertias depend on the precision.
     constraint_rows : int
         Number of equations of all constraints; 0 for an open chain.
     """
 
-    def __init__(self, description: Description) -> None:
+    def __init__(self, description: Description, similar: KernelArrays | None = None) -> None:
+        origin = None if similar is None else similar.similar or similar
         self.description = description
+        self.similar: KernelArrays | None = None if origin is None or origin.batch_shape else origin
+        self._differing = frozenset(VARIABLE_FIELDS)
+        if self.similar is not None:
+            self._differing = _differing_fields(description, self.similar.description)
         self.dofs = dofs_of(description)
         self.nv = len(description.dof_types)
         self.nq = int(self.dofs.position_counts.sum())
         self.n_bodies = len(description.body_names)
-        self.topology = topology_of(description)
-        self.batch_shape = batch_shape_of(description)
+        same = self._similar_with_equal(FIELDS_OF_TOPOLOGY)
+        self.topology: np.ndarray = topology_of(description) if same is None else same.topology
+        self.batch_shape: tuple[int, ...] = batch_shape_of(description, self._differing)
         self.constraint_rows = int(row_counts_of(description).sum())
         self._arrays: dict[int, tuple[np.ndarray, np.ndarray, Variation | None]] = {}
-        self._origins: dict[str, np.ndarray] = {}
+        self.similars: dict[str, np.ndarray] = {}
         self.of_float32 = description
-        for field in ("parent", "dof_counts", "limits", *VARIABLE_FIELDS):
+        for field in ("parent", "dof_counts", "limits", *self._differing):
             getattr(description, field).flags.writeable = False
+
+    def _similar_with_equal(self, fields: Collection[str]) -> KernelArrays | None:
+        """Return the similar model if it has the same values of these fields, else None."""
+        return self.similar if self._differing.isdisjoint(fields) else None
 
     def arrays(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, Variation | None]:
         """Topology, parameters and variation for the drivers, in one precision."""
         if dtype.itemsize not in self._arrays:
-            self._arrays[dtype.itemsize] = (
-                self.topology,
-                *parameters_and_variation(self._numbers_in(dtype), dtype, self.in_water),
-            )
+            self._arrays[dtype.itemsize] = (self.topology, *self._parameters(dtype, self.in_water, self._known))
         return self._arrays[dtype.itemsize]
 
     def parameters(self, dtype: np.dtype, in_water: bool) -> tuple[np.ndarray, Variation | None]:
         """Parameters and variation in one precision, with the columns of a model in water or without them."""
         if in_water == self.in_water:
             return self.arrays(dtype)[1:]
-        return parameters_and_variation(self._numbers_in(dtype), dtype, in_water)
+        return self._parameters(dtype, in_water)
 
-    def _numbers_in(self, dtype: np.dtype) -> Description:
-        """Return the description with the numbers for one precision: added inertias depend on it."""
-        return self.of_float32 if dtype == np.float32 else self.description
+    def _parameters(
+        self, dtype: np.dtype, in_water: bool, known: Known | None = None
+    ) -> tuple[np.ndarray, Variation | None]:
+        numbers = self.of_float32 if dtype == np.float32 else self.description  # added inertias depend on the precision
+        return parameters_and_variation(numbers, dtype, in_water, self.rotated_axes_of_joints, known)
+
+    @property
+    def _known(self) -> Known | None:
+        """The parameters of the similar model, if they have the same columns."""
+        if self.similar is None or self.similar.in_water != self.in_water:
+            return None
+        try:
+            return Known(self.similar.arrays(FLOAT64)[1], self._differing)
+        except ModelError:  # its numbers are beyond the range of float64, those of this model may not be
+            return None
+
+    @cached_property
+    def rotated_axes_of_joints(self) -> tuple[np.ndarray, np.ndarray]:
+        """The result of `rotated_axes`."""
+        same = self._similar_with_equal(("axis",))
+        return rotated_axes(self.description) if same is None else same.rotated_axes_of_joints
 
     @cached_property
     def constraint_tables(self) -> ConstraintTables | None:
         """The tables of the constraints; None for an open chain."""
+        if self.similar is not None:
+            return self.similar.constraint_tables
         return tables_of(self.description) if self.description.constraints else None
 
     @cached_property
     def in_water(self) -> bool:
         """Whether a fluid acts on any body."""
-        return is_in_water(self.description)
+        same = self._similar_with_equal(WATER_FIELDS)
+        return is_in_water(self.description) if same is None else same.in_water
 
     @cached_property
     def has_passive_or_fluid_forces(self) -> bool:
@@ -151,7 +189,8 @@ class KernelArrays:
     @cached_property
     def weightless(self) -> Self:
         """The same model without gravity."""
-        return type(self)(dataclasses.replace(self.description, gravity=np.zeros_like(self.description.gravity)))
+        weightless = self.description.replaced({"gravity": np.zeros_like(self.description.gravity)})
+        return type(self)(weightless, self)
 
     # --- frames -------------------------------------------------------------------------------------------------------
 
@@ -179,9 +218,9 @@ class KernelArrays:
         """
         if point is not ORIGIN or relative_to is not None or type(frame) is not str:
             return self._observed_point(frame, point, relative_to)
-        observed = self._origins.get(frame)
+        observed = self.similars.get(frame)
         if observed is None:
-            observed = self._origins[frame] = self._observed_point(frame, point, None)
+            observed = self.similars[frame] = self._observed_point(frame, point, None)
         return observed
 
     def _observed_point(self, frame: str, point: npt.ArrayLike, relative_to: str | None) -> np.ndarray:
@@ -197,8 +236,19 @@ class KernelArrays:
     # --- inertia ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _dofs_of_tree_without_inertia(self) -> np.ndarray:
-        return dofs_without_inertia(self.description)
+    def dofs_of_tree_without_inertia(self) -> np.ndarray:
+        """The result of `dofs_without_inertia`, for an open tree without the constraints."""
+        same = self._similar_with_equal(INERTIAL_FIELDS)
+        if same is not None:
+            return same.dofs_of_tree_without_inertia
+        same = self._similar_with_equal(FIELDS_OF_OWN_INERTIA)
+        return dofs_without_inertia(self.description, own=None if same is None else same.own_inertia_of_bodies)
+
+    @cached_property
+    def own_inertia_of_bodies(self) -> OwnInertia:
+        """The result of `own_inertia`."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return own_inertia(self.description)
 
     @cached_property
     def _dofs_without_inertia(self) -> np.ndarray:
@@ -206,7 +256,7 @@ class KernelArrays:
 
     def _undetermined(self, held: np.ndarray | None, resisted: np.ndarray | None) -> np.ndarray:
         """Return the degrees of freedom (samples, nv) whose accelerations inertia and constraints do not determine."""
-        free = self._dofs_of_tree_without_inertia
+        free = self.dofs_of_tree_without_inertia
         if (held is not None or resisted is not None) and free.any():
             free = dofs_without_inertia(self.description, held, resisted)
         if not (self.description.constraints and free.any()):
@@ -259,12 +309,12 @@ class KernelArrays:
         Samples without inertia have rotors of NaN, which make them fail. Otherwise, round-off could be taken for their
         inertia. Raises a ModelError if no sample has inertia.
         """
-        _checked(self._dofs_of_tree_without_inertia, what, self)
+        _checked(self.dofs_of_tree_without_inertia, what, self)
         return self._failing_in_tree
 
     @cached_property
     def _failing_in_tree(self) -> Self:
-        return self._failing_where(_of_samples(self._dofs_of_tree_without_inertia, self.batch_shape))
+        return self._failing_where(_of_samples(self.dofs_of_tree_without_inertia, self.batch_shape))
 
     def for_dynamics(self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None) -> Self:
         """Return the model for the dynamics, in which samples with undetermined accelerations fail.
@@ -301,7 +351,13 @@ class KernelArrays:
         if not samples.any():
             return self
         rotors = np.where(samples[..., None], np.nan, self.description.rotor_inertia)
-        return type(self)(dataclasses.replace(self.description, rotor_inertia=rotors))
+        return type(self)(self.description.replaced({"rotor_inertia": rotors}), self)
+
+
+def _differing_fields(description: Description, other: Description) -> frozenset[str]:
+    """Return the names of the fields in which two descriptions have different arrays."""
+    ours, theirs = vars(description), vars(other)
+    return frozenset(name for name in VARIABLE_FIELDS if ours[name] is not theirs[name])
 
 
 def _of_samples(free: np.ndarray, batch_shape: tuple[int, ...]) -> np.ndarray:

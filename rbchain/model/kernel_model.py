@@ -49,15 +49,19 @@ class KernelModel(KernelArrays):
     ----------
     state_arguments : StateArguments
         The checks of the states of this model. `KernelArrays` describes all other attributes.
+    spare_memory : dict
+        Working memory by the size of a number, the lanes and the rows. Similar models share it.
     single_calls : SingleCalls
         The functions that compute single states.
     """
 
-    def __init__(self, description: Description) -> None:
-        super().__init__(description)
+    def __init__(self, description: Description, similar: KernelArrays | None = None) -> None:
+        super().__init__(description, similar)
         self.state_arguments = StateArguments(description, self.dofs, self.batch_shape)
         self._shared = self.batch_shape == ()
-        self._spare_memory: dict[tuple[int, int, int], list[np.ndarray]] = {}
+        self.spare_memory: dict[tuple[int, int, int], list[np.ndarray]] = {}
+        if isinstance(self.similar, KernelModel):
+            self.spare_memory = self.similar.spare_memory
         self.single_calls = SingleCalls()
         self._drivers_of_single_states: set[Callable[..., Any]] = set()
 
@@ -175,7 +179,7 @@ class KernelModel(KernelArrays):
         rows: int,
     ) -> None:
         """Call a driver for all samples in threads, with `rows` rows of working memory for a block of `width` lanes."""
-        spare = self._spare_memory.setdefault((dtype.itemsize, width, rows), [])
+        spare = self.spare_memory.setdefault((dtype.itemsize, width, rows), [])
         max_threads = 1 + samples * self.nv // threads.DOFS_PER_THREAD
         threads.run(driver, spare, lambda: self.new_memory(dtype, width, rows), arguments, samples, width, max_threads)
 
@@ -193,7 +197,7 @@ class KernelModel(KernelArrays):
         """The model for several states of each sample, along one more axis behind the batch."""
         if self._shared:
             return self
-        model = KernelModel(indexed(self.description, (..., None)))
+        model = KernelModel(indexed(self.description, (..., None)), self)
         model.of_float32 = indexed(self.of_float32, (..., None))
         model._arrays = self._arrays  # the same samples in the same order
         return model

@@ -9,14 +9,13 @@ positions, with probability one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.algorithms.aba import ROUND_OFF_FACTOR
-from .description import VARIABLE_FIELDS, Description, is_in_water
-from .parameters import added_matrices
+from .description import Description, is_in_water
+from .parameters import added_matrices, batch_shapes_of
 from .topology import Dofs, dofs_of
 
 NOISE = ROUND_OFF_FACTOR * np.finfo(np.float64).eps
@@ -31,33 +30,92 @@ INERTIAL_FIELDS = (
 )
 
 
+class OwnInertia(NamedTuple):
+    """Terms of the inertias of single bodies about their joints, which do not depend on the masses.
+
+    Attributes
+    ----------
+    turning, trace : (..., n) arrays, kg m^2
+        Moments of inertia about the axes through the centers of mass, and traces of the tensors.
+    lever, square : (..., n) arrays, m^2
+        Squares of the distances of the centers of mass from the axes and from the origins.
+    sliding : (..., n) array, 1 or m^2/rad^2
+        Factor of the mass: 1 of a prismatic joint, the square of the pitch of others.
+    is_prismatic : (n,) array of bool
+    resists : (..., n) array of bool, or None
+        Whether the tensors of joints with several degrees of freedom resist all of them; None without such joints.
+    has_rotor : (..., nv) array of bool
+    """
+
+    turning: np.ndarray
+    trace: np.ndarray
+    lever: np.ndarray
+    square: np.ndarray
+    sliding: np.ndarray
+    is_prismatic: np.ndarray
+    resists: np.ndarray | None
+    has_rotor: np.ndarray
+
+
+def own_inertia(d: Description) -> OwnInertia:
+    """Return the terms of the inertias of the bodies of a description."""
+    dofs = dofs_of(d)
+    first = dofs.velocity_index
+    axis, pitch = d.axis[..., first, :], d.pitch[..., first]
+    square, along = np.square(d.cg).sum(-1), (axis * d.cg).sum(-1)
+    is_prismatic = np.array(d.dof_types)[first] == "prismatic"
+    resists = None
+    if (dofs.counts > 1).any():
+        # the axes of composite and universal joints may be linearly dependent
+        resists = np.isin(d.joint_types, INDEPENDENT) & _is_positive_definite(d.inertia)
+    return OwnInertia(
+        turning=np.einsum("...i,...ij,...j->...", axis, d.inertia, axis),
+        trace=np.trace(d.inertia, axis1=-2, axis2=-1),
+        lever=square - along**2,
+        square=square,
+        sliding=np.where(is_prismatic, 1.0, pitch**2),
+        is_prismatic=is_prismatic,
+        resists=resists,
+        has_rotor=d.rotor_inertia * d.gear_ratio**2 > 0.0,
+    )
+
+
 def dofs_without_inertia(
-    description: Description, held: np.ndarray | None = None, resisted: np.ndarray | None = None
+    description: Description,
+    held: np.ndarray | None = None,
+    resisted: np.ndarray | None = None,
+    own: OwnInertia | None = None,
 ) -> np.ndarray:
     """Return which degrees of freedom have undetermined accelerations: (samples, nv), or (1, nv) for equal samples.
 
     `held` (nv,) marks degrees of freedom with a prescribed acceleration. `resisted`, (nv,) or (samples, nv), marks
-    degrees of freedom that something other than inertia resists, such as damping in an implicit step.
+    degrees of freedom that something other than inertia resists, such as damping in an implicit step. `own` is the
+    result of `own_inertia`, if all samples share it.
     """
     dofs = dofs_of(description)
     nothing = np.zeros((1, dofs.body.size), bool)
     held, resisted = (nothing if given is None else np.atleast_2d(given) for given in (held, resisted))
-    varied = {name: values for name in INERTIAL_FIELDS if (values := _of_samples(description, name)) is not None}
+    varied: dict[str, np.ndarray] = {}
+    for name, batch in batch_shapes_of(description, INERTIAL_FIELDS).items():
+        values = getattr(description, name)
+        varied[name] = values.reshape(-1, *values.shape[len(batch) :])
     counts = {len(resisted), *map(len, varied.values())}
     count = next(iter(counts - {1}), 1)
     resisted, free = np.broadcast_to(resisted, (count, dofs.body.size)), np.zeros((count, dofs.body.size), bool)
     for start in range(0, count, SAMPLES_AT_ONCE):
         some = slice(start, start + SAMPLES_AT_ONCE)
         fields: dict[str, Any] = {name: values[some] for name, values in varied.items()}
-        free[some] = _among_samples(replace(description, **fields), dofs, held, resisted[some])
+        free[some] = _among_samples(description.replaced(fields), dofs, held, resisted[some], own)
     return free
 
 
-def _among_samples(d: Description, dofs: Dofs, held: np.ndarray, resisted: np.ndarray) -> np.ndarray:
+def _among_samples(
+    d: Description, dofs: Dofs, held: np.ndarray, resisted: np.ndarray, own: OwnInertia | None
+) -> np.ndarray:
     """`dofs_without_inertia` of at most SAMPLES_AT_ONCE samples, which limits the memory for their matrices."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            in_doubt = _may_be_free(d, dofs) & ~held & ~resisted
+            in_doubt = _may_be_free(d.mass, own_inertia(d) if own is None else own, dofs) & ~held & ~resisted
             if not in_doubt.any():
                 return in_doubt
             return _free_dofs(d, dofs, held, resisted) & in_doubt
@@ -80,31 +138,17 @@ def remedies(name: str, bodies: Sequence[str]) -> str:
     )
 
 
-def _of_samples(description: Description, name: str) -> np.ndarray | None:
-    """A field with a single batch axis, (samples, ...); None if all samples share its value."""
-    value, axes = getattr(description, name), VARIABLE_FIELDS[name]
-    return value.reshape(-1, *value.shape[value.ndim - len(axes) :]) if value.ndim > len(axes) else None
-
-
-def _may_be_free(d: Description, dofs: Dofs) -> np.ndarray:
+def _may_be_free(mass: np.ndarray, own: OwnInertia, dofs: Dofs) -> np.ndarray:
     """Degrees of freedom (..., nv) that may be without inertia, judged by their rotor and their own body only.
 
     The bodies of the subtree can only add inertia.
     """
-    first = dofs.velocity_index
-    axis, pitch = d.axis[..., first, :], d.pitch[..., first]
-    square, along = np.square(d.cg).sum(-1), (axis * d.cg).sum(-1)
-    turning = np.einsum("...i,...ij,...j->...", axis, d.inertia, axis) + d.mass * (square - along**2)
-    size = np.trace(d.inertia, axis1=-2, axis2=-1) + 2.0 * d.mass * square
-    kinds = np.array(d.dof_types)[first]
-    sliding = np.where(kinds == "prismatic", 1.0, pitch**2) * d.mass
-    resists = np.where(kinds == "prismatic", sliding > 0.0, turning + sliding > NOISE * size)
-    several = dofs.counts > 1
-    if several.any():
-        # the axes of composite and universal joints may be linearly dependent
-        independent = np.isin(d.joint_types, INDEPENDENT)
-        resists = np.where(several, independent & (d.mass > 0.0) & _is_positive_definite(d.inertia), resists)
-    return ~(resists[..., dofs.body] | (d.rotor_inertia * d.gear_ratio**2 > 0.0))
+    turning, sliding = own.turning + mass * own.lever, own.sliding * mass
+    size = own.trace + 2.0 * mass * own.square
+    resists = np.where(own.is_prismatic, sliding > 0.0, turning + sliding > NOISE * size)
+    if own.resists is not None:
+        resists = np.where(dofs.counts > 1, own.resists & (mass > 0.0), resists)
+    return ~(resists[..., dofs.body] | own.has_rotor)
 
 
 def _is_positive_definite(tensor: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from ..common.real_arrays import excerpt, real_array
 from ..errors import ModelError
 from .constraints import KINDS
-from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
+from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, ConstraintPlace, Description
 from .inertia import tensors
 from .paths import Match, Owned, matches
 from .topology import Dofs
@@ -31,24 +32,34 @@ class Place(NamedTuple):
 
 def parameters_of(description: Description, dofs: Dofs) -> dict[str, list[Owned[Place]]]:
     """Return the parameters of a model that may differ between samples."""
+    counts = tuple(dofs.counts.tolist())
+    return _parameters_of_names(description.body_names, description.joint_names, counts, description.constraints)
+
+
+@lru_cache(maxsize=64)
+def _parameters_of_names(
+    bodies: tuple[str, ...],
+    joints: tuple[str, ...],
+    counts: tuple[int, ...],
+    constraints: tuple[ConstraintPlace, ...],
+) -> dict[str, list[Owned[Place]]]:
+    first_dofs = np.cumsum([0, *counts]).tolist()
     found: dict[str, list[Owned[Place]]] = {}
     for name, axes in VARIABLE_FIELDS.items():
         field = name.removeprefix(CONSTRAINT_PREFIX)
         components = TENSOR if name == "inertia" else XYZ if axes[1:] == (3,) else ()
         if axes[:1] == ("n",):
-            own = [Owned(body, Place(name, (i,)), components) for i, body in enumerate(description.body_names)]
+            own = [Owned(body, Place(name, (i,)), components) for i, body in enumerate(bodies)]
         elif axes[:1] == ("nv",):
             own = [
                 Owned(joint, Place(name, (first + dof,)), components, dof, count)
-                for joint, first, count in zip(
-                    description.joint_names, dofs.velocity_index.tolist(), dofs.counts.tolist(), strict=True
-                )
+                for joint, first, count in zip(joints, first_dofs[:-1], counts, strict=True)
                 for dof in range(count)
             ]
         elif name in CONSTRAINT_FIELDS:
             own = [
                 Owned(place.name, Place(name, (i,)), components)
-                for i, place in enumerate(description.constraints)
+                for i, place in enumerate(constraints)
                 if name in KINDS[place.kind].arrays()
             ]
         else:

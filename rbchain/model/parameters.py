@@ -6,6 +6,10 @@ converted to these axes.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -73,6 +77,7 @@ WATER_COLUMNS = {
 }
 #: Groups of water columns that are in the rotated axes, and so depend on the joint's axis.
 WATER_COLUMNS_IN_ROTATED_AXES = ("added", "total", "net_moment", "buoyancy_center", "drag_rotation", "drag_origin")
+ALL_COLUMNS = COLUMNS | WATER_COLUMNS
 LINEAR, ANGULAR = slice(0, 3), slice(3, 6)
 UPPER_TRIANGLE = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 
@@ -186,82 +191,110 @@ def _of_first(dofs: Dofs, of_bodies: np.ndarray, otherwise: np.ndarray) -> np.nd
     return np.where(dofs.is_first[:, None], of_bodies[..., dofs.body, :], otherwise)
 
 
-def parameters_of(description: Description, in_water: bool) -> np.ndarray:
-    """Return the parameters of a description without batch axes.
+class Known(NamedTuple):
+    """The parameters of a mechanism with other numbers, and the fields in which these differ."""
 
-    The shape is (nv + 1 + constraints, param.COLUMNS or param.COLUMNS_IN_WATER).
+    parameters: np.ndarray
+    differing: Collection[str]
+
+
+def parameters_of(
+    description: Description, in_water: bool, axes: tuple[np.ndarray, np.ndarray], known: Known | None = None
+) -> np.ndarray:
+    """Return the parameters of a description without batch axes, with the result of `rotated_axes`.
+
+    Columns that do not depend on differing fields are copied from parameters that are known. The shape is
+    (nv + 1 + constraints, param.COLUMNS or param.COLUMNS_IN_WATER).
     """
     n, constraints = len(description.dof_types), len(description.constraints)
-    columns_count = param.COLUMNS_IN_WATER if in_water else param.COLUMNS
-    parameters = np.zeros((n + 1 + constraints, columns_count))
-    axes = rotated_axes(description)
-    for name, columns in (COLUMNS | WATER_COLUMNS if in_water else COLUMNS).items():
-        parameters[:n, columns] = columns_of(description, name, axes)
+    groups = ALL_COLUMNS if in_water else COLUMNS
+    if known is None:
+        parameters = np.zeros((n + 1 + constraints, param.COLUMNS_IN_WATER if in_water else param.COLUMNS))
+        parameters[n, param.AXIS + 2] = 1.0  # the axes of the base are the world axes
+        changed: Collection[str] = groups
+    else:
+        parameters, changed = known.parameters.copy(), _groups_of(known.differing)
+    for name in changed:
+        if name in groups:
+            parameters[:n, groups[name]] = columns_of(description, name, axes)
     parameters[n, param.GRAVITY : param.GRAVITY + 3] = description.gravity
-    parameters[n, param.AXIS + 2] = 1.0  # the axes of the base are the world axes
-    if constraints:
+    if constraints and (known is None or _affect_constraints(known.differing)):
         parameters[n + 1 :, : closure.PARAM_COLUMNS] = constraint_parameters(description)
     return parameters
 
 
-def batch_shape_of(description: Description) -> tuple[int, ...]:
-    """Return the batch axes of the fields of a description; () if all samples are equal."""
-    return np.broadcast_shapes(
-        *(
-            (shape := getattr(description, field).shape)[: len(shape) - len(axes)]
-            for field, axes in VARIABLE_FIELDS.items()
-        )
-    )
+def _groups_of(fields: Collection[str]) -> set[str]:
+    """Return the groups of columns that depend on some fields."""
+    of_axis = WATER_COLUMNS_IN_ROTATED_AXES if "axis" in fields else ()
+    return {name for field in fields for name in COLUMNS_OF_FIELD.get(field, ())}.union(of_axis)
+
+
+def _affect_constraints(fields: Collection[str]) -> bool:
+    return "axis" in fields or not CONSTRAINT_FIELDS.keys().isdisjoint(fields)
+
+
+def batch_shape_of(description: Description, among: Collection[str] = tuple(VARIABLE_FIELDS)) -> tuple[int, ...]:
+    """Return the batch axes of some fields of a description; () if all samples are equal."""
+    shapes = {*batch_shapes_of(description, among).values()}
+    return np.broadcast_shapes(*shapes) if len(shapes) > 1 else next(iter(shapes), ())
+
+
+def batch_shapes_of(description: Description, among: Collection[str]) -> dict[str, tuple[int, ...]]:
+    """Return the batch axes of the fields among these that have any."""
+    values = vars(description)
+    counts = {name: values[name].ndim - len(VARIABLE_FIELDS[name]) for name in among}
+    return {name: values[name].shape[:count] for name, count in counts.items() if count}
 
 
 def variation_of(
-    description: Description, parameters: np.ndarray, dtype: npt.DTypeLike, in_water: bool
+    description: Description,
+    parameters: np.ndarray,
+    dtype: npt.DTypeLike,
+    in_water: bool,
+    axes: tuple[np.ndarray, np.ndarray],
+    varied: Mapping[str, tuple[int, ...]],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the parameters that differ between samples: entries (m, 2) and values (blocks, m, lanes).
 
     An entry is a row and a column of `parameters`. If a field has batch axes but all its samples are equal, its value
-    is written to `parameters` instead.
+    is written to `parameters` instead. `axes` is the result of `rotated_axes`, and `varied` are the fields with batch
+    axes, and these axes.
     """
     n, width = len(description.dof_types), LANE_WIDTHS[np.dtype(dtype).name]
-    batch = batch_shape_of(description)
-    samples = int(np.prod(batch))
+    batch = np.broadcast_shapes(*varied.values())
+    samples = math.prod(batch)
     blocks = -(-samples // width)
-    entries, values = [], []
+    entries, values = [np.zeros((0, 2), np.int64)], []
 
     def add(row: int, column: int, of_samples: np.ndarray) -> None:
-        of_samples = np.broadcast_to(of_samples, batch).reshape(-1)
-        if samples == 0 or (of_samples == of_samples[0]).all():
-            if samples:
-                parameters[row, column] = of_samples[0]
+        """Add a part (..., rows, columns) of the parameters, from a row and a column on."""
+        if not samples:
             return
-        padded = np.empty(blocks * width, dtype)
-        padded[:samples] = of_samples
-        padded[samples:] = of_samples[-1]
-        entries.append((row, column))
-        values.append(padded.reshape(blocks, width))
+        rows, columns = of_samples.shape[-2:]
+        flat = np.broadcast_to(of_samples, (*batch, rows, columns)).reshape(samples, rows * columns)
+        differs = (flat != flat[0]).any(0)
+        is_same = ~differs.reshape(rows, columns)
+        parameters[row : row + rows, column : column + columns][is_same] = flat[0, ~differs]
+        entries.append(np.argwhere(~is_same) + (row, column))
+        values.append(flat[:, differs])
 
-    varied = [f for f, axes in VARIABLE_FIELDS.items() if getattr(description, f).ndim > len(axes)]
-    groups = COLUMNS | WATER_COLUMNS if in_water else COLUMNS
-    changed = {name for field in varied for name in COLUMNS_OF_FIELD.get(field, ())}
-    changed |= set(WATER_COLUMNS_IN_ROTATED_AXES) if "axis" in varied else set()
-    axes_of_joints = rotated_axes(description)
-    for name in sorted(changed & groups.keys()):
-        columns = columns_of(description, name, axes_of_joints)
-        for row in range(n):
-            for offset in range(columns.shape[-1]):
-                add(row, groups[name].start + offset, columns[..., row, offset])
+    groups = ALL_COLUMNS if in_water else COLUMNS
+    for name in sorted(_groups_of(varied) & groups.keys()):
+        add(0, groups[name].start, columns_of(description, name, axes))
     if "gravity" in varied:
-        for axis in range(3):
-            add(n, param.GRAVITY + axis, description.gravity[..., axis])
-    if description.constraints and ("axis" in varied or not CONSTRAINT_FIELDS.keys().isdisjoint(varied)):
-        columns = constraint_parameters(description)
-        for constraint in range(columns.shape[-2]):
-            for column in range(columns.shape[-1]):
-                add(n + 1 + constraint, column, columns[..., constraint, column])
-    stacked = aligned_empty((blocks, len(values), width), dtype)
-    for entry, of_blocks in enumerate(values):
-        stacked[:, entry] = of_blocks
-    return np.array(entries, np.int64).reshape(-1, 2), stacked
+        add(n, param.GRAVITY, description.gravity[..., None, :])
+    if description.constraints and _affect_constraints(varied):
+        add(n + 1, 0, constraint_parameters(description))
+    all_entries = np.concatenate(entries)
+    stacked = aligned_empty((blocks, len(all_entries), width), dtype)
+    first = 0
+    for part in values:
+        last = first + part.shape[1]
+        padded = np.empty((blocks * width, last - first), dtype)
+        padded[:samples], padded[samples:] = part, part[-1]
+        stacked[:, first:last] = padded.reshape(blocks, width, last - first).swapaxes(1, 2)
+        first = last
+    return all_entries, stacked
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
@@ -269,5 +302,6 @@ def aligned_empty(shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
     itemsize = np.dtype(dtype).itemsize
     size = int(np.prod(shape))
     memory = np.empty(size + CACHE_LINE // itemsize, dtype)
-    start = -memory.ctypes.data % CACHE_LINE // itemsize
+    address = memory.__array_interface__["data"][0]  # `memory.ctypes` takes three times as long
+    start = -address % CACHE_LINE // itemsize
     return memory[start : start + size].reshape(shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,24 +10,44 @@ import numpy as np
 from ..core.tree.layout import Variation
 from ..errors import ModelError
 from .description import VARIABLE_FIELDS, Description
-from .parameters import batch_shape_of, parameters_of, variation_of
+from .parameters import Known, batch_shapes_of, parameters_of, rotated_axes, variation_of
 
 
 def parameters_and_variation(
-    description: Description, dtype: np.dtype, in_water: bool
+    description: Description,
+    dtype: np.dtype,
+    in_water: bool,
+    axes: tuple[np.ndarray, np.ndarray],
+    known: Known | None = None,
 ) -> tuple[np.ndarray, Variation | None]:
     """Return parameters and variation in one precision, with or without the columns of a model in water.
 
-    The parameters belong to the first sample. The variation is None if all samples share them. Raises ModelError if a
-    parameter is beyond the range of the precision.
+    The parameters belong to the first sample. The variation is None if all samples share them.
+
+    Parameters
+    ----------
+    description : Description
+    dtype : dtype
+    in_water : bool
+    axes : two arrays
+        The result of `rotated_axes` for all samples.
+    known : Known, optional
+        Parameters in float64 with the same columns.
+
+    Raises
+    ------
+    ModelError
+        If a parameter is beyond the range of the precision.
     """
+    varied = batch_shapes_of(description, VARIABLE_FIELDS if known is None else known.differing)
     try:
         with np.errstate(over="raise", invalid="raise"):
-            parameters, variation = parameters_of(_first_sample(description), in_water), None
-            if batch_shape_of(description) != ():
-                variation = Variation(*variation_of(description, parameters, dtype, in_water))
-                parameters = parameters[..., None]
-            return parameters.astype(dtype), variation
+            if not varied:
+                return parameters_of(description, in_water, axes, known).astype(dtype), None
+            first = _first_sample(description, varied)
+            parameters = parameters_of(first, in_water, rotated_axes(first) if "axis" in varied else axes, known)
+            variation = Variation(*variation_of(description, parameters, dtype, in_water, axes, varied))
+            return parameters[..., None].astype(dtype), variation
     except FloatingPointError:
         raise ModelError(
             f"model {description.name!r}: a parameter, or a product such as rotor_inertia gear_ratio^2, is beyond the "
@@ -36,12 +56,10 @@ def parameters_and_variation(
         ) from None
 
 
-def _first_sample(description: Description) -> Description:
+def _first_sample(description: Description, varied: Mapping[str, tuple[int, ...]]) -> Description:
     """Return the description with the values that the first sample has; ones if there are no samples."""
     first: dict[str, Any] = {}
-    for field, axes in VARIABLE_FIELDS.items():
+    for field, batch in varied.items():
         value = getattr(description, field)
-        shape, batch_axes = value.shape[value.ndim - len(axes) :], value.ndim - len(axes)
-        if batch_axes:
-            first[field] = value[(0,) * batch_axes] if value.size else np.ones(shape)
-    return dataclasses.replace(description, **first)
+        first[field] = value[(0,) * len(batch)] if value.size else np.ones(value.shape[len(batch) :])
+    return description.replaced(first)

@@ -109,23 +109,46 @@ def _dofs_of_joints(joint_types: tuple[str, ...], counts: tuple[int, ...]) -> Do
 
 def parents_of(description: Description) -> np.ndarray:
     """Return the index of the parent of each degree of freedom (nv,); -1 for the world."""
-    dofs, n = dofs_of(description), len(description.dof_types)
-    parent = np.arange(-1, n - 1)
-    parent[dofs.velocity_index] = np.where(description.parent < 0, -1, dofs.last[description.parent])
+    return _parents_of_dofs(dofs_of(description), description.parent)
+
+
+def _parents_of_dofs(dofs: Dofs, parent_of_body: np.ndarray) -> np.ndarray:
+    parent = np.arange(-1, dofs.body.size - 1)
+    parent[dofs.velocity_index] = np.where(parent_of_body < 0, -1, dofs.last[parent_of_body])
     return parent
 
 
 def topology_of(description: Description) -> np.ndarray:
     """Return the topology (TOPOLOGY_ROWS, nv) of a description; `core.tree.layout` defines the rows."""
     dofs, n = dofs_of(description), len(description.dof_types)
+    topology = _topology_without_forces(
+        description.joint_types, tuple(dofs.counts.tolist()), description.dof_types, tuple(description.parent.tolist())
+    ).copy()
+    for code, fields in PASSIVE_CODES.items():
+        for field in fields:
+            given = getattr(description, field)
+            if given.any():
+                topology[layout.TOPOLOGY_PASSIVE] |= code * (given != 0.0).reshape(-1, n).any(0)
+    if is_in_water(description):
+        topology[layout.TOPOLOGY_DRAG, dofs.last] = _drag_codes(description)
+        return topology.astype(layout.IN_WATER)
+    return topology
+
+
+@lru_cache(maxsize=64)
+def _topology_without_forces(
+    joint_types: tuple[str, ...], counts: tuple[int, ...], dof_types: tuple[str, ...], parents: tuple[int, ...]
+) -> np.ndarray:
+    """Return the topology of a mechanism without passive joint forces and without a fluid."""
+    dofs, n = _dofs_of_joints(joint_types, counts), len(dof_types)
     topology = np.zeros((layout.TOPOLOGY_ROWS, n), layout.IN_AIR)
-    parent = parents_of(description)
+    parent = _parents_of_dofs(dofs, np.array(parents))
     topology[layout.TOPOLOGY_PARENT] = np.where(parent < 0, n, parent)
-    topology[layout.TOPOLOGY_JOINT] = [DOF_CODES[kind] for kind in description.dof_types]
+    topology[layout.TOPOLOGY_JOINT] = [DOF_CODES[kind] for kind in dof_types]
     topology[layout.TOPOLOGY_FIRST] = np.arange(n)
     topology[layout.TOPOLOGY_BODY] = -1
     topology[layout.TOPOLOGY_BODY, dofs.last] = np.arange(dofs.counts.size)
-    for body, kind in enumerate(description.joint_types):
+    for body, kind in enumerate(joint_types):
         first, last, at = dofs.velocity_index[body], dofs.last[body], dofs.position_index[body]
         if kind in QUATERNION_JOINTS:
             topology[layout.TOPOLOGY_POSING, first : last + 1] = layout.POSING_CARRIED
@@ -135,13 +158,7 @@ def topology_of(description: Description) -> np.ndarray:
         else:
             topology[layout.TOPOLOGY_COORDINATE, first : last + 1] = np.arange(at, at + dofs.counts[body])
     topology[layout.TOPOLOGY_CONTRIBUTION_ROW], topology[layout.TOPOLOGY_ACCUMULATES] = _contribution_rows(parent)
-    for code, fields in PASSIVE_CODES.items():
-        for field in fields:
-            given = getattr(description, field) != 0.0
-            topology[layout.TOPOLOGY_PASSIVE] |= code * given.reshape(-1, n).any(0)
-    if is_in_water(description):
-        topology[layout.TOPOLOGY_DRAG, dofs.last] = _drag_codes(description)
-        return topology.astype(layout.IN_WATER)
+    topology.flags.writeable = False
     return topology
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -17,7 +16,7 @@ from . import validation
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .inertia import as_arrays, tensors
 from .parameter_paths import fields_of_paths
-from .parameters import batch_shape_of
+from .parameters import batch_shape_of, batch_shapes_of
 from .passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
 from .paths import RENAMED
 from .topology import Dofs
@@ -86,24 +85,19 @@ def varied_description(
         name: _checked_field(description, dofs, name, value) for name, value in _with_bodies_as_arrays(fields).items()
     }
     if paths is not None:
-        given = fields_of_paths(dataclasses.replace(description, **checked), dofs, paths)
+        given = fields_of_paths(description.replaced(checked), dofs, paths)
         checked |= {name: _checked_field(description, dofs, name, value) for name, value in given.items()}
-    values = {name: checked.get(name, getattr(description, name)) for name in VARIABLE_FIELDS}
-    own = {name: value.shape[value.ndim - len(VARIABLE_FIELDS[name]) :] for name, value in values.items()}
-    batches = {
-        name: value.shape[: value.ndim - len(own[name])]
-        for name, value in values.items()
-        if value.ndim > len(own[name])
-    }
-    batch = common_batch(batches, ModelError, "the varied fields: ")
-    for name, shape in batches.items():
-        if shape != batch:
-            checked[name] = np.ascontiguousarray(np.broadcast_to(values[name], (*batch, *own[name])))
-    varied = dataclasses.replace(description, **checked)
+    batches = batch_shapes_of(description.replaced(checked), VARIABLE_FIELDS)
+    if len(set(batches.values())) > 1:
+        batch = common_batch(batches, ModelError, "the varied fields: ")
+        for name, shape in batches.items():
+            if shape != batch:
+                value = checked.get(name, getattr(description, name))
+                checked[name] = np.ascontiguousarray(np.broadcast_to(value, (*batch, *value.shape[len(shape) :])))
+    nominal = (description.nominal or description) if checked else description.nominal
+    varied = description.replaced({**checked, "nominal": nominal})
     if "gear_ratio" in checked or "rotor_inertia" in checked:
         _refuse_lost_rotors(varied, dofs)
-    if checked:
-        varied = dataclasses.replace(varied, nominal=description.nominal or description)
     if not checked.keys().isdisjoint(PASSIVE_FIELDS):
         # the fields limit each other, so they are checked together
         names = tuple(description.body_names[body] for body in dofs.body)
@@ -121,14 +115,14 @@ def replaced_description(
     varied = varied_description(description, dofs, fields, paths)
     before = description.nominal or description
     # the parameters that paths do not name keep the values that controllers know
-    after = varied_description(before, dofs, fields, paths)
+    after = varied if before is description else varied_description(before, dofs, fields, paths)
     known: dict[str, Any] = {
         name: value_of_all(f"replace: {name}", getattr(after, name), len(axes))
         for name, axes in VARIABLE_FIELDS.items()
         if getattr(after, name) is not getattr(before, name)
     }
     has_nominal = description.nominal is not None or batch_shape_of(varied)
-    return dataclasses.replace(varied, nominal=dataclasses.replace(before, **known) if has_nominal else None)
+    return varied.replaced({"nominal": before.replaced(known) if has_nominal else None})
 
 
 def value_of_all(what: str, value: np.ndarray, axes: int) -> np.ndarray:
@@ -241,8 +235,9 @@ def _of_right_shape(description: Description, name: str, value: npt.ArrayLike) -
         found = tensors(found)
     # axes of bodies, dofs and constraints broadcast as in NumPy, but a number does not stand for a vector or a tensor
     components = tuple(axis for axis in VARIABLE_FIELDS[name] if isinstance(axis, int))
+    is_whole = found.ndim >= len(trailing) and found.shape[found.ndim - len(trailing) :] == trailing
     has_components = found.ndim >= len(components) and found.shape[found.ndim - len(components) :] == components
-    if has_components:
+    if has_components and not is_whole:
         with contextlib.suppress(ValueError):
             found = np.array(np.broadcast_to(found, np.broadcast_shapes(found.shape, trailing)))
     if found.shape[max(0, found.ndim - len(trailing)) :] != trailing:
