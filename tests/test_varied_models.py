@@ -21,7 +21,7 @@ def immersed():
     builder = rb.ModelBuilder(name="immersed", fluid_density=1000.0)
     water = rb.Immersion(
         volume=1e-3,
-        center=(0.1, 0.0, 0.02),
+        buoyancy_center=(0.1, 0.0, 0.02),
         added_mass=np.diag([1.0, 2.0, 3.0, 0.1, 0.2, 0.3]),
         linear_damping=np.diag([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
     )
