@@ -12,7 +12,10 @@ from rbchain.model.description import VARIABLE_FIELDS
 from rbchain.model.varied_fields import VariedFields
 
 BEGINNING = """\
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 import rbchain as rb
 
@@ -41,6 +44,8 @@ sobol = rb.Study(arm, samples=2, simulate=rb.Simulation(0.01), design="sobol", v
 rows = rb.Study(arm, samples=1, simulate=rb.Simulation(0.01), design=[[0.1, 0.2]], vary={"*.q": rb.Uniform(0, 1)})
 unit: str = study.inputs["link1.q"].unit
 drawn: np.ndarray = study.inputs.sample(3)
+whole: NDArray[np.floating[Any]] = motion.tau
+mean: np.floating[Any] = arm.mass_matrix(np.zeros(2)).mean()
 signal = 2 * rb.Signal.constant(1.0) + rb.Signal.polynomial([0.0, 1.0]).derivative()
 """
 #: Misspellings that both type checkers find.
@@ -74,6 +79,11 @@ motion.plot("stats")
 motion.sucess
 arm.body["link1"].mas
 rb.StateError
+"""
+#: Real numbers that are used as other numbers. Only the checkers find them.
+WRONG_ARRAYS = """\
+frequencies: NDArray[np.integer[Any]] = motion.qd
+names: NDArray[np.str_] = arm.forward_dynamics(np.zeros(2), np.zeros(2))
 """
 #: Mistakes that the types allow. They raise an error when the object is made or the function is called.
 FOUND_WHEN_MADE = {
@@ -135,9 +145,10 @@ def test_type_checkers_accept_a_program_of_a_user(tmp_path, errors_of):
 
 @CHECKERS
 def test_type_checkers_find_each_misspelling(tmp_path, errors_of):
-    first = program(tmp_path / "wrong.py", FOUND_BY_CHECKERS)
+    lines = FOUND_BY_CHECKERS + WRONG_ARRAYS
+    first = program(tmp_path / "wrong.py", lines)
     found = errors_of(tmp_path / "wrong.py")
-    missed = [line for i, line in enumerate(FOUND_BY_CHECKERS.splitlines(), first) if i not in found]
+    missed = [line for i, line in enumerate(lines.splitlines(), first) if i not in found]
     assert not missed
     assert min(found) >= first
 

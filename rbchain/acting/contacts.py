@@ -10,6 +10,7 @@ import numpy as np
 
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
+from ..common.real_arrays import FloatArray
 from ..core.sample.records import ContactRecords
 from ..errors import ArgumentError
 from .body_contacts import BodyContact
@@ -59,8 +60,8 @@ class ImpactRecord(PickledByName, SuggestsAttributes):
 
     force: HardStops | BodyContact
     count: np.ndarray
-    t: np.ndarray
-    impulse: np.ndarray
+    t: FloatArray
+    impulse: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +80,8 @@ class StickingRecord(PickledByName, SuggestsAttributes):
 
     force: DryFriction | BodyContact
     count: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
+    start: FloatArray
+    end: FloatArray
 
 
 def is_contact(force: object) -> TypeGuard[Contact]:

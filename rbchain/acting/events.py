@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
-from ..common.real_arrays import excerpt
+from ..common.real_arrays import FloatArray, excerpt
 from ..core.motion import event_values as event_codes
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import ArgumentError
@@ -154,9 +154,9 @@ class EventRecord(PickledByName, SuggestsAttributes):
 
     foreign_attributes: ClassVar[dict[str, str]] = {"time": "t", "times": "t", "t_events": "t"}
     count: np.ndarray
-    t: np.ndarray
-    q: np.ndarray
-    qd: np.ndarray
+    t: FloatArray
+    q: FloatArray
+    qd: FloatArray
 
 
 def flatten_event(model: Model, event: Event, numbers: SampleNumbers) -> tuple[np.ndarray, UserCall | None]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..common.calls import explains_calls
 from ..common.pickles import new
-from ..common.real_arrays import excerpt, finite_array
+from ..common.real_arrays import FloatArray, excerpt, finite_array
 from ..common.values import Value
 from ..errors import ArgumentError
 
@@ -67,7 +67,7 @@ class AddsSignals(Value):
 class SignalTerm(NamedTuple):
     """A multiple of a random signal or of a derivative of it, with one factor, or one for each sample."""
 
-    factor: np.ndarray
+    factor: FloatArray
     signal: RandomSignal
     order: int = 0
 
@@ -170,7 +170,7 @@ def sum_of(a: Signal, b: Signal) -> Signal:
     return type(a)(first + second, breaks=breaks, waves=np.concatenate(waves, -2), end=min(a.end, b.end))
 
 
-def _coefficients_from(signal: Signal, breaks: np.ndarray) -> np.ndarray:
+def _coefficients_from(signal: Signal, breaks: FloatArray) -> FloatArray:
     """Return the coefficients (..., pieces, m) of a signal in pieces that start at other breaks.
 
     The polynomial sum c_k (t + d)^k has the coefficients sum over k of binomial(k, j) c_k d^(k - j).
@@ -184,7 +184,7 @@ def _coefficients_from(signal: Signal, breaks: np.ndarray) -> np.ndarray:
     return found
 
 
-def multiple_of(signal: Signal, factor: np.ndarray) -> Signal:
+def multiple_of(signal: Signal, factor: FloatArray) -> Signal:
     """Return a signal times a factor (...), the same for all samples or different for each."""
     shape = np.broadcast_shapes(signal.waves.shape, (*factor.shape, 1, 1))
     waves = np.broadcast_to(signal.waves, shape).copy()

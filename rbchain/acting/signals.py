@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
-from ..common.real_arrays import excerpt, finite_array, real_array
+from ..common.real_arrays import FloatArray, excerpt, finite_array, real_array
 from ..errors import ArgumentError
 from . import random_processes
 from .random_signals import RandomSignal
@@ -58,10 +58,10 @@ class Signal(AddsSignals):
     hint_for_calls: ClassVar[str] = ". For a table of values, use Signal.table(times, values)"
     internal_names: ClassVar[tuple[str, ...]] = ("of_sample",)
 
-    coefficients: np.ndarray
+    coefficients: FloatArray
     _: KW_ONLY
-    breaks: np.ndarray = field(default_factory=lambda: np.zeros(1))
-    waves: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    breaks: FloatArray = field(default_factory=lambda: np.zeros(1))
+    waves: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     end: float = np.inf
 
     def __post_init__(self) -> None:
@@ -279,7 +279,7 @@ class Signal(AddsSignals):
         )
         return Signal(coefficients, breaks=self.breaks, waves=waves, end=self.end)
 
-    def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> np.ndarray:
+    def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> FloatArray:
         """Compute the signal, or a derivative of it, at times t (m,): a (..., m) array; at one time: (...).
 
         Times (..., m) contain a row for each sample.
@@ -305,7 +305,7 @@ class Signal(AddsSignals):
 _OF_TABLE = "values of the table at times"
 
 
-def _cubic_spline(times: np.ndarray, values: np.ndarray) -> PPoly:
+def _cubic_spline(times: FloatArray, values: FloatArray) -> PPoly:
     """Return SciPy's cubic spline. Raises ArgumentError if its linear equations have no accurate solution."""
     from scipy.interpolate import CubicSpline
     from scipy.linalg import LinAlgError, LinAlgWarning
@@ -365,7 +365,7 @@ def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
     return [as_signal(name, component) for component in components]
 
 
-def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> np.ndarray:
+def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> FloatArray:
     """Return finite numbers, also of no samples. Axes other than batch axes have at least one number."""
     found = finite_array(name, value, ArgumentError)
     if found.ndim < least_axes or 0 in found.shape[found.ndim - least_axes :]:

@@ -7,10 +7,13 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+#: The type of arrays of float64 or float32, for type checkers.
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 LONGEST_EXCERPT = 200
 UNREADABLE = (TypeError, ValueError, ArithmeticError, RuntimeError)
@@ -18,7 +21,7 @@ UNREADABLE = (TypeError, ValueError, ArithmeticError, RuntimeError)
 
 def real_array(
     name: str, value: Any, error: type[Exception], *, keep_float32: bool = False, truth_values: bool = False
-) -> np.ndarray:
+) -> FloatArray:
     """Convert a caller's numbers to a float64 array, which may be `value` itself.
 
     Parameters
@@ -64,7 +67,7 @@ def real_array(
         raise error(f"{name} is {excerpt(value.tolist())}; expected numbers within float64's range") from None
 
 
-def finite_array(name: str, value: Any, error: type[Exception]) -> np.ndarray:
+def finite_array(name: str, value: Any, error: type[Exception]) -> FloatArray:
     """Convert a caller's finite numbers to a new float64 array; raise an `error` if one is not finite."""
     found = np.array(real_array(name, value, error))
     if not np.isfinite(found).all():

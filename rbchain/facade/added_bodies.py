@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import did_you_mean
-from ..common.real_arrays import excerpt
+from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ModelError, UnknownNameError
 from ..model import validation
 from ..model.assembly import Body, Mechanism
@@ -83,7 +83,7 @@ def checked_body(
 
 def _checked_motor(
     name: str, joint: AnyJoint, rotor_inertia: npt.ArrayLike, gear_ratio: npt.ArrayLike
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, FloatArray]:
     """Return the rotor inertias and gear ratios of a joint (dofs,), or raise a ModelError."""
     rotor = of_dofs(name, joint, "rotor_inertia", rotor_inertia)
     if (rotor < 0.0).any():

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..common.calls import explains_calls
 from ..common.failures import OnFailure, checked_on_failure
+from ..common.real_arrays import FloatArray
 from ..errors import ArgumentError, AssemblyError, SimulationWarning
 from ..model.arguments import named_samples
 from ..model.loop_geometry import is_turned_over
@@ -31,7 +32,7 @@ class Assembly(Attributes):
     @explains_calls(is_method=True)
     def assemble(
         self, q_guess: npt.ArrayLike, *, fixed: Sequence[str] = (), on_failure: OnFailure = "warn"
-    ) -> np.ndarray:
+    ) -> FloatArray:
         """Find the closed configuration nearest to a guess.
 
         Parameters
@@ -103,7 +104,7 @@ class Assembly(Attributes):
         *,
         fixed: Sequence[str] = (),
         on_failure: OnFailure = "warn",
-    ) -> np.ndarray:
+    ) -> FloatArray:
         """Find the velocities nearest to a guess that satisfy J qd = 0.
 
         Parameters
@@ -204,7 +205,8 @@ class Assembly(Attributes):
 
     def _is_closed(self, q: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Whether the residuals of positions q are round-off (...)."""
-        return (np.abs(self.constraint_residual(q)) <= CLOSED * sizes).all(-1)
+        residual: np.ndarray = self.constraint_residual(q)
+        return (np.abs(residual) <= CLOSED * sizes).all(-1)
 
     def _nearer(self, q: np.ndarray, guess: np.ndarray, free: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Move closed positions along the constraints until their distance from the guess is a minimum."""
@@ -224,7 +226,7 @@ class Assembly(Attributes):
             scale = np.where(better | ~is_moving, scale, 0.25 * scale)
         return q
 
-    def _displacements(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+    def _displacements(self, q0: FloatArray, q1: FloatArray) -> FloatArray:
         """Return the displacements (..., nv) of all joints from q0 to q1; free joints have them in the axes of q0.
 
         They are minus the gradient of half the square of their norm with respect to q0.
@@ -259,7 +261,7 @@ class Assembly(Attributes):
         )
 
 
-def _in_body_axes(vectors: np.ndarray, quaternions: np.ndarray) -> np.ndarray:
+def _in_body_axes(vectors: FloatArray, quaternions: FloatArray) -> FloatArray:
     """Convert vectors (..., 3) to the axes of bodies with quaternions [x, y, z, w]."""
     u, w = quaternions[..., :3], quaternions[..., 3:]
     across = np.cross(u, vectors)

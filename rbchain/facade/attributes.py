@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, Self, TypeVar, 
 import numpy as np
 
 from ..common.misspelt import did_you_mean
-from ..common.real_arrays import excerpt
+from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ModelError
 from ..model.constraint_tables import row_counts_of
 from ..model.description import VARIABLE_FIELDS, Description
@@ -49,8 +49,8 @@ class Attributes:
 
         def random_state(
             self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
-        ) -> tuple[np.ndarray, np.ndarray]: ...
-        def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
+        ) -> tuple[FloatArray, FloatArray]: ...
+        def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> FloatArray: ...
         def forward_dynamics(
             self,
             q: npt.ArrayLike,
@@ -59,14 +59,14 @@ class Attributes:
             wrenches: npt.ArrayLike | None = None,
             *,
             passive: bool = False,
-        ) -> np.ndarray: ...
-        def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray: ...
+        ) -> FloatArray: ...
+        def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> FloatArray: ...
         def _joint_forces(
             self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, passive: bool
-        ) -> np.ndarray: ...
+        ) -> FloatArray: ...
         def _inverse_dynamics_of_tree(
             self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, wrenches: npt.ArrayLike | None = None
-        ) -> np.ndarray: ...
+        ) -> FloatArray: ...
         def _forces_of_actuated_joints(
             self,
             q: npt.ArrayLike,
@@ -75,17 +75,17 @@ class Attributes:
             wrenches: npt.ArrayLike | None,
             actuated: Sequence[str] | None,
             passive: bool,
-            out: np.ndarray | None,
-        ) -> np.ndarray: ...
+            out: FloatArray | None,
+        ) -> FloatArray: ...
         def _constraint_wrenches(
             self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
-        ) -> tuple[np.ndarray, np.ndarray]: ...
-        def constraint_residual(self, q: npt.ArrayLike) -> np.ndarray: ...
-        def constraint_jacobian(self, q: npt.ArrayLike) -> np.ndarray: ...
+        ) -> tuple[FloatArray, FloatArray]: ...
+        def constraint_residual(self, q: npt.ArrayLike) -> FloatArray: ...
+        def constraint_jacobian(self, q: npt.ArrayLike) -> FloatArray: ...
         def body_poses(self, q: npt.ArrayLike) -> Pose: ...
-        def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> np.ndarray: ...
-        def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> np.ndarray: ...
-        def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray: ...
+        def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike) -> FloatArray: ...
+        def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike) -> FloatArray: ...
+        def _none_like(self, name: str, states: npt.ArrayLike) -> FloatArray: ...
 
     def __init__(self, description: Description | None = None) -> None:
         if description is None:
@@ -116,45 +116,45 @@ class Attributes:
     joint_types = DescriptionField[tuple[str, ...]]()
     dof_types = DescriptionField[tuple[str, ...]]()
     parent = DescriptionField[np.ndarray]()
-    placement_rotation = DescriptionField[np.ndarray]()
-    placement_translation = DescriptionField[np.ndarray]()
-    axis = DescriptionField[np.ndarray]()
-    pitch = DescriptionField[np.ndarray]()
-    mass = DescriptionField[np.ndarray]()
-    cg = DescriptionField[np.ndarray]()
-    inertia = DescriptionField[np.ndarray]()
-    gravity = DescriptionField[np.ndarray]()
-    rotor_inertia = DescriptionField[np.ndarray]()
-    gear_ratio = DescriptionField[np.ndarray]()
-    stiffness = DescriptionField[np.ndarray]()
-    rest_position = DescriptionField[np.ndarray]()
-    cubic_stiffness = DescriptionField[np.ndarray]()
-    damping = DescriptionField[np.ndarray]()
-    friction = DescriptionField[np.ndarray]()
-    static_friction = DescriptionField[np.ndarray]()
-    stribeck_velocity = DescriptionField[np.ndarray]()
-    friction_velocity = DescriptionField[np.ndarray]()
-    stop_lower = DescriptionField[np.ndarray]()
-    stop_upper = DescriptionField[np.ndarray]()
-    limit_stiffness = DescriptionField[np.ndarray]()
-    limit_damping = DescriptionField[np.ndarray]()
-    friction_asymmetry = DescriptionField[np.ndarray]()
-    fluid_density = DescriptionField[np.ndarray]()
-    volume = DescriptionField[np.ndarray]()
-    buoyancy_center = DescriptionField[np.ndarray]()
-    added_mass = DescriptionField[np.ndarray]()
-    added_volume = DescriptionField[np.ndarray]()
-    linear_damping = DescriptionField[np.ndarray]()
-    quadratic_damping = DescriptionField[np.ndarray]()
-    strip_drag = DescriptionField[np.ndarray]()
+    placement_rotation = DescriptionField[FloatArray]()
+    placement_translation = DescriptionField[FloatArray]()
+    axis = DescriptionField[FloatArray]()
+    pitch = DescriptionField[FloatArray]()
+    mass = DescriptionField[FloatArray]()
+    cg = DescriptionField[FloatArray]()
+    inertia = DescriptionField[FloatArray]()
+    gravity = DescriptionField[FloatArray]()
+    rotor_inertia = DescriptionField[FloatArray]()
+    gear_ratio = DescriptionField[FloatArray]()
+    stiffness = DescriptionField[FloatArray]()
+    rest_position = DescriptionField[FloatArray]()
+    cubic_stiffness = DescriptionField[FloatArray]()
+    damping = DescriptionField[FloatArray]()
+    friction = DescriptionField[FloatArray]()
+    static_friction = DescriptionField[FloatArray]()
+    stribeck_velocity = DescriptionField[FloatArray]()
+    friction_velocity = DescriptionField[FloatArray]()
+    stop_lower = DescriptionField[FloatArray]()
+    stop_upper = DescriptionField[FloatArray]()
+    limit_stiffness = DescriptionField[FloatArray]()
+    limit_damping = DescriptionField[FloatArray]()
+    friction_asymmetry = DescriptionField[FloatArray]()
+    fluid_density = DescriptionField[FloatArray]()
+    volume = DescriptionField[FloatArray]()
+    buoyancy_center = DescriptionField[FloatArray]()
+    added_mass = DescriptionField[FloatArray]()
+    added_volume = DescriptionField[FloatArray]()
+    linear_damping = DescriptionField[FloatArray]()
+    quadratic_damping = DescriptionField[FloatArray]()
+    strip_drag = DescriptionField[FloatArray]()
     drives = DescriptionField[tuple[Any, ...]]()
-    constraint_point_a = DescriptionField[np.ndarray]()
-    constraint_point_b = DescriptionField[np.ndarray]()
-    constraint_axes_a = DescriptionField[np.ndarray]()
-    constraint_axes_b = DescriptionField[np.ndarray]()
-    constraint_length = DescriptionField[np.ndarray]()
-    constraint_ratio = DescriptionField[np.ndarray]()
-    constraint_offset = DescriptionField[np.ndarray]()
+    constraint_point_a = DescriptionField[FloatArray]()
+    constraint_point_b = DescriptionField[FloatArray]()
+    constraint_axes_a = DescriptionField[FloatArray]()
+    constraint_axes_b = DescriptionField[FloatArray]()
+    constraint_length = DescriptionField[FloatArray]()
+    constraint_ratio = DescriptionField[FloatArray]()
+    constraint_offset = DescriptionField[FloatArray]()
 
     @property
     def constraint_names(self) -> tuple[str, ...]:
@@ -188,31 +188,31 @@ class Attributes:
         return self.kernel_model.bodies_without_inertia
 
     @property
-    def armature(self) -> np.ndarray:
+    def armature(self) -> FloatArray:
         return self.rotor_inertia * self.gear_ratio**2
 
     @property
-    def position_limits(self) -> np.ndarray:
+    def position_limits(self) -> FloatArray:
         return self.description.limits[:, :2]
 
     @property
-    def velocity_limit(self) -> np.ndarray:
+    def velocity_limit(self) -> FloatArray:
         return self.description.limits[:, 2]
 
     @property
-    def effort_limit(self) -> np.ndarray:
+    def effort_limit(self) -> FloatArray:
         return self.description.limits[:, 3]
 
     @property
-    def acceleration_limit(self) -> np.ndarray:
+    def acceleration_limit(self) -> FloatArray:
         return self.description.limits[:, 4]
 
     @property
-    def deceleration_limit(self) -> np.ndarray:
+    def deceleration_limit(self) -> FloatArray:
         return self.description.limits[:, 5]
 
     @property
-    def jerk_limit(self) -> np.ndarray:
+    def jerk_limit(self) -> FloatArray:
         return self.description.limits[:, 6]
 
     @property

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import numpy.typing as npt
 
 from ..acting.between_bodies import Bushing, SpringDamper, compute_between_bodies, is_between_bodies
-from ..common.real_arrays import excerpt
+from ..common.real_arrays import FloatArray, excerpt
 from ..drivers import between_bodies
 from ..errors import ArgumentError
 from ..model.arguments import as_array, copied_to, with_batch
@@ -28,8 +27,8 @@ class ForcesBetweenBodies(Attributes):
         qd: npt.ArrayLike,
         forces: Sequence[SpringDamper | Bushing],
         *,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Compute the wrenches that springs and bushings exert on the bodies.
 
         `forward_dynamics`, `power`, `joint_reactions` and the other functions that take `wrenches` accept the result.
@@ -64,8 +63,8 @@ class ForcesBetweenBodies(Attributes):
         return self._between(between_bodies.wrenches_between_bodies, (self.n_bodies, 6), q, qd, forces, rows, out)
 
     def elastic_energy(
-        self, q: npt.ArrayLike, forces: Sequence[SpringDamper | Bushing], *, out: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, q: npt.ArrayLike, forces: Sequence[SpringDamper | Bushing], *, out: FloatArray | None = None
+    ) -> FloatArray:
         """Compute the elastic energy of springs and bushings.
 
         Parameters
@@ -101,8 +100,8 @@ class ForcesBetweenBodies(Attributes):
         qd: npt.ArrayLike,
         forces: Sequence[SpringDamper | Bushing],
         *,
-        out: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+        out: FloatArray | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
         """Compute the derivatives of the joint forces of springs and bushings with respect to q and qd.
 
         The joint forces are the generalised forces of `wrenches_between_bodies`: they do the same work.
@@ -148,8 +147,8 @@ class ForcesBetweenBodies(Attributes):
         qd: npt.ArrayLike,
         forces: Sequence[SpringDamper | Bushing],
         rows: int,
-        out: np.ndarray | None,
-    ) -> np.ndarray:
+        out: FloatArray | None,
+    ) -> FloatArray:
         if not isinstance(forces, (list, tuple)) or not all(is_between_bodies(force) for force in forces):
             raise ArgumentError(f"forces is {excerpt(forces)}; expected a list of SpringDamper and Bushing objects")
         q, qd = as_array("q", q), as_array("qd", qd)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..acting.drives import ONE_JOINT, OneJointDrive
 from ..common.calls import ExplainsCalls, explains_calls
 from ..common.misspelt import ClosedAttributes, did_you_mean
-from ..common.real_arrays import excerpt
+from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ModelError, UnknownNameError
 from ..model import validation
 from ..model.assembly import Body, Mechanism, assemble
@@ -66,7 +66,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
     """
 
     name: str
-    gravity: np.ndarray
+    gravity: FloatArray
     nonphysical_inertia: Literal["refuse", "warn"]
     fluid_density: float
 

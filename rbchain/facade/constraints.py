@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ..common.real_arrays import FloatArray
 from ..drivers import closed_chains
 from ..errors import ArgumentError, ModelError
 from ..model.arguments import copied_to, named_samples
@@ -20,7 +21,7 @@ MOTION_TOLERANCE = {"float64": 1e-7, "float32": 1e-2}
 class Constraints(Attributes):
     """Methods of Model that compute residuals, Jacobians and forces of constraints."""
 
-    def constraint_residual(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def constraint_residual(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the residuals of all constraints, which are zero for a closed chain.
 
         Parameters
@@ -65,7 +66,7 @@ class Constraints(Attributes):
         )
         return copied_to(out, found[..., 0, :], (q,))
 
-    def constraint_jacobian(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def constraint_jacobian(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the Jacobian J of the residuals. J qd is the rate of change of the residuals.
 
         Parameters
@@ -107,8 +108,8 @@ class Constraints(Attributes):
         tau: npt.ArrayLike = 0.0,
         wrenches: npt.ArrayLike | None = None,
         *,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Compute the multipliers lambda of all constraints: H qdd + h = tau + J^T lambda.
 
         Parameters
@@ -150,8 +151,8 @@ class Constraints(Attributes):
         wrenches: npt.ArrayLike | None,
         actuated: Sequence[str] | None,
         passive: bool,
-        out: np.ndarray | None,
-    ) -> np.ndarray:
+        out: FloatArray | None,
+    ) -> FloatArray:
         """Compute the forces of actuated joints: `inverse_dynamics` of a closed chain.
 
         The constraints do no work in motions P dq that satisfy them: P^T (H qdd + h - tau_passive - S^T tau) = 0.
@@ -187,7 +188,7 @@ class Constraints(Attributes):
 
     def _constraint_wrenches(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Compute the forces of the constraints: wrenches (..., n, 6) on the bodies, and joint forces (..., nv)."""
         model, n = self.kernel_model.for_dynamics("the forces of constraints"), self.n_bodies
         found = model.compute(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..common.real_arrays import true_or_false
+from ..common.real_arrays import FloatArray, true_or_false
 from ..core.algorithms.derivatives import DERIVATIVE_ROWS
 from ..core.algorithms.minverse import COLUMN_ROWS, COLUMNS_TOGETHER
 from ..drivers import closed_chains, derivatives
@@ -27,8 +27,8 @@ class Derivatives(Attributes):
         qdd: npt.ArrayLike,
         *,
         passive: bool = False,
-        out: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        out: FloatArray | None = None,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the derivatives of `inverse_dynamics` with respect to q, qd and qdd, without wrenches.
 
         Parameters
@@ -84,8 +84,8 @@ class Derivatives(Attributes):
         tau: npt.ArrayLike = 0.0,
         *,
         passive: bool = False,
-        out: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        out: FloatArray | None = None,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the derivatives of `forward_dynamics` with respect to q, qd and tau, without wrenches.
 
         Parameters
@@ -130,13 +130,13 @@ class Derivatives(Attributes):
                 found[order][...] += found[2] * of_passive_forces[..., order, None, :]
         return found
 
-    def _passive_derivatives(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> np.ndarray:
+    def _passive_derivatives(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> FloatArray:
         """Return the derivatives (..., 2, nv) of the passive joint forces with respect to q and qd."""
         return self.kernel_model.compute(derivatives.passive_derivatives, (2, self.nv), ("q", "qd"), (q, qd))
 
     def _forward_dynamics_derivatives(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, out: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, out: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the derivatives of `forward_dynamics` for the joint forces `tau`."""
         model = self.kernel_model.for_dynamics("forward_dynamics_derivatives")
         if model.constraint_tables is not None:
@@ -156,9 +156,9 @@ def _three_matrices(
     names: Sequence[str],
     states: Sequence[npt.ArrayLike],
     scratch: int,
-    out: np.ndarray | None,
+    out: FloatArray | None,
     given: tuple[Any, ...] = (),
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the result of a driver as three matrices (..., nv, nv)."""
     found = model.compute(driver, (3, model.nv, model.nv), names, states, scratch=scratch, given=given, out=out)
     return found[..., 0, :, :], found[..., 1, :, :], found[..., 2, :, :]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..common.real_arrays import FLOAT64, bool_array, excerpt, true_or_false
+from ..common.real_arrays import FLOAT64, FloatArray, bool_array, excerpt, true_or_false
 from ..drivers import dynamics
 from ..errors import ArgumentError, ModelError
 from ..model.arguments import as_array, check_overlap
@@ -25,8 +25,8 @@ class Dynamics(Attributes):
         wrenches: npt.ArrayLike | None = None,
         *,
         passive: bool = False,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Compute joint accelerations from joint forces, by the articulated-body algorithm.
 
         `accelerations` adds all other forces of a simulation.
@@ -93,8 +93,8 @@ class Dynamics(Attributes):
         *,
         actuated: Sequence[str] | None = None,
         passive: bool = False,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Compute the joint forces for given accelerations, by the recursive Newton-Euler algorithm.
 
         Parameters
@@ -151,8 +151,8 @@ class Dynamics(Attributes):
         qd: npt.ArrayLike,
         qdd: npt.ArrayLike,
         wrenches: npt.ArrayLike | None = None,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Compute H qdd + h, the joint forces without the forces of constraints."""
         model = self.kernel_model
         if out is None and wrenches is None:
@@ -173,8 +173,8 @@ class Dynamics(Attributes):
         wrenches: npt.ArrayLike | None = None,
         *,
         passive: bool = False,
-        out: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+        out: FloatArray | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
         """Compute the unknown joint forces and accelerations, where one of the two is given for each degree of freedom.
 
         Parameters
@@ -245,7 +245,7 @@ class Dynamics(Attributes):
             found = found | (samples & here)
         return found
 
-    def bias_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def bias_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the joint forces for zero acceleration: Coriolis, centrifugal and gravity forces.
 
         Parameters
@@ -272,7 +272,7 @@ class Dynamics(Attributes):
                 return result
         return self._inverse_dynamics_of_tree(q, qd, self._none_like("qd", qd), out=out)
 
-    def gravity_forces(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def gravity_forces(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the joint forces that hold the mechanism at rest against gravity.
 
         Parameters
@@ -294,7 +294,7 @@ class Dynamics(Attributes):
         none = self._none_like("q", q)
         return self._inverse_dynamics_of_tree(q, none, none, out=out)
 
-    def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def passive_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the passive joint forces: springs, damping, friction and stops (see `PassiveForces`).
 
         For bodies in water they include the drag in still water. Only `simulate` takes a current into account.
@@ -319,7 +319,7 @@ class Dynamics(Attributes):
         """
         return self.kernel_model.compute(dynamics.passive_forces, (self.nv,), ("q", "qd"), (q, qd), out=out)
 
-    def _joint_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, passive: bool) -> np.ndarray:
+    def _joint_forces(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, passive: bool) -> FloatArray:
         """Return the joint forces `tau`, a number or an array, and the passive forces if they act too."""
         tau = tau if isinstance(tau, np.ndarray) else as_array("tau", tau)
         if tau.ndim == 0:
@@ -331,7 +331,7 @@ class Dynamics(Attributes):
             return tau + self.passive_forces(*states)
         return tau
 
-    def _none_like(self, name: str, states: npt.ArrayLike) -> np.ndarray:
+    def _none_like(self, name: str, states: npt.ArrayLike) -> FloatArray:
         """Return velocities or accelerations of zero, in the precision of an argument."""
         if type(states) is np.ndarray and states.dtype is FLOAT64:
             return self.kernel_model.zeros

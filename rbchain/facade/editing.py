@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
+from ..common.real_arrays import FloatArray
 from ..errors import ModelError
 from ..model.assembly import mechanism_of
 from ..model.editing import (
@@ -206,7 +207,7 @@ class Editing(Attributes):
         payload, dofs = {"mass": mass, "cg": cg, "inertia": inertia, "body": body}, self.kernel_model.dofs
         return type(self)(description_with_payload(self.description, dofs, frame, placed, payload, known))
 
-    def lock_state(self, joints: Iterable[str], q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    def lock_state(self, joints: Iterable[str], q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Convert a state of this model to one of the model that `lock` returns, by leaving out the locked joints.
 
         Parameters
@@ -312,7 +313,7 @@ class Editing(Attributes):
         """
         return type(self)(rerooted_description(self.description, body))
 
-    def reroot_state(self, body: str, q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    def reroot_state(self, body: str, q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Convert a state of this model to one of the model that `reroot` returns.
 
         Parameters
@@ -366,7 +367,7 @@ class Editing(Attributes):
         q, qd = (x.astype(dtype, copy=False) for x in whole)
         return q, qd
 
-    def _parts(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    def _parts(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> dict[str, tuple[FloatArray, FloatArray]]:
         """Return the parts of q and qd that belong to each joint, by its name."""
         if self.batch_shape:
             raise ModelError("the samples of the model differ; expected a model without batch axes")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
+from ..common.real_arrays import FloatArray
 from ..core.algorithms.regressors import PARAMETERS_OF_BODY
 from ..drivers import derivatives
 from ..errors import ModelError
@@ -37,14 +38,14 @@ class BaseParameters(PickledByName, SuggestsAttributes):
 
     names: tuple[str, ...]
     columns: np.ndarray
-    projection: np.ndarray
+    projection: FloatArray
 
 
 class Identification(Attributes):
     """Methods of Model for the identification of inertial parameters."""
 
     @property
-    def inertial_parameters(self) -> np.ndarray:
+    def inertial_parameters(self) -> FloatArray:
         """The ten inertial parameters of each body, in body axes: a (..., 10 n) array.
 
         They are the mass m (kg), m times cg (3 numbers, kg m) and the inertia tensor about the origin of the body's
@@ -60,8 +61,8 @@ class Identification(Attributes):
         return np.concatenate(parts, -1).reshape(*self.batch_shape, PARAMETERS_OF_BODY * self.n_bodies)
 
     def inverse_dynamics_regressor(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, *, out: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, *, out: FloatArray | None = None
+    ) -> FloatArray:
         """Compute the regressor Y of inverse dynamics: tau = Y @ inertial_parameters.
 
         The inertial forces of the rotors, armature qdd, are not included. If samples differ in their parameters,
@@ -103,8 +104,8 @@ class Identification(Attributes):
         return self.kernel_model.compute(derivatives.inverse_dynamics_regressor, shape, names, states, out=out)
 
     def kinetic_energy_regressor(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: FloatArray | None = None
+    ) -> FloatArray:
         """Compute the regressor of the kinetic energy: its product with `inertial_parameters` is the energy.
 
         The energy of the rotors is not included.
@@ -135,7 +136,7 @@ class Identification(Attributes):
         self.kernel_model.refuse_water("kinetic_energy_regressor")
         return self.kernel_model.compute(derivatives.kinetic_energy_regressor, shape, ("q", "qd"), (q, qd), out=out)
 
-    def potential_energy_regressor(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def potential_energy_regressor(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the regressor of the potential energy: its product with `inertial_parameters` is the energy.
 
         Parameters
@@ -222,7 +223,7 @@ class Identification(Attributes):
         return BaseParameters(tuple(_as_text(row, labels) for row in projection), columns, projection)
 
 
-def _as_text(row: np.ndarray, labels: Sequence[str]) -> str:
+def _as_text(row: FloatArray, labels: Sequence[str]) -> str:
     """Return a sum of parameters as text, such as "link1.Jzz + 0.25*link2.m"."""
     text = ""
     for label, weight in zip(labels, row, strict=True):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
+from ..common.real_arrays import FloatArray
 from ..drivers import motion
 from ..model.arguments import copied_to, names_of_frames
 from ..model.kernel_arrays import ORIGIN
@@ -26,8 +27,8 @@ class Jacobians(Attributes):
         *,
         point: npt.ArrayLike = ORIGIN,
         relative_to: str | None = None,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Compute the geometric Jacobian of a point of a body or frame, in world axes.
 
         Parameters
@@ -88,8 +89,8 @@ class Jacobians(Attributes):
         *,
         point: npt.ArrayLike = ORIGIN,
         relative_to: str | None = None,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Compute the time derivative of the `jacobian` along the motion.
 
         The acceleration of the point is J qdd + dJ/dt qd.
@@ -126,7 +127,7 @@ class Jacobians(Attributes):
 
 
 def _of_frames(
-    compute: Callable[[str], np.ndarray], frames: Sequence[str], out: np.ndarray | None, *states: npt.ArrayLike
-) -> np.ndarray:
+    compute: Callable[[str], FloatArray], frames: Sequence[str], out: FloatArray | None, *states: npt.ArrayLike
+) -> FloatArray:
     """Return the results of `compute` for several frames, (..., m, 6, nv)."""
     return copied_to(out, np.stack([compute(name) for name in names_of_frames(frames)], -3), states)

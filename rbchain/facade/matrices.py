@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import numpy.typing as npt
 
+from ..common.real_arrays import FloatArray
 from ..core.algorithms.coriolis import CORIOLIS_ROWS
 from ..core.algorithms.crba import RIGID_ROWS
 from ..core.algorithms.minverse import COLUMN_ROWS, COLUMNS_TOGETHER
@@ -15,7 +15,7 @@ from .attributes import Attributes
 class Matrices(Attributes):
     """Methods of Model that compute matrices in joint space."""
 
-    def mass_matrix(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def mass_matrix(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the mass matrix H, by the composite-rigid-body algorithm: the kinetic energy is qd . H qd / 2.
 
         Parameters
@@ -50,7 +50,7 @@ class Matrices(Attributes):
         n = model.nv
         return model.compute(matrices.mass_matrix, (n, n), ("q",), (q,), scratch=RIGID_ROWS * n, out=out)
 
-    def mass_matrix_inverse(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def mass_matrix_inverse(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the inverse of the mass matrix, by the articulated-body algorithm.
 
         For H^-1 times a vector, `solve_mass_matrix` is faster. The matrix of a closed chain is the matrix of the tree
@@ -86,7 +86,7 @@ class Matrices(Attributes):
         n, driver = self.nv, matrices.mass_matrix_inverse
         return model.compute(driver, (n, n), ("q",), (q,), scratch=COLUMNS_TOGETHER * COLUMN_ROWS * (n + 1), out=out)
 
-    def solve_mass_matrix(self, q: npt.ArrayLike, tau: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def solve_mass_matrix(self, q: npt.ArrayLike, tau: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute H^-1 tau: the accelerations of the mechanism at rest under joint forces, without gravity.
 
         This is `forward_dynamics` without gravity, in O(nv) operations and without a matrix. Constraints are ignored:
@@ -117,7 +117,7 @@ class Matrices(Attributes):
         states = q, self._none_like("q", q), tau
         return model.compute(dynamics.forward_dynamics, (self.nv,), ("q", "qd", "tau"), states, None, out=out)
 
-    def coriolis_matrix(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def coriolis_matrix(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the Coriolis matrix C: C qd is the bias force without gravity, and dH/dt - 2 C is skew-symmetric.
 
         Many matrices have these two properties. This matrix has the `christoffel_symbols` as coefficients. It takes
@@ -150,7 +150,7 @@ class Matrices(Attributes):
             matrices.coriolis_matrix, (n, n), ("q", "qd"), (q, qd), scratch=scratch, out=out
         )
 
-    def christoffel_symbols(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def christoffel_symbols(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the Christoffel symbols of the first kind: C[i, j] = sum over l of symbols[i, j, l] qd[l].
 
         If the velocities are derivatives of the positions (no free or spherical joint), symbols[i, j, l] =
@@ -178,7 +178,7 @@ class Matrices(Attributes):
             matrices.christoffel_symbols, (n, n, n), ("q",), (q,), scratch=scratch, out=out
         )
 
-    def centroidal_momentum_matrix(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def centroidal_momentum_matrix(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the centroidal momentum matrix A: A qd is the `momentum`, in world axes.
 
         Parameters

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
+from ..common.real_arrays import FloatArray
 from ..drivers import motion
 from ..model.arguments import copied_to, names_of_frames
 from ..model.pose import Pose, PoseOfRows, computed_pose
@@ -17,7 +18,7 @@ from .attributes import Attributes
 class Motion(Attributes):
     """Methods of Model that compute poses, velocities, momentum and energy."""
 
-    def body_poses(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> Pose:
+    def body_poses(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> Pose:
         """Compute the poses of all moving bodies in the world.
 
         Parameters
@@ -48,7 +49,7 @@ class Motion(Attributes):
         return PoseOfRows(out.reshape(*out.shape[:-1], 4, 3))
 
     @explains_calls(is_method=True)
-    def frame_poses(self, q: npt.ArrayLike, frame: str | Sequence[str], *, out: np.ndarray | None = None) -> Pose:
+    def frame_poses(self, q: npt.ArrayLike, frame: str | Sequence[str], *, out: FloatArray | None = None) -> Pose:
         """Compute the pose of one frame in the world, or of several.
 
         Parameters
@@ -104,7 +105,7 @@ class Motion(Attributes):
         translation = np.broadcast_to(fixed.pose.translation, (*batch, 3)).astype(dtype)
         return computed_pose(translation, np.broadcast_to(fixed.pose.rotation, (*batch, 3, 3)).astype(dtype))
 
-    def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def body_velocities(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the velocity of the origin of each body's frame, and its angular velocity, in world axes.
 
         This is the Jacobian of each body's origin times qd, and Pinocchio's velocity for LOCAL_WORLD_ALIGNED.
@@ -128,8 +129,8 @@ class Motion(Attributes):
         return self.kernel_model.compute(motion.body_velocities, (self.n_bodies, 6), ("q", "qd"), (q, qd), out=out)
 
     def body_accelerations(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, *, out: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike, *, out: FloatArray | None = None
+    ) -> FloatArray:
         """Compute the time derivatives of `body_velocities`, in world axes.
 
         Pinocchio calls them classical accelerations, for LOCAL_WORLD_ALIGNED. An accelerometer measures
@@ -155,8 +156,8 @@ class Motion(Attributes):
         return self.kernel_model.compute(motion.body_accelerations, shape, ("q", "qd", "qdd"), (q, qd, qdd), out=out)
 
     def energy(
-        self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Compute the kinetic energy, and the potential energy of gravity.
 
         Parameters
@@ -185,7 +186,7 @@ class Motion(Attributes):
             kinetic_potential = model.compute(motion.energy, (2,), ("q", "qd"), (q, qd), out=out)
         return kinetic_potential[..., 0], kinetic_potential[..., 1]
 
-    def momentum(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def momentum(self, q: npt.ArrayLike, qd: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the momentum, and the angular momentum about the center of mass, in world axes.
 
         The spin of the rotors is not included. Pinocchio's `computeCentroidalMomentum` gives the same.
@@ -208,7 +209,7 @@ class Motion(Attributes):
         """
         return copied_to(out, self.kernel_model.compute(motion.momentum, (9,), ("q", "qd"), (q, qd))[..., :6], (q, qd))
 
-    def center_of_mass(self, q: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def center_of_mass(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the center of mass of the whole mechanism, in world axes.
 
         The center of mass of one body, in body axes, is its `cg`.

@@ -5,22 +5,24 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..common.real_arrays import FloatArray
+
 #: Singular values below this fraction of the largest one are round-off.
 RANK_TOLERANCE = 1e-10
 
 
-def product(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
+def product(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     """Multiply matrices (..., m, n) by vectors (..., n)."""
     return (matrix @ vector[..., None])[..., 0]
 
 
-def pseudo_inverse(matrix: np.ndarray) -> np.ndarray:
+def pseudo_inverse(matrix: FloatArray) -> FloatArray:
     """Return the pseudo-inverses (..., n, m) of matrices (..., m, n) in float64; zero for matrices with NaN."""
     finite = np.where(np.isfinite(matrix), matrix, 0.0).astype(np.float64)
     return np.asarray(np.linalg.pinv(finite, rcond=RANK_TOLERANCE))
 
 
-def damped_solution(J: np.ndarray, residual: np.ndarray, damping: npt.ArrayLike) -> np.ndarray:
+def damped_solution(J: FloatArray, residual: FloatArray, damping: npt.ArrayLike) -> FloatArray:
     """Solve J x = residual for x of minimum norm, with damped singular values."""
     J, residual = np.where(np.isfinite(J), J, 0.0), np.where(np.isfinite(residual), residual, 0.0)
     U, sigma, Vt = np.linalg.svd(J, full_matrices=False)

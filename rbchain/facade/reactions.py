@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
+from ..common.real_arrays import FloatArray
 from ..drivers import dynamics
 from ..errors import ArgumentError, ModelError
 from ..model.arguments import as_array, copied_to
@@ -26,8 +27,8 @@ class Reactions(Attributes):
         wrenches: npt.ArrayLike | None = None,
         *,
         passive: bool = False,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Compute the unbalanced force on each body after `forward_dynamics`, which is zero up to round-off.
 
         The residual compares two results. The articulated-body algorithm gives the force f = IA a + pA through each
@@ -66,7 +67,7 @@ class Reactions(Attributes):
 
     def _loads_with_constraints(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the wrenches on bodies and the joint forces, including the forces of the constraints."""
         on_bodies, on_joints = self._constraint_wrenches(q, qd, tau, wrenches)
         if wrenches is not None:
@@ -83,8 +84,8 @@ class Reactions(Attributes):
         *,
         tau: npt.ArrayLike | None = None,
         passive: bool = False,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Compute the forces and moments that the joints transmit, which their bearings have to carry.
 
         Parameters
@@ -140,7 +141,7 @@ class Reactions(Attributes):
         wrenches: npt.ArrayLike | None,
         tau: npt.ArrayLike | None,
         passive: bool,
-    ) -> np.ndarray:
+    ) -> FloatArray:
         """Return the wrenches on bodies, including the wrenches of the constraints. Checks the accelerations first."""
         if tau is None:
             raise ModelError(
@@ -168,8 +169,8 @@ class Reactions(Attributes):
         wrenches: npt.ArrayLike | None = None,
         *,
         passive: bool = False,
-        out: np.ndarray | None = None,
-    ) -> np.ndarray:
+        out: FloatArray | None = None,
+    ) -> FloatArray:
         """Compute the power of the joint forces and wrenches, which is the time derivative of the mechanical energy.
 
         Parameters

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..common.real_arrays import excerpt, whole_number
+from ..common.real_arrays import FloatArray, excerpt, whole_number
 from ..errors import ArgumentError
 from ..model.joint_order import index_arrays
 from .attributes import Attributes
@@ -113,7 +113,7 @@ class States(Attributes):
         own = dict(zip(self.joint_names, counts_of_joints, strict=True))
         return index_arrays(own, list(self.fixed_frames), list(names), None if counts is None else list(counts))
 
-    def neutral(self) -> np.ndarray:
+    def neutral(self) -> FloatArray:
         """Return the neutral positions: zeros, and quaternions [0, 0, 0, 1].
 
         Returns
@@ -134,7 +134,7 @@ class States(Attributes):
 
     def random_state(
         self, rng: np.random.Generator | int | None, batch: int | tuple[int, ...] = ()
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return random positions and velocities.
 
         Parameters

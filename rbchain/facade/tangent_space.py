@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ..common.real_arrays import FloatArray
 from ..model.arguments import FLOAT32, copied_to
 from .attributes import Attributes
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class TangentSpace(Attributes):
     """Methods of Model that integrate velocities and compute differences of positions."""
 
-    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def integrate(self, q: npt.ArrayLike, v: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the positions after moving from q for unit time with constant velocities v.
 
         The velocities of free and spherical joints are constant in body axes. Angles and displacements increase by v. A
@@ -60,7 +61,7 @@ class TangentSpace(Attributes):
             moved = self._moved(q, v).astype(dtype)
         return copied_to(out, moved, given)
 
-    def _moved(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def _moved(self, q: FloatArray, v: FloatArray) -> FloatArray:
         moved = np.empty_like(q)
         plain = self.kernel_model.dofs.plain_positions
         moved[..., plain] = q[..., plain] + v[..., ~self.kernel_model.dofs.in_quaternion_joint]
@@ -78,7 +79,7 @@ class TangentSpace(Attributes):
                 moved[..., at - 3 : at] = q[..., at - 3 : at] + turned + lost
         return moved
 
-    def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike, *, out: np.ndarray | None = None) -> np.ndarray:
+    def difference(self, q0: npt.ArrayLike, q1: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the velocities that move positions q0 to q1 in unit time, by rotations of at most half a turn.
 
         It is the inverse of `integrate`: integrate(q0, difference(q0, q1)) is q1, except for the sign of quaternions.
@@ -110,7 +111,7 @@ class TangentSpace(Attributes):
             v = self._difference(q0, q1).astype(dtype)
         return copied_to(out, v, given)
 
-    def _difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+    def _difference(self, q0: FloatArray, q1: FloatArray) -> FloatArray:
         v = np.empty((*q0.shape[:-1], self.nv))
         dofs = self.kernel_model.dofs
         v[..., ~dofs.in_quaternion_joint] = (q1 - q0)[..., dofs.plain_positions]
@@ -127,7 +128,7 @@ class TangentSpace(Attributes):
 
     def _checked_states(
         self, names: Sequence[str], states: Sequence[npt.ArrayLike]
-    ) -> tuple[list[np.ndarray], npt.DTypeLike, tuple[int, ...]]:
+    ) -> tuple[list[FloatArray], npt.DTypeLike, tuple[int, ...]]:
         """Return arguments in float64, the precision of the result, and the shape of the batch."""
         arrays, dtype, batch = self.kernel_model.state_arguments.check(names, states, has_samples=False)
         return [x.astype(np.float64) for x in arrays], FLOAT32 if dtype == FLOAT32 else np.float64, batch
@@ -141,7 +142,7 @@ class TangentSpace(Attributes):
                 yield at, dof, False
 
 
-def _rotation(quaternions: np.ndarray) -> Rotation:
+def _rotation(quaternions: FloatArray) -> Rotation:
     """Return the rotations of unit quaternions; the identity if one is not finite."""
     from scipy.spatial.transform import Rotation  # slow to import, and only models with quaternions need it
 
@@ -150,18 +151,18 @@ def _rotation(quaternions: np.ndarray) -> Rotation:
     return Rotation.from_quat(np.where(np.isfinite(flat).all(-1, keepdims=True), flat, [0.0, 0.0, 0.0, 1.0]))
 
 
-def _nan_where_not_finite(x: np.ndarray) -> np.ndarray:
+def _nan_where_not_finite(x: FloatArray) -> FloatArray:
     """Return 0, or NaN for rows that are not finite: (..., 1)."""
     return np.where(np.isfinite(x).all(-1, keepdims=True), 0.0, np.nan)
 
 
-def _rotation_by(turn: np.ndarray) -> Rotation:
+def _rotation_by(turn: FloatArray) -> Rotation:
     from scipy.spatial.transform import Rotation
 
     return Rotation.from_rotvec(turn.reshape(-1, 3))
 
 
-def _mean_rotation(turn: np.ndarray) -> np.ndarray:
+def _mean_rotation(turn: FloatArray) -> FloatArray:
     """Compute the integral of exp(s [turn]x) over s from 0 to 1: (..., 3, 3).
 
     It turns a constant linear velocity in rotating body axes into the displacement.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes, did_you_mean
-from ..common.real_arrays import excerpt
+from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ArgumentError, UnknownNameError
 from ..model.description import VARIABLE_FIELDS
 from ..model.pose import Pose
@@ -27,7 +27,7 @@ class _Entries:
     @overload
     def __get__(self, view: None, owner: Any = None) -> Self: ...
     @overload
-    def __get__(self, view: _View, owner: Any = None) -> np.ndarray: ...
+    def __get__(self, view: _View, owner: Any = None) -> FloatArray: ...
     def __get__(self, view: _View | None, owner: Any = None) -> Any:
         if view is None:
             return self
@@ -169,7 +169,7 @@ class JointView(_View):
     def dofs(self) -> int:
         return int(self.model.kernel_model.dofs.counts[self.index])
 
-    def q(self, positions: npt.ArrayLike) -> np.ndarray:
+    def q(self, positions: npt.ArrayLike) -> FloatArray:
         """Return the positions of this joint, (..., m), of positions (..., nq) of the model.
 
         Examples
@@ -182,11 +182,11 @@ class JointView(_View):
         ends = (*self.model.position_index.tolist(), self.model.nq)
         return self._some("positions", positions, self.model.nq, slice(ends[self.index], ends[self.index + 1]))
 
-    def qd(self, velocities: npt.ArrayLike) -> np.ndarray:
+    def qd(self, velocities: npt.ArrayLike) -> FloatArray:
         """Return the velocities of this joint, (..., dofs), of velocities, accelerations or forces (..., nv)."""
         return self._some("velocities", velocities, self.model.nv, self.entries)
 
-    def _some(self, name: str, values: npt.ArrayLike, count: int, chosen: Any) -> np.ndarray:
+    def _some(self, name: str, values: npt.ArrayLike, count: int, chosen: Any) -> FloatArray:
         array = np.asarray(values)
         if array.shape[-1:] != (count,):
             raise ArgumentError(f"{name} has shape {array.shape}; expected (..., {count})")

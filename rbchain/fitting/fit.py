@@ -14,7 +14,7 @@ from ..acting.random_actions import actions_of_samples
 from ..common.calls import explains_calls
 from ..common.misspelt import SuggestsAttributes, did_you_mean
 from ..common.pickles import PickledByName
-from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
+from ..common.real_arrays import FloatArray, excerpt, finite_number, real_array, whole_number
 from ..errors import ArgumentError, ModelError, SimulationError, UnknownNameError
 from ..facade.states import generator_of
 from ..model.paths import Match
@@ -77,14 +77,14 @@ class Fit(PickledByName, SuggestsAttributes):
     names: tuple[str, ...]
     values: dict[str, float]
     standard_deviations: dict[str, float]
-    covariance: np.ndarray
+    covariance: FloatArray
     success: bool
     message: str
     undetermined: tuple[str, ...]
-    residuals: np.ndarray
+    residuals: FloatArray
     motion: Trajectory
     drives: tuple[Drive, ...]
-    costs: np.ndarray
+    costs: FloatArray
 
 
 @explains_calls()
@@ -185,7 +185,7 @@ def fit(
             f"the motion contains {np.count_nonzero(data.weights)} numbers, fewer than the {problem.size} parameters; "
             "expected more measurements"
         )
-    x = np.zeros((starts, problem.size))
+    x: FloatArray = np.zeros((starts, problem.size))
     x[1:] = spread * generator_of(rng).normal(size=(starts - 1, problem.size)) * problem.is_varied
     x, costs = improve(problem, x)
     if not np.isfinite(costs).any():
@@ -255,10 +255,10 @@ def _entries_of(match: Match[int]) -> list[int]:
     return [3 * match.owned.value + c for c in match.components] if match.field == "cg" else [match.owned.value]
 
 
-def improve(problem: Problem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def improve(problem: Problem, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Improve all starting points together by Levenberg-Marquardt steps, and return them with their costs."""
 
-    def evaluated(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def evaluated(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         residuals, J = problem.evaluate(x)
         costs = 0.5 * np.square(residuals).sum(-1)
         return np.where(np.isfinite(costs), costs, np.inf), residuals, J
@@ -299,7 +299,7 @@ def _reasons_of_failure(at_limit: list[str], ends_early: bool) -> str:
     return found
 
 
-def _result(problem: Problem, x: np.ndarray, estimates_noise: bool, costs: np.ndarray, reasons: str) -> Fit:
+def _result(problem: Problem, x: FloatArray, estimates_noise: bool, costs: FloatArray, reasons: str) -> Fit:
     """Return the Fit for the best variables x. `reasons` says why they are not a minimum."""
     residuals, J = (part[0] for part in problem.evaluate(x[None]))
     misfit = float(residuals @ residuals) / max(residuals.size - problem.size, 1)
@@ -361,7 +361,7 @@ def _message(misfit: float, is_explained: bool, estimates_noise: bool, unknown: 
     )
 
 
-def _as_text(row: np.ndarray, labels: Sequence[str]) -> str:
+def _as_text(row: FloatArray, labels: Sequence[str]) -> str:
     """Return a combination of relative changes as text, such as "0.71 link1.mass - 0.71 link2.mass"."""
     row = row * (np.sign(row[np.argmax(np.abs(row))]) / np.linalg.norm(row))
     terms = [(share, label) for share, label in zip(row, labels, strict=True) if abs(share) > SMALL_SHARE]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..acting.coordinates import dof_index
 from ..acting.drives import PID, PRESCRIBED
 from ..acting.numeric_fields import Drive, Force
-from ..common.real_arrays import real_array
+from ..common.real_arrays import FloatArray, real_array
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import ArgumentError
 from ..simulate.trajectory import Trajectory
@@ -55,7 +55,7 @@ class Measurements:
         self.start = self.q[0], np.where(np.isnan(self.qd[0]), 0.0, self.qd[0])
 
 
-def _with_missing(name: str, values: npt.ArrayLike) -> np.ndarray:
+def _with_missing(name: str, values: npt.ArrayLike) -> FloatArray:
     try:
         found = np.array(values, float)
     except (TypeError, ValueError):
@@ -80,7 +80,7 @@ class Problem:
         entries: Mapping[str, set[int] | None],
         drives: tuple[Drive, ...],
         forces: tuple[Force, ...],
-        tau: np.ndarray,
+        tau: FloatArray,
         settings: Mapping[str, Any],
     ) -> None:
         names = self.names = tuple(entries)
@@ -100,7 +100,7 @@ class Problem:
         self.motion: Any = None  # the last simulation
         self._last: tuple[bytes, Any] = (b"", None)
 
-    def _gains(self, name: str) -> np.ndarray:
+    def _gains(self, name: str) -> FloatArray:
         found, seen = np.zeros(self.model.nv), set[int]()
         for drive in self.drives:
             if isinstance(drive, PID):
@@ -120,37 +120,37 @@ class Problem:
     def _dof(self, drive: PID) -> int:
         return dof_index(self.model, f"PID of joint {drive.joint!r}", drive.joint, drive.dof)
 
-    def values(self, x: np.ndarray) -> dict[str, np.ndarray]:
+    def values(self, x: FloatArray) -> dict[str, FloatArray]:
         """Return the parameters {name: (starts, ...)} for variables x (starts, size)."""
         return {name: field.values(x[:, self.parts[name]]) for name, field in self.fields.items()}
 
-    def start(self, values: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def start(self, values: dict[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
         """Return the initial states (starts, ...) for parameters."""
         count = len(next(iter(values.values())))
         q, qd = (np.tile(x, (count, 1)) for x in self.data.start)
         q = self.model.integrate(q, values["q"]) if "q" in values else q
         return q, qd + values["qd"] if "qd" in values else qd
 
-    def initial_numbers(self, name: str) -> np.ndarray:
+    def initial_numbers(self, name: str) -> FloatArray:
         """Return the measured initial "q" or "qd" of each dof (nv,); 0 for the "q" of free and spherical joints."""
         q, qd = self.data.start
         dofs, topology = self.model.kernel_model.dofs, self.model.kernel_model.topology
         return qd if name == "qd" else np.where(dofs.in_quaternion_joint, 0.0, q[topology[TOPOLOGY_COORDINATE]])
 
-    def fitted_drives(self, values: dict[str, np.ndarray]) -> tuple[Drive, ...]:
+    def fitted_drives(self, values: dict[str, FloatArray]) -> tuple[Drive, ...]:
         """Return the drives with the gains in `values`."""
         return tuple(self._fitted(drive, values) if isinstance(drive, PID) else drive for drive in self.drives)
 
-    def _fitted(self, drive: PID, values: dict[str, np.ndarray]) -> PID:
+    def _fitted(self, drive: PID, values: dict[str, FloatArray]) -> PID:
         gains: dict[str, Any] = {name: values[name][..., self._dof(drive)] for name in GAINS if name in values}
         return replace(drive, **gains)
 
-    def fitted_model(self, values: dict[str, np.ndarray]) -> Model:
+    def fitted_model(self, values: dict[str, FloatArray]) -> Model:
         """Return the model with the parameters in `values`."""
         fields = {name: x for name, x in values.items() if name not in (*GAINS, "q", "qd", "tau")}
         return self.model.vary(**fields) if fields else self.model
 
-    def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the residuals (starts, m) and their derivatives (starts, m, size), divided by the noise.
 
         They are NaN for a motion that fails.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..common.real_arrays import FloatArray
 from ..errors import ArgumentError, ModelError
 
 if TYPE_CHECKING:
@@ -31,19 +32,19 @@ class Variables:
     def __init__(self, labels: list[str], is_varied: bool = True) -> None:
         self.labels, self.is_varied = labels, is_varied
 
-    def values(self, x: np.ndarray) -> np.ndarray:
+    def values(self, x: FloatArray) -> FloatArray:
         """Return the parameters (starts, ...) for variables x (starts, count)."""
         raise NotImplementedError
 
-    def slopes(self, x: np.ndarray) -> np.ndarray:
+    def slopes(self, x: FloatArray) -> FloatArray:
         """Return the derivatives (starts, ..., count) of the parameters by the variables."""
         raise NotImplementedError
 
-    def numbers(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def numbers(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the numbers that the labels name, and their derivatives by the variables, for one start."""
         raise NotImplementedError
 
-    def scales(self, x: np.ndarray) -> np.ndarray:
+    def scales(self, x: FloatArray) -> FloatArray:
         """Return the changes of these numbers that count as 100 %."""
         raise NotImplementedError
 
@@ -52,29 +53,29 @@ class EntryVariables(Variables):
     """Entries of an array: first + scale x, or first exp(x) for logarithms."""
 
     def __init__(
-        self, first: np.ndarray, entries: np.ndarray, scale: np.ndarray | None, labels: list[str], is_varied: bool
+        self, first: FloatArray, entries: np.ndarray, scale: FloatArray | None, labels: list[str], is_varied: bool
     ) -> None:
         super().__init__(labels, is_varied)
         self.first, self.entries, self.scale = first, entries, scale
 
-    def values(self, x: np.ndarray) -> np.ndarray:
+    def values(self, x: FloatArray) -> FloatArray:
         found = np.tile(self.first.reshape(-1), (len(x), 1))
         found[:, self.entries] = self._chosen(x)
         return found.reshape(len(x), *self.first.shape)
 
-    def _chosen(self, x: np.ndarray) -> np.ndarray:
+    def _chosen(self, x: FloatArray) -> FloatArray:
         first = self.first.reshape(-1)[self.entries]
         return first * np.exp(x) if self.scale is None else first + self.scale * x
 
-    def slopes(self, x: np.ndarray) -> np.ndarray:
+    def slopes(self, x: FloatArray) -> FloatArray:
         found = np.zeros((len(x), self.first.size, len(self.entries)))
         found[:, self.entries, np.arange(len(self.entries))] = self._chosen(x) if self.scale is None else self.scale
         return found.reshape(len(x), *self.first.shape, -1)
 
-    def numbers(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def numbers(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._chosen(x)[0], self.slopes(x)[0].reshape(self.first.size, -1)[self.entries]
 
-    def scales(self, x: np.ndarray) -> np.ndarray:
+    def scales(self, x: FloatArray) -> FloatArray:
         return self._chosen(x)[0] if self.scale is None else self.scale
 
 
@@ -103,20 +104,20 @@ class TensorVariables(Variables):
         self.L = np.linalg.cholesky(moments[:, ::-1, ::-1])[:, ::-1, ::-1]
         self.size = np.sqrt(trace[:, 0, 0])
 
-    def _factors(self, x: np.ndarray) -> np.ndarray:
+    def _factors(self, x: FloatArray) -> FloatArray:
         x, L = x.reshape(len(x), -1, 6), np.tile(self.L, (len(x), 1, 1, 1))
         for entry, (i, j) in enumerate(zip(*TENSOR, strict=True)):
             change = x[..., entry]
             L[..., i, j] = L[..., i, j] * np.exp(change) if i == j else L[..., i, j] + self.size * change
         return L
 
-    def values(self, x: np.ndarray) -> np.ndarray:
+    def values(self, x: FloatArray) -> FloatArray:
         L = self._factors(x)
         found = np.tile(self.inertia, (len(x), 1, 1, 1))
         found[:, self.bodies] = _tensor_of_moment(L @ np.swapaxes(L, -1, -2))
         return found
 
-    def slopes(self, x: np.ndarray) -> np.ndarray:
+    def slopes(self, x: FloatArray) -> FloatArray:
         L = self._factors(x)
         found = np.zeros((len(x), len(self.inertia), 3, 3, len(self.size), 6))
         for entry, (i, j) in enumerate(zip(*TENSOR, strict=True)):
@@ -128,24 +129,24 @@ class TensorVariables(Variables):
                 found[:, body, :, :, place, entry] = tensors[:, place]
         return found.reshape(*found.shape[:4], -1)
 
-    def numbers(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def numbers(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         upper = (slice(None), *TENSOR)
         values, slopes = (found[0][self.bodies][upper] for found in (self.values(x), self.slopes(x)))
         return values.reshape(-1), slopes.reshape(x.shape[1], -1)
 
-    def scales(self, x: np.ndarray) -> np.ndarray:
+    def scales(self, x: FloatArray) -> FloatArray:
         return np.repeat(np.trace(self.values(x)[0][self.bodies], axis1=-2, axis2=-1) / 3.0, 6)
 
 
-def _tensor_of_moment(moment: np.ndarray) -> np.ndarray:
+def _tensor_of_moment(moment: FloatArray) -> FloatArray:
     return np.trace(moment, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - moment
 
 
 def variables_of(
     model: Model,
     name: str,
-    tau: np.ndarray,
-    gains: dict[str, np.ndarray],
+    tau: FloatArray,
+    gains: dict[str, FloatArray],
     driven: Sequence[int],
     wanted: Collection[int] | None = None,
 ) -> Variables:

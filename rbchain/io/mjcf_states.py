@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from ..common.real_arrays import common_batch, real_array
+from ..common.real_arrays import FloatArray, common_batch, real_array
 from ..errors import ArgumentError
 from ..model.pose import Pose, computed_pose
 
@@ -23,7 +23,7 @@ W_LAST, W_FIRST = [1, 2, 3, 0], [3, 0, 1, 2]
 
 def state_from_mujoco(
     model: Model, mujoco_model: mujoco.MjModel, qpos: npt.ArrayLike, qvel: npt.ArrayLike
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, FloatArray]:
     """Convert a state of MuJoCo to the state of the model that `load` made from the same file.
 
     MuJoCo has w first in quaternions, adds `ref` to the positions of hinges and slides, and gives the pose of a free
@@ -82,7 +82,7 @@ def state_from_mujoco(
 
 def state_to_mujoco(
     model: Model, mujoco_model: mujoco.MjModel, q: npt.ArrayLike, qd: npt.ArrayLike
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[FloatArray, FloatArray]:
     """Convert a state to MuJoCo's `qpos` and `qvel`: the inverse of `state_from_mujoco`.
 
     Parameters
@@ -115,7 +115,7 @@ def state_to_mujoco(
     return qpos, qvel
 
 
-def _checked(model: Model, other: Any, given: dict[str, npt.ArrayLike]) -> list[np.ndarray]:
+def _checked(model: Model, other: Any, given: dict[str, npt.ArrayLike]) -> list[FloatArray]:
     """Return positions and velocities of one batch shape."""
     if (model.nq, model.nv) != (other.nq, other.nv):
         raise ArgumentError(
@@ -130,7 +130,7 @@ def _checked(model: Model, other: Any, given: dict[str, npt.ArrayLike]) -> list[
     return [np.broadcast_to(x, batch + x.shape[-1:]) for x in arrays]
 
 
-def _references(other: Any) -> np.ndarray:
+def _references(other: Any) -> FloatArray:
     """Return the `ref` of hinges and slides, and zero for all other positions."""
     found = np.zeros(other.nq)
     scalars = other.jnt_qposadr[other.jnt_type > BALL]
@@ -144,7 +144,7 @@ def _joints_with_quaternions(other: Any) -> list[tuple[int, int, int]]:
     return [(int(other.jnt_type[j]), int(other.jnt_qposadr[j]), int(other.jnt_dofadr[j])) for j in which]
 
 
-def _matrices(quaternions: np.ndarray) -> np.ndarray:
+def _matrices(quaternions: FloatArray) -> FloatArray:
     """Return the rotation matrices (..., 3, 3) of quaternions (..., 4), w last."""
     writable = quaternions.reshape(-1, 4).copy()  # as SciPy needs it
     return Rotation.from_quat(writable).as_matrix().reshape(*quaternions.shape[:-1], 3, 3)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
+from ..common.real_arrays import FloatArray
 from ..common.values import Value
 from ..errors import ModelError
 from .joint import axes_along
@@ -18,7 +19,7 @@ from .pose import Array, Pose, asymmetry, numbers, positive, unit_axis, vector3
 LARGEST_RATIO = 1e6
 
 
-def shifted(matrix: np.ndarray, pose: Pose) -> np.ndarray:
+def shifted(matrix: FloatArray, pose: Pose) -> FloatArray:
     """Transform a symmetric (6, 6) matrix, [linear, angular] in a frame with this pose, to the outer frame."""
     R, (x, y, z) = pose.rotation, pose.translation
     lever = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
@@ -27,7 +28,7 @@ def shifted(matrix: np.ndarray, pose: Pose) -> np.ndarray:
     return T.T @ matrix @ T
 
 
-def _lengths(given: npt.ArrayLike, what: str) -> np.ndarray:
+def _lengths(given: npt.ArrayLike, what: str) -> FloatArray:
     """Three positive lengths (3,). Raises a ModelError that names them as `what` for anything else."""
     found = np.array([positive(length, what) for length in vector3(given, what)])
     if found.max() > LARGEST_RATIO * found.min():

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
+from ..common.real_arrays import FloatArray
 from ..common.values import Value
 from ..errors import ModelError
 from .materials import density_of
 from .pose import LARGEST, Array, Pose, asymmetry, numbers, positive, rotation_matrix, unit_axis, vector3
 
 
-def inertia_tensor(inertia: npt.ArrayLike) -> np.ndarray:
+def inertia_tensor(inertia: npt.ArrayLike) -> FloatArray:
     """Return a symmetric tensor (3, 3) from its diagonal (3,), from (xx, xy, xz, yy, yz, zz), or from (3, 3)."""
     found = numbers(inertia, "inertia", finite=False)
     if found.shape == (3,):
@@ -37,7 +38,7 @@ def tensors(entries: np.ndarray) -> np.ndarray:
     return entries[..., [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(*entries.shape[:-1], 3, 3)
 
 
-def tensor_of_point(mass: npt.ArrayLike, arm: np.ndarray) -> np.ndarray:
+def tensor_of_point(mass: npt.ArrayLike, arm: FloatArray) -> FloatArray:
     """Return m (|r|^2 1 - r r^T), the inertia tensors (..., 3, 3) of point masses (...) at positions r (..., 3)."""
     with np.errstate(over="ignore", invalid="ignore"):  # ModelBuilder refuses tensors that are not finite
         squares = np.einsum("...i,...i", arm, arm)[..., None, None] * np.eye(3)
@@ -237,11 +238,11 @@ class Inertia(Value):
         return cls(mass, cg=cg, inertia=np.full(3, 0.4 * mass * radius**2))
 
     @classmethod
-    def _turned(cls, mass: float, cg: npt.ArrayLike, diagonal: np.ndarray, rotation: npt.ArrayLike | None) -> Self:
+    def _turned(cls, mass: float, cg: npt.ArrayLike, diagonal: FloatArray, rotation: npt.ArrayLike | None) -> Self:
         R = rotation_matrix(rotation)
         return cls(mass, cg=cg, inertia=R @ np.diag(diagonal) @ R.T)
 
-    def about(self, point: npt.ArrayLike) -> np.ndarray:
+    def about(self, point: npt.ArrayLike) -> FloatArray:
         """Return the tensor (3, 3) about a point (3,) in body axes (parallel-axis theorem), kg m^2."""
         return self.inertia + tensor_of_point(self.mass, self.cg - vector3(point, "point"))
 
@@ -259,6 +260,7 @@ class Inertia(Value):
         """
         with np.errstate(over="ignore", invalid="ignore"):
             mass = self.mass + other.mass
+            cg: FloatArray
             if self.mass > 0.0 and other.mass > 0.0:
                 cg = (self.mass * self.cg + other.mass * other.cg) / mass
             else:  # a part without mass changes no bit, such as a frame of a file

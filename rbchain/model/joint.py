@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..common.real_arrays import FloatArray
 from ..common.values import Value
 from ..errors import ModelError
 from .pose import Array, numbers, unit_axis
@@ -23,7 +24,7 @@ class Dof(NamedTuple):
     """One degree of freedom: "revolute", "prismatic" or "screw", a unit axis, and the pitch of a screw in m/rad."""
 
     kind: str
-    axis: np.ndarray
+    axis: FloatArray
     pitch: float = 0.0
 
 
@@ -139,7 +140,7 @@ class Screw(DescribedJoint):
     0.002
     """
 
-    axis: np.ndarray
+    axis: FloatArray
     pitch: float
     kind: ClassVar[str] = "screw"
 
@@ -356,7 +357,7 @@ AnyJoint = Revolute | Prismatic | Screw | Fixed | Free | Spherical | Planar | Un
 QUATERNION_JOINTS = {Free.kind: 7, Spherical.kind: 4}
 
 
-def axes_along(axis: np.ndarray) -> np.ndarray:
+def axes_along(axis: FloatArray) -> FloatArray:
     """Return rotations (..., 3, 3) that turn z to the unit vectors `axis` (..., 3); the identity for z itself.
 
     For an axis with z >= 0 this is the rotation by the smallest angle. For other axes it is F R, where F is

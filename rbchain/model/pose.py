@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..common.lock_free import cached_property
 from ..common.pickles import new
-from ..common.real_arrays import excerpt, real_array
+from ..common.real_arrays import FloatArray, excerpt, real_array
 from ..common.values import Value
 from ..errors import ArgumentError, ModelError
 
@@ -39,10 +39,10 @@ class Made(Generic[Given_contra, Found_co]):
         def __set__(self, instance: object, value: Given_contra) -> None: ...
 
 
-Array = Made[npt.ArrayLike, np.ndarray]
+Array = Made[npt.ArrayLike, FloatArray]
 
 
-def numbers(value: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = None, finite: bool = True) -> np.ndarray:
+def numbers(value: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = None, finite: bool = True) -> FloatArray:
     """Copy real numbers to an array; raise a ModelError that names them as `what` if they are invalid."""
     found = np.array(real_array(what, value, ModelError))
     if shape is not None and found.shape != shape:
@@ -53,7 +53,7 @@ def numbers(value: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = Non
     return found
 
 
-def vector3(value: npt.ArrayLike, what: str) -> np.ndarray:
+def vector3(value: npt.ArrayLike, what: str) -> FloatArray:
     """Copy three finite numbers to an array (3,); raise a ModelError that names them as `what` otherwise."""
     return numbers(value, what, (3,))
 
@@ -68,7 +68,7 @@ def positive(value: npt.ArrayLike, what: str) -> float:
     return found
 
 
-def asymmetry(matrix: np.ndarray) -> str:
+def asymmetry(matrix: FloatArray) -> str:
     """Describe for a message why a finite matrix (m, m) is not symmetric, by its most different pair of entries."""
     half = matrix / 2.0  # so that differences do not overflow
     i, j = np.unravel_index(np.argmax(np.abs(half - half.T)), matrix.shape)
@@ -78,7 +78,7 @@ def asymmetry(matrix: np.ndarray) -> str:
     )
 
 
-def rotation_matrix(rotation: npt.ArrayLike | Rotation | None) -> np.ndarray:
+def rotation_matrix(rotation: npt.ArrayLike | Rotation | None) -> FloatArray:
     """Return the rotation matrix (3, 3) of a rotation.
 
     It is None (no rotation), a matrix, a quaternion [x, y, z, w] of any length, or SciPy's Rotation.
@@ -122,7 +122,7 @@ def is_rotation(matrix: np.ndarray) -> np.ndarray:
         return (_off_orthogonal(matrix) <= NEARLY_ORTHOGONAL) & (np.linalg.det(matrix) > 0.0)
 
 
-def nearest_rotation(matrix: np.ndarray) -> np.ndarray:
+def nearest_rotation(matrix: FloatArray) -> FloatArray:
     """Return the rotations nearest to matrices (..., 3, 3) that are rotations within `NEARLY_ORTHOGONAL`.
 
     They are the orthogonal polar factors. The iteration R (3 - R^T R) / 2 squares the error in each step (Bjorck and
@@ -136,11 +136,11 @@ def nearest_rotation(matrix: np.ndarray) -> np.ndarray:
     return found
 
 
-def _off_orthogonal(matrix: np.ndarray) -> np.ndarray:
+def _off_orthogonal(matrix: FloatArray) -> FloatArray:
     return np.abs(matrix @ np.swapaxes(matrix, -1, -2) - np.eye(3)).max((-1, -2))
 
 
-def unit_axis(axis: npt.ArrayLike, what: str = "axis") -> np.ndarray:
+def unit_axis(axis: npt.ArrayLike, what: str = "axis") -> FloatArray:
     """Return the axis scaled to length 1. Raises a ModelError that names it as `what` if it is zero."""
     found = vector3(axis, what)
     if not found.any():
@@ -148,7 +148,7 @@ def unit_axis(axis: npt.ArrayLike, what: str = "axis") -> np.ndarray:
     return normalized(found)
 
 
-def normalized(vectors: np.ndarray) -> np.ndarray:
+def normalized(vectors: FloatArray) -> FloatArray:
     """Return finite vectors (..., m) scaled to length 1. Zero vectors remain zero; the caller has to check for them."""
     exponent = _exponent(vectors)
     scaled = np.ldexp(vectors, -exponent)
@@ -158,7 +158,7 @@ def normalized(vectors: np.ndarray) -> np.ndarray:
     return np.where(keep, vectors, scaled / np.where(keep, 1.0, length))
 
 
-def _exponent(vectors: np.ndarray) -> np.ndarray:
+def _exponent(vectors: FloatArray) -> FloatArray:
     """Exponents of two (..., 1) to scale vectors (..., m) with, so that their squares do not overflow."""
     return np.frexp(np.abs(vectors).max(-1, keepdims=True))[1]
 
@@ -192,7 +192,7 @@ class Pose(Value):
     """
 
     translation: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
-    rotation: Made[npt.ArrayLike | Rotation | None, np.ndarray] = None  # type: ignore[assignment]
+    rotation: Made[npt.ArrayLike | Rotation | None, FloatArray] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         translation, rotation = vector3(self.translation, "translation"), rotation_matrix(self.rotation)
@@ -221,21 +221,21 @@ class Pose(Value):
         return cls(found[:3, 3], found[:3, :3])
 
     @property
-    def matrix(self) -> np.ndarray:
+    def matrix(self) -> FloatArray:
         """Homogeneous matrices (..., 4, 4): the rotation, the translation in the last column, the last row 0 0 0 1."""
         found = np.zeros((*self.translation.shape[:-1], 4, 4), self.translation.dtype)
         found[..., :3, :3], found[..., :3, 3], found[..., 3, 3] = self.rotation, self.translation, 1.0
         return found
 
     @property
-    def quaternion(self) -> np.ndarray:
+    def quaternion(self) -> FloatArray:
         """Unit quaternions (..., 4) of the rotation, [x, y, z, w] with w >= 0, as in SciPy."""
         from scipy.spatial.transform import Rotation  # takes longer to import than rbchain
 
         writable = self.rotation.reshape(-1, 3, 3).copy()  # as SciPy needs it
         return Rotation.from_matrix(writable).as_quat(canonical=True).reshape(*self.rotation.shape[:-2], 4)
 
-    def apply(self, points: npt.ArrayLike) -> np.ndarray:
+    def apply(self, points: npt.ArrayLike) -> FloatArray:
         """Return the outer coordinates of points in the frame.
 
         Parameters
@@ -276,7 +276,7 @@ class Pose(Value):
         return computed_pose(translation, self.rotation @ other.rotation)
 
 
-def computed_pose(translation: np.ndarray, rotation: np.ndarray) -> Pose:
+def computed_pose(translation: FloatArray, rotation: FloatArray) -> Pose:
     """Return a pose of computed arrays without checking, converting or copying them."""
     pose = object.__new__(Pose)
     object.__setattr__(pose, "translation", translation)
@@ -290,22 +290,22 @@ class PoseOfRows(Pose):
     The views are created when they are first read. This takes longer than to compute the poses of a few bodies.
     """
 
-    def __init__(self, rows: np.ndarray) -> None:
+    def __init__(self, rows: FloatArray) -> None:
         object.__setattr__(self, "_rows", rows)
 
     @cached_property
-    def translation(self) -> np.ndarray:
+    def translation(self) -> FloatArray:
         return self._rows[..., 0, :]
 
     @cached_property
-    def rotation(self) -> np.ndarray:
+    def rotation(self) -> FloatArray:
         return self._rows[..., 1:, :]
 
     def __reduce__(self) -> Any:
         return new, ("Pose",), {"translation": self.translation, "rotation": self.rotation}
 
     if TYPE_CHECKING:
-        _rows: np.ndarray
+        _rows: FloatArray
 
 
 PoseOfRows.__name__ = PoseOfRows.__qualname__ = Pose.__name__  # which texts and messages show

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from ..common.real_arrays import finite_number, real_array
+from ..common.real_arrays import FloatArray, finite_number, real_array
 
 # SciPy's integrators replace a smaller rtol by one of their own.
 SMALLEST_RTOL = 1e-13
@@ -117,7 +117,7 @@ class TwoLink:
     def r6(self) -> float:
         return self.l2**2 * (self.m2 + 4 * self.mp) + 4 * self.i2
 
-    def inverse_dynamics(self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike) -> np.ndarray:
+    def inverse_dynamics(self, q: npt.ArrayLike, qd: npt.ArrayLike, qdd: npt.ArrayLike) -> FloatArray:
         """Compute the torques (..., 2), N m, that produce the accelerations qdd."""
         q, qd, qdd = self._radians(self._states(q=q, qd=qd, qdd=qdd))
         (q1, q2), (qd1, qd2), (qdd1, qdd2) = (np.moveaxis(x, -1, 0) for x in (q, qd, qdd))
@@ -127,7 +127,7 @@ class TwoLink:
         first = self._first_link_inertia() * qdd1 + c * (qdd1 + qdd2) - s * (qd1 + qd2) ** 2 + self.r1 * np.cos(q1)
         return np.stack([first + second, second], -1) / 4
 
-    def forward_dynamics(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike) -> np.ndarray:
+    def forward_dynamics(self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike) -> FloatArray:
         """Compute the accelerations (..., 2) due to the torques tau."""
         q, qd, tau = self._states(q=q, qd=qd, tau=tau)
         q, qd = self._radians((q, qd))
@@ -136,7 +136,7 @@ class TwoLink:
 
     def step(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, duration: float, rtol: float = 1e-10
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the motion under constant torques, by SciPy's eighth-order Runge-Kutta method (DOP853).
 
         Each state of a batch is integrated with its own step lengths. The last step ends after `duration`.
@@ -179,7 +179,7 @@ class TwoLink:
         ends = np.empty_like(starts)
         for start, torques, end in zip(starts, tau.reshape(-1, 2), ends, strict=True):
 
-            def rate(_: float, state: np.ndarray, torques: np.ndarray = torques) -> np.ndarray:
+            def rate(_: float, state: FloatArray, torques: FloatArray = torques) -> FloatArray:
                 return np.concatenate([state[2:], self._accelerations(state[:2], state[2:], torques)])
 
             found = solve_ivp(rate, (0.0, duration), start, method="DOP853", rtol=rtol, atol=rtol, t_eval=[duration])
@@ -198,13 +198,13 @@ class TwoLink:
         """Compute r2 - r6 without a subtraction: the inertia of link 1 with the other masses at its end, times four."""
         return self.l1**2 * (self.m1 + 4 * (self.m2 + self.mp)) + 4 * self.i1
 
-    def _determinant(self, s2: np.ndarray) -> np.ndarray:
+    def _determinant(self, s2: FloatArray) -> FloatArray:
         """Compute r6 (r2 - r6) - (r5 c2)^2, 16 times the determinant of the mass matrix, from non-negative terms."""
         tip = self.m2 / 3 + self.mp
         along = tip * self.m1 / 3 + self.m2**2 / 12 + self.m2 * self.mp / 3
         return 16 * (self.l1 * self.l2) ** 2 * along + (self.r5 * s2) ** 2
 
-    def _accelerations(self, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    def _accelerations(self, q: FloatArray, qd: FloatArray, tau: FloatArray) -> FloatArray:
         """Compute accelerations, rad/s^2, from a state in rad and rad/s.
 
         The unknowns are qdd1 and qdd1 + qdd2. The first equation minus the second is
@@ -219,7 +219,7 @@ class TwoLink:
         absolute = (self._first_link_inertia() * second - c * first) / determinant
         return np.stack([qdd1, absolute - qdd1], -1)
 
-    def _states(self, **states: npt.ArrayLike) -> Sequence[np.ndarray]:
+    def _states(self, **states: npt.ArrayLike) -> Sequence[FloatArray]:
         """Return the arguments as arrays of one shape (..., 2). A ValueError names the argument that does not fit."""
         found = []
         for name, value in states.items():
@@ -237,5 +237,5 @@ class TwoLink:
                 f"the shapes {shapes} do not fit together; expected (..., 2) with the same batch shape"
             ) from None
 
-    def _radians(self, states: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def _radians(self, states: Sequence[FloatArray]) -> list[FloatArray]:
         return [np.deg2rad(x) for x in states] if self.degrees else list(states)

@@ -14,7 +14,7 @@ from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import random_signals_of
 from ..acting.sampled import Sampled
 from ..common.calls import explains_calls
-from ..common.real_arrays import common_batch, excerpt, real_array
+from ..common.real_arrays import FloatArray, common_batch, excerpt, real_array
 from ..errors import ArgumentError
 from ..model.arguments import with_batch
 from .loops import refuse_controllers_of_closed_chains
@@ -37,7 +37,7 @@ def accelerations(
     tau: npt.ArrayLike = 0.0,
     drives: Sequence[Drive] | None = None,
     forces: Sequence[Force] = (),
-) -> np.ndarray:
+) -> FloatArray:
     """Compute joint accelerations from all forces that `simulate` integrates, at one time.
 
     These are gravity, the passive forces of the joints (`PassiveForces`), joint forces, drives, wrenches, springs and
@@ -107,7 +107,7 @@ def accelerations(
     return found[..., 0, model.nv :]
 
 
-def _broadcast(t: npt.ArrayLike, q: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def _broadcast(t: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the times and the positions, of one batch shape."""
     times, q = real_array("t", t, ArgumentError), real_array("q", q, ArgumentError, keep_float32=True)
     if not (np.isfinite(times) & (times >= 0.0)).all():

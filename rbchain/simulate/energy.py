@@ -9,13 +9,14 @@ import numpy as np
 
 from ..acting.between_bodies import elastic_energy
 from ..acting.numeric_fields import Force
+from ..common.real_arrays import FloatArray
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
 
-def new_work(is_requested: bool, samples: int, times: int) -> np.ndarray | None:
+def new_work(is_requested: bool, samples: int, times: int) -> FloatArray | None:
     """Allocate the work (samples, times) of forces since the start; None if it is not requested."""
     return np.full((samples, times), np.nan) if is_requested else None
 
@@ -32,11 +33,11 @@ def refuse_without_inertia(model: Model, method: str) -> None:
 def energy_error_of(
     model: Model,
     forces: Sequence[Force],
-    q: np.ndarray,
-    qd: np.ndarray,
-    work: np.ndarray | None,
+    q: FloatArray,
+    qd: FloatArray,
+    work: FloatArray | None,
     batch: tuple[int, ...],
-) -> np.ndarray | None:
+) -> FloatArray | None:
     """Compute the error of the energy, J, in float64; None if it is not requested.
 
     Parameters

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..acting.contacts import NAMES_OF_CONTACTS, is_contact
 from ..acting.wrenches import Current, wrenches_on_bodies
+from ..common.real_arrays import FloatArray
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:
     from .trajectory import Trajectory
 
 
-def reactions(motion: Trajectory) -> np.ndarray:
+def reactions(motion: Trajectory) -> FloatArray:
     """Forces and moments that the joints transmit at the saved times, (..., times, n, 6), N and N m.
 
     They are the results of `Model.joint_reactions`, with the wrenches, springs and bushings of the simulation.
@@ -57,7 +56,7 @@ def refuse_contacts(motion: Trajectory, what: str) -> None:
         )
 
 
-def joint_forces(motion: Trajectory) -> np.ndarray | None:
+def joint_forces(motion: Trajectory) -> FloatArray | None:
     """Actuator and passive forces that `Model.joint_reactions` needs; None for an open chain."""
     if not motion.model.constraint_names:
         return None

@@ -17,7 +17,7 @@ from ..acting.numeric_fields import Force
 from ..common.lock_free import cached_property
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
-from ..common.real_arrays import excerpt
+from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ArgumentError, Status
 from ..model.arguments import SampleSequence, check_sample_index, numbers_of_samples
 from ..plots import motions
@@ -112,9 +112,9 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         "time": "t",
         "times": "t",
     }
-    t: np.ndarray
-    q: np.ndarray
-    qd: np.ndarray
+    t: FloatArray
+    q: FloatArray
+    qd: FloatArray
     status: np.ndarray
     steps: np.ndarray
     rejections: np.ndarray
@@ -122,21 +122,21 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     events: tuple[EventRecord, ...] = ()
     model: Model = None  # type: ignore[assignment]
     forces: tuple[Force, ...] = ()
-    end_time: np.ndarray = None  # type: ignore[assignment]
-    end_q: np.ndarray = None  # type: ignore[assignment]
-    end_qd: np.ndarray = None  # type: ignore[assignment]
+    end_time: FloatArray = None  # type: ignore[assignment]
+    end_q: FloatArray = None  # type: ignore[assignment]
+    end_qd: FloatArray = None  # type: ignore[assignment]
     exceptions: dict[tuple[int, ...], str] = field(default_factory=dict)
     is_stiff: np.ndarray = None  # type: ignore[assignment]
     dof_beyond_limits: np.ndarray = None  # type: ignore[assignment]
-    contact_forces: np.ndarray = None  # type: ignore[assignment]
+    contact_forces: FloatArray = None  # type: ignore[assignment]
     impacts: tuple[ImpactRecord, ...] = ()
     sticking: tuple[StickingRecord, ...] = ()
-    contact_residual: np.ndarray = None  # type: ignore[assignment]
+    contact_residual: FloatArray = None  # type: ignore[assignment]
     contact_tolerance: float = math.inf
-    derivatives: dict[str, np.ndarray] = field(default_factory=dict)
+    derivatives: dict[str, FloatArray] = field(default_factory=dict)
     dense_output: DenseOutput | None = None
-    _energy_error: np.ndarray | None = None
-    _compute_tau_and_qdd: Callable[[], np.ndarray] | None = None
+    _energy_error: FloatArray | None = None
+    _compute_tau_and_qdd: Callable[[], FloatArray] | None = None
 
     def __post_init__(self) -> None:
         """Fill the end states with NaN if they are not given; by default, no sample is stiff or beyond its limits."""
@@ -184,7 +184,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         return self.model[..., None]
 
     @cached_property
-    def tau(self) -> np.ndarray:
+    def tau(self) -> FloatArray:
         """Actuator forces at the saved times, (..., times, nv), N m or N, including the forces of prescribed motions.
 
         The forces of prescribed motions are NaN if the simulation has dry friction, hard stops or contacts.
@@ -192,7 +192,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         return self._tau_and_qdd[..., : self.qd.shape[-1]]
 
     @cached_property
-    def qdd(self) -> np.ndarray:
+    def qdd(self) -> FloatArray:
         """Accelerations at the saved times, (..., times, nv), rad/s^2 or m/s^2.
 
         Raises ArgumentError if the simulation has dry friction, hard stops or contacts, because accelerations jump in
@@ -202,7 +202,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         return self._tau_and_qdd[..., self.qd.shape[-1] :]
 
     @cached_property
-    def elastic_energy(self) -> np.ndarray:
+    def elastic_energy(self) -> FloatArray:
         """Elastic energy at the saved times, (..., times), J.
 
         It is the energy of joint springs and elastic stops (`PassiveForces`), and of springs and bushings between
@@ -216,7 +216,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         return self._energy_error is not None
 
     @property
-    def energy_error(self) -> np.ndarray:
+    def energy_error(self) -> FloatArray:
         """Energy that the method has gained since the start, at the saved times, (..., times), J; negative for a loss.
 
         The change of the kinetic, potential and elastic energy since the start, minus the work of all other forces:
@@ -275,7 +275,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         return self._compute_tau_and_qdd is not None or "_tau_and_qdd" in self.__dict__
 
     @cached_property
-    def _tau_and_qdd(self) -> np.ndarray:
+    def _tau_and_qdd(self) -> FloatArray:
         """Actuator forces and accelerations, (..., times, 2 nv), computed for all samples when first read."""
         if self._compute_tau_and_qdd is None:
             raise ArgumentError(

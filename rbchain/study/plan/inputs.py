@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...common.real_arrays import whole_number
+from ...common.real_arrays import FloatArray, whole_number
 from ...errors import StudyError
 from ..describe.designs import Random
 from ..describe.distributions import Distribution
@@ -76,7 +76,7 @@ class Inputs(Mapping[str, Input]):
     def units(self) -> dict[str, str]:
         return {name: given.unit for name, given in self._by_name.items()}
 
-    def sample(self, n: int, *, seed: int | None = None) -> np.ndarray:
+    def sample(self, n: int, *, seed: int | None = None) -> FloatArray:
         """Draw independent samples of all numbers from their distributions and correlations.
 
         Parameters
