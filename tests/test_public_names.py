@@ -109,6 +109,12 @@ def test_help_does_not_describe_internal_names():
     assert "model_of_states" not in text
 
 
+def test_the_docstring_of_the_model_names_each_method_under_one_topic():
+    topics = re.search(r"The methods by topic.*?:\n\n(.*?)\n\n", rb.Model.__doc__, re.DOTALL)[1]
+    methods = [name for name in shown(dir(rb.Model)) if callable(getattr(rb.Model, name))]
+    assert sorted(re.findall(r"`(\w+)`", topics)) == sorted(methods)
+
+
 def test_a_misspelt_name_suggests_a_public_name():
     with pytest.raises(AttributeError, match=r"no attribute 'labell'$"):
         rb.Encoder("elbow").labell  # noqa: B018

@@ -61,6 +61,27 @@ class Model(
     which they were added, parents first. A body on a fixed joint is merged into its parent body, and its name
     becomes a frame.
 
+    The methods by topic; `help(rb.Model.simulate)` describes one of them:
+
+    * Motion: `simulate`, `accelerations`
+    * Dynamics: `forward_dynamics`, `inverse_dynamics`, `hybrid_dynamics`
+    * Forces: `bias_forces`, `gravity_forces`, `passive_forces`, `joint_reactions`
+    * Derivatives: `forward_dynamics_derivatives`, `inverse_dynamics_derivatives`
+    * Matrices: `mass_matrix`, `mass_matrix_inverse`, `solve_mass_matrix`, `coriolis_matrix`, `christoffel_symbols`,
+      `centroidal_momentum_matrix`
+    * Kinematics: `body_poses`, `body_velocities`, `body_accelerations`, `frame_poses`, `jacobian`,
+      `jacobian_derivative`, `center_of_mass`
+    * Energy and momentum: `energy`, `elastic_energy`, `momentum`, `power`, `force_balance_residual`
+    * Springs between bodies: `wrenches_between_bodies`, `derivatives_between_bodies`
+    * Closed chains: `assemble`, `assemble_velocities`, `constraint_residual`, `constraint_jacobian`,
+      `constraint_forces`
+    * States: `neutral`, `random_state`, `integrate`, `difference`, `joint_order`
+    * Other parameters: `vary`, `replace`, `with_payload`, `with_motor`
+    * Other mechanisms: `serial_chain`, `lock`, `lock_state`, `reroot`, `reroot_state`, `open_tree`
+    * Identification: `base_parameters`, `inverse_dynamics_regressor`, `kinetic_energy_regressor`,
+      `potential_energy_regressor`
+    * Source code and pictures: `generate`, `view`, `picture`
+
     States are positions `(nq,)` and velocities, accelerations or forces `(nv,)`, or batches of them, `(..., nq)` and
     `(..., nv)`. They are float64, or float32: if all arguments are float32, so are the calculation and the results. nq
     and nv differ only because of the quaternions of free and spherical joints. Results have the shape of the batch.

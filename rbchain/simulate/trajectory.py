@@ -43,6 +43,9 @@ OF_SAMPLES = (
 class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     """The motions of a batch of samples.
 
+    `Model.simulate` and `rbchain.load_motion` return trajectories. The arguments of the constructor are not part of the
+    public interface.
+
     Attributes
     ----------
     t : (times,) array, s
