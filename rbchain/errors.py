@@ -36,10 +36,10 @@ class SimulationError(RbchainError, RuntimeError):
     Attributes
     ----------
     trajectory : Trajectory
-        Results of all samples, with their statuses.
+        Results of all samples, with their statuses. None if a `Stepper` raised the error.
     """
 
-    def __init__(self, message: str, trajectory: Any) -> None:
+    def __init__(self, message: str, trajectory: Any = None) -> None:
         super().__init__(message, trajectory)
         self.trajectory = trajectory
 

@@ -20,6 +20,7 @@ from ..model.serial_chain import serial_chain_description
 from ..model.varied_fields import VariedFields, replaced_description, varied_description
 from ..simulate import simulation
 from ..simulate.accelerations import accelerations
+from ..simulate.stepping import stepper
 from . import showing
 from .assembly import Assembly
 from .between_bodies import ForcesBetweenBodies
@@ -411,6 +412,7 @@ class Model(
         return self if self.description.nominal is None else Model(self.description.nominal)
 
     simulate = simulation.simulate
+    stepper = stepper
     accelerations = accelerations
     generate = generate
     view = showing.view

@@ -39,7 +39,7 @@ CONTENTS, DIGEST = "contents", "sha256"
 #: The classes of the objects in a trajectory.
 CLASSES = {kind.__name__: kind for kind in (*FORCES, EventRecord, ImpactRecord, StickingRecord, Signal, Pose)}
 #: Fields of a trajectory that the file describes in another way than the other fields, or not at all.
-SPECIAL = ("model", "exceptions", "dense_output", "_compute_tau_and_qdd")
+SPECIAL = ("model", "exceptions", "dense_output", "_compute_tau_and_qdd", "_continuation")
 
 
 def save_motion(motion: Trajectory, path: str | Path, tau_and_qdd: np.ndarray | None) -> None:

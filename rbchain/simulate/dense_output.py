@@ -175,17 +175,18 @@ def kept_steps(
     record: StepRecord,
     counts: np.ndarray,
     duration: float,
+    t0: float,
     start: tuple[np.ndarray, np.ndarray],
     model: Model,
     complete: Callable[..., Trajectory],
 ) -> DenseOutput:
     """Return the steps that a driver has recorded, for samples with these counts of steps.
 
-    `start` has the states (samples, rows) and outputs of sampled controllers (samples, channels) at the start.
+    `start` has the states (samples, rows) and outputs of sampled controllers (samples, channels) at the start, `t0`.
     """
     steps = min(int(counts.max(initial=0)) + 1, record.times.shape[1])
     times, states, outputs = record.times[:, :steps], record.states[:, :steps], record.outputs[:, :steps]
-    times[:, 0], states[:, 0], outputs[:, 0] = 0.0, start[0][:, None], start[1][:, None]
+    times[:, 0], states[:, 0], outputs[:, 0] = t0, start[0][:, None], start[1][:, None]
     last = np.minimum(counts, steps - 1)
     is_unused = np.arange(steps) > last[:, None]
     samples, at_end = np.nonzero(is_unused)[0], np.arange(len(counts))

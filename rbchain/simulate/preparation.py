@@ -12,6 +12,7 @@ from ..acting.flatten import flatten_actions
 from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout as drive
+from ..core.motion.sample_memory import memory_size
 from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Saved, Start
 from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
@@ -60,6 +61,8 @@ class Prepared:
     outcome : Outcome
     not_assembled : (samples,) array of bool
         Samples whose initial state violates the constraints.
+    count : int
+        Number of samples to integrate: without those that have ended before.
     """
 
     kernel_model: KernelModel
@@ -72,6 +75,7 @@ class Prepared:
     saved: Saved
     outcome: Outcome
     not_assembled: np.ndarray
+    count: int
 
     @property
     def integrals(self) -> int:
@@ -142,9 +146,12 @@ def prepare(request: Request) -> Prepared:
         interrupt=np.zeros(1, np.int64),
         record=new_record(request.dense_output, method, actions, samples, rows, dtype),
         limits=limits_to_check(model, request.forces, dtype),
+        memory=np.empty(
+            (samples, memory_size(more_rows, None if actions is None else actions.shared.samplers, model.nv))
+        ),
     )
-    states, not_assembled = list(request.states), np.zeros(samples, bool)
-    if kernel_model.constraint_tables is not None:
+    states, not_assembled, continuation = list(request.states), np.zeros(samples, bool), request.continuation
+    if kernel_model.constraint_tables is not None and continuation is None:
         states[:2], not_assembled = closed_initial_states(model, held_dofs(actions, model.nv), states[:2])
     saved = Saved(
         q=q.reshape(-1),
@@ -154,8 +161,12 @@ def prepare(request: Request) -> Prepared:
         outputs=new_outputs(actions, samples, times, dtype),
         work=new_work(request.energy_error, samples, times),
     )
-    start = Start(*(x.reshape(samples, x.shape[-1]) if request.batch else x for x in states))
-    return Prepared(kernel_model, actions, calls, q, qd, more, start, saved, outcome, not_assembled)
+    q0, qd0, tau = (x.reshape(samples, x.shape[-1]) if request.batch else x for x in states)
+    start, count = Start(q0, qd0, tau, memory=np.empty((0, 1)), order=np.empty(0, np.int64)), samples
+    if continuation is not None:
+        results = [q, qd, more, saved.forces, None if saved.outputs is None else saved.outputs.reshape(samples, -1)]
+        start, count = continuation.start(start, [x for x in results if x is not None], outcome)
+    return Prepared(kernel_model, actions, calls, q, qd, more, start, saved, outcome, not_assembled, count)
 
 
 def _new_states(samples: int, times: int, rows: tuple[int, ...], dtype: np.dtype) -> list[np.ndarray]:
@@ -172,13 +183,13 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
     actions, calls = flatten_actions(
         model,
         request.batch,
-        request.duration,
+        request.end,
         dtype,
         (request.drives, request.forces, request.events),
         method.is_implicit_in_joints,
         always=bool(names),
     )
-    warn_of_rounded_times(actions, request.samples, request.duration, dtype)
+    warn_of_rounded_times(actions, request.samples, request.end, dtype)
     refuse_events(request.events, method)
     refuse_contacts(request.forces, method)
     refuse_samplers(model, actions, method)

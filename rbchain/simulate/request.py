@@ -26,6 +26,7 @@ from .settings import settings_of, times_to_save
 
 if TYPE_CHECKING:
     from ..facade.model import Model
+    from .continuation import Continuation
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,25 @@ class Request:
         All times that the driver saves. The first and the last one are the start and the end of the motion.
     asked : slice
         The times that the caller asked for.
+    end : float, s
+        Time up to which signals have to be defined.
+    drives, forces : sequences
+        With the random signals and the noise of the samples.
+    given : tuple
+        The model, the drives and the forces as the caller gave them.
     names : tuple of str
         Names of the derivatives.
     dense_output : int
         Number of steps of each sample to keep.
+    continuation : Continuation, optional
+        How another motion ended, which this one continues.
     """
 
     model: Model
     states: list[np.ndarray]
     dtype: np.dtype
     batch: tuple[int, ...]
-    duration: float
+    end: float
     times: np.ndarray
     asked: slice
     method: Method
@@ -61,10 +70,12 @@ class Request:
     drives: Sequence[Drive]
     forces: Sequence[Force]
     events: Sequence[Event]
+    given: tuple[Model, Sequence[Drive], Sequence[Force]]
     names: tuple[str, ...]
     control_derivative_errors: bool
     dense_output: int
     energy_error: bool
+    continuation: Continuation | None = None
 
     @property
     def samples(self) -> int:
@@ -76,6 +87,7 @@ def check(
     model: Model,
     states: tuple[npt.ArrayLike | None, npt.ArrayLike, npt.ArrayLike],
     duration: float | None,
+    t0: float,
     method: str,
     saved: tuple[npt.ArrayLike | None, float | None],
     actions: tuple[Sequence[Drive], Sequence[Force], Sequence[Event]],
@@ -85,7 +97,7 @@ def check(
 
     Parameters
     ----------
-    model, duration, method
+    model, duration, t0, method
         As for `simulate`.
     saved : tuple
         save_at and save_every.
@@ -101,25 +113,24 @@ def check(
     ArgumentError
         If a shape or a setting is invalid.
     """
-    if duration is None:
-        raise ArgumentError("duration is missing; expected the duration of the motion in s, such as duration=1.0")
-    duration = finite_number("duration", duration, ArgumentError, above=0.0)
+    duration, t0 = checked_duration(duration), finite_number("t0", t0, ArgumentError)
     checked_on_failure(options["on_failure"], ArgumentError)
     energy_error = true_or_false("energy_error", options["energy_error"], ArgumentError)
     names = checked_names(model, options["derivatives"])
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
-    times, asked = times_to_save(duration, *saved, None if of_method.is_adaptive else options["step"])
+    times, asked = times_to_save(duration, *saved, None if of_method.is_adaptive else options["step"], t0)
     of_steps = {name: options[name] for name in ("step", "rtol", "atol", "max_step", "max_steps")}
     settings = settings_of(of_method, times=times, dtype=dtype, **of_steps)
     drives, forces, events = actions
-    drives, forces = actions_of_samples(drives, forces, duration, np.arange(math.prod(batch)).reshape(batch))
+    given = model, drives, forces
+    drives, forces = actions_of_samples(drives, forces, times[-1], np.arange(math.prod(batch)).reshape(batch))
     return Request(
         model=with_batch(model, batch),
         states=arrays,
         dtype=dtype,
         batch=batch,
-        duration=duration,
+        end=float(times[-1]),
         times=times,
         asked=asked,
         method=of_method,
@@ -127,11 +138,19 @@ def check(
         drives=drives,
         forces=forces,
         events=events,
+        given=given,
         names=names,
         control_derivative_errors=current().control_derivative_errors,
         dense_output=whole_number("dense_output", options["dense_output"], ArgumentError, least=0),
         energy_error=energy_error,
     )
+
+
+def checked_duration(duration: float | None) -> float:
+    """Return the duration of a motion, s."""
+    if duration is None:
+        raise ArgumentError("duration is missing; expected the duration of the motion in s, such as duration=1.0")
+    return finite_number("duration", duration, ArgumentError, above=0.0)
 
 
 def checked_states(

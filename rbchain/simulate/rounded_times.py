@@ -20,7 +20,7 @@ def warn_of_rounded_times(actions: Actions | None, samples: int, duration: float
 
     The steps and the ends of pieces are in float64, but evaluations within a step have times in float32.
     """
-    if actions is None or dtype != np.float32 or not (samples and duration > 0.0):
+    if actions is None or dtype != np.float32 or not (samples and 0.0 < duration < np.inf):
         return
     codes = actions.shared.signals
     acts = (codes[signal_layout.KIND] == signal_layout.TABLE) & (codes[signal_layout.CHECKED_ORDER] >= 0)

@@ -29,6 +29,8 @@ PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
 #: A last interval below this share of `duration` is round-off of its quotient with `save_every` or `step`.
 SHORTEST_INTERVAL = 1e-12
+#: Difference of a saved time and the end, relative to the end, that is round-off of their sums.
+ROUND_OFF_OF_END = 1e-15
 LESS_MEMORY = "save fewer times, such as only the end by save_at=[duration]"
 #: Ten million adaptive steps take about 30 s, so only a sample that would hardly ever finish reaches this limit.
 DEFAULT_MAX_STEPS = 10_000_000
@@ -48,14 +50,18 @@ def memory_for(found: str, remedy: str) -> Iterator[None]:
 
 
 def times_to_save(
-    duration: float, save_at: npt.ArrayLike | None, save_every: float | None = None, step: float | None = None
+    duration: float,
+    save_at: npt.ArrayLike | None,
+    save_every: float | None = None,
+    step: float | None = None,
+    t0: float = 0.0,
 ) -> tuple[np.ndarray, slice]:
-    """Return all times that the driver saves, from 0 to the end, and the slice of the times that the caller asked for.
+    """Return all times that the driver saves, from t0 to the end, and the slice of the times that the caller asked for.
 
     Without `save_at` and `save_every`, the times are ends of steps of length `step`, so that the length of the steps
     remains. Without `step` too, they are evenly spaced.
 
-    Raises ArgumentError if `save_at` is neither a number of times nor increasing times from 0 to the duration, or if
+    Raises ArgumentError if `save_at` is neither a number of times nor increasing times from t0 to the end, or if
     `save_every` is given too. `save_every` and `step` have to be above 0.
     """
     if save_every is not None:
@@ -63,22 +69,26 @@ def times_to_save(
             raise ArgumentError(
                 f"save_at is {excerpt(save_at)} and save_every is {excerpt(save_every)}; expected one of them"
             )
-        return _times_every(finite_number("save_every", save_every, ArgumentError, above=0.0), duration), slice(None)
+        every = finite_number("save_every", save_every, ArgumentError, above=0.0)
+        return t0 + _times_every(every, duration), slice(None)
     if save_at is None and step is not None:
         step = finite_number("step", step, ArgumentError, above=0.0)
-        return _ends_of_steps(step, duration).copy(), slice(None)
+        return t0 + _ends_of_steps(step, duration), slice(None)
     save_at = DEFAULT_TIMES if save_at is None else save_at
     if np.ndim(save_at) == 0:
         count = number_of_times(save_at)
         with memory_for(f"save_at is {save_at!r}", LESS_MEMORY):
-            return np.linspace(0.0, duration, count), slice(None)
+            return np.linspace(t0, t0 + duration, count), slice(None)
     times = real_array("save_at", save_at, ArgumentError)
     if times.ndim != 1 or times.size == 0:
         raise ArgumentError(f"save_at has shape {times.shape}; expected a number of times, or a list of times in s")
-    if not (times[0] >= 0.0 and times[-1] <= duration):
+    end = t0 + duration
+    if t0 != 0.0 and abs(times[-1] - end) <= ROUND_OFF_OF_END * abs(end):
+        end = float(times[-1])  # 0.1 + 0.7 is less than 0.8
+    if not (times[0] >= t0 and times[-1] <= end):
+        what = "0 to the duration" if t0 == 0.0 else f"the start, {t0:g} s, to the end"
         raise ArgumentError(
-            f"save_at has times from {times[0]:g} to {times[-1]:g} s; expected times from 0 to the duration, "
-            f"{duration:g} s"
+            f"save_at has times from {times[0]:g} to {times[-1]:g} s; expected times from {what}, {end:g} s"
         )
     if not (np.diff(times) > 0.0).all():
         i = int(np.flatnonzero(~(np.diff(times) > 0.0))[0])
@@ -86,8 +96,8 @@ def times_to_save(
             f"save_at does not increase: entry {i} is {times[i]:g} s and entry {i + 1} is {times[i + 1]:g} s; expected "
             "increasing times. Use np.unique(save_at)"
         )
-    first, count = int(times[0] > 0.0), times.size
-    times = np.concatenate([[0.0] * first, times, [duration] * int(times[-1] < duration)])
+    first, count = int(times[0] > t0), times.size
+    times = np.concatenate([[t0] * first, times, [end] * int(times[-1] < end)])
     return times, slice(first, first + count)
 
 
@@ -167,11 +177,11 @@ def settings_of(
     tableau = TABLEAUS[method.name]
     assert isinstance(tableau, Tableau)
     if not method.has_contacts:
-        return FixedStepSettings(tableau, step)
+        return FixedStepSettings(tableau, step, float(times[0]))
     tolerance = CONTACT_TOLERANCE[dtype.name]
     if atol is not None:
         tolerance = finite_number("atol", atol, ArgumentError, least=float(np.finfo(dtype).eps))
-    return ContactStepSettings(tableau, step, tolerance, PENETRATION_TOLERANCE[dtype.name])
+    return ContactStepSettings(tableau, step, float(times[0]), tolerance, PENETRATION_TOLERANCE[dtype.name])
 
 
 def _adaptive_settings(

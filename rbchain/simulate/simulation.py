@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import numpy.typing as npt
 
 from ..acting.events import Event
@@ -17,6 +18,7 @@ from ..common.failures import OnFailure
 from ..core.methods.settings import AdaptiveStepSettings
 from ..errors import SimulationError, SimulationWarning, Status
 from .batch_functions import run_driver
+from .continuation import Continuation, continued
 from .energy import energy_error_of
 from .loops import close_saved_states
 from .messages import message_of_limits
@@ -66,11 +68,11 @@ def simulate(
     qd0: npt.ArrayLike = 0.0,
     duration: float | None = None,
     *,
-    method: MethodName = "rk45",
-    tau: npt.ArrayLike = 0.0,
+    method: MethodName | None = None,
+    tau: npt.ArrayLike | None = None,
     drives: Sequence[Drive] | None = None,
-    forces: Sequence[Force] = (),
-    events: Sequence[Event] = (),
+    forces: Sequence[Force] | None = None,
+    events: Sequence[Event] | None = None,
     step: float | None = None,
     rtol: float | None = None,
     atol: float | None = None,
@@ -81,6 +83,8 @@ def simulate(
     derivatives: Sequence[str] = (),
     dense_output: int = 0,
     energy_error: bool = False,
+    t0: float | None = None,
+    continue_from: Trajectory | None = None,
     on_failure: OnFailure = "warn",
 ) -> Trajectory:
     """Simulate the motion of a model from an initial state, in compiled code.
@@ -99,8 +103,8 @@ def simulate(
         must satisfy the constraints: use `Model.assemble` and `Model.assemble_velocities`.
     duration : float, s
         Duration of the motion. It has no default.
-    method : "rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit" or "moreau"
-        "rk45": the fifth-order method of Dormand and Prince. Each sample has its own step size.
+    method : "rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit" or "moreau", optional
+        "rk45", the default: the fifth-order method of Dormand and Prince. Each sample has its own step size.
         "dop853": the eighth-order method of Dormand and Prince, for motions that are smooth and not stiff, at small
         tolerances. Each sample has its own step size. Contacts, dry friction and hard stops are refused.
         "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. Each sample has its own step
@@ -116,8 +120,8 @@ def simulate(
         with steps of `step`. It is implicit in the same forces as "implicit". Impacts and friction are of first order
         in the step.
     tau : float or (..., nv) array, N m or N
-        Constant joint forces. They add to the forces of the drives. The array must fit into the batch of the initial
-        states and the model. Joint forces that change with time are signals, as in
+        Constant joint forces, zero by default. They add to the forces of the drives. The array must fit into the batch
+        of the initial states and the model. Joint forces that change with time are signals, as in
         `PrescribedForce(joint, Signal.table(times, values))`.
     drives : list, optional
         Drives of the joints. The forces of all drives of a degree of freedom add up: `PrescribedForce`, `PID`,
@@ -173,6 +177,17 @@ def simulate(
         Whether to integrate the work of all forces with the motion, so that `Trajectory.energy_error` shows the energy
         that the method loses or gains. The motion does not change. Each step needs at least six more evaluations of
         the dynamics, in closed chains eleven. `Trajectory.evaluations` does not count them.
+    t0 : float, s
+        Time at the start, 0 by default. Signals and the clocks of `Sampled` controllers count from the time 0. Saved
+        times run from `t0` to `t0 + duration`.
+    continue_from : Trajectory, optional
+        A motion of this model to continue from its end, with its method and its tolerances, drives, forces, events and
+        derivatives, which cannot be given again. All else that the motion depends on continues too: clocks, queues and
+        integrals of controllers, random signals and the noise of sensors. With the methods of fixed steps, the motion
+        in pieces is the motion in one call bit for bit, if the pieces end at multiples of `step`; with the other
+        methods, to the tolerances. Samples that have ended remain ended. `energy_error` and the records of events and
+        contacts count from the start of the new motion. Without `continue_from`, a call forgets all this, also if it
+        starts with the last state of another motion.
     on_failure : "warn", "raise" or "ignore"
         A failed sample has its status in the trajectory; the other samples are unaffected, bit for bit. With
         "warn", `simulate` warns with the trajectory's message. If a single state fails, it raises a SimulationError,
@@ -215,25 +230,37 @@ def simulate(
     >>> motion.q.shape, motion.success
     ((100, 11, 3), True)
     """
-    request = check(
-        model,
-        (q0, qd0, tau),
-        duration,
-        method,
-        (save_at, save_every),
-        (model.drives if drives is None else drives, forces, events),
-        {
-            "step": step,
-            "rtol": rtol,
-            "atol": atol,
-            "max_step": max_step,
-            "max_steps": max_steps,
-            "derivatives": derivatives,
-            "dense_output": dense_output,
-            "energy_error": energy_error,
-            "on_failure": on_failure,
-        },
-    )
+    of_call = {"dense_output": dense_output, "energy_error": energy_error, "on_failure": on_failure}
+    of_motion = {
+        "step": step,
+        "rtol": rtol,
+        "atol": atol,
+        "max_step": max_step,
+        "max_steps": max_steps,
+        "derivatives": derivatives,
+    }
+    if continue_from is not None:
+        given = {"q0": q0, "tau": tau, "method": method, "t0": t0, "drives": drives, "forces": forces, "events": events}
+        given |= of_motion | {
+            "qd0": None if np.ndim(qd0) == 0 and qd0 == 0.0 else qd0,
+            "derivatives": derivatives or None,
+        }
+        request = continued(model, continue_from, duration, (save_at, save_every), given, of_call)
+    else:
+        request = check(
+            model,
+            (q0, qd0, 0.0 if tau is None else tau),
+            duration,
+            0.0 if t0 is None else t0,
+            "rk45" if method is None else method,
+            (save_at, save_every),
+            (
+                model.drives if drives is None else drives,
+                () if forces is None else forces,
+                () if events is None else events,
+            ),
+            of_motion | of_call,
+        )
     prepared = prepare(request)
     _run(request, prepared)
     motion = _collect(request, prepared)
@@ -254,15 +281,14 @@ def _report(motion: Trajectory, raises: bool) -> None:
 
 def _run(request: Request, prepared: Prepared) -> None:
     """Integrate all samples. Raises ArgumentError if contacts of a single state penetrate at the start."""
-    samples = request.samples
-    if not samples:
+    if not prepared.count:
         return
     run_driver(
         partial(prepared.new_memory, request),
         prepared.driver_arguments(request),
-        samples,
+        prepared.count,
         width_of(request),
-        samples * request.model.nv * _evaluations(request, prepared),
+        prepared.count * request.model.nv * _evaluations(request, prepared),
         prepared.calls.batch_functions,
     )
     status = prepared.outcome.tally[:, 0].reshape(request.batch)
@@ -273,7 +299,7 @@ def _evaluations(request: Request, prepared: Prepared) -> float:
     """Estimate the number of steps and saved times; infinite if the run time is not known in advance."""
     if isinstance(request.settings, AdaptiveStepSettings) or prepared.calls.functions:
         return math.inf
-    return request.duration / request.settings.step + request.times.size
+    return (request.times[-1] - request.times[0]) / request.settings.step + request.times.size
 
 
 def _collect(request: Request, prepared: Prepared) -> Trajectory:
@@ -282,6 +308,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
     kernel_model, actions, outcome, saved = prepared.kernel_model, prepared.actions, prepared.outcome, prepared.saved
     states, more, integrals = (prepared.q, prepared.qd), prepared.more, prepared.integrals
     set_prescribed_states(model, request.drives, times, states, batch)
+    continuation = Continuation.of(request, outcome)
     if kernel_model.constraint_tables is not None:
         is_open = close_saved_states(model, actions, states, outcome.end_states)
         outcome.tally[prepared.not_assembled | is_open, 0] = Status.NOT_ASSEMBLED
@@ -314,6 +341,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
         contact_tolerance=getattr(request.settings, "tolerance", math.inf),
         exceptions=exceptions_of(model, actions, prepared.calls, batch),
         derivatives=sensitivities_of(model, actions, request.names, found),
+        _continuation=continuation,
         _energy_error=None if errors is None else errors[..., asked],
         _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, tau, times[asked], asked_states, batch),
     )

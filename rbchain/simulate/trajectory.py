@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..facade.model import Model
+    from .continuation import Continuation
     from .dense_output import DenseOutput
 
 #: The statuses of samples that have not failed, as integers: comparisons with a `Status` take longer.
@@ -99,6 +100,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
 
     internal_names: ClassVar[tuple[str, ...]] = (
         "at_times",
+        "continuation",
         "has_energy_error",
         "joint_forces",
         "model_of_states",
@@ -138,6 +140,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     contact_tolerance: float = math.inf
     derivatives: dict[str, FloatArray] = field(default_factory=dict)
     dense_output: DenseOutput | None = None
+    _continuation: Continuation | None = None
     _energy_error: FloatArray | None = None
     _compute_tau_and_qdd: Callable[[], FloatArray] | None = None
 
@@ -255,6 +258,11 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
             )
         return self._energy_error
 
+    @property
+    def continuation(self) -> Continuation | None:
+        """How the motion has ended, for `simulate(continue_from=...)`; None for a part of a motion or from a file."""
+        return self._continuation
+
     def without_energy_error(self) -> Trajectory:
         """Return the motion without `energy_error`, which is known at the saved times only."""
         return replace(self, _energy_error=None)
@@ -269,6 +277,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
             **state,
             **({} if self._compute_tau_and_qdd is None else {"_tau_and_qdd": self._tau_and_qdd}),
             "_compute_tau_and_qdd": None,
+            "_continuation": None,
             "dense_output": None,
         }
 
@@ -328,6 +337,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
             ),
             derivatives={name: x[samples] for name, x in self.derivatives.items()},
             dense_output=None if self.dense_output is None else self.dense_output.of_samples(samples, shape),
+            _continuation=None,
             _energy_error=None if self._energy_error is None else self._energy_error[samples],
             _compute_tau_and_qdd=(lambda: self._tau_and_qdd[samples]) if self._knows_tau_and_qdd else None,
         )

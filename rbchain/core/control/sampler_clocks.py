@@ -72,8 +72,8 @@ def hold_due_outputs(actions, g, t, lane):
 
 
 @kernel
-def begin_sample(actions, lane):
-    """Reset the sampled controllers of a lane with a new sample.
+def begin_sample(actions, t, lane):
+    """Reset the sampled controllers of a lane with a new sample, whose motion starts at time t, s.
 
     The first instant of a group is the first one with a measurement at or after the start.
     """
@@ -96,7 +96,7 @@ def begin_sample(actions, lane):
             value = actions.numbers[samplers.groups[sampler.GROUP_STATE_NUMBERS, g] + j, lane]
             sampled.states[samplers.groups[sampler.GROUP_STATE, g] + j, lane] = value
         _, latency = delay_and_latency(actions, g, lane)
-        wait = (latency - samplers.clocks[sampler.CLOCK_PHASE, g]) / samplers.clocks[sampler.CLOCK_PERIOD, g]
+        wait = (t + latency - samplers.clocks[sampler.CLOCK_PHASE, g]) / samplers.clocks[sampler.CLOCK_PERIOD, g]
         first = max(0, int(math.ceil(wait - START_TOLERANCE)))  # noqa: RUF046 (Numba's is a float)
         sampled.counts[sampler.COUNT_NEXT, g, lane] = first
         sampled.counts[sampler.COUNT_ACTING, g, lane] = first
@@ -117,7 +117,7 @@ def begin_targets(block, y, lane):
 
 
 # Reset the sampled controllers of a lane with a new sample.
-begin_samplers = choose(actions_have_samplers, begin_sample, lambda actions, lane: None)
+begin_samplers = choose(actions_have_samplers, begin_sample, lambda actions, t, lane: None)
 
 
 @only_if(has_samplers, otherwise=lambda block, until, lane: until)

@@ -7,14 +7,15 @@ from .tableaus import Tableau
 
 
 class FixedStepSettings(NamedTuple):
-    """The method, and the maximum length of a step, s."""
+    """The method, the maximum length of a step, s, and a time at which a step starts, s."""
 
     tableau: Tableau
     step: float
+    origin: float
 
 
 class ContactStepSettings(NamedTuple):
-    """The maximum length of a step, s, and the tolerances of contact.
+    """The maximum length of a step, s, a time at which a step starts, s, and the tolerances of contact.
 
     `tableau` is Euler's, for the interpolation of a step. `tolerance` is the largest residual of the velocities, m/s
     and rad/s, `penetration` the largest depth that is not corrected, m and rad.
@@ -22,6 +23,7 @@ class ContactStepSettings(NamedTuple):
 
     tableau: Tableau
     step: float
+    origin: float
     tolerance: float
     penetration: float
 

@@ -167,10 +167,17 @@ def end_sample(block, stepper, batch, status, t, y, lane):
 
 
 @kernel
-def start_interval(block, stepper, t, h, k):
-    """Compute the rates at time t for steps of length h."""
+def set_time_of_rate(stepper, t):
+    """Let the next rates be those at time t."""
     for lane in range(stepper.y.shape[1]):
-        stepper.control[controls.TIME, lane] = constant_like(stepper.y, t)
+        stepper.clock[clocks.RATE, lane] = t
+
+
+@kernel
+def start_interval(block, stepper, h, k):
+    """Compute the rates at the time clocks.RATE for steps of length h."""
+    for lane in range(stepper.y.shape[1]):
+        stepper.control[controls.TIME, lane] = constant_like(stepper.y, stepper.clock[clocks.RATE, lane])
         if stepper.tally[tallies.STATUS, lane] == RUNNING:
             stepper.tally[tallies.EVALUATIONS, lane] += 1
     set_step_length(block, h, k)
@@ -266,5 +273,9 @@ def accept_fixed_step(block, stepper, settings, k):
     """Move all lanes to the end of the step, whose last rate becomes the first of the next step."""
     rates, final = stepper.rates, settings.tableau.c.shape[0] - 1
     move_to_end(block, stepper, settings, k)
+    for lane in range(stepper.y.shape[1]):
+        stepper.clock[clocks.RATE, lane] = float(
+            stepper.control[controls.TIME, lane] + stepper.control[controls.H, lane]
+        )
     for j in range(stepper.y.shape[0]):
         rates[0, j, k] = rates[final, j, k]

@@ -36,7 +36,7 @@ from .adaptive_steps import (
 )
 from .contact_events import restart_lane
 from .fixed_methods import accept_step, inspect_step, start_motion, take_step
-from .fixed_steps import end_block, run_controllers_of_block, start_interval
+from .fixed_steps import end_block, run_controllers_of_block, set_time_of_rate, start_interval
 from .rollout import start_sample
 from .saved_states import accept_steps
 from .waiting import (
@@ -154,18 +154,21 @@ def integrate_block(block, stepper, settings, batch, span, k):
         slot += 1
     running = count_lanes(stepper, RUNNING)
     while running > 0 and batch.outcome.interrupt[0] == 0:
-        if not resumed and block_waits_at(block, stepper, start, span, k):
+        t = time_of_step(settings, start)
+        if not resumed and block_waits_at(block, stepper, t, span, k):
             return
         resumed = False
-        has_jumped = run_controllers_of_block(block, stepper, batch, start, k)
+        has_jumped = run_controllers_of_block(block, stepper, batch, t, k)
         if start >= end_time:
             break
         end = limit_to_stops(block, times[slot], 0)
         quotient = (end - start) / settings.step * (1.0 - 1e-12) - ROUND_OFF_OF_TIMES * end / settings.step
         steps = max(1, int(math.ceil(quotient)))  # noqa: RUF046 (Numba's is a float)
-        h, is_first = (end - start) / steps, start == times[0]
+        h, is_first = length_of_steps(settings.step, start, end, steps), start == times[0]
+        if has_jumped:
+            set_time_of_rate(stepper, t)
         if is_first or has_jumped or tableau.order == 1:  # else the last rate of the previous step is used
-            start_interval(block, stepper, start, constant_like(stepper.y, h), k)
+            start_interval(block, stepper, constant_like(stepper.y, h), k)
         if is_first:
             start_motion(block, stepper, settings, batch, samples, k)
         running = take_steps(block, stepper, settings, batch, (start, h, steps, end == times[slot]), samples, k)
@@ -176,18 +179,46 @@ def integrate_block(block, stepper, settings, batch, span, k):
 
 
 @kernel
+def length_of_steps(step, start, end, steps):
+    """Return the length of equal steps from start to end: `step` itself if it differs from it by round-off only."""
+    if abs(end - start - steps * step) <= 2.0 * ROUND_OFF_OF_TIMES * abs(end):
+        return step
+    return (end - start) / steps
+
+
+@kernel
+def number_of_step(settings, start):
+    """Return how many steps of full length lie between the origin and the start of a step; -1 if it is no multiple."""
+    number = math.floor((start - settings.origin) / settings.step + 0.5)
+    is_multiple = abs(settings.origin + number * settings.step - start) <= 2.0 * ROUND_OFF_OF_TIMES * abs(start)
+    return number if is_multiple else -1
+
+
+@kernel
+def time_of_step(settings, start):
+    """Return the time at which a step starts, without the round-off of the saved time before it.
+
+    So the time of a step depends neither on the saved times nor on the calls that divide a motion.
+    """
+    number = number_of_step(settings, start)
+    return start if number < 0 else settings.origin + number * settings.step
+
+
+@kernel
 def take_steps(block, stepper, settings, batch, interval, samples, k):
     """Take the steps of interval = (start, length of a step, number of steps, whether it ends at a saved time).
 
     Returns the number of samples that have not ended.
     """
     start, h, steps, ends_at_saved_time = interval
-    running = count_lanes(stepper, RUNNING)
+    running, number = count_lanes(stepper, RUNNING), number_of_step(settings, start)
+    number = number if h == settings.step else -1
     for index in range(steps):
         if running == 0 or batch.outcome.interrupt[0] != 0:
             break
         is_last = index == steps - 1
-        take_step(block, stepper, settings, batch, start + index * h, h, is_last, k)
+        t = start + index * h if number < 0 else settings.origin + (number + index) * settings.step
+        take_step(block, stepper, settings, batch, t, h, is_last, k)
         for lane in range(samples):
             if stepper.tally[tallies.STATUS, lane] == RUNNING:
                 inspect_step(block, stepper, settings, batch, is_last and ends_at_saved_time, lane)

@@ -25,6 +25,7 @@ from ..sample.work_memory import begin_work
 from ..tree.kinematics import normalize_positions
 from ..tree.layout import sample_entry, set_sample_parameters
 from .position_limits import check_limits_of_start
+from .sample_memory import continues, recall_memory, record_memory
 from .step_parts import state_within_step
 
 
@@ -108,6 +109,7 @@ def record_sample(block, stepper, batch, lane):
     integrals, saved = stepper.y.shape[0] - nq - nv, stepper.tally[tallies.SAVED, lane]
     for row in range(tallies.RECORDED):
         batch.outcome.tally[sample, row] = stepper.tally[row, lane]
+    record_memory(block, stepper, batch.outcome.memory, sample, lane)
     for j in range((sample * m + saved) * nq, (sample + 1) * m * nq):
         batch.saved.q[j] = constant_like(batch.saved.q, np.nan)
     for j in range((sample * m + saved) * nv, (sample + 1) * m * nv):
@@ -117,16 +119,21 @@ def record_sample(block, stepper, batch, lane):
 
 
 @routine
-def start_sample(block, stepper, batch, sample, lane):
-    """Copy the initial state, the joint forces, the actions and the parameters of a sample to a lane."""
-    nq, nv = block.q.shape[0], block.qd.shape[0]
+def start_sample(block, stepper, batch, index, lane):
+    """Copy the initial state, the joint forces, the actions and the parameters of a sample to a lane.
+
+    `index` counts the samples that the call integrates.
+    """
+    nq, nv, order = block.q.shape[0], block.qd.shape[0], batch.start.order
+    sample = order[index] if order.shape[0] > 0 else index
     for i in range(nq):
         stepper.y[i, lane] = sample_entry(batch.start.q, sample, i)
     for i in range(nv):
         stepper.y[nq + i, lane] = sample_entry(batch.start.qd, sample, i)
     for i in range(nq + nv, stepper.y.shape[0]):
         stepper.y[i, lane] = constant_like(stepper.y, 0.0)
-    normalize_positions(block.model, stepper.y, lane)
+    if not continues(batch.start.memory, sample):  # another normalisation may change the round-off
+        normalize_positions(block.model, stepper.y, lane)
     set_sample_parameters(block, block.model.parameters, batch.variation, sample, sample % stepper.y.shape[1], lane)
     set_sample_forces(block, batch.start.tau, batch.times[0], sample, lane)
     begin_targets(block, stepper.y, lane)
@@ -146,6 +153,8 @@ def start_sample(block, stepper, batch, sample, lane):
     stepper.tally[tallies.BREAK, lane] = 0
     check_limits_of_start(stepper, batch, lane)
     stepper.clock[clocks.T, lane] = batch.times[0]
+    stepper.clock[clocks.RATE, lane] = batch.times[0]
+    recall_memory(block, stepper, batch.start.memory, sample, lane)
     stepper.clock[clocks.PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
     stepper.control[controls.TIME, lane] = constant_like(stepper.y, batch.times[0])
     stepper.control[controls.NEW, lane] = constant_like(stepper.y, 1.0)

@@ -203,7 +203,7 @@ def set_sample_actions(block, tau, t, sample, lane):
         actions.joints[joint.IMPLICIT_INERTIA, i, lane] = constant_like(actions.joints, 0.0)
     actions.time[0, lane] = constant_like(actions.time, t)
     set_sample_signals(actions, lane)
-    begin_samplers(actions, lane)
+    begin_samplers(actions, t, lane)
 
 
 # Copy the joint forces tau of a sample to its lane, and its actions from time t on.

@@ -46,11 +46,17 @@ class Records(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Initial states and constant joint forces: (samples, ...), or (...,) for a single sample."""
+    """Initial states and constant joint forces: (samples, ...), or (...,) for a single sample.
+
+    `memory` (samples, rows) is the `Outcome.memory` with which the samples continue; it has no rows of samples if all
+    samples start anew. `order` (m,) are the samples to integrate; it is empty if these are all samples in their order.
+    """
 
     q: np.ndarray
     qd: np.ndarray
     tau: np.ndarray
+    memory: np.ndarray
+    order: np.ndarray
 
 
 class Saved(NamedTuple):
@@ -92,7 +98,7 @@ class Outcome(NamedTuple):
     the first dof beyond its position limits, from 1 on. `end_times` (samples,) and `end_states` (samples, rows of the
     state) are the last valid state. The caller sets `interrupt` (1,) to a number other than zero to stop. `record` is
     a StepRecord. `limits` (m, 4) are the coordinate, the lower and the upper limit, and the dof, of each position that
-    has limits and no stops.
+    has limits and no stops. `memory` (samples, rows) is what the last state does not determine (`sample_memory`).
     """
 
     tally: np.ndarray
@@ -101,6 +107,7 @@ class Outcome(NamedTuple):
     interrupt: np.ndarray
     record: StepRecord
     limits: np.ndarray
+    memory: np.ndarray
 
 
 class Batch(NamedTuple):

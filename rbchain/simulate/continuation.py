@@ -1,0 +1,133 @@
+"""How a motion has ended, so that `simulate(continue_from=motion)` can continue it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.random_actions import actions_of_samples
+from ..common.failures import checked_on_failure
+from ..common.real_arrays import excerpt, true_or_false, whole_number
+from ..core.methods.settings import AdaptiveStepSettings
+from ..core.sample import tally_layout as tallies
+from ..core.sample.records import Outcome, Start
+from ..errors import ArgumentError, Status
+from .request import Request, checked_duration
+from .settings import times_to_save
+from .trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """How a motion has ended.
+
+    Attributes
+    ----------
+    request : Request
+        Its arguments.
+    states, memory : (samples, m) arrays
+        The last states, as the integrator left them, and what else the motion depends on (`sample_memory`).
+    tally : (samples, tallies.RECORDED) array of int
+        Statuses and counts.
+    end_times : (samples,) array, s
+    """
+
+    request: Request
+    states: np.ndarray
+    memory: np.ndarray
+    tally: np.ndarray
+    end_times: np.ndarray
+
+    @classmethod
+    def of(cls, request: Request, outcome: Outcome) -> Continuation:
+        """Return how a motion has ended. The states of closed chains change afterwards, so they are copied."""
+        has_loops = request.model.kernel_model.constraint_tables is not None
+        states = outcome.end_states.copy() if has_loops else outcome.end_states
+        return cls(request, states, outcome.memory, outcome.tally, outcome.end_times)
+
+    def start(self, start: Start, saved: Sequence[np.ndarray], outcome: Outcome) -> tuple[Start, int]:
+        """Return the start of the next motion, and the number of its samples that have not ended.
+
+        Fills the results of the others: NaN in the `saved` arrays (samples, times, ...), and their ends in `outcome`.
+        """
+        status, nq, nv = self.tally[:, tallies.STATUS], start.q.shape[-1], start.qd.shape[-1]
+        q, qd = (np.ascontiguousarray(x) for x in (self.states[:, :nq], self.states[:, nq : nq + nv]))
+        start = start._replace(q=q.reshape(start.q.shape), qd=qd.reshape(start.qd.shape), memory=self.memory)
+        ended = status != Status.DONE
+        if not ended.any():
+            return start, len(status)
+        for x in saved:
+            x[ended] = np.nan
+        outcome.tally[ended, tallies.STATUS], outcome.end_times[ended] = status[ended], self.end_times[ended]
+        outcome.end_states[ended], outcome.memory[ended] = self.states[ended], self.memory[ended]
+        active = np.flatnonzero(~ended)
+        return start._replace(order=active), active.size
+
+
+def continued(
+    model: Model,
+    motion: Trajectory,
+    duration: float | None,
+    saved: tuple[npt.ArrayLike | None, float | None],
+    given: dict[str, Any],
+    options: dict[str, Any],
+) -> Request:
+    """Return the arguments of a motion that continues another one.
+
+    Parameters
+    ----------
+    model, motion, duration
+        `motion` is `continue_from` of `simulate`.
+    saved : tuple
+        save_at and save_every.
+    given : dict
+        The arguments of `simulate` that the motion determines; all have to be None.
+    options : dict
+        dense_output, energy_error and on_failure.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is given that the motion determines, or the motion cannot be continued.
+    """
+    if not isinstance(motion, Trajectory):
+        raise ArgumentError(f"continue_from is {excerpt(motion)}; expected a motion that simulate has returned")
+    end = motion.continuation
+    if end is None:
+        raise ArgumentError(
+            "continue_from is a part of a motion, or a motion from a file, without the state of its controllers; "
+            "expected a motion as simulate has returned it"
+        )
+    before = end.request
+    if model is not before.given[0] and model is not motion.model:
+        raise ArgumentError("continue_from is a motion of another model; expected a motion of this one")
+    wrong = [name for name, value in given.items() if value is not None]
+    if wrong:
+        raise ArgumentError(
+            f"{wrong[0]} is {excerpt(given[wrong[0]])}, but continue_from continues a motion with its own {wrong[0]}; "
+            f"expected no {wrong[0]}. Start a new motion from motion.end_q and motion.end_qd to change it"
+        )
+    checked_on_failure(options["on_failure"], ArgumentError)
+    true_or_false("energy_error", options["energy_error"], ArgumentError)
+    step = None if isinstance(before.settings, AdaptiveStepSettings) else before.settings.step
+    times, asked = times_to_save(checked_duration(duration), *saved, step, float(before.times[-1]))
+    numbers = np.arange(before.samples).reshape(before.batch)
+    drives, forces = actions_of_samples(*before.given[1:], times[-1], numbers)
+    return replace(
+        before,
+        end=float(times[-1]),
+        times=times,
+        asked=asked,
+        drives=drives,
+        forces=forces,
+        dense_output=whole_number("dense_output", options["dense_output"], ArgumentError, least=0),
+        energy_error=bool(options["energy_error"]),
+        continuation=end,
+    )

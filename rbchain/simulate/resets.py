@@ -1,0 +1,130 @@
+"""The state of a stepper that is saved, and new states and parameters of some of its samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.real_arrays import excerpt, real_array
+from ..errors import ArgumentError
+from ..model.description import VARIABLE_FIELDS
+from .loops import closed_initial_states
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The complete state of a stepper, which `Stepper.save` returns and `Stepper.restore` takes.
+
+    Attributes
+    ----------
+    model : Model
+        The model with the parameters of each sample.
+    episodes, steps : (samples,) arrays of int
+        Number of resets of each sample, and of its steps since then.
+    t : (samples,) array, s
+    q, qd, tau : (samples, n) arrays
+    memory : (samples, m) array
+        What the motion depends on besides: clocks, queues and integrals of controllers.
+    status : (samples,) array of int
+    """
+
+    model: Model
+    episodes: np.ndarray
+    steps: np.ndarray
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray
+    memory: np.ndarray
+    status: np.ndarray
+
+
+#: The arrays of a Snapshot, which a Stepper has too.
+ARRAYS = [field.name for field in fields(Snapshot)][1:]
+
+
+def rows_of(samples: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the numbers of the samples that an index chooses in a batch. Raises ArgumentError for a wrong index."""
+    try:
+        rows: np.ndarray = np.atleast_1d(np.arange(math.prod(shape)).reshape(shape)[samples]).reshape(-1)
+    except IndexError as error:
+        raise ArgumentError(
+            f"samples is {excerpt(samples)}, which is no index of a batch of shape {shape} ({error}); expected numbers "
+            "of samples, a slice, or an array of bool"
+        ) from None
+    if np.unique(rows).size != rows.size:
+        raise ArgumentError(f"samples is {excerpt(samples)}, which names a sample twice; expected each one once")
+    return rows
+
+
+def states_of_rows(name: str, given: npt.ArrayLike | None, default: np.ndarray) -> np.ndarray:
+    """Return new states of samples (samples, n); the default if none are given."""
+    if given is None:
+        return default
+    array = real_array(name, given, ArgumentError)
+    try:
+        return np.broadcast_to(array, default.shape).astype(default.dtype)
+    except ValueError:
+        raise ArgumentError(
+            f"{name} has shape {array.shape}; expected {default.shape[1:]} for one state of all samples to reset, or "
+            f"{default.shape} for one of each"
+        ) from None
+
+
+def with_parameters(
+    model: Model,
+    batch: tuple[int, ...],
+    rows: np.ndarray,
+    paths: Mapping[str, npt.ArrayLike] | None,
+    parameters: Mapping[str, Any],
+) -> Model:
+    """Return a model with new parameters of some samples of its batch, as for `Model.vary`."""
+    if not paths and not parameters:
+        return model
+    places = np.unravel_index(rows, batch)
+    part = model[places] if model.batch_shape else model
+    varied = part.vary(paths, **parameters)
+    if varied.batch_shape not in ((), rows.shape):
+        raise ArgumentError(
+            f"the new parameters have the batch shape {varied.batch_shape}, but there are {rows.size} samples to "
+            f"reset; expected parameters of one sample, or of each one with the batch shape {rows.shape}"
+        )
+    values = {}
+    for name, axes in VARIABLE_FIELDS.items():
+        old, new = (getattr(x.description, name) for x in (model, varied))
+        if new is not getattr(part.description, name):
+            entries = old.shape[old.ndim - len(axes) :]
+            values[name] = np.array(np.broadcast_to(old, (*batch, *entries)))
+            values[name][places] = new
+    return model.vary(**values)
+
+
+def closed_rows(
+    model: Model,
+    held: np.ndarray,
+    rows: np.ndarray,
+    all_states: Sequence[np.ndarray],
+    states: Sequence[np.ndarray],
+) -> list[np.ndarray]:
+    """Return new states of some samples that satisfy the constraints of a model of the whole batch up to round-off.
+
+    `all_states` are q and qd of all samples, which change. `held` are the dofs whose motion is prescribed.
+    """
+    for x, new in zip(all_states, states, strict=True):
+        x[rows] = new
+    arrays = [x.reshape(*model.batch_shape, x.shape[1]) if model.batch_shape else x for x in all_states]
+    closed, failed = closed_initial_states(model, held, arrays)
+    if failed[rows].any():
+        raise ArgumentError(
+            f"the new state of sample {int(rows[np.argmax(failed[rows])])} does not satisfy the constraints; expected "
+            "a closed configuration. Use model.assemble and model.assemble_velocities"
+        )
+    return [x.reshape(-1, x.shape[-1])[rows] for x in closed]

@@ -1,0 +1,420 @@
+"""Stepper: a batch of samples that moves on in calls from Python, which may change joint forces and reset samples."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.random_actions import actions_of_samples, random_signals_of
+from ..common.failures import OnFailure
+from ..common.misspelt import SuggestsAttributes
+from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
+from ..core.motion.sample_memory import TIME_OF_RATE
+from ..core.tree import setting_layout
+from ..errors import ArgumentError, SimulationError, SimulationWarning, Status
+from ..model.arguments import with_batch
+from ..model.varied_fields import VariedFields
+from .batch_functions import run_driver
+from .loops import held_dofs
+from .messages import sample_index
+from .preparation import Prepared, prepare, width_of
+from .request import Request
+from .resets import ARRAYS, Snapshot, closed_rows, rows_of, states_of_rows, with_parameters
+from .results import exceptions_of
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+#: A duration that differs from a multiple of `step` by this fraction of a step is this multiple.
+ROUND_OFF_OF_STEPS = 1e-9
+
+
+class Stepper(SuggestsAttributes):
+    """A batch of samples that moves on step by step. `Model.stepper` makes it.
+
+    Attributes
+    ----------
+    q, qd : (..., nq), (..., nv) arrays, rad or m, and rad/s or m/s
+        Positions and velocities of the samples now. These arrays change with each step; copy what you keep. They are
+        read-only: use `reset` to set a state.
+    t : (...) array, s
+        Time of each sample since the start of its episode, plus `t0`.
+    tau : (..., nv) array, N m or N
+        Joint forces, which add to the forces of the drives. Write to this array; the forces act until you change them.
+    status : (...) array of int
+        Status of each sample, as the integer of a `Status`: `rb.Status.DONE` if it can continue. A sample that fails,
+        or that an event stops, keeps its status and its last valid state until it is reset.
+    episodes : (...) array of int
+        How often each sample was reset. Random signals and the noise of sensors differ between episodes.
+    model : Model
+        The model with the current parameters of each sample.
+    """
+
+    def __init__(self, request: Request, shape: tuple[int, ...], seed: int, on_failure: OnFailure) -> None:
+        self._original, self._seed, self._on_failure = request, seed, on_failure
+        self._shape = shape  # () for a single sample, which moves in lanes as a batch of one
+        samples = request.samples
+        self._first_time = float(request.times[0])
+        self._steps, self._episodes = np.zeros(samples, np.int64), np.zeros(samples, np.int64)
+        self._t = np.full(samples, self._first_time)
+        self._q, self._qd, self._tau = (x.reshape(samples, x.shape[-1]) for x in request.states)
+        self._model = request.model
+        self._prepare(is_first=True)
+        if not shape and self._status[0] == Status.NOT_ASSEMBLED:
+            raise ArgumentError(
+                "q0 and qd0 do not satisfy the constraints; expected a closed configuration. Use model.assemble and "
+                "model.assemble_velocities"
+            )
+
+    # --- the state ------------------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model:
+        """The model with the current parameters of each sample."""
+        return self._model
+
+    @property
+    def q(self) -> np.ndarray:
+        """Positions (..., nq), rad or m."""
+        return self._shown(self._q)
+
+    @property
+    def qd(self) -> np.ndarray:
+        """Velocities (..., nv), rad/s or m/s."""
+        return self._shown(self._qd)
+
+    @property
+    def t(self) -> np.ndarray:
+        """Time of each sample (...), s."""
+        return self._shown(self._t)
+
+    @property
+    def status(self) -> np.ndarray:
+        """Status of each sample (...), as the integer of a `Status`."""
+        return self._shown(self._status)
+
+    @property
+    def episodes(self) -> np.ndarray:
+        """How often each sample was reset (...)."""
+        return self._shown(self._episodes)
+
+    @property
+    def tau(self) -> np.ndarray:
+        """Joint forces (..., nv), N m or N, which you may change."""
+        return self._tau.reshape((*self._shape, self._tau.shape[1]))
+
+    @tau.setter
+    def tau(self, tau: npt.ArrayLike) -> None:
+        self.tau[...] = real_array("tau", tau, ArgumentError)
+
+    def _shown(self, x: np.ndarray) -> np.ndarray:
+        """Return a view of an array (samples, ...) with the batch axes that the caller knows, which is read-only."""
+        shown = x.reshape((*self._shape, *x.shape[1:]))
+        shown.flags.writeable = False
+        return shown
+
+    # --- motion ---------------------------------------------------------------------------------------------------
+
+    def step(self, count: int = 1) -> None:
+        """Take `count` steps of the length `step` with all samples that can continue.
+
+        Parameters
+        ----------
+        count : int
+
+        Raises
+        ------
+        ArgumentError
+            If the method chooses the length of its steps: use `advance`.
+        SimulationError
+            If a sample fails and `on_failure` is "raise", or the only sample fails, unless `on_failure` is "ignore".
+
+        Warns
+        -----
+        SimulationWarning
+            If samples fail and `on_failure` is "warn".
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> stepper = rb.Model.serial_chain(2).stepper([[0.1, 0.2]], step=1e-3)
+        >>> stepper.step(10)
+        >>> stepper.t.tolist()
+        [0.01]
+        """
+        if self._request.method.is_adaptive:
+            raise ArgumentError(
+                f'method "{self._request.method.name}" chooses the length of its steps, so they cannot be counted; '
+                "expected the duration. Use stepper.advance(duration)"
+            )
+        count = whole_number("count", count, ArgumentError, least=1)
+        self._move(lambda samples: self._time_of_step(self._steps[samples] + count), count)
+
+    def advance(self, duration: float) -> None:
+        """Simulate all samples that can continue for a duration.
+
+        Parameters
+        ----------
+        duration : float, s
+            With the methods of fixed steps, a multiple of `step`.
+
+        Raises
+        ------
+        ArgumentError
+            If the duration is no multiple of `step`.
+        SimulationError
+            As for `step`.
+
+        Warns
+        -----
+        SimulationWarning
+            As for `step`.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> stepper = rb.Model.serial_chain(2).stepper([[0.1, 0.2]], method="rk45")
+        >>> stepper.advance(0.1)
+        >>> stepper.t.tolist(), stepper.q.shape
+        ([0.1], (1, 2))
+        """
+        duration = finite_number("duration", duration, ArgumentError, above=0.0)
+        if self._request.method.is_adaptive:
+            self._move(lambda samples: self._t[samples] + duration, 0)
+            return
+        step = self._request.settings.step  # type: ignore[union-attr]
+        count = round(duration / step)
+        if count < 1 or abs(duration / step - count) > ROUND_OFF_OF_STEPS:
+            raise ArgumentError(
+                f"duration is {duration!r} s; expected a multiple of step, which is {step!r} s, because the steps of "
+                f'method "{self._request.method.name}" have this length'
+            )
+        self.step(count)
+
+    def _time_of_step(self, number: np.ndarray) -> np.ndarray:
+        """Return the time of the end of a step with this number, s."""
+        return self._first_time + number * self._request.settings.step  # type: ignore[union-attr]
+
+    def _move(self, end_of: Any, count: int) -> None:
+        """Integrate the samples that can continue to the times `end_of(samples)`, which are `count` steps later."""
+        active = np.flatnonzero(self._status == Status.DONE)
+        ends = end_of(active)
+        if ends.size and ends.max() > self._request.end * (1.0 + ROUND_OFF_OF_STEPS):
+            raise ArgumentError(
+                f"the step ends at {ends.max():.6g} s, after the duration of the stepper, {self._request.end:g} "
+                "s; expected an earlier time. Reset the samples, or give model.stepper a longer duration"
+            )
+        for group, start, end in self._groups(active, ends):
+            self._integrate(group, np.array([start, end]))
+        done = active[self._status[active] == Status.DONE]
+        self._steps[done] += count
+        self._t[done] = end_of(done) if not count else self._time_of_step(self._steps[done])
+        self._report(active)
+
+    def _groups(self, samples: np.ndarray, ends: np.ndarray) -> list[tuple[np.ndarray, float, float]]:
+        """Return samples that can be integrated in one call, with its start and its end.
+
+        If nothing depends on the time, these are all samples. Else they are the samples at the same time.
+        """
+        if not samples.size:
+            return []
+        starts = self._t[samples]
+        if self._is_autonomous or (starts == starts[0]).all():
+            return [(samples, float(starts[0]), float(ends[0]))]
+        times, group = np.unique(starts, return_inverse=True)
+        members = [np.flatnonzero(group == number) for number in range(len(times))]
+        return [(samples[rows], float(starts[rows[0]]), float(ends[rows[0]])) for rows in members]
+
+    def _integrate(self, samples: np.ndarray, times: np.ndarray) -> None:
+        """Integrate samples from the first to the last one of two times, and keep their states."""
+        prepared, request, outcome = self._prepared, self._request, self._prepared.outcome
+        start = prepared.start._replace(order=samples)
+        arguments = (*self._arguments[:5], start, self._arguments[6], times, *self._arguments[8:])
+        run_driver(
+            partial(prepared.new_memory, request),
+            arguments,
+            samples.size,
+            width_of(request),
+            math.inf if request.method.is_adaptive else samples.size * self._qd.shape[1] * self._effort(times),
+            prepared.calls.batch_functions,
+        )
+        nq, nv = self._q.shape[1], self._qd.shape[1]
+        self._q[samples] = outcome.end_states[samples, :nq]
+        self._qd[samples] = outcome.end_states[samples, nq : nq + nv]
+        self._status[samples] = outcome.tally[samples, 0]
+        ended = samples[self._status[samples] != Status.DONE]
+        self._t[ended] += outcome.end_times[ended] - times[0]
+
+    def _effort(self, times: np.ndarray) -> float:
+        """Return the number of steps between two times."""
+        return float(times[1] - times[0]) / self._request.settings.step  # type: ignore[union-attr]
+
+    def _report(self, samples: np.ndarray) -> None:
+        """Raise an error or warn if some of these samples have failed in this call."""
+        failed = [k for k in samples[self._status[samples] != Status.DONE] if not Status(self._status[k]).success]
+        if not failed or self._on_failure == "ignore":
+            return
+        first = int(failed[0])
+        exceptions = exceptions_of(self._model, self._prepared.actions, self._prepared.calls, self._request.batch)
+        index = sample_index(first, self._request.batch)
+        detail = exceptions.get(index, Status(self._status[first]).sentence)
+        who = f" Sample {index[0] if len(index) == 1 else index}" if self._shape else " It"
+        text = f"{len(failed)} of {samples.size} samples failed in this call."
+        text = f"{text}{who} reached {self._t[first]:.6g} s: {detail}"
+        if self._on_failure == "raise" or not self._shape:
+            raise SimulationError(text)
+        warnings.warn(text, SimulationWarning, stacklevel=4)
+
+    # --- reset, save, restore -------------------------------------------------------------------------------------
+
+    def reset(
+        self,
+        samples: Any = ...,
+        paths: Mapping[str, npt.ArrayLike] | None = None,
+        /,
+        *,
+        q: npt.ArrayLike | None = None,
+        qd: npt.ArrayLike | None = None,
+        tau: npt.ArrayLike | None = None,
+        **fields: Unpack[VariedFields],
+    ) -> None:
+        """Start a new episode of samples: their time is `t0` again, and controllers and random signals start anew.
+
+        Parameters
+        ----------
+        samples : index, optional
+            An index of the batch as in NumPy: a number, a list of numbers, a slice or an array of bool. By default all
+            samples.
+        paths, **fields
+            New parameters of these samples, as for `Model.vary`, such as `{"link2.mass": m}` or `mass=...`. They remain
+            until they are changed again. By default the parameters do not change.
+        q, qd, tau : (nq,), (nv,) arrays, or (samples, ...), optional
+            New states and joint forces of these samples. By default the ones with which the stepper was made.
+
+        Raises
+        ------
+        ArgumentError
+            If an array has the wrong shape, or a state violates the constraints.
+        ModelError
+            If a parameter does not exist or is impossible.
+
+        Notes
+        -----
+        The noise of sensors and random signals depend on the seed and on the number of the sample plus the size of the
+        batch times the number of its episode.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> stepper = rb.Model.serial_chain(2).vary(mass=[[1.0, 1.0], [1.0, 2.0]]).stepper([0.1, 0.2], step=1e-3)
+        >>> stepper.step(10)
+        >>> stepper.reset([1], q=[0.3, 0.0], mass=[1.0, 3.0])
+        >>> stepper.t.tolist(), stepper.q[1].tolist(), stepper.model.mass.tolist()
+        ([0.01, 0.0], [0.3, 0.0], [[1.0, 1.0], [1.0, 3.0]])
+        """
+        rows = rows_of(samples, self._shape)
+        given = zip(("q", "qd", "tau"), (q, qd, tau), self._initial, strict=True)
+        states = [states_of_rows(name, x, original[rows]) for name, x, original in given]
+        model = with_parameters(self._model, self._request.batch, rows, paths, fields)
+        changed = model is not self._model
+        if model.kernel_model.constraint_tables is not None:
+            q_and_qd = self._q.copy(), self._qd.copy()
+            held = held_dofs(self._prepared.actions, model.nv)
+            states[:2] = closed_rows(with_batch(model, self._request.batch), held, rows, q_and_qd, states[:2])
+        self._model = model
+        for kept, new in zip((self._q, self._qd, self._tau), states, strict=True):
+            kept[rows] = new
+        self._episodes[rows] += 1
+        self._steps[rows], self._t[rows], self._status[rows] = 0, self._first_time, Status.DONE
+        self._memory[rows, TIME_OF_RATE] = math.nan
+        if changed or self._has_random_numbers:
+            self._prepare()
+
+    def save(self) -> Snapshot:
+        """Return the complete state of all samples, for `restore`.
+
+        Returns
+        -------
+        Snapshot
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> stepper = rb.Model.serial_chain(2).stepper([[0.1, 0.2]], step=1e-3)
+        >>> snapshot = stepper.save()
+        >>> stepper.step(10)
+        >>> stepper.restore(snapshot)
+        >>> stepper.q.tolist(), stepper.t.tolist()
+        ([[0.1, 0.2]], [0.0])
+        """
+        return Snapshot(self._model, *(getattr(self, f"_{name}").copy() for name in ARRAYS))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue from a saved state. The motion is then the same, bit for bit, with the same calls.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            What `save` of this stepper has returned.
+
+        Raises
+        ------
+        ArgumentError
+            If it belongs to another stepper.
+        """
+        arrays = [getattr(self, f"_{name}") for name in ARRAYS]
+        if not isinstance(snapshot, Snapshot):
+            raise ArgumentError(f"snapshot is {excerpt(snapshot)}; expected what Stepper.save has returned")
+        kept = [getattr(snapshot, name) for name in ARRAYS]
+        if any(new.shape != old.shape for new, old in zip(kept, arrays, strict=True)):
+            raise ArgumentError(
+                "snapshot was saved by a stepper with another model, batch or drives; expected one that this stepper "
+                "has saved"
+            )
+        changed = snapshot.model is not self._model or (snapshot.episodes != self._episodes).any()
+        for new, old in zip(kept, arrays, strict=True):
+            old[...] = new
+        self._model = snapshot.model
+        if changed:
+            self._prepare()
+
+    # --- preparation ----------------------------------------------------------------------------------------------
+
+    def _prepare(self, is_first: bool = False) -> None:
+        """Convert the model and the actions of the current episodes to numbers."""
+        original, samples = self._original, self._original.samples
+        ids = np.arange(samples) + samples * self._episodes
+        drives, forces = actions_of_samples(
+            original.drives, original.forces, original.end, ids.reshape(original.batch), self._seed
+        )
+        states = [x.reshape(*original.batch, x.shape[1]) for x in (self._q, self._qd, self._tau)]
+        self._request = replace(
+            original, model=with_batch(self._model, original.batch), drives=drives, forces=forces, states=states
+        )
+        prepared = prepare(self._request)
+        if is_first:
+            self._q, self._qd, self._tau = (np.array(x) for x in prepared.start[:3])
+            self._initial = [x.copy() for x in prepared.start[:3]]
+            self._memory = prepared.outcome.memory
+            self._memory[:, TIME_OF_RATE] = math.nan
+            self._status = np.where(prepared.not_assembled, int(Status.NOT_ASSEMBLED), int(Status.DONE))
+        start = prepared.start._replace(q=self._q, qd=self._qd, tau=self._tau, memory=self._memory)
+        outcome = prepared.outcome._replace(memory=self._memory)
+        self._prepared: Prepared = replace(prepared, start=start, outcome=outcome)
+        self._arguments = self._prepared.driver_arguments(self._request)
+        actions = prepared.actions
+        has_samplers = actions is not None and actions.shared.samplers is not None
+        self._has_random_numbers = has_samplers or bool(random_signals_of([*original.drives, *original.forces]))
+        self._is_autonomous = actions is None or not (
+            has_samplers
+            or actions.shared.signals.shape[1] > 0
+            or actions.settings[setting_layout.FUNCTIONS] > 0
+            or len(original.events) > 0
+        )

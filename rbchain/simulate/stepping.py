@@ -1,0 +1,127 @@
+"""stepper(): check the arguments of a Stepper and make it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.events import Event
+from ..acting.numeric_fields import Drive, Force
+from ..common.calls import explains_calls
+from ..common.failures import OnFailure, checked_on_failure
+from ..common.real_arrays import excerpt, finite_number, whole_number
+from ..errors import ArgumentError
+from ..model.arguments import with_batch
+from .methods import MethodName, method_named
+from .request import Request, checked_states
+from .settings import settings_of
+from .stepper import Stepper
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+@explains_calls(is_method=True, q="q0", qd="qd0", dt="step", timestep="step", ctrl="stepper.tau", contacts="forces")
+def stepper(
+    model: Model,
+    q0: npt.ArrayLike | None = None,
+    qd0: npt.ArrayLike = 0.0,
+    *,
+    method: MethodName = "rk4",
+    tau: npt.ArrayLike = 0.0,
+    drives: Sequence[Drive] | None = None,
+    forces: Sequence[Force] = (),
+    events: Sequence[Event] = (),
+    step: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    max_step: float | None = None,
+    max_steps: int | None = None,
+    t0: float = 0.0,
+    duration: float = math.inf,
+    seed: int = 0,
+    on_failure: OnFailure = "warn",
+) -> Stepper:
+    """Return a stepper: a batch of samples that moves on step by step, between which Python may act.
+
+    It holds the state of all samples, and also what else the motion depends on: clocks, queues and integrals of digital
+    controllers, and the numbers of random signals. A motion in pieces is the motion in one call of `simulate`: bit for
+    bit with the methods of fixed steps, if `duration` and the times at which you stop are multiples of `step`; within
+    the tolerances with the other methods, whose steps end at other times.
+
+    Parameters
+    ----------
+    model : Model
+    q0, qd0, method, tau, drives, forces, step, rtol, atol, max_step, max_steps
+        As for `simulate`. `tau` is the initial value of `Stepper.tau`.
+    events : list of Event
+        Events that end a sample: `stop=True`.
+    t0 : float, s
+        Time at the start of each episode.
+    duration : float, s
+        Longest duration of an episode. It is needed for random signals and for signals that end.
+    seed : int
+        Seed of the random signals and the sensors without a seed.
+    on_failure : "warn", "raise" or "ignore"
+        As for `simulate`. A failed sample keeps its status and its last valid state until it is reset.
+
+    Returns
+    -------
+    Stepper
+
+    Raises
+    ------
+    ArgumentError
+        As for `simulate`, or if an event does not stop.
+
+    Examples
+    --------
+    Twenty pendulums with different masses and a controller in Python:
+
+    >>> import numpy as np, rbchain as rb
+    >>> pendulum = rb.Model.serial_chain(1)
+    >>> many = pendulum.vary(mass=np.random.default_rng(0).uniform(0.5, 2.0, (20, 1)))
+    >>> stepper = many.stepper([np.pi / 2], step=1e-3)
+    >>> for _ in range(4):
+    ...     stepper.tau[:] = -5.0 * (stepper.q - np.pi / 2) - 0.5 * stepper.qd
+    ...     stepper.step(5)
+    >>> round(float(stepper.t[0]), 9), stepper.q.shape
+    (0.02, (20, 1))
+    """
+    checked_on_failure(on_failure, ArgumentError)
+    arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), q0, qd0, tau)
+    of_method = method_named(method)
+    t0 = finite_number("t0", t0, ArgumentError)
+    length = 1.0 if step is None else finite_number("step", step, ArgumentError, above=0.0)
+    times = np.array([t0, t0 + length])
+    recorded = [event for event in events if isinstance(event, Event) and not event.stop]
+    if recorded:
+        raise ArgumentError(
+            f"events contains {excerpt(recorded[0])}, which does not stop; a stepper records no events. Use stop=True, "
+            "or simulate"
+        )
+    in_lanes, drives = batch or (1,), model.drives if drives is None else drives
+    request = Request(
+        model=with_batch(model, batch),
+        states=[x.reshape(*in_lanes, x.shape[-1]) for x in arrays],
+        dtype=dtype,
+        batch=in_lanes,
+        end=t0 + (duration if duration == math.inf else finite_number("duration", duration, ArgumentError, above=0.0)),
+        times=times,
+        asked=slice(None),
+        method=of_method,
+        settings=settings_of(of_method, step, rtol, atol, max_step, max_steps, times, dtype),
+        drives=drives,
+        forces=forces,
+        events=events,
+        given=(model, drives, forces),
+        names=(),
+        control_derivative_errors=True,
+        dense_output=0,
+        energy_error=False,
+    )
+    return Stepper(request, batch, whole_number("seed", seed, ArgumentError, least=0), on_failure)
