@@ -168,7 +168,7 @@ class Stepper(SuggestsAttributes):
         Raises
         ------
         ArgumentError
-            If the duration is no multiple of `step`.
+            If the duration is not a multiple of `step`.
         SimulationError
             As for `step`.
 

@@ -263,9 +263,13 @@ def end_fixed_step(block, stepper, settings, batch, is_saved_time, lane):
 
 @kernel
 def move_to_end(block, stepper, settings, k):
-    """Move all lanes to the end of the step."""
+    """Move all lanes to the end of the step, whose time has the round-off of the lanes' clocks."""
     for j in range(stepper.y.shape[0]):
         stepper.y[j, k] = stepper.y_new[j, k]
+    for lane in range(stepper.y.shape[1]):
+        stepper.clock[clocks.RATE, lane] = float(
+            stepper.control[controls.TIME, lane] + stepper.control[controls.H, lane]
+        )
 
 
 @kernel
@@ -273,9 +277,5 @@ def accept_fixed_step(block, stepper, settings, k):
     """Move all lanes to the end of the step, whose last rate becomes the first of the next step."""
     rates, final = stepper.rates, settings.tableau.c.shape[0] - 1
     move_to_end(block, stepper, settings, k)
-    for lane in range(stepper.y.shape[1]):
-        stepper.clock[clocks.RATE, lane] = float(
-            stepper.control[controls.TIME, lane] + stepper.control[controls.H, lane]
-        )
     for j in range(stepper.y.shape[0]):
         rates[0, j, k] = rates[final, j, k]

@@ -159,14 +159,14 @@ def integrate_block(block, stepper, settings, batch, span, k):
             return
         resumed = False
         has_jumped = run_controllers_of_block(block, stepper, batch, t, k)
+        if has_jumped:
+            set_time_of_rate(stepper, t)
         if start >= end_time:
             break
         end = limit_to_stops(block, times[slot], 0)
         quotient = (end - start) / settings.step * (1.0 - 1e-12) - ROUND_OFF_OF_TIMES * end / settings.step
         steps = max(1, int(math.ceil(quotient)))  # noqa: RUF046 (Numba's is a float)
         h, is_first = length_of_steps(settings.step, start, end, steps), start == times[0]
-        if has_jumped:
-            set_time_of_rate(stepper, t)
         if is_first or has_jumped or tableau.order == 1:  # else the last rate of the previous step is used
             start_interval(block, stepper, constant_like(stepper.y, h), k)
         if is_first:
@@ -188,7 +188,7 @@ def length_of_steps(step, start, end, steps):
 
 @kernel
 def number_of_step(settings, start):
-    """Return how many steps of full length lie between the origin and the start of a step; -1 if it is no multiple."""
+    """Return how many steps of full length lie between the origin and the start of a step; -1 if it is not a multiple."""
     number = math.floor((start - settings.origin) / settings.step + 0.5)
     is_multiple = abs(settings.origin + number * settings.step - start) <= 2.0 * ROUND_OFF_OF_TIMES * abs(start)
     return number if is_multiple else -1

@@ -154,7 +154,7 @@ def start_sample(block, stepper, batch, index, lane):
     check_limits_of_start(stepper, batch, lane)
     stepper.clock[clocks.T, lane] = batch.times[0]
     stepper.clock[clocks.RATE, lane] = batch.times[0]
-    recall_memory(block, stepper, batch.start.memory, sample, lane)
+    recall_memory(block, stepper, batch.start, sample, lane)
     stepper.clock[clocks.PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
     stepper.control[controls.TIME, lane] = constant_like(stepper.y, batch.times[0])
     stepper.control[controls.NEW, lane] = constant_like(stepper.y, 1.0)

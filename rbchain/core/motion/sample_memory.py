@@ -7,9 +7,11 @@ time of its first rate, the other rows of its state, and the state of its sample
 import math
 
 from ...compiling.jit import kernel, only_if
+from ..control.actuators import has_actuators, restart_lags
 from ..lanes.lanes import constant_like
 from ..sample import clock_layout as clocks
-from ..tree import sampler_layout as sampler
+from ..tree import joint_layout as joint, sampler_layout as sampler
+from ..tree.layout import sample_entry
 from ..tree.sampler_layout import has_samplers
 
 TIME_OF_RATE = 0  # clocks.RATE, s; NaN for a sample that starts anew
@@ -24,7 +26,7 @@ def memory_size(rows, samplers, n):
     groups, channels = samplers.clocks.shape[1], samplers.channels.shape[1]
     size += (1 + sampler.COUNT_ROWS) * groups + (2 + int(samplers.sizes[sampler.SIZE_QUEUE])) * channels
     size += samplers.drives.shape[1] + int(samplers.sizes[sampler.SIZE_STATES]) + samplers.sensors.shape[1]
-    return size + n + 1
+    return size + 2 * n + 1
 
 
 @kernel
@@ -34,15 +36,16 @@ def continues(memory, sample):
 
 
 @kernel
-def recall_memory(block, stepper, memory, sample, lane):
-    """Copy the memory of a sample to its lane, if it continues."""
-    if not continues(memory, sample):
+def recall_memory(block, stepper, start, sample, lane):
+    """Copy the memory of a sample to its lane, if it continues. Call it when the lane has the sample's joint forces."""
+    if not continues(start.memory, sample):
         return
-    numbers, y, first = memory[sample], stepper.y, block.q.shape[0] + block.qd.shape[0]
+    numbers, y, first = start.memory[sample], stepper.y, block.q.shape[0] + block.qd.shape[0]
     stepper.clock[clocks.RATE, lane] = numbers[TIME_OF_RATE]
     for j in range(first, y.shape[0]):
         y[j, lane] = constant_like(y, numbers[FIRST_ROW_OF_STATE + j - first])
     exchange_samplers(block, numbers, FIRST_ROW_OF_STATE + y.shape[0] - first, True, lane)
+    restart_lags_of_new_forces(block, stepper.clock[clocks.T, lane], start, sample, lane)
 
 
 @kernel
@@ -79,7 +82,29 @@ def exchange_samplers(block, numbers, at, recalls, lane):
     at = exchange(sampled.states, numbers, at, recalls, lane)
     at = exchange(sampled.positions, numbers, at, recalls, lane)
     at = exchange(sampled.lagged, numbers, at, recalls, lane)
-    exchange(sampled.lag_start, numbers, at, recalls, lane)
+    at = exchange(sampled.lag_start, numbers, at, recalls, lane)
+    if not recalls:
+        exchange(block.loads.actions.joints[joint.CONSTANT_FORCE], numbers, at, False, lane)
+
+
+def has_lags(block, *_):
+    """Whether a block, or its Numba type, may have lags."""
+    return has_samplers(block) and has_actuators(block)
+
+
+@only_if(has_lags)
+@kernel
+def restart_lags_of_new_forces(block, t, start, sample, lane):
+    """Restart the lags of a lane at time t, s, if the joint forces differ from those before, which acted until now."""
+    forces, numbers, n = block.loads.actions.joints[joint.CONSTANT_FORCE], start.memory[sample], block.qd.shape[0]
+    has_changed, at = False, numbers.shape[0] - n
+    for i in range(n):
+        has_changed = has_changed or float(forces[i, lane]) != numbers[at + i]
+        forces[i, lane] = constant_like(forces, numbers[at + i])
+    if has_changed:
+        restart_lags(block.loads.actions, t, lane)
+    for i in range(n):
+        forces[i, lane] = sample_entry(start.tau, sample, i)
 
 
 @kernel
