@@ -57,8 +57,8 @@ def rows_of(samples: Any, shape: tuple[int, ...]) -> np.ndarray:
         rows: np.ndarray = np.atleast_1d(np.arange(math.prod(shape)).reshape(shape)[samples]).reshape(-1)
     except IndexError as error:
         raise ArgumentError(
-            f"samples is {excerpt(samples)}, which is not an index of a batch of shape {shape} ({error}); expected numbers "
-            "of samples, a slice, or an array of bool"
+            f"samples is {excerpt(samples)}, which is not an index of a batch of shape {shape} ({error}); expected "
+            "numbers of samples, a slice, or an array of bool"
         ) from None
     if np.unique(rows).size != rows.size:
         raise ArgumentError(f"samples is {excerpt(samples)}, which names a sample twice; expected each one once")

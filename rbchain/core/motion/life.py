@@ -155,7 +155,7 @@ def integrate_block(block, stepper, settings, batch, span, k):
     running = count_lanes(stepper, RUNNING)
     while running > 0 and batch.outcome.interrupt[0] == 0:
         t = time_of_step(settings, start)
-        if not resumed and block_waits_at(block, stepper, t, span, k):
+        if not resumed and block_waits_at(block, stepper, start, span, k):
             return
         resumed = False
         has_jumped = run_controllers_of_block(block, stepper, batch, t, k)
@@ -188,7 +188,7 @@ def length_of_steps(step, start, end, steps):
 
 @kernel
 def number_of_step(settings, start):
-    """Return how many steps of full length lie between the origin and the start of a step; -1 if it is not a multiple."""
+    """Return how many whole steps lie between the origin and the start of a step; -1 if it is between two of them."""
     number = math.floor((start - settings.origin) / settings.step + 0.5)
     is_multiple = abs(settings.origin + number * settings.step - start) <= 2.0 * ROUND_OFF_OF_TIMES * abs(start)
     return number if is_multiple else -1
