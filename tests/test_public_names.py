@@ -25,7 +25,7 @@ CLASSES = [thing for thing in (getattr(rb, name) for name in (*rb.__all__, *rb.O
 def directives():
     """The classes on the pages of the reference, with the members that their directives name: all if there is ""."""
     found = {}
-    for page in PAGES.glob("*.md"):
+    for page in sorted(PAGES.glob("*.md")):
         for kind, path, lines in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
             options = dict(re.findall(r":([\w-]+): ?(.*)", lines))
             if kind == "class":
@@ -72,7 +72,7 @@ def shown(names):
     return {name for name in names if not name.startswith("_")}
 
 
-@pytest.mark.parametrize("cls", [*{*CLASSES, *DIRECTIVES}], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", dict.fromkeys([*CLASSES, *DIRECTIVES]), ids=lambda cls: cls.__name__)
 def test_a_public_class_shows_the_names_that_the_reference_documents(cls):
     assert cls in DIRECTIVES, "docs/api does not contain the class"
     fields = {field.name for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
@@ -97,10 +97,10 @@ def things():
     yield from (study, *study.description.measures, study.description.simulate, rb.Normal(1, 0.05), study.run().rbchain)
 
 
-@pytest.mark.parametrize("thing", [*things()], ids=lambda thing: type(thing).__name__)
-def test_an_object_shows_the_names_that_its_class_documents(thing):
-    cls = type(thing)
-    assert shown(dir(thing)) <= documented(cls)
+def test_an_object_shows_the_names_that_its_class_documents():
+    found = {type(thing): shown(dir(thing)) for thing in things()}
+    assert len(found) > 40
+    assert {cls.__name__: names - documented(cls) for cls, names in found.items() if names - documented(cls)} == {}
 
 
 def test_help_does_not_describe_internal_names():

@@ -50,7 +50,7 @@ def stepper(
 
     It holds the state of all samples, and also what else the motion depends on: clocks, queues and integrals of digital
     controllers, and the numbers of random signals. With the methods of fixed steps, the motion is the motion in one
-    call of `simulate`, bit for bit. With the other methods, whose steps end at other times, both agree to the tolerances.
+    call of `simulate`, bit for bit. With the other methods, whose steps end at other times, both agree to tolerances.
 
     Parameters
     ----------
