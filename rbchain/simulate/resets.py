@@ -86,10 +86,13 @@ def with_parameters(
     paths: Mapping[str, npt.ArrayLike] | None,
     parameters: Mapping[str, Any],
 ) -> Model:
-    """Return a model with new parameters of some samples of its batch, as for `Model.vary`."""
+    """Return a model with new parameters of some samples of its batch, as for `Model.vary`.
+
+    Without batch axes, the model has none either.
+    """
     if not paths and not parameters:
         return model
-    places = np.unravel_index(rows, batch)
+    places = np.unravel_index(rows, batch) if batch else ()
     part = model[places] if model.batch_shape else model
     varied = part.vary(paths, **parameters)
     if varied.batch_shape not in ((), rows.shape):
@@ -97,6 +100,8 @@ def with_parameters(
             f"the new parameters have the batch shape {varied.batch_shape}, but there are {rows.size} samples to "
             f"reset; expected parameters of one sample, or of each one with the batch shape {rows.shape}"
         )
+    if not batch:
+        return varied[0] if varied.batch_shape else varied
     values = {}
     for name, axes in VARIABLE_FIELDS.items():
         old, new = (getattr(x.description, name) for x in (model, varied))

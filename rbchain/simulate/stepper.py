@@ -322,7 +322,7 @@ class Stepper(SuggestsAttributes):
         rows = rows_of(samples, self._shape)
         given = zip(("q", "qd", "tau"), (q, qd, tau), self._initial, strict=True)
         states = [states_of_rows(name, x, original[rows]) for name, x, original in given]
-        model = with_parameters(self._model, self._request.batch, rows, paths, fields)
+        model = with_parameters(self._model, self._shape, rows, paths, fields)
         changed = model is not self._model
         if model.kernel_model.constraint_tables is not None:
             q_and_qd = self._q.copy(), self._qd.copy()
