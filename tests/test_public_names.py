@@ -99,7 +99,7 @@ def things():
 
 def test_an_object_shows_the_names_that_its_class_documents():
     found = {type(thing): shown(dir(thing)) for thing in things()}
-    assert len(found) > 40
+    assert len(found) > 35
     assert {cls.__name__: names - documented(cls) for cls, names in found.items() if names - documented(cls)} == {}
 
 

@@ -79,8 +79,8 @@ def stepper_of(**settings):
 
 
 WRONG_CALLS = {
-    "samples is 7, which is no index": lambda: stepper_of().reset(7),
-    "samples is .*, which is no index": lambda: stepper_of().reset("elbow"),
+    "samples is 7, which is not an index": lambda: stepper_of().reset(7),
+    "samples is .*, which is not an index": lambda: stepper_of().reset("elbow"),
     "samples is .1, 1., which names a sample twice": lambda: stepper_of().reset([1, 1]),
     "samples is .-1, 3., which names a sample twice": lambda: stepper_of().reset([-1, 3]),
     r"q has shape \(3,\); expected \(2,\)": lambda: stepper_of().reset([1], q=[0.0, 0.0, 0.0]),

@@ -105,7 +105,7 @@ def in_water(world, builder):
     def immersed(**options):
         scaled = {
             "volume": float(world.scaled(VOLUME, length=3)),
-            "center": world.scaled(CENTER, length=1),
+            "buoyancy_center": world.scaled(CENTER, length=1),
             "added_mass": np.append(world.scaled(ADDED_MASS[0], 1, 0), world.scaled(ADDED_MASS[1], 1, 2)),
             "quadratic_damping": np.append(world.scaled(DRAG[0], 1, -1), world.scaled(DRAG[1], 1, 2)),
         }
