@@ -111,7 +111,7 @@ def test_without_functions_of_time_a_motion_does_not_depend_on_t0(method):
 
 
 def test_measures_between_saved_times_see_the_steps_after_t0():
-    height = rb.Measure("height", "coordinate", frame="link2", axis="y", reduce="max")
+    height = rb.Measure("height", "coordinate", frame="link2", axis="y", over="max")
     early, late = (ARM.simulate(START, duration=0.5, t0=t0, dense_output=200) for t0 in (0.0, 7.0))
     np.testing.assert_allclose(height.values(late), height.values(early), rtol=1e-9)
 
@@ -126,7 +126,9 @@ def test_sampled_controllers_start_at_the_first_instant_after_t0():
     assert (motion.tau[:, 1, 0] != 0.0).all()
 
 
-MOTION = ARM.simulate(START, duration=0.01, method="rk4", step=STEP)
+@pytest.fixture(scope="module")
+def motion():
+    return ARM.simulate(START, duration=0.01, method="rk4", step=STEP)
 
 
 @pytest.mark.parametrize(
@@ -141,18 +143,22 @@ MOTION = ARM.simulate(START, duration=0.01, method="rk4", step=STEP)
         ({"step": 1e-2}, "step is 0.01, but"),
         ({"derivatives": ["q"]}, "derivatives is"),
         ({"continue_from": 3}, "continue_from is 3; expected a motion"),
-        ({"continue_from": MOTION[1]}, "a part of a motion"),
         ({"duration": None}, "duration is missing"),
     ],
 )
-def test_what_the_motion_determines_cannot_be_given_again(arguments, words):
+def test_what_the_motion_determines_cannot_be_given_again(motion, arguments, words):
     with pytest.raises(rb.ArgumentError, match=words):
-        ARM.simulate(**({"duration": 0.01, "continue_from": MOTION} | arguments))
+        ARM.simulate(**({"duration": 0.01, "continue_from": motion} | arguments))
 
 
-def test_a_motion_of_another_model_is_refused():
+def test_a_part_of_a_motion_is_refused(motion):
+    with pytest.raises(rb.ArgumentError, match="a part of a motion"):
+        ARM.simulate(duration=0.01, continue_from=motion[1])
+
+
+def test_a_motion_of_another_model_is_refused(motion):
     with pytest.raises(rb.ArgumentError, match="a motion of another model"):
-        rb.Model.serial_chain(2).simulate(duration=0.01, continue_from=MOTION)
+        rb.Model.serial_chain(2).simulate(duration=0.01, continue_from=motion)
 
 
 def test_saved_times_before_the_start_are_refused():
