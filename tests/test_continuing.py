@@ -113,7 +113,7 @@ def test_without_functions_of_time_a_motion_does_not_depend_on_t0(method):
 def test_measures_between_saved_times_see_the_steps_after_t0():
     height = rb.Measure("height", "coordinate", frame="link2", axis="y", over="max")
     early, late = (ARM.simulate(START, duration=0.5, t0=t0, dense_output=200) for t0 in (0.0, 7.0))
-    np.testing.assert_allclose(height.values(late), height.values(early), rtol=1e-9)
+    np.testing.assert_allclose(height.values(ARM, late), height.values(ARM, early), rtol=1e-9)
 
 
 def test_sampled_controllers_start_at_the_first_instant_after_t0():
