@@ -114,7 +114,8 @@ MISTAKES = [
     ),
 ]
 
-MISTAKES_IN_JOINTS = [
+MISTAKES_IN_PARTS = [
+    (lambda: rb.Inertia(-1.0), "mass is -1.0; expected zero or more"),
     (lambda: rb.PassiveForces(damping=-1.0), "damping is -1.0; expected zero or more"),
     (lambda: rb.PassiveForces(damping=[1.0, -2.0]), "damping is -2.0; expected zero or more"),
     (lambda: rb.PassiveForces(stop_lower=1.0, stop_upper=-1.0), "stop_lower is 1.0; expected less than stop_upper"),
@@ -137,8 +138,8 @@ def test_a_mistake_is_refused_when_the_object_is_made(make, message):
 
 
 @pytest.mark.plain_python
-@pytest.mark.parametrize(("make", "message"), MISTAKES_IN_JOINTS)
-def test_a_mistake_in_the_forces_or_limits_of_a_joint_is_refused_when_they_are_made(make, message):
+@pytest.mark.parametrize(("make", "message"), MISTAKES_IN_PARTS)
+def test_a_mistake_in_a_part_of_a_mechanism_is_refused_when_it_is_made(make, message):
     with pytest.raises(rb.ModelError, match=message):
         make()
 

@@ -192,7 +192,8 @@ def _inertia(link: Link) -> Inertia | None:
     """Inertia of a link in its own frame."""
     if link.inertial is None:
         return None
-    return Inertia(link.inertial.mass, inertia=link.inertial.inertia).moved(link.inertial.origin)
+    with naming(f"body {link.name!r}"):
+        return Inertia(link.inertial.mass, inertia=link.inertial.inertia).moved(link.inertial.origin)
 
 
 def _couplers(path: Path, robot: Robot, notes: Notes) -> list[CouplerConstraint]:

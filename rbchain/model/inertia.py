@@ -62,8 +62,8 @@ class Inertia(Value):
     Raises
     ------
     ModelError
-        If an argument has the wrong shape or type, or the tensor is not symmetric. `ModelBuilder.add_body` checks
-        whether the numbers are physically possible.
+        If an argument has the wrong shape or type, the mass is negative, or the tensor is not symmetric.
+        `ModelBuilder.add_body` checks whether the numbers are physically possible.
 
     Examples
     --------
@@ -82,8 +82,11 @@ class Inertia(Value):
     inertia: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        # ModelBuilder checks whether the numbers are possible, because its messages can name the body
-        object.__setattr__(self, "mass", float(numbers(self.mass, "mass", (), finite=False)))
+        mass = float(numbers(self.mass, "mass", (), finite=False))
+        if mass < 0.0:
+            raise ModelError(f"mass is {mass}; expected zero or more")
+        # ModelBuilder checks whether the other numbers are possible, because its messages can name the body
+        object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "cg", numbers(self.cg, "cg", (3,), finite=False))
         object.__setattr__(self, "inertia", inertia_tensor(self.inertia))
 
