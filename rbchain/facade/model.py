@@ -64,7 +64,7 @@ class Model(
 
     The methods by topic; `help(rb.Model.simulate)` describes one of them:
 
-    * Motion: `simulate`, `accelerations`
+    * Motion: `simulate`, `stepper`, `accelerations`
     * Dynamics: `forward_dynamics`, `inverse_dynamics`, `hybrid_dynamics`
     * Forces: `bias_forces`, `gravity_forces`, `passive_forces`, `joint_reactions`
     * Derivatives: `forward_dynamics_derivatives`, `inverse_dynamics_derivatives`
