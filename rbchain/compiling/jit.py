@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import inspect
 import math
 from collections.abc import Callable
 
@@ -16,7 +15,7 @@ from .levels import COMPILE_ONLY, PLAIN_NUMBA
 if not PLAIN_NUMBA:
     from .numba_internals.compilers import DriverCompiler, KernelCompiler, RoutineCompiler
     from .numba_internals.driver_dispatcher import DriverDispatcher, UncallableDriver
-    from .numba_internals.kernel_dispatcher import KernelDispatcher, dispatchers
+    from .numba_internals.kernel_dispatcher import KernelDispatcher
 
 # "contract" lets a * b + c become one fused instruction; every other IEEE rule holds, so results are reproducible.
 # Without "_nrt" a function borrows the arrays it is given and counts no references: counting, which is atomic, would
@@ -108,7 +107,8 @@ def only_if(condition, otherwise=None):
         if not callable(otherwise):
             # Compiled code needs a function with the same arguments, which belongs to the same module. The constant is
             # in its code, which identifies it.
-            arguments, names = ", ".join(inspect.signature(plain).parameters), {"__name__": plain.__module__}
+            code, names = plain.__code__, {"__name__": plain.__module__}
+            arguments = ", ".join(code.co_varnames[: code.co_argcount])
             alternative = eval(f"lambda {arguments}: {otherwise!r}", names | {"inf": math.inf})
         chosen = choose(condition, function, alternative)
         return functools.update_wrapper(chosen, plain)
@@ -131,11 +131,9 @@ def is_given(value, *fields):
 
 def _without_entries(function, options):
     """Compile a function that only compiled code calls."""
-    compiled = numba.njit(**options, **OPTIONS)(function)
-    if not (numba.config.DISABLE_JIT or PLAIN_NUMBA):
-        compiled.__class__ = KernelDispatcher
-        dispatchers[function.__module__, function.__qualname__] = compiled
-    return compiled
+    if numba.config.DISABLE_JIT or PLAIN_NUMBA:
+        return numba.njit(**options, **OPTIONS)(function)
+    return KernelDispatcher.made_later(function, options | OPTIONS)
 
 
 def kernel(function):

@@ -1,8 +1,10 @@
 """Kernels and routines: functions that only compiled code can call, and their files."""
 
 import copy
+import functools
 import importlib
 
+import numba
 from numba.core import compiler, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
@@ -24,8 +26,9 @@ NUMBA_NAMES = {
     ),
     "numba.core.options.TargetOptions": ("parse_as_flags(flags, options)",),
     "numba.core.registry.CPUDispatcher": (
+        "__init__(self, py_func, locals, targetoptions, pipeline_class)",
         *("add_overload(self, cres)", "compile(self, sig)", "get_call_template(self, args, kws)", "overloads"),
-        *("py_func", "targetctx", "targetdescr", "targetoptions", "typingctx", "_compiler", "_compiling_counter"),
+        *("locals", "py_func", "targetctx", "targetdescr", "targetoptions", "typingctx", "_compiler", "_compiling_counter"),
     ),
     "numba.core.sigutils": ("normalize_signature(sig)",),
     "numba.core.typing": ("signature(return_type, *args, **kws)",),
@@ -38,7 +41,28 @@ dispatchers = {}
 
 
 class KernelDispatcher(CPUDispatcher):
-    """A function that only compiled code can call."""
+    """A function that only compiled code can call.
+
+    Numba's dispatcher takes 0.2 ms to make. It is made when Numba first reads one of its attributes, because a process
+    that loads machine code needs none of the 1300 kernels.
+    """
+
+    @classmethod
+    def made_later(cls, function, options):
+        """Return the dispatcher of a function for these options of `numba.njit`."""
+        dispatcher = dispatchers[function.__module__, function.__qualname__] = cls.__new__(cls)
+        functools.update_wrapper(dispatcher, function)
+        dispatcher.py_func, dispatcher.options_of_unmade = function, options
+        return dispatcher
+
+    def __getattr__(self, name):
+        """Make the dispatcher, if it is not made yet, and return one of its attributes."""
+        with global_compiler_lock:  # other threads wait until it is complete
+            options = vars(self).pop("options_of_unmade", None)
+            if options is not None:
+                made = numba.njit(**options)(self.py_func)
+                self.__init__(self.py_func, made.locals, made.targetoptions, options["pipeline_class"])
+        return object.__getattribute__(self, name)
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
