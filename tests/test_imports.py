@@ -40,6 +40,16 @@ def test_nothing_heavy_is_imported_before_it_is_used(use):
     assert set(eval(ended.stdout)) <= set(USES[use])
 
 
+def test_a_model_is_built_without_dispatchers_of_numba_for_kernels():
+    """There are more than a thousand kernels, and a process that loads machine code needs none of their dispatchers."""
+    dispatchers = "rbchain.compiling.numba_internals.kernel_dispatcher.dispatchers"
+    ended = run(
+        "import os; os.environ['NUMBA_DISABLE_JIT'] = '0'\nimport rbchain; rbchain.Model.serial_chain(2)\n"
+        f"print(len({dispatchers}) > 1000, sum('overloads' in vars(x) for x in {dispatchers}.values()))"
+    )
+    assert ended.stdout == "True 0\n", ended.stderr
+
+
 def test_every_public_name_exists():
     assert len(rbchain.__all__) > 35
     for name in (*rbchain.__all__, "Study", "load_results", "study"):

@@ -26,9 +26,9 @@ NUMBA_NAMES = {
     ),
     "numba.core.options.TargetOptions": ("parse_as_flags(flags, options)",),
     "numba.core.registry.CPUDispatcher": (
-        "__init__(self, py_func, locals, targetoptions, pipeline_class)",
-        *("add_overload(self, cres)", "compile(self, sig)", "get_call_template(self, args, kws)", "overloads"),
-        *("locals", "py_func", "targetctx", "targetdescr", "targetoptions", "typingctx", "_compiler", "_compiling_counter"),
+        *("__init__(self, py_func, locals, targetoptions, pipeline_class)", "add_overload(self, cres)"),
+        *("compile(self, sig)", "get_call_template(self, args, kws)", "locals", "overloads", "py_func", "targetctx"),
+        *("targetdescr", "targetoptions", "typingctx", "_compiler", "_compiling_counter"),
     ),
     "numba.core.sigutils": ("normalize_signature(sig)",),
     "numba.core.typing": ("signature(return_type, *args, **kws)",),
