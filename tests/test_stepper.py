@@ -240,17 +240,16 @@ def test_loads_between_bodies_and_over_time_continue(method):
 
 @plain
 @FIXED
-def test_a_stepper_that_starts_at_another_time_continues(method):
-    """The reference is the stepper itself in one call."""
-    model, start, found = rb.Model.serial_chain(3), np.zeros((SAMPLES, 3)), []
-    for pieces in ([STEPS], lengths_of_pieces(3)):
-        stepper = model.stepper(start, start, method=method, step=STEP, drives=controllers()["motor"], t0=0.7)
-        for count in pieces:
-            stepper.step(count)
-        found.append(stepper)
-    np.testing.assert_allclose(found[0].t, 0.7 + DURATION, rtol=1e-15)
-    for name in ("q", "qd", "t"):
-        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
+def test_a_stepper_that_starts_at_another_time_moves_as_a_motion_that_starts_there(method):
+    model, start, t0 = rb.Model.serial_chain(3), np.zeros((SAMPLES, 3)), 0.7
+    settings = {"method": method, "step": STEP, "t0": t0}
+    table = rb.Signal.table([0.0, 0.7055, 0.72], [0.0, 5.0, -2.0], interpolation="linear")
+    drives = [*controllers()["motor"], rb.PrescribedForce("link2", table)]
+    stepper = moved(model, start, start, lengths_of_pieces(3), duration=DURATION, drives=drives, **settings)
+    motion = model.simulate(start, start, DURATION, save_at=2, drives=drives, **settings)
+    np.testing.assert_array_equal(stepper.t, motion.t[-1])
+    np.testing.assert_array_equal(stepper.q, motion.end_q)
+    np.testing.assert_array_equal(stepper.qd, motion.end_qd)
 
 
 @plain
@@ -304,14 +303,15 @@ def test_integrals_and_signals_continue_within_the_tolerance(method):
 @plain
 @pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
 def test_digital_controllers_continue_within_the_tolerance(method):
-    """Instants are at other times than the ends of pieces. Without noise, errors of states are not multiplied."""
+    """Some instants are at the ends of pieces. Without noise, errors of states are not multiplied."""
     pid = rb.PID("link1", 0.5, kp=5.0, kd=0.4, ki=20.0)
     drives = [
         rb.Sampled(pid, period=0.01, delay=0.013),
         rb.Sampled(rb.UserForces(count_calls, parameters=[0.02]), period=7e-3, latency=2e-3, states=[2.0]),
         rb.Actuator("link1", time_constant=0.02),
     ]
-    check_tolerance(rb.Model.serial_chain(2), [[0.3, -0.2]], 0.0, PIECES, method=method, drives=drives)
+    pieces = [0.01, 0.013, 0.007, 0.002, 0.018]
+    check_tolerance(rb.Model.serial_chain(2), [[0.3, -0.2]], 0.0, pieces, method=method, drives=drives)
 
 
 @plain

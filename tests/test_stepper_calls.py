@@ -129,6 +129,15 @@ def test_parameters_that_do_not_exist_are_refused():
         assert stepper.episodes.tolist() == [0] * SAMPLES
 
 
+def test_quaternions_of_another_norm_are_refused():
+    builder = rb.ModelBuilder()
+    builder.add_body("body", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0))
+    stepper = builder.build().stepper(step=STEP)
+    with pytest.raises(ArgumentError, match="the quaternion of body 'body'"):
+        stepper.reset(q=[0, 0, 0, 0, 0, 0, 2.0])
+    assert stepper.episodes == 0
+
+
 def test_misspelt_names_are_corrected():
     with pytest.raises(UnknownNameError, match="did you mean mass"):
         stepper_of().reset([1], masses=[1.0, 1.0])

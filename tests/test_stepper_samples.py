@@ -110,6 +110,31 @@ def test_a_user_function_that_raises_ends_its_sample(is_sampled):
     check_end(stepper, 1, fresh(1, 3, drives=drives(slice(1, 2))))
 
 
+def test_a_call_that_is_interrupted_changes_nothing():
+    """Two samples are ahead of the others, so the call has two parts. The second one is interrupted."""
+    stops = [9.0]
+
+    def hold(t, q, qd, parameters):
+        if t > stops[0]:
+            raise KeyboardInterrupt
+        return -0.1 * qd
+
+    drives = [rb.Sampled(rb.UserForces(hold), period=2e-3), controllers()[0]]
+    stepper = arm().stepper(Q, QD, step=STEP, drives=drives)
+    stepper.step(5)
+    stepper.reset([0, 1])
+    stepper.step(3)
+    before, stops[0] = stepper.save(), 9.5e-3
+    with pytest.raises(KeyboardInterrupt):
+        stepper.step(4)
+    for name in ("q", "qd", "t", "status"):
+        np.testing.assert_array_equal(getattr(stepper, name), getattr(before, name))
+    stops[0] = 9.0
+    stepper.step(4)
+    for k, steps, number in ((0, 7, SAMPLES), (1, 7, 1 + SAMPLES), (2, 12, 2), (3, 12, 3)):
+        check_end(stepper, k, fresh(k, steps, drives=[drives[0], controllers([number])[0]]))
+
+
 def test_failures_raise_or_are_ignored():
     settings = {"step": STEP, "tau": [[0.0, 0.0], [1e200, 0.0]]}
     model, start = rb.Model.serial_chain(2), np.zeros((2, 2))

@@ -211,8 +211,10 @@ class Stepper(SuggestsAttributes):
                 f"the step ends at {ends.max():.6g} s, after the duration of the stepper, {self._request.end:g} "
                 "s; expected an earlier time. Reset the samples, or give model.stepper a longer duration"
             )
+        self._prepared.outcome.interrupt[0] = 0  # Ctrl-C may have ended the last call
         for group, start, end in self._groups(active, ends):
             self._integrate(group, np.array([start, end]))
+        self._keep_results(active)
         done = active[self._status[active] == Status.DONE]
         self._steps[done] += count
         self._t[done] = end_of(done) if not count else self._time_of_step(self._steps[done])
@@ -245,12 +247,17 @@ class Stepper(SuggestsAttributes):
             math.inf if request.method.is_adaptive else samples.size * self._qd.shape[1] * self._effort(times),
             prepared.calls.batch_functions,
         )
-        nq, nv = self._q.shape[1], self._qd.shape[1]
+        outcome.end_times[samples] -= times[0]
+
+    def _keep_results(self, samples: np.ndarray) -> None:
+        """Keep the results of samples when all of them are integrated: a call that is interrupted changes nothing."""
+        outcome, nq, nv = self._prepared.outcome, self._q.shape[1], self._qd.shape[1]
         self._q[samples] = outcome.end_states[samples, :nq]
         self._qd[samples] = outcome.end_states[samples, nq : nq + nv]
+        self._memory[samples] = outcome.memory[samples]
         self._status[samples] = outcome.tally[samples, 0]
         ended = samples[self._status[samples] != Status.DONE]
-        self._t[ended] += outcome.end_times[ended] - times[0]
+        self._t[ended] += outcome.end_times[ended]
 
     def _effort(self, times: np.ndarray) -> float:
         """Return the number of steps between two times."""
@@ -301,7 +308,7 @@ class Stepper(SuggestsAttributes):
         Raises
         ------
         ArgumentError
-            If an array has the wrong shape, or a state violates the constraints.
+            If an array has the wrong shape, a quaternion is not of norm 1, or a state violates the constraints.
         ModelError
             If a parameter does not exist or is impossible.
 
@@ -322,6 +329,7 @@ class Stepper(SuggestsAttributes):
         rows = rows_of(samples, self._shape)
         given = zip(("q", "qd", "tau"), (q, qd, tau), self._initial, strict=True)
         states = [states_of_rows(name, x, original[rows]) for name, x, original in given]
+        self._model.kernel_model.state_arguments.check_quaternions("q", states[0])
         model = with_parameters(self._model, self._shape, rows, paths, fields)
         changed = model is not self._model
         if model.kernel_model.constraint_tables is not None:
@@ -402,12 +410,11 @@ class Stepper(SuggestsAttributes):
         if is_first:
             self._q, self._qd, self._tau = (np.array(x) for x in prepared.start[:3])
             self._initial = [x.copy() for x in prepared.start[:3]]
-            self._memory = prepared.outcome.memory
+            self._memory = np.array(prepared.outcome.memory)
             self._memory[:, TIME_OF_RATE] = math.nan
             self._status = np.where(prepared.not_assembled, int(Status.NOT_ASSEMBLED), int(Status.DONE))
         start = prepared.start._replace(q=self._q, qd=self._qd, tau=self._tau, memory=self._memory)
-        outcome = prepared.outcome._replace(memory=self._memory)
-        self._prepared: Prepared = replace(prepared, start=start, outcome=outcome)
+        self._prepared: Prepared = replace(prepared, start=start)
         self._arguments = self._prepared.driver_arguments(self._request)
         actions = prepared.actions
         has_samplers = actions is not None and actions.shared.samplers is not None
