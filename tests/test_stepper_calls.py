@@ -103,6 +103,9 @@ WRONG_CALLS = {
     "after the duration of the stepper, 0.005 s": lambda: stepper_of(duration=5e-3).step(6),
     "step is None": lambda: stepper_of(step=None),
     "tau has shape": lambda: stepper_of(tau=np.zeros((7, 2))),
+    r"tau has shape \(3,\); expected an array that fits into \(4, 2\)": lambda: setattr(
+        stepper_of(), "tau", np.ones(3)
+    ),
     "on_failure is": lambda: stepper_of(on_failure="stop"),
     "seed is -1": lambda: stepper_of(seed=-1),
 }
@@ -145,8 +148,10 @@ def test_misspelt_names_are_corrected():
         arm().stepper(Q, QD, dt=STEP)
     with pytest.raises(AttributeError, match="status"):
         _ = stepper_of().statuses
-    with pytest.raises(AttributeError, match="tau"):
+    with pytest.raises(AttributeError, match="did you mean tau"):
         stepper_of().taus[:] = 1.0
+    with pytest.raises(AttributeError, match="did you mean tau"):
+        stepper_of().taus = 1.0
 
 
 def test_a_refused_call_leaves_the_stepper_as_it_was():

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..acting.random_actions import actions_of_samples, random_signals_of
 from ..common.failures import OnFailure
-from ..common.misspelt import SuggestsAttributes
+from ..common.misspelt import SuggestsAttributes, no_attribute
 from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
 from ..core.motion.sample_memory import TIME_OF_RATE
 from ..core.tree import setting_layout
@@ -112,7 +112,20 @@ class Stepper(SuggestsAttributes):
 
     @tau.setter
     def tau(self, tau: npt.ArrayLike) -> None:
-        self.tau[...] = real_array("tau", tau, ArgumentError)
+        array, shown = real_array("tau", tau, ArgumentError), self.tau
+        try:
+            shown[...] = array
+        except ValueError:
+            raise ArgumentError(
+                f"tau has shape {array.shape}; expected an array that fits into {shown.shape}, or a number"
+            ) from None
+
+    if not TYPE_CHECKING:  # with __setattr__, a type checker would accept every name
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not (name.startswith("_") or hasattr(type(self), name)):  # a new attribute would have no effect
+                raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
+            object.__setattr__(self, name, value)
 
     def _shown(self, x: np.ndarray) -> np.ndarray:
         """Return a view of an array (samples, ...) with the batch axes that the caller knows, which is read-only."""
