@@ -32,11 +32,8 @@ SIMULATE = "model.simulate(z, z, 0.1, save_at=2, {})"
 @pytest.mark.parametrize(
     "call",
     [
-        "model.forward_dynamics(z, z, z)",
-        SIMULATE.format("method='radau'"),
         SIMULATE.format("method='moreau', step=0.01, forces=[rb.DryFriction('link1', kinetic=0.1)]"),
         SIMULATE.format("drives=[rb.Sampled(rb.PID('link1', 0.0, kp=1.0), period=0.01)]"),
-        SIMULATE.format("derivatives=['mass']"),
     ],
 )
 def test_the_expected_number_of_functions_is_right_within_a_factor_of_two(call, tmp_path, monkeypatch):

@@ -549,8 +549,13 @@ def test_lanes_have_the_bits_of_their_samples():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["rk45", "rosenbrock", "radau", "rk4", "implicit", "moreau"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("method", "dtype"),
+    [
+        *(("rk45", np.float32), ("rosenbrock", np.float64), ("radau", np.float64)),
+        *(("rk4", np.float64), ("implicit", np.float32), ("moreau", np.float32)),
+    ],
+)
 def test_compiled_methods_agree_with_plain_python(method, dtype):
     """The error of a damped mechanism is at most its energy times the round-off or the error of the method."""
     model = rb.Model.serial_chain(2).vary(damping=[0.02, 0.02])
