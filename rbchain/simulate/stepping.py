@@ -50,7 +50,9 @@ def stepper(
 
     It holds the state of all samples, and also what else the motion depends on: clocks, queues and integrals of digital
     controllers, and the numbers of random signals. With the methods of fixed steps, the motion is the motion in one
-    call of `simulate`, bit for bit. With the other methods, whose steps end at other times, both agree to tolerances.
+    call of `simulate`, bit for bit, if the periods, phases and delays of controllers are multiples of `step`. With the
+    other methods, whose steps end at other times, both agree to tolerances. `simulate` projects the states of closed
+    chains that it saves onto the constraints once more, which changes their round-off.
 
     Parameters
     ----------
