@@ -185,8 +185,9 @@ def simulate(
         derivatives, which cannot be given again. All else that the motion depends on continues too: clocks, queues and
         integrals of controllers, random signals and the noise of sensors. With the methods of fixed steps, the motion
         in pieces is the motion in one call bit for bit, if the pieces, and the periods, phases and delays of
-        controllers, are multiples of `step`; with the other methods, to the tolerances. Samples that have ended remain ended. `energy_error` and the records of events and
-        contacts count from the start of the new motion. Without `continue_from`, a call forgets all this, also if it
+        controllers, are multiples of `step`. With the other methods, both agree to the tolerances. Samples that have
+        ended remain ended. `energy_error` and the records of events and contacts count from the start of the new
+        motion. Without `continue_from`, a call forgets all this, also if it
         starts with the last state of another motion.
     on_failure : "warn", "raise" or "ignore"
         A failed sample has its status in the trajectory; the other samples are unaffected, bit for bit. With
