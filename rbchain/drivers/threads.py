@@ -185,15 +185,15 @@ def run(driver, spare, new_memory, arguments, samples, width, max_threads=None):
         raise
 
 
-def run_interruptibly(driver, new_memory, arguments, samples, width, interrupt, steps):
+def run_interruptibly(driver, new_memory, arguments, samples, width, interrupt, steps, spare=None):
     """Call a driver as `run` does, so that Ctrl-C can stop it: the driver stops when `interrupt[0]` is not zero.
 
     Python handles Ctrl-C in the main thread, and only outside compiled code. Therefore the main thread waits, and
     worker threads compute. For fewer than MIN_STEPS_FOR_WORKERS steps, the main thread computes. `steps` is the number
-    of steps times degrees of freedom, or infinity if it is unknown.
+    of steps times degrees of freedom, or infinity if it is unknown. The list `spare` is as for `run`.
     """
     if steps < MIN_STEPS_FOR_WORKERS or threading.current_thread() is not threading.main_thread():
-        run(driver, [], new_memory, arguments, samples, width)
+        run(driver, [] if spare is None else spare, new_memory, arguments, samples, width)
         return
     threads = max(1, min(get_num_threads(), -(-samples // width)))
     pieces = pairwise(_bounds(samples, width, threads))

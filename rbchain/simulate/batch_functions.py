@@ -18,6 +18,7 @@ def run_driver(
     width: int,
     effort: float,
     functions: Mapping[int, BatchFunction],
+    spare: list[Any] | None = None,
 ) -> None:
     """Call the driver until all samples have ended. Ctrl-C can stop it.
 
@@ -33,11 +34,13 @@ def run_driver(
         Number of steps times degrees of freedom, or infinity.
     functions : mapping of int to BatchFunction
         The functions that Python calls for the whole batch, in the order of the columns of BatchCalls.
+    spare : list, optional
+        Memory of one block that earlier calls have used, and to which this call adds its own.
     """
     *_, actions, _, _, outcome = arguments
     if not functions:
-        memory_of_one = partial(new_memory, 1)
-        threads.run_interruptibly(integrate_batch, memory_of_one, arguments, samples, width, outcome.interrupt, effort)
+        of_one = partial(new_memory, 1)
+        threads.run_interruptibly(integrate_batch, of_one, arguments, samples, width, outcome.interrupt, effort, spare)
         return
     calls, memory = actions.shared.samplers.batch_calls, new_memory(-(-samples // width))
     while True:

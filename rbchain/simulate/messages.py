@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +52,20 @@ def _where_it_failed(motion: Trajectory, sample: int, status: Status) -> str:
     if status is Status.USER_FUNCTION_FAILED and index in motion.exceptions:
         return f"{who}: {motion.exceptions[index]}." if who else f" {motion.exceptions[index]}."
     return f"{who or ' It'} reached {float(motion.end_time[index]):.6g} s."
+
+
+def message_of_stepper(
+    status: int,
+    t: float,
+    samples: Sequence[int],
+    batch: tuple[int, ...],
+    exceptions: Mapping[tuple[int, ...], str],
+) -> str:
+    """Return a message for samples that have failed in a call of a stepper, the first with this status at time t."""
+    index = sample_index(samples[0], batch)
+    who = f" Sample {index[0] if len(index) == 1 else index}" if batch else " It"
+    detail = exceptions.get(index or (0,), Status(status).sentence)
+    return f"{len(samples)} of {math.prod(batch)} samples failed.{who} reached {t:.6g} s: {detail}"
 
 
 def message_of_limits(motion: Trajectory) -> str:

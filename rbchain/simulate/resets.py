@@ -1,10 +1,9 @@
-"""The state of a stepper that is saved, and new states and parameters of some of its samples."""
+"""New states and parameters of some samples of a stepper."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,38 +18,6 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """The complete state of a stepper, which `Stepper.save` returns and `Stepper.restore` takes.
-
-    Attributes
-    ----------
-    model : Model
-        The model with the parameters of each sample.
-    episodes, steps : (samples,) arrays of int
-        Number of resets of each sample, and of its steps since then.
-    t : (samples,) array, s
-    q, qd, tau : (samples, n) arrays
-    memory : (samples, m) array
-        What the motion depends on besides: clocks, queues and integrals of controllers.
-    status : (samples,) array of int
-    """
-
-    model: Model
-    episodes: np.ndarray
-    steps: np.ndarray
-    t: np.ndarray
-    q: np.ndarray
-    qd: np.ndarray
-    tau: np.ndarray
-    memory: np.ndarray
-    status: np.ndarray
-
-
-#: The arrays of a Snapshot, which a Stepper has too.
-ARRAYS = [field.name for field in fields(Snapshot)][1:]
-
-
 def rows_of(samples: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return the numbers of the samples that an index chooses in a batch. Raises ArgumentError for a wrong index."""
     try:
@@ -63,6 +30,12 @@ def rows_of(samples: Any, shape: tuple[int, ...]) -> np.ndarray:
     if np.unique(rows).size != rows.size:
         raise ArgumentError(f"samples is {excerpt(samples)}, which names a sample twice; expected each one once")
     return rows
+
+
+def groups_of_equal(values: np.ndarray) -> list[np.ndarray]:
+    """Return the places of equal values, one array for each value."""
+    found, group = np.unique(values, return_inverse=True)
+    return [np.flatnonzero(group == number) for number in range(len(found))]
 
 
 def states_of_rows(name: str, given: npt.ArrayLike | None, default: np.ndarray) -> np.ndarray:

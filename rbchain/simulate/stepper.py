@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from ..acting.random_actions import actions_of_samples, random_signals_of
 from ..common.failures import OnFailure
-from ..common.misspelt import SuggestsAttributes, no_attribute
-from ..common.real_arrays import excerpt, finite_number, real_array, whole_number
+from ..common.real_arrays import excerpt, finite_number, whole_number
 from ..core.motion.sample_memory import TIME_OF_RATE
 from ..core.tree import setting_layout
 from ..errors import ArgumentError, SimulationError, SimulationWarning, Status
@@ -23,20 +22,25 @@ from ..model.arguments import with_batch
 from ..model.varied_fields import VariedFields
 from .batch_functions import run_driver
 from .loops import held_dofs
-from .messages import sample_index
+from .messages import message_of_stepper
 from .preparation import Prepared, prepare, width_of
 from .request import Request
-from .resets import ARRAYS, Snapshot, closed_rows, rows_of, states_of_rows, with_parameters
+from .resets import closed_rows, groups_of_equal, rows_of, states_of_rows, with_parameters
 from .results import exceptions_of
+from .sample_states import ARRAYS, SampleStates, Snapshot
 
 if TYPE_CHECKING:
-    from ..facade.model import Model
+    from ..drivers.trajectories import TrajectoryMemory
 
+DONE = int(Status.DONE)  # reading the member of an enumeration takes longer than a comparison
+#: Samples: all of them, or their numbers.
+Rows = slice | np.ndarray
+ALL, NONE = slice(None), np.empty(0, np.int64)
 #: A duration that differs from a multiple of `step` by this fraction of a step is this multiple.
 ROUND_OFF_OF_STEPS = 1e-9
 
 
-class Stepper(SuggestsAttributes):
+class Stepper(SampleStates):
     """A batch of samples that moves on step by step. `Model.stepper` makes it.
 
     Attributes
@@ -58,80 +62,18 @@ class Stepper(SuggestsAttributes):
     """
 
     def __init__(self, request: Request, shape: tuple[int, ...], seed: int, on_failure: OnFailure) -> None:
+        super().__init__(request.model, shape, [x.reshape(-1, x.shape[-1]) for x in request.states])
         self._original, self._seed, self._on_failure = request, seed, on_failure
-        self._shape = shape  # () for a single sample, which moves in lanes as a batch of one
-        samples = request.samples
+        self._step_length, self._width = getattr(request.settings, "step", math.nan), width_of(request)
+        self._spare: list[TrajectoryMemory] = []  # memory of calls that have ended
         self._first_time = float(request.times[0])
-        self._steps, self._episodes = np.zeros(samples, np.int64), np.zeros(samples, np.int64)
-        self._t = np.full(samples, self._first_time)
-        self._q, self._qd, self._tau = (x.reshape(samples, x.shape[-1]) for x in request.states)
-        self._model = request.model
+        self._t[:] = self._first_time
         self._prepare(is_first=True)
         if not shape and self._status[0] == Status.NOT_ASSEMBLED:
             raise ArgumentError(
                 "q0 and qd0 do not satisfy the constraints; expected a closed configuration. Use model.assemble and "
                 "model.assemble_velocities"
             )
-
-    # --- the state ------------------------------------------------------------------------------------------------
-
-    @property
-    def model(self) -> Model:
-        """The model with the current parameters of each sample."""
-        return self._model
-
-    @property
-    def q(self) -> np.ndarray:
-        """Positions (..., nq), rad or m."""
-        return self._shown(self._q)
-
-    @property
-    def qd(self) -> np.ndarray:
-        """Velocities (..., nv), rad/s or m/s."""
-        return self._shown(self._qd)
-
-    @property
-    def t(self) -> np.ndarray:
-        """Time of each sample (...), s."""
-        return self._shown(self._t)
-
-    @property
-    def status(self) -> np.ndarray:
-        """Status of each sample (...), as the integer of a `Status`."""
-        return self._shown(self._status)
-
-    @property
-    def episodes(self) -> np.ndarray:
-        """How often each sample was reset (...)."""
-        return self._shown(self._episodes)
-
-    @property
-    def tau(self) -> np.ndarray:
-        """Joint forces (..., nv), N m or N, which you may change."""
-        return self._tau.reshape((*self._shape, self._tau.shape[1]))
-
-    @tau.setter
-    def tau(self, tau: npt.ArrayLike) -> None:
-        array, shown = real_array("tau", tau, ArgumentError), self.tau
-        try:
-            shown[...] = array
-        except ValueError:
-            raise ArgumentError(
-                f"tau has shape {array.shape}; expected an array that fits into {shown.shape}, or a number"
-            ) from None
-
-    if not TYPE_CHECKING:  # with __setattr__, a type checker would accept every name
-
-        def __setattr__(self, name: str, value: Any) -> None:
-            if not (name.startswith("_") or hasattr(type(self), name)):  # a new attribute would have no effect
-                raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
-            object.__setattr__(self, name, value)
-
-    def _shown(self, x: np.ndarray) -> np.ndarray:
-        """Return a view of an array (samples, ...) with the batch axes that the caller knows, which is read-only."""
-        shown = x.reshape((*self._shape, *x.shape[1:]))
-        shown.flags.writeable = False
-        return shown
 
     # --- motion ---------------------------------------------------------------------------------------------------
 
@@ -202,7 +144,7 @@ class Stepper(SuggestsAttributes):
         if self._request.method.is_adaptive:
             self._move(lambda samples: self._t[samples] + duration, 0)
             return
-        step = self._request.settings.step  # type: ignore[union-attr]
+        step = self._step_length
         count = round(duration / step)
         if count < 1 or abs(duration / step - count) > ROUND_OFF_OF_STEPS:
             raise ArgumentError(
@@ -213,81 +155,70 @@ class Stepper(SuggestsAttributes):
 
     def _time_of_step(self, number: np.ndarray) -> np.ndarray:
         """Return the time of the end of a step with this number, s."""
-        return self._first_time + number * self._request.settings.step  # type: ignore[union-attr]
+        return self._first_time + number * self._step_length
 
-    def _move(self, end_of: Any, count: int) -> None:
+    def _move(self, end_of: Callable[[Rows], np.ndarray], count: int) -> None:
         """Integrate the samples that can continue to the times `end_of(samples)`, which are `count` steps later."""
-        active = np.flatnonzero(self._status == Status.DONE)
-        ends = end_of(active)
-        if ends.size and ends.max() > self._request.end * (1.0 + ROUND_OFF_OF_STEPS):
+        running = self._status == DONE
+        active = ALL if running.all() else np.flatnonzero(running)
+        starts, ends = self._t[active], end_of(active)
+        if not starts.size:
+            return
+        if ends.max() > self._request.end * (1.0 + ROUND_OFF_OF_STEPS):
             raise ArgumentError(
-                f"the step ends at {ends.max():.6g} s, after the duration of the stepper, {self._request.end:g} "
-                "s; expected an earlier time. Reset the samples, or give model.stepper a longer duration"
+                f"the step ends at {ends.max():.6g} s, after the duration of the stepper, {self._request.end:g} s; "
+                "expected an earlier time. Reset the samples, or give model.stepper a longer duration"
             )
         self._prepared.outcome.interrupt[0] = 0  # Ctrl-C may have ended the last call
-        for group, start, end in self._groups(active, ends):
-            self._integrate(group, np.array([start, end]))
-        self._keep_results(active)
-        done = active[self._status[active] == Status.DONE]
-        self._steps[done] += count
-        self._t[done] = end_of(done) if not count else self._time_of_step(self._steps[done])
-        self._report(active)
-
-    def _groups(self, samples: np.ndarray, ends: np.ndarray) -> list[tuple[np.ndarray, float, float]]:
-        """Return samples that can be integrated in one call, with its start and its end.
-
-        If nothing depends on the time, these are all samples. Else they are the samples at the same time.
-        """
-        if not samples.size:
-            return []
-        starts = self._t[samples]
         if self._is_autonomous or (starts == starts[0]).all():
-            return [(samples, float(starts[0]), float(ends[0]))]
-        times, group = np.unique(starts, return_inverse=True)
-        members = [np.flatnonzero(group == number) for number in range(len(times))]
-        return [(samples[rows], float(starts[rows[0]]), float(ends[rows[0]])) for rows in members]
+            self._integrate(active, starts[0], ends[0])
+        else:  # only samples at the same time are integrated together
+            numbers = np.flatnonzero(running)
+            for group in groups_of_equal(starts):
+                self._integrate(numbers[group], starts[group[0]], ends[group[0]])
+        self._keep_results(active)
+        has_ended = self._status[active] != DONE
+        if not has_ended.any():
+            self._steps[active] += count
+            self._t[active] = ends
+            return
+        ended, done = (np.flatnonzero(running)[rows] for rows in (has_ended, ~has_ended))
+        self._steps[done] += count
+        self._t[done] = ends[~has_ended]
+        self._t[ended] += self._prepared.outcome.end_times[ended]
+        self._report(ended)
 
-    def _integrate(self, samples: np.ndarray, times: np.ndarray) -> None:
-        """Integrate samples from the first to the last one of two times, and keep their states."""
-        prepared, request, outcome = self._prepared, self._request, self._prepared.outcome
-        start = prepared.start._replace(order=samples)
-        arguments = (*self._arguments[:5], start, self._arguments[6], times, *self._arguments[8:])
+    def _integrate(self, samples: Rows, start: float, end: float) -> None:
+        """Integrate samples from a start to an end."""
+        order = NONE if isinstance(samples, slice) else samples
+        size = self._status.size if isinstance(samples, slice) else samples.size
+        new_start, times = self._prepared.start._replace(order=order), np.array([start, end])
         run_driver(
-            partial(prepared.new_memory, request),
-            arguments,
-            samples.size,
-            width_of(request),
-            math.inf if request.method.is_adaptive else samples.size * self._qd.shape[1] * self._effort(times),
-            prepared.calls.batch_functions,
+            self._new_memory,
+            (*self._arguments[:5], new_start, self._arguments[6], times, *self._arguments[8:]),
+            size,
+            self._width,
+            math.inf if math.isnan(self._step_length) else (end - start) / self._step_length * size * self._qd.shape[1],
+            self._prepared.calls.batch_functions,
+            self._spare,
         )
-        outcome.end_times[samples] -= times[0]
+        self._prepared.outcome.end_times[samples] -= start
 
-    def _keep_results(self, samples: np.ndarray) -> None:
+    def _keep_results(self, samples: Rows) -> None:
         """Keep the results of samples when all of them are integrated: a call that is interrupted changes nothing."""
         outcome, nq, nv = self._prepared.outcome, self._q.shape[1], self._qd.shape[1]
         self._q[samples] = outcome.end_states[samples, :nq]
         self._qd[samples] = outcome.end_states[samples, nq : nq + nv]
         self._memory[samples] = outcome.memory[samples]
         self._status[samples] = outcome.tally[samples, 0]
-        ended = samples[self._status[samples] != Status.DONE]
-        self._t[ended] += outcome.end_times[ended]
 
-    def _effort(self, times: np.ndarray) -> float:
-        """Return the number of steps between two times."""
-        return float(times[1] - times[0]) / self._request.settings.step  # type: ignore[union-attr]
-
-    def _report(self, samples: np.ndarray) -> None:
-        """Raise an error or warn if some of these samples have failed in this call."""
-        failed = [k for k in samples[self._status[samples] != Status.DONE] if not Status(self._status[k]).success]
+    def _report(self, ended: np.ndarray) -> None:
+        """Raise an error or warn if some of the samples that have ended in this call have failed."""
+        failed = [int(k) for k in ended if not Status(self._status[k]).success]
         if not failed or self._on_failure == "ignore":
             return
-        first = int(failed[0])
         exceptions = exceptions_of(self._model, self._prepared.actions, self._prepared.calls, self._request.batch)
-        index = sample_index(first, self._request.batch)
-        detail = exceptions.get(index, Status(self._status[first]).sentence)
-        who = f" Sample {index[0] if len(index) == 1 else index}" if self._shape else " It"
-        text = f"{len(failed)} of {samples.size} samples failed in this call."
-        text = f"{text}{who} reached {self._t[first]:.6g} s: {detail}"
+        text = message_of_stepper(self._status[failed[0]], self._t[failed[0]], failed, self._shape, exceptions)
         if self._on_failure == "raise" or not self._shape:
             raise SimulationError(text)
         warnings.warn(text, SimulationWarning, stacklevel=4)
@@ -429,6 +360,7 @@ class Stepper(SuggestsAttributes):
         start = prepared.start._replace(q=self._q, qd=self._qd, tau=self._tau, memory=self._memory)
         self._prepared: Prepared = replace(prepared, start=start)
         self._arguments = self._prepared.driver_arguments(self._request)
+        self._new_memory = partial(self._prepared.new_memory, self._request)
         actions = prepared.actions
         has_samplers = actions is not None and actions.shared.samplers is not None
         self._has_random_numbers = has_samplers or bool(random_signals_of([*original.drives, *original.forces]))

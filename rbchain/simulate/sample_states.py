@@ -1,0 +1,122 @@
+"""The states of the samples of a stepper, as the caller sees them and as they are saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..common.misspelt import SuggestsAttributes, no_attribute
+from ..common.real_arrays import real_array
+from ..errors import ArgumentError
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The complete state of a stepper, which `Stepper.save` returns and `Stepper.restore` takes.
+
+    Attributes
+    ----------
+    model : Model
+        The model with the parameters of each sample.
+    episodes, steps : (samples,) arrays of int
+        Number of resets of each sample, and of its steps since then.
+    t : (samples,) array, s
+    q, qd, tau : (samples, n) arrays
+    memory : (samples, m) array
+        What the motion depends on besides: clocks, queues and integrals of controllers.
+    status : (samples,) array of int
+    """
+
+    model: Model
+    episodes: np.ndarray
+    steps: np.ndarray
+    t: np.ndarray
+    q: np.ndarray
+    qd: np.ndarray
+    tau: np.ndarray
+    memory: np.ndarray
+    status: np.ndarray
+
+
+#: The arrays of a Snapshot, which a Stepper has too.
+ARRAYS = [field.name for field in fields(Snapshot)][1:]
+
+
+class SampleStates(SuggestsAttributes):
+    """The states of samples: arrays (samples, ...), which the caller sees with the axes of the batch.
+
+    `shape` is the shape of the batch. It is () for a single sample, which moves in lanes as a batch of one. `states`
+    are q, qd and tau.
+    """
+
+    def __init__(self, model: Model, shape: tuple[int, ...], states: Sequence[np.ndarray]) -> None:
+        samples = len(states[0])
+        self._model, self._shape = model, shape
+        self._steps, self._episodes = np.zeros(samples, np.int64), np.zeros(samples, np.int64)
+        self._t, self._status = np.zeros(samples), np.zeros(samples, np.int64)
+        self._q, self._qd, self._tau = states
+
+    @property
+    def model(self) -> Model:
+        """The model with the current parameters of each sample."""
+        return self._model
+
+    @property
+    def q(self) -> np.ndarray:
+        """Positions (..., nq), rad or m."""
+        return self._shown(self._q)
+
+    @property
+    def qd(self) -> np.ndarray:
+        """Velocities (..., nv), rad/s or m/s."""
+        return self._shown(self._qd)
+
+    @property
+    def t(self) -> np.ndarray:
+        """Time of each sample (...), s."""
+        return self._shown(self._t)
+
+    @property
+    def status(self) -> np.ndarray:
+        """Status of each sample (...), as the integer of a `Status`."""
+        return self._shown(self._status)
+
+    @property
+    def episodes(self) -> np.ndarray:
+        """How often each sample was reset (...)."""
+        return self._shown(self._episodes)
+
+    @property
+    def tau(self) -> np.ndarray:
+        """Joint forces (..., nv), N m or N, which you may change."""
+        return self._tau.reshape((*self._shape, self._tau.shape[1]))
+
+    @tau.setter
+    def tau(self, tau: npt.ArrayLike) -> None:
+        array, shown = real_array("tau", tau, ArgumentError), self.tau
+        try:
+            shown[...] = array
+        except ValueError:
+            raise ArgumentError(
+                f"tau has shape {array.shape}; expected an array that fits into {shown.shape}, or a number"
+            ) from None
+
+    if not TYPE_CHECKING:  # with __setattr__, a type checker would accept every name
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not (name.startswith("_") or hasattr(type(self), name)):  # a new attribute would have no effect
+                raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
+            object.__setattr__(self, name, value)
+
+    def _shown(self, x: np.ndarray) -> np.ndarray:
+        """Return a view of an array (samples, ...) with the batch axes that the caller knows, which is read-only."""
+        shown = x.reshape((*self._shape, *x.shape[1:]))
+        shown.flags.writeable = False
+        return shown
