@@ -173,3 +173,31 @@ def test_every_sample_needs_a_valid_start():
     stepper = chain.model.stepper(q, qd, step=STEP, on_failure="ignore")
     stepper.step(2)
     assert stepper.status.tolist() == [rb.Status.DONE, rb.Status.NOT_ASSEMBLED]
+
+
+@pytest.mark.parametrize(
+    ("signal", "words"),
+    [
+        (
+            rb.Signal.random_walk(5.0, interval=0.003),
+            "duration is infinite, but drives or forces contain random signals",
+        ),
+        (
+            rb.Signal.table([0.0, 1.0], [0.0, 1.0]),
+            r"from 0 to 1 s; expected a signal without an end, or a stepper with",
+        ),
+    ],
+)
+def test_signals_that_end_need_a_duration(signal, words):
+    model, drives = rb.Model.serial_chain(2), [rb.PrescribedForce("link1", signal)]
+    with pytest.raises(rb.ArgumentError, match=words):
+        model.stepper([0.0, 0.0], step=1e-3, drives=drives)
+    model.stepper([0.0, 0.0], step=1e-3, drives=drives, duration=1.0).step()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("drives", rb.PID("link1", 0.0, kp=1.0)), ("events", rb.Event("link1", value=0.0, stop=True))]
+)
+def test_objects_that_are_not_in_a_list_are_refused(name, value):
+    with pytest.raises(rb.ArgumentError, match=f"{name} is .*; expected a list"):
+        rb.Model.serial_chain(2).stepper([0.0, 0.0], step=1e-3, **{name: value})

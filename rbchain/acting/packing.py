@@ -124,9 +124,12 @@ class SignalTables:
             )
         # 0.1 + 0.2 s is longer than 0.3 s by round-off, over which the last piece continues
         if signal.end < self.duration * (1.0 - ROUND_OFF) or signal.breaks[0] > 0.0:
+            if self.duration < math.inf:
+                expected = f"a signal for the whole simulation, from 0 to {self.duration:.15g} s"
+            else:
+                expected = "a signal without an end, or a stepper with a duration, model.stepper(..., duration=...)"
             raise ArgumentError(
-                f"{name} is defined from {signal.breaks[0]:.15g} to {signal.end:.15g} s; expected a signal for the "
-                f"whole simulation, from 0 to {self.duration:.15g} s"
+                f"{name} is defined from {signal.breaks[0]:.15g} to {signal.end:.15g} s; expected {expected}"
             )
         codes = np.zeros(signal_layout.ROWS, np.int64)
         codes[signal_layout.COEFFICIENT_COUNT] = signal.coefficients.shape[-1]

@@ -363,7 +363,9 @@ class Stepper(SampleStates):
         self._new_memory = partial(self._prepared.new_memory, self._request)
         actions = prepared.actions
         has_samplers = actions is not None and actions.shared.samplers is not None
-        self._has_random_numbers = has_samplers or bool(random_signals_of([*original.drives, *original.forces]))
+        self._has_random_numbers = has_samplers or bool(
+            random_signals_of(original.drives) + random_signals_of(original.forces)
+        )
         self._is_autonomous = actions is None or not (
             has_samplers
             or actions.shared.signals.shape[1] > 0

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..acting.events import Event
 from ..acting.numeric_fields import Drive, Force
+from ..acting.random_actions import random_signals_of
 from ..common.calls import explains_calls
 from ..common.failures import OnFailure, checked_on_failure
 from ..common.real_arrays import excerpt, finite_number, whole_number
@@ -99,13 +100,20 @@ def stepper(
     t0 = finite_number("t0", t0, ArgumentError)
     length = 1.0 if step is None else finite_number("step", step, ArgumentError, above=0.0)
     times = np.array([t0, t0 + length])
-    recorded = [event for event in events if isinstance(event, Event) and not event.stop]
+    given = events if isinstance(events, list | tuple) else ()  # others are refused later
+    recorded = [event for event in given if isinstance(event, Event) and not event.stop]
     if recorded:
         raise ArgumentError(
             f"events contains {excerpt(recorded[0])}, which does not stop; a stepper records no events. Use stop=True, "
             "or simulate"
         )
-    in_lanes, drives = batch or (1,), model.drives if drives is None else drives
+    drives = model.drives if drives is None else drives
+    if duration == math.inf and random_signals_of(drives) + random_signals_of(forces):
+        raise ArgumentError(
+            "duration is infinite, but drives or forces contain random signals; expected the longest duration of an "
+            "episode in s, such as duration=10.0"
+        )
+    in_lanes = batch or (1,)
     request = Request(
         model=with_batch(model, batch),
         states=[x.reshape(*in_lanes, x.shape[-1]) for x in arrays],
