@@ -197,3 +197,41 @@ def test_a_fit_by_paths_leaves_the_other_parameters():
         rb.fit(first, motion, ["damping", "link2.damping"])
     with pytest.raises(rb.ArgumentError, match=r'contains "link2\.friction", which is zero.*a positive first guess'):
         rb.fit(first, motion, ["link2.friction"])
+
+
+def test_the_inertia_scales_with_the_mass_of_a_path():
+    arm = rb.Model.serial_chain(3)
+    mass = np.array([0.2, 0.3])
+    many = arm.vary({"link2.mass_and_inertia": mass, "link1.damping": 0.1})
+    expected = arm.vary(
+        {
+            "link2.mass": mass,
+            "link2.inertia": arm.inertia[1] * (mass / arm.mass[1])[:, None, None],
+            "link1.damping": 0.1,
+        }
+    )
+    for name in ("mass", "inertia", "damping"):
+        np.testing.assert_allclose(getattr(many, name), getattr(expected, name), rtol=1e-15)
+    again = many.vary({"*.mass_and_inertia": 0.4})
+    np.testing.assert_allclose(
+        again.inertia, np.broadcast_to(arm.inertia * (0.4 / arm.mass)[:, None, None], again.inertia.shape), rtol=1e-15
+    )
+    assert arm.replace({"link1.mass_and_inertia": 0.2}).nominal.inertia[0, 1, 1] == 2 * arm.inertia[0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("paths", "words"),
+    [
+        ({"link1.mass_and_inertia": 1.0, "link1.mass": 2.0}, "both set 'link1.mass'"),
+        ({"link1.mass_and_inertia": 1.0, "link1.inertia.xx": 2.0}, "both set the inertia of a body"),
+    ],
+)
+def test_two_values_of_a_mass_or_an_inertia_are_refused(paths, words):
+    with pytest.raises(rb.ModelError, match=words):
+        rb.Model.serial_chain(2).vary(paths)
+
+
+def test_the_inertia_of_a_body_without_mass_does_not_scale():
+    massless = rb.Model.serial_chain(2).vary({"link1.mass": 0.0})
+    with pytest.raises(rb.ModelError, match=r"'link1\.mass_and_inertia' scales the inertia of a body without mass"):
+        massless.vary({"link1.mass_and_inertia": 1.0})

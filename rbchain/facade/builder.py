@@ -95,7 +95,13 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         self._nominal_bodies: dict[str, Body] = {}
         self._nominal_constraints: dict[str, Constraint] = {}
 
-    @explains_calls(is_method=True)
+    @explains_calls(
+        is_method=True,
+        mass="inertia=rb.Inertia(mass, ...)",
+        damping="passive=rb.PassiveForces(damping=...)",
+        stiffness="passive=rb.PassiveForces(stiffness=...)",
+        friction="passive=rb.PassiveForces(friction=...)",
+    )
     def add_body(
         self,
         name: str,

@@ -186,6 +186,12 @@ class Model(
         "upperPositionLimit": "position_limits",
         "qpos0": "neutral()",
         "nframes": "len(model.fixed_frames)",
+        "forward_kinematics": "body_poses or frame_poses",
+        "fk": "body_poses or frame_poses",
+        "jac": "jacobian",
+        "coriolis": "coriolis_matrix or bias_forces",
+        "gravity_compensation": "gravity_forces",
+        "from_urdf": "rb.load",
     }
 
     @classmethod
@@ -249,7 +255,8 @@ class Model(
             the batch shape, for a vector such as "link2.cg" with the axis of its components behind. "link2.cg.x" or
             "link2.cg.0" is one component. The value for a joint with several degrees of freedom holds for all of them,
             and "base.damping.3" is the value for one. ``*.mass``, ``link[2-6].mass`` and ``{link1,link4}.mass`` name
-            several parameters with one value. Batch shapes broadcast as in NumPy.
+            several parameters with one value. The inertia tensor scales with the mass "link2.mass_and_inertia". Batch
+            shapes broadcast as in NumPy.
         **fields
             New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
             `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density`, the fields of `PassiveForces` and

@@ -31,7 +31,10 @@ class Measurements:
         if isinstance(motion, Trajectory):
             motion = motion.t, motion.q, motion.qd
         if not (isinstance(motion, tuple) and len(motion) == 3):
-            raise ArgumentError("motion is not a measured motion; expected a Trajectory or a tuple (t, q, qd)")
+            raise ArgumentError(
+                "motion is not a measured motion; expected a Trajectory or a tuple (t, q, qd). Without measured "
+                "velocities, write (t, q, None): the motion then starts at rest"
+            )
         t, q, qd = motion
         self.t, self.q = real_array("t", t, ArgumentError), _with_missing("q", q)
         self.qd = np.full((self.t.size, model.nv), np.nan) if qd is None else _with_missing("qd", qd)

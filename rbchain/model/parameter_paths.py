@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -21,6 +21,8 @@ XYZ = ("x", "y", "z")
 #: Entries of a symmetric tensor, in the order of its upper triangle.
 TENSOR = ("xx", "xy", "xz", "yy", "yz", "zz")
 CONSTRAINT_PREFIX = "constraint_"
+#: The path of a mass with which the inertia tensor scales.
+MASS_AND_INERTIA = "mass_and_inertia"
 
 
 class Place(NamedTuple):
@@ -87,6 +89,7 @@ def fields_of_paths(description: Description, dofs: Dofs, paths: Mapping[str, np
     if not isinstance(paths, Mapping):
         raise ModelError(f'found {excerpt(paths)}; expected paths and values, such as {{"link2.mass": 1.5}}')
     known, relatives = parameters_of(description, dofs), relatives_of(description)
+    known = known | {MASS_AND_INERTIA: known["mass"]}
     found = {path: matches(path, known, relatives) for path in paths}
     values = {path: _values(path, of_path[0], paths[path]) for path, of_path in found.items()}
     batches = {path: value.shape[: value.ndim - len(_shape(found[path][0]))] for path, value in values.items()}
@@ -113,7 +116,35 @@ def fields_of_paths(description: Description, dofs: Dofs, paths: Mapping[str, np
         for place in [entry] if match.is_whole else [(*entry, *component) for component in _components(match)]:
             index: tuple[Any, ...] = (..., *place, *[slice(None)] * len(_shape(match)))
             fields[name][index] = values[path]
-    return fields
+    scaled = [path for path in found if path.rpartition(".")[2] == MASS_AND_INERTIA]
+    return (
+        _with_scaled_inertia(description, fields, {path: found[path] for path in scaled}, taken) if scaled else fields
+    )
+
+
+def _with_scaled_inertia(
+    description: Description,
+    fields: dict[str, np.ndarray],
+    found: Mapping[str, Sequence[Match[Place]]],
+    taken: Mapping[tuple[int | str, ...], str],
+) -> dict[str, np.ndarray]:
+    """Return the fields with the inertia tensors of bodies scaled as their masses."""
+    inertia = fields.get("inertia", description.inertia)
+    batch = np.broadcast_shapes(fields["mass"].shape[:-1], inertia.shape[:-3], description.mass.shape[:-1])
+    inertia = np.array(np.broadcast_to(inertia, (*batch, *inertia.shape[-3:])))
+    for path, of_path in found.items():
+        for match in of_path:
+            (body,) = match.owned.value.entry
+            others = {other for key, other in taken.items() if key[:2] == ("inertia", body)}
+            if others:
+                raise ModelError(f"{path!r} and {others.pop()!r} both set the inertia of a body; expected one of them")
+            before = description.mass[..., body]
+            if not (before > 0.0).all():
+                raise ModelError(
+                    f"{path!r} scales the inertia of a body without mass; expected its mass and its inertia"
+                )
+            inertia[..., body, :, :] *= (fields["mass"][..., body] / before)[..., None, None]
+    return fields | {"inertia": inertia}
 
 
 def _shape(match: Match[Place]) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.random_actions import actions_of_samples, random_signals_of
+from ..common.calls import explains_calls
 from ..common.failures import OnFailure
 from ..common.real_arrays import excerpt, finite_number, whole_number
 from ..core.motion.sample_memory import TIME_OF_RATE
@@ -77,6 +78,7 @@ class Stepper(SampleStates):
 
     # --- motion ---------------------------------------------------------------------------------------------------
 
+    @explains_calls(is_method=True, n="count", nstep="count", steps="count")
     def step(self, count: int = 1) -> None:
         """Take `count` steps of the length `step` with all samples that can continue.
 
@@ -270,6 +272,9 @@ class Stepper(SampleStates):
         >>> stepper.t.tolist(), stepper.q[1].tolist(), stepper.model.mass.tolist()
         ([0.01, 0.0], [0.3, 0.0], [[1.0, 1.0], [1.0, 3.0]])
         """
+        for name in ("q0", "qd0"):
+            if name in fields:
+                raise ArgumentError(f"reset has no argument {name!r}; use {name[:-1]}")
         rows = rows_of(samples, self._shape)
         given = zip(("q", "qd", "tau"), (q, qd, tau), self._initial, strict=True)
         states = [states_of_rows(name, x, original[rows]) for name, x, original in given]

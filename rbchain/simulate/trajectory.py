@@ -116,6 +116,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         "x": "q and qd",
         "time": "t",
         "times": "t",
+        "energy": "model.energy(motion.q, motion.qd), and motion.elastic_energy",
+        "energies": "model.energy(motion.q, motion.qd), and motion.elastic_energy",
     }
     t: FloatArray
     q: FloatArray

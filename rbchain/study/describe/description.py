@@ -142,7 +142,7 @@ class Simulation(Described):
             assemble: bool | Assembly | dict[str, Any] = False,
         ) -> None: ...
 
-    renamed: ClassVar[Mapping[str, str]] = {"samples": "save_at"}
+    renamed: ClassVar[Mapping[str, str]] = {"samples": "save_at", "q0": "q", "qd0": "qd"}
 
     @model_validator(mode="after")
     def _check_times(self) -> Self:
