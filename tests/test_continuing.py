@@ -152,7 +152,7 @@ def test_what_the_motion_determines_cannot_be_given_again(motion, arguments, wor
 
 
 def test_a_part_of_a_motion_is_refused(motion):
-    with pytest.raises(rb.ArgumentError, match="a part of a motion"):
+    with pytest.raises(rb.ArgumentError, match="a part or a copy of a motion"):
         ARM.simulate(duration=0.01, continue_from=motion[1])
 
 
@@ -164,3 +164,59 @@ def test_a_motion_of_another_model_is_refused(motion):
 def test_saved_times_before_the_start_are_refused():
     with pytest.raises(rb.ArgumentError, match=r"expected times from the start, 1 s, to the end, 1\.5 s"):
         ARM.simulate(START, duration=0.5, t0=1.0, save_at=[0.5])
+
+
+def test_actuator_forces_at_the_start_are_those_at_the_end_before():
+    drives = [rb.Sampled(SERVO, period=0.007, delay=0.003)]
+    for method in ({"method": "rk4", "step": STEP}, {}):
+        first = ARM.simulate(START, duration=0.025, drives=drives, **method)
+        motion = ARM.simulate(duration=0.02, continue_from=first, save_at=3)
+        np.testing.assert_array_equal(motion.tau[:, 0], first.tau[:, -1])
+
+
+@pytest.mark.parametrize("over", ["mean", "rms", "settling_time"])
+@pytest.mark.parametrize("dense_output", [0, 2000])
+def test_measures_do_not_depend_on_t0(over, dense_output):
+    drives = [rb.PID("link1", 0.5, kp=10.0, kd=2.0, gravity_compensation=True)]
+    settings = {"step_to": 0.5, "band": 0.3} if over == "settling_time" else {}
+    measure = rb.Measure("x", "position", joint="link1", over=over, **settings)
+    motions = [ARM.simulate(START, duration=1.0, t0=t0, drives=drives, dense_output=dense_output) for t0 in (0.0, 7.0)]
+    early, late = (measure.values(ARM, motion) for motion in motions)
+    np.testing.assert_allclose(late, early, rtol=1e-6)
+
+
+def test_seventy_pieces_are_the_motion_in_one_call_bit_for_bit():
+    """The sum of the durations of the pieces has another round-off than the time of the step."""
+    settings = {"method": "rk4", "step": STEP, "drives": [rb.PrescribedForce("link1", rb.Signal.sines(3.0, 200.0))]}
+    motion = ARM.simulate(START, duration=STEP, **settings)
+    for _ in range(69):
+        motion = ARM.simulate(duration=STEP, continue_from=motion, save_at=2)
+    np.testing.assert_array_equal(motion.end_qd, ARM.simulate(START, duration=0.07, save_at=2, **settings).end_qd)
+
+
+def test_lists_and_arrays_that_change_later_do_not_change_the_motion():
+    drives = [rb.PrescribedForce("link1", 1.0)]
+    first = ARM.simulate(START, duration=0.01, drives=drives, method="rk4", step=STEP)
+    expected = ARM.simulate(duration=0.01, continue_from=first).end_q
+    drives[0] = rb.PrescribedForce("link1", 100.0)
+    first.end_q[:] = 3.0
+    np.testing.assert_array_equal(ARM.simulate(duration=0.01, continue_from=first).end_q, expected)
+
+
+def test_an_empty_batch_with_digital_controllers_continues():
+    first = ARM.simulate(np.zeros((0, 2)), duration=0.01, method="rk4", step=STEP, drives=DRIVES["sampled"])
+    assert ARM.simulate(duration=0.01, continue_from=first, save_at=3).q.shape == (0, 3, 2)
+
+
+@pytest.mark.parametrize(("t0", "words"), [(-1.0, "t0 is -1.0; expected"), (1e16, "where times are multiples of 2 s")])
+def test_times_at_which_nothing_is_defined_or_resolved_are_refused(t0, words):
+    with pytest.raises(rb.ArgumentError, match=words):
+        ARM.simulate(START, duration=0.01, t0=t0)
+    with pytest.raises(rb.ArgumentError, match=words):
+        ARM.stepper(START, step=STEP, t0=t0)
+
+
+def test_the_start_of_a_motion_is_saved_with_it(tmp_path):
+    motion = ARM.simulate(START, duration=0.01, t0=2.0, save_at=[2.01])
+    motion.save(tmp_path / "motion.npz")
+    assert rb.load_motion(tmp_path / "motion.npz").start_time == motion.start_time == 2.0

@@ -93,10 +93,10 @@ WRONG_CALLS = {
     "count is 1.5": lambda: stepper_of().step(1.5),
     'method "rk45" chooses the length of its steps': lambda: stepper_of(method="rk45", step=None).step(),
     "does not stop": lambda: stepper_of(method="rk45", step=None, events=[rb.Event("link1", value=0.1)]),
-    "saved by a stepper with another model": lambda: stepper_of().restore(
+    "saved by another stepper": lambda: stepper_of().restore(
         stepper_of(drives=[rb.PID("link1", 0.2, kp=1.0, ki=1.0)]).save()
     ),
-    "saved by a stepper with another model, batch": lambda: stepper_of().restore(
+    "saved by another stepper; expected one that this stepper has saved": lambda: stepper_of().restore(
         rb.Model.serial_chain(2).stepper([[0.1, 0.2]], step=STEP).save()
     ),
     "snapshot is 3": lambda: stepper_of().restore(3),

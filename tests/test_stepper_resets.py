@@ -1,5 +1,6 @@
 """A sample that is reset moves as a fresh one, and a motion that is restored has the same bits."""
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -195,3 +196,35 @@ def test_a_failed_sample_is_restored():
     stepper.restore(failed)
     stepper.step(1)
     assert stepper.status[1] == rb.Status.NOT_FINITE
+
+
+def test_a_reset_may_change_which_forces_act():
+    """Joint springs need memory that the steps before did not."""
+    model = rb.Model.serial_chain(2)
+    stepper = model.stepper(np.zeros((3, 2)), step=1e-3)
+    stepper.step(3)
+    stepper.reset([1], stiffness=[5.0, 5.0], q=[0.3, 0.1])
+    stepper.step(5)
+    alone = model.vary(stiffness=[5.0, 5.0]).stepper([[0.3, 0.1]], step=1e-3)
+    alone.step(5)
+    np.testing.assert_array_equal(stepper.q[1], alone.q[0])
+
+
+def test_a_reset_that_is_refused_changes_nothing():
+    stepper = rb.Model.serial_chain(2).stepper([[0.1, 0.2], [0.3, 0.4]], step=1e-3)
+    stepper.step(2)
+    before = stepper.save()
+    with pytest.raises(rb.RbchainError):
+        stepper.reset(..., {"link2.mass": 0.0, "link2.inertia": np.zeros((3, 3))}, q=[1.0, 1.0])
+    after = stepper.save()
+    assert after.model is before.model
+    for name in ("episodes", "steps", "t", "q", "qd", "tau", "memory", "status"):
+        np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+
+
+def test_a_copy_of_a_stepper_moves_alone():
+    stepper = rb.Model.serial_chain(2).stepper([[0.1, 0.2]], step=1e-3)
+    other = copy.copy(stepper)
+    other.step(3)
+    assert stepper.t[0] == 0.0
+    assert other.t[0] > 0.0

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..acting.random_actions import actions_of_samples
 from ..common.failures import checked_on_failure
 from ..common.real_arrays import excerpt, true_or_false, whole_number
-from ..core.methods.settings import AdaptiveStepSettings
+from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Start
 from ..errors import ArgumentError, Status
@@ -22,6 +22,11 @@ from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     from ..facade.model import Model
+
+
+Settings = FixedStepSettings | ContactStepSettings | AdaptiveStepSettings
+#: A time that differs from the end of a step by this fraction of a step is this end.
+ROUND_OFF_OF_STEPS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -47,10 +52,9 @@ class Continuation:
 
     @classmethod
     def of(cls, request: Request, outcome: Outcome) -> Continuation:
-        """Return how a motion has ended. The states of closed chains change afterwards, so they are copied."""
-        has_loops = request.model.kernel_model.constraint_tables is not None
-        states = outcome.end_states.copy() if has_loops else outcome.end_states
-        return cls(request, states, outcome.memory, outcome.tally, outcome.end_times)
+        """Return how a motion has ended, with copies, because the caller may change the arrays of the motion."""
+        copies = (x.copy() for x in (outcome.end_states, outcome.memory, outcome.tally, outcome.end_times))
+        return cls(replace(request, continuation=None), *copies)
 
     def start(self, start: Start, saved: Sequence[np.ndarray], outcome: Outcome) -> tuple[Start, int]:
         """Return the start of the next motion, and the number of its samples that have not ended.
@@ -69,6 +73,14 @@ class Continuation:
         outcome.end_states[ended], outcome.memory[ended] = self.states[ended], self.memory[ended]
         active = np.flatnonzero(~ended)
         return start._replace(order=active), active.size
+
+
+def _without_round_off(start: float, settings: Settings) -> float:
+    """Return the end of a step that is closest to a time, if this time is a sum of the durations of many motions."""
+    if isinstance(settings, AdaptiveStepSettings):
+        return start
+    end: float = settings.origin + round((start - settings.origin) / settings.step) * settings.step
+    return end if abs(end - start) <= ROUND_OFF_OF_STEPS * settings.step else start
 
 
 def continued(
@@ -102,8 +114,8 @@ def continued(
     end = motion.continuation
     if end is None:
         raise ArgumentError(
-            "continue_from is a part of a motion, or a motion from a file, without the state of its controllers; "
-            "expected a motion as simulate has returned it"
+            "continue_from is a part or a copy of a motion, or a motion from a file, without the state of its "
+            "controllers; expected a motion as simulate has returned it"
         )
     before = end.request
     if model is not before.given[0] and model is not motion.model:
@@ -117,7 +129,8 @@ def continued(
     checked_on_failure(options["on_failure"], ArgumentError)
     true_or_false("energy_error", options["energy_error"], ArgumentError)
     step = None if isinstance(before.settings, AdaptiveStepSettings) else before.settings.step
-    times, asked = times_to_save(checked_duration(duration), *saved, step, float(before.times[-1]))
+    start = _without_round_off(float(before.times[-1]), before.settings)
+    times, asked = times_to_save(checked_duration(duration), *saved, step, start)
     numbers = np.arange(before.samples).reshape(before.batch)
     drives, forces = actions_of_samples(*before.given[1:], times[-1], numbers)
     return replace(

@@ -64,7 +64,8 @@ def message_of_stepper(
     """Return a message for samples that have failed in a call of a stepper, the first with this status at time t."""
     index = sample_index(samples[0], batch)
     who = f" Sample {index[0] if len(index) == 1 else index}" if batch else " It"
-    detail = exceptions.get(index or (0,), Status(status).sentence)
+    sentence = Status(status).sentence
+    detail = exceptions.get(index or (0,), sentence) if status == Status.USER_FUNCTION_FAILED else sentence
     return f"{len(samples)} of {math.prod(batch)} samples failed.{who} reached {t:.6g} s: {detail}"
 
 

@@ -26,7 +26,7 @@ from .loops import closed_initial_states, held_dofs, refuse_controllers_of_close
 from .methods import Method
 from .position_limits import limits_to_check
 from .request import Request
-from .results import new_contact_forces, new_outputs
+from .results import new_contact_forces, new_outputs, outputs_of_samples
 from .rounded_times import warn_of_rounded_times
 from .samplers import refuse_samplers
 from .sensitivities import sensitivity_rows, with_sensitivities
@@ -164,7 +164,7 @@ def prepare(request: Request) -> Prepared:
     q0, qd0, tau = (x.reshape(samples, x.shape[-1]) if request.batch else x for x in states)
     start, count = Start(q0, qd0, tau, memory=np.empty((0, 1)), order=np.empty(0, np.int64)), samples
     if continuation is not None:
-        results = [q, qd, more, saved.forces, None if saved.outputs is None else saved.outputs.reshape(samples, -1)]
+        results = [q, qd, more, saved.forces, outputs_of_samples(saved.outputs, q)]
         start, count = continuation.start(start, [x for x in results if x is not None], outcome)
     return Prepared(kernel_model, actions, calls, q, qd, more, start, saved, outcome, not_assembled, count)
 

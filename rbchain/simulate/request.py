@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from .continuation import Continuation
 
 
+#: Largest round-off of the time at the start, as a fraction of a step.
+LARGEST_ROUND_OFF = 1e-6
+
+
 @dataclass(frozen=True)
 class Request:
     """The checked arguments of `simulate`.
@@ -113,7 +117,8 @@ def check(
     ArgumentError
         If a shape or a setting is invalid.
     """
-    duration, t0 = checked_duration(duration), finite_number("t0", t0, ArgumentError)
+    duration = checked_duration(duration)
+    t0 = checked_start(t0, duration if options["step"] is None else options["step"])
     checked_on_failure(options["on_failure"], ArgumentError)
     energy_error = true_or_false("energy_error", options["energy_error"], ArgumentError)
     names = checked_names(model, options["derivatives"])
@@ -123,7 +128,7 @@ def check(
     of_steps = {name: options[name] for name in ("step", "rtol", "atol", "max_step", "max_steps")}
     settings = settings_of(of_method, times=times, dtype=dtype, **of_steps)
     drives, forces, events = actions
-    given = model, drives, forces
+    given = model, _kept(drives), _kept(forces)
     drives, forces = actions_of_samples(drives, forces, times[-1], np.arange(math.prod(batch)).reshape(batch))
     return Request(
         model=with_batch(model, batch),
@@ -151,6 +156,22 @@ def checked_duration(duration: float | None) -> float:
     if duration is None:
         raise ArgumentError("duration is missing; expected the duration of the motion in s, such as duration=1.0")
     return finite_number("duration", duration, ArgumentError, above=0.0)
+
+
+def checked_start(t0: float, shortest: float) -> float:
+    """Return the time at the start, s. Raises ArgumentError if float64 does not resolve the shortest step there."""
+    t0 = finite_number("t0", t0, ArgumentError, least=0.0)
+    if np.spacing(t0) > LARGEST_ROUND_OFF * finite_number("step", shortest, ArgumentError, above=0.0):
+        raise ArgumentError(
+            f"t0 is {t0:g} s, where times are multiples of {np.spacing(t0):.2g} s; expected a time that resolves the "
+            f"steps, or a motion of {shortest:g} s. Start at t0=0 if nothing depends on the time"
+        )
+    return t0
+
+
+def _kept(actions: Any) -> Any:
+    """Return a copy of a list, which its owner may change later."""
+    return tuple(actions) if isinstance(actions, list) else actions
 
 
 def checked_states(

@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 
 def rows_of(samples: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return the numbers of the samples that an index chooses in a batch. Raises ArgumentError for a wrong index."""
+    if samples is None or isinstance(samples, Mapping):
+        raise ArgumentError(
+            f"samples is {excerpt(samples)}; expected numbers of samples, a slice, or an array of bool. Write "
+            "reset(..., parameters) for all samples"
+        )
     try:
         rows: np.ndarray = np.atleast_1d(np.arange(math.prod(shape)).reshape(shape)[samples]).reshape(-1)
-    except IndexError as error:
+    except (IndexError, ValueError) as error:
         raise ArgumentError(
             f"samples is {excerpt(samples)}, which is not an index of a batch of shape {shape} ({error}); expected "
             "numbers of samples, a slice, or an array of bool"
@@ -43,7 +48,11 @@ def states_of_rows(name: str, given: npt.ArrayLike | None, default: np.ndarray) 
     if given is None:
         return default
     array = real_array(name, given, ArgumentError)
+    if array.ndim > 2 and array.size == default.size:  # of samples along several axes
+        array = array.reshape(-1, array.shape[-1])
     try:
+        if array.ndim and array.shape[-1] != default.shape[1]:
+            raise ValueError
         return np.broadcast_to(array, default.shape).astype(default.dtype)
     except ValueError:
         raise ArgumentError(

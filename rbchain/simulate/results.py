@@ -147,7 +147,8 @@ def with_dense_output(
     start = np.concatenate([x[:, 0] for x in rows], -1), outputs_of_samples(saved.outputs, rows[0])[:, 0]
     complete = partial(motion_at, motion, kernel_model, actions, drives, tau)
     counts = outcome.tally[:, tallies.PARTS].copy()
-    kept = kept_steps(outcome.record, counts, float(times[-1]), float(times[0]), start, motion.model, complete)
+    t0, duration = float(times[0]), float(times[-1] - times[0])
+    kept = kept_steps(outcome.record, counts, duration, t0, start, motion.model, complete)
     return replace(motion, dense_output=kept)
 
 

@@ -23,6 +23,8 @@ class Snapshot:
 
     Attributes
     ----------
+    stepper : str
+        Identity of the stepper.
     model : Model
         The model with the parameters of each sample.
     episodes, steps : (samples,) arrays of int
@@ -34,6 +36,7 @@ class Snapshot:
     status : (samples,) array of int
     """
 
+    stepper: str
     model: Model
     episodes: np.ndarray
     steps: np.ndarray
@@ -46,7 +49,7 @@ class Snapshot:
 
 
 #: The arrays of a Snapshot, which a Stepper has too.
-ARRAYS = [field.name for field in fields(Snapshot)][1:]
+ARRAYS = [field.name for field in fields(Snapshot)][2:]
 
 
 class SampleStates(SuggestsAttributes):

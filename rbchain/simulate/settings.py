@@ -85,6 +85,8 @@ def times_to_save(
     end = t0 + duration
     if t0 != 0.0 and abs(times[-1] - end) <= ROUND_OFF_OF_END * abs(end):
         end = float(times[-1])  # 0.1 + 0.7 is less than 0.8
+    if t0 != 0.0 and abs(times[0] - t0) <= ROUND_OFF_OF_END * abs(t0):
+        t0 = float(times[0])
     if not (times[0] >= t0 and times[-1] <= end):
         what = "0 to the duration" if t0 == 0.0 else f"the start, {t0:g} s, to the end"
         raise ArgumentError(

@@ -149,13 +149,13 @@ def simulate(
         speed in a step. Steps end at the breaks of signals, and they do not pass a pulse of a signal, an elastic stop,
         or a spring that becomes taut.
     save_at : int or (times,) array, s, optional
-        Number of evenly spaced times from 0 to `duration`, or increasing times in this range. They do not change the
-        steps of the methods with tolerances. By default 101 times; or, for the methods with fixed steps, 0, the end,
-        and the ends of steps between them, or of every k-th step, so that there are at most 101. Use
-        `save_at=[duration]` to save the end only, because large batches with many saved times need much memory.
+        Number of evenly spaced times from `t0` to `t0 + duration`, or increasing times in this range. They do not
+        change the steps of the methods with tolerances. By default 101 times; or, for the methods with fixed steps, the
+        start, the end, and the ends of steps between them, or of every k-th step, so that there are at most 101. Use
+        `save_at=[t0 + duration]` to save the end only, because large batches with many saved times need much memory.
     save_every : float, s, optional
-        Interval of the saved times, instead of `save_at`: 0, `save_every`, 2 `save_every`, ..., and `duration`. The
-        last interval may be shorter.
+        Interval of the saved times, instead of `save_at`: `t0`, `t0 + save_every`, ..., and the end. The last interval
+        may be shorter.
     max_steps : int, optional
         Largest number of steps of the methods with tolerances for one sample, accepted and rejected; 10 million by
         default. The other methods take the steps that `step` determines.
@@ -178,8 +178,8 @@ def simulate(
         that the method loses or gains. The motion does not change. Each step needs at least six more evaluations of
         the dynamics, in closed chains eleven. `Trajectory.evaluations` does not count them.
     t0 : float, s
-        Time at the start, 0 by default. Signals and the clocks of `Sampled` controllers count from the time 0. Saved
-        times run from `t0` to `t0 + duration`.
+        Time at the start, 0 by default; not negative. Signals and the clocks of `Sampled` controllers count from the
+        time 0. Saved times run from `t0` to `t0 + duration`.
     continue_from : Trajectory, optional
         A motion of this model to continue from its end, with its method and its tolerances, drives, forces, events and
         derivatives, which cannot be given again. All else that the motion depends on continues too: clocks, queues and
@@ -342,6 +342,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
         contact_tolerance=getattr(request.settings, "tolerance", math.inf),
         exceptions=exceptions_of(model, actions, prepared.calls, batch),
         derivatives=sensitivities_of(model, actions, request.names, found),
+        start_time=float(times[0]),
         _continuation=continuation,
         _energy_error=None if errors is None else errors[..., asked],
         _compute_tau_and_qdd=partial(tau_and_qdd, kernel_model, actions, tau, times[asked], asked_states, batch),

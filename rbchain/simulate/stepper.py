@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import uuid
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.random_actions import actions_of_samples, random_signals_of
-from ..common.calls import explains_calls
 from ..common.failures import OnFailure
 from ..common.real_arrays import excerpt, finite_number, whole_number
+from ..core.forces import signal_layout
 from ..core.motion.sample_memory import TIME_OF_RATE
 from ..core.tree import setting_layout
 from ..errors import ArgumentError, SimulationError, SimulationWarning, Status
@@ -24,14 +26,16 @@ from ..model.varied_fields import VariedFields
 from .batch_functions import run_driver
 from .loops import held_dofs
 from .messages import message_of_stepper
-from .preparation import Prepared, prepare, width_of
+from .preparation import Prepared, prepare, refuse_forces_of_drives, width_of
 from .request import Request
 from .resets import closed_rows, groups_of_equal, rows_of, states_of_rows, with_parameters
 from .results import exceptions_of
 from .sample_states import ARRAYS, SampleStates, Snapshot
+from .settings import MAX_FIXED_STEPS
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import TrajectoryMemory
+    from ..facade.model import Model
 
 DONE = int(Status.DONE)  # reading the member of an enumeration takes longer than a comparison
 #: Samples: all of them, or their numbers.
@@ -69,16 +73,18 @@ class Stepper(SampleStates):
         self._spare: list[TrajectoryMemory] = []  # memory of calls that have ended
         self._first_time = float(request.times[0])
         self._t[:] = self._first_time
+        self._identity, self._ended = uuid.uuid4().hex, NONE
         self._prepare(is_first=True)
         if not shape and self._status[0] == Status.NOT_ASSEMBLED:
             raise ArgumentError(
                 "q0 and qd0 do not satisfy the constraints; expected a closed configuration. Use model.assemble and "
                 "model.assemble_velocities"
             )
+        self._ended = np.flatnonzero(self._status != DONE)
+        self._report()
 
     # --- motion ---------------------------------------------------------------------------------------------------
 
-    @explains_calls(is_method=True, n="count", nstep="count", steps="count")
     def step(self, count: int = 1) -> None:
         """Take `count` steps of the length `step` with all samples that can continue.
 
@@ -111,8 +117,7 @@ class Stepper(SampleStates):
                 f'method "{self._request.method.name}" chooses the length of its steps, so they cannot be counted; '
                 "expected the duration. Use stepper.advance(duration)"
             )
-        count = whole_number("count", count, ArgumentError, least=1)
-        self._move(lambda samples: self._time_of_step(self._steps[samples] + count), count)
+        self._take(whole_number("count", count, ArgumentError, least=1, most=int(MAX_FIXED_STEPS)))
 
     def advance(self, duration: float) -> None:
         """Simulate all samples that can continue for a duration.
@@ -145,19 +150,25 @@ class Stepper(SampleStates):
         duration = finite_number("duration", duration, ArgumentError, above=0.0)
         if self._request.method.is_adaptive:
             self._move(lambda samples: self._t[samples] + duration, 0)
+            self._report()
             return
         step = self._step_length
         count = round(duration / step)
-        if count < 1 or abs(duration / step - count) > ROUND_OFF_OF_STEPS:
+        if not 1 <= count <= MAX_FIXED_STEPS or abs(duration / step - count) > max(ROUND_OFF_OF_STEPS, 1e-15 * count):
             raise ArgumentError(
                 f"duration is {duration!r} s; expected a multiple of step, which is {step!r} s, because the steps of "
                 f'method "{self._request.method.name}" have this length'
             )
-        self.step(count)
+        self._take(count)
 
     def _time_of_step(self, number: np.ndarray) -> np.ndarray:
         """Return the time of the end of a step with this number, s."""
         return self._first_time + number * self._step_length
+
+    def _take(self, count: int) -> None:
+        """Take steps with all samples that can continue."""
+        self._move(lambda samples: self._time_of_step(self._steps[samples] + count), count)
+        self._report()
 
     def _move(self, end_of: Callable[[Rows], np.ndarray], count: int) -> None:
         """Integrate the samples that can continue to the times `end_of(samples)`, which are `count` steps later."""
@@ -166,11 +177,13 @@ class Stepper(SampleStates):
         starts, ends = self._t[active], end_of(active)
         if not starts.size:
             return
-        if ends.max() > self._request.end * (1.0 + ROUND_OFF_OF_STEPS):
+        if ends.max() - self._request.end > 4.0 * np.spacing(self._request.end):
             raise ArgumentError(
                 f"the step ends at {ends.max():.6g} s, after the duration of the stepper, {self._request.end:g} s; "
                 "expected an earlier time. Reset the samples, or give model.stepper a longer duration"
             )
+        if self._holds_dofs:
+            refuse_forces_of_drives(self._model, self._prepared.actions, self._tau)
         self._prepared.outcome.interrupt[0] = 0  # Ctrl-C may have ended the last call
         if self._is_autonomous or (starts == starts[0]).all():
             self._integrate(active, starts[0], ends[0])
@@ -188,7 +201,7 @@ class Stepper(SampleStates):
         self._steps[done] += count
         self._t[done] = ends[~has_ended]
         self._t[ended] += self._prepared.outcome.end_times[ended]
-        self._report(ended)
+        self._ended = ended
 
     def _integrate(self, samples: Rows, start: float, end: float) -> None:
         """Integrate samples from a start to an end."""
@@ -214,8 +227,11 @@ class Stepper(SampleStates):
         self._memory[samples] = outcome.memory[samples]
         self._status[samples] = outcome.tally[samples, 0]
 
-    def _report(self, ended: np.ndarray) -> None:
+    def _report(self) -> None:
         """Raise an error or warn if some of the samples that have ended in this call have failed."""
+        if not self._ended.size:
+            return
+        ended, self._ended = self._ended, NONE
         failed = [int(k) for k in ended if not Status(self._status[k]).success]
         if not failed or self._on_failure == "ignore":
             return
@@ -272,9 +288,14 @@ class Stepper(SampleStates):
         >>> stepper.t.tolist(), stepper.q[1].tolist(), stepper.model.mass.tolist()
         ([0.01, 0.0], [0.3, 0.0], [[1.0, 1.0], [1.0, 3.0]])
         """
-        for name in ("q0", "qd0"):
+        for name, right in (
+            ("q0", "q"),
+            ("qd0", "qd"),
+            ("samples", "the first position"),
+            ("ids", "the first position"),
+        ):
             if name in fields:
-                raise ArgumentError(f"reset has no argument {name!r}; use {name[:-1]}")
+                raise ArgumentError(f"reset has no argument {name!r}; use {right}")
         rows = rows_of(samples, self._shape)
         given = zip(("q", "qd", "tau"), (q, qd, tau), self._initial, strict=True)
         states = [states_of_rows(name, x, original[rows]) for name, x, original in given]
@@ -285,14 +306,30 @@ class Stepper(SampleStates):
             q_and_qd = self._q.copy(), self._qd.copy()
             held = held_dofs(self._prepared.actions, model.nv)
             states[:2] = closed_rows(with_batch(model, self._request.batch), held, rows, q_and_qd, states[:2])
-        self._model = model
+        before = self.save()
         for kept, new in zip((self._q, self._qd, self._tau), states, strict=True):
             kept[rows] = new
         self._episodes[rows] += 1
-        self._steps[rows], self._t[rows], self._status[rows] = 0, self._first_time, Status.DONE
+        self._steps[rows], self._t[rows], self._status[rows] = 0, self._first_time, DONE
         self._memory[rows, TIME_OF_RATE] = math.nan
-        if changed or self._has_random_numbers:
+        self._change_model(model, changed or self._has_random_numbers, before)
+
+    def _change_model(self, model: Model, is_new: bool, before: Snapshot) -> None:
+        """Use another model or other episodes. If that is not possible, the stepper remains as it was before."""
+        old, self._model = self._model, model
+        if not is_new:
+            return
+        try:
             self._prepare()
+        except BaseException:
+            self._model = old
+            for name in ARRAYS:
+                getattr(self, f"_{name}")[...] = getattr(before, name)
+            raise
+
+    def __copy__(self) -> Stepper:
+        """Return a stepper of its own: two steppers must not share arrays."""
+        return copy.deepcopy(self)
 
     def save(self) -> Snapshot:
         """Return the complete state of all samples, for `restore`.
@@ -311,7 +348,7 @@ class Stepper(SampleStates):
         >>> stepper.q.tolist(), stepper.t.tolist()
         ([[0.1, 0.2]], [0.0])
         """
-        return Snapshot(self._model, *(getattr(self, f"_{name}").copy() for name in ARRAYS))
+        return Snapshot(self._identity, self._model, *(getattr(self, f"_{name}").copy() for name in ARRAYS))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue from a saved state. The motion is then the same, bit for bit, with the same calls.
@@ -326,21 +363,15 @@ class Stepper(SampleStates):
         ArgumentError
             If it belongs to another stepper.
         """
-        arrays = [getattr(self, f"_{name}") for name in ARRAYS]
         if not isinstance(snapshot, Snapshot):
             raise ArgumentError(f"snapshot is {excerpt(snapshot)}; expected what Stepper.save has returned")
-        kept = [getattr(snapshot, name) for name in ARRAYS]
-        if any(new.shape != old.shape for new, old in zip(kept, arrays, strict=True)):
-            raise ArgumentError(
-                "snapshot was saved by a stepper with another model, batch or drives; expected one that this stepper "
-                "has saved"
-            )
-        changed = snapshot.model is not self._model or (snapshot.episodes != self._episodes).any()
-        for new, old in zip(kept, arrays, strict=True):
-            old[...] = new
-        self._model = snapshot.model
-        if changed:
-            self._prepare()
+        if snapshot.stepper != self._identity:
+            raise ArgumentError("snapshot was saved by another stepper; expected one that this stepper has saved")
+        before = self.save()
+        for name in ARRAYS:
+            getattr(self, f"_{name}")[...] = getattr(snapshot, name)
+        is_new = snapshot.model is not self._model or (snapshot.episodes != before.episodes).any()
+        self._change_model(snapshot.model, bool(is_new), before)
 
     # --- preparation ----------------------------------------------------------------------------------------------
 
@@ -352,10 +383,12 @@ class Stepper(SampleStates):
             original.drives, original.forces, original.end, ids.reshape(original.batch), self._seed
         )
         states = [x.reshape(*original.batch, x.shape[1]) for x in (self._q, self._qd, self._tau)]
-        self._request = replace(
+        request = replace(
             original, model=with_batch(self._model, original.batch), drives=drives, forces=forces, states=states
         )
-        prepared = prepare(self._request)
+        prepared = prepare(request)
+        self._request = request
+        self._spare.clear()  # the memory of other actions may have another size
         if is_first:
             self._q, self._qd, self._tau = (np.array(x) for x in prepared.start[:3])
             self._initial = [x.copy() for x in prepared.start[:3]]
@@ -371,9 +404,16 @@ class Stepper(SampleStates):
         self._has_random_numbers = has_samplers or bool(
             random_signals_of(original.drives) + random_signals_of(original.forces)
         )
+        self._holds_dofs = bool(held_dofs(actions, self._model.nv).any())
         self._is_autonomous = actions is None or not (
             has_samplers
-            or actions.shared.signals.shape[1] > 0
+            or depends_on_time(actions.shared.signals)
             or actions.settings[setting_layout.FUNCTIONS] > 0
             or len(original.events) > 0
         )
+
+
+def depends_on_time(signals: np.ndarray) -> bool:
+    """Whether a table of signals contains others than constants."""
+    is_constant = signals[signal_layout.KIND] == signal_layout.CONSTANT
+    return not (is_constant & (signals[signal_layout.SINE_COUNT] == 0)).all()

@@ -18,7 +18,7 @@ from ..common.real_arrays import excerpt, finite_number, whole_number
 from ..errors import ArgumentError
 from ..model.arguments import with_batch
 from .methods import MethodName, method_named
-from .request import Request, checked_states
+from .request import Request, checked_start, checked_states
 from .settings import settings_of
 from .stepper import Stepper
 
@@ -63,7 +63,7 @@ def stepper(
     events : list of Event
         Events that end a sample: `stop=True`.
     t0 : float, s
-        Time at the start of each episode.
+        Time at the start of each episode; not negative.
     duration : float, s
         Longest duration of an episode. It is needed for random signals and for signals that end.
     seed : int
@@ -97,8 +97,8 @@ def stepper(
     checked_on_failure(on_failure, ArgumentError)
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), q0, qd0, tau)
     of_method = method_named(method)
-    t0 = finite_number("t0", t0, ArgumentError)
     length = 1.0 if step is None else finite_number("step", step, ArgumentError, above=0.0)
+    t0 = checked_start(t0, length)
     times = np.array([t0, t0 + length])
     given = events if isinstance(events, list | tuple) else ()  # others are refused later
     recorded = [event for event in given if isinstance(event, Event) and not event.stop]
@@ -124,9 +124,9 @@ def stepper(
         asked=slice(None),
         method=of_method,
         settings=settings_of(of_method, step, rtol, atol, max_step, max_steps, times, dtype),
-        drives=drives,
-        forces=forces,
-        events=events,
+        drives=tuple(drives) if isinstance(drives, list) else drives,
+        forces=tuple(forces) if isinstance(forces, list) else forces,
+        events=tuple(events) if isinstance(events, list) else events,
         given=(model, drives, forces),
         names=(),
         control_derivative_errors=True,

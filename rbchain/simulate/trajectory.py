@@ -94,6 +94,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         the velocities as in `Model.difference`, then the velocities. The last axes are the axes of the field: (nv,) for
         "q", "qd", "tau", joints and gains, (n_bodies,) for "mass", (n_bodies, 3) for "cg" and (n_bodies, 3, 3) for
         "inertia". NaN after the end of a sample that ended early.
+    start_time : float, s
+        Time at the start of the motion.
     dense_output : DenseOutput, optional
         The accepted steps, if `simulate` was asked to keep them. Measures of studies use them.
     """
@@ -141,6 +143,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     contact_residual: FloatArray = None  # type: ignore[assignment]
     contact_tolerance: float = math.inf
     derivatives: dict[str, FloatArray] = field(default_factory=dict)
+    start_time: float = 0.0
     dense_output: DenseOutput | None = None
     _continuation: Continuation | None = None
     _energy_error: FloatArray | None = None

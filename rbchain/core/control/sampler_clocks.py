@@ -97,7 +97,8 @@ def begin_sample(actions, t, lane):
             sampled.states[samplers.groups[sampler.GROUP_STATE, g] + j, lane] = value
         _, latency = delay_and_latency(actions, g, lane)
         wait = (t + latency - samplers.clocks[sampler.CLOCK_PHASE, g]) / samplers.clocks[sampler.CLOCK_PERIOD, g]
-        first = max(0, int(math.ceil(wait - START_TOLERANCE)))  # noqa: RUF046 (Numba's is a float)
+        tolerance = max(START_TOLERANCE, 2.0 * RELATIVE_ROUND_OFF * abs(wait))
+        first = max(0, int(math.ceil(wait - tolerance)))  # noqa: RUF046 (Numba's is a float)
         sampled.counts[sampler.COUNT_NEXT, g, lane] = first
         sampled.counts[sampler.COUNT_ACTING, g, lane] = first
         set_next_stop(actions, g, lane)

@@ -158,9 +158,13 @@ def end_block(block, stepper, batch, samples):
 
 @kernel
 def end_sample(block, stepper, batch, status, t, y, lane):
-    """Set the status of a lane's sample, and save y at time t as its last valid state."""
+    """Set the status of a lane's sample, and save y at time t as its last valid state.
+
+    The time of a step and a saved time at its start may differ by round-off.
+    """
     stepper.tally[tallies.STATUS, lane] = status
-    save_end(y, batch, stepper.tally[tallies.SAMPLE, lane], t, lane)
+    last_saved = batch.times[stepper.tally[tallies.SAVED, lane] - 1]
+    save_end(y, batch, stepper.tally[tallies.SAMPLE, lane], max(t, last_saved), lane)
     if status == USER_FUNCTION_FAILED:
         record_failed_call(block, batch.records, stepper.tally[tallies.SAMPLE, lane], lane)
     allow_calls(block, False, lane)

@@ -26,6 +26,7 @@ from ..tree.kinematics import normalize_positions
 from ..tree.layout import sample_entry, set_sample_parameters
 from .position_limits import check_limits_of_start
 from .sample_memory import continues, recall_memory, record_memory
+from .sampled_controllers import save_held_outputs
 from .step_parts import state_within_step
 
 
@@ -155,6 +156,8 @@ def start_sample(block, stepper, batch, index, lane):
     stepper.clock[clocks.T, lane] = batch.times[0]
     stepper.clock[clocks.RATE, lane] = batch.times[0]
     recall_memory(block, stepper, batch.start, sample, lane)
+    if continues(batch.start.memory, sample):  # else the controllers save their first outputs
+        save_held_outputs(block, stepper, batch, 0, lane)
     stepper.clock[clocks.PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
     stepper.control[controls.TIME, lane] = constant_like(stepper.y, batch.times[0])
     stepper.control[controls.NEW, lane] = constant_like(stepper.y, 1.0)

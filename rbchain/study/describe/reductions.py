@@ -87,7 +87,8 @@ def _of_series(series: np.ndarray, case: Case) -> np.ndarray:
     t = np.minimum(motion.t, motion.end_time[..., None])
     if measure.over in OF_STEPS:
         band = (measure.band,) if measure.over == "settling_time" else ()
-        return getattr(responses, measure.over)(t, series, measure.in_si("step_to", model), *band)
+        since_start = t - motion.start_time
+        return getattr(responses, measure.over)(since_start, series, measure.in_si("step_to", model), *band)
     if measure.over == "time_above":
         return responses.time_above(t, series, measure.in_si("threshold", model))
     if measure.over == "time_in_saturation":
@@ -160,7 +161,7 @@ def _response(measure: Measure, steps: in_steps.Steps, start: np.ndarray, refere
         band = measure.band * np.abs(start - reference) + _round_off(steps, reference)
         outside = steps.map(lambda x: np.abs(x - reference) - along(band, x))
         found = crossings.last_time(outside)
-        return np.where(outside.end > 0.0, np.nan, np.where(np.isnan(found), steps.times[:, 0, 0], found))
+        return np.where(outside.end > 0.0, np.nan, np.where(np.isnan(found), 0.0, found - steps.times[:, 0, 0]))
     with np.errstate(divide="ignore", invalid="ignore"):
         if measure.over == "overshoot":
             beyond = steps.map(lambda x: (x - reference) / along(reference - start, x))
