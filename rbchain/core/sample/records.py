@@ -48,8 +48,9 @@ class Records(NamedTuple):
 class Start(NamedTuple):
     """Initial states and constant joint forces: (samples, ...), or (...,) for a single sample.
 
-    `memory` (samples, rows) is the `Outcome.memory` with which the samples continue; it has no rows of samples if all
-    samples start anew. `order` (m,) are the samples to integrate; it is empty if these are all samples in their order.
+    `memory` (samples, rows) is the `Outcome.memory` with which the samples continue; it has no rows if all samples
+    start anew, and NaN in its first column for a sample that starts anew. `order` (m,) are the samples to integrate; it
+    is empty if these are all samples in their order.
     """
 
     q: np.ndarray
