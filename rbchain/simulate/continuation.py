@@ -17,7 +17,7 @@ from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Start
 from ..errors import ArgumentError, Status
 from .request import Request, checked_duration
-from .settings import times_to_save
+from .settings import ROUND_OFF_OF_STEPS, times_to_save
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 
 Settings = FixedStepSettings | ContactStepSettings | AdaptiveStepSettings
-#: A time that differs from the end of a step by this fraction of a step is this end.
-ROUND_OFF_OF_STEPS = 1e-9
 
 
 @dataclass(frozen=True)

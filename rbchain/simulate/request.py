@@ -128,7 +128,7 @@ def check(
     of_steps = {name: options[name] for name in ("step", "rtol", "atol", "max_step", "max_steps")}
     settings = settings_of(of_method, times=times, dtype=dtype, **of_steps)
     drives, forces, events = actions
-    given = model, _kept(drives), _kept(forces)
+    given = model, kept(drives), kept(forces)
     drives, forces = actions_of_samples(drives, forces, times[-1], np.arange(math.prod(batch)).reshape(batch))
     return Request(
         model=with_batch(model, batch),
@@ -169,7 +169,7 @@ def checked_start(t0: float, shortest: float) -> float:
     return t0
 
 
-def _kept(actions: Any) -> Any:
+def kept(actions: Any) -> Any:
     """Return a copy of a list, which its owner may change later."""
     return tuple(actions) if isinstance(actions, list) else actions
 

@@ -29,6 +29,8 @@ PENETRATION_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 MAX_FIXED_STEPS, MAX_ADAPTIVE_STEPS, MAX_TIMES = 1e12, 10**18, 10**9
 #: A last interval below this share of `duration` is round-off of its quotient with `save_every` or `step`.
 SHORTEST_INTERVAL = 1e-12
+#: A duration or a time that differs from a multiple of `step` by this fraction of a step is this multiple.
+ROUND_OFF_OF_STEPS = 1e-9
 #: Difference of a saved time and the end, relative to the end, that is round-off of their sums.
 ROUND_OFF_OF_END = 1e-15
 LESS_MEMORY = "save fewer times, such as only the end by save_at=[duration]"

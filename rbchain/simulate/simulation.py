@@ -187,8 +187,8 @@ def simulate(
         in pieces is the motion in one call bit for bit, if the pieces, and the periods, phases and delays of
         controllers, are multiples of `step`. With the other methods, both agree to the tolerances. Samples that have
         ended remain ended. `energy_error` and the records of events and contacts count from the start of the new
-        motion. Without `continue_from`, a call forgets all this, also if it
-        starts with the last state of another motion.
+        motion. Without `continue_from`, a call forgets all this, also if it starts with the last state of another
+        motion.
     on_failure : "warn", "raise" or "ignore"
         A failed sample has its status in the trajectory; the other samples are unaffected, bit for bit. With
         "warn", `simulate` warns with the trajectory's message. If a single state fails, it raises a SimulationError,

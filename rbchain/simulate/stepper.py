@@ -6,7 +6,7 @@ import copy
 import math
 import uuid
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -31,7 +31,7 @@ from .request import Request
 from .resets import closed_rows, groups_of_equal, rows_of, states_of_rows, with_parameters
 from .results import exceptions_of
 from .sample_states import ARRAYS, SampleStates, Snapshot
-from .settings import MAX_FIXED_STEPS
+from .settings import MAX_FIXED_STEPS, ROUND_OFF_OF_STEPS
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import TrajectoryMemory
@@ -41,8 +41,6 @@ DONE = int(Status.DONE)  # reading the member of an enumeration takes longer tha
 #: Samples: all of them, or their numbers.
 Rows = slice | np.ndarray
 ALL, NONE = slice(None), np.empty(0, np.int64)
-#: A duration that differs from a multiple of `step` by this fraction of a step is this multiple.
-ROUND_OFF_OF_STEPS = 1e-9
 
 
 class Stepper(SampleStates):
@@ -73,15 +71,14 @@ class Stepper(SampleStates):
         self._spare: list[TrajectoryMemory] = []  # memory of calls that have ended
         self._first_time = float(request.times[0])
         self._t[:] = self._first_time
-        self._identity, self._ended = uuid.uuid4().hex, NONE
+        self._identity = uuid.uuid4().hex
         self._prepare(is_first=True)
         if not shape and self._status[0] == Status.NOT_ASSEMBLED:
             raise ArgumentError(
                 "q0 and qd0 do not satisfy the constraints; expected a closed configuration. Use model.assemble and "
                 "model.assemble_velocities"
             )
-        self._ended = np.flatnonzero(self._status != DONE)
-        self._report()
+        self._report(np.flatnonzero(self._status != DONE))
 
     # --- motion ---------------------------------------------------------------------------------------------------
 
@@ -117,7 +114,7 @@ class Stepper(SampleStates):
                 f'method "{self._request.method.name}" chooses the length of its steps, so they cannot be counted; '
                 "expected the duration. Use stepper.advance(duration)"
             )
-        self._take(whole_number("count", count, ArgumentError, least=1, most=int(MAX_FIXED_STEPS)))
+        self._take(count=whole_number("count", count, ArgumentError, least=1, most=int(MAX_FIXED_STEPS)))
 
     def advance(self, duration: float) -> None:
         """Simulate all samples that can continue for a duration.
@@ -149,8 +146,7 @@ class Stepper(SampleStates):
         """
         duration = finite_number("duration", duration, ArgumentError, above=0.0)
         if self._request.method.is_adaptive:
-            self._move(lambda samples: self._t[samples] + duration, 0)
-            self._report()
+            self._take(duration=duration)
             return
         step = self._step_length
         count = round(duration / step)
@@ -159,24 +155,20 @@ class Stepper(SampleStates):
                 f"duration is {duration!r} s; expected a multiple of step, which is {step!r} s, because the steps of "
                 f'method "{self._request.method.name}" have this length'
             )
-        self._take(count)
+        self._take(count=count)
 
-    def _time_of_step(self, number: np.ndarray) -> np.ndarray:
-        """Return the time of the end of a step with this number, s."""
-        return self._first_time + number * self._step_length
+    def _take(self, count: int = 0, duration: float = 0.0) -> None:
+        """Take steps, or integrate for a duration, with all samples that can continue, and report those that failed."""
+        self._report(self._move(count, duration))
 
-    def _take(self, count: int) -> None:
-        """Take steps with all samples that can continue."""
-        self._move(lambda samples: self._time_of_step(self._steps[samples] + count), count)
-        self._report()
-
-    def _move(self, end_of: Callable[[Rows], np.ndarray], count: int) -> None:
-        """Integrate the samples that can continue to the times `end_of(samples)`, which are `count` steps later."""
+    def _move(self, count: int, duration: float) -> np.ndarray:
+        """Integrate the samples that can continue, and return those that have ended."""
         running = self._status == DONE
         active = ALL if running.all() else np.flatnonzero(running)
-        starts, ends = self._t[active], end_of(active)
+        starts = self._t[active]
         if not starts.size:
-            return
+            return NONE
+        ends = self._first_time + (self._steps[active] + count) * self._step_length if count else starts + duration
         if ends.max() - self._request.end > 4.0 * np.spacing(self._request.end):
             raise ArgumentError(
                 f"the step ends at {ends.max():.6g} s, after the duration of the stepper, {self._request.end:g} s; "
@@ -196,12 +188,12 @@ class Stepper(SampleStates):
         if not has_ended.any():
             self._steps[active] += count
             self._t[active] = ends
-            return
+            return NONE
         ended, done = (np.flatnonzero(running)[rows] for rows in (has_ended, ~has_ended))
         self._steps[done] += count
         self._t[done] = ends[~has_ended]
         self._t[ended] += self._prepared.outcome.end_times[ended]
-        self._ended = ended
+        return ended
 
     def _integrate(self, samples: Rows, start: float, end: float) -> None:
         """Integrate samples from a start to an end."""
@@ -227,11 +219,8 @@ class Stepper(SampleStates):
         self._memory[samples] = outcome.memory[samples]
         self._status[samples] = outcome.tally[samples, 0]
 
-    def _report(self) -> None:
+    def _report(self, ended: np.ndarray) -> None:
         """Raise an error or warn if some of the samples that have ended in this call have failed."""
-        if not self._ended.size:
-            return
-        ended, self._ended = self._ended, NONE
         failed = [int(k) for k in ended if not Status(self._status[k]).success]
         if not failed or self._on_failure == "ignore":
             return
@@ -306,26 +295,29 @@ class Stepper(SampleStates):
             q_and_qd = self._q.copy(), self._qd.copy()
             held = held_dofs(self._prepared.actions, model.nv)
             states[:2] = closed_rows(with_batch(model, self._request.batch), held, rows, q_and_qd, states[:2])
-        before = self.save()
+        before = self.save() if changed or self._has_random_numbers else None
         for kept, new in zip((self._q, self._qd, self._tau), states, strict=True):
             kept[rows] = new
         self._episodes[rows] += 1
         self._steps[rows], self._t[rows], self._status[rows] = 0, self._first_time, DONE
         self._memory[rows, TIME_OF_RATE] = math.nan
-        self._change_model(model, changed or self._has_random_numbers, before)
+        if before is not None:
+            self._change_model(model, before)
 
-    def _change_model(self, model: Model, is_new: bool, before: Snapshot) -> None:
+    def _change_model(self, model: Model, before: Snapshot) -> None:
         """Use another model or other episodes. If that is not possible, the stepper remains as it was before."""
-        old, self._model = self._model, model
-        if not is_new:
-            return
+        self._model = model
         try:
             self._prepare()
         except BaseException:
-            self._model = old
-            for name in ARRAYS:
-                getattr(self, f"_{name}")[...] = getattr(before, name)
+            self._model = before.model
+            self._copy_arrays(before)
             raise
+
+    def _copy_arrays(self, snapshot: Snapshot) -> None:
+        """Copy the arrays of a snapshot."""
+        for name in ARRAYS:
+            getattr(self, f"_{name}")[...] = getattr(snapshot, name)
 
     def __copy__(self) -> Stepper:
         """Return a stepper of its own: two steppers must not share arrays."""
@@ -367,11 +359,11 @@ class Stepper(SampleStates):
             raise ArgumentError(f"snapshot is {excerpt(snapshot)}; expected what Stepper.save has returned")
         if snapshot.stepper != self._identity:
             raise ArgumentError("snapshot was saved by another stepper; expected one that this stepper has saved")
-        before = self.save()
-        for name in ARRAYS:
-            getattr(self, f"_{name}")[...] = getattr(snapshot, name)
-        is_new = snapshot.model is not self._model or (snapshot.episodes != before.episodes).any()
-        self._change_model(snapshot.model, bool(is_new), before)
+        is_new = snapshot.model is not self._model or (snapshot.episodes != self._episodes).any()
+        before = self.save() if is_new else None
+        self._copy_arrays(snapshot)
+        if before is not None:
+            self._change_model(snapshot.model, before)
 
     # --- preparation ----------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from ..common.real_arrays import excerpt, finite_number, whole_number
 from ..errors import ArgumentError
 from ..model.arguments import with_batch
 from .methods import MethodName, method_named
-from .request import Request, checked_start, checked_states
+from .request import Request, checked_start, checked_states, kept
 from .settings import settings_of
 from .stepper import Stepper
 
@@ -107,7 +107,7 @@ def stepper(
             f"events contains {excerpt(recorded[0])}, which does not stop; a stepper records no events. Use stop=True, "
             "or simulate"
         )
-    drives = model.drives if drives is None else drives
+    drives, forces = kept(model.drives if drives is None else drives), kept(forces)
     if duration == math.inf and random_signals_of(drives) + random_signals_of(forces):
         raise ArgumentError(
             "duration is infinite, but drives or forces contain random signals; expected the longest duration of an "
@@ -124,9 +124,9 @@ def stepper(
         asked=slice(None),
         method=of_method,
         settings=settings_of(of_method, step, rtol, atol, max_step, max_steps, times, dtype),
-        drives=tuple(drives) if isinstance(drives, list) else drives,
-        forces=tuple(forces) if isinstance(forces, list) else forces,
-        events=tuple(events) if isinstance(events, list) else events,
+        drives=drives,
+        forces=forces,
+        events=kept(events),
         given=(model, drives, forces),
         names=(),
         control_derivative_errors=True,
