@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +63,7 @@ class SampleStates(SuggestsAttributes):
 
     def __init__(self, model: Model, shape: tuple[int, ...], states: Sequence[np.ndarray]) -> None:
         samples = len(states[0])
-        self._model, self._shape = model, shape
+        self._model, self._shape, self._identity = model, shape, uuid.uuid4().hex
         self._steps, self._episodes = np.zeros(samples, np.int64), np.zeros(samples, np.int64)
         self._t, self._status = np.zeros(samples), np.zeros(samples, np.int64)
         self._q, self._qd, self._tau = states
@@ -110,6 +112,34 @@ class SampleStates(SuggestsAttributes):
             raise ArgumentError(
                 f"tau has shape {array.shape}; expected an array that fits into {shown.shape}, or a number"
             ) from None
+
+    def save(self) -> Snapshot:
+        """Return the complete state of all samples, for `restore`.
+
+        Returns
+        -------
+        Snapshot
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> stepper = rb.Model.serial_chain(2).stepper([[0.1, 0.2]], step=1e-3)
+        >>> snapshot = stepper.save()
+        >>> stepper.step(10)
+        >>> stepper.restore(snapshot)
+        >>> stepper.q.tolist(), stepper.t.tolist()
+        ([[0.1, 0.2]], [0.0])
+        """
+        return Snapshot(self._identity, self._model, *(getattr(self, f"_{name}").copy() for name in ARRAYS))
+
+    def __copy__(self) -> Self:
+        """Return states of their own: two steppers must not share arrays."""
+        return copy.deepcopy(self)
+
+    def _copy_arrays(self, snapshot: Snapshot) -> None:
+        """Copy the arrays of a snapshot."""
+        for name in ARRAYS:
+            getattr(self, f"_{name}")[...] = getattr(snapshot, name)
 
     if not TYPE_CHECKING:  # with __setattr__, a type checker would accept every name
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import uuid
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,7 +28,7 @@ from .preparation import Prepared, prepare, refuse_forces_of_drives, width_of
 from .request import Request
 from .resets import closed_rows, groups_of_equal, rows_of, states_of_rows, with_parameters
 from .results import exceptions_of
-from .sample_states import ARRAYS, SampleStates, Snapshot
+from .sample_states import SampleStates, Snapshot
 from .settings import MAX_FIXED_STEPS, ROUND_OFF_OF_STEPS
 
 if TYPE_CHECKING:
@@ -71,7 +69,6 @@ class Stepper(SampleStates):
         self._spare: list[TrajectoryMemory] = []  # memory of calls that have ended
         self._first_time = float(request.times[0])
         self._t[:] = self._first_time
-        self._identity = uuid.uuid4().hex
         self._prepare(is_first=True)
         if not shape and self._status[0] == Status.NOT_ASSEMBLED:
             raise ArgumentError(
@@ -313,34 +310,6 @@ class Stepper(SampleStates):
             self._model = before.model
             self._copy_arrays(before)
             raise
-
-    def _copy_arrays(self, snapshot: Snapshot) -> None:
-        """Copy the arrays of a snapshot."""
-        for name in ARRAYS:
-            getattr(self, f"_{name}")[...] = getattr(snapshot, name)
-
-    def __copy__(self) -> Stepper:
-        """Return a stepper of its own: two steppers must not share arrays."""
-        return copy.deepcopy(self)
-
-    def save(self) -> Snapshot:
-        """Return the complete state of all samples, for `restore`.
-
-        Returns
-        -------
-        Snapshot
-
-        Examples
-        --------
-        >>> import rbchain as rb
-        >>> stepper = rb.Model.serial_chain(2).stepper([[0.1, 0.2]], step=1e-3)
-        >>> snapshot = stepper.save()
-        >>> stepper.step(10)
-        >>> stepper.restore(snapshot)
-        >>> stepper.q.tolist(), stepper.t.tolist()
-        ([[0.1, 0.2]], [0.0])
-        """
-        return Snapshot(self._identity, self._model, *(getattr(self, f"_{name}").copy() for name in ARRAYS))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue from a saved state. The motion is then the same, bit for bit, with the same calls.
