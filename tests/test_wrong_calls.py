@@ -1,6 +1,7 @@
 """Wrong calls: former names of arguments, names from other packages, and values by position that need keywords."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -38,11 +39,30 @@ pytestmark = pytest.mark.plain_python
         (lambda: NOISE.signal(1.0, samples=[1]), "RandomSignal.signal has no argument 'samples'; use sample_ids"),
         (lambda: (NOISE + 1.0).signal(1.0, samples=[1]), "SignalSum.signal has no argument 'samples'; use sample_ids"),
         (lambda: rb.Event("link1", most=3), "Event has no argument 'most'; use max_records"),
+        (lambda: rb.PID("link1", 0.0, kp=1, torque_limit=3), "PID has no argument 'torque_limit'; use limit"),
+        (lambda: rb.Sampled(rb.PID("link1", 0.0, kp=1), rate=100), "'rate'; use period, the inverse of the rate"),
+        (lambda: rb.Encoder("link1", std=0.1), "'std'; use noise, the standard deviation"),
+        (lambda: rb.SphereContact("link1", mu=0.5), "SphereContact has no argument 'mu'; use friction"),
+        (lambda: rb.Inertia(1.0, com=ORIGIN), "Inertia has no argument 'com'; use cg"),
+        (lambda: rb.Revolute(range=(0, 1)), "use limits=rb.JointLimits.* of ModelBuilder.add_body"),
+        (lambda: rb.ModelBuilder().add_body("link", armature=0.1), "'armature'; use rotor_inertia"),
     ],
 )
 def test_former_and_foreign_names_of_arguments_name_the_right_one(call, message):
     with pytest.raises(TypeError, match=message):
         call()
+
+
+def test_each_hint_for_a_foreign_name_is_for_an_unknown_argument_and_names_a_known_one():
+    hinted = [cls for name in rb.__all__ if getattr(cls := getattr(rb, name), "foreign_arguments", None)]
+    assert len(hinted) > 15
+    body = inspect.signature(rb.ModelBuilder.add_body).parameters
+    for cls in hinted:
+        known = inspect.signature(cls.__init__).parameters
+        for foreign, instead in cls.foreign_arguments.items():
+            assert foreign not in known, (cls, foreign)
+            first = re.match(r"\w+", instead)[0]
+            assert first in (body if "add_body" in instead else known) or instead.startswith("rb."), (cls, foreign)
 
 
 def test_former_names_of_attributes_name_the_right_one():

@@ -217,6 +217,22 @@ class PID(DriveWithModel):
     [0.5, 0.5]
     """
 
+    foreign_arguments: ClassVar = {
+        "p": "kp",
+        "i": "ki",
+        "d": "kd",
+        "stiffness": "kp",
+        "damping": "kd",
+        "target": "reference",
+        "setpoint": "reference",
+        "max_torque": "limit",
+        "torque_limit": "limit",
+        "max_force": "limit",
+        "force_limit": "limit",
+        "forcerange": "limit, the largest force in both directions",
+        "period": "rb.Sampled(PID(...), period=...)",
+        "dt": "rb.Sampled(PID(...), period=...)",
+    }
     numeric_fields: ClassVar = (
         NumericField("reference", "rad or m", kind=SIGNAL, word=OUTER),
         NumericField("kp", "N m/rad or N/m", 0.0, LARGEST),

@@ -143,6 +143,14 @@ class Sampled(Drive):
     True
     """
 
+    foreign_arguments: ClassVar = {
+        "rate": "period, the inverse of the rate",
+        "frequency": "period, the inverse of the frequency",
+        "dt": "period",
+        "timestep": "period",
+        "sample_time": "period",
+        "dead_time": "delay",
+    }
     numeric_fields: ClassVar = (
         NumericField("delay", "s", 0.0, LARGEST),
         NumericField("latency", "s", 0.0, LARGEST),

@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 SAMPLE_IDS = {"samples": "sample_ids"}
 
 
+#: The noise and the resolution of a sensor, as other packages call them.
+NOISE = {
+    "std": "noise, the standard deviation",
+    "sigma": "noise, the standard deviation",
+    "noise_std": "noise, the standard deviation",
+    "counts_per_revolution": "resolution, 2 pi divided by the counts per revolution",
+    "quantization": "resolution",
+    "offset": "bias",
+}
+
+
 @dataclass(frozen=True, eq=False)
 class Encoder(Declared):
     """A sensor of the position of a joint, for `Sampled`.
@@ -67,6 +78,7 @@ class Encoder(Declared):
     """
 
     renamed_arguments: ClassVar = SAMPLE_IDS
+    foreign_arguments: ClassVar = NOISE
     numeric_fields: ClassVar = (
         NumericField("resolution", "rad or m", 0.0, LARGEST),
         NumericField("bias", "rad or m", -LARGEST, LARGEST),
@@ -107,6 +119,7 @@ class VelocitySensor(Declared):
     """
 
     renamed_arguments: ClassVar = SAMPLE_IDS
+    foreign_arguments: ClassVar = NOISE
     numeric_fields: ClassVar = (
         NumericField("resolution", "rad/s or m/s", 0.0, LARGEST),
         NumericField("bias", "rad/s or m/s", -LARGEST, LARGEST),

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
+#: The properties of a contact, as other packages call them.
+MATERIAL = {"mu": "friction", "friction_coefficient": "friction", "cor": "restitution", "bounce": "restitution"}
+
+
 @dataclass(frozen=True, eq=False)
 class SphereContact(BodyContact):
     """Contact of a sphere on a body, or of a point, with a fixed plane.
@@ -69,6 +73,12 @@ class SphereContact(BodyContact):
 
     renamed_arguments: ClassVar = {"body": "frame"}
     renamed_attributes: ClassVar = renamed_arguments
+    foreign_arguments: ClassVar = MATERIAL | {
+        "normal": "plane_normal",
+        "height": "plane_point, a point of the plane",
+        "size": "radius",
+        "center": "point",
+    }
     numeric_fields: ClassVar = (
         NumericField("point", "m", -LARGEST, LARGEST, (3,)),
         NumericField("radius", "m", 0.0, LARGEST_FLOAT32),
@@ -174,6 +184,7 @@ class SphereSphereContact(BodyContact):
 
     renamed_arguments: ClassVar = FORMER_ENDS
     renamed_attributes: ClassVar = FORMER_ENDS
+    foreign_arguments: ClassVar = MATERIAL
     numeric_fields: ClassVar = (
         NumericField("point_a", "m", -LARGEST, LARGEST, (3,)),
         NumericField("point_b", "m", -LARGEST, LARGEST, (3,)),

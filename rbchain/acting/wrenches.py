@@ -62,6 +62,7 @@ class Wrench(Force):
     """
 
     renamed_arguments: ClassVar = {"body": "frame"}
+    foreign_arguments: ClassVar = {"torque": "moment", "position": "point", "link": "frame"}
     numeric_fields: ClassVar = (
         NumericField("force", "N", shape=(3,), kind=SIGNAL),
         NumericField("moment", "N m", shape=(3,), kind=SIGNAL),

@@ -107,12 +107,14 @@ def explains_calls(*, is_method: bool = False, **instead: str) -> Callable[[Func
 class ExplainsCalls(HasPublicNames):
     """Base class of classes, whose wrong calls raise a TypeError that names the right arguments.
 
-    A subclass lists former names of its arguments in `renamed_arguments`, with their new names. `hint_for_calls` is a
+    A subclass lists former names of its arguments in `renamed_arguments`, with their new names, which are also read
+    from files. `foreign_arguments` says what to use instead of names from other packages. `hint_for_calls` is a
     sentence for calls with too many values by position.
     """
 
-    internal_names: ClassVar[tuple[str, ...]] = ("renamed_arguments", "hint_for_calls")
+    internal_names: ClassVar[tuple[str, ...]] = ("renamed_arguments", "foreign_arguments", "hint_for_calls")
     renamed_arguments: ClassVar[dict[str, str]] = {}
+    foreign_arguments: ClassVar[dict[str, str]] = {}
     hint_for_calls: ClassVar[str] = ""
 
     if not TYPE_CHECKING:  # the arguments are those of __init__
@@ -138,4 +140,4 @@ def with_present_names(cls: type[Any], given: Mapping[str, Any]) -> dict[str, An
 
 @cache
 def _arguments_of(cls: type[ExplainsCalls]) -> Arguments:
-    return Arguments(cls.__init__, True, cls.renamed_arguments, cls.hint_for_calls)
+    return Arguments(cls.__init__, True, cls.foreign_arguments | cls.renamed_arguments, cls.hint_for_calls)

@@ -101,6 +101,11 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         damping="passive=rb.PassiveForces(damping=...)",
         stiffness="passive=rb.PassiveForces(stiffness=...)",
         friction="passive=rb.PassiveForces(friction=...)",
+        armature="rotor_inertia",
+        range="limits=rb.JointLimits(...)",
+        pos="placement",
+        pose="placement",
+        axis="joint=rb.Revolute(axis)",
     )
     def add_body(
         self,

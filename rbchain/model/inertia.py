@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +77,14 @@ class Inertia(Value):
     6.0
     """
 
+    foreign_arguments: ClassVar[dict[str, str]] = {
+        "com": "cg",
+        "ipos": "cg",
+        "center_of_mass": "cg",
+        "diaginertia": "inertia",
+        "fullinertia": "inertia",
+        "tensor": "inertia",
+    }
     mass: float
     cg: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]
     inertia: Array = (0.0, 0.0, 0.0)  # type: ignore[assignment]

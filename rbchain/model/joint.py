@@ -44,6 +44,14 @@ class DescribedJoint(Value):
     """
 
     internal_names: ClassVar[tuple[str, ...]] = ("kind", "dofs")
+    foreign_arguments: ClassVar[dict[str, str]] = {
+        "name": "joint_name of ModelBuilder.add_body",
+        "limits": "limits of ModelBuilder.add_body",
+        "range": "limits=rb.JointLimits(...) of ModelBuilder.add_body",
+        "damping": "passive=rb.PassiveForces(damping=...) of ModelBuilder.add_body",
+        "stiffness": "passive=rb.PassiveForces(stiffness=...) of ModelBuilder.add_body",
+        "armature": "rotor_inertia of ModelBuilder.add_body",
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,6 +57,14 @@ class JointLimits(Value):
     """
 
     internal_names: ClassVar[tuple[str, ...]] = ("of_dofs",)
+    foreign_arguments: ClassVar[dict[str, str]] = {
+        "min": "lower",
+        "max": "upper",
+        "range": "lower and upper",
+        "max_velocity": "velocity",
+        "torque": "effort",
+        "max_torque": "effort",
+    }
     lower: npt.ArrayLike = -np.inf
     upper: npt.ArrayLike = np.inf
     _: KW_ONLY

@@ -82,6 +82,12 @@ class PassiveForces(Value):
     _: KW_ONLY
     renamed_arguments: ClassVar[dict[str, str]] = {"lower_limit": "stop_lower", "upper_limit": "stop_upper"}
     renamed_attributes: ClassVar[dict[str, str]] = renamed_arguments
+    foreign_arguments: ClassVar[dict[str, str]] = {
+        "frictionloss": "friction",
+        "springref": "rest_position",
+        "armature": "rotor_inertia of ModelBuilder.add_body",
+        "effort": "limits=rb.JointLimits(effort=...) of ModelBuilder.add_body",
+    }
     stiffness: npt.ArrayLike = 0.0
     rest_position: npt.ArrayLike = 0.0
     cubic_stiffness: npt.ArrayLike = 0.0
