@@ -550,22 +550,18 @@ def test_lanes_have_the_bits_of_their_samples():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("method", "dtype"),
-    [
-        *(("rk45", np.float32), ("rosenbrock", np.float64), ("radau", np.float64)),
-        *(("rk4", np.float64), ("implicit", np.float32), ("moreau", np.float32)),
-    ],
+    ("method", "dtype"), [("rk45", np.float32), ("rosenbrock", np.float64), ("moreau", np.float32)]
 )
 def test_compiled_methods_agree_with_plain_python(method, dtype):
     """The error of a damped mechanism is at most its energy times the round-off or the error of the method."""
     model = rb.Model.serial_chain(2).vary(damping=[0.02, 0.02])
-    settings = {} if method in ("rk45", "rosenbrock", "radau") else {"step": 1e-3}
+    settings = {"step": 1e-3} if method == "moreau" else {}
     states = np.linspace(-1, 1, 22, dtype=dtype).reshape(11, 2)
     motion = model.simulate(states, states, 0.5, save_at=6, method=method, energy_error=True, **settings)
     plain = model.simulate(states, states, 0.5, save_at=6, method=method, **settings)
     assert motion.q.tobytes() == plain.q.tobytes()
     assert motion.energy_error.dtype == np.float64
-    expected = 1e-2 if method in ("implicit", "moreau") else 1e-7 if dtype == np.float64 else 1e-3
+    expected = 1e-2 if method == "moreau" else 1e-7 if dtype == np.float64 else 1e-3
     kinetic = model.energy(motion.q, motion.qd)[0].max()
     assert 0 < np.abs(motion.energy_error).max() < expected * kinetic
 
