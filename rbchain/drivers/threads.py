@@ -160,6 +160,11 @@ def run(driver, spare, new_memory, arguments, samples, width, max_threads=None):
     blocks = -(-samples // width)
     threads = get_num_threads()
     threads = max(1, min(threads, blocks, max_threads or threads))
+    if threads == 1:
+        memory = take_memory(spare, new_memory)
+        driver(memory, *arguments, 0, samples)
+        spare.append(memory)
+        return
     pieces = pairwise(_bounds(samples, width, threads))  # one iterator for all threads
 
     def work():
@@ -170,9 +175,6 @@ def run(driver, spare, new_memory, arguments, samples, width, max_threads=None):
         if memory is not None:
             spare.append(memory)
 
-    if threads == 1:
-        work()
-        return
     calls = _Calls(work)
     try:
         _pool.begin(calls, threads - 1)

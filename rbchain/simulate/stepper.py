@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..acting.random_actions import actions_of_samples, random_signals_of
 from ..common.failures import OnFailure
 from ..common.real_arrays import excerpt, finite_number, whole_number
-from ..core.forces import signal_layout
+from ..core.forces.signal_layout import are_constant
 from ..core.motion.sample_memory import TIME_OF_RATE
 from ..core.tree import setting_layout
 from ..errors import ArgumentError, SimulationError, SimulationWarning, Status
@@ -69,7 +69,10 @@ class Stepper(SampleStates):
         self._spare: list[TrajectoryMemory] = []  # memory of calls that have ended
         self._first_time = float(request.times[0])
         self._t[:] = self._first_time
+        self._times = np.empty(2)  # start and end of a call
         self._prepare(is_first=True)
+        #: Whether all samples can continue from the same instant, after the same number of steps.
+        self._is_in_step = self._t.size > 0 and not self._status.any()  # DONE is 0
         if not shape and self._status[0] == Status.NOT_ASSEMBLED:
             raise ArgumentError(
                 "q0 and qd0 do not satisfy the constraints; expected a closed configuration. Use model.assemble and "
@@ -156,65 +159,80 @@ class Stepper(SampleStates):
 
     def _take(self, count: int = 0, duration: float = 0.0) -> None:
         """Take steps, or integrate for a duration, with all samples that can continue, and report those that failed."""
-        self._report(self._move(count, duration))
+        ended = self._move(count, duration)
+        if ended.size:
+            self._report(ended)
 
     def _move(self, count: int, duration: float) -> np.ndarray:
         """Integrate the samples that can continue, and return those that have ended."""
-        running = self._status == DONE
-        active = ALL if running.all() else np.flatnonzero(running)
-        starts = self._t[active]
-        if not starts.size:
-            return NONE
-        ends = self._first_time + (self._steps[active] + count) * self._step_length if count else starts + duration
-        if ends.max() - self._request.end > 4.0 * np.spacing(self._request.end):
-            raise ArgumentError(
-                f"the step ends at {ends.max():.6g} s, after the duration of the stepper, {self._request.end:g} s; "
-                "expected an earlier time. Reset the samples, or give model.stepper a longer duration"
-            )
         if self._holds_dofs:
             refuse_forces_of_drives(self._model, self._prepared.actions, self._tau)
-        self._prepared.outcome.interrupt[0] = 0  # Ctrl-C may have ended the last call
-        if self._is_autonomous or (starts == starts[0]).all():
+        if self._is_in_step:
+            return self._move_together(count, duration)
+        active = np.flatnonzero(self._status == DONE)
+        starts, steps = self._t[active], self._steps[active] + count
+        if not starts.size:
+            return NONE
+        ends = self._first_time + steps * self._step_length if count else starts + duration
+        self._refuse_late_end(ends.max())
+        is_at_same_time = (starts == starts[0]).all()
+        if self._is_autonomous or is_at_same_time:
             self._integrate(active, starts[0], ends[0])
         else:  # only samples at the same time are integrated together
-            numbers = np.flatnonzero(running)
             for group in groups_of_equal(starts):
-                self._integrate(numbers[group], starts[group[0]], ends[group[0]])
+                self._integrate(active[group], starts[group[0]], ends[group[0]])
         self._keep_results(active)
         has_ended = self._status[active] != DONE
-        if not has_ended.any():
-            self._steps[active] += count
-            self._t[active] = ends
-            return NONE
-        ended, done = (np.flatnonzero(running)[rows] for rows in (has_ended, ~has_ended))
-        self._steps[done] += count
-        self._t[done] = ends[~has_ended]
+        ended, done = active[has_ended], active[~has_ended]
+        self._steps[done], self._t[done] = steps[~has_ended], ends[~has_ended]
         self._t[ended] += self._prepared.outcome.end_times[ended]
+        self._is_in_step = done.size == self._t.size and bool(is_at_same_time and (steps == steps[0]).all())
         return ended
+
+    def _move_together(self, count: int, duration: float) -> np.ndarray:
+        """Do as `_move`, in less time, if all samples can continue and are at the same time."""
+        start, steps = float(self._t[0]), int(self._steps[0]) + count
+        end = self._first_time + steps * self._step_length if count else start + duration
+        self._refuse_late_end(end)
+        self._integrate(ALL, start, end)
+        self._keep_results(ALL)
+        if not self._status.any():
+            self._steps[:], self._t[:] = steps, end
+            return NONE
+        self._is_in_step = False
+        has_ended = self._status != DONE
+        self._steps[~has_ended], self._t[~has_ended] = steps, end
+        self._t[has_ended] += self._prepared.outcome.end_times[has_ended]
+        return np.flatnonzero(has_ended)
+
+    def _refuse_late_end(self, end: float) -> None:
+        last = self._request.end
+        if end > last and end - last > 4.0 * np.spacing(last):
+            raise ArgumentError(
+                f"the step ends at {end:.6g} s, after the duration of the stepper, {last:g} s; "
+                "expected an earlier time. Reset the samples, or give model.stepper a longer duration"
+            )
 
     def _integrate(self, samples: Rows, start: float, end: float) -> None:
         """Integrate samples from a start to an end."""
-        order = NONE if isinstance(samples, slice) else samples
-        size = self._status.size if isinstance(samples, slice) else samples.size
-        new_start, times = self._prepared.start._replace(order=order), np.array([start, end])
+        outcome = self._prepared.outcome
+        outcome.interrupt[0] = 0  # Ctrl-C may have ended the last call
+        if isinstance(samples, slice):
+            arguments, size = self._arguments, self._status.size
+        else:
+            before, after = self._arguments[:5], self._arguments[6:]
+            arguments, size = (*before, self._prepared.start._replace(order=samples), *after), samples.size
+        self._times[:] = start, end
+        effort = (end - start) / self._step_length * size * self._qd.shape[1]  # NaN, which is not few, if steps adapt
         run_driver(
-            self._new_memory,
-            (*self._arguments[:5], new_start, self._arguments[6], times, *self._arguments[8:]),
-            size,
-            self._width,
-            math.inf if math.isnan(self._step_length) else (end - start) / self._step_length * size * self._qd.shape[1],
-            self._prepared.calls.batch_functions,
-            self._spare,
+            self._new_memory, arguments, size, self._width, effort, self._prepared.calls.batch_functions, self._spare
         )
-        self._prepared.outcome.end_times[samples] -= start
+        outcome.end_times[samples] -= start
 
     def _keep_results(self, samples: Rows) -> None:
         """Keep the results of samples when all of them are integrated: a call that is interrupted changes nothing."""
-        outcome, nq, nv = self._prepared.outcome, self._q.shape[1], self._qd.shape[1]
-        self._q[samples] = outcome.end_states[samples, :nq]
-        self._qd[samples] = outcome.end_states[samples, nq : nq + nv]
-        self._memory[samples] = outcome.memory[samples]
-        self._status[samples] = outcome.tally[samples, 0]
+        for kept, new in self._results:
+            kept[samples] = new[samples]
 
     def _report(self, ended: np.ndarray) -> None:
         """Raise an error or warn if some of the samples that have ended in this call have failed."""
@@ -295,6 +313,7 @@ class Stepper(SampleStates):
         before = self.save() if changed or self._has_random_numbers else None
         for kept, new in zip((self._q, self._qd, self._tau), states, strict=True):
             kept[rows] = new
+        self._is_in_step = False
         self._episodes[rows] += 1
         self._steps[rows], self._t[rows], self._status[rows] = 0, self._first_time, DONE
         self._memory[rows, TIME_OF_RATE] = math.nan
@@ -330,6 +349,7 @@ class Stepper(SampleStates):
             raise ArgumentError("snapshot was saved by another stepper; expected one that this stepper has saved")
         is_new = snapshot.model is not self._model or (snapshot.episodes != self._episodes).any()
         before = self.save() if is_new else None
+        self._is_in_step = False
         self._copy_arrays(snapshot)
         if before is not None:
             self._change_model(snapshot.model, before)
@@ -358,7 +378,13 @@ class Stepper(SampleStates):
             self._status = np.where(prepared.not_assembled, int(Status.NOT_ASSEMBLED), int(Status.DONE))
         start = prepared.start._replace(q=self._q, qd=self._qd, tau=self._tau, memory=self._memory)
         self._prepared: Prepared = replace(prepared, start=start)
-        self._arguments = self._prepared.driver_arguments(self._request)
+        self._arguments = self._prepared.driver_arguments(replace(request, times=self._times))
+        outcome, nq, nv = prepared.outcome, self._q.shape[1], self._qd.shape[1]
+        of_q, of_qd = outcome.end_states[:, :nq], outcome.end_states[:, nq : nq + nv]
+        self._results = (
+            *((self._q, of_q), (self._qd, of_qd)),
+            *((self._memory, outcome.memory), (self._status, outcome.tally[:, 0])),
+        )
         self._new_memory = partial(self._prepared.new_memory, self._request)
         actions = prepared.actions
         has_samplers = actions is not None and actions.shared.samplers is not None
@@ -368,13 +394,7 @@ class Stepper(SampleStates):
         self._holds_dofs = bool(held_dofs(actions, self._model.nv).any())
         self._is_autonomous = actions is None or not (
             has_samplers
-            or depends_on_time(actions.shared.signals)
+            or not are_constant(actions.shared.signals)
             or actions.settings[setting_layout.FUNCTIONS] > 0
             or len(original.events) > 0
         )
-
-
-def depends_on_time(signals: np.ndarray) -> bool:
-    """Whether a table of signals contains others than constants."""
-    is_constant = signals[signal_layout.KIND] == signal_layout.CONSTANT
-    return not (is_constant & (signals[signal_layout.SINE_COUNT] == 0)).all()

@@ -24,3 +24,8 @@ WINDOW_FIRST, WINDOW_LAST = 0, 1  # the first and the last piece that evaluation
 WINDOW_PASSED, WINDOW_NEXT = 2, 3  # the pieces that start at the last break and at the next one (`signal_breaks`)
 WINDOW_KNOT = 4  # the piece that starts at the next knot between different polynomials
 WINDOW_ROWS = 5
+
+
+def are_constant(signals):
+    """Whether all signals of `SharedActions.signals` are constants without sines."""
+    return bool(((signals[KIND] == CONSTANT) & (signals[SINE_COUNT] == 0)).all())
