@@ -13,6 +13,7 @@ from .acting.drives import (
 )
 from .acting.events import Event
 from .acting.friction_and_stops import DryFriction, HardStops
+from .acting.inputs import Input
 from .acting.sampled import Sampled
 from .acting.sensors import Encoder, VelocitySensor
 from .acting.signals import Signal
@@ -96,6 +97,7 @@ __all__ = [
     "HingeConstraint",
     "Immersion",
     "Inertia",
+    "Input",
     "JointLimits",
     "Model",
     "ModelBuilder",

@@ -392,6 +392,6 @@ def flatten_drive(
 def _add_feedforward(what: str, drive: PID, is_sampled: bool, codes: np.ndarray, d: int, signals: SignalTables) -> None:
     """Add the signal of the feedforward force, unless it is the number zero."""
     signal = as_signal(f"{what}: feedforward", drive.feedforward)
-    if signal.is_constant and not signal.coefficients.any():
+    if signal.is_constant and not signal.coefficients.any() and not signal.inputs:
         return
     codes[drive_layout.FEEDFORWARD, d] = signals.add(f"{what}: feedforward", signal, -1 if is_sampled else 0)

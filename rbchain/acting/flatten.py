@@ -141,7 +141,7 @@ def flatten_actions(
     contact_records = new_contact_records(contacts, forces, samples)
     records = _new_records(model, samples, events, integrals, has_functions, dtype, contact_records)
     flat = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None, None)
-    return flat, UserCalls(functions, rows, dtype, batch_functions)
+    return flat, UserCalls(functions, rows, dtype, batch_functions, signals.inputs)
 
 
 def _flatten_functions(

@@ -13,6 +13,7 @@ from ..common.real_arrays import excerpt, real_array
 from ..common.values import Value
 from ..errors import ArgumentError
 from ..model.pose import Pose, computed_pose
+from .inputs import Input
 from .random_signals import RandomSignal
 from .signal_arithmetic import SignalSum
 from .signals import Signal, as_signal, three_signals
@@ -62,7 +63,7 @@ class NumericField:
     def checked(self, what: str, value: Any) -> np.ndarray:
         """Return numbers (..., *shape). Raises ArgumentError if the last axes or the numbers do not fit."""
         name = f"{what}: {self.name}"
-        if isinstance(value, (Signal, *RANDOM)):
+        if isinstance(value, (Signal, Input, *RANDOM)):
             raise ArgumentError(
                 f"{name} is a signal, {value!r}; expected one number, or one for each sample, which cannot change with "
                 "time"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from ..common.real_arrays import excerpt, real_array
 from ..core.forces import signal_layout
 from ..errors import ArgumentError
+from .inputs import InputPlace, with_inputs
 from .knots import classes_of_knots
 from .numeric_fields import Declared
 from .signals import Signal, SignalLike, as_signal
@@ -110,6 +112,7 @@ class SignalTables:
         self.codes: list[np.ndarray] = []
         self.tables: list[np.ndarray] = []
         self.knots: list[np.ndarray] = []
+        self.inputs: list[InputPlace] = []
         self.size = self.most_coefficients = self.pieces = 0
 
     def add(self, name: str, value: SignalLike, derivatives: int) -> int:
@@ -131,7 +134,11 @@ class SignalTables:
             raise ArgumentError(
                 f"{name} is defined from {signal.breaks[0]:.15g} to {signal.end:.15g} s; expected {expected}"
             )
-        codes = np.zeros(signal_layout.ROWS, np.int64)
+        given, codes = signal, np.zeros(signal_layout.ROWS, np.int64)
+        if signal.inputs:  # a stepper changes the numbers of each sample
+            coefficients = np.array(np.broadcast_to(signal.coefficients, (*batch, *signal.coefficients.shape[-2:])))
+            coefficients[..., 0] = with_inputs(coefficients[..., 0], signal.inputs)
+            signal = replace(signal, coefficients=coefficients, inputs=())
         codes[signal_layout.COEFFICIENT_COUNT] = signal.coefficients.shape[-1]
         if signal.breaks.size == 1 and signal.breaks[0] == 0.0:
             codes[signal_layout.KIND] = signal_layout.CONSTANT if signal.is_constant else signal_layout.POLYNOMIAL
@@ -147,6 +154,8 @@ class SignalTables:
         codes[signal_layout.SINES], _ = self.numbers.add_row(name, waves)
         codes[signal_layout.SINE_COUNT] = signal.waves.shape[-2]
         self.codes.append(codes)
+        if given.inputs:
+            self.inputs.append(self._place_of_inputs(given, codes))
         return len(self.codes) - 1
 
     def _add_table(self, signal: Signal, codes: np.ndarray) -> None:
@@ -160,6 +169,21 @@ class SignalTables:
         self.tables.append(table.reshape(-1))
         self.size += table.size
         self.most_coefficients = max(self.most_coefficients, count)
+
+    def _place_of_inputs(self, signal: Signal, codes: np.ndarray) -> InputPlace:
+        """Return where the numbers of a signal with inputs are."""
+        batch, samples, (pieces, count) = (
+            self.numbers.batch,
+            math.prod(self.numbers.batch),
+            signal.coefficients.shape[-2:],
+        )
+        constants = np.broadcast_to(signal.coefficients[..., 0], (*batch, pieces)).reshape(samples, pieces).copy()
+        terms = tuple(term.flat(batch) for term in signal.inputs)
+        if codes[signal_layout.KIND] != signal_layout.TABLE:
+            return InputPlace(terms, constants, False, codes[[signal_layout.FIRST_COEFFICIENT]])
+        start = codes[signal_layout.TABLE_START] + pieces + count * np.arange(pieces)
+        at = start + codes[signal_layout.TABLE_STRIDE] * np.arange(samples)[:, None]
+        return InputPlace(terms, constants, True, at)
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the codes (signal_layout.ROWS, signals), the joined tables, and the classes of their knots."""

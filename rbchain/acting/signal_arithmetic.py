@@ -167,7 +167,8 @@ def sum_of(a: Signal, b: Signal) -> Signal:
     first, second = (np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, count - x.shape[-1])]) for x in parts)
     batch = np.broadcast_shapes(a.waves.shape[:-2], b.waves.shape[:-2])
     waves = [np.broadcast_to(x.waves, batch + x.waves.shape[-2:]) for x in (a, b)]
-    return type(a)(first + second, breaks=breaks, waves=np.concatenate(waves, -2), end=min(a.end, b.end))
+    inputs, end = (*a.inputs, *b.inputs), min(a.end, b.end)
+    return type(a)(first + second, breaks=breaks, waves=np.concatenate(waves, -2), end=end, inputs=inputs)
 
 
 def _coefficients_from(signal: Signal, breaks: FloatArray) -> FloatArray:
@@ -190,7 +191,8 @@ def multiple_of(signal: Signal, factor: FloatArray) -> Signal:
     waves = np.broadcast_to(signal.waves, shape).copy()
     waves[..., 0] *= factor[..., None]
     coefficients = signal.coefficients * factor[..., None, None]
-    return type(signal)(coefficients, breaks=signal.breaks, waves=waves, end=signal.end)
+    inputs = tuple(term.times(factor) for term in signal.inputs)
+    return type(signal)(coefficients, breaks=signal.breaks, waves=waves, end=signal.end, inputs=inputs)
 
 
 def derivative_of(signal: Signal) -> Signal:

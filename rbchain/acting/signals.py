@@ -16,6 +16,7 @@ from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, excerpt, finite_array, real_array
 from ..errors import ArgumentError
 from . import random_processes
+from .inputs import Input, InputTerm, with_inputs
 from .random_signals import RandomSignal
 from .signal_arithmetic import AddsSignals, SignalSum, derivative_of
 
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Signal(AddsSignals):
-    """A function of time: a polynomial or a piecewise polynomial, plus sines.
+    """A function of time: a polynomial or a piecewise polynomial, plus sines and inputs of a stepper.
 
     `Signal.constant`, `Signal.polynomial`, `Signal.sines` and `Signal.table` make signals. Arguments that expect a
-    signal also accept a number, an array with one number for each sample, or a piecewise polynomial of SciPy
-    (`CubicSpline`, `PPoly`). Arrays of coefficients may have batch axes in front, for one signal per sample.
+    signal also accept a number, an array with one number for each sample, a piecewise polynomial of SciPy
+    (`CubicSpline`, `PPoly`), or an `Input`. Arrays of coefficients may have batch axes in front, for one signal per
+    sample.
     `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
 
     Signals, also random ones, can be added, subtracted, and multiplied and divided by numbers. A number may differ
@@ -45,6 +47,8 @@ class Signal(AddsSignals):
         Amplitude, angular frequency (rad/s) and phase (rad) of each sine.
     end : float, s
         End of the time range in which the signal is defined. `simulate` refuses to go beyond it.
+    inputs : tuple of InputTerm
+        Names of the inputs to add, their factors, and their values at the start.
 
     Examples
     --------
@@ -63,6 +67,7 @@ class Signal(AddsSignals):
     breaks: FloatArray = field(default_factory=lambda: np.zeros(1))
     waves: FloatArray = field(default_factory=lambda: np.zeros((0, 3)))
     end: float = np.inf
+    inputs: tuple[InputTerm, ...] = ()
 
     def __post_init__(self) -> None:
         for name, axes in (("coefficients", 2), ("breaks", 1), ("waves", 2)):
@@ -73,6 +78,9 @@ class Signal(AddsSignals):
                     f"{axes} axes"
                 )
             object.__setattr__(self, name, found)
+        object.__setattr__(
+            self, "inputs", tuple(InputTerm(name, *map(np.asarray, numbers)) for name, *numbers in self.inputs)
+        )
         object.__setattr__(self, "end", float(real_array("end of a signal", self.end, ArgumentError)))
         pieces = self.coefficients.shape[-2]
         if self.breaks.shape != (pieces,) or not (np.diff(self.breaks) > 0.0).all() or self.waves.shape[-1] != 3:
@@ -83,10 +91,11 @@ class Signal(AddsSignals):
 
     def __repr__(self) -> str:
         """Describe the signal in one line: a sampled signal has thousands of coefficients."""
-        if self.is_constant and not self.batch_shape:
+        if self.is_constant and not self.batch_shape and not self.inputs:
             return f"Signal.constant({self.coefficients.item()!r})"
         (pieces, count), sines = self.coefficients.shape[-2:], self.waves.shape[-2]
         numbers = f"pieces={pieces}, degree={count - 1}, sines={sines}"
+        numbers += f", inputs={[term.name for term in self.inputs]}" if self.inputs else ""
         return f"Signal({numbers}, batch_shape={self.batch_shape}, end={self.end:g})"
 
     @classmethod
@@ -265,11 +274,12 @@ class Signal(AddsSignals):
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """Shape of the batch; () if all samples share the signal."""
-        return np.broadcast_shapes(self.coefficients.shape[:-2], self.waves.shape[:-2])
+        of_inputs = [term.batch_shape for term in self.inputs]
+        return np.broadcast_shapes(self.coefficients.shape[:-2], self.waves.shape[:-2], *of_inputs)
 
     @property
     def is_constant(self) -> bool:
-        """Whether the signal does not change with time."""
+        """Whether the signal does not change with time, except when a stepper changes its inputs."""
         return self.breaks.size == 1 and self.coefficients.shape[-1] == 1 and self.waves.shape[-2] == 0
 
     def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Signal:
@@ -277,12 +287,13 @@ class Signal(AddsSignals):
         coefficients, waves = (
             np.broadcast_to(x, (*batch_shape, *x.shape[-2:]))[i] for x in (self.coefficients, self.waves)
         )
-        return Signal(coefficients, breaks=self.breaks, waves=waves, end=self.end)
+        inputs = tuple(term.of_sample(i, batch_shape) for term in self.inputs)
+        return Signal(coefficients, breaks=self.breaks, waves=waves, end=self.end, inputs=inputs)
 
     def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> FloatArray:
         """Compute the signal, or a derivative of it, at times t (m,): a (..., m) array; at one time: (...).
 
-        Times (..., m) contain a row for each sample.
+        Times (..., m) contain a row for each sample. Inputs have their value at the start.
         """
         t = real_array("t", t, ArgumentError)
         if t.ndim == 0:
@@ -299,7 +310,7 @@ class Signal(AddsSignals):
         elapsed = (t - self.breaks[piece])[..., None] ** np.arange(powers.shape[-1])
         amplitude, w, phase = np.moveaxis(self.waves[..., None, :, :], -1, 0)
         waves = amplitude * w**derivative * np.sin(w * t[..., None] + phase + derivative * np.pi / 2)
-        return (powers * elapsed).sum(-1) + waves.sum(-1)
+        return with_inputs((powers * elapsed).sum(-1) + waves.sum(-1), () if derivative else self.inputs)
 
 
 _OF_TABLE = "values of the table at times"
@@ -321,14 +332,16 @@ def _cubic_spline(times: FloatArray, values: FloatArray) -> PPoly:
         ) from None
 
 
-SignalLike: TypeAlias = "Signal | RandomSignal | SignalSum | npt.ArrayLike | PPoly"
+SignalLike: TypeAlias = "Signal | RandomSignal | SignalSum | Input | npt.ArrayLike | PPoly"
 ThreeSignals: TypeAlias = Sequence[SignalLike] | np.ndarray
 
 
 def as_signal(name: str, value: SignalLike) -> Signal:
-    """Return a Signal, made of a number, an array or a PPoly if necessary. Raises ArgumentError, with the name."""
+    """Return a Signal, made of a number, an array, a PPoly or an Input. Raises ArgumentError, with the name."""
     if isinstance(value, Signal):
         return value
+    if isinstance(value, Input):
+        return Signal(np.zeros((1, 1)), inputs=(InputTerm(value.name, np.ones(()), np.asarray(value.value)),))
     if type(value) is float and math.isfinite(value):
         return _constant(value.hex())
     if hasattr(value, "c") and hasattr(value, "x"):

@@ -13,6 +13,7 @@ from ..errors import ArgumentError, RbchainError
 from ..model.pose import Pose
 from .actuators import Actuator
 from .drives import ONE_JOINT
+from .inputs import Input
 from .numeric_fields import POSE, SIGNAL, fields_of_kind
 from .random_signals import RandomSignal
 from .sampled import Sampled
@@ -23,7 +24,7 @@ from .user_forces import UserForces
 
 DRIVES: dict[str, type] = {kind.__name__: kind for kind in ONE_JOINT}
 SENSORS: dict[str, type] = {"Encoder": Encoder, "VelocitySensor": VelocitySensor}
-SIGNALS: dict[str, Callable[..., Signal | RandomSignal]] = {
+SIGNALS: dict[str, Callable[..., Signal | RandomSignal | Input]] = {
     "constant": Signal.constant,
     "polynomial": Signal.polynomial,
     "sines": Signal.sines,
@@ -33,6 +34,7 @@ SIGNALS: dict[str, Callable[..., Signal | RandomSignal]] = {
     "ornstein_uhlenbeck": Signal.ornstein_uhlenbeck,
     "random_walk": Signal.random_walk,
     "sea_state": Signal.sea_state,
+    "input": Input,
 }
 #: Frames of a force. A table without them means the world, because TOML has no None.
 ENDS = ("frame_a", "frame_b")
@@ -160,7 +162,14 @@ def _table_of_signal(name: str, value: Any) -> Any:
             f"{name} is a sum or a derivative of random signals, which a table cannot hold; expected a single signal. "
             "Pass the drive to simulate() instead of adding it to the model"
         )
+    if isinstance(value, Input):
+        return {"type": "input", "name": value.name, "value": np.asarray(value.value).tolist()}
     signal = as_signal(name, value)
+    if signal.inputs:
+        raise ArgumentError(
+            f"{name} is a sum or a multiple of inputs, which a table cannot hold; expected a single Input. Pass the "
+            "drive to simulate() instead of adding it to the model"
+        )
     if signal.is_constant and not np.isfinite(signal.end):
         return signal.coefficients[..., 0, 0].tolist()
     pieces = {"breaks": signal.breaks.tolist(), "coefficients": signal.coefficients.tolist()}

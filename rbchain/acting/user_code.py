@@ -22,6 +22,7 @@ from ..compiling.dependencies import dependencies_of
 from ..core.control import callbacks
 from ..core.sample.records import Records
 from ..errors import ArgumentError
+from .inputs import InputPlace
 from .packing import SampleNumbers
 
 SIGNATURE = "function(t, q, qd, parameters, out)"
@@ -150,13 +151,15 @@ class UserCall:
 class UserCalls:
     """The user functions of a simulation by the codes of `BlockActions.failures`, and the numbers of all samples.
 
-    `batch_functions` are those that Python calls for the whole batch.
+    `batch_functions` are those that Python calls for the whole batch. `inputs` are the places of the inputs that a
+    stepper writes.
     """
 
     functions: dict[int, UserCall]
     given: np.ndarray
     dtype: np.dtype
     batch_functions: dict[int, BatchFunction]
+    inputs: Sequence[InputPlace] = ()
 
     def failure(self, records: Records, sample: int, nq: int) -> str:
         """Describe the failed call of a sample: the function, its exception and the time."""

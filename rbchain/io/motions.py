@@ -21,6 +21,7 @@ from ..acting.contacts import BODY_CONTACTS, ImpactRecord, StickingRecord
 from ..acting.events import EventRecord
 from ..acting.flatten import flatten_actions
 from ..acting.friction_and_stops import DryFriction, HardStops
+from ..acting.inputs import Input
 from ..acting.signals import Signal, as_signal
 from ..acting.wrenches import FORCES
 from ..common.calls import with_present_names
@@ -37,7 +38,7 @@ from .write_native import toml_of
 FORMAT = "rbchain motion 1"
 CONTENTS, DIGEST = "contents", "sha256"
 #: The classes of the objects in a trajectory.
-CLASSES = {kind.__name__: kind for kind in (*FORCES, EventRecord, ImpactRecord, StickingRecord, Signal, Pose)}
+CLASSES = {kind.__name__: kind for kind in (*FORCES, EventRecord, ImpactRecord, StickingRecord, Signal, Input, Pose)}
 #: Fields of a trajectory that the file describes in another way than the other fields, or not at all.
 SPECIAL = ("model", "exceptions", "dense_output", "_compute_tau_and_qdd", "_continuation")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -13,10 +14,14 @@ import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes, no_attribute
 from ..common.real_arrays import real_array
-from ..errors import ArgumentError
+from ..core.motion.sample_memory import TIME_OF_RATE
+from ..errors import ArgumentError, Status
+from .inputs import Inputs, initial_inputs, write_inputs
 
 if TYPE_CHECKING:
+    from ..acting.inputs import InputPlace
     from ..facade.model import Model
+    from .preparation import Prepared
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Snapshot:
     memory : (samples, m) array
         What the motion depends on besides: clocks, queues and integrals of controllers.
     status : (samples,) array of int
+    inputs : (samples, inputs) array
     """
 
     stepper: str
@@ -48,6 +54,7 @@ class Snapshot:
     tau: np.ndarray
     memory: np.ndarray
     status: np.ndarray
+    inputs: np.ndarray
 
 
 #: The arrays of a Snapshot, which a Stepper has too.
@@ -67,6 +74,8 @@ class SampleStates(SuggestsAttributes):
         self._steps, self._episodes = np.zeros(samples, np.int64), np.zeros(samples, np.int64)
         self._t, self._status = np.zeros(samples), np.zeros(samples, np.int64)
         self._q, self._qd, self._tau = states
+        self._memory, self._is_in_step = np.empty((samples, 1)), False
+        self._set_initial_inputs(())
 
     @property
     def model(self) -> Model:
@@ -97,6 +106,11 @@ class SampleStates(SuggestsAttributes):
     def episodes(self) -> np.ndarray:
         """How often each sample was reset (...)."""
         return self._shown(self._episodes)
+
+    @property
+    def inputs(self) -> Inputs:
+        """Numbers of each `Input` by its name, (...) arrays, which you may change."""
+        return Inputs(self._input_names, self._inputs, self._shape)
 
     @property
     def tau(self) -> np.ndarray:
@@ -147,6 +161,30 @@ class SampleStates(SuggestsAttributes):
             if not (name.startswith("_") or hasattr(type(self), name)):  # a new attribute would have no effect
                 raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
             object.__setattr__(self, name, value)
+
+    def _set_initial_inputs(self, places: Sequence[InputPlace]) -> None:
+        """Set the names of the inputs, and their values at the start of an episode."""
+        self._input_names, self._inputs = initial_inputs(places, self._status.size)
+        self._initial_inputs = self._inputs.copy()
+
+    def _use_inputs(self, prepared: Prepared) -> np.ndarray:
+        """Use the inputs of all samples. Samples with inputs that are not finite fail: return those that continued."""
+        if not prepared.calls.inputs:
+            return np.empty(0, np.int64)
+        is_wrong = write_inputs(prepared, self.inputs, self._q.dtype)
+        refused = np.flatnonzero(is_wrong & (self._status == Status.DONE))
+        self._status[refused] = Status.NOT_FINITE
+        self._is_in_step = self._is_in_step and not refused.size
+        return refused
+
+    def _begin_episodes(self, rows: np.ndarray, states: Sequence[np.ndarray], time: float) -> None:
+        """Begin an episode of some samples with these q, qd and tau, at a time, s."""
+        for kept, new in zip((self._q, self._qd, self._tau), states, strict=True):
+            kept[rows] = new
+        self._episodes[rows] += 1
+        self._inputs[rows] = self._initial_inputs[rows]
+        self._steps[rows], self._t[rows], self._status[rows] = 0, time, Status.DONE
+        self._memory[rows, TIME_OF_RATE] = math.nan
 
     def _shown(self, x: np.ndarray) -> np.ndarray:
         """Return a view of an array (samples, ...) with the batch axes that the caller knows, which is read-only."""

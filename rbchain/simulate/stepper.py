@@ -53,6 +53,8 @@ class Stepper(SampleStates):
         Time of each sample since the start of its episode, plus `t0`.
     tau : (..., nv) array, N m or N
         Joint forces, which add to the forces of the drives. Write to this array; the forces act until you change them.
+    inputs : mapping of (...) arrays
+        Numbers of each `Input` by its name. Write to these arrays; they act until you change them or reset the sample.
     status : (...) array of int
         Status of each sample, as the integer of a `Status`: `rb.Status.DONE` if it can continue. A sample that fails,
         or that an event stops, keeps its status and its last valid state until it is reset.
@@ -159,9 +161,10 @@ class Stepper(SampleStates):
 
     def _take(self, count: int = 0, duration: float = 0.0) -> None:
         """Take steps, or integrate for a duration, with all samples that can continue, and report those that failed."""
+        refused = self._use_inputs(self._prepared)
         ended = self._move(count, duration)
-        if ended.size:
-            self._report(ended)
+        if refused.size or ended.size:
+            self._report(np.union1d(refused, ended))
 
     def _move(self, count: int, duration: float) -> np.ndarray:
         """Integrate the samples that can continue, and return those that have ended."""
@@ -311,12 +314,8 @@ class Stepper(SampleStates):
             held = held_dofs(self._prepared.actions, model.nv)
             states[:2] = closed_rows(with_batch(model, self._request.batch), held, rows, q_and_qd, states[:2])
         before = self.save() if changed or self._has_random_numbers else None
-        for kept, new in zip((self._q, self._qd, self._tau), states, strict=True):
-            kept[rows] = new
         self._is_in_step = False
-        self._episodes[rows] += 1
-        self._steps[rows], self._t[rows], self._status[rows] = 0, self._first_time, DONE
-        self._memory[rows, TIME_OF_RATE] = math.nan
+        self._begin_episodes(rows, states, self._first_time)
         if before is not None:
             self._change_model(model, before)
 
@@ -373,6 +372,7 @@ class Stepper(SampleStates):
         if is_first:
             self._q, self._qd, self._tau = (np.array(x) for x in prepared.start[:3])
             self._initial = [x.copy() for x in prepared.start[:3]]
+            self._set_initial_inputs(prepared.calls.inputs)
             self._memory = np.array(prepared.outcome.memory)
             self._memory[:, TIME_OF_RATE] = math.nan
             self._status = np.where(prepared.not_assembled, int(Status.NOT_ASSEMBLED), int(Status.DONE))

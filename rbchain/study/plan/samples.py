@@ -245,7 +245,8 @@ def shifted(signal: SignalLike, draws: np.ndarray, how: str | None) -> Signal:
         return replace(signal, coefficients=pieces)
     waves = np.array(np.broadcast_to(signal.waves, (*draws.shape, *signal.waves.shape[-2:])))
     waves[..., 0] *= draws[:, None]
-    return replace(signal, coefficients=pieces * draws[:, None, None], waves=waves)
+    inputs = tuple(term.times(draws) for term in signal.inputs)
+    return replace(signal, coefficients=pieces * draws[:, None, None], waves=waves, inputs=inputs)
 
 
 def _three(components: ThreeSignals) -> tuple[SignalLike, ...]:

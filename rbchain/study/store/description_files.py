@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...acting.inputs import Input
 from ...acting.numeric_fields import Declared
 from ...acting.random_signals import RandomSignal
 from ...acting.sampled import Sampled
@@ -110,12 +111,8 @@ def _written(place: str, value: Any) -> Any:
     elif isinstance(value, Described):
         defaults = {name: field.default for name, field in type(value).model_fields.items()}
         items = {name: getattr(value, name) for name in defaults if not _is_default(value, name, defaults[name])}
-    elif isinstance(value, Signal):
-        items = {"type": "pieces", "breaks": value.breaks, "coefficients": value.coefficients, "end": value.end}
-        items |= {"waves": value.waves} if value.waves.size else {}
-        items = {key: item for key, item in items.items() if key != "end" or np.isfinite(item)}
-    elif isinstance(value, RandomSignal):
-        items = {"type": value.kind, **value.parameters, "seed": value.seed, "channel": value.channel}
+    elif isinstance(value, Signal | RandomSignal | Input):
+        items = _items_of_signal(place, value)
     elif isinstance(value, Sampled):
         clock = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "controller"}
         return _written(place, value.controller) | {"sampled": _written(f"{place}.sampled", clock)}
@@ -128,6 +125,19 @@ def _written(place: str, value: Any) -> Any:
         what = f"is the Python function {name_of(value)}" if hasattr(value, "__qualname__") else f"is {excerpt(value)}"
         raise _CannotBeWritten(f"{place} {what}, which a file cannot contain")
     return {key: _written(f"{place}.{key}".lstrip("."), item) for key, item in items.items() if item is not None}
+
+
+def _items_of_signal(place: str, value: Signal | RandomSignal | Input) -> dict[str, Any]:
+    """Return the keys of a signal."""
+    if isinstance(value, RandomSignal):
+        return {"type": value.kind, **value.parameters, "seed": value.seed, "channel": value.channel}
+    if isinstance(value, Input):
+        return {"type": "input", "name": value.name, "value": value.value}
+    if value.inputs:
+        raise _CannotBeWritten(f"{place} is a sum or a multiple of inputs, which a file cannot contain")
+    items: dict[str, Any] = {"type": "pieces", "breaks": value.breaks, "coefficients": value.coefficients}
+    items |= {"end": value.end} if np.isfinite(value.end) else {}
+    return items | ({"waves": value.waves} if value.waves.size else {})
 
 
 def _is_default(value: Any, name: str, default: Any) -> bool:
