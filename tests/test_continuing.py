@@ -50,6 +50,18 @@ def test_pieces_with_adaptive_steps_have_the_error_of_the_motion_in_one_call(dri
     assert np.abs(motion.end_q - exact.end_q).max() <= 10 * error_of_whole + 1e-12
 
 
+@pytest.mark.parametrize("method", ["rk45", "dop853", "rosenbrock", "radau"])
+def test_pieces_with_adaptive_steps_take_one_step_more_each(method):
+    """The end of a piece shortens a step, and the next piece begins with the length that the error allows."""
+    whole, pieces = ARM.simulate(START, duration=1.0, method=method), 5
+    motion = ARM.simulate(START, duration=1.0 / pieces, method=method)
+    steps = motion.steps
+    for _ in range(pieces - 1):
+        motion = ARM.simulate(duration=1.0 / pieces, continue_from=motion)
+        steps = steps + motion.steps
+    assert (steps <= whole.steps + pieces).all()
+
+
 def test_saved_times_continue():
     first = ARM.simulate(START, duration=0.02, method="rk4", step=STEP)
     motion = ARM.simulate(duration=0.02, continue_from=first, save_every=0.01)

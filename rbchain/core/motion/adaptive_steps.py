@@ -107,8 +107,8 @@ def park_lane(block, stepper, lane):
 def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     """Compute the first rates and the first step length of the lanes with a new sample; other lanes are unchanged.
 
-    It follows from the rates at the start and after an Euler step: Hairer, Norsett and Wanner (1993), II.4, "starting
-    step size".
+    A sample that continues an earlier call uses its next step. For other samples, the length follows from the rates at
+    the start and after an Euler step: Hairer, Norsett and Wanner (1993), II.4, "starting step size".
     """
     y, y_new, change, rates, control = stepper.y, stepper.y_new, stepper.change, stepper.rates, stepper.control
     is_new = control[controls.NEW, k] > constant_like(y, 0.0)
@@ -120,7 +120,7 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     control[controls.EULER_STEP, k] = constant_like(y, 0.0)
     for j in range(y.shape[0]):
         rates[1, j, k] = constant_like(y, 0.0)
-    for stage in range(1, 3):
+    for stage in range(1, 2 if continue_with_steps(block, stepper) else 3):
         for j in range(y.shape[0]):
             y_new[j, k] = y[j, k] + control[controls.EULER_STEP, k] * rates[1, j, k]
         decide_rank(block, constant_like(y, 1.0 if stage == 1 else 0.0) * control[controls.NEW, k], k)
@@ -145,6 +145,16 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     for lane in range(y.shape[1]):
         if control[controls.NEW, lane] > constant_like(y, 0.0):
             start_lane(block, stepper, tableau, batch, tolerances, lane)
+
+
+@kernel
+def continue_with_steps(block, stepper):
+    """Whether all lanes with a new sample continue an earlier call, and have a next step."""
+    for lane in range(stepper.y.shape[1]):
+        is_new = stepper.control[controls.NEW, lane] > constant_like(stepper.y, 0.0)
+        if is_new and (starts_again(block, stepper, lane) or not stepper.clock[clocks.PROPOSED, lane] > 0.0):
+            return False
+    return True
 
 
 @only_if(has_constraints)
@@ -182,7 +192,7 @@ def start_lane(block, stepper, tableau, batch, tolerances, lane):
     if tally[tallies.STATUS, lane] == IDLE:
         return
     if is_first:
-        tally[tallies.EVALUATIONS, lane] = 2
+        tally[tallies.EVALUATIONS, lane] = 1 if stepper.clock[clocks.PROPOSED, lane] > 0.0 else 2
         save_start(block, stepper, batch, lane)
         begin_events(block, stepper.y, stepper.clock[clocks.T, lane], lane)
     rate, euler_length, change = (
@@ -194,6 +204,8 @@ def start_lane(block, stepper, tableau, batch, tolerances, lane):
         tally[tallies.STATUS, lane] = USER_FUNCTION_FAILED
     elif not rate < math.inf:
         tally[tallies.STATUS, lane] = NOT_FINITE
+    elif is_first and stepper.clock[clocks.PROPOSED, lane] > 0.0:
+        set_step(block, stepper, tableau, batch, tolerances, stepper.clock[clocks.PROPOSED, lane], lane)
     else:
         step = first_step(euler_length, rate, change, tableau.order) if change < math.inf else euler_length
         longest = longest_first_step(block, stepper, batch, tolerances, lane)

@@ -155,10 +155,11 @@ def start_sample(block, stepper, batch, index, lane):
     check_limits_of_start(stepper, batch, lane)
     stepper.clock[clocks.T, lane] = batch.times[0]
     stepper.clock[clocks.RATE, lane] = batch.times[0]
+    stepper.clock[clocks.PROPOSED, lane] = 0.0
+    stepper.clock[clocks.PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
     recall_memory(block, stepper, batch.start, sample, lane)
     if continues(batch.start.memory, sample):  # else the controllers save their first outputs
         save_held_outputs(block, stepper, batch, 0, lane)
-    stepper.clock[clocks.PREVIOUS_ERROR, lane] = MIN_PREVIOUS_ERROR
     stepper.control[controls.TIME, lane] = constant_like(stepper.y, batch.times[0])
     stepper.control[controls.NEW, lane] = constant_like(stepper.y, 1.0)
     stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.y, 0.0)

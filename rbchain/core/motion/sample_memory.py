@@ -1,7 +1,8 @@
 """What the motion of a sample depends on besides its positions, velocities and parameters, between two calls.
 
 A call writes it at the end of each sample, and a later call continues with it. Each sample has one row of numbers: the
-time of its first rate, the other rows of its state, and the state of its sampled controllers.
+time of its first rate, the next step and the last error of methods with adaptive steps, the other rows of its state,
+and the state of its sampled controllers.
 """
 
 import math
@@ -15,7 +16,9 @@ from ..tree.layout import sample_entry
 from ..tree.sampler_layout import has_samplers
 
 TIME_OF_RATE = 0  # clocks.RATE, s; NaN for a sample that starts anew
-FIRST_ROW_OF_STATE = 1
+NEXT_STEP = 1  # clocks.PROPOSED, s
+LAST_ERROR = 2  # clocks.PREVIOUS_ERROR
+FIRST_ROW_OF_STATE = 3
 
 
 def memory_size(rows, samplers, n):
@@ -42,6 +45,8 @@ def recall_memory(block, stepper, start, sample, lane):
         return
     numbers, y, first = start.memory[sample], stepper.y, block.q.shape[0] + block.qd.shape[0]
     stepper.clock[clocks.RATE, lane] = numbers[TIME_OF_RATE]
+    stepper.clock[clocks.PROPOSED, lane] = numbers[NEXT_STEP]
+    stepper.clock[clocks.PREVIOUS_ERROR, lane] = numbers[LAST_ERROR]
     for j in range(first, y.shape[0]):
         y[j, lane] = constant_like(y, numbers[FIRST_ROW_OF_STATE + j - first])
     exchange_samplers(block, numbers, FIRST_ROW_OF_STATE + y.shape[0] - first, True, lane)
@@ -53,6 +58,8 @@ def record_memory(block, stepper, memory, sample, lane):
     """Copy the memory of a sample from its lane."""
     numbers, y, first = memory[sample], stepper.y, block.q.shape[0] + block.qd.shape[0]
     numbers[TIME_OF_RATE] = stepper.clock[clocks.RATE, lane]
+    numbers[NEXT_STEP] = stepper.clock[clocks.PROPOSED, lane]
+    numbers[LAST_ERROR] = stepper.clock[clocks.PREVIOUS_ERROR, lane]
     for j in range(first, y.shape[0]):
         numbers[FIRST_ROW_OF_STATE + j - first] = y[j, lane]
     exchange_samplers(block, numbers, FIRST_ROW_OF_STATE + y.shape[0] - first, False, lane)
