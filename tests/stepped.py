@@ -6,6 +6,7 @@ import rbchain as rb
 
 STEP = 1e-3
 SAMPLES = 4
+EPISODE = 1 << 26  # distance of the numbers of two episodes of a sample
 MASSES = np.array([[1.0, 1.0], [1.2, 0.9], [0.7, 1.4], [1.1, 0.4]])
 Q = np.array([[0.3, -0.2], [0.1, 0.5], [-0.4, 0.2], [0.8, 0.0]])
 QD = 0.5 * Q[::-1]

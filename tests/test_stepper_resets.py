@@ -10,7 +10,7 @@ import rbchain as rb
 from rbchain.errors import ArgumentError
 
 from .closed_chains import closed_chain, closed_state
-from .stepped import MASSES, QD, SAMPLES, STEP, Q, arm, check_end, controllers, fresh
+from .stepped import EPISODE, MASSES, QD, SAMPLES, STEP, Q, arm, check_end, controllers, fresh
 
 pytestmark = pytest.mark.plain_python
 
@@ -28,9 +28,9 @@ def test_samples_that_are_reset_at_different_times_move_as_fresh_ones(method):
     np.testing.assert_allclose(stepper.t, STEP * np.array([7, 2, 7, 14]), rtol=1e-14)
     assert stepper.episodes.tolist() == [1, 2, 1, 0]
     settings = {"method": method}
-    check_end(stepper, 0, fresh(0, 7, [SAMPLES], q=Q[1], qd=[0.1, 0.1], **settings))
-    check_end(stepper, 1, fresh(1, 2, [1 + 2 * SAMPLES], **settings))
-    check_end(stepper, 2, fresh(2, 7, [2 + SAMPLES], q=Q[0], qd=[0.1, 0.1], **settings))
+    check_end(stepper, 0, fresh(0, 7, [EPISODE], q=Q[1], qd=[0.1, 0.1], **settings))
+    check_end(stepper, 1, fresh(1, 2, [1 + 2 * EPISODE], **settings))
+    check_end(stepper, 2, fresh(2, 7, [2 + EPISODE], q=Q[0], qd=[0.1, 0.1], **settings))
     check_end(stepper, 3, fresh(3, 14, [3], **settings))
 
 
@@ -72,7 +72,7 @@ def test_new_parameters_act_until_they_are_changed_again():
     masses = MASSES.copy()
     masses[[1, 3], 1], masses[0] = [2.5, 3.5], [0.6, 0.8]
     np.testing.assert_array_equal(stepper.model.mass, masses)
-    expected = [(1, 7, 1 + SAMPLES), (3, 4, 3 + 2 * SAMPLES), (2, 9, 2), (0, 4, SAMPLES)]
+    expected = [(1, 7, 1 + EPISODE), (3, 4, 3 + 2 * EPISODE), (2, 9, 2), (0, 4, EPISODE)]
     for k, steps, number in expected:
         # the inertia and the centre of mass of serial_chain do not change with the mass
         model = arm(slice(k, k + 1)).vary(mass=masses[[k]], damping=[[0.1, 0.2]] if k == 0 else [[0.0, 0.0]])
@@ -91,22 +91,25 @@ def test_parameters_of_a_single_sample_change():
 
 
 def test_noise_differs_between_episodes_and_does_not_depend_on_the_resets_of_others():
-    """Random signals and sensors have the numbers of sample + samples * episode."""
+    """Random signals and sensors have the numbers sample + 2**26 * episode."""
     gust = rb.Signal.random_walk(0.5, 2e-3)
-    sensor = rb.Encoder("link1", noise=1e-3)
-    drives = [
-        rb.Sampled(rb.PID("link1", 0.2, kp=0.4), period=2e-3, sensors=[sensor]),
-        rb.PrescribedForce("link2", gust),
-    ]
-    stepper = arm().stepper(Q, QD, step=STEP, drives=drives, duration=0.02)
+
+    def drives(signal, ids=None):
+        sensor = rb.Encoder("link1", noise=1e-3, sample_ids=ids)
+        pid = rb.Sampled(rb.PID("link1", 0.2, kp=0.4), period=2e-3, sensors=[sensor])
+        return [pid, rb.PrescribedForce("link2", signal)]
+
+    stepper = arm().stepper(Q, QD, step=STEP, drives=drives(gust), duration=0.02)
     ends = []
     for _ in range(3):
         stepper.step(6)
         ends.append(stepper.q.copy())
         stepper.reset()
     q, qd = (np.tile(x, (3, 1)) for x in (Q, QD))
+    ids = (np.arange(SAMPLES) + EPISODE * np.arange(3)[:, None]).reshape(-1)
+    settings = {"drives": drives(gust.signal(0.02, ids), ids), "method": "rk4", "step": STEP}
     model = rb.Model.serial_chain(2).vary(mass=np.tile(MASSES, (3, 1)))
-    motion = model.simulate(q, qd, 0.02, method="rk4", step=STEP, drives=drives, save_at=[6 * STEP])
+    motion = model.simulate(q, qd, 0.02, save_at=[6 * STEP], **settings)
     np.testing.assert_array_equal(np.concatenate(ends), motion.q[:, 0])
     assert np.unique(motion.q[:, 0, 0]).size == 3 * SAMPLES
 

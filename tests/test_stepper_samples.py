@@ -7,7 +7,7 @@ import rbchain as rb
 from rbchain.errors import SimulationError, SimulationWarning
 
 from .mechanisms import slide
-from .stepped import MASSES, QD, SAMPLES, STEP, Q, arm, check_end, controllers, fresh
+from .stepped import EPISODE, MASSES, QD, SAMPLES, STEP, Q, arm, check_end, controllers, fresh
 
 pytestmark = pytest.mark.plain_python
 
@@ -77,7 +77,7 @@ def test_a_diverging_sample_keeps_its_last_state_until_it_is_reset():
     stepper.reset(2)
     stepper.step(4)
     check_others(stepper, [2], 13)
-    check_end(stepper, 2, fresh(2, 4, [2 + SAMPLES]))
+    check_end(stepper, 2, fresh(2, 4, [2 + EPISODE]))
     assert (stepper.status == rb.Status.DONE).all()
 
 
@@ -131,7 +131,7 @@ def test_a_call_that_is_interrupted_changes_nothing():
         np.testing.assert_array_equal(getattr(stepper, name), getattr(before, name))
     stops[0] = 9.0
     stepper.step(4)
-    for k, steps, number in ((0, 7, SAMPLES), (1, 7, 1 + SAMPLES), (2, 12, 2), (3, 12, 3)):
+    for k, steps, number in ((0, 7, EPISODE), (1, 7, 1 + EPISODE), (2, 12, 2), (3, 12, 3)):
         check_end(stepper, k, fresh(k, steps, drives=[drives[0], controllers([number])[0]]))
 
 

@@ -14,6 +14,9 @@ from .sampled import with_samples
 from .signal_arithmetic import SignalSum
 from .signals import Signal
 
+#: Largest numbers of samples and of episodes whose random numbers differ: sample + MOST_SAMPLES * episode is exact in
+#: float64.
+MOST_SAMPLES, MOST_EPISODES = 1 << 26, 1 << 27
 NAMES_AND_NUMBERS = (float, int, str, bool, type(None))
 
 
@@ -45,6 +48,15 @@ def actions_of_samples(
         return signal.realised(duration, samples, seed, next(channels))
 
     return with_samples(_replaced(drives, of_samples), samples, seed), _replaced(forces, of_samples)
+
+
+def numbers_of_episodes(samples: np.ndarray, episodes: np.ndarray) -> np.ndarray:
+    """Return the numbers of samples on which the random numbers of their episodes depend.
+
+    They do not depend on the size of the batch, and differ between all episodes of all samples. In episode 0, they are
+    the numbers of the samples.
+    """
+    return samples + MOST_SAMPLES * episodes
 
 
 def random_signals_of(actions: Sequence[Any]) -> list[RandomSignal]:

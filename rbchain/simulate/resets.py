@@ -18,6 +18,23 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
+#: Arguments of other functions that a caller may give to `reset`, and what to give instead.
+OTHER_NAMES = {"q0": "q", "qd0": "qd", "samples": "the first position", "ids": "the first position"}
+
+
+def refuse_arguments(fields: Mapping[str, Any], others: Mapping[str, Any], study: Any) -> None:
+    """Refuse arguments that `reset` calls by another name, and those that a study draws if it is given."""
+    name = next((name for name in OTHER_NAMES if name in fields), None)
+    if name is not None:
+        raise ArgumentError(f"reset has no argument {name!r}; use {OTHER_NAMES[name]}")
+    beside = next((name for name, value in {**others, **fields}.items() if value is not None), None)
+    if study is not None and beside is not None:
+        raise ArgumentError(
+            f"reset has the arguments study and {beside}, but the study draws everything; expected one of them. Put "
+            f"{beside} into the study"
+        )
+
+
 def rows_of(samples: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Return the numbers of the samples that an index chooses in a batch. Raises ArgumentError for a wrong index."""
     if samples is None or isinstance(samples, Mapping):
@@ -84,14 +101,28 @@ def with_parameters(
         )
     if not batch:
         return varied[0] if varied.batch_shape else varied
-    values = {}
+    return _with_values(model, batch, rows, varied, part)
+
+
+def with_samples(model: Model, batch: tuple[int, ...], rows: np.ndarray, samples: Model) -> Model:
+    """Return a model in which samples of its batch have the parameters of other samples.
+
+    `samples` has the batch shape (rows,), or () for equal samples. Without batch axes, the model has none either.
+    """
+    return _with_values(model, batch, rows, samples if batch or not samples.batch_shape else samples[0], model)
+
+
+def _with_values(model: Model, batch: tuple[int, ...], rows: np.ndarray, samples: Model, before: Model) -> Model:
+    """Return a model with the fields of samples in some rows, except for those that `before` has, too."""
+    places, values = np.unravel_index(rows, batch) if batch else (), {}
     for name, axes in VARIABLE_FIELDS.items():
-        old, new = (getattr(x.description, name) for x in (model, varied))
-        if new is not getattr(part.description, name):
-            entries = old.shape[old.ndim - len(axes) :]
-            values[name] = np.array(np.broadcast_to(old, (*batch, *entries)))
-            values[name][places] = new
-    return model.vary(**values)
+        old, new = (getattr(x.description, name) for x in (model, samples))
+        is_shared = old.ndim == new.ndim == len(axes)
+        if new is getattr(before.description, name) or (is_shared and np.array_equal(old, new)):
+            continue
+        values[name] = np.array(np.broadcast_to(old, (*batch, *old.shape[old.ndim - len(axes) :])))
+        values[name][places] = new
+    return model.vary(**values) if values else model
 
 
 def closed_rows(

@@ -21,6 +21,7 @@ from .inputs import Inputs, initial_inputs, write_inputs
 if TYPE_CHECKING:
     from ..acting.inputs import InputPlace
     from ..facade.model import Model
+    from .episodes import Draws
     from .preparation import Prepared
 
 
@@ -34,6 +35,8 @@ class Snapshot:
         Identity of the stepper.
     model : Model
         The model with the parameters of each sample.
+    draws : Draws, optional
+        The numbers that a study has drawn.
     episodes, steps : (samples,) arrays of int
         Number of resets of each sample, and of its steps since then.
     t : (samples,) array, s
@@ -46,6 +49,7 @@ class Snapshot:
 
     stepper: str
     model: Model
+    draws: Draws | None
     episodes: np.ndarray
     steps: np.ndarray
     t: np.ndarray
@@ -58,7 +62,7 @@ class Snapshot:
 
 
 #: The arrays of a Snapshot, which a Stepper has too.
-ARRAYS = [field.name for field in fields(Snapshot)][2:]
+ARRAYS = [field.name for field in fields(Snapshot)][3:]
 
 
 class SampleStates(SuggestsAttributes):
@@ -71,6 +75,8 @@ class SampleStates(SuggestsAttributes):
     def __init__(self, model: Model, shape: tuple[int, ...], states: Sequence[np.ndarray]) -> None:
         samples = len(states[0])
         self._model, self._shape, self._identity = model, shape, uuid.uuid4().hex
+        self._draws: Draws | None = None  # of a study
+        self._numbers = np.arange(samples)  # on which random numbers depend; `replay` changes them
         self._steps, self._episodes = np.zeros(samples, np.int64), np.zeros(samples, np.int64)
         self._t, self._status = np.zeros(samples), np.zeros(samples, np.int64)
         self._q, self._qd, self._tau = states
@@ -144,14 +150,17 @@ class SampleStates(SuggestsAttributes):
         >>> stepper.q.tolist(), stepper.t.tolist()
         ([[0.1, 0.2]], [0.0])
         """
-        return Snapshot(self._identity, self._model, *(getattr(self, f"_{name}").copy() for name in ARRAYS))
+        return Snapshot(
+            self._identity, self._model, self._draws, *(getattr(self, f"_{name}").copy() for name in ARRAYS)
+        )
 
     def __copy__(self) -> Self:
         """Return states of their own: two steppers must not share arrays."""
         return copy.deepcopy(self)
 
     def _copy_arrays(self, snapshot: Snapshot) -> None:
-        """Copy the arrays of a snapshot."""
+        """Copy the arrays of a snapshot, and its draws."""
+        self._draws = snapshot.draws
         for name in ARRAYS:
             getattr(self, f"_{name}")[...] = getattr(snapshot, name)
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from ..acting.random_actions import actions_of_samples, random_signals_of
+from ..acting.random_actions import actions_of_samples, numbers_of_episodes, random_signals_of
 from ..common.failures import OnFailure
-from ..common.real_arrays import excerpt, finite_number, whole_number
+from ..common.real_arrays import finite_number, whole_number
 from ..core.forces.signal_layout import are_constant
 from ..core.motion.sample_memory import TIME_OF_RATE
 from ..core.tree import setting_layout
@@ -22,18 +22,19 @@ from ..errors import ArgumentError, SimulationError, SimulationWarning, Status
 from ..model.arguments import with_batch
 from ..model.varied_fields import VariedFields
 from .batch_functions import run_driver
+from .episodes import NewEpisodes
 from .loops import held_dofs
 from .messages import message_of_stepper
 from .preparation import Prepared, prepare, refuse_forces_of_drives, width_of
+from .replays import Replays
 from .request import Request
-from .resets import closed_rows, groups_of_equal, rows_of, states_of_rows, with_parameters
+from .resets import closed_rows, groups_of_equal, refuse_arguments, rows_of, states_of_rows, with_parameters
 from .results import exceptions_of
-from .sample_states import SampleStates, Snapshot
 from .settings import MAX_FIXED_STEPS, ROUND_OFF_OF_STEPS
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import TrajectoryMemory
-    from ..facade.model import Model
+    from ..study import Study
 
 DONE = int(Status.DONE)  # reading the member of an enumeration takes longer than a comparison
 #: Samples: all of them, or their numbers.
@@ -41,7 +42,7 @@ Rows = slice | np.ndarray
 ALL, NONE = slice(None), np.empty(0, np.int64)
 
 
-class Stepper(SampleStates):
+class Stepper(Replays):
     """A batch of samples that moves on step by step. `Model.stepper` makes it.
 
     Attributes
@@ -65,8 +66,8 @@ class Stepper(SampleStates):
     """
 
     def __init__(self, request: Request, shape: tuple[int, ...], seed: int, on_failure: OnFailure) -> None:
-        super().__init__(request.model, shape, [x.reshape(-1, x.shape[-1]) for x in request.states])
-        self._original, self._seed, self._on_failure = request, seed, on_failure
+        super().__init__(request, shape, seed)
+        self._on_failure = on_failure
         self._step_length, self._width = getattr(request.settings, "step", math.nan), width_of(request)
         self._spare: list[TrajectoryMemory] = []  # memory of calls that have ended
         self._first_time = float(request.times[0])
@@ -248,7 +249,7 @@ class Stepper(SampleStates):
             raise SimulationError(text)
         warnings.warn(text, SimulationWarning, stacklevel=4)
 
-    # --- reset, save, restore -------------------------------------------------------------------------------------
+    # --- reset ----------------------------------------------------------------------------------------------------
 
     def reset(
         self,
@@ -259,6 +260,7 @@ class Stepper(SampleStates):
         q: npt.ArrayLike | None = None,
         qd: npt.ArrayLike | None = None,
         tau: npt.ArrayLike | None = None,
+        study: Study | None = None,
         **fields: Unpack[VariedFields],
     ) -> None:
         """Start a new episode of samples: their time is `t0` again, and controllers and random signals start anew.
@@ -273,18 +275,25 @@ class Stepper(SampleStates):
             until they are changed again. By default the parameters do not change.
         q, qd, tau : (nq,), (nv,) arrays, or (samples, ...), optional
             New states and joint forces of these samples. By default the ones with which the stepper was made.
+        study : Study, optional
+            Draws all parameters, states and joint forces of these samples from the distributions of the study, with no
+            other arguments. Its seed has to be the seed of the stepper. A sample with invalid draws keeps its
+            parameters and gets the status INVALID_PARAMETERS, or NOT_ASSEMBLED, until it is reset again.
 
         Raises
         ------
         ArgumentError
-            If an array has the wrong shape, a quaternion is not of norm 1, or a state violates the constraints.
+            If an array has the wrong shape, a quaternion is not of norm 1, or a state violates the constraints, or if
+            the study does not fit the stepper.
         ModelError
             If a parameter does not exist or is impossible.
+        StudyError
+            If the design of the study does not draw from its distributions.
 
         Notes
         -----
-        The noise of sensors and random signals depend on the seed and on the number of the sample plus the size of the
-        batch times the number of its episode.
+        Draws, random signals and the noise of sensors depend only on the seed, the number of the sample and the number
+        of its episode, not on the batch or the order of the resets. `replay` repeats an episode of a study.
 
         Examples
         --------
@@ -295,73 +304,44 @@ class Stepper(SampleStates):
         >>> stepper.t.tolist(), stepper.q[1].tolist(), stepper.model.mass.tolist()
         ([0.01, 0.0], [0.3, 0.0], [[1.0, 1.0], [1.0, 3.0]])
         """
-        for name, right in (
-            ("q0", "q"),
-            ("qd0", "qd"),
-            ("samples", "the first position"),
-            ("ids", "the first position"),
-        ):
-            if name in fields:
-                raise ArgumentError(f"reset has no argument {name!r}; use {right}")
+        refuse_arguments(fields, {"paths": paths, "q": q, "qd": qd, "tau": tau}, study)
         rows = rows_of(samples, self._shape)
+        if study is not None:
+            self._begin(rows, self._draw(self._checked_study(study), rows))
+            return
         given = zip(("q", "qd", "tau"), (q, qd, tau), self._initial, strict=True)
         states = [states_of_rows(name, x, original[rows]) for name, x, original in given]
-        self._model.kernel_model.state_arguments.check_quaternions("q", states[0])
         model = with_parameters(self._model, self._shape, rows, paths, fields)
-        changed = model is not self._model
+        self._begin(rows, NewEpisodes(model, states, np.full(rows.size, DONE), self._draws))
+
+    def _begin(self, rows: np.ndarray, new: NewEpisodes) -> None:
+        """Start new episodes of samples."""
+        model, states = new.model, new.states
+        model.kernel_model.state_arguments.check_quaternions("q", states[0])
         if model.kernel_model.constraint_tables is not None:
             q_and_qd = self._q.copy(), self._qd.copy()
             held = held_dofs(self._prepared.actions, model.nv)
             states[:2] = closed_rows(with_batch(model, self._request.batch), held, rows, q_and_qd, states[:2])
-        before = self.save() if changed or self._has_random_numbers else None
+        varies_actions = new.draws is not None and new.draws.study.varies_actions
+        is_prepared = model is self._model and not (varies_actions or self._has_random_numbers)
+        before = None if is_prepared else self.save()
         self._is_in_step = False
         self._begin_episodes(rows, states, self._first_time)
+        self._status[rows], self._draws = new.status, new.draws
         if before is not None:
             self._change_model(model, before)
-
-    def _change_model(self, model: Model, before: Snapshot) -> None:
-        """Use another model or other episodes. If that is not possible, the stepper remains as it was before."""
-        self._model = model
-        try:
-            self._prepare()
-        except BaseException:
-            self._model = before.model
-            self._copy_arrays(before)
-            raise
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Continue from a saved state. The motion is then the same, bit for bit, with the same calls.
-
-        Parameters
-        ----------
-        snapshot : Snapshot
-            What `save` of this stepper has returned.
-
-        Raises
-        ------
-        ArgumentError
-            If it belongs to another stepper.
-        """
-        if not isinstance(snapshot, Snapshot):
-            raise ArgumentError(f"snapshot is {excerpt(snapshot)}; expected what Stepper.save has returned")
-        if snapshot.stepper != self._identity:
-            raise ArgumentError("snapshot was saved by another stepper; expected one that this stepper has saved")
-        is_new = snapshot.model is not self._model or (snapshot.episodes != self._episodes).any()
-        before = self.save() if is_new else None
-        self._is_in_step = False
-        self._copy_arrays(snapshot)
-        if before is not None:
-            self._change_model(snapshot.model, before)
 
     # --- preparation ----------------------------------------------------------------------------------------------
 
     def _prepare(self, is_first: bool = False) -> None:
         """Convert the model and the actions of the current episodes to numbers."""
-        original, samples = self._original, self._original.samples
-        ids = np.arange(samples) + samples * self._episodes
-        drives, forces = actions_of_samples(
-            original.drives, original.forces, original.end, ids.reshape(original.batch), self._seed
-        )
+        original, draws = self._original, self._draws
+        ids = numbers_of_episodes(self._numbers, self._episodes)
+        if draws is not None and draws.study.varies_actions:
+            drives, forces = draws.study.actions(draws.values, ids, original.end)
+        else:
+            ids = ids.reshape(original.batch)
+            drives, forces = actions_of_samples(original.drives, original.forces, original.end, ids, self._seed)
         states = [x.reshape(*original.batch, x.shape[1]) for x in (self._q, self._qd, self._tau)]
         request = replace(
             original, model=with_batch(self._model, original.batch), drives=drives, forces=forces, states=states

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..acting.events import Event
 from ..acting.numeric_fields import Drive, Force
-from ..acting.random_actions import random_signals_of
+from ..acting.random_actions import MOST_SAMPLES, random_signals_of
 from ..common.calls import explains_calls
 from ..common.failures import OnFailure, checked_on_failure
 from ..common.real_arrays import excerpt, finite_number, whole_number
@@ -96,6 +96,11 @@ def stepper(
     """
     checked_on_failure(on_failure, ArgumentError)
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), q0, qd0, tau)
+    if math.prod(batch) > MOST_SAMPLES:
+        raise ArgumentError(
+            f"the batch has {math.prod(batch)} samples; expected at most {MOST_SAMPLES}, so that all episodes have "
+            "random numbers of their own. Use several steppers"
+        )
     of_method = method_named(method)
     length = 1.0 if step is None else finite_number("step", step, ArgumentError, above=0.0)
     t0 = checked_start(t0, length)

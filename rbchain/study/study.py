@@ -26,6 +26,7 @@ from .describe.distributions import Distribution
 from .describe.measures import Measure
 from .describe.model_source import ModelSource
 from .plan.effects import effects_of
+from .plan.episodes import EpisodesOfStudy
 from .plan.given_inputs import given_inputs
 from .plan.inputs import Inputs
 from .plan.plan import Plan, plan_of
@@ -121,9 +122,10 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         "of_results": "rb.load_results(folder).rbchain.study",
     }
 
-    internal_names: ClassVar[tuple[str, ...]] = ("file", "plan", "of_plan")
+    internal_names: ClassVar[tuple[str, ...]] = ("episodes", "file", "plan", "of_plan")
     file: Path | None = None  # from which the study was read
     plan: Plan
+    episodes: EpisodesOfStudy
     description: Description
     effects: dict[str, str]
     modules: dict[str, str]
@@ -207,7 +209,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     def _set_plan(self, plan: Plan) -> None:
         """Determine the effects of all dispersions, which reports the last errors that need no simulation."""
         self.plan, self.description, self.effects = plan, plan.description, effects_of(plan)
-        self.modules = plan.modules
+        self.modules, self.episodes = plan.modules, EpisodesOfStudy(plan)
 
     def __repr__(self) -> str:
         return f"Study({self.description.name!r}, {self.description.samples} samples)"
