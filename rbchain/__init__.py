@@ -29,7 +29,31 @@ RENAMED = {
 }
 
 
+#: Names from other packages, with what does the same here.
+FOREIGN = {
+    "Hinge": "rb.Revolute",
+    "HingeJoint": "rb.Revolute",
+    "Continuous": "rb.Revolute",
+    "Slide": "rb.Prismatic",
+    "Slider": "rb.Prismatic",
+    "Ball": "rb.Spherical",
+    "FreeFlyer": "rb.Free",
+    "Weld": "rb.WeldConstraint",
+    "Spring": "rb.SpringDamper",
+    "Damper": "rb.SpringDamper",
+    "Ground": "rb.SphereContact",
+    "Plane": "rb.SphereContact",
+    "Motor": "rb.Actuator",
+    "Gaussian": "rb.Normal",
+    "Body": "rb.ModelBuilder().add_body(...)",
+    "Joint": "the classes of joints, such as rb.Revolute",
+    "MjModel": "rb.load(path)",
+}
+
+
 def __getattr__(name: str) -> Any:
+    if name in FOREIGN:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; use {FOREIGN[name]}")
     if name in RENAMED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it is now {RENAMED[name]}")
     if name not in __dir__():

@@ -46,6 +46,7 @@ pytestmark = pytest.mark.plain_python
         (lambda: rb.Inertia(1.0, com=ORIGIN), "Inertia has no argument 'com'; use cg"),
         (lambda: rb.Revolute(range=(0, 1)), "use limits=rb.JointLimits.* of ModelBuilder.add_body"),
         (lambda: rb.ModelBuilder().add_body("link", armature=0.1), "'armature'; use rotor_inertia"),
+        (lambda: ARM.jacobian([0, 0], "link2", axes="world"), "'axes'; use the result as it is, in world axes"),
     ],
 )
 def test_former_and_foreign_names_of_arguments_name_the_right_one(call, message):
@@ -247,3 +248,25 @@ def test_warnings_of_explained_functions_point_at_the_line_of_the_call():
     with pytest.warns(rb.SimulationWarning, match="limits") as of_motion:
         other.build().simulate([[0.0]], [[20.0]], 0.01, method="rk4", step=0.01, save_at=2)
     assert {of_builder[0].filename, of_motion[0].filename} == {__file__}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: rb.Revolute("y"), rb.ModelError, "is 'y'; expected a vector of three numbers, such as"),
+        (lambda: rb.Inertia.rod(1.0, mass=1.0, axis="z"), rb.ModelError, "axis is 'z'; expected a vector of three"),
+        (lambda: ARM.vary(mass_and_inertia=[1.0, 1.0]), rb.UnknownNameError, r'as \{"link1.mass_and_inertia": mass\}'),
+        (
+            lambda: ARM.simulate(duration=0.1, derivatives=["link1.mass_and_inertia"]),
+            rb.UnknownNameError,
+            "no parameter with derivatives; expected 'link1.mass'",
+        ),
+        (lambda: ARM.simulate(duration=0.1, forces=[rb.PID("link1", 0.0, kp=1)]), rb.ArgumentError, "Pass drives as"),
+        (lambda: ARM.simulate(duration=0.1, drives=[rb.Wrench("link1")]), rb.ArgumentError, "Pass forces as"),
+        (lambda: rb.Dispersion(rb.Normal(std=0.05), how="multiply"), rb.StudyError, "expected the mean factor"),
+        (lambda: rb.Hinge((0, 0, 1)), AttributeError, "has no attribute 'Hinge'; use rb.Revolute"),
+    ],
+)
+def test_values_that_other_packages_accept_are_answered_by_what_to_pass(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -209,7 +209,8 @@ def _check_drive(given: Drive) -> None:
         raise ArgumentError(f"Sampled: controller is {excerpt(drive)}; expected a PID, a ComputedTorque or UserForces")
     if not isinstance(drive, (*ONE_JOINT, UserForces)):
         expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces, Sampled, Actuator))
-        raise ArgumentError(f"drives contains {excerpt(drive)}; expected objects of {expected}")
+        hint = ". Pass forces as forces=[...]" if isinstance(drive, Force) else ""
+        raise ArgumentError(f"drives contains {excerpt(drive)}; expected objects of {expected}{hint}")
 
 
 def _new_records(

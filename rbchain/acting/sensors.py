@@ -28,6 +28,7 @@ NOISE = {
     "std": "noise, the standard deviation",
     "sigma": "noise, the standard deviation",
     "noise_std": "noise, the standard deviation",
+    "counts": "resolution, 2 pi divided by the counts per revolution",
     "counts_per_revolution": "resolution, 2 pi divided by the counts per revolution",
     "quantization": "resolution",
     "offset": "bias",
@@ -45,7 +46,8 @@ class Encoder(Declared):
     joint : str
         Name of the joint, which must not be free or spherical.
     resolution : float or one for each sample, rad or m
-        Distance between two values of the measurement; 0 for no rounding.
+        Distance between two values of the measurement; 0 for no rounding. An encoder with N counts per revolution has
+        the resolution 2 pi / N.
     bias : float or one for each sample, rad or m
     noise : float or one for each sample, rad or m
         Standard deviation of white noise, one normal number for each instant.

@@ -22,7 +22,7 @@ from .between_bodies import (
     states_of_sample,
 )
 from .contacts import CONTACTS, NAMES_OF_CONTACTS
-from .numeric_fields import LARGEST, SIGNAL, Force, NumericField
+from .numeric_fields import LARGEST, SIGNAL, Drive, Force, NumericField
 from .packing import SampleNumbers, SignalTables
 from .signals import ThreeSignals, three_signals
 
@@ -125,9 +125,10 @@ def _flat_wrench(
     model: Model, wrench: Force, signals: SignalTables, numbers: SampleNumbers
 ) -> tuple[int, int, int, int]:
     if not isinstance(wrench, Wrench):
+        hint = ". Pass drives as drives=[...]" if isinstance(wrench, Drive) else ""
         raise ArgumentError(
             f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing, Current, "
-            f"{NAMES_OF_CONTACTS}"
+            f"{NAMES_OF_CONTACTS}{hint}"
         )
     what = wrench.label()
     frame = model.kernel_model.frame(wrench.frame)

@@ -19,7 +19,12 @@ from .attributes import Attributes
 class Jacobians(Attributes):
     """Methods of Model that compute Jacobians of points of bodies."""
 
-    @explains_calls(is_method=True)
+    @explains_calls(
+        is_method=True,
+        axes="the result as it is, in world axes, as Pinocchio's LOCAL_WORLD_ALIGNED",
+        reference_frame="the result as it is, in world axes, as Pinocchio's LOCAL_WORLD_ALIGNED",
+        body="frame",
+    )
     def jacobian(
         self,
         q: npt.ArrayLike,

@@ -86,6 +86,11 @@ class Fit(PickledByName, SuggestsAttributes):
     drives: tuple[Drive, ...]
     costs: FloatArray
 
+    def __repr__(self) -> str:
+        numbers = [f"{name} = {x:.6g} +- {self.standard_deviations[name]:.2g}" for name, x in self.values.items()]
+        words = f"undetermined: {'; '.join(self.undetermined)}" if self.undetermined else ""
+        return "\n".join(filter(None, ["Fit", *numbers, self.message, words]))
+
 
 @explains_calls()
 def fit(

@@ -141,7 +141,9 @@ def _off_orthogonal(matrix: FloatArray) -> FloatArray:
 
 
 def unit_axis(axis: npt.ArrayLike, what: str = "axis") -> FloatArray:
-    """Return the axis scaled to length 1. Raises a ModelError that names it as `what` if it is zero."""
+    """Return the axis scaled to length 1. Raises a ModelError that names it as `what` if it is zero or text."""
+    if isinstance(axis, str):
+        raise ModelError(f"{what} is {axis!r}; expected a vector of three numbers, such as (0, 0, 1) for the axis z")
     found = vector3(axis, what)
     if not found.any():
         raise ModelError(f"{what} is {found.tolist()}; expected a non-zero vector")

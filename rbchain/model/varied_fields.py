@@ -15,7 +15,7 @@ from ..errors import ModelError, UnknownNameError
 from . import validation
 from .description import CONSTRAINT_FIELDS, VARIABLE_FIELDS, Description
 from .inertia import as_arrays, tensors
-from .parameter_paths import fields_of_paths
+from .parameter_paths import MASS_AND_INERTIA, fields_of_paths
 from .parameters import batch_shape_of, batch_shapes_of
 from .passive import OF_POSITION, PASSIVE_FIELDS, PassiveForces, check_passive
 from .paths import RENAMED
@@ -204,6 +204,8 @@ def _hint_for_field(description: Description, name: str) -> str:
     for names, field in ((description.body_names, "mass"), (description.joint_names, "damping")):
         if name in names:
             return f'. {name!r} is the name of an owner; use a path such as {{"{name}.{field}": value}}'
+    if name == MASS_AND_INERTIA:
+        return f'. Use a path for each body, such as {{"{description.body_names[0]}.{name}": mass}}'
     now = RENAMED.get(name)
     return f"; it is now {now}" if now in VARIABLE_FIELDS else did_you_mean(name, VARIABLE_FIELDS)
 

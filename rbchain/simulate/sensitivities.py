@@ -16,7 +16,7 @@ from ..core.linear import parameter_forces as codes
 from ..core.linear.sensitivities import SensitivitySettings
 from ..core.tree import setting_layout as setting
 from ..errors import ArgumentError, UnknownNameError
-from ..model.parameter_paths import TENSOR, XYZ, relatives_of
+from ..model.parameter_paths import MASS_AND_INERTIA, TENSOR, XYZ, relatives_of
 from ..model.parameters import UPPER_TRIANGLE
 from ..model.paths import Match, Owned, matches
 from .methods import Method, names_of
@@ -120,6 +120,12 @@ def checked_names(model: Model, names: Any, argument: str = "derivatives") -> tu
 
 def parameters_at(model: Model, path: str) -> list[Match[int]]:
     """Return the parameters with derivatives that a path names, with the indices of their bodies or dofs."""
+    owner, _, field = path.rpartition(".")
+    if field == MASS_AND_INERTIA:
+        raise UnknownNameError(
+            f"{path!r} is no parameter with derivatives; expected {owner + '.mass'!r}, for which the inertia tensor "
+            f"does not change, or {owner + '.inertia'!r}"
+        )
     components = {"cg": XYZ, "inertia": TENSOR}
     of_body = [Owned(body, i) for i, body in enumerate(model.body_names)]
     first, counts = model.velocity_index.tolist(), model.kernel_model.dofs.counts.tolist()

@@ -1,8 +1,8 @@
 """What the motion of a sample depends on besides its positions, velocities and parameters, between two calls.
 
 A call writes it at the end of each sample, and a later call continues with it. Each sample has one row of numbers: the
-time of its first rate, the next step and the last error of methods with adaptive steps, the other rows of its state,
-and the state of its sampled controllers.
+time of its first rate, the other rows of its state, and the state of its sampled controllers. Methods with adaptive
+steps also keep the length of the next step and the error of the last one.
 """
 
 import math

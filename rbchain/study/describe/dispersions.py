@@ -1,11 +1,12 @@
 """Dispersions: how the parameters of a study vary."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy.typing as npt
+from pydantic import model_validator
 
-from .distributions import Distribution
+from .distributions import Distribution, Normal, TruncatedNormal
 from .numbers import Described
 from .parameter_table import MODEL, PARAMETERS
 from .scipy_distributions import AnyDistribution, from_object
@@ -141,6 +142,16 @@ class Dispersion(Described):
     how: Literal["set", "add", "multiply"] | None = None
     shared: bool = False
     point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    @model_validator(mode="after")
+    def _refuse_factors_about_zero(self) -> Self:
+        """Refuse factors without a mean, which would be zero."""
+        of, is_factor = self.distribution, self.how == "multiply"
+        if is_factor and isinstance(of, Normal | TruncatedNormal) and "mean" not in of.model_fields_set:
+            raise ValueError(
+                'how is "multiply", but the distribution has no mean; expected the mean factor, as mean = 1.0'
+            )
+        return self
 
     if TYPE_CHECKING:
 
