@@ -259,7 +259,7 @@ def test_warnings_of_explained_functions_point_at_the_line_of_the_call():
         (
             lambda: ARM.simulate(duration=0.1, derivatives=["link1.mass_and_inertia"]),
             rb.UnknownNameError,
-            "no parameter with derivatives; expected 'link1.mass'",
+            "has no derivatives; expected 'link1.mass'",
         ),
         (lambda: ARM.simulate(duration=0.1, forces=[rb.PID("link1", 0.0, kp=1)]), rb.ArgumentError, "Pass drives as"),
         (lambda: ARM.simulate(duration=0.1, drives=[rb.Wrench("link1")]), rb.ArgumentError, "Pass forces as"),

@@ -123,7 +123,7 @@ def parameters_at(model: Model, path: str) -> list[Match[int]]:
     owner, _, field = path.rpartition(".")
     if field == MASS_AND_INERTIA:
         raise UnknownNameError(
-            f"{path!r} is no parameter with derivatives; expected {owner + '.mass'!r}, for which the inertia tensor "
+            f"{path!r} has no derivatives; expected {owner + '.mass'!r}, for which the inertia tensor "
             f"does not change, or {owner + '.inertia'!r}"
         )
     components = {"cg": XYZ, "inertia": TENSOR}
