@@ -14,6 +14,7 @@ from .acting.drives import (
 from .acting.events import Event
 from .acting.friction_and_stops import DryFriction, HardStops
 from .acting.inputs import Input
+from .acting.needs import Needs
 from .acting.sampled import Sampled
 from .acting.sensors import Encoder, VelocitySensor
 from .acting.signals import Signal
@@ -102,6 +103,7 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "Needs",
     "PassiveForces",
     "Planar",
     "Pose",

@@ -48,7 +48,7 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
                     "gravity_compensation=True, or remove controller_model"
                 )
             continue
-        own = _model_of(model, what, drive.controller_model, batch)
+        own = model_of_controller(model, what, drive.controller_model, batch)
         if found is not None and own is not found:
             raise ArgumentError(
                 f"{what}: its controller_model is not that of the other drives; expected the same model for all drives"
@@ -72,7 +72,7 @@ def _needs_model(drive: PrescribedForce | PID | ComputedTorque) -> bool:
     return isinstance(drive, ComputedTorque) or bool(drive.gravity_compensation)
 
 
-def _model_of(model: Model, what: str, given: Model | str, batch: tuple[int, ...]) -> Model:
+def model_of_controller(model: Model, what: str, given: Model | str, batch: tuple[int, ...]) -> Model:
     """Return the model that one drive uses: the nominal model, the simulated model, or another one."""
     if isinstance(given, str):
         given = model if given == OWN else model.nominal

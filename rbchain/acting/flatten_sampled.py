@@ -17,8 +17,9 @@ from .coordinates import dof_index
 from .drives import PID
 from .packing import SampleNumbers
 from .sampled import FORCE, Sampled, is_in_cascade, kinds_of_outputs
+from .sampled_functions import function_of
 from .sensors import Sensor, flatten_sensor
-from .user_code import BatchFunction, UserCall, is_batch_function, name_of, rows_of_batch, user_function
+from .user_code import BatchFunction, UserCall
 from .user_forces import UserForces
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def flatten_samplers(
         if d is None:
             kinds, dofs = kinds_of_outputs(drive.outputs), _dofs_of_outputs(model, drive, what)
             count = len(kinds) * len(dofs)
-            call, code = _function_of(model, drive, count, numbers, dtype), first_code + len(calls)
+            call, code = function_of(model, drive, count, numbers, dtype), first_code + len(calls)
             calls[code] = call
             batch_calls += isinstance(call, BatchFunction)
             group.codes[[sampler.GROUP_FUNCTION_CODE, sampler.GROUP_CHANNEL]] = code, channels.shape[1]
@@ -201,6 +202,8 @@ def _refuse_fields_of_functions(drive: Sampled, what: str) -> None:
     """Refuse fields that only user functions have."""
     if np.size(drive.states):
         raise ArgumentError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove them")
+    if drive.needs is not None:
+        raise ArgumentError(f"{what}: needs is given, but only user functions have needs; remove them")
     if drive.joints is not None:
         raise ArgumentError(f"{what}: joints is {excerpt(drive.joints)}; only user functions have joints; remove them")
     if drive.outputs != FORCE:
@@ -292,31 +295,6 @@ def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:
             "ComputedTorque drives have different clocks; expected the same period, delay, phase, latency and sensors "
             "for all of them, because each torque depends on the accelerations of the other joints"
         )
-
-
-def _function_of(
-    model: Model, drive: Sampled, outputs: int, numbers: SampleNumbers, dtype: np.dtype
-) -> UserCall | BatchFunction:
-    """Return the user function of a sampled drive, compiled or for the whole batch."""
-    assert isinstance(drive.controller, UserForces)
-    user, states = drive.controller, np.shape(drive.states)[-1] if np.ndim(drive.states) else 1
-    what = f"Sampled UserForces with function {name_of(user.function)}"
-    if user.derivatives is not None:
-        raise ArgumentError(
-            f"{what}: it has derivatives, which Sampled does not use, because its outputs are constant between "
-            "instants; remove derivatives"
-        )
-    if is_batch_function(user.function, states > 0):
-        parameters, initial = (
-            rows_of_batch(f"{what}: {name}", values, numbers.batch).astype(dtype).astype(np.float64)
-            for name, values in (("parameters", user.parameters), ("states", drive.states))
-        )
-        clock = float(drive.period), float(drive.phase)
-        return BatchFunction(what, user.function, *clock, model.nq, parameters, initial, outputs, dtype)
-    first, count = numbers.add_row("parameters of Sampled UserForces", user.parameters)
-    sizes = model.nq, model.nv, count
-    function = user_function("Sampled UserForces", user.function, sizes, (outputs,), states, in_python=True)
-    return UserCall(what, function, first, count)
 
 
 class Targets:

@@ -13,6 +13,7 @@ from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt, finite_number
 from ..errors import ArgumentError
 from .drives import PID, ComputedTorque
+from .needs import Needs
 from .numeric_fields import LARGEST, Drive, NumericField
 from .sensors import Encoder, Sensor, VelocitySensor
 from .user_code import is_batch_function
@@ -75,6 +76,9 @@ class Sampled(Drive):
         `resolution` must have their default values, because positions and velocities have different units.
     limit : float or one for each sample, N m or N, or units of the target
         Largest absolute value of an output of a user function before it is rounded.
+    needs : Needs, optional
+        Poses, Jacobians, and forces and the mass matrix of a model, that a function in plain Python receives in a
+        further argument `computed`, the last one. rbchain computes them for the whole batch.
     name : str, optional
         Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
@@ -172,11 +176,14 @@ class Sampled(Drive):
     joints: Sequence[str] | None = None
     outputs: Outputs = "force"
     limit: npt.ArrayLike = np.inf
+    needs: Needs | None = None
 
     def __post_init__(self) -> None:
         if callable(self.controller):
             object.__setattr__(self, "controller", UserForces(self.controller))
         super().__post_init__()
+        if self.needs is not None and not isinstance(self.needs, Needs):
+            raise ArgumentError(f"{self.label()}: needs is {excerpt(self.needs)}; expected Needs(...)")
         finite_number(f"{self.label()}: period", self.period, ArgumentError, above=0.0)
         finite_number(f"{self.label()}: phase", self.phase, ArgumentError, least=0.0)
         if kinds_of_outputs(self.outputs) not in KINDS_OF_OUTPUTS:
@@ -213,7 +220,7 @@ def is_called_for_batch(drive: Any) -> bool:
     """Whether Python calls the function of a drive for the whole batch."""
     if not (isinstance(drive, Sampled) and isinstance(drive.controller, UserForces)):
         return False
-    return is_batch_function(drive.controller.function, np.size(drive.states) > 0)
+    return is_batch_function(drive.controller.function, np.size(drive.states) > 0, drive.needs is not None)
 
 
 def with_sensors(drive: Any, change: Callable[[Sensor], Sensor]) -> Any:

@@ -23,6 +23,7 @@ from ..core.control import callbacks
 from ..core.sample.records import Records
 from ..errors import ArgumentError
 from .inputs import InputPlace
+from .needs import NeededQuantities
 from .packing import SampleNumbers
 
 SIGNATURE = "function(t, q, qd, parameters, out)"
@@ -43,7 +44,8 @@ OUTSIDE = (
 class BatchFunction:
     """A function in Python, its clock, and the arrays that it receives.
 
-    `parameters` and `states` are arrays (..., m) in the shape of the batch. `failures` are the descriptions of outputs
+    `parameters` and `states` are arrays (..., m) in the shape of the batch. `needed` computes what the function
+    declares to need. `failures` are the descriptions of outputs
     that are not finite, by the numbers of the samples.
     """
 
@@ -56,6 +58,7 @@ class BatchFunction:
     states: np.ndarray
     count: int
     dtype: np.dtype
+    needed: NeededQuantities | None = None
     failures: dict[int, str] = field(default_factory=dict)
 
     def compute_outputs(self, due: np.ndarray, measured: np.ndarray) -> np.ndarray:
@@ -72,8 +75,9 @@ class BatchFunction:
         t, batch = self.phase + self.period * (int(due.max()) - 1), self.parameters.shape[:-1]
         q, qd = (x.reshape(*batch, x.shape[-1]).copy() for x in np.split(measured, [self.nq], axis=-1))
         states = (self.states,) if self.states.shape[-1] else ()
+        computed = () if self.needed is None else (self.needed.compute(q, qd, (due > 0).reshape(batch)),)
         try:
-            returned = self.function(t, q, qd, self.parameters.copy(), *states)
+            returned = self.function(t, q, qd, self.parameters.copy(), *states, *computed)
         except Exception as error:
             error.add_note(f"{self.what} raised this exception at t = {t:.6g} s.")
             raise
@@ -96,7 +100,7 @@ class BatchFunction:
         return found
 
 
-def is_batch_function(function: Any, has_states: bool) -> bool:
+def is_batch_function(function: Any, has_states: bool, has_needs: bool = False) -> bool:
     """Whether Python calls a user function for the whole batch, because it has no argument `out`.
 
     The last argument of a compiled function may have another name. It then has no default value.
@@ -105,10 +109,15 @@ def is_batch_function(function: Any, has_states: bool) -> bool:
         return False
     try:
         signature = inspect.signature(function)
-        signature.bind(*ARGUMENTS[:-1], *(["states"] if has_states else []))
+        signature.bind(*arguments_in_python(has_states, has_needs))
     except (TypeError, ValueError):  # it needs more arguments, or is a built-in function without a signature
         return False
     return "out" not in signature.parameters
+
+
+def arguments_in_python(has_states: bool, has_needs: bool) -> list[str]:
+    """Return the names of the arguments of a function in plain Python."""
+    return [*ARGUMENTS[:-1], *(["states"] if has_states else []), *(["computed"] if has_needs else [])]
 
 
 def rows_of_batch(name: str, values: npt.ArrayLike, batch: tuple[int, ...]) -> np.ndarray:

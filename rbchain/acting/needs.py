@@ -1,0 +1,131 @@
+"""Quantities of a model that a user function needs: rbchain computes them for the whole batch, and passes them on."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from ..common.real_arrays import excerpt
+from ..common.values import Value
+from ..errors import ArgumentError
+from ..model.arguments import names_of_frames
+from ..model.kernel_arrays import ORIGIN
+from .drives import NOMINAL, OWN
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+#: Fields of Needs that name frames, and those that are True or False.
+OF_FRAMES, OF_MODEL = ("pose", "jacobian", "jacobian_derivative"), ("mass_matrix", "bias_forces", "gravity_forces")
+
+
+@dataclass(frozen=True, eq=False)
+class Needs(Value):
+    """Quantities of the model that a function of `Sampled` in plain Python receives.
+
+    rbchain computes each of them once in each period, for all samples in one call, from the measured positions and
+    velocities. The function gets them in its last argument, `computed`, a named tuple of arrays.
+
+    Parameters
+    ----------
+    pose : str or sequence of str, optional
+        A body or frame, or m of these: `computed.translation` (..., 3) in m, and `computed.rotation` (..., 3, 3). Of
+        several frames: (..., m, 3) and (..., m, 3, 3).
+    jacobian : str or sequence of str, optional
+        `computed.jacobian` (..., 6, nv) or (..., m, 6, nv): the result of `Model.jacobian`.
+    jacobian_derivative : str or sequence of str, optional
+        `computed.jacobian_derivative`, of the same shape: the result of `Model.jacobian_derivative`.
+    mass_matrix : bool
+        `computed.mass_matrix` (..., nv, nv).
+    bias_forces : bool
+        `computed.bias_forces` (..., nv): Coriolis, centrifugal and gravity forces.
+    gravity_forces : bool
+        `computed.gravity_forces` (..., nv): the joint forces that hold the mechanism at rest.
+    model : "nominal", "own" or Model
+        The model of the controller: the nominal model, the simulated model with the parameters of each sample, or
+        another one.
+
+    Raises
+    ------
+    ArgumentError
+        If nothing is needed, or a field has a value of the wrong type.
+
+    Examples
+    --------
+    Gravity compensation with the nominal model, although the masses differ:
+
+    >>> import rbchain as rb
+    >>> def compensate(t, q, qd, parameters, computed):
+    ...     return computed.gravity_forces
+    >>> arm = rb.Model.serial_chain(2)
+    >>> arms = arm.vary(mass=[arm.mass, 1.1 * arm.mass])
+    >>> drive = rb.Sampled(compensate, period=1e-3, needs=rb.Needs(gravity_forces=True))
+    >>> motion = arms.simulate([0.3, 0.2], duration=0.05, method="rk4", step=1e-3, drives=[drive])
+    >>> [bool(abs(q[-1, 0] - 0.3) < 1e-9) for q in motion.q]
+    [True, False]
+    """
+
+    internal_names: ClassVar[tuple[str, ...]] = ("names",)
+    pose: str | Sequence[str] | None = None
+    jacobian: str | Sequence[str] | None = None
+    jacobian_derivative: str | Sequence[str] | None = None
+    mass_matrix: bool = False
+    bias_forces: bool = False
+    gravity_forces: bool = False
+    model: Model | Literal["nominal", "own"] = "nominal"
+
+    def __post_init__(self) -> None:
+        for name in OF_MODEL:
+            if not isinstance(getattr(self, name), (bool, np.bool)):
+                raise ArgumentError(f"Needs: {name} is {excerpt(getattr(self, name))}; expected True or False")
+        for name in OF_FRAMES:
+            frames = getattr(self, name)
+            if frames is not None and not isinstance(frames, str):
+                object.__setattr__(self, name, tuple(names_of_frames(frames)))
+        if isinstance(self.model, str) and self.model not in (NOMINAL, OWN):
+            raise ArgumentError(f"Needs: model is {self.model!r}; expected 'nominal', 'own' or a Model")
+        if not self.names:
+            raise ArgumentError(
+                "Needs: nothing is needed; expected at least one quantity, such as jacobian='tool' or mass_matrix=True"
+            )
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the quantities that are needed."""
+        return [name for name in (*OF_FRAMES, *OF_MODEL) if getattr(self, name) not in (None, False, ())]
+
+
+class NeededQuantities:
+    """Computes the quantities that a function needs, with the model of the controller."""
+
+    def __init__(self, needs: Needs, model: Model) -> None:
+        self._needs, self._model, self._neutral = needs, model, model.neutral()
+        for name in OF_FRAMES:
+            frames = getattr(needs, name) or ()
+            for frame in [frames] if isinstance(frames, str) else frames:
+                model.kernel_model.observed_point(frame, ORIGIN, None)  # raises an error for an unknown name
+        fields = [x for name in needs.names for x in (("translation", "rotation") if name == "pose" else (name,))]
+        self._record = namedtuple("Computed", fields)  # type: ignore[misc]
+
+    def compute(self, q: np.ndarray, qd: np.ndarray, due: np.ndarray) -> tuple[Any, ...]:
+        """Return the quantities in measured states (..., nq) and (..., nv).
+
+        Samples that are not `due` (...) have no valid measurement. Their quantities are those of the neutral positions.
+        """
+        q, qd = np.where(due[..., None], q, self._neutral), np.where(due[..., None], qd, 0.0)
+        found: list[np.ndarray] = []
+        for name in self._needs.names:
+            given = getattr(self._needs, name)
+            if name == "pose":
+                pose = self._model.frame_poses(q, given)
+                found += [pose.translation, pose.rotation]
+            elif name in ("jacobian", "mass_matrix", "gravity_forces"):
+                found.append(getattr(self._model, name)(q, *([given] if name == "jacobian" else [])))
+            else:
+                states = (q, qd, given) if name == "jacobian_derivative" else (q, qd)
+                found.append(getattr(self._model, name)(*states))
+        return self._record(*found)
