@@ -22,6 +22,7 @@ FEW = {  # samples, duration
     "digital_arm.py": ("2", "0.02"),
     "four_bars.py": ("2",),
     "resting_arms.py": ("2",),
+    "swinging_up.py": ("4", "2", "0.2"),  # policies, generations, duration
     "underwater_arm.py": ("2",),
 }
 
