@@ -493,6 +493,19 @@ def test_steps_are_unchanged_unless_sensitivities_control_them():
 
 
 @plain
+def test_a_motion_under_gravity_does_not_change_if_all_bodies_are_heavier_by_the_same_factor():
+    """Then the derivatives with respect to the masses, along which the inertia tensors scale, cancel."""
+    rng = np.random.default_rng(0)
+    chain = rb.Model.serial_chain(3)
+    many = chain.vary(mass=chain.mass * rng.uniform(0.5, 2.0, (2, 3)))
+    paths = [f"{body}.mass_and_inertia" for body in many.body_names]
+    found = many.simulate(rng.normal(size=(2, 3)), 1.0, duration=0.3, derivatives=paths, save_at=3, **TIGHT).derivatives
+    changes = np.array([found[path] * many.mass[:, i, None, None] for i, path in enumerate(paths)])
+    assert (np.abs(changes[:, :, -1]).max(-1) > 0.01).all()
+    np.testing.assert_allclose(changes.sum(0), 0.0, atol=1e-9)
+
+
+@plain
 def test_events_end_the_sensitivities_and_do_not_change_them():
     model, names = two_links(), ["q", "mass", "ki"]
     drives = [rb.PID("link1", 0.3, kp=1.0, ki=1.0)]

@@ -257,9 +257,9 @@ def test_warnings_of_explained_functions_point_at_the_line_of_the_call():
         (lambda: rb.Inertia.rod(1.0, mass=1.0, axis="z"), rb.ModelError, "axis is 'z'; expected a vector of three"),
         (lambda: ARM.vary(mass_and_inertia=[1.0, 1.0]), rb.UnknownNameError, r'as \{"link1.mass_and_inertia": mass\}'),
         (
-            lambda: ARM.simulate(duration=0.1, derivatives=["link1.mass_and_inertia"]),
-            rb.UnknownNameError,
-            "has no derivatives; expected 'link1.mass'",
+            lambda: rb.fit(ARM, (np.arange(3.0), np.zeros((3, 2)), None), ["link1.mass_and_inertia"]),
+            rb.ArgumentError,
+            "'link1.mass_and_inertia', which fit does not support; expected the path of the mass",
         ),
         (lambda: ARM.simulate(duration=0.1, forces=[rb.PID("link1", 0.0, kp=1)]), rb.ArgumentError, "Pass drives as"),
         (lambda: ARM.simulate(duration=0.1, drives=[rb.Wrench("link1")]), rb.ArgumentError, "Pass forces as"),

@@ -17,6 +17,7 @@ from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, excerpt, finite_number, real_array, whole_number
 from ..errors import ArgumentError, ModelError, SimulationError, UnknownNameError
 from ..facade.states import generator_of
+from ..model.parameter_paths import MASS_AND_INERTIA
 from ..model.paths import Match
 from ..simulate.sensitivities import KINDS, parameters_at
 from ..simulate.trajectory import Trajectory
@@ -235,6 +236,11 @@ def _fitted_entries(model: Model, parameters: Sequence[str]) -> dict[str, set[in
             entries: dict[str, set[int] | None] = {name: None}
         elif isinstance(name, str) and "." in name:
             matches = parameters_at(model, name)
+            if matches[0].field == MASS_AND_INERTIA:
+                raise ArgumentError(
+                    f"parameters contains {name!r}, which fit does not support; expected the path of the mass, for "
+                    "which the inertia tensor does not change, or of the inertia"
+                )
             entries = {matches[0].field: {entry for match in matches for entry in _entries_of(match)}}
         else:
             raise UnknownNameError(

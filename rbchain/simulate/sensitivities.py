@@ -50,7 +50,7 @@ ENTRIES_OF_BODY = {"mass": 1, "cg": 3, "inertia": 6}
 SPRINGS = ("stiffness", "rest_position", "cubic_stiffness")
 GAINS = ("kp", "ki", "kd")
 #: The parameters that the forces of controllers with a model depend on.
-PARAMETERS_OF_CONTROLLERS = ("mass", "cg", "inertia", "rotor_inertia", "gear_ratio")
+PARAMETERS_OF_CONTROLLERS = ("mass", MASS_AND_INERTIA, "cg", "inertia", "rotor_inertia", "gear_ratio")
 
 
 def with_sensitivities(
@@ -120,12 +120,6 @@ def checked_names(model: Model, names: Any, argument: str = "derivatives") -> tu
 
 def parameters_at(model: Model, path: str) -> list[Match[int]]:
     """Return the parameters with derivatives that a path names, with the indices of their bodies or dofs."""
-    owner, _, field = path.rpartition(".")
-    if field == MASS_AND_INERTIA:
-        raise UnknownNameError(
-            f"{path!r} has no derivatives; expected {owner + '.mass'!r}, for which the inertia tensor "
-            f"does not change, or {owner + '.inertia'!r}"
-        )
     components = {"cg": XYZ, "inertia": TENSOR}
     of_body = [Owned(body, i) for i, body in enumerate(model.body_names)]
     first, counts = model.velocity_index.tolist(), model.kernel_model.dofs.counts.tolist()
@@ -139,7 +133,7 @@ def parameters_at(model: Model, path: str) -> list[Match[int]]:
         if name in ENTRIES_OF_BODY
         else of_dof
         for name in KINDS
-    }
+    } | {MASS_AND_INERTIA: of_body}
     return matches(path, parameters, relatives_of(model.description))
 
 
@@ -210,6 +204,12 @@ def _columns_of_path(model: Model, actions: Actions, path: str) -> np.ndarray:
     """Return the columns (COLUMN_ROWS, count) of the parameter that a path names."""
     match = parameters_at(model, path)[0]
     name, i = match.field, match.owned.value
+    if name == MASS_AND_INERTIA:
+        if not (model.mass[..., i] > 0.0).all():
+            raise ArgumentError(f"derivatives contains {path!r}, but the mass is 0; expected a body with a mass")
+        of_inertia = [(KINDS["inertia"], entry) for entry in range(ENTRIES_OF_BODY["inertia"])]
+        dof = int(model.kernel_model.dofs.last[i])
+        return np.array([[kind, dof, entry] for kind, entry in [(KINDS["mass"], 0), *of_inertia]], np.int64).T
     if name in ENTRIES_OF_BODY:
         entries = list(match.components) or [0]
         dof = int(model.kernel_model.dofs.last[i])
@@ -312,6 +312,10 @@ def _shaped_for_path(model: Model, path: str, columns: np.ndarray) -> np.ndarray
     if match.is_whole and match.components:
         return _tensors(columns) if match.field == "inertia" else columns
     found = columns[..., 0]
+    if match.field == MASS_AND_INERTIA:  # the tensor is proportional to the mass
+        i = match.owned.value
+        slopes = model.inertia[..., i, :, :][..., *UPPER_TRIANGLE] / model.mass[..., i, None]
+        found = found + (columns[..., 1:] * slopes[..., None, None, :].astype(columns.dtype)).sum(-1)
     if match.field in ("rotor_inertia", "gear_ratio"):
         slope = _slope_of_armature(model, match.field)[..., match.owned.value, None, None]
         found = (found * slope).astype(columns.dtype)
