@@ -91,6 +91,9 @@ WRONG_CALLS = {
     "duration is -1": lambda: stepper_of().advance(-1),
     "count is 0": lambda: stepper_of().step(0),
     "count is 1.5": lambda: stepper_of().step(1.5),
+    "count is 0.02.*use stepper.advance": lambda: stepper_of().step(0.02),
+    "Write joint forces to stepper.tau": lambda: stepper_of().step(np.zeros((4, 2))),
+    "no argument 'qpos'; use q": lambda: stepper_of().reset(qpos=[0.0, 0.0]),
     'method "rk45" chooses the length of its steps': lambda: stepper_of(method="rk45", step=None).step(),
     "does not stop": lambda: stepper_of(method="rk45", step=None, events=[rb.Event("link1", value=0.1)]),
     "saved by another stepper": lambda: stepper_of().restore(

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 
 #: Arguments of other functions that a caller may give to `reset`, and what to give instead.
-OTHER_NAMES = {"q0": "q", "qd0": "qd", "samples": "the first position", "ids": "the first position"}
+OTHER_NAMES = {
+    "q0": "q",
+    "qd0": "qd",
+    "qpos": "q",
+    "qvel": "qd",
+    "samples": "the first position",
+    "ids": "the first position",
+}
 
 
 def refuse_arguments(fields: Mapping[str, Any], others: Mapping[str, Any], study: Any) -> None:

@@ -169,6 +169,8 @@ class SampleStates(SuggestsAttributes):
         def __setattr__(self, name: str, value: Any) -> None:
             if not (name.startswith("_") or hasattr(type(self), name)):  # a new attribute would have no effect
                 raise no_attribute(f"{type(self).__name__!r} object", name, dir(self))
+            if name in ("q", "qd"):
+                raise AttributeError(f"cannot set {name} of a {type(self).__name__}; use stepper.reset({name}=...)")
             object.__setattr__(self, name, value)
 
     def _set_initial_inputs(self, places: Sequence[InputPlace]) -> None:

@@ -117,7 +117,12 @@ class Stepper(Replays):
                 f'method "{self._request.method.name}" chooses the length of its steps, so they cannot be counted; '
                 "expected the duration. Use stepper.advance(duration)"
             )
-        self._take(count=whole_number("count", count, ArgumentError, least=1, most=int(MAX_FIXED_STEPS)))
+        try:
+            count = whole_number("count", count, ArgumentError, least=1, most=int(MAX_FIXED_STEPS))
+        except ArgumentError as error:
+            hint = "Write joint forces to stepper.tau, and use stepper.advance(duration) for a time"
+            raise ArgumentError(f"{error}. {hint}") from None
+        self._take(count=count)
 
     def advance(self, duration: float) -> None:
         """Simulate all samples that can continue for a duration.
