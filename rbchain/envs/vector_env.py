@@ -23,6 +23,7 @@ Reward = Callable[[Stepper, np.ndarray], npt.ArrayLike]
 Act = Callable[[Stepper, np.ndarray], None]
 Begin = Callable[[Stepper, np.ndarray, np.random.Generator], None]
 Info = Callable[[Stepper], Mapping[str, np.ndarray]]
+DONE, STOPPED = int(Status.DONE), int(Status.STOPPED)  # reading a member of an enumeration takes longer
 MODES = {mode.value: mode for mode in AutoresetMode}
 
 
@@ -194,8 +195,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             self._begin_episodes(restarted)
         rewards = self._checked("reward", self._reward(self.stepper, actions), ())
         rewards[restarted] = 0.0
-        status = self.stepper.status
-        is_stopped, has_failed = status == Status.STOPPED, ~np.isin(status, (Status.DONE, Status.STOPPED))
+        is_stopped, has_failed = self.stepper.status == STOPPED, self._have_failed()
         ends = self._checked("ends", self._ends(self.stepper), ()) != 0.0
         terminations = (ends | is_stopped) & ~has_failed & ~restarted
         truncations = ((self._elapsed >= self._limit) | has_failed) & ~restarted
@@ -235,10 +235,15 @@ class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         observations = self._checked("observe", self._observe(self.stepper), self.single_observation_space.shape)
         return observations.astype(self.single_observation_space.dtype)
 
+    def _have_failed(self) -> np.ndarray:
+        """Whether each sample has failed."""
+        status: np.ndarray = self.stepper.status
+        return (status != DONE) & (status != STOPPED)
+
     def _infos(self, mask: np.ndarray) -> dict[str, Any]:
         """Return the infos of some environments, with their masks: the user's, and the status of failed samples."""
         found: dict[str, Any] = {}
-        has_failed = mask & ~np.isin(self.stepper.status, (Status.DONE, Status.STOPPED))
+        has_failed = mask & self._have_failed()
         given = {name: (np.asarray(x), mask) for name, x in self._info(self.stepper).items()}
         if has_failed.any():
             given["status"] = self.stepper.status, has_failed
