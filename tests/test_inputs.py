@@ -234,3 +234,13 @@ def test_sums_and_derivatives_of_inputs():
     np.testing.assert_array_equal(value.derivative()([0.0, 1.0]), [3.0, 3.0])
     assert rb.Input("a").derivative() == rb.Signal.constant(0.0)
     assert "inputs=['a', 'b']" in repr(value)
+
+
+@plain
+def test_an_empty_batch_has_inputs():
+    drives = [rb.PrescribedForce("link1", rb.Input("push")), rb.PID("link2", rb.Input("goal"), kp=1.0)]
+    stepper = rb.Model.serial_chain(2).stepper(np.zeros((0, 2)), step=1e-3, drives=drives)
+    stepper.inputs["push"][:] = 1.0
+    stepper.step(3)
+    stepper.reset()
+    assert stepper.inputs["push"].shape == (0,)

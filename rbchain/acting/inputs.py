@@ -137,6 +137,8 @@ class InputPlace:
     def write(self, values: Mapping[str, FloatArray], numbers: np.ndarray, tables: np.ndarray) -> np.ndarray:
         """Write the coefficients for values (samples,) of the inputs to arrays, and return them (samples, pieces)."""
         found = with_inputs(self.constants, self.terms, values)
+        if not found.size:  # the numbers of an empty batch have a row for kernels that read one
+            return found
         if self.in_table:
             tables[self.at] = found
         else:
