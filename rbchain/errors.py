@@ -1,5 +1,6 @@
 """Exceptions, and the status of a simulated sample."""
 
+import warnings
 from enum import IntEnum
 from typing import Any
 
@@ -68,6 +69,13 @@ class AssemblyError(RbchainError, RuntimeError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+def raise_or_warn(error: SimulationError | AssemblyError, raises: bool, stacklevel: int) -> None:
+    """Raise an error, or warn with its message. `stacklevel` counts from the caller."""
+    if raises:
+        raise error
+    warnings.warn(str(error), SimulationWarning, stacklevel=stacklevel + 1)
 
 
 def missing_package(need: str, extra: str) -> str:

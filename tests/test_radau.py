@@ -106,8 +106,8 @@ def block_with_state(model, y, **actions):
     topology, parameters, _ = model.kernel_model.arrays(dtype)
     q = y[None, : model.nq]
     tables = model.kernel_model.constraint_tables
-    memory = trajectory_memory(topology, tables, y.size, TABLEAU, flat, 1, dtype)
-    block, stepper = block_of_method(memory, 0, topology, tables, parameters, q, flat, TABLEAU, y.size)
+    memory = trajectory_memory(topology, tables, y.size, TABLEAU, flat, (1, dtype))
+    block, stepper = block_of_method(memory, 0, topology, tables, parameters, q, flat, (TABLEAU, y.size))
     set_sample_forces(block, np.zeros((1, model.nv)), 0.0, 0, 0)
     stepper.y[:, 0] = y
     return block, stepper, all_lanes(q)

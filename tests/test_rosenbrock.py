@@ -223,10 +223,10 @@ def block_with_state(model, y, tau=0.0, **actions):
     topology, parameters, _ = model.kernel_model.arrays(dtype)
     size, q, tableau = y.shape[1], y[:, : model.nq], tableaus.RODAS5P
     tables = model.kernel_model.constraint_tables
-    memory = trajectory_memory(topology, tables, size, tableau, flat, 1, dtype)
+    memory = trajectory_memory(topology, tables, size, tableau, flat, (1, dtype))
     for numbers in (memory.block, memory.stepper, memory.method[0]):
         numbers[:] = np.nan  # new memory may hold any numbers
-    block, stepper = block_of_method(memory, 0, topology, tables, parameters, q, flat, tableau, size)
+    block, stepper = block_of_method(memory, 0, topology, tables, parameters, q, flat, (tableau, size))
     set_sample_forces(block, np.full((1, model.nv), tau), 0.0, 0, 0)
     stepper.y[:, 0] = y[0]
     return block, stepper, all_lanes(q)

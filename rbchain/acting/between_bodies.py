@@ -208,14 +208,12 @@ def compute_between_bodies(
     batch: tuple[int, ...],
     driver: Callable[..., Any],
     shape: tuple[int, ...],
-    q: npt.ArrayLike,
-    qd: npt.ArrayLike,
+    states: tuple[npt.ArrayLike, npt.ArrayLike],
     *,
-    rows: int = 0,
     repeats: int = 1,
     out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Call a driver of `drivers.between_bodies` for states (..., nq) and (..., nv).
+    """Call a driver of `drivers.between_bodies` for states, (..., nq) and (..., nv) arrays.
 
     Parameters
     ----------
@@ -224,10 +222,8 @@ def compute_between_bodies(
         Springs and bushings; other forces are left out.
     batch : tuple
         Shape of the batch for which the numbers of the forces are given.
-    driver, shape, q, qd, out
+    driver, shape, states, out
         As for `KernelModel.compute`.
-    rows : int
-        Rows of working memory that the driver needs besides its result and the numbers of the forces.
     repeats : int
         Number of consecutive states that each sample of the batch has.
     """
@@ -236,9 +232,9 @@ def compute_between_bodies(
     given = numbers.rows()
     if given.shape[0] > 1 and repeats > 1:
         given = np.repeat(given, repeats, axis=0)
-    scratch = rows + given.shape[1]
+    sums = 6 * (model.nv + 1) if driver is drivers.wrenches_between_bodies else 0
     return model.kernel_model.compute(
-        driver, shape, ("q", "qd"), (q, qd), scratch=scratch, given=(*codes, given), out=out
+        driver, shape, ("q", "qd"), states, scratch=sums + given.shape[1], given=(*codes, given), out=out
     )
 
 
@@ -338,7 +334,7 @@ def elastic_energy(model: Model, forces: Sequence[Any], q: np.ndarray, qd: np.nd
         return energy
     driver, repeats, batch = drivers.elastic_energy, states_of_sample(model, q), q.shape[:-2]
     several = model[..., None]
-    return energy + compute_between_bodies(several, forces, batch, driver, (1,), q, qd, repeats=repeats)[..., 0]
+    return energy + compute_between_bodies(several, forces, batch, driver, (1,), (q, qd), repeats=repeats)[..., 0]
 
 
 def elastic_energy_of_joints(model: Model, q: np.ndarray) -> np.ndarray:

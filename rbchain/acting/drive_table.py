@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.control import drive_layout
-from ..core.tree import setting_layout as setting
+from ..core.tree import sampler_layout as sampler, setting_layout as setting
 from ..errors import ArgumentError
 from .coordinates import dof_index
 from .drives import PID, PRESCRIBED, ComputedTorque, OneJointDrive, PrescribedForce
@@ -90,8 +90,14 @@ def _refuse_conflicts(drives: Sequence[OneJointDrive]) -> None:
         )
 
 
-def settings_of_drives(codes: np.ndarray, settings: np.ndarray) -> None:
-    """Set the flags in `settings` that the table of drives needs."""
+def settings_of_drives(codes: np.ndarray, samplers: sampler.Samplers | None, settings: np.ndarray) -> None:
+    """Set the flags in `settings` that the table of drives and the sampled controllers need."""
     settings[setting.HYBRID] |= PRESCRIBES_MOTION[codes[drive_layout.KIND]].any()
     settings[setting.COMPENSATES] = codes[drive_layout.COMPENSATES_GRAVITY].any()
     settings[setting.COMPUTES] = (codes[drive_layout.KIND] == drive_layout.KIND_COMPUTED_TORQUE).any()
+    models = [sampler.GROUP_COMPENSATES, sampler.GROUP_COMPUTES]
+    settings[setting.CONTROLLER_MODEL] = (
+        settings[setting.COMPENSATES]
+        or settings[setting.COMPUTES]
+        or (samplers is not None and samplers.groups[models].any())
+    )

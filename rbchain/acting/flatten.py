@@ -20,8 +20,8 @@ from ..core.control.user_calls import (
     FUNCTION_ROWS,
 )
 from ..core.motion import event_values as event_layout
-from ..core.sample.records import ContactRecords, Records
-from ..core.tree import layout, sampler_layout as sampler, setting_layout as setting
+from ..core.sample.records import Records
+from ..core.tree import layout, setting_layout as setting
 from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
 from .actuators import Actuator, flatten_actuators
@@ -83,9 +83,7 @@ def flatten_actions(
         If an action names a joint that does not exist, drives of a joint exclude each other, or numbers do not fit.
     """
     drives, forces, events = actions
-    for name, items in zip(("drives", "forces", "events"), actions, strict=True):
-        if not isinstance(items, (list, tuple)):
-            raise ArgumentError(f"{name} is {excerpt(items)}; expected a list, such as {name}=[...]")
+    _refuse_other_than_lists(*actions)
     if not (always or drives or forces or events or implicit or model.kernel_model.has_passive_or_fluid_forces):
         return None, UserCalls({}, np.zeros((1, 0)), dtype, {})
     numbers = SampleNumbers(batch)
@@ -101,23 +99,17 @@ def flatten_actions(
     batch_functions = {code: call for code, call in sampled_calls.items() if isinstance(call, BatchFunction)}
     functions = {code: call for code, call in sampled_calls.items() if isinstance(call, UserCall)}
     actuator_codes = flatten_actuators(model, actuators, drive_codes, samplers, bool(users), numbers)
-    settings_of_drives(drive_codes, settings)
-    settings[setting.CONTROLLER_MODEL] = (
-        settings[setting.COMPENSATES]
-        or settings[setting.COMPUTES]
-        or (samplers is not None and samplers.groups[[sampler.GROUP_COMPENSATES, sampler.GROUP_COMPUTES]].any())
-    )
+    settings_of_drives(drive_codes, samplers, settings)
     function_codes, user_calls = _flatten_functions(model, users, numbers, first_code + len(sampled_calls))
-    functions |= user_calls
-    settings[setting.FUNCTIONS] = len(users)
-    settings[setting.DERIVATIVES] = bool(users) and function_codes[FUNCTION_DERIVATIVES].all()
+    has_derivatives = bool(users) and function_codes[FUNCTION_DERIVATIVES].all()
+    settings[[setting.FUNCTIONS, setting.DERIVATIVES]] = len(users), has_derivatives
     settings[setting.CURRENT] = flatten_current(model, forces, signals)
     wrench_codes = flatten_wrenches(model, forces, signals, numbers)
     is_between = any(is_between_bodies(force) for force in forces)
     springs, bushings = flatten_between_bodies(model, forces, numbers) if is_between else (None, None)
     contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_layout.KIND, : model.nv])
     event_codes, event_calls = _flatten_events(model, events, numbers)
-    functions |= event_calls
+    functions |= user_calls | event_calls
     signal_codes, tables, knots = signals.arrays()
     rows = numbers.rows()
     controller, variation = controller_arrays(model, controllers_model(model, drives, batch), dtype)
@@ -137,11 +129,17 @@ def flatten_actions(
         numbers=rows,
         variation=variation,
     )
-    samples, has_functions = math.prod(batch), bool(functions or batch_functions)
-    contact_records = new_contact_records(contacts, forces, samples)
-    records = _new_records(model, samples, events, integrals, has_functions, dtype, contact_records)
+    records = _new_records(model, math.prod(batch), events, integrals, bool(functions or batch_functions), dtype)
+    records = records._replace(contacts=new_contact_records(contacts, forces, math.prod(batch)))
     flat = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None, None)
     return flat, UserCalls(functions, rows, dtype, batch_functions, signals.inputs)
+
+
+def _refuse_other_than_lists(drives: object, forces: object, events: object) -> None:
+    """Raise an ArgumentError if one of the actions is not a list."""
+    for name, items in (("drives", drives), ("forces", forces), ("events", events)):
+        if not isinstance(items, (list, tuple)):
+            raise ArgumentError(f"{name} is {excerpt(items)}; expected a list, such as {name}=[...]")
 
 
 def _flatten_functions(
@@ -220,16 +218,15 @@ def _new_records(
     integrals: int,
     has_functions: bool,
     dtype: np.dtype,
-    contacts: ContactRecords | None,
 ) -> Records:
-    """Allocate the records of events and of failed calls of user functions."""
+    """Allocate the records of events and of failed calls of user functions, without records of contacts."""
     most = max([1, *(event.max_records for event in events)])
     calls = samples if has_functions else 0
     return Records(
-        np.zeros((samples, len(events)), np.int64),
-        np.full((samples, len(events), most), np.nan),
-        np.full((samples, len(events), most, model.nq + model.nv + integrals), np.nan, dtype),
-        np.zeros(calls, np.int64),
-        np.zeros((calls, 1 + model.nq + model.nv)),
-        contacts,
+        counts=np.zeros((samples, len(events)), np.int64),
+        times=np.full((samples, len(events), most), np.nan),
+        states=np.full((samples, len(events), most, model.nq + model.nv + integrals), np.nan, dtype),
+        failures=np.zeros(calls, np.int64),
+        failed_calls=np.zeros((calls, 1 + model.nq + model.nv)),
+        contacts=None,
     )

@@ -33,10 +33,14 @@ TARGETS = {"position": sampler.TARGET_POSITION, "velocity": sampler.TARGET_VELOC
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """The clock and the sensors of a group, as the drives give them, and the columns of its row in the kernels."""
+    """The clock and the sensors of a group, as the drives give them, and the columns of its row in the kernels.
+
+    `pending` is the largest number of its outputs that are computed but do not act any more.
+    """
 
     drive: Sampled
     codes: np.ndarray
+    pending: int
 
 
 def flatten_samplers(
@@ -72,23 +76,20 @@ def flatten_samplers(
         Targets(model).table(codes, numbers)
         return None, {}
     n, controllers = codes.shape[1], codes.copy()
-    groups: list[_Group] = []
     channels = np.full((sampler.CHANNEL_ROWS, n), -1, np.int64)
     channels[sampler.CHANNEL_DOF] = codes[drive_layout.DOF]
+    groups: list[_Group] = []
     sensors: list[np.ndarray] = []
     calls: dict[int, UserCall | BatchFunction] = {}
-    states, pending, most_outputs, batch_calls = 0, 1, 0, 0
+    states, most_outputs, batch_calls = 0, 0, 0
     targets, limits = Targets(model), [-1] * n
     for drive, d in sampled:
         what = drive.label()
         g = None if d is None else _group_to_join(groups, drive)
         if g is None:
-            group, most = _new_group(model, drive, numbers, sensors)
-            pending = max(pending, most)
             g = len(groups)
-            groups.append(group)
-        else:
-            group = groups[g]
+            groups.append(_new_group(model, drive, numbers, sensors))
+        group = groups[g]
         own = np.array([[g], [numbers.add_field(what, drive, "rate_limit")], [-1]])
         numbers.add_field(what, drive, "resolution")
         if d is None:
@@ -108,26 +109,31 @@ def flatten_samplers(
             channels[sampler.CHANNEL_DOF, -count:] = dofs if kinds == (FORCE,) else -1
             continue
         _refuse_fields_of_functions(drive, what)
-        own[sampler.CHANNEL_DOF] = i = int(codes[drive_layout.DOF, d])
-        channels[:, d : d + 1] = own
-        _refuse_sensors_of_other_joints(model, drive, what, i)
-        group.codes[sampler.GROUP_COMPENSATES] |= codes[drive_layout.COMPENSATES_GRAVITY, d]
-        computes = codes[drive_layout.KIND, d] == drive_layout.KIND_COMPUTED_TORQUE
-        group.codes[sampler.GROUP_COMPUTES] |= computes
-        codes[drive_layout.KIND, d] = drive_layout.KIND_HELD
-        codes[drive_layout.COMPENSATES_GRAVITY, d] = 0
+        channels[: sampler.CHANNEL_DOF, d] = own[: sampler.CHANNEL_DOF, 0]  # its dof is there already
+        _refuse_sensors_of_other_joints(model, drive, what, int(codes[drive_layout.DOF, d]))
+        _hold_output(group, codes[:, d])
     _refuse_several_clocks(controllers, channels[sampler.CHANNEL_GROUP, :n])
     return sampler.Samplers(
         clocks=np.array([[group.drive.period, group.drive.phase] for group in groups], float).T.copy(),
         groups=np.array([group.codes for group in groups]).T.copy(),
         channels=channels,
         sensors=np.array(sensors, np.int64).reshape(-1, sampler.SENSOR_ROWS).T.copy(),
-        sizes=np.array([pending, states, most_outputs]),
+        sizes=np.array([max(group.pending for group in groups), states, most_outputs]),
         drives=controllers,
         batch_calls=_new_batch_calls(model, math.prod(numbers.batch), batch_calls, most_outputs),
         targets=targets.table(controllers, numbers),
         limits=None if max(limits) < 0 else np.array(limits),
     ), calls
+
+
+def _hold_output(group: _Group, column: np.ndarray) -> None:
+    """Let a group compute the output of a controller, and the column of the controller in the table of drives hold it.
+
+    The column (drive_layout.ROWS,) changes in place.
+    """
+    group.codes[sampler.GROUP_COMPENSATES] |= column[drive_layout.COMPENSATES_GRAVITY]
+    group.codes[sampler.GROUP_COMPUTES] |= column[drive_layout.KIND] == drive_layout.KIND_COMPUTED_TORQUE
+    column[[drive_layout.KIND, drive_layout.COMPENSATES_GRAVITY]] = drive_layout.KIND_HELD, 0
 
 
 def _add_limit(drive: Sampled, what: str, numbers: SampleNumbers) -> int:
@@ -253,8 +259,8 @@ def _are_equal(a: Sensor, b: Sensor) -> bool:
     return type(a) is type(b) and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
 
 
-def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: list[np.ndarray]) -> tuple[_Group, int]:
-    """Return the group of a drive, and the largest number of its outputs that are computed but do not act any more."""
+def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: list[np.ndarray]) -> _Group:
+    """Return the group of a drive."""
     what, codes = drive.label(), np.zeros(sampler.GROUP_ROWS, np.int64)
     period = float(drive.period)
     codes[sampler.GROUP_DELAY] = column = numbers.add_field(what, drive, "delay")
@@ -272,7 +278,7 @@ def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: li
     for sensor in drive.sensors:
         sensors.append(flatten_sensor(model, what, sensor, numbers, measured))
     codes[sampler.GROUP_SENSOR_COUNT] = len(drive.sensors)
-    return _Group(drive, codes), int(longest / period) + 2
+    return _Group(drive, codes, int(longest / period) + 2)
 
 
 def _refuse_sensors_of_other_joints(model: Model, drive: Sampled, what: str, i: int) -> None:

@@ -184,8 +184,6 @@ def wrenches_on_bodies(
         found[..., i, :3] += wrench_at[0]
         found[..., i, 3:] += wrench_at[1] + np.cross(arm, wrench_at[0])
     if any(is_between_bodies(force) for force in forces):
-        shape, rows = (model.n_bodies, 6), 6 * (model.nv + 1)
-        driver = drivers.wrenches_between_bodies
-        repeats = states_of_sample(model, q)
-        found += compute_between_bodies(model, forces, q.shape[:-2], driver, shape, q, qd, rows=rows, repeats=repeats)
+        driver, shape, repeats = drivers.wrenches_between_bodies, (model.n_bodies, 6), states_of_sample(model, q)
+        found += compute_between_bodies(model, forces, q.shape[:-2], driver, shape, (q, qd), repeats=repeats)
     return found

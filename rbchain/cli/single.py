@@ -101,6 +101,20 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         help=f"integration method: {adaptive} choose their steps, of which rosenbrock and radau are for stiff systems; "
         f"{fixed} have steps of a fixed length (default: rk45)",
     )
+    _add_settings_of_steps(simulate, adaptive, fixed)
+    simulate.add_argument(
+        "--save-at",
+        type=int,
+        help="number of saved times of each motion (default: 101, or at most 101 ends of fixed steps)",
+    )
+    simulate.add_argument("--samples", action=Renamed, const="--save-at")
+    simulate.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
+    simulate.set_defaults(command=_simulate)
+    return simulate
+
+
+def _add_settings_of_steps(simulate: argparse.ArgumentParser, adaptive: str, fixed: str) -> None:
+    """Add the options of the steps of both kinds of methods, which are given as text."""
     simulate.add_argument("--step", type=float, help=f"step of {fixed} in s; these methods require it")
     simulate.add_argument("--rtol", type=float, help=f"relative tolerance of {adaptive} (default: 1e-8)")
     simulate.add_argument(
@@ -115,15 +129,6 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         type=int,
         help=f"largest number of steps of a sample of {adaptive} (default: 10 million)",
     )
-    simulate.add_argument(
-        "--save-at",
-        type=int,
-        help="number of saved times of each motion (default: 101, or at most 101 ends of fixed steps)",
-    )
-    simulate.add_argument("--samples", action=Renamed, const="--save-at")
-    simulate.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
-    simulate.set_defaults(command=_simulate)
-    return simulate
 
 
 def _model(options: argparse.Namespace) -> Model:
@@ -163,7 +168,8 @@ def _simulate(options: argparse.Namespace, model: Model, console: Console) -> in
 
 def _joined(model: Model, pieces: Sequence[Trajectory]) -> Trajectory:
     """Return the motion of a batch that was simulated in pieces, without forces and events."""
-    from ..simulate.trajectory import OF_SAMPLES, Trajectory
+    from ..simulate.parts_of_motions import OF_SAMPLES
+    from ..simulate.trajectory import Trajectory
 
     def together(name: str) -> np.ndarray:
         return np.concatenate([getattr(piece, name) for piece in pieces])

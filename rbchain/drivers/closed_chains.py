@@ -109,18 +109,13 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, tables
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
         constrained_derivatives.constrained_forward_dynamics_derivatives(
-            block.model,
+            block,
             constraints,
-            block.q,
-            block.qd,
-            block.qdd,
-            block.loads,
             block.rows[:squares].reshape(3, n, n, width),
             block.rows[squares : 2 * squares].reshape(3, n, n, width),
             block.rows[2 * squares : scratch_end].reshape(n, derivatives.DERIVATIVE_ROWS, width),
             block.rows[scratch_end:columns_end].reshape(shape),
             parts,
-            block.work,
             k,
         )
         aba.propagate_nan(block.rows[:squares], k)
@@ -258,9 +253,7 @@ def closed_states(memory, topology, parameters, variation, tables, q, qd, held, 
             block.loads.tau[i, k] = constant_like(block.qdd, 0.0)
         one = full_like(block.q[0, k], 1.0)
         for stage in range(2):  # whether rates depend on each other is known only for closed positions
-            constrained_hybrid_dynamics(
-                block.model, constraints, block.q, block.qd, block.loads, block.qdd, held_rows, block.work, k
-            )
+            constrained_hybrid_dynamics(block, constraints, block.q, block.qd, block.qdd, held_rows, k)
             if stage == 0:
                 constraint_rows.update_speeds(block.model, constraints, block.qd, block.work, k)
                 smallest = constant_like(block.q, epsilon(block.q) ** NEARLY_AT_REST)

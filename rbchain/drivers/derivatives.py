@@ -71,17 +71,7 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
         pack(qd, start, last, block.qd, k)
         pack(tau, start, last, block.loads.tau, k)
         derivatives.forward_dynamics_derivatives(
-            block.model,
-            block.q,
-            block.qd,
-            block.qdd,
-            block.loads,
-            derivative_rows.reshape(3, n, n, width),
-            inverse_derivatives,
-            scratch,
-            columns,
-            block.work,
-            k,
+            block, derivative_rows.reshape(3, n, n, width), inverse_derivatives, scratch, columns, k
         )
         aba.propagate_nan(derivative_rows, k)
         unpack(derivative_rows, result, start, last)

@@ -70,20 +70,22 @@ class TrajectoryMemory(NamedTuple):
     method: object
 
 
-def trajectory_memory(topology, tables, state_size, tableau, actions, width, dtype, has_work=False, blocks=1):
+def trajectory_memory(topology, tables, state_size, tableau, actions, lanes, has_work=False, blocks=1):
     """Allocate the TrajectoryMemory of a call for states of `state_size` rows. `has_work` asks for the work of forces.
 
+    `lanes` are the number of lanes and the precision of their numbers.
     One block computes all samples of a call, one after the other. If Python calls functions for the whole batch, all
     samples proceed together, and each block of samples needs memory of its own.
     """
     integrals = 0 if actions is None else actions.integrals
-    memory = state_memory(topology, tables, state_size, rates_of_step(tableau), actions, width, dtype, has_work, blocks)
-    of_method = memory_of_method(tableau, topology, tables, integrals, state_size, width, dtype, blocks)
+    memory = state_memory(topology, tables, state_size, rates_of_step(tableau), actions, lanes, has_work, blocks)
+    of_method = memory_of_method(tableau, topology, tables, integrals, state_size, *lanes, blocks)
     return memory._replace(method=of_method)
 
 
-def state_memory(topology, tables, state_size, stages, actions, width, dtype, has_work=False, blocks=1):
+def state_memory(topology, tables, state_size, stages, actions, lanes, has_work=False, blocks=1):
     """Allocate a TrajectoryMemory without memory of a method, for `stages` rates of a step."""
+    width, dtype = lanes
     rows, constraints = (0, 0) if tables is None else (int(tables.sizes[closure.MEMORY_SIZE]), tables.table.shape[1])
     n, spare, of_actions = topology.shape[1], CACHE_LINE // dtype.itemsize, None
     if actions is not None:
@@ -279,8 +281,9 @@ def reset_controller_model(block, actions):
 
 
 @kernel
-def block_of_method(memory, b, topology, tables, parameters, q, actions, tableau, size):
-    """Create block b and its Stepper with the record of the method, for `size` rows of the state."""
+def block_of_method(memory, b, topology, tables, parameters, q, actions, of_steps):
+    """Create block b and its Stepper with the record of the method. `of_steps` are its tableau and the state's rows."""
+    tableau, size = of_steps
     shape = size, rates_of_step(tableau)
     block, stepper = memory_for(memory, b, topology, tables, parameters, q, actions, shape)
     of_method = record_of_method(tableau, memory.method, b, tables, block.q.shape[0], size)
@@ -300,13 +303,13 @@ def integrate_batch(
     """
     batch = Batch(start, variation, times, saved, outcome, records_for(actions))
     k, blocks = all_lanes(start.q), memory.clock.shape[0]
-    tableau, size = settings.tableau, outcome.end_states.shape[1]
+    of_steps = settings.tableau, outcome.end_states.shape[1]
     count = max(1, last - first) if blocks == 1 else lane_width(start.q)  # samples of a block
     for first_of_block in range(first, last, count):
         if outcome.interrupt[0] != 0:
             break
         b = 0 if blocks == 1 else first_of_block // count
-        block, stepper = block_of_method(memory, b, topology, tables, parameters, start.q, actions, tableau, size)
+        block, stepper = block_of_method(memory, b, topology, tables, parameters, start.q, actions, of_steps)
         integrate(block, stepper, settings, batch, (first_of_block, min(first_of_block + count, last)), k)
 
 

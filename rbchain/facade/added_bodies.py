@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ModelError, UnknownNameError
 from ..model import validation
 from ..model.assembly import Body, Mechanism
+from ..model.constraints import Constraint
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Fixed
@@ -25,27 +27,47 @@ from ..model.visual import Visual
 MASSLESS = Inertia(0.0)
 
 
-def checked_body(
-    name: str,
-    joint_name: str,
-    parent: str | None,
-    joint: AnyJoint | None,
-    placement: Pose | None,
-    inertia: Inertia | None,
-    motor: tuple[npt.ArrayLike, npt.ArrayLike],
-    passive: PassiveForces | None,
-    immersion: Immersion | None,
-    limits: JointLimits | None,
-    visuals: Sequence[Visual],
-) -> Body:
+class BodyArguments(NamedTuple):
+    """The arguments of `ModelBuilder.add_body` without the name of the body, as the caller gives them."""
+
+    parent: str | None
+    joint: AnyJoint | None
+    placement: Pose
+    inertia: Inertia
+    rotor_inertia: npt.ArrayLike
+    gear_ratio: npt.ArrayLike
+    passive: PassiveForces
+    immersion: Immersion | None
+    limits: JointLimits
+    visuals: Sequence[Visual]
+    joint_name: str
+
+
+def check_names(name: str, parent: str | None, joint_name: str, bodies: Mapping[str, Body]) -> None:
+    """Raise a ModelError if the names of a new body or its joint are not texts, or already used by other bodies."""
+    if not (isinstance(name, str) and name):
+        raise ModelError(f"body {name!r}: the name is {name!r}; expected a non-empty string")
+    if name in bodies:
+        raise ModelError(f"body {name!r}: the model already has a body of this name; expected a unique name")
+    if not (parent is None or isinstance(parent, str)):
+        raise ModelError(f"body {name!r}: parent is {parent!r}; expected the name of a body, or None for the world")
+    if not (isinstance(joint_name, str) and joint_name):
+        raise ModelError(f"body {name!r}: joint_name is {joint_name!r}; expected a non-empty string")
+    for other, body in bodies.items():
+        if body.joint_name == joint_name:
+            raise ModelError(
+                f"body {name!r}: joint_name is {joint_name!r}, which is already the name of the joint of body "
+                f"{other!r}; expected a unique name"
+            )
+
+
+def checked_body(name: str, given: BodyArguments) -> Body:
     """Return the body with these arguments of `ModelBuilder.add_body`. Raises ModelError if one is invalid.
 
-    `motor` contains rotor_inertia and gear_ratio. The names and the numbers of the inertia are checked elsewhere.
+    The names and the numbers of the inertia are checked elsewhere.
     """
-    placement = Pose() if placement is None else placement
-    inertia = MASSLESS if inertia is None else inertia
-    passive = PassiveForces() if passive is None else passive
-    limits = JointLimits() if limits is None else limits
+    joint, placement, visuals, immersion = given.joint, given.placement, given.visuals, given.immersion
+    inertia, passive, limits = given.inertia, given.passive, given.limits
     if not isinstance(joint, JOINTS):
         kinds = ", ".join(kind.__name__ for kind in JOINTS)
         raise ModelError(
@@ -67,8 +89,8 @@ def checked_body(
         if not isinstance(value, kind):
             article = "an" if kind.__name__[0] in "AEIOU" else "a"
             raise ModelError(f"body {name!r}: {what} is {value!r}; expected {article} {kind.__name__}")
-    validation.check_axes((joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
-    rotor, gears = _checked_motor(name, joint, *motor)
+    validation.check_axes((given.joint_name,) * len(joint.dofs), np.reshape([dof.axis for dof in joint.dofs], (-1, 3)))
+    rotor, gears = _checked_motor(name, joint, given.rotor_inertia, given.gear_ratio)
     forces = passive.of_dofs(name, joint)
     has_stop = np.isfinite(passive.stop_lower).any() or np.isfinite(passive.stop_upper).any()
     if np.any(passive.limit_stiffness) and not has_stop:
@@ -78,7 +100,19 @@ def checked_body(
             stacklevel=4,
         )
     ranges = limits.of_dofs(name, joint)
-    return Body(parent, joint, placement, inertia, rotor, gears, forces, ranges, immersion, tuple(visuals), joint_name)
+    return Body(
+        parent=given.parent,
+        joint=joint,
+        placement=placement,
+        inertia=inertia,
+        rotor_inertia=rotor,
+        gear_ratio=gears,
+        passive=forces,
+        limits=ranges,
+        immersion=immersion,
+        visuals=tuple(visuals),
+        joint_name=given.joint_name,
+    )
 
 
 def _checked_motor(
@@ -148,3 +182,21 @@ def attached_bodies(added: Mechanism, prefix: str, parent: str | None, placement
             joint_name=prefix + body.joint_name if body.joint_name else "",
         )
     return bodies
+
+
+def check_joined_names(
+    added: Mechanism, prefix: str, bodies: Mapping[str, Body], constraints: Sequence[Constraint]
+) -> None:
+    """Raise a ModelError if a name of an added mechanism, with the prefix, is already used."""
+    joints = {body.joint_name for body in bodies.values()}
+    names = {constraint.name for constraint in constraints}
+    clashes: list[tuple[str, str]] = []
+    for name, body in added.bodies.items():
+        clashes += [("body", name)] if prefix + name in bodies else []
+        clashes += [("joint", body.joint_name)] if body.joint_name and prefix + body.joint_name in joints else []
+    clashes += [("constraint", c.name) for c in added.constraints if prefix + c.name in names]
+    for what, found in clashes:
+        raise ModelError(
+            f"add_model: this model already has a {what} {prefix + found!r}; expected unique names. Choose "
+            'another prefix, such as prefix="left/"'
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from ..common.calls import explains_calls
 from ..common.failures import OnFailure, checked_on_failure
 from ..common.real_arrays import FloatArray
-from ..errors import ArgumentError, AssemblyError, SimulationWarning
+from ..errors import ArgumentError, AssemblyError, raise_or_warn
 from ..model.arguments import named_samples
 from ..model.loop_geometry import is_turned_over
 from .attributes import Attributes
@@ -93,7 +92,8 @@ class Assembly(Attributes):
             failed = ~self._is_closed(q, sizes) | is_turned_over(self.description, self.body_poses(q).rotation)
         q = np.where(failed[..., None], np.nan, q).astype(dtype)
         if failed.any() and on_failure != "ignore":
-            _report(self._failure(guess, free, failed), q, failed, on_failure)
+            error = AssemblyError(self._failure(guess, free, failed), q, failed)
+            raise_or_warn(error, on_failure == "raise" or not failed.ndim, stacklevel=3)
         return q
 
     @explains_calls(is_method=True)
@@ -164,7 +164,8 @@ class Assembly(Attributes):
                 if np.isfinite(rest[failed]).any()
                 else "q or qd_guess has numbers that are not finite; expected finite numbers"
             )
-            _report(f"assemble_velocities: {named_samples(failed)}{problem}", found, failed, on_failure)
+            error = AssemblyError(f"assemble_velocities: {named_samples(failed)}{problem}", found, failed)
+            raise_or_warn(error, on_failure == "raise" or not failed.ndim, stacklevel=3)
         return found
 
     def _free_dofs(self, fixed: Sequence[str]) -> np.ndarray:
@@ -266,10 +267,3 @@ def _in_body_axes(vectors: FloatArray, quaternions: FloatArray) -> FloatArray:
     u, w = quaternions[..., :3], quaternions[..., 3:]
     across = np.cross(u, vectors)
     return vectors + 2.0 * (np.cross(u, across) - w * across)
-
-
-def _report(message: str, q: np.ndarray, failed: np.ndarray, on_failure: OnFailure) -> None:
-    """Raise an AssemblyError for a single state, and for a batch as `on_failure` tells; else warn."""
-    if on_failure == "raise" or not failed.ndim:
-        raise AssemblyError(message, q, failed)
-    warnings.warn(message, SimulationWarning, stacklevel=4)

@@ -100,6 +100,13 @@ class Attributes:
             )
         self.__dict__.update(description=description, kernel_model=KernelModel(description))
 
+    @classmethod
+    def _of(cls, description: Description, kernel_model: KernelModel) -> Self:
+        """Return the model of a description whose kernel model exists."""
+        model = cls.__new__(cls)
+        model.__dict__.update(description=description, kernel_model=kernel_model)
+        return model
+
     def __setattr__(self, name: str, value: Never) -> None:
         """Raise an AttributeError, which suggests the right name of a misspelt field."""
         if isinstance(getattr(type(self), name, None), DescriptionField):

@@ -59,8 +59,7 @@ class ForcesBetweenBodies(Attributes):
         >>> arm.wrenches_between_bodies([0, 0], [0, 0], [spring])[1].tolist()
         [-10.0, 0.0, 0.0, 0.0, 0.0, 0.0]
         """
-        rows = 6 * (self.nv + 1)
-        return self._between(between_bodies.wrenches_between_bodies, (self.n_bodies, 6), q, qd, forces, rows, out)
+        return self._between(between_bodies.wrenches_between_bodies, (self.n_bodies, 6), q, qd, forces, out)
 
     def elastic_energy(
         self, q: npt.ArrayLike, forces: Sequence[SpringDamper | Bushing], *, out: FloatArray | None = None
@@ -91,7 +90,7 @@ class ForcesBetweenBodies(Attributes):
         >>> float(arm.elastic_energy([0, 0], [spring]))
         10.0
         """
-        energy = self._between(between_bodies.elastic_energy, (1,), q, self._none_like("q", q), forces, 0, None)
+        energy = self._between(between_bodies.elastic_energy, (1,), q, self._none_like("q", q), forces, None)
         return copied_to(out, energy[..., 0], (q,))
 
     def derivatives_between_bodies(
@@ -136,7 +135,7 @@ class ForcesBetweenBodies(Attributes):
         ([[-5.0]], [[-2.0]])
         """
         shape = (2, self.nv, self.nv)
-        found = self._between(between_bodies.derivatives_between_bodies, shape, q, qd, forces, 0, out)
+        found = self._between(between_bodies.derivatives_between_bodies, shape, q, qd, forces, out)
         return found[..., 0, :, :], found[..., 1, :, :]
 
     def _between(
@@ -146,7 +145,6 @@ class ForcesBetweenBodies(Attributes):
         q: npt.ArrayLike,
         qd: npt.ArrayLike,
         forces: Sequence[SpringDamper | Bushing],
-        rows: int,
         out: FloatArray | None,
     ) -> FloatArray:
         if not isinstance(forces, (list, tuple)) or not all(is_between_bodies(force) for force in forces):
@@ -154,4 +152,4 @@ class ForcesBetweenBodies(Attributes):
         q, qd = as_array("q", q), as_array("qd", qd)
         batch = self.kernel_model.state_arguments.common_batch({"q": q.shape[:-1], "qd": qd.shape[:-1]})
         model = with_batch(cast("Model", self), batch)
-        return compute_between_bodies(model, forces, batch, driver, shape, q, qd, rows=rows, out=out)
+        return compute_between_bodies(model, forces, batch, driver, shape, (q, qd), out=out)

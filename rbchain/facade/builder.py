@@ -28,7 +28,15 @@ from ..model.massless import remedies
 from ..model.passive import PassiveForces
 from ..model.pose import Pose, numbers, vector3
 from ..model.visual import Visual
-from .added_bodies import attached_bodies, check_tree, checked_body
+from .added_bodies import (
+    MASSLESS,
+    BodyArguments,
+    attached_bodies,
+    check_joined_names,
+    check_names,
+    check_tree,
+    checked_body,
+)
 from .model import Model
 
 
@@ -160,29 +168,23 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             If an argument is invalid, the name is already used, or the inertia is not physically possible.
         """
         joint_name = name if joint_name is None else joint_name
-        self._check_names(name, parent, joint_name)
-        motor = rotor_inertia, gear_ratio
-        body = checked_body(
-            name, joint_name, parent, joint, placement, inertia, motor, passive, immersion, limits, visuals
+        check_names(name, parent, joint_name, self._bodies)
+        given = BodyArguments(
+            parent=parent,
+            joint=joint,
+            placement=Pose() if placement is None else placement,
+            inertia=MASSLESS if inertia is None else inertia,
+            rotor_inertia=rotor_inertia,
+            gear_ratio=gear_ratio,
+            passive=PassiveForces() if passive is None else passive,
+            immersion=immersion,
+            limits=JointLimits() if limits is None else limits,
+            visuals=visuals,
+            joint_name=joint_name,
         )
+        body = checked_body(name, given)
         self._check_inertia(name, body.inertia)
         self._bodies[name] = body
-
-    def _check_names(self, name: str, parent: str | None, joint_name: str) -> None:
-        if not (isinstance(name, str) and name):
-            raise ModelError(f"body {name!r}: the name is {name!r}; expected a non-empty string")
-        if name in self._bodies:
-            raise ModelError(f"body {name!r}: the model already has a body of this name; expected a unique name")
-        if not (parent is None or isinstance(parent, str)):
-            raise ModelError(f"body {name!r}: parent is {parent!r}; expected the name of a body, or None for the world")
-        if not (isinstance(joint_name, str) and joint_name):
-            raise ModelError(f"body {name!r}: joint_name is {joint_name!r}; expected a non-empty string")
-        for other, body in self._bodies.items():
-            if body.joint_name == joint_name:
-                raise ModelError(
-                    f"body {name!r}: joint_name is {joint_name!r}, which is already the name of the joint of body "
-                    f"{other!r}; expected a unique name"
-                )
 
     def _check_inertia(self, name: str, inertia: Inertia) -> None:
         """Raise a ModelError for invalid mass properties; note non-physical tensors if they are accepted."""
@@ -291,7 +293,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
                 f"add_model: model {other.name!r} has the fluid_density {added.fluid_density:g} and this builder has "
                 f"{self.fluid_density:g} kg/m^3; expected equal densities. Use other.replace(fluid_density=...)"
             )
-        self._check_joined_names(added, prefix)
+        check_joined_names(added, prefix, self._bodies, self._constraints)
         for name, body in added.bodies.items():
             self._check_inertia(prefix + name, body.inertia)
         self._bodies |= attached_bodies(added, prefix, parent, placement)
@@ -303,22 +305,6 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             self._nominal_bodies |= attached_bodies(nominal, prefix, parent, placement)
             attached = (attached_constraint(each, prefix, parent, placement) for each in nominal.constraints)
             self._nominal_constraints |= {each.name: each for each in attached}
-
-    def _check_joined_names(self, added: Mechanism, prefix: str) -> None:
-        """Raise a ModelError if a name of an added model, with the prefix, is already used."""
-        joints = {body.joint_name for body in self._bodies.values()}
-        constraints = {constraint.name for constraint in self._constraints}
-        clashes: list[tuple[str, str]] = []
-        for name, body in added.bodies.items():
-            taken = [("body", name)] if prefix + name in self._bodies else []
-            taken += [("joint", body.joint_name)] if body.joint_name and prefix + body.joint_name in joints else []
-            clashes += taken
-        clashes += [("constraint", c.name) for c in added.constraints if prefix + c.name in constraints]
-        for what, found in clashes:
-            raise ModelError(
-                f"add_model: this model already has a {what} {prefix + found!r}; expected unique names. Choose "
-                'another prefix, such as prefix="left/"'
-            )
 
     def add_constraint(self, constraint: Constraint) -> None:
         """Add a constraint, which closes a loop of the mechanism or couples two joints.

@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.random_actions import actions_of_samples
-from ..common.failures import checked_on_failure
-from ..common.real_arrays import excerpt, true_or_false, whole_number
+from ..common.real_arrays import excerpt
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Start
 from ..errors import ArgumentError, Status
-from .request import Request, checked_duration
+from .request import Request, checked_duration, checked_options_of_call
 from .settings import ROUND_OFF_OF_STEPS, times_to_save
 from .trajectory import Trajectory
 
@@ -124,8 +123,7 @@ def continued(
             f"{wrong[0]} is {excerpt(given[wrong[0]])}, but continue_from continues a motion with its own {wrong[0]}; "
             f"expected no {wrong[0]}. Start a new motion from motion.end_q and motion.end_qd to change it"
         )
-    checked_on_failure(options["on_failure"], ArgumentError)
-    true_or_false("energy_error", options["energy_error"], ArgumentError)
+    of_call = checked_options_of_call(options)
     step = None if isinstance(before.settings, AdaptiveStepSettings) else before.settings.step
     start = _without_round_off(float(before.times[-1]), before.settings)
     times, asked = times_to_save(checked_duration(duration), *saved, step, start)
@@ -138,7 +136,6 @@ def continued(
         asked=asked,
         drives=drives,
         forces=forces,
-        dense_output=whole_number("dense_output", options["dense_output"], ArgumentError, least=0),
-        energy_error=bool(options["energy_error"]),
         continuation=end,
+        **of_call,
     )

@@ -103,8 +103,7 @@ class Prepared:
             self.outcome.end_states.shape[1],
             request.settings.tableau,
             self.actions,
-            width_of(request),
-            request.dtype,
+            (width_of(request), request.dtype),
             request.energy_error,
             blocks,
         )

@@ -119,8 +119,7 @@ def check(
     """
     duration = checked_duration(duration)
     t0 = checked_start(t0, duration if options["step"] is None else options["step"])
-    checked_on_failure(options["on_failure"], ArgumentError)
-    energy_error = true_or_false("energy_error", options["energy_error"], ArgumentError)
+    of_call = checked_options_of_call(options)
     names = checked_names(model, options["derivatives"])
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
@@ -146,9 +145,17 @@ def check(
         given=given,
         names=names,
         control_derivative_errors=current().control_derivative_errors,
-        dense_output=whole_number("dense_output", options["dense_output"], ArgumentError, least=0),
-        energy_error=energy_error,
+        **of_call,
     )
+
+
+def checked_options_of_call(options: dict[str, Any]) -> dict[str, Any]:
+    """Return `dense_output` and `energy_error`, for a Request. Raises ArgumentError, also for a wrong `on_failure`."""
+    checked_on_failure(options["on_failure"], ArgumentError)
+    return {
+        "energy_error": true_or_false("energy_error", options["energy_error"], ArgumentError),
+        "dense_output": whole_number("dense_output", options["dense_output"], ArgumentError, least=0),
+    }
 
 
 def checked_duration(duration: float | None) -> float:

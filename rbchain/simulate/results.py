@@ -113,7 +113,7 @@ def tau_and_qdd(
     size = q.shape[-1] + n + integrals.shape[-1]
     times = np.ascontiguousarray(np.broadcast_to(times, (*batch, m)).reshape(samples, m))
     arguments = (*model_arrays(model, actions, dtype), model.constraint_tables, flat, tau, actions, times, found)
-    memory = partial(state_memory, model.topology, model.constraint_tables, size, 1, actions, width, dtype)
+    memory = partial(state_memory, model.topology, model.constraint_tables, size, 1, actions, (width, dtype))
     threads.run(actuator_forces, [], memory, arguments, samples * m, width)
     found[np.isnan(flat.q).any(-1)] = np.nan
     if actions.shared.contacts is not None:  # their forces at the saved times are not known

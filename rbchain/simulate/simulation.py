@@ -16,7 +16,7 @@ from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
 from ..common.failures import OnFailure
 from ..core.methods.settings import AdaptiveStepSettings
-from ..errors import SimulationError, SimulationWarning, Status
+from ..errors import SimulationError, SimulationWarning, Status, raise_or_warn
 from .batch_functions import run_driver
 from .continuation import Continuation, continued
 from .energy import energy_error_of
@@ -233,11 +233,7 @@ def simulate(
     """
     of_call = {"dense_output": dense_output, "energy_error": energy_error, "on_failure": on_failure}
     of_motion = {
-        "step": step,
-        "rtol": rtol,
-        "atol": atol,
-        "max_step": max_step,
-        "max_steps": max_steps,
+        **{"step": step, "rtol": rtol, "atol": atol, "max_step": max_step, "max_steps": max_steps},
         "derivatives": derivatives,
     }
     if continue_from is not None:
@@ -273,9 +269,7 @@ def simulate(
 def _report(motion: Trajectory, raises: bool) -> None:
     """Raise an error or warn if samples have failed, and warn if they are beyond their position limits."""
     if not motion.success:
-        if raises:
-            raise SimulationError(motion.message, motion)
-        warnings.warn(motion.message, SimulationWarning, stacklevel=4)
+        raise_or_warn(SimulationError(motion.message, motion), raises, stacklevel=4)
     elif motion.beyond_limits.any():
         warnings.warn(message_of_limits(motion), SimulationWarning, stacklevel=4)
 

@@ -19,9 +19,10 @@ from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ArgumentError, Status
-from ..model.arguments import SampleSequence, check_sample_index, numbers_of_samples
+from ..model.arguments import SampleSequence, check_sample_index
 from ..plots import motions
 from . import joint_motion, messages, showing, tables
+from .parts_of_motions import results_at_times, results_of_samples
 from .reactions import joint_forces, reactions, refuse_contacts
 
 if TYPE_CHECKING:
@@ -33,11 +34,6 @@ if TYPE_CHECKING:
 
 #: The statuses of samples that have not failed, as integers: comparisons with a `Status` take longer.
 SUCCESSFUL = tuple(int(status) for status in Status if status.success)
-#: Attributes with an entry for each sample.
-OF_SAMPLES = (
-    *("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd", "is_stiff"),
-    *("dof_beyond_limits", "contact_forces", "contact_residual"),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,38 +320,13 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         check_sample_index(samples, shape, by_name="motion.of_joint({0!r})")
         if not shape:
             return self
-        forces = tuple(force.of_sample(samples, shape) for force in self.forces)
-        of: dict[Any, Any] = dict(zip(self.forces, forces, strict=True))
         return replace(
             self,
-            **{name: getattr(self, name)[samples] for name in OF_SAMPLES},
-            t=self.t if self.t.ndim == 1 else self.t[samples],
-            events=tuple(EventRecord(e.count[samples], e.t[samples], e.q[samples], e.qd[samples]) for e in self.events),
-            model=self.model[samples] if self.model.batch_shape else self.model,
-            forces=forces,
-            exceptions=self._exceptions_of(samples),
-            impacts=tuple(
-                ImpactRecord(of[e.force], e.count[samples], e.t[samples], e.impulse[samples]) for e in self.impacts
-            ),
-            sticking=tuple(
-                StickingRecord(of[e.force], e.count[samples], e.start[samples], e.end[samples]) for e in self.sticking
-            ),
-            derivatives={name: x[samples] for name, x in self.derivatives.items()},
-            dense_output=None if self.dense_output is None else self.dense_output.of_samples(samples, shape),
+            **results_of_samples(self, samples),
             _continuation=None,
             _energy_error=None if self._energy_error is None else self._energy_error[samples],
             _compute_tau_and_qdd=(lambda: self._tau_and_qdd[samples]) if self._knows_tau_and_qdd else None,
         )
-
-    def _exceptions_of(self, samples: Any) -> dict[tuple[int, ...], str]:
-        """Return the exceptions of the samples that an index chooses, by their places in the result."""
-        if not self.exceptions:
-            return {}
-        numbers = numbers_of_samples(samples, self.batch_shape)
-        found = {
-            place: messages.sample_index(int(number), self.batch_shape) for place, number in np.ndenumerate(numbers)
-        }
-        return {place: self.exceptions[index] for place, index in found.items() if index in self.exceptions}
 
     def at_times(self, indices: npt.ArrayLike) -> Trajectory:
         """Return the motion at some of the saved times, by their indices (m,).
@@ -373,11 +344,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         compute = (lambda: self._tau_and_qdd[..., chosen, :]) if self._knows_tau_and_qdd else None
         return replace(
             self,
-            t=self.t[chosen],
-            q=self.q[..., chosen, :],
-            qd=self.qd[..., chosen, :],
-            contact_forces=self.contact_forces[..., chosen, :, :],
-            derivatives={name: np.take(x, chosen, self.status.ndim) for name, x in self.derivatives.items()},
+            **results_at_times(self, chosen),
             _energy_error=None if self._energy_error is None else self._energy_error[..., chosen],
             _compute_tau_and_qdd=compute,
         )

@@ -149,13 +149,14 @@ def differentiate_force_of_dof(i, model, derivatives, scratch, work, k):
 
 
 @kernel
-def forward_dynamics_derivatives(model, q, qd, qdd, loads, derivatives, inverse_derivatives, scratch, columns, work, k):
-    """Compute d qdd / dq, d qdd / dqd and d qdd / dtau = H^-1, as derivatives (3, n, n, lanes).
+def forward_dynamics_derivatives(block, derivatives, inverse_derivatives, scratch, columns, k):
+    """Compute d qdd / dq, d qdd / dqd and d qdd / dtau = H^-1 in the state of a block, as derivatives (3, n, n, lanes).
 
     tau(q, qd, qdd(q, qd)) is constant, so d qdd = - H^-1 d tau (Carpentier and Mansard 2018, section V). Writes qdd.
     Scratch memory: `inverse_derivatives` (3, n, n, lanes), which must start as zeros, and the scratch memory of
     `inverse_dynamics_derivatives` and `mass_matrix_inverse`.
     """
+    model, work, q, qd, qdd, loads = block.model, block.work, block.q, block.qd, block.qdd, block.loads
     forward_dynamics(model, q, qd, loads, qdd, work, k)
     inverse_dynamics_derivatives(model, q, qd, qdd, loads, inverse_derivatives, scratch, work, k)
     mass_matrix_inverse(model, derivatives[BY_INPUT], columns, work, k)

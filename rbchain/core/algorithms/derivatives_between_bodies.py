@@ -19,6 +19,8 @@ For k on the path to a, displace all bodies, which turns W, and then move b back
 joints, derivatives with respect to q are taken on the tangent space, along the velocities qd, as in `derivatives`.
 """
 
+from typing import NamedTuple
+
 from ...compiling.jit import choose, kernel
 from ..forces.bushings import (
     BUSHING_DOF_A,
@@ -58,13 +60,27 @@ from .derivatives import BY_Q, BY_QD
 from .jacobians import comes_after
 
 
+class ChangeAlongDof(NamedTuple):
+    """The motion S of a dof at the point of a force, whether it is on the path to b, and the derivatives of W along it.
+
+    World axes, at the point; `by_q` and `by_qd` are the derivatives with respect to the position and the velocity.
+    """
+
+    dof: int
+    is_to_b: bool
+    S: Motion
+    by_q: Force
+    by_qd: Force
+
+
 @kernel
-def derivatives_between_bodies(model, q, qd, springs, bushings, numbers, derivatives, work, k):
+def derivatives_between_bodies(model, q, qd, forces, derivatives, work, k):
     """Add d tau / dq and d tau / dqd of all springs and bushings to derivatives (2, n, n, lanes).
 
-    `springs` and `bushings` (rows, count) hold integers, `numbers` (m, lanes) the parameters: see `forces.springs` and
-    `forces.bushings`.
+    `forces` are the integers of springs and of bushings (rows, count), and the parameters of both (m, lanes): see
+    `forces.springs` and `forces.bushings`.
     """
+    springs, bushings, numbers = forces
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
@@ -101,26 +117,27 @@ def add_derivatives(bodies, state, W, model, numbers, derivatives, work, k):
         )
         by_qd = damping_response(state, S, numbers, k)
         if on_path_to_b:
-            add_columns(dof, True, bodies, tip, S, W, y, by_qd, model, derivatives, work, k)
+            add_columns(ChangeAlongDof(dof, True, S, y, by_qd), bodies, tip, W, model, derivatives, work, k)
             i = model.parent[i]
         else:
             minus = constant_like(work.dof, -1.0)
             by_q, by_qd = subtract_forces(cross_force(S, W), y), scale_force(minus, by_qd)
-            add_columns(dof, False, bodies, tip, S, W, by_q, by_qd, model, derivatives, work, k)
+            add_columns(ChangeAlongDof(dof, False, S, by_q, by_qd), bodies, tip, W, model, derivatives, work, k)
             j = model.parent[j]
 
 
 @kernel
-def add_columns(dof, on_path_to_b, bodies, tip, S, W, by_q, by_qd, model, derivatives, work, k):
-    """Add the derivatives of all joint forces with respect to one dof, from the derivatives of W."""
+def add_columns(along, bodies, tip, W, model, derivatives, work, k):
+    """Add the derivatives of all joint forces with respect to one dof, from its ChangeAlongDof."""
+    dof = along.dof
     j, i = bodies
     while i != j:
         is_to_b = comes_after(i, j, model)
         row = i if is_to_b else j
         S_row = motion_at(row, tip, model, work, k)
-        change, rate = power(by_q, S_row), power(by_qd, S_row)
-        if is_to_b == on_path_to_b and model.first[dof] <= model.first[row]:
-            change = change + power(W, cross_motion(S, S_row))
+        change, rate = power(along.by_q, S_row), power(along.by_qd, S_row)
+        if is_to_b == along.is_to_b and model.first[dof] <= model.first[row]:
+            change = change + power(W, cross_motion(along.S, S_row))
         if not is_to_b:
             change, rate = -change, -rate
         derivatives[BY_Q, row, dof, k] = derivatives[BY_Q, row, dof, k] + change

@@ -12,7 +12,7 @@ from ..forces.wrenches import WRENCH_AXES, WRENCH_BODY_AXES, WRENCH_DOF, WRENCH_
 from ..lanes.lanes import zeros_like
 from ..spatial.vectors import Force, add3, cross, cross_force, force_at_root, rotate
 from ..tree.kinematics import body_axes, origin_about_first_joint, place_about_first_joint
-from .derivatives_between_bodies import add_columns, motion_at
+from .derivatives_between_bodies import ChangeAlongDof, add_columns, motion_at
 
 
 @kernel
@@ -38,5 +38,5 @@ def derivatives_of_wrenches(model, actions, derivatives, work, k):
             dW = Force(cross(S.lin, W.lin), no_force.lin)
             if wrenches[WRENCH_AXES, w] == WRENCH_BODY_AXES:
                 dW = cross_force(S, W)
-            add_columns(i, True, (n, b), tip, S, W, dW, no_force, model, derivatives, work, k)
+            add_columns(ChangeAlongDof(i, True, S, dW, no_force), (n, b), tip, W, model, derivatives, work, k)
             i = model.parent[i]

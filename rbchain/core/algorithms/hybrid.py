@@ -30,17 +30,19 @@ def hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k):
     update_wrenches_between_bodies(model, loads, work, k)
     contribution = no_contribution(work, k)
     for i in range(n - 1, -1, -1):
-        contribution = project_out_or_prescribe_dof(i, model, qd, loads, qdd, prescribed, contribution, work, k)
+        contribution = project_out_or_prescribe_dof(i, model, loads, (qd, qdd, prescribed), contribution, work, k)
     for i in range(n):
         acceleration_or_force(i, model, qd, loads, qdd, prescribed, work, k)
 
 
 @kernel
-def project_out_or_prescribe_dof(i, model, qd, loads, qdd, prescribed, contribution, work, k):
+def project_out_or_prescribe_dof(i, model, loads, motion, contribution, work, k):
     """Run the inward step of dof i as `aba.aba_inward_step` does, with 1 / D = 0 if its acceleration is prescribed.
 
-    A prescribed dof has u = - S^T pA and c + S qdd instead of c. An implicit integration step adds to D.
+    A prescribed dof has u = - S^T pA and c + S qdd instead of c. An implicit integration step adds to D. `motion`
+    contains qd, qdd and `prescribed`, all (n, lanes).
     """
+    qd, qdd, prescribed = motion
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     IA, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)

@@ -31,7 +31,9 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
     forward_dynamics(model, q, qd, loads, qdd, work, k)
     contribution = no_contribution(work, k)
     for i in range(n - 1, -1, -1):
-        contribution = compute_joint_force(i, model, qd, qdd, loads, residual, contribution, work, k)
+        IA, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
+        compute_joint_force(i, model, qdd, loads, (IA, pA), residual, work, k)
+        contribution = project_out_dof(i, model, qd, loads, IA, pA, work, k)
     for i in range(n):
         subtract_from_parent(i, model, residual, work, k)
     for i in range(n):
@@ -45,20 +47,19 @@ def force_balance(model, q, qd, loads, qdd, residual, work, k):
 
 
 @kernel
-def compute_joint_force(i, model, qd, qdd, loads, residual, contribution, work, k):
-    """Compute f = IA a + pA of dof i, with the component along the axis replaced by tau - armature qdd.
+def compute_joint_force(i, model, qdd, loads, articulated, residual, work, k):
+    """Store f = IA a + pA of dof i as its residual, with the component along the axis replaced by tau - armature qdd.
 
-    Projects dof i out again, as `aba.aba_inward_step` does, and returns the contribution to its parent.
+    `articulated` is (IA, pA), the articulated inertia and bias force of dof i, in world axes about its origin.
     """
     joint, dof = model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
-    IA, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
+    IA, pA = articulated
     f = add_forces(momentum(IA, load_motion(dof, i, frame.A, k)), pA)
     applied = loads.tau[i, k] - parameter(model.parameters, i, param.ARMATURE, k) * qdd[i, k]
     correction = scale3(applied - joint_force(joint, axis, advance, f), axis)
     f = Force(f.ang, add3(f.lin, correction)) if joint == PRISMATIC else Force(add3(f.ang, correction), f.lin)
     store_spatial(residual, i, 0, k, f)
-    return project_out_dof(i, model, qd, loads, IA, pA, work, k)
 
 
 @kernel

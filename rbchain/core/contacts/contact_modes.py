@@ -23,7 +23,7 @@ import numpy as np
 
 from ...compiling.jit import kernel, routine
 from ..lanes.lane_records import lane_record
-from ..lanes.lanes import any_lane, constant_like, select
+from ..lanes.lanes import any_lane, constant_like, nan_unless_finite, select
 from . import contact_layout as contact, element_layout as element, mode_layout as mode
 from .contact_layout import has_tangents
 from .contact_responses import add_responses
@@ -63,7 +63,7 @@ modes_size, modes_in = lane_record(ContactModes, "m")
 def closed_gap(row, modes, k):
     """Return the gap up to which a row is closed, m or rad."""
     size = constant_like(modes.rows, CLOSED_ROUND_OFF * ROUND_OFF) * modes.rows[row, mode.SIZE, k]
-    return max(size, constant_like(modes.rows, CLOSED_GAP) + (size - size))
+    return max(size, constant_like(modes.rows, CLOSED_GAP) + nan_unless_finite(size))
 
 
 # --- forces in a given mode -------------------------------------------------------------------------------------------
@@ -136,9 +136,9 @@ def turn_heading(row, contacts, modes, k):
     a, b = rows[row + 1, mode.DIRECTION, k], rows[row + 2, mode.DIRECTION, k]
     u, v = contacts.rows[row + 1, contact.VELOCITY, k], contacts.rows[row + 2, contact.VELOCITY, k]
     along, across = u * a + v * b, v * a - u * b
-    slowest = constant_like(rows, SLOWEST_TURN) + (along - along)
+    slowest = constant_like(rows, SLOWEST_TURN) + nan_unless_finite(along)
     turn = across / max(along, slowest)
-    limit = one + (turn - turn)
+    limit = one + nan_unless_finite(turn)
     turn = min(max(turn, -limit), limit)
     size = one / math.sqrt(one + turn * turn)
     rows[row + 1, mode.HEADING, k] = size * (a - turn * b)
@@ -190,7 +190,7 @@ def response_of_force(row, column, contacts, modes, k):
         slides = rows[column + 1, mode.MODE, k] == constant_like(rows, mode.SLIDING)
         slope = W[row, column + 1, k] * rows[column + 1, mode.HEADING, k]
         slope = slope + W[row, column + 2, k] * rows[column + 2, mode.HEADING, k]
-        total = total - select(slides, mu * slope, mu - mu)
+        total = total - select(slides, mu * slope, nan_unless_finite(mu))
     return total
 
 

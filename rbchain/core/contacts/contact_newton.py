@@ -3,7 +3,7 @@
 import math
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from ..lanes.lanes import any_lane, constant_like, epsilon, nan_unless_finite, select
 from . import contact_layout as contact, element_layout as element
 from .contact_layout import has_tangents
 from .contact_residuals import (
@@ -45,7 +45,7 @@ def newton_steps(contacts, residual, limit, running, index, least, k):
         rows[row, contact.NEWTON_VELOCITY, k] = rows[row, contact.VELOCITY, k]
     smallest, largest = least_proximal(rows), constant_like(rows, LARGEST_PROXIMAL)
     increase, decrease = constant_like(rows, INCREASE), constant_like(rows, DECREASE)
-    nothing = running - running
+    nothing = nan_unless_finite(running)
     improves, proximal = running, smallest + nothing
     for _ in range(NEWTON_STEPS):
         if not any_lane(improves > nothing):
@@ -57,7 +57,7 @@ def newton_steps(contacts, residual, limit, running, index, least, k):
     compute_velocities(contacts, running, k)  # long steps leave round-off in them
     sweep(contacts, running, k)
     found = largest_residual(contacts, k)
-    is_better = (running > running - running) & (found < limit)
+    is_better = (running > nan_unless_finite(running)) & (found < limit)
     for row in range(rows.shape[0]):
         p, u = rows[row, contact.IMPULSE, k], rows[row, contact.VELOCITY, k]
         rows[row, contact.IMPULSE, k] = select(is_better, p, rows[row, contact.NEWTON_IMPULSE, k])
@@ -133,7 +133,7 @@ def restore_factors(contacts, k):
 def sum_of_squares(contacts, k):
     """Return the sum of the squares of the changes of the impulses that the equations require, scaled to an energy."""
     table, rows = contacts.table, contacts.rows
-    total = rows[0, contact.VELOCITY, k] - rows[0, contact.VELOCITY, k]
+    total = nan_unless_finite(rows[0, contact.VELOCITY, k])
     for e in range(table.shape[1]):
         kind, row = table[element.KIND, e], table[element.ROW, e]
         change = change_of_friction(row, rows, k) if kind == element.FRICTION else change_of_normal(row, rows, k)
@@ -148,8 +148,8 @@ def sum_of_squares(contacts, k):
 def scaled_square(row, change, rows, k):
     """Return the square of the change of an impulse, divided by the factor of u of its row."""
     inverse, one = rows[row, contact.INVERSE, k], constant_like(rows, 1.0)
-    acts = inverse > inverse - inverse
-    return select(acts, change * change / select(acts, inverse, one), change - change)
+    acts = inverse > nan_unless_finite(inverse)
+    return select(acts, change * change / select(acts, inverse, one), nan_unless_finite(change))
 
 
 @routine
@@ -166,7 +166,7 @@ def compute_step(contacts, proximal, k):
         rows[row, contact.CHANGE, k] = constant_like(rows, 0.0)
     for row in range(rows.shape[0]):
         x = rows[row, contact.RIGHT, k]
-        if any_lane(x != x - x):
+        if any_lane(x != nan_unless_finite(x)):
             for other in range(rows.shape[0]):
                 rows[other, contact.CHANGE, k] = rows[other, contact.CHANGE, k] + matrix[row, other, k] * x
 
@@ -231,7 +231,7 @@ def linearise_row(kind, row, contacts, k):
     """Set the right-hand side of a row: W x = target, or x = target at a limit. COUPLES is zero at a limit."""
     rows = contacts.rows
     p, u, inverse = rows[row, contact.IMPULSE, k], rows[row, contact.VELOCITY, k], rows[row, contact.INVERSE, k]
-    zero, one = p - p, constant_like(rows, 1.0)
+    zero, one = nan_unless_finite(p), constant_like(rows, 1.0)
     if kind == element.FRICTION:
         lower, upper = rows[row, contact.LOWER, k], rows[row, contact.UPPER, k]
         target = p - u * inverse
@@ -254,7 +254,9 @@ def fill_row(a, row, count, contacts, proximal, k):
     scale = select(is_inside, rows[row, contact.INVERSE, k], zero * couples)
     for b in range(count):
         linear[a, b, k] = contacts.matrix[row, row_at_place(b, contacts), k] * scale
-    linear[a, a, k] = linear[a, a, k] + select(is_inside, proximal + (couples - couples), one + (couples - couples))
+    linear[a, a, k] = linear[a, a, k] + select(
+        is_inside, proximal + nan_unless_finite(couples), one + nan_unless_finite(couples)
+    )
 
 
 @kernel
@@ -265,7 +267,7 @@ def linearise_tangents(row, contacts, k):
     """
     rows = contacts.rows
     a, b, norm, radius = friction_target(row, rows, k)
-    zero, one = a - a, constant_like(rows, 1.0)
+    zero, one = nan_unless_finite(a), constant_like(rows, 1.0)
     is_inside = norm <= radius
     safe = select(norm > zero, norm, one)
     inverse, ratio = rows[row + 1, contact.INVERSE, k], radius / safe
@@ -287,7 +289,7 @@ def fill_tangents(place, row, count, contacts, proximal, k):
     """
     rows, linear, matrix = contacts.rows, contacts.linear, contacts.matrix
     a, b, norm, radius = friction_target(row, rows, k)
-    zero, one = a - a, constant_like(rows, 1.0)
+    zero, one = nan_unless_finite(a), constant_like(rows, 1.0)
     is_inside = norm <= radius
     safe = select(norm > zero, norm, one)
     a, b, ratio, mu = a / safe, b / safe, radius / safe, rows[row, contact.FRICTION, k]

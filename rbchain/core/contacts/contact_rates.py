@@ -1,7 +1,7 @@
 """Accelerations with the forces of dry friction, stops and contacts, for methods that locate changes of their modes."""
 
 from ...compiling.jit import is_given, kernel, only_if, routine
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, nan_unless_finite, select
 from . import contact_layout as contact, element_layout as element, mode_layout as mode
 from .contact_layout import is_contact
 from .contact_modes import solve_forces
@@ -65,4 +65,4 @@ def stop_held_dofs(contacts, modes, v, k):
         if table[element.KIND, e] == element.FRICTION or table[element.KIND, e] == element.STOP:
             i = table[element.DOF, e]
             held = modes.rows[table[element.ROW, e], mode.MODE, k] == constant_like(v, mode.HELD)
-            v[i, k] = select(held, v[i, k] - v[i, k], v[i, k])
+            v[i, k] = select(held, nan_unless_finite(v[i, k]), v[i, k])

@@ -3,7 +3,7 @@
 import math
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import any_lane, constant_like, select
+from ..lanes.lanes import any_lane, constant_like, nan_unless_finite, select
 from . import contact_layout as contact, element_layout as element
 from .contact_layout import has_tangents
 
@@ -14,17 +14,17 @@ def compute_velocities(contacts, running, k):
     rows = contacts.rows
     for row in range(rows.shape[0]):
         u, given = rows[row, contact.VELOCITY, k], rows[row, contact.GIVEN_VELOCITY, k]
-        rows[row, contact.VELOCITY, k] = select(running > running - running, given, u)
+        rows[row, contact.VELOCITY, k] = select(running > nan_unless_finite(running), given, u)
     for row in range(rows.shape[0]):
         p = rows[row, contact.IMPULSE, k]
-        add_to_velocities(row, select(running > running - running, p, p - p), contacts, k)
+        add_to_velocities(row, select(running > nan_unless_finite(running), p, nan_unless_finite(p)), contacts, k)
 
 
 @kernel
 def add_to_velocities(row, change, contacts, k):
     """Add the velocities that the change of an impulse causes to VELOCITY of all rows."""
     rows, matrix = contacts.rows, contacts.matrix
-    if any_lane(change != change - change):
+    if any_lane(change != nan_unless_finite(change)):
         for other in range(rows.shape[0]):
             rows[other, contact.VELOCITY, k] = rows[other, contact.VELOCITY, k] + matrix[row, other, k] * change
 
@@ -42,7 +42,7 @@ def change_of_normal(row, rows, k):
     """Compute the change of the impulse of a stop or of a normal direction, which is not negative."""
     p = rows[row, contact.IMPULSE, k]
     above = rows[row, contact.VELOCITY, k] - rows[row, contact.BOUND, k]
-    return max(p - above * rows[row, contact.INVERSE, k], p - p) - p
+    return max(p - above * rows[row, contact.INVERSE, k], nan_unless_finite(p)) - p
 
 
 @kernel
@@ -69,7 +69,7 @@ def change_of_tangents(row, rows, k):
 def largest_residual(contacts, k):
     """Return the largest residual of the rows that impulses change, m/s or rad/s; NaN if one is not finite."""
     table, rows = contacts.table, contacts.rows
-    residual = rows[0, contact.VELOCITY, k] - rows[0, contact.VELOCITY, k]
+    residual = nan_unless_finite(rows[0, contact.VELOCITY, k])
     for e in range(table.shape[1]):
         kind, row = table[element.KIND, e], table[element.ROW, e]
         if kind == element.FRICTION:
@@ -87,7 +87,7 @@ def largest_residual(contacts, k):
 def largest_missing_velocity(contacts, k):
     """Return the largest violation of BOUND by stops and contacts whose velocity no impulse changes, or zero."""
     table, rows = contacts.table, contacts.rows
-    zero, largest = constant_like(rows, 0.0), rows[0, contact.VELOCITY, k] - rows[0, contact.VELOCITY, k]
+    zero, largest = constant_like(rows, 0.0), nan_unless_finite(rows[0, contact.VELOCITY, k])
     for e in range(table.shape[1]):
         if table[element.KIND, e] != element.FRICTION:
             row = table[element.ROW, e]
@@ -100,9 +100,9 @@ def largest_missing_velocity(contacts, k):
 def larger_residual(residual, row, change, rows, k):
     """Return the larger of a residual and the residual of a row whose impulse would have to change by `change`."""
     inverse, one = rows[row, contact.INVERSE, k], constant_like(rows, 1.0)
-    acts = inverse > inverse - inverse
-    found = select(acts, abs(change) / select(acts, inverse, one), change - change)
-    return select(residual >= found, residual, found + (residual - residual))
+    acts = inverse > nan_unless_finite(inverse)
+    found = select(acts, abs(change) / select(acts, inverse, one), nan_unless_finite(change))
+    return select(residual >= found, residual, found + nan_unless_finite(residual))
 
 
 @routine
@@ -122,6 +122,6 @@ def sweep(contacts, running, k):
 @kernel
 def apply_change(row, change, contacts, running, k):
     """Change the impulse of a row in the lanes in which `running` is positive."""
-    change = select(running > running - running, change, change - change)
+    change = select(running > nan_unless_finite(running), change, nan_unless_finite(change))
     contacts.rows[row, contact.IMPULSE, k] = contacts.rows[row, contact.IMPULSE, k] + change
     add_to_velocities(row, change, contacts, k)

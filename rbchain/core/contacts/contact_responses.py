@@ -10,7 +10,7 @@ systems", chapter 4, for impulses by the articulated-body algorithm.
 """
 
 from ...compiling.jit import is_given, kernel, only_if, routine
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, nan_unless_finite, select, zeros_like
 from ..loops.constrained_dynamics import carry_change, store_targets_of_changes
 from ..loops.constraint_solver import respond_to_multipliers, solve_multipliers
 from ..spatial.storage import load3, load9, load_force, load_motion, store_spatial
@@ -39,7 +39,7 @@ def update_responses(model, contacts, constraints, numbers, work, k):
             copy_opposite_response(first, model, contacts, k)
             continue
         for row in range(first, first + table[element.SIZE, e]):
-            zero = numbers[0, k] - numbers[0, k]
+            zero = zeros_like(numbers[0, k])
             for i in range(model.parent.shape[0]):
                 contacts.responses[row, i, k] = zero
             pass_impulses(e, row, zero, model, contacts, work, k)
@@ -94,7 +94,7 @@ def pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
         responses[row, i, k] = responses[row, i, k] + u
         passed = subtract_forces(f, scale_force(dof[i, frame.DINV, k] * u, load_force(dof, i, frame.U, k)))
         f = force_on_parent(i, passed, model, work, k)
-        at_joint = motor - motor
+        at_joint = nan_unless_finite(motor)
         i = model.parent[i]
 
 

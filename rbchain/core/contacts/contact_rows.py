@@ -7,7 +7,7 @@ impulses of the rows cause.
 """
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, nan_unless_finite, zeros_like
 from ..spatial.storage import load3, load9, load_motion, store3, store_spatial
 from ..spatial.vectors import Force, add_motions, cross, dot, motion_at_tip, size, subtract3, z_axis
 from ..tree import frame_layout as frame, parameter_layout as param
@@ -90,7 +90,7 @@ def update_biases(model, contacts, qd, numbers, work, k):
         if is_contact(e, table):
             store_accelerations(e, rows, contact.BIAS, model, contacts, numbers, work, k)
         else:
-            rows[table[element.ROW, e], contact.BIAS, k] = qd[0, k] - qd[0, k]
+            rows[table[element.ROW, e], contact.BIAS, k] = nan_unless_finite(qd[0, k])
     apply_gravity(model, work, k)
 
 
@@ -114,7 +114,7 @@ def update_jacobian(model, contacts, numbers, work, k):
     table, n = contacts.table, model.parent.shape[0]
     for row in range(contacts.rows.shape[0]):
         for i in range(n):
-            contacts.jacobian[row, i, k] = numbers[0, k] - numbers[0, k]
+            contacts.jacobian[row, i, k] = zeros_like(numbers[0, k])
     for e in range(table.shape[1]):
         i, other, row = table[element.DOF, e], table[element.OTHER, e], table[element.ROW, e]
         if is_contact(e, table):
@@ -124,7 +124,7 @@ def update_jacobian(model, contacts, numbers, work, k):
                 if other < n:
                     add_to_jacobian(r, other, impulse_on_first_body(r, row, contacts, k), model, contacts, work, k)
         else:
-            zero = numbers[0, k] - numbers[0, k]
+            zero = zeros_like(numbers[0, k])
             contacts.jacobian[row, i, k] = zero + constant_like(zero, table[element.SIGN, e])
 
 

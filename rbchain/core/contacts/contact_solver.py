@@ -29,7 +29,7 @@ frictional contact problems prone to Newton like solution methods".
 import math
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from ..lanes.lanes import any_lane, constant_like, epsilon, nan_unless_finite, select
 from . import contact_layout as contact
 from .contact_newton import MULTIPLES, newton_steps
 from .contact_residuals import compute_velocities, largest_missing_velocity, largest_residual, sweep
@@ -77,16 +77,16 @@ def run_rounds(contacts, residual, tolerance, sweeps, k):
     progress, lowest = constant_like(rows, PROGRESS), residual
     for index in range(len(MULTIPLES)):
         # numbers, because routines take no masks: above zero in the lanes that are running
-        running = select(residual > least, residual, residual - residual)
-        if not any_lane(running > running - running):
+        running = select(residual > least, residual, nan_unless_finite(residual))
+        if not any_lane(running > nan_unless_finite(running)):
             break
         for _ in range(int(count)):
             sweep(contacts, running, k)
         count *= GROWTH
-        residual = select(running > running - running, largest_residual(contacts, k), residual)
+        residual = select(running > nan_unless_finite(running), largest_residual(contacts, k), residual)
         lowest = min(lowest, residual)
-        running = select(residual > goal, running, residual - residual)
-        if any_lane(running > running - running):
+        running = select(residual > goal, running, nan_unless_finite(residual))
+        if any_lane(running > nan_unless_finite(running)):
             residual = newton_steps(contacts, residual, progress * lowest, running, index, least, k)
         lowest = min(lowest, residual)
     return residual
@@ -147,10 +147,10 @@ def start_with_diagonal(contacts, added, running, k):
     rows, matrix, one = contacts.rows, contacts.matrix, constant_like(contacts.rows, 1.0)
     for row in range(rows.shape[0]):
         inverse = rows[row, contact.GIVEN_INVERSE, k]
-        acts = inverse > inverse - inverse
-        more = select(acts, added / select(acts, inverse, one), added - added)
+        acts = inverse > nan_unless_finite(inverse)
+        more = select(acts, added / select(acts, inverse, one), nan_unless_finite(added))
         matrix[row, row, k] = rows[row, contact.GIVEN_DIAGONAL, k] + more
         rows[row, contact.INVERSE, k] = inverse / (one + added)  # otherwise, sweeps diverge
         p, start = rows[row, contact.IMPULSE, k], rows[row, contact.REACHED_IMPULSE, k]
-        rows[row, contact.IMPULSE, k] = select(running > running - running, start, p)
+        rows[row, contact.IMPULSE, k] = select(running > nan_unless_finite(running), start, p)
     compute_velocities(contacts, running, k)

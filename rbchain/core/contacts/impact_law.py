@@ -23,7 +23,7 @@ conditions for standard impacts, part I", states when Newton's law loses energy.
 import math
 
 from ...compiling.jit import kernel, routine
-from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from ..lanes.lanes import any_lane, constant_like, epsilon, nan_unless_finite, select
 from . import contact_layout as contact, element_layout as element
 from .contact_residuals import compute_velocities
 from .contact_solver import solve_contacts
@@ -61,7 +61,7 @@ def limit_energy(contacts, residual, tolerance, k):
 def energy_of_impulses(contacts, k):
     """Return the energy that the impulses add, and the sum of the absolute values of its terms, J."""
     rows, half = contacts.rows, constant_like(contacts.rows, 0.5)
-    total = rows[0, contact.IMPULSE, k] - rows[0, contact.IMPULSE, k]
+    total = nan_unless_finite(rows[0, contact.IMPULSE, k])
     size = total
     for row in range(rows.shape[0]):
         u, end = rows[row, contact.GIVEN_VELOCITY, k], rows[row, contact.VELOCITY, k]
@@ -75,7 +75,7 @@ def energy_of_impulses(contacts, k):
 def largest_bound(contacts, k):
     """Return the largest BOUND of all stops and contacts, m/s or rad/s, or zero."""
     table, rows = contacts.table, contacts.rows
-    largest = rows[0, contact.IMPULSE, k] - rows[0, contact.IMPULSE, k]
+    largest = nan_unless_finite(rows[0, contact.IMPULSE, k])
     for e in range(table.shape[1]):
         if table[element.KIND, e] != element.FRICTION:
             largest = max(largest, rows[table[element.ROW, e], contact.BOUND, k])
@@ -97,7 +97,7 @@ def limit_restitution(contacts, limits, residual, tolerance, k):
         if table[element.KIND, e] != element.FRICTION:
             row = table[element.ROW, e]
             bound = rows[row, contact.BOUND, k]
-            rows[row, contact.BOUND, k] = select(is_limited, min(bound, bound - bound), bound)
+            rows[row, contact.BOUND, k] = select(is_limited, min(bound, nan_unless_finite(bound)), bound)
     plastic = solve_contacts(contacts, tolerance, k)
     lose_energy(contacts, limits, k)
     share = select(limits > one, zero, share_of_restitution(contacts, k))
@@ -115,7 +115,7 @@ def lose_energy(contacts, limits, k):
     rows, zero, one = contacts.rows, constant_like(contacts.rows, 0.0), constant_like(contacts.rows, 1.0)
     compute_velocities(contacts, one, k)
     total, _ = energy_of_impulses(contacts, k)
-    linear = total - total
+    linear = nan_unless_finite(total)
     for row in range(rows.shape[0]):
         linear = linear + rows[row, contact.IMPULSE, k] * rows[row, contact.GIVEN_VELOCITY, k]
     square = total - linear  # E(t p) = t linear + t^2 square
@@ -134,17 +134,23 @@ def share_of_restitution(contacts, k):
     rows, matrix, half = contacts.rows, contacts.matrix, constant_like(contacts.rows, 0.5)
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)
     start, _ = energy_of_impulses(contacts, k)
-    slope, curvature = start - start, start - start
+    slope, curvature = nan_unless_finite(start), nan_unless_finite(start)
     for row in range(rows.shape[0]):
         change = rows[row, contact.RESTITUTION_IMPULSE, k] - rows[row, contact.IMPULSE, k]
-        response = change - change
+        response = nan_unless_finite(change)
         for other in range(rows.shape[0]):
             further = rows[other, contact.RESTITUTION_IMPULSE, k] - rows[other, contact.IMPULSE, k]
             response = response + matrix[row, other, k] * further
         slope = slope + change * rows[row, contact.VELOCITY, k]
         curvature = curvature + half * change * response
-    loss = max(-start, start - start)
-    root = abs(slope) + math.sqrt(slope * slope + constant_like(rows, 4.0) * max(curvature, loss - loss) * loss)
+    loss = max(-start, nan_unless_finite(start))
+    root = abs(slope) + math.sqrt(
+        slope * slope + constant_like(rows, 4.0) * max(curvature, nan_unless_finite(loss)) * loss
+    )
     upper = select(slope > zero, loss + loss, root)
     lower = select(slope > zero, root, curvature + curvature)
-    return select(lower > zero, min(upper / select(lower > zero, lower, one), one + (lower - lower)), lower - lower)
+    return select(
+        lower > zero,
+        min(upper / select(lower > zero, lower, one), one + nan_unless_finite(lower)),
+        nan_unless_finite(lower),
+    )

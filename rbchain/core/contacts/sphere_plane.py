@@ -5,6 +5,7 @@ constant.
 """
 
 from ...compiling.jit import kernel
+from ..lanes.lanes import zeros_like
 from ..spatial.storage import load3, load_motion, number3
 from ..spatial.vectors import add3, cross, dot, length, rotate, scale3, size, subtract3
 from ..tree import frame_layout as frame
@@ -65,4 +66,4 @@ def size_of_sphere_on_plane(at, numbers, k):
 def reaches_of_sphere_on_plane(at, numbers, k):
     """Return the reaches: see `reaches_of_contact`. The gap moves with the center."""
     reach = length(number3(numbers, at + POINT, k))
-    return reach - reach, reach
+    return zeros_like(reach), reach

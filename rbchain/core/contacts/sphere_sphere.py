@@ -6,7 +6,7 @@ along the normal have the same effect there.
 """
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like, select
+from ..lanes.lanes import constant_like, nan_unless_finite, select
 from ..spatial.storage import load3, load_motion, number3
 from ..spatial.vectors import add3, cross, dot, length, motion_at_tip, rotate, scale3, size, subtract3
 from ..tree import frame_layout as frame
@@ -61,7 +61,7 @@ def line_of_centers(e, model, contacts, numbers, work, k):
 @kernel
 def positive_length(d):
     """Return the length, or 1 if it is zero: concentric spheres penetrate, and their line has the direction zero."""
-    one = constant_like(d, 1.0) + (d - d)
+    one = constant_like(d, 1.0) + nan_unless_finite(d)
     return select(d > constant_like(d, 0.0), d, one)
 
 

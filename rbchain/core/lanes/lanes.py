@@ -2,7 +2,7 @@
 
 The last axis of an array has one entry per lane. Indexed `a[i, k]` with `k` of type `Lanes`, the array yields a `Pack`.
 With an integer `k`, the same source computes a single number. Arithmetic is IEEE in each lane, and no lane affects
-another. All code that writes LLVM instructions is in this module and in `lane_memory`.
+another. All code that writes LLVM instructions is in this module, in `lane_numbers` and in `lane_memory`.
 
 The overloads here are not declared `inline="always"`. That option starts Numba's dead-code elimination, which removes
 stores to arrays that are fields of a tuple (`work.dof[i, row, k] = x`). LLVM inlines the overloads in any case.
@@ -76,7 +76,7 @@ def _splat(context, builder, value, from_type, pack):
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), pack.width), None))
 
 
-def _pack_of(*operands):
+def pack_of(*operands):
     """Return the type of an operation on SIMD values and numbers of these types, or None for other operands."""
     packs = [t for t in operands if isinstance(t, Pack)]
     if packs and all(t == packs[0] or isinstance(t, types.Number) for t in operands):
@@ -98,11 +98,11 @@ def _operator(function, emit, masks=False):
     @infer_global(function)
     class _Typing(AbstractTemplate):
         def generic(self, operands, keywords):
-            if len(operands) == 2 and (pack := _pack_of(*operands)):
+            if len(operands) == 2 and (pack := pack_of(*operands)):
                 return signature(Mask(pack.dtype, pack.width) if masks else pack, *operands)
 
     def lower(context, builder, sig, values):
-        return emit(builder, *as_packs(context, builder, _pack_of(*sig.args), sig.args, values))
+        return emit(builder, *as_packs(context, builder, pack_of(*sig.args), sig.args, values))
 
     for left, right in ((Pack, Pack), (Pack, types.Number), (types.Number, Pack)):
         lower_builtin(function, left, right)(lower)
@@ -137,7 +137,7 @@ def _function(function, accepts, emit):
         lower_builtin(function, accepted)(lower)
 
 
-def _vector_intrinsic(name):
+def vector_intrinsic(name):
     """Return a function that calls the LLVM intrinsic of this name on vectors."""
 
     def call(builder, *operands):
@@ -154,9 +154,9 @@ def _vector_intrinsic(name):
 
 
 _function(operator.neg, Pack, lambda b, x: b.fneg(x))
-_function(abs, Pack, _vector_intrinsic("fabs"))
-_function(math.sqrt, Pack, _vector_intrinsic("sqrt"))
-_operator(math.copysign, _vector_intrinsic("copysign"))
+_function(abs, Pack, vector_intrinsic("fabs"))
+_function(math.sqrt, Pack, vector_intrinsic("sqrt"))
+_operator(math.copysign, vector_intrinsic("copysign"))
 _function(operator.invert, Mask, lambda b, x: b.not_(x))
 
 
@@ -188,7 +188,7 @@ def select(condition, a, b):
 
 @intrinsic
 def _select_packs(typing_context, condition, a, b):
-    pack = _pack_of(a, b) or Pack(condition.dtype, condition.width)
+    pack = pack_of(a, b) or Pack(condition.dtype, condition.width)
 
     def codegen(context, builder, sig, values):
         x, y = as_packs(context, builder, pack, sig.args[1:], values[1:])
@@ -318,7 +318,7 @@ def floor(x):
 
 @intrinsic
 def _floor_of_pack(typing_context, x):
-    return x(x), lambda context, builder, sig, values: _vector_intrinsic("floor")(builder, *values)
+    return x(x), lambda context, builder, sig, values: vector_intrinsic("floor")(builder, *values)
 
 
 @overload(floor)
@@ -337,74 +337,3 @@ def epsilon(x):
 def _overload_epsilon(x):
     value = float(np.finfo(np.dtype(str(x.dtype if isinstance(x, (Pack, types.Array)) else x))).eps)
     return lambda x: value
-
-
-# --- functions for `trig.sincos` --------------------------------------------------------------------------------------
-
-
-def lanes_in(pack):
-    """Return the number of lanes of a SIMD value; 1 for a number."""
-    return 1
-
-
-@overload(lanes_in)
-def _overload_lanes_in(pack):
-    width = pack.width if isinstance(pack, Pack) else 1
-    return lambda pack: width
-
-
-@intrinsic
-def fused(typing_context, a, b, c):
-    """Return a * b + c of SIMD values, rounded once. LLVM does not always fuse a multiplication and an addition."""
-    pack = _pack_of(a, b, c)
-
-    def codegen(context, builder, sig, values):
-        return _vector_intrinsic("fma")(builder, *as_packs(context, builder, pack, sig.args, values))
-
-    return pack(a, b, c), codegen
-
-
-@intrinsic
-def rotate_quadrants(typing_context, biased, s, c):
-    """Rotate (c, s) by the number of right angles in the low bits of `biased`, a SIMD value plus 1.5 * 2^p."""
-
-    def codegen(context, builder, sig, values):
-        pack = sig.args[0]
-        bits = pack.dtype.bitwidth
-        vector, integers = context.get_value_type(pack), ir.VectorType(ir.IntType(bits), pack.width)
-        biased, s, c = values
-        turns = builder.bitcast(biased, integers)
-        one, two = ir.Constant(integers, [1] * pack.width), ir.Constant(integers, [2] * pack.width)
-        to_sign = ir.Constant(integers, [bits - 2] * pack.width)
-        odd = builder.icmp_unsigned("!=", builder.and_(turns, one), ir.Constant(integers, [0] * pack.width))
-
-        def flip(x, quadrant):
-            sign = builder.shl(builder.and_(quadrant, two), to_sign)
-            return builder.bitcast(builder.xor(builder.bitcast(x, integers), sign), vector)
-
-        sine = flip(builder.select(odd, c, s), turns)
-        cosine = flip(builder.select(odd, s, c), builder.add(turns, one))
-        return context.make_tuple(builder, sig.return_type, (sine, cosine))
-
-    return types.UniTuple(biased, 2)(biased, s, c), codegen
-
-
-@intrinsic
-def get_lane(typing_context, pack, lane):
-    """Return the number in one lane."""
-
-    def codegen(context, builder, sig, values):
-        return builder.extract_element(values[0], context.cast(builder, values[1], sig.args[1], types.int32))
-
-    return pack.dtype(pack, lane), codegen
-
-
-@intrinsic
-def set_lane(typing_context, pack, lane, number):
-    """Return the SIMD value with another number in one lane."""
-
-    def codegen(context, builder, sig, values):
-        value = context.cast(builder, values[2], sig.args[2], pack.dtype)
-        return builder.insert_element(values[0], value, context.cast(builder, values[1], sig.args[1], types.int32))
-
-    return pack(pack, lane, number), codegen

@@ -5,7 +5,8 @@ import math
 from numba import types
 
 from ...compiling.jit import kernel, overload
-from .lanes import Pack, any_lane, fused, get_lane, lanes_in, rotate_quadrants, set_lane
+from .lane_numbers import fused, get_lane, lanes_in, rotate_quadrants, set_lane
+from .lanes import Pack, any_lane
 
 # For larger |x| the three parts of pi/2 below are not precise enough. The C library computes these lanes.
 MAX_REDUCED_ANGLE = 1e5

@@ -282,17 +282,9 @@ def differentiate_exactly(block, linear, y, rate, t, k):
 @kernel
 def add_derivatives_between_bodies(block, q, qd, derivatives, k):
     """Add the derivatives of springs and bushings to derivatives (2, n, n, lanes)."""
-    derivatives_between_bodies(
-        block.model,
-        q,
-        qd,
-        block.loads.actions.shared.springs,
-        block.loads.actions.shared.bushings,
-        block.loads.actions.numbers,
-        derivatives,
-        block.work,
-        k,
-    )
+    actions = block.loads.actions
+    forces = actions.shared.springs, actions.shared.bushings, actions.numbers
+    derivatives_between_bodies(block.model, q, qd, forces, derivatives, block.work, k)
 
 
 @only_if(has_actions)

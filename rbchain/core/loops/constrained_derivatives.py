@@ -36,12 +36,13 @@ from .derivatives_of_constraints import differentiate_constraints
 
 @kernel
 def constrained_forward_dynamics_derivatives(
-    model, constraints, q, qd, qdd, loads, derivatives, inverse_derivatives, scratch, columns, parts, work, k
+    block, constraints, derivatives, inverse_derivatives, scratch, columns, parts, k
 ):
     """Compute d qdd / dq, d qdd / dqd and d qdd / dtau of a closed chain, as derivatives (3, n, n, lanes). Writes qdd.
 
     Scratch memory: as in `derivatives.forward_dynamics_derivatives`, and `parts`, a ConstraintDerivatives. SI units.
     """
+    model, work, q, qd, qdd, loads = block.model, block.work, block.q, block.qd, block.qdd, block.loads
     for by in range(2):
         for i in range(qdd.shape[0]):
             for j in range(qdd.shape[0]):

@@ -42,9 +42,7 @@ forward_dynamics_of_block = choose(has_constraints, forward_dynamics_of_closed_c
 @kernel
 def hybrid_dynamics_of_closed_chain(block, q, qd, qdd, prescribed, k):
     """Compute qdd and tau of a closed chain."""
-    constrained_dynamics.constrained_hybrid_dynamics(
-        block.model, block.constraints, q, qd, block.loads, qdd, prescribed, block.work, k
-    )
+    constrained_dynamics.constrained_hybrid_dynamics(block, block.constraints, q, qd, qdd, prescribed, k)
 
 
 @kernel
@@ -165,6 +163,15 @@ def record_start(block, lane):
     flags[closure.FLAG_START_CONDITION, lane] = flags[closure.FLAG_CONDITION, lane]
     for row in range(rows.shape[0]):
         rows[row, equation.START_KEPT, lane] = rows[row, equation.KEPT, lane]
+
+
+@only_if(has_constraints)
+@kernel
+def record_starts(block, starts):
+    """Record the starts of steps of the lanes in which `starts` (lanes,) is positive; of all lanes if it is None."""
+    for lane in range(block.q.shape[1]):
+        if starts is None or starts[lane] > constant_like(block.q, 0.0):
+            record_start(block, lane)
 
 
 @only_if(has_constraints)

@@ -165,12 +165,13 @@ def differentiate_vectors_of_directions(c, model, constraints, parts, work, k):
         for part in range(2 if has_two else 1):
             x, y = column_of(A, table[axes + 2 * part, c]), column_of(B, table[axes + 2 * part + 1, c])
             weight = constant_like(dof, 0.5 - part if has_two else 1.0)
-            add_product(c, r, x, y, weight, constraints, parts, work, k)
+            add_product(c, r, (x, y), weight, constraints, parts, work, k)
 
 
 @kernel
-def add_product(c, r, x, y, weight, constraints, parts, work, k):
-    """Add the product of an axis x of body a and an axis y of body b to row r of constraint c."""
+def add_product(c, r, axes, weight, constraints, parts, work, k):
+    """Add the product of two axes, x of body a and y of body b, to row r of constraint c."""
+    x, y = axes
     table, dof, two = constraints.tables.table, work.dof, constant_like(work.dof, 2.0)
     i, j = table[closure.DOF_A, c], table[closure.DOF_B, c]
     w_a, w_b = load3(dof, i, frame.V, k), load3(dof, j, frame.V, k)
@@ -262,19 +263,20 @@ def subtract_derivatives_of_force(c, side, model, constraints, parts, derivative
         i = paths[0, step]
         S = load_motion(parts.axes, side * n + i, 0, k)
         change = change_of_force(side, S, parts, k)
-        subtract_along_path(c, 1 - side, i, change, change, model, constraints, parts, derivatives, k)
+        subtract_along_path((c, 1 - side), i, (change, change), model, constraints, parts, derivatives, k)
         moved = Force(add3(change.ang, cross(S.lin, W.lin)), change.lin)
         turned = subtract_forces(moved, cross_force(S, W))
-        subtract_along_path(c, side, i, moved, turned, model, constraints, parts, derivatives, k)
+        subtract_along_path((c, side), i, (moved, turned), model, constraints, parts, derivatives, k)
 
 
 @kernel
-def subtract_along_path(c, side, i, before, after, model, constraints, parts, derivatives, k):
+def subtract_along_path(path, i, changes, model, constraints, parts, derivatives, k):
     """Subtract the derivatives with respect to q_i of the joint forces on the path to one body.
 
-    `before` is the change of the wrench on body b for the joints before the joint of dof i, `after` the change for the
-    other joints.
+    `path` contains the constraint and the side of the body. `changes` are the change of the wrench on body b for the
+    joints before the joint of dof i, and the change for the other joints.
     """
+    (c, side), (before, after) = path, changes
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
     for step in range(table[closure.PATH_A + side, c], table[closure.PATH_END_A + side, c]):
         j = paths[0, step]

@@ -67,7 +67,7 @@ def _coefficients() -> RadauTableau:
     s = STAGES
     legendre = np.polynomial.legendre
     powers = np.arange(s)
-    c = _nodes(s)
+    c = radau_nodes(s)
     inverse = np.linalg.inv(c[:, None] ** (powers + 1) / (powers + 1) @ np.linalg.inv(c[:, None] ** powers))
     values, vectors = np.linalg.eig(inverse)
     real = np.argmin(abs(values.imag))
@@ -97,8 +97,11 @@ def _coefficients() -> RadauTableau:
     )
 
 
-def _nodes(s: int) -> np.ndarray:
-    """Return the zeros of P_s - P_(s - 1), with the Legendre polynomials P on [0, 1]."""
+def radau_nodes(s: int = STAGES) -> np.ndarray:
+    """Return the times (s,) of the stages in a step of length 1: the zeros of P_s - P_(s - 1).
+
+    P are the Legendre polynomials on [0, 1].
+    """
     legendre = np.polynomial.legendre.Legendre
     difference = legendre.basis(s, [0.0, 1.0]) - legendre.basis(s - 1, [0.0, 1.0])
     nodes = np.sort(difference.roots().real)

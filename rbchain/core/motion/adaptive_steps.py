@@ -9,9 +9,8 @@ from ..lanes.lanes import constant_like, epsilon, select
 from ..linear.sensitivities import error_norm, evaluate_with_sensitivities
 from ..loops.constraint_hooks import (
     decide_rank,
-    has_constraints,
     has_open_loops,
-    record_start,
+    record_starts,
     reduce_error,
     restore_rows_of_start,
 )
@@ -127,7 +126,7 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
         t = control[controls.TIME, k] + control[controls.EULER_STEP, k]
         evaluate_with_sensitivities(block, y_new, t, rates[stage], k)
         if stage == 1:
-            record_new_starts(block, stepper)
+            record_starts(block, control[controls.NEW])
             begin_contacts(block, stepper, batch, tolerances, k)
             for j in range(y.shape[0]):
                 y[j, k] = select(is_new, y_new[j, k], y[j, k])  # with the prescribed positions and velocities
@@ -155,15 +154,6 @@ def continue_with_steps(block, stepper):
         if is_new and (starts_again(block, stepper, lane) or not stepper.clock[clocks.PROPOSED, lane] > 0.0):
             return False
     return True
-
-
-@only_if(has_constraints)
-@kernel
-def record_new_starts(block, stepper):
-    """Record the independent rows at the start of the lanes with a new sample."""
-    for lane in range(stepper.y.shape[1]):
-        if stepper.control[controls.NEW, lane] > constant_like(stepper.y, 0.0):
-            record_start(block, lane)
 
 
 @only_if(has_samplers)

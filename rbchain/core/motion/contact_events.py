@@ -22,7 +22,7 @@ from ..contacts.contact_choice import choose_modes
 from ..contacts.contact_modes import closed_gap, correct_held_rows, solve_forces
 from ..contacts.contact_rates import has_contact_modes, stop_held_dofs
 from ..contacts.contact_rows import update_row_velocities
-from ..lanes.lanes import any_lane, constant_like, select
+from ..lanes.lanes import any_lane, constant_like, nan_unless_finite, select
 from ..sample import clock_layout as clocks, control_layout as controls, spare_layout as spares, tally_layout as tallies
 from ..sample.rate import evaluate
 from ..sample.status import INITIAL_PENETRATION, NO_CONTACT_MODES, RUNNING
@@ -224,7 +224,7 @@ def project_onto_held_rows(block, stepper, y, rate, time, steps, k):
     actions, moved = block.loads.actions, stepper.spare[spares.START]
     contacts, modes, model = actions.contacts, actions.modes, block.model
     nq, n, zero, one = block.q.shape[0], block.qd.shape[0], constant_like(y, 0.0), constant_like(y, 1.0)
-    modes.flags[mode.FLAG_PROJECTIONS, k] = time - time
+    modes.flags[mode.FLAG_PROJECTIONS, k] = nan_unless_finite(time)
     for _ in range(MAX_PROJECTIONS):
         moves = steps & (largest_residual_of_held_rows(contacts, modes, k) > one)
         if not any_lane(moves):

@@ -9,7 +9,14 @@ from ...compiling.jit import kernel, only_if, routine
 from ..control import drive_layout as drive
 from ..lanes.lanes import constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
-from ..loops.constraint_hooks import decide_rank, has_constraints, has_lost_rank, has_open_loops, record_start
+from ..loops.constraint_hooks import (
+    decide_rank,
+    has_constraints,
+    has_lost_rank,
+    has_open_loops,
+    record_start,
+    record_starts,
+)
 from ..methods.explicit_steps import advance_to_stage, evaluate_stage
 from ..methods.runge_kutta import nan_unless_in_range
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
@@ -189,15 +196,7 @@ def start_interval(block, stepper, h, k):
     decide_rank(block, constant_like(stepper.y, 1.0), k)
     evaluate_with_sensitivities(block, stepper.y, time, stepper.rates[0], k)
     decide_rank(block, constant_like(stepper.y, 0.0), k)
-    record_starts(block, stepper)
-
-
-@only_if(has_constraints)
-@kernel
-def record_starts(block, stepper):
-    """Record the independent rows at the start of a step of all lanes."""
-    for lane in range(stepper.y.shape[1]):
-        record_start(block, lane)
+    record_starts(block, None)
 
 
 @kernel

@@ -20,7 +20,7 @@ import math
 from ...compiling.jit import kernel, routine
 from ..contacts import element_layout as element, mode_layout as mode
 from ..contacts.contact_shapes import reaches_of_contact
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, nan_unless_finite, zeros_like
 from ..methods.adaptive_methods import polynomial_of_row
 from ..sample import control_layout as controls
 from ..spatial.vectors import length
@@ -47,7 +47,7 @@ def bounds_of_gap(e, block, stepper, tableau, k):
     i, other = table[element.DOF, e], table[element.OTHER, e]
     if table[element.KIND, e] == element.STOP:
         rate, bend, _ = bounds_of_row(model.coordinate[i], stepper, tableau, k)
-        return rate, bend, rate - rate
+        return rate, bend, nan_unless_finite(rate)
     end = common_ancestor(i, other, model)
     first_reach, reach = reaches_of_contact(e, actions.contacts, actions.numbers, k)
     speed, bend, turn = bounds_of_point(i, end, reach, block, stepper, tableau, k)
@@ -76,13 +76,13 @@ def bounds_of_point(i, end, reach, block, stepper, tableau, k):
     `reach` is the distance of the point from joint origin i.
     """
     model = block.model
-    speed, bend, turn = reach - reach, reach - reach, reach - reach
-    two = constant_like(reach, 2.0) + (reach - reach)
+    speed, bend, turn = zeros_like(reach), zeros_like(reach), zeros_like(reach)
+    two = constant_like(reach, 2.0) + zeros_like(reach)
     while i != end:
         posing, at = model.posing[i], model.coordinate[i]
         if posing == POSING_OWN:
             rate, change, travel = bounds_of_row(at, stepper, tableau, k)
-            lever, way = reach, reach - reach
+            lever, way = reach, zeros_like(reach)
             if model.joint[i] == PRISMATIC:
                 bend, speed, way = bend + change, speed + rate, travel
             else:

@@ -29,7 +29,7 @@ from ..algorithms.energy import ENERGY_KINETIC, energy
 from ..forces.elastic import elastic_power, engaged_elements, has_kinks
 from ..lanes.lanes import any_lane, constant_like, select, zeros_like
 from ..loops.constraint_hooks import has_constraints, project_end_of_step
-from ..methods.radau_tableau import STAGES, is_radau, radau_tableau
+from ..methods.radau_tableau import is_radau, radau_nodes
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.rate import allow_calls, allows_calls, evaluate, has_failed_call, set_step_length
 from ..sample.work_memory import NODES, SUM_SLOT, SUM_STEP, SUM_TIME, SUM_WORK, has_work, inverse_dynamics_of_mechanism
@@ -50,7 +50,7 @@ def _tables(nodes):
 
 
 GAUSS_NODES, GAUSS_INTEGRALS, GAUSS_LAST = _tables(0.5 * (1.0 + np.polynomial.legendre.leggauss(NODES)[0]))
-RADAU_NODES, RADAU_INTEGRALS, RADAU_LAST = _tables(radau_tableau(1.0, 0.0).c[1 : STAGES + 1])
+RADAU_NODES, RADAU_INTEGRALS, RADAU_LAST = _tables(radau_nodes())
 # The last coefficient times the length of a part may be this share of the scale of the energy.
 RESOLUTION = 1e-6
 # The scale is at least the work of the joint forces over this displacement, rad or m.

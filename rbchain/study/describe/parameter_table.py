@@ -7,14 +7,7 @@ from dataclasses import dataclass, replace
 from ...acting.actuators import Actuator
 from ...acting.between_bodies import Bushing, SpringDamper
 from ...acting.contacts import BODY_CONTACTS
-from ...acting.drives import (
-    PID,
-    ComputedTorque,
-    PrescribedAcceleration,
-    PrescribedForce,
-    PrescribedPosition,
-    PrescribedVelocity,
-)
+from ...acting.drives import ONE_JOINT, PrescribedAcceleration, PrescribedPosition, PrescribedVelocity
 from ...acting.friction_and_stops import DryFriction, HardStops
 from ...acting.numeric_fields import POSE, Declared, NumericField
 from ...acting.sampled import Sampled
@@ -124,14 +117,17 @@ PARAMETERS = {
     "constraint_ratio": Parameter(CONSTRAINT),
     "constraint_offset": Parameter(CONSTRAINT, dimension=ANGLE),
 }
+#: The start of the names of the parameters of drives that prescribe a motion; all of them have a field `signal`.
+STARTS: dict[type[Declared], str] = {
+    PrescribedAcceleration: "acceleration_",
+    PrescribedVelocity: "velocity_",
+    PrescribedPosition: "position_",
+}
 #: Owners of the fields of drives, sensors and forces, the start of the names of their parameters in `PARAMETERS`, and
 #: the classes.
 OWNERS: tuple[tuple[str, str, tuple[type[Declared], ...]], ...] = (
     (MODEL, "current_", (Current,)),
-    (DRIVE, "", (PID, ComputedTorque, PrescribedForce)),
-    (DRIVE, "acceleration_", (PrescribedAcceleration,)),
-    (DRIVE, "velocity_", (PrescribedVelocity,)),
-    (DRIVE, "position_", (PrescribedPosition,)),
+    *((DRIVE, STARTS.get(kind, ""), (kind,)) for kind in ONE_JOINT),
     (DRIVE, "", (Sampled,)),
     (DRIVE, "", (Actuator,)),
     (FUNCTION, "function_", (UserForces,)),

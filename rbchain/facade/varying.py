@@ -1,0 +1,115 @@
+"""Models with other parameters of the same mechanism: for the samples of a batch, or as another design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self, Unpack
+
+import numpy.typing as npt
+
+from ..model.description import Description
+from ..model.kernel_model import KernelModel
+from ..model.varied_fields import VariedFields, replaced_description, varied_description
+from .attributes import Attributes
+
+
+class Varying(Attributes):
+    """Methods of Model that change its parameters."""
+
+    def vary(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Self:
+        """Return a model with other parameters than its design, which may differ between the samples of a batch.
+
+        Controllers do not know the new values, whether they differ between samples or not: the `nominal` model of the
+        result is the nominal model of this model. Use `replace` to change the design.
+
+        Parameters
+        ----------
+        paths : dict of str, optional
+            New values of parameters by their paths `owner.field`, such as `{"link2.mass": m, "elbow.damping": d}`. The
+            owner is a body, a joint or a constraint; the field is one of those below, for a constraint without
+            ``constraint_``. Fields of the whole model have no owner: "gravity.y". Each value has one number per sample:
+            the batch shape, for a vector such as "link2.cg" with the axis of its components behind. "link2.cg.x" or
+            "link2.cg.0" is one component. The value for a joint with several degrees of freedom holds for all of them,
+            and "base.damping.3" is the value for one. ``*.mass``, ``link[2-6].mass`` and ``{link1,link4}.mass`` name
+            several parameters with one value. The inertia tensor scales with the mass "link2.mass_and_inertia". Batch
+            shapes broadcast as in NumPy.
+        **fields
+            New values of any of `mass`, `cg`, `inertia`, `placement_rotation`, `placement_translation`, `axis`,
+            `pitch`, `rotor_inertia`, `gear_ratio`, `gravity`, `fluid_density`, the fields of `PassiveForces` and
+            `Immersion`, and the parameters of constraints: `constraint_point_a`, `constraint_point_b`,
+            `constraint_axes_a`, `constraint_axes_b`, `constraint_length`, `constraint_ratio` and `constraint_offset`.
+            The fields of constraints have one entry per constraint. Entries that a constraint does not use, such as
+            the length of a ball, are ignored.
+
+            Each field has the shape of the attribute of that name, or the batch axes in front of it. Batch shapes
+            broadcast as in NumPy. `paths` change these fields. The other fields keep their values: a new mass does not
+            change the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
+
+            `inertia` may also be (..., n, 6), in the order xx, xy, xz, yy, yz, zz. `body` stands for `mass`, `cg` and
+            `inertia`: `Inertia` objects in (nested) lists (..., n).
+
+        Returns
+        -------
+        Model
+            It has the batch shape of the fields, which broadcasts with the batch shapes of states as in NumPy. A state
+            can be the same for all samples, or each sample has its own. Several states of each sample lie along axes in
+            front of those of the batch. `many[..., None]` takes them along an axis behind the batch, as in `motion.q`.
+
+        Raises
+        ------
+        ModelError
+            If a field does not exist, has the wrong shape, or has an impossible value. The message names the field,
+            the body or joint, and the sample.
+        UnknownNameError
+            If a path names no parameter.
+
+        Examples
+        --------
+        >>> import numpy as np, rbchain as rb
+        >>> arm = rb.Model.serial_chain(2, mass=1.0)
+        >>> many = arm.vary({"link2.mass": [1.5, 2.0, 2.5], "*.damping": 0.1})
+        >>> many.mass.tolist(), many.damping.tolist()
+        ([[1.0, 1.5], [1.0, 2.0], [1.0, 2.5]], [0.1, 0.1])
+
+        1000 pendulums with different masses and centers of mass:
+
+        >>> import numpy as np, rbchain as rb
+        >>> pendulum = rb.Model.serial_chain(1)
+        >>> rng = np.random.default_rng(0)
+        >>> many = pendulum.vary(mass=rng.uniform(1, 2, (1000, 1)), cg=rng.uniform(0.1, 0.3, (1000, 1, 3)))
+        >>> many.forward_dynamics(np.zeros((1000, 1)), np.zeros((1000, 1)), np.zeros((1000, 1))).shape
+        (1000, 1)
+        """
+        return self._with_numbers(varied_description(self.description, self.kernel_model.dofs, fields, paths))
+
+    def replace(self, paths: Mapping[str, npt.ArrayLike] | None = None, /, **fields: Unpack[VariedFields]) -> Self:
+        """Return a model with another design: with new parameters that controllers know.
+
+        Parameters
+        ----------
+        paths, **fields
+            As for `vary`, one value for all samples.
+
+        Returns
+        -------
+        Model
+            Its `nominal` model has the new values too. If this model was varied, its samples keep their other
+            parameters.
+
+        Raises
+        ------
+        ModelError
+            As for `vary`, or if the values of the samples differ.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> arm = rb.Model.serial_chain(1, mass=3.0)
+        >>> arm.replace(mass=[2.0]).nominal.mass.tolist(), arm.vary(mass=[2.0]).nominal.mass.tolist()
+        ([2.0], [3.0])
+        """
+        return self._with_numbers(replaced_description(self.description, self.kernel_model.dofs, fields, paths))
+
+    def _with_numbers(self, description: Description) -> Self:
+        """Return the model of a description with other numbers of the same mechanism."""
+        return self._of(description, KernelModel(description, self.kernel_model))
