@@ -177,7 +177,16 @@ def block_of(model, register_full=False, dtype=np.float64, samples=None):
     q = np.repeat(model.neutral()[:, None], width, axis=1).astype(dtype)
     loads = Loads(zeros[2], np.zeros((n, 6, width), dtype), None)
     flat = FlatModel(*topology, parameters, parameters if model.in_water else None)
-    return Block(flat, Work(dof, contributions), q, zeros[0], zeros[1], loads, np.zeros((0, width), dtype), None)
+    return Block(
+        model=flat,
+        work=Work(dof, contributions),
+        q=q,
+        qd=zeros[0],
+        qdd=zeros[1],
+        loads=loads,
+        rows=np.zeros((0, width), dtype),
+        constraints=None,
+    )
 
 
 def _checked_samples(samples, width, batch_shape):

@@ -149,11 +149,11 @@ def new_contact_records(elements: np.ndarray | None, forces: Sequence[Any], samp
     found = [force for force in forces if is_contact(force)]
     most = max(force.max_records for force in found)
     return ContactRecords(
-        np.zeros((samples, len(found)), np.int64),
-        np.full((samples, len(found), most), np.nan),
-        np.full((samples, len(found), most, 3), np.nan),
-        np.zeros((samples, len(found)), np.int64),
-        np.full((samples, len(found), most, 2), np.nan),
-        np.array([force.max_records for force in found]),
-        np.zeros(samples),
+        impact_counts=np.zeros((samples, len(found)), np.int64),
+        impact_times=np.full((samples, len(found), most), np.nan),
+        impulses=np.full((samples, len(found), most, 3), np.nan),
+        sticking_counts=np.zeros((samples, len(found)), np.int64),
+        sticking_times=np.full((samples, len(found), most, 2), np.nan),
+        limits=np.array([force.max_records for force in found]),
+        residuals=np.zeros(samples),
     )

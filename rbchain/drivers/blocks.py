@@ -97,21 +97,21 @@ def block_in(memory, topology, parameters, wrenches, rows, q):
     copies = window(memory, driver_rows + rows * width, (*parameters.shape[:2], width))
     block_parameters = choose_parameters(parameters, copies)
     return Block(
-        flat_model(topology, block_parameters, water_of(topology, block_parameters)),
-        Work(
+        model=flat_model(topology, block_parameters, water_of(topology, block_parameters)),
+        work=Work(
             window(memory, dofs, (n + 1, frame.ROWS, width)),
             window(memory, contributions, (contribution_rows, CONTRIBUTION_ROWS, width)),
         ),
-        window(memory, states, (nq, width)),
-        window(memory, velocities, (n, width)),
-        window(memory, velocities + n * width, (n, width)),
-        Loads(
+        q=window(memory, states, (nq, width)),
+        qd=window(memory, velocities, (n, width)),
+        qdd=window(memory, velocities + n * width, (n, width)),
+        loads=Loads(
             window(memory, velocities + 2 * n * width, (n, width)),
             window(memory, wrench, (wrench_dofs, 6, width)),
             None,
         ),
-        window(memory, driver_rows, (rows, width)),
-        None,
+        rows=window(memory, driver_rows, (rows, width)),
+        constraints=None,
     )
 
 

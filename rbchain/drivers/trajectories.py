@@ -205,26 +205,26 @@ def lay_out_actions(memory, b, actions, topology, tables):
         integers[j] = actions.settings[j]
     events, lanes = times.shape[0] - len(NODES), integers[setting.COUNT :]
     return BlockActions(
-        shared,
-        integers[: setting.COUNT],
-        lanes[:width],
-        window(numbers, start, (shared.numbers.shape[1], width)),
-        window(numbers, time, (1, width)),
-        window(numbers, values, (count, 3, width)),
-        window(numbers, pieces, (count, signal.PIECE_COEFFICIENTS + coefficients, width)),
-        window(lanes, 2 * width, (signal.WINDOW_ROWS, count, width)),
-        times[events:],
-        window(numbers, joints, (joint.ROWS, n, width)),
-        times[:events],
-        call_arguments,
-        lanes[width : 2 * width],
-        failed_calls,
-        flat_model(topology, controller, water_of(topology, controller)),
-        if_between_bodies(actions, between_bodies),
-        contacts_in_block(numbers, controllers + copies.size + between_bodies.size, width, actions, n),
-        modes_in_block(mode_numbers, b, width, actions),
-        sensitivities_in_block(of_sensitivities, b, actions, tables, n),
-        samplers_in_block(of_samplers, b, n, width, actions),
+        shared=shared,
+        settings=integers[: setting.COUNT],
+        sample=lanes[:width],
+        numbers=window(numbers, start, (shared.numbers.shape[1], width)),
+        time=window(numbers, time, (1, width)),
+        values=window(numbers, values, (count, 3, width)),
+        pieces=window(numbers, pieces, (count, signal.PIECE_COEFFICIENTS + coefficients, width)),
+        windows=window(lanes, 2 * width, (signal.WINDOW_ROWS, count, width)),
+        differences=times[events:],
+        joints=window(numbers, joints, (joint.ROWS, n, width)),
+        event_values=times[:events],
+        call_arguments=call_arguments,
+        failures=lanes[width : 2 * width],
+        failed_calls=failed_calls,
+        model=flat_model(topology, controller, water_of(topology, controller)),
+        between_bodies=if_between_bodies(actions, between_bodies),
+        contacts=contacts_in_block(numbers, controllers + copies.size + between_bodies.size, width, actions, n),
+        modes=modes_in_block(mode_numbers, b, width, actions),
+        sensitivities=sensitivities_in_block(of_sensitivities, b, actions, tables, n),
+        sampled=samplers_in_block(of_samplers, b, n, width, actions),
     )
 
 
@@ -263,7 +263,16 @@ def memory_for(memory, b, topology, tables, parameters, q, actions, shape):
     actions_of_block = actions_in_block(memory.actions, b, actions, topology, tables)
     constraints = constraints_in_block(tables, block.rows, topology.shape[1])
     loads = Loads(block.loads.tau, block.loads.wrenches, actions_of_block)
-    block_with_actions = Block(block.model, block.work, block.q, block.qd, block.qdd, loads, block.rows, constraints)
+    block_with_actions = Block(
+        model=block.model,
+        work=block.work,
+        q=block.q,
+        qd=block.qd,
+        qdd=block.qdd,
+        loads=loads,
+        rows=block.rows,
+        constraints=constraints,
+    )
     numbers, clock, tally, (size, rates) = memory.stepper[b], memory.clock[b], memory.tally[b], shape
     work = work_in(memory.work, b, topology.shape[1], size)
     stepper = carve_stepper(numbers, aligned_start(numbers), clock.shape[1], clock, tally, None, work, size, rates)
@@ -288,7 +297,18 @@ def block_of_method(memory, b, topology, tables, parameters, q, actions, of_step
     block, stepper = memory_for(memory, b, topology, tables, parameters, q, actions, shape)
     of_method = record_of_method(tableau, memory.method, b, tables, block.q.shape[0], size)
     y, y_new, change, rates, control, clock, tally, _, spare, work = stepper
-    return block, Stepper(y, y_new, change, rates, control, clock, tally, of_method, spare, work)
+    return block, Stepper(
+        y=y,
+        y_new=y_new,
+        change=change,
+        rates=rates,
+        control=control,
+        clock=clock,
+        tally=tally,
+        linear=of_method,
+        spare=spare,
+        work=work,
+    )
 
 
 @driver

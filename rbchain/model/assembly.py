@@ -56,7 +56,19 @@ def fixed_body(parent: str | None, placement: Pose, visuals: tuple[Visual, ...] 
     nothing = np.zeros(0)
     passive = dict.fromkeys(PASSIVE_FIELDS, nothing)
     limits = np.zeros((0, len(LIMITS)))
-    return Body(parent, Fixed(), placement, Inertia(0.0), nothing, nothing, passive, limits, None, visuals, "")
+    return Body(
+        parent=parent,
+        joint=Fixed(),
+        placement=placement,
+        inertia=Inertia(0.0),
+        rotor_inertia=nothing,
+        gear_ratio=nothing,
+        passive=passive,
+        limits=limits,
+        immersion=None,
+        visuals=visuals,
+        joint_name="",
+    )
 
 
 def assemble(mechanism: Mechanism) -> Description:

@@ -75,13 +75,13 @@ def tables_of(description: Description) -> ConstraintTables:
     is_constraint = table[closure.TYPE] != closure.ADDED_INERTIA
     own_rows = int(table[closure.ROW_COUNT, is_constraint].sum())
     return ConstraintTables(
-        table,
-        np.array(support, np.int64),
-        np.array(paths, np.int64).reshape(-1, 2).T.copy(),
-        np.array(pairs, np.int64).reshape(-1, 4).T.copy(),
-        np.array(shared, np.int64).reshape(-1, 3).T.copy(),
-        envelope,
-        np.array([response, matrix_size, gram_size, memory, own_rows], np.int64),
+        table=table,
+        support=np.array(support, np.int64),
+        paths=np.array(paths, np.int64).reshape(-1, 2).T.copy(),
+        pairs=np.array(pairs, np.int64).reshape(-1, 4).T.copy(),
+        shared=np.array(shared, np.int64).reshape(-1, 3).T.copy(),
+        envelope=envelope,
+        sizes=np.array([response, matrix_size, gram_size, memory, own_rows], np.int64),
     )
 
 

@@ -104,7 +104,18 @@ def bushing_state(s, model, bushings, numbers, work, k):
     elastic = matrix6_times(numbers, at + BUSHING_STIFFNESS, p, r.phi, k)
     damping = matrix6_times(numbers, at + BUSHING_DAMPING, rates[0], rates[1], k)
     force, moment = add3(elastic[0], damping[0]), add3(elastic[1], damping[1])
-    return Bushing(arm_a, arm_b, axes, p, r, spin, force, moment, world_spin, at)
+    return Bushing(
+        arm_a=arm_a,
+        arm_b=arm_b,
+        axes=axes,
+        p=p,
+        r=r,
+        spin=spin,
+        force=force,
+        moment=moment,
+        world_spin=world_spin,
+        at=at,
+    )
 
 
 @kernel

@@ -91,7 +91,18 @@ def spring_state(s, model, springs, numbers, work, k):
         tension, pull = select(is_slack, zero, tension), select(is_slack, zero, pull)
         stiffness, damping = select(is_slack, zero, stiffness), select(is_slack, zero, damping)
     spin = subtract3(v_b.ang, v_a.ang)
-    return Spring(arm_a, arm_b, direction, reciprocal, tension, pull, stiffness, damping, velocity, spin)
+    return Spring(
+        arm_a=arm_a,
+        arm_b=arm_b,
+        direction=direction,
+        reciprocal=reciprocal,
+        tension=tension,
+        pull=pull,
+        stiffness=stiffness,
+        damping=damping,
+        velocity=velocity,
+        spin=spin,
+    )
 
 
 @kernel

@@ -59,7 +59,7 @@ def strips(i, parameters, lin, omega, axis, k):
     p = half * (R1 + R2)
     # the error of the quadrature is about (p / h + sqrt(p^2 / h^2 - 1))^-10 (Trefethen 2008, theorem 4.5)
     is_near = (p + p < constant_like(lin[0], epsilon(lin[0]) ** -0.1) * h) & (square > zero)
-    return Strips(h, a, b, math.sqrt(square), m, u0, e2, R1, R2, p, is_near)
+    return Strips(h=h, a=a, b=b, slope=math.sqrt(square), m=m, u0=u0, e2=e2, R1=R1, R2=R2, p=p, is_near=is_near)
 
 
 @kernel

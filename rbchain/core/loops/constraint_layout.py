@@ -151,17 +151,17 @@ def constraints_in(memory, first, tables, n):
     joint_sums = passing + 6 * MAX_ROW_COUNT
     flags = joint_sums + 4 * n
     return Constraints(
-        tables,
-        window(flat, first * width, (m, equation.ROWS, width)),
-        window(flat, responses * width, (matrix - responses, width)),
-        window(flat, matrix * width, (gram - matrix, width)),
-        window(flat, gram * width, (passing - gram, width)),
-        window(flat, passing * width, (MAX_ROW_COUNT, 6, width)),
-        window(flat, joint_sums * width, (n, width)),
-        window(flat, (joint_sums + n) * width, (n, width)),
-        window(flat, (joint_sums + 2 * n) * width, (2 * n, width)),
-        window(flat, flags * width, (FLAG_ROWS, width)),
-        window(flat, (flags + FLAG_ROWS) * width, (remaining_size(m), width)),
+        tables=tables,
+        rows=window(flat, first * width, (m, equation.ROWS, width)),
+        responses=window(flat, responses * width, (matrix - responses, width)),
+        matrix=window(flat, matrix * width, (gram - matrix, width)),
+        gram=window(flat, gram * width, (passing - gram, width)),
+        passing=window(flat, passing * width, (MAX_ROW_COUNT, 6, width)),
+        joint_sums=window(flat, joint_sums * width, (n, width)),
+        changes=window(flat, (joint_sums + n) * width, (n, width)),
+        moves=window(flat, (joint_sums + 2 * n) * width, (2 * n, width)),
+        flags=window(flat, flags * width, (FLAG_ROWS, width)),
+        remaining=window(flat, (flags + FLAG_ROWS) * width, (remaining_size(m), width)),
     )
 
 

@@ -106,7 +106,18 @@ def _accept_steps_without_modes(block, stepper, tableau, batch, tolerances, k):
     control[controls.NEXT_H, k] = control[controls.H, k]
     for lane in range(y.shape[1]):
         return_to_start(stepper, lane)
-    shorter = Stepper(spare[spares.STATE], y_new, change, rates, control, clock, tally, linear, spare, work)
+    shorter = Stepper(
+        y=spare[spares.STATE],
+        y_new=y_new,
+        change=change,
+        rates=rates,
+        control=control,
+        clock=clock,
+        tally=tally,
+        linear=linear,
+        spare=spare,
+        work=work,
+    )
     while choose_lanes(block, stepper, batch) > 0:
         for lane in range(y.shape[1]):
             set_shorter_step(block, stepper, tableau, batch, lane)

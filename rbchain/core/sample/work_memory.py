@@ -1,6 +1,6 @@
 """Memory for the work of forces, and the work of impulses. `work` integrates the power of forces over a step."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -8,7 +8,8 @@ from ...compiling.jit import is_given, kernel, only_if, routine
 from ..algorithms.rnea import inverse_dynamics
 from ..contacts import contact_layout as contact
 from ..contacts.contact_responses import add_responses
-from ..lanes.lane_memory import CACHE_LINE, aligned_start, window
+from ..lanes.lane_memory import CACHE_LINE, aligned_start
+from ..lanes.lane_records import lane_record
 from ..lanes.lanes import constant_like, zeros_like
 from ..loops import constraint_layout as closure
 from ..loops.constraint_hooks import has_constraints
@@ -40,26 +41,28 @@ class WorkMemory(NamedTuple):
     """
 
     sums: np.ndarray
-    powers: np.ndarray
-    impulses: np.ndarray
-    step: np.ndarray
-    start: np.ndarray
-    length: np.ndarray
-    needed: np.ndarray
-    kinks: np.ndarray
-    scale: np.ndarray
-    role: np.ndarray
-    energies: np.ndarray
-    state: np.ndarray
-    rate: np.ndarray
-    torques: np.ndarray
+    powers: Annotated[np.ndarray, NODES]
+    impulses: Annotated[np.ndarray, 1]
+    step: Annotated[np.ndarray, 1]
+    start: Annotated[np.ndarray, 1]
+    length: Annotated[np.ndarray, 1]
+    needed: Annotated[np.ndarray, 1]
+    kinks: Annotated[np.ndarray, 1]
+    scale: Annotated[np.ndarray, 1]
+    role: Annotated[np.ndarray, 1]
+    energies: Annotated[np.ndarray, 2]
+    state: Annotated[np.ndarray, "rows"]
+    rate: Annotated[np.ndarray, "rows"]
+    torques: Annotated[np.ndarray, "n"]
+
+
+work_size, carve_work = lane_record(WorkMemory, "rows", "n")
 
 
 def work_memory(n, state_size, width, dtype, blocks):
     """Allocate the memory that `work_in` divides among the fields of the WorkMemory of each block, for n dofs."""
-    rows = NODES + 10 + 2 * state_size + n
-    spare = CACHE_LINE // dtype.itemsize
-    return np.zeros((blocks, SUM_ROWS, width)), np.zeros((blocks, rows * width + spare), dtype)
+    numbers = work_size(state_size, n) * width + CACHE_LINE // dtype.itemsize
+    return np.zeros((blocks, SUM_ROWS, width)), np.zeros((blocks, numbers), dtype)
 
 
 @only_if(lambda memory, b, n, size: is_given(memory))
@@ -67,26 +70,7 @@ def work_memory(n, state_size, width, dtype, blocks):
 def work_in(memory, b, n, size):
     """Create the WorkMemory of block b with n dofs and `size` rows of the state."""
     sums, numbers = memory[0][b], memory[1][b]
-    width, start = sums.shape[1], aligned_start(numbers)
-    single = start + NODES * width
-    state = single + 10 * width
-    rate = state + size * width
-    return WorkMemory(
-        sums,
-        window(numbers, start, (NODES, width)),
-        window(numbers, single, (1, width)),
-        window(numbers, single + width, (1, width)),
-        window(numbers, single + 2 * width, (1, width)),
-        window(numbers, single + 3 * width, (1, width)),
-        window(numbers, single + 4 * width, (1, width)),
-        window(numbers, single + 5 * width, (1, width)),
-        window(numbers, single + 6 * width, (1, width)),
-        window(numbers, single + 7 * width, (1, width)),
-        window(numbers, single + 8 * width, (2, width)),
-        window(numbers, state, (size, width)),
-        window(numbers, rate, (size, width)),
-        window(numbers, rate + size * width, (n, width)),
-    )
+    return carve_work(numbers, aligned_start(numbers), sums.shape[1], sums, size, n)
 
 
 def has_work(stepper, *_):

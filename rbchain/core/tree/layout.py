@@ -244,18 +244,18 @@ def set_sample_parameters(block, parameters, variation, sample, source, k):
 def flat_model(topology, parameters, water):
     """Combine the rows of the topology (TOPOLOGY_ROWS, n) and the parameters into a FlatModel."""
     return FlatModel(
-        topology[TOPOLOGY_PARENT],
-        topology[TOPOLOGY_JOINT],
-        topology[TOPOLOGY_CONTRIBUTION_ROW],
-        topology[TOPOLOGY_ACCUMULATES],
-        topology[TOPOLOGY_POSING],
-        topology[TOPOLOGY_COORDINATE],
-        topology[TOPOLOGY_FIRST],
-        topology[TOPOLOGY_BODY],
-        topology[TOPOLOGY_PASSIVE],
-        topology[TOPOLOGY_DRAG],
-        parameters,
-        water,
+        parent=topology[TOPOLOGY_PARENT],
+        joint=topology[TOPOLOGY_JOINT],
+        contribution_row=topology[TOPOLOGY_CONTRIBUTION_ROW],
+        accumulates=topology[TOPOLOGY_ACCUMULATES],
+        posing=topology[TOPOLOGY_POSING],
+        coordinate=topology[TOPOLOGY_COORDINATE],
+        first=topology[TOPOLOGY_FIRST],
+        body=topology[TOPOLOGY_BODY],
+        passive=topology[TOPOLOGY_PASSIVE],
+        drag=topology[TOPOLOGY_DRAG],
+        parameters=parameters,
+        water=water,
     )
 
 

@@ -150,21 +150,21 @@ def samplers_in(memory, samplers, n, width):
     lagged = positions + sensors * width
     measured = lagged + (n + 1) * width
     return SamplerMemory(
-        window(times, 0, (groups, width)),
-        window(times, noise, (sensors, width)),
-        window(times, noise + sensors * width, (sensors, width)),
-        window(times, noise + 2 * sensors * width, (sensors, width)),
-        window(counts, 0, (COUNT_ROWS, groups, width)),
-        window(numbers, 0, (SAMPLER_FLAG_ROWS, width)),
-        window(numbers, held, (channels, width)),
-        window(numbers, held + channels * width, (channels, width)),
-        window(numbers, queue, (samplers.sizes[SIZE_QUEUE], channels, width)),
-        window(numbers, integrals, (samplers.drives.shape[1], width)),
-        window(numbers, states, (samplers.sizes[SIZE_STATES], width)),
-        window(numbers, positions, (sensors, width)),
-        window(numbers, measured, (numbers.shape[0] // width - measured // width, width)),
-        window(numbers, lagged, (n, width)),
-        window(numbers, lagged + n * width, (1, width)),
+        stops=window(times, 0, (groups, width)),
+        noise=window(times, noise, (sensors, width)),
+        deviations=window(times, noise + sensors * width, (sensors, width)),
+        sample_numbers=window(times, noise + 2 * sensors * width, (sensors, width)),
+        counts=window(counts, 0, (COUNT_ROWS, groups, width)),
+        flags=window(numbers, 0, (SAMPLER_FLAG_ROWS, width)),
+        held=window(numbers, held, (channels, width)),
+        computed=window(numbers, held + channels * width, (channels, width)),
+        queue=window(numbers, queue, (samplers.sizes[SIZE_QUEUE], channels, width)),
+        integrals=window(numbers, integrals, (samplers.drives.shape[1], width)),
+        states=window(numbers, states, (samplers.sizes[SIZE_STATES], width)),
+        positions=window(numbers, positions, (sensors, width)),
+        measured=window(numbers, measured, (numbers.shape[0] // width - measured // width, width)),
+        lagged=window(numbers, lagged, (n, width)),
+        lag_start=window(numbers, lagged + n * width, (1, width)),
     )
 
 
