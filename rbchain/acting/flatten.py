@@ -131,16 +131,7 @@ def flatten_actions(
     )
     records = _new_records(model, math.prod(batch), events, integrals, bool(functions or batch_functions), dtype)
     records = records._replace(contacts=new_contact_records(contacts, forces, math.prod(batch)))
-    flat = Actions(
-        shared=shared,
-        settings=settings,
-        controller=controller,
-        records=records,
-        max_coefficients=signals.most_coefficients,
-        integrals=integrals,
-        modes=None,
-        sensitivities=None,
-    )
+    flat = Actions(shared, settings, controller, records, signals.most_coefficients, integrals, None, None)
     return flat, UserCalls(functions, rows, dtype, batch_functions, signals.inputs)
 
 

@@ -121,7 +121,7 @@ def _arguments(steps, i, variables):
 
 
 def _modules(name, package=None, names=()):
-    """Import a module, the packages in which it is, and those of some names in it that are modules; return all."""
+    """Import a module, the packages in which it is, and the modules among some names in it; return all."""
     found = {}
     with contextlib.suppress(Exception):  # any error of a module; the code may not need it
         module = importlib.import_module(name, package)

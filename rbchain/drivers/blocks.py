@@ -117,7 +117,7 @@ def block_in(memory, topology, parameters, wrenches, rows, q):
 
 @kernel
 def reset_block(block, parameters, k):
-    """Set the rows of the driver to zero, the parameters to those of the model, and the base to rest."""
+    """Set the rows of the driver to zero, the parameters to the numbers of the model, and the base to rest."""
     copy_parameters(parameters, block.model.parameters)
     for row in range(block.rows.shape[0]):
         for lane in range(block.rows.shape[1]):

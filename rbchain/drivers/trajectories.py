@@ -56,9 +56,9 @@ class Actions(NamedTuple):
 class TrajectoryMemory(NamedTuple):
     """The memory of one call: the complete state of the samples in the lanes of each block, between two steps.
 
-    All arrays begin with an axis of blocks. `block` holds the numbers of `block_in`, `stepper` those of a Stepper,
-    `clock` and `tally` its times and counts, `actions` the memory of `actions_memory`, `work` of a WorkMemory, and
-    `method` the memory of the integration method. The last three are None if they are not used.
+    All arrays begin with an axis of blocks. `block` holds the numbers of `block_in`, `stepper` the numbers of a
+    Stepper, and `clock` and `tally` its times and counts. `actions` holds the memory of `actions_memory`, `work` of a
+    WorkMemory, and `method` of the integration method. These three are None if they are not used.
     """
 
     block: np.ndarray

@@ -53,7 +53,7 @@ class Varying(Attributes):
         Model
             It has the batch shape of the fields, which broadcasts with the batch shapes of states as in NumPy. A state
             can be the same for all samples, or each sample has its own. Several states of each sample lie along axes in
-            front of those of the batch. `many[..., None]` takes them along an axis behind the batch, as in `motion.q`.
+            front of the batch. `many[..., None]` takes them along an axis behind the batch, as in `motion.q`.
 
         Raises
         ------

@@ -142,7 +142,7 @@ def fit(
     rng : numpy Generator or seed
         Source of the starting points.
     rtol, atol : float
-        Tolerances of the simulations. The defaults are those of `simulate`.
+        Tolerances of the simulations. The defaults are as for `simulate`.
     max_step : float, s, optional
         Longest step of the simulations, as in `Model.simulate`.
 

@@ -243,7 +243,7 @@ class Pose(Value):
         Parameters
         ----------
         points : (..., 3) array, m
-            Points; their leading axes broadcast with those of a batch of poses.
+            Points; their leading axes broadcast with the axes of a batch of poses.
 
         Examples
         --------

@@ -62,8 +62,8 @@ def compile_signatures(
     ----------
     signatures : list of Signature
     level : str, optional
-        A processor level, such as "x86-64-v4"; it need not be one that this processor supports. By default that of
-        this process.
+        A processor level, such as "x86-64-v4"; it need not be one that this processor supports. By default the
+        level of this process.
     processes : int, optional
         How many processes compile at once; by default `rb.get_num_threads()`.
     advance : function(signature)

@@ -44,7 +44,7 @@ class TwoLink:
 
     Notes
     -----
-    The constants are those of a C program of June 1990 (a thesis on the two-link arm; Macsyma derived the equations).
+    The constants come from a C program of June 1990 (a thesis on the two-link arm; Macsyma derived the equations).
     The results agree with that program, which differs from this class as follows:
 
     * It uses degrees, and its gravity acts along +y: its GRAVITY is -g here.

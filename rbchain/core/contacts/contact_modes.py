@@ -149,7 +149,7 @@ def turn_heading(row, contacts, modes, k):
 def factor_held_rows(contacts, modes, k):
     """Compute and factor the matrix of the active constraints, without row exchanges.
 
-    The other rows and columns are those of the identity matrix.
+    The other rows and columns are as in the identity matrix.
     """
     rows, E, A, m = modes.rows, modes.matrix, modes.factors, modes.rows.shape[0]
     zero, one = constant_like(rows, 0.0), constant_like(rows, 1.0)

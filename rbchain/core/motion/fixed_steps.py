@@ -123,7 +123,7 @@ def compute_stages_of_step(block, stepper, tableau, batch, t, h, k):
 def end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k):
     """End the samples that are too stiff for an explicit step at a stage, whose rate has just been computed.
 
-    Forces such as those of elastic stops may act within a step only. Drives count at the end only: stages may pass
+    Forces such as elastic stops may act within a step only. Drives count at the end only: stages may pass
     states in which a drive is not saturated.
     """
     if stage == tableau.c.shape[0] - 1:

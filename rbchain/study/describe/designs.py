@@ -189,8 +189,8 @@ class GivenValues(Design):
         The numbers of each sample, in their units (`Study.inputs`), as for `Study.evaluate`. The study uses the first
         rows if they are more than its samples.
     columns : sequence of str, optional
-        Names of the columns. By default those of a DataArray or a DataFrame, or the names of `Study.inputs`, in their
-        order.
+        Names of the columns. By default the names in a DataArray or a DataFrame, or the names of `Study.inputs`, in
+        their order.
 
     Examples
     --------
