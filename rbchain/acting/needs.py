@@ -112,7 +112,7 @@ class NeededQuantities:
     def compute(self, q: np.ndarray, qd: np.ndarray, due: np.ndarray) -> tuple[Any, ...]:
         """Return the quantities in measured states (..., nq) and (..., nv).
 
-        Samples that are not `due` (...) have no valid measurement. Their quantities are those of the neutral positions.
+        Samples that are not `due` (...) have no valid measurement. They get the quantities of the neutral positions.
         """
         q, qd = np.where(due[..., None], q, self._neutral), np.where(due[..., None], qd, 0.0)
         found: list[np.ndarray] = []

@@ -81,7 +81,7 @@ class Replays(SampleStates):
         """Simulate one episode of one sample. Its motion is the motion in the batch, bit for bit.
 
         The stepper does not change. Its batch need not be the one in which the episode was: any stepper with the same
-        arguments repeats the episodes of its own samples, and a stepper of one sample those of all samples.
+        arguments repeats the episodes of its own samples, and a stepper of one sample the episodes of all samples.
 
         Parameters
         ----------
