@@ -13,7 +13,10 @@ from .vectors import Force, Motion, add3, add_motions, cross, dot, rotate, rotat
 
 
 class ForceMap(NamedTuple):
-    """The moment MA A.ang + ML A.lin + MV V and the force FA A.ang + FL A.lin + FV V."""
+    """The moment MA A.ang + ML A.lin + MV V and the force FA A.ang + FL A.lin + FV V.
+
+    All fields are matrices (9), in world axes: MA in kg m^2, ML and FA in kg m, FL in kg, MV in kg m^2/s, FV in kg m/s.
+    """
 
     MA: tuple
     ML: tuple
@@ -35,7 +38,11 @@ FORCE_MAP_ROWS, CHANGE_ROWS = 54, 9
 
 @kernel
 def map_of_body(m, h, J, Q, P):
-    """Return I A + 2 B V of a body with mass m, first moment h, rotational inertia J (6), and B of Q (9) and P (3)."""
+    """Return I A + 2 B V of a body with mass m, first moment h, rotational inertia J (6), and B of Q (9) and P (3).
+
+    The mass m is in kg, h (3) in kg m, J in kg m^2, Q in kg m^2/s and P in kg m/s. All are in world axes, about the
+    reference point.
+    """
     zero, two = zeros_like(h[0]), constant_like(h[0], 2.0)
     return ForceMap(
         (J[0], J[1], J[2], J[1], J[3], J[4], J[2], J[4], J[5]),
@@ -49,7 +56,7 @@ def map_of_body(m, h, J, Q, P):
 
 @kernel
 def map_times(G, x):
-    """Return the force of a change x."""
+    """Return the force (a Force) of a MotionChange x for the ForceMap G."""
     return Force(
         add3(add3(rotate(G.MA, x.A.ang), rotate(G.ML, x.A.lin)), rotate(G.MV, x.V)),
         add3(add3(rotate(G.FA, x.A.ang), rotate(G.FL, x.A.lin)), rotate(G.FV, x.V)),
@@ -58,7 +65,10 @@ def map_times(G, x):
 
 @kernel
 def power_of_map(G, S):
-    """Return the change S^T G: the product of the force of a change and S is its product with the change."""
+    """Return the change S^T G: the product of the force of a change and S is its product with the change.
+
+    G is a ForceMap, and S a Motion. The result is a MotionChange with the factors of A and of V.
+    """
     return MotionChange(
         Motion(
             add3(rotate_back(G.MA, S.ang), rotate_back(G.FA, S.lin)),
@@ -70,25 +80,25 @@ def power_of_map(G, S):
 
 @kernel
 def product_of_changes(row, x):
-    """Return the sum of the products of the components."""
+    """Return the sum of the products of the components of two MotionChanges, a number."""
     return dot(row.A.ang, x.A.ang) + dot(row.A.lin, x.A.lin) + dot(row.V, x.V)
 
 
 @kernel
 def add_changes(x, y):
-    """Return x + y."""
+    """Return the sum x + y of two MotionChanges."""
     return MotionChange(add_motions(x.A, y.A), add3(x.V, y.V))
 
 
 @kernel
 def add9(A, B):
-    """Return the sum of two matrices."""
+    """Return the sum A + B (9) of two matrices (9)."""
     return (*add3(A[:3], B[:3]), *add3(A[3:6], B[3:6]), *add3(A[6:], B[6:]))
 
 
 @kernel
 def subtract_outer(A, u, row):
-    """Return A - u row^T."""
+    """Return A - u row^T (9) for a matrix A (9) and two vectors (3)."""
     return (
         *(A[0] - u[0] * row[0], A[1] - u[0] * row[1], A[2] - u[0] * row[2]),
         *(A[3] - u[1] * row[0], A[4] - u[1] * row[1], A[5] - u[1] * row[2]),
@@ -98,7 +108,7 @@ def subtract_outer(A, u, row):
 
 @kernel
 def subtract_force_of_row(G, u, row):
-    """Return G without the force u row^T."""
+    """Return the ForceMap G without the Force u times the MotionChange `row`: G - u row^T."""
     return ForceMap(
         subtract_outer(G.MA, u.ang, row.A.ang),
         subtract_outer(G.ML, u.ang, row.A.lin),
@@ -111,7 +121,7 @@ def subtract_force_of_row(G, u, row):
 
 @kernel
 def add_cross(A, r, B):
-    """Return A + [r]x B."""
+    """Return A + [r]x B (9) for two matrices (9) and a vector r (3)."""
     return (
         *(A[0] + (r[1] * B[6] - r[2] * B[3]), A[1] + (r[1] * B[7] - r[2] * B[4]), A[2] + (r[1] * B[8] - r[2] * B[5])),
         *(A[3] + (r[2] * B[0] - r[0] * B[6]), A[4] + (r[2] * B[1] - r[0] * B[7]), A[5] + (r[2] * B[2] - r[0] * B[8])),
@@ -121,20 +131,23 @@ def add_cross(A, r, B):
 
 @kernel
 def subtract_times_cross(A, B, r):
-    """Return A - B [r]x."""
+    """Return A - B [r]x (9) for two matrices (9) and a vector r (3)."""
     return (*add3(A[:3], cross(r, B[:3])), *add3(A[3:6], cross(r, B[3:6])), *add3(A[6:], cross(r, B[6:])))
 
 
 @kernel
 def map_at_root(G, r):
-    """Refer a map about the tip of the lever r to its root: A.lin at the tip is A.lin - r x A.ang at the root."""
+    """Refer a map about the tip of the lever r to its root: A.lin at the tip is A.lin - r x A.ang at the root.
+
+    G is a ForceMap, and r (3) is in world axes, m.
+    """
     MA, FA = subtract_times_cross(G.MA, G.ML, r), subtract_times_cross(G.FA, G.FL, r)
     return ForceMap(add_cross(MA, r, FA), add_cross(G.ML, r, G.FL), add_cross(G.MV, r, G.FV), FA, G.FL, G.FV)
 
 
 @kernel
 def add_maps(G, H):
-    """Return G + H."""
+    """Return the sum G + H of two ForceMaps."""
     return ForceMap(
         add9(G.MA, H.MA), add9(G.ML, H.ML), add9(G.MV, H.MV), add9(G.FA, H.FA), add9(G.FL, H.FL), add9(G.FV, H.FV)
     )
@@ -142,7 +155,7 @@ def add_maps(G, H):
 
 @kernel
 def load_map(a, i, row, k):
-    """Load a ForceMap (54)."""
+    """Load a ForceMap (54) from an array (dofs, rows, lanes), from `row` of dof i on: MA, ML, MV, FA, FL, FV."""
     return ForceMap(
         load9(a, i, row, k),
         load9(a, i, row + 9, k),
@@ -155,7 +168,7 @@ def load_map(a, i, row, k):
 
 @kernel
 def store_map(a, i, row, k, G):
-    """Store a ForceMap (54)."""
+    """Store a ForceMap (54) in an array (dofs, rows, lanes), from `row` of dof i on: MA, ML, MV, FA, FL, FV."""
     store9(a, i, row, k, G.MA)
     store9(a, i, row + 9, k, G.ML)
     store9(a, i, row + 18, k, G.MV)
@@ -166,12 +179,12 @@ def store_map(a, i, row, k, G):
 
 @kernel
 def load_change(a, i, row, k):
-    """Load a MotionChange (9)."""
+    """Load a MotionChange (9) from an array (dofs, rows, lanes), from `row` of dof i on: A (6), V (3)."""
     return MotionChange(load_motion(a, i, row, k), load3(a, i, row + 6, k))
 
 
 @kernel
 def store_change(a, i, row, k, x):
-    """Store a MotionChange (9)."""
+    """Store a MotionChange (9) in an array (dofs, rows, lanes), from `row` of dof i on: A (6), V (3)."""
     store_spatial(a, i, row, k, x.A)
     store3(a, i, row + 6, k, x.V)

@@ -22,7 +22,7 @@ class Rigid(NamedTuple):
 
 @kernel
 def add_rigids(A, B):
-    """Return A + B, the inertia of two bodies that move as one."""
+    """Return A + B for two Rigids about the same point: the inertia of two bodies that move as one."""
     J, K = A.J, B.J
     return Rigid(
         A.m + B.m,
@@ -36,6 +36,8 @@ def rigid_at_root(A, r):
     """Refer a rigid inertia about the tip of the lever r to its root.
 
     h' = h + m r,  J' = J - [r]x [h]x - [h']x [r]x
+
+    A is a Rigid, and r (3) is in world axes, m.
     """
     h, J = A.h, A.J
     g = add3(h, scale3(A.m, r))  # h'
@@ -52,7 +54,7 @@ def rigid_at_root(A, r):
 
 @kernel
 def rigid_times(A, m):
-    """Return A m, the momentum of a rigid body with velocity m."""
+    """Return A m (a Force) for a Rigid A and a Motion m: the momentum of a rigid body with velocity m."""
     return rigid_momentum(A.m, A.h, A.J, m)
 
 
@@ -61,6 +63,9 @@ def rigid_momentum(m, h, J, v):
     """Return I v for a rigid body with mass m, first moment h and rotational inertia J.
 
     I v = (J w + h x v0, m v0 + w x h) with v = (w, v0) (Featherstone 2008, eq. 2.63).
+
+    m, h (3) and J (6) are the numbers of a `Rigid`, and v is a Motion. The result is a Force: kg m^2/s and kg m/s, or N
+    m and N if v is an acceleration.
     """
     return Force(add3(symmetric(J, v.ang), cross(h, v.lin)), add3(scale3(m, v.lin), cross(v.ang, h)))
 
@@ -71,8 +76,8 @@ def rigid_momentum(m, h, J, v):
 class Inertia(NamedTuple):
     """Spatial inertia [[J, H], [H^T, M]], which maps a Motion to a Force: J and M symmetric (6), H general (9).
 
-    A rigid body has H = [h]x with the first moment h = m c, and M = m 1. Articulated inertias and added masses do not
-    have this form in general.
+    J is in kg m^2, H in kg m and M in kg. A rigid body has H = [h]x with the first moment h = m c, and M = m 1.
+    Articulated inertias and added masses do not have this form in general.
     """
 
     J: tuple
@@ -82,7 +87,7 @@ class Inertia(NamedTuple):
 
 @kernel
 def add_inertias(A, B):
-    """Return A + B."""
+    """Return A + B for two Inertias about the same point."""
     J, H, M, K, G, N = A.J, A.H, A.M, B.J, B.H, B.M
     return Inertia(
         (J[0] + K[0], J[1] + K[1], J[2] + K[2], J[3] + K[3], J[4] + K[4], J[5] + K[5]),
@@ -96,7 +101,10 @@ def add_inertias(A, B):
 
 @kernel
 def add_rigid(A, m, h, J):
-    """Return A + I for a rigid body with mass m, first moment h and rotational inertia J about the same point."""
+    """Return A + I for a rigid body with mass m, first moment h and rotational inertia J about the same point.
+
+    A is an Inertia. m, kg, h (3), kg m, and J (6), kg m^2, are the numbers of a `Rigid`.
+    """
     H, M, K = A.H, A.M, A.J
     return Inertia(
         (K[0] + J[0], K[1] + J[1], K[2] + J[2], K[3] + J[3], K[4] + J[4], K[5] + J[5]),
@@ -107,7 +115,7 @@ def add_rigid(A, m, h, J):
 
 @kernel
 def momentum(A, m):
-    """Return A m: the momentum if m is a velocity, the inertial force if m is an acceleration."""
+    """Return A m (a Force) for an Inertia A and a Motion m: the momentum, or the inertial force of an acceleration."""
     H = A.H
     return Force(
         add3(symmetric(A.J, m.ang), rotate(H, m.lin)),
@@ -117,7 +125,10 @@ def momentum(A, m):
 
 @kernel
 def deflate(A, U, Dinv):
-    """Return A - U U^T / D, the inertia that remains if the joint accelerates freely (Featherstone 2008, eq. 7.46)."""
+    """Return A - U U^T / D, the inertia that remains if the joint accelerates freely (Featherstone 2008, eq. 7.46).
+
+    A is an Inertia, and U = A S a Force for a unit acceleration of the joint. Dinv is 1 / D, in 1/(kg m^2) or 1/kg.
+    """
     J, H, M = A.J, A.H, A.M
     a, l = U.ang, U.lin  # noqa: E741
     x, y = scale3(Dinv, a), scale3(Dinv, l)
@@ -140,7 +151,7 @@ def deflate(A, U, Dinv):
 
 @kernel
 def inertia_at_root(A, r):
-    """Refer an inertia about the tip of the lever r to its root.
+    """Refer an Inertia about the tip of the lever r (3), world axes, m, to its root.
 
     H' = H + [r]x M,  J' = J + [r]x H^T - H' [r]x  (Featherstone 2008, table 2.8, for parallel axes).
     """

@@ -51,7 +51,7 @@ def rotation_vector(R):
 
 @kernel
 def quaternion_of(R):
-    """Compute the unit quaternion (w, x, y, z) of R, with w >= 0."""
+    """Compute the unit quaternion (w, x, y, z) of a rotation matrix R (9), with w >= 0."""
     one = constant_like(R[0], 1.0)
     x, y, z = R[7] - R[5], R[2] - R[6], R[3] - R[1]
     xy, xz, yz = R[1] + R[3], R[2] + R[6], R[5] + R[7]
@@ -70,7 +70,7 @@ def quaternion_of(R):
 
 @kernel
 def select4(condition, a, b):
-    """Return the four numbers a in lanes in which the condition is true, else b."""
+    """Return the four numbers a (4) in lanes in which the condition is true, else b (4)."""
     return (
         select(condition, a[0], b[0]),
         select(condition, a[1], b[1]),
@@ -83,7 +83,8 @@ def select4(condition, a, b):
 def beta_and_rate(half, s, w):
     """Compute beta and d beta / d(theta^2) from theta / 2, its sine s and its cosine w.
 
-    The latter is - 1 / theta^4 + cot(theta / 2) / (4 theta^3) + 1 / (8 theta^2 sin^2(theta / 2)).
+    All are numbers; `half` is theta / 2, rad. The derivative is - 1 / theta^4 + cot(theta / 2) / (4 theta^3) + 1 / (8
+    theta^2 sin^2(theta / 2)).
     """
     one, two, four = constant_like(half, 1.0), constant_like(half, 2.0), constant_like(half, 4.0)
     u = four * half * half
@@ -101,7 +102,10 @@ def beta_and_rate(half, s, w):
 
 @kernel
 def rotation_vector_rate(r, w):
-    """Compute J^-1 w, the rate of the rotation vector r at the angular velocity w in the outer axes."""
+    """Compute J^-1 w, the rate of the rotation vector r at the angular velocity w in the outer axes.
+
+    r is a RotationVector; w (3) and the result (3) are in rad/s.
+    """
     turned = cross(r.phi, w)
     twice = cross(r.phi, turned)
     half = constant_like(r.beta, 0.5)
@@ -114,14 +118,20 @@ def rotation_vector_rate(r, w):
 
 @kernel
 def moment_of_rotation_vector(r, g):
-    """Compute J^-T g: the moment, in the outer axes, of generalised forces g along the rotation vector r."""
+    """Compute J^-T g (3): the moment, in the outer axes, of generalised forces g (3) along the rotation vector r.
+
+    Both are in N m; r is a RotationVector.
+    """
     minus = (-r.phi[0], -r.phi[1], -r.phi[2])
     return rotation_vector_rate(RotationVector(minus, r.beta, r.beta_rate), g)
 
 
 @kernel
 def rotation_vector_rate_along(r, d, w):
-    """Compute the derivative of J^-1 w along the change d of the rotation vector r, at constant w."""
+    """Compute the derivative of J^-1 w along the change d of the rotation vector r, at constant w.
+
+    r is a RotationVector, d (3) is in rad, and w (3) is in the outer axes, rad/s. The result (3) is in rad/s.
+    """
     turned = cross(r.phi, w)
     moved = cross(d, w)
     two, half = constant_like(r.beta, 2.0), constant_like(r.beta, 0.5)
@@ -132,6 +142,9 @@ def rotation_vector_rate_along(r, d, w):
 
 @kernel
 def moment_of_rotation_vector_along(r, d, g):
-    """Compute the derivative of J^-T g along the change d of the rotation vector r, at constant g."""
+    """Compute the derivative of J^-T g along the change d of the rotation vector r, at constant g.
+
+    r is a RotationVector, d (3) is in rad, and g (3) and the result (3) are in N m.
+    """
     minus, minus_d = (-r.phi[0], -r.phi[1], -r.phi[2]), (-d[0], -d[1], -d[2])
     return rotation_vector_rate_along(RotationVector(minus, r.beta, r.beta_rate), minus_d, g)

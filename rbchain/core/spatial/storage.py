@@ -1,7 +1,8 @@
 """Loads and stores of vectors and inertias in the working memory, which passes them from kernel to kernel.
 
-The numbers are in a[i, row, k], a[i, row + 1, k], ...; in most arrays, i is a degree of freedom. The array of `number3`
-has no first axis.
+`a` is an array (dofs, rows, lanes), and `row` is the row of the first number. The numbers are in `a[i, row, k]`,
+`a[i, row + 1, k]`, ...; in most arrays, i is a degree of freedom. The array of `number3` has no first axis. Each array
+has its own frames and units.
 """
 
 from ...compiling.jit import kernel
@@ -11,25 +12,25 @@ from .vectors import Force, Motion
 
 @kernel
 def number3(numbers, at, k):
-    """Return three numbers (m, lanes) from index `at` on."""
+    """Return a vector (3) from an array of numbers (m, lanes), from index `at` on."""
     return (numbers[at, k], numbers[at + 1, k], numbers[at + 2, k])
 
 
 @kernel
 def load3(a, i, row, k):
-    """Load 3 numbers."""
+    """Load a vector (3)."""
     return (a[i, row, k], a[i, row + 1, k], a[i, row + 2, k])
 
 
 @kernel
 def load6(a, i, row, k):
-    """Load 6 numbers."""
+    """Load 6 numbers, such as a symmetric matrix."""
     return (*load3(a, i, row, k), *load3(a, i, row + 3, k))
 
 
 @kernel
 def load9(a, i, row, k):
-    """Load 9 numbers."""
+    """Load 9 numbers, such as a matrix, row by row."""
     return (*load6(a, i, row, k), *load3(a, i, row + 6, k))
 
 
@@ -53,7 +54,7 @@ def load_inertia(a, i, row, k):
 
 @kernel
 def store3(a, i, row, k, x):
-    """Store 3 numbers."""
+    """Store a vector x (3)."""
     a[i, row, k] = x[0]
     a[i, row + 1, k] = x[1]
     a[i, row + 2, k] = x[2]
@@ -61,14 +62,14 @@ def store3(a, i, row, k, x):
 
 @kernel
 def store6(a, i, row, k, x):
-    """Store 6 numbers."""
+    """Store 6 numbers x, such as a symmetric matrix."""
     store3(a, i, row, k, (x[0], x[1], x[2]))
     store3(a, i, row + 3, k, (x[3], x[4], x[5]))
 
 
 @kernel
 def store9(a, i, row, k, x):
-    """Store 9 numbers."""
+    """Store 9 numbers x, such as a matrix, row by row."""
     store6(a, i, row, k, (x[0], x[1], x[2], x[3], x[4], x[5]))
     store3(a, i, row + 6, k, (x[6], x[7], x[8]))
 
