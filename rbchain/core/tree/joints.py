@@ -1,6 +1,7 @@
 """Joint models: how one degree of freedom changes poses and velocities, and the products with its motion subspace S.
 
-In all kernels here, `axis` is the joint's axis in world axes and `advance` the travel along it per unit of q:
+In all kernels here, `axis` (3) is the joint's axis in world axes, a unit vector. `advance` is the travel along it per
+unit of q, m/rad for a screw:
 
     revolute   S = (axis, 0)
     prismatic  S = (0, axis)
@@ -24,7 +25,7 @@ from .layout import PRISMATIC, REVOLUTE
 
 @kernel
 def joint_rotation(joint, R, q):
-    """Rotate the axes R about their z axis by the joint angle q, rad."""
+    """Rotate the axes R (9) about their z axis by the joint angle q, rad."""
     if joint == PRISMATIC:
         return R
     s, c = sincos(q)
@@ -33,7 +34,7 @@ def joint_rotation(joint, R, q):
 
 @kernel
 def joint_travel(joint, r, axis, advance, q):
-    """Add the travel of the joint to r, m: r + advance q axis."""
+    """Add the travel of the joint to r (3), world axes, m: r + advance q axis."""
     if joint == REVOLUTE:
         return r
     return add3(r, scale3(advance * q, axis))
@@ -43,7 +44,8 @@ def joint_travel(joint, r, axis, advance, q):
 def quaternion_rotation(x, y, z, w):
     """Compute the rotation matrix (9) of a quaternion of any length.
 
-    The stages of an integrator do not preserve unit length.
+    The stages of an integrator do not preserve unit length. The quaternion is (x, y, z, w). The rotation is from the
+    axes that it turns to the fixed axes.
     """
     s = constant_like(x, 2.0) / (x * x + y * y + z * z + w * w)
     one = constant_like(x, 1.0)
@@ -56,7 +58,10 @@ def quaternion_rotation(x, y, z, w):
 
 @kernel
 def quaternion_rate(x, y, z, w, omega):
-    """Compute the rate of a quaternion, q (omega, 0) / 2, from the angular velocity omega in body axes, rad/s."""
+    """Compute the rate of a quaternion, q (omega, 0) / 2, from the angular velocity omega in body axes, rad/s.
+
+    The quaternion and the rate, 1/s, are (x, y, z, w); omega is (3).
+    """
     a, b, c = omega
     half = constant_like(x, 0.5)
     return (
@@ -69,7 +74,10 @@ def quaternion_rate(x, y, z, w, omega):
 
 @kernel
 def normalize_quaternion(q, at, k):
-    """Normalise the quaternion in q[at : at + 4]; it becomes NaN if its squared length is not finite."""
+    """Normalise the quaternion in q[at : at + 4]; it becomes NaN if its squared length is not finite.
+
+    q is (nq, lanes).
+    """
     x, y, z, w = q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k]
     square = x * x + y * y + z * z + w * w
     s = (constant_like(x, 1.0) + nan_unless_finite(square)) / math.sqrt(square)
@@ -78,7 +86,10 @@ def normalize_quaternion(q, at, k):
 
 @kernel
 def add_joint_motion(joint, m, axis, advance, rate):
-    """Return m + S rate."""
+    """Return the Motion m + S rate, in world axes.
+
+    m is a velocity and `rate` in rad/s or m/s, or m is an acceleration and `rate` in rad/s^2 or m/s^2.
+    """
     if joint == PRISMATIC:
         return Motion(m.ang, add3(m.lin, scale3(rate, axis)))
     rotated = Motion(add3(m.ang, scale3(rate, axis)), m.lin)
@@ -89,7 +100,10 @@ def add_joint_motion(joint, m, axis, advance, rate):
 
 @kernel
 def joint_bias(joint, v, axis, advance, rate):
-    """Return v x S rate, the velocity-product acceleration c if v is the velocity of the frame."""
+    """Return v x S rate, the velocity-product acceleration c if v is the velocity of the frame.
+
+    v and the result are Motions in world axes, at the joint origin. `rate` is in rad/s or m/s.
+    """
     omega = scale3(rate, axis)
     across = cross(v.ang, omega)
     if joint == PRISMATIC:
@@ -103,7 +117,7 @@ def joint_bias(joint, v, axis, advance, rate):
 
 @kernel
 def joint_force(joint, axis, advance, f):
-    """Return S^T f, the joint force of a spatial force f, N m or N."""
+    """Return S^T f, the joint force, N m or N, of a Force f in world axes about the joint origin."""
     if joint == REVOLUTE:
         return dot(axis, f.ang)
     if joint == PRISMATIC:
@@ -113,7 +127,7 @@ def joint_force(joint, axis, advance, f):
 
 @kernel
 def inertia_along(joint, A, axis, advance):
-    """Return A S for an `Inertia` A."""
+    """Return A S for an `Inertia` A: the Force, about the same point, of a unit acceleration of the joint."""
     if joint == PRISMATIC:
         return Force(rotate(A.H, axis), symmetric(A.M, axis))
     rotational = Force(symmetric(A.J, axis), rotate_back(A.H, axis))
@@ -127,7 +141,7 @@ def inertia_along(joint, A, axis, advance):
 
 @kernel
 def joint_motion(joint, axis, advance):
-    """Return S."""
+    """Return S, a Motion in world axes at the joint origin for a unit velocity of the dof."""
     zero = zeros_like(axis[0])
     if joint == PRISMATIC:
         return Motion((zero, zero, zero), axis)
@@ -138,7 +152,7 @@ def joint_motion(joint, axis, advance):
 
 @kernel
 def rigid_along(joint, A, axis, advance):
-    """Return A S for a `Rigid` A."""
+    """Return A S for a `Rigid` A: the Force, about the same point, of a unit acceleration of the joint."""
     if joint == PRISMATIC:
         return Force(cross(A.h, axis), scale3(A.m, axis))
     rotational = Force(symmetric(A.J, axis), cross(axis, A.h))

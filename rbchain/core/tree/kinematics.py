@@ -44,7 +44,7 @@ def rotate_dof(i, model, q, work, k):
     """Compute the pose of frame i relative to its parent: R_i = R_parent placement rot(z, q), and the lever.
 
     The lever is the vector from the parent's joint origin to the joint origin of dof i, in world axes, m. Reads R of
-    the parent; writes R and LEVER.
+    the parent; writes R and LEVER. R (9) is in world axes, and q is (nq, lanes).
     """
     p, posing, parameters, dof = model.parent[i], model.posing[i], model.parameters, work.dof
     R_parent = load9(dof, p, frame.R, k)
@@ -74,7 +74,8 @@ def move_dof(i, model, q, qd, work, k):
     """Compute the pose and the velocity of frame i: v_i = v_parent + S_i qd_i (Featherstone 2008, eq. 5.14).
 
     All frames of a free or spherical joint have the velocity of its body, because they are fixed in the body. The rate
-    of each axis is therefore v_i x S_i. Reads R and V of the parent; writes R, LEVER and V.
+    of each axis is therefore v_i x S_i. Reads R and V of the parent; writes R, LEVER and V. V is in world axes, at the
+    joint origin. q is (nq, lanes) and qd (n, lanes).
     """
     p, posing, dof = model.parent[i], model.posing[i], work.dof
     rotate_dof(i, model, q, work, k)
@@ -95,7 +96,10 @@ def move_dof(i, model, q, qd, work, k):
 
 @kernel
 def force_on_parent(i, f, model, work, k):
-    """Refer a force f at the joint origin of dof i to its parent's joint origin (reads LEVER)."""
+    """Refer a force f at the joint origin of dof i to its parent's joint origin (reads LEVER).
+
+    Both are Forces in world axes, N m and N.
+    """
     if model.posing[i] == POSING_CARRIED:  # both joint origins are at the same point
         return f
     return force_at_root(f, load3(work.dof, i, frame.LEVER, k))
@@ -103,7 +107,7 @@ def force_on_parent(i, f, model, work, k):
 
 @kernel
 def axis_motion(i, model, work, k):
-    """Return S of dof i, in world axes at its joint origin (reads R)."""
+    """Return S of dof i, a Motion in world axes at its joint origin (reads R)."""
     axis, advance = z_axis(load9(work.dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     return joint_motion(model.joint[i], axis, advance)
 
@@ -112,7 +116,8 @@ def axis_motion(i, model, work, k):
 def position_rates(model, q, qd, rate, k):
     """Compute dq/dt: qd itself, except for quaternions and for the position of a free joint.
 
-    Writes rate (nq, lanes), as `q`.
+    q is (nq, lanes) and qd (n, lanes). Writes rate (nq, lanes), in the order of `q`: rad/s, m/s and, for quaternions,
+    1/s. The rate of the position of a free joint is in the placement frame.
     """
     for i in range(model.parent.shape[0]):
         posing, at = model.posing[i], model.coordinate[i]
@@ -132,7 +137,10 @@ def position_rates(model, q, qd, rate, k):
 
 @kernel
 def tangents_of_rates(model, q, rate, v, k):
-    """Compute the velocities v (n, lanes) of rates dq/dt (nq, lanes): the inverse of `position_rates`."""
+    """Compute the velocities v (n, lanes) of rates dq/dt (nq, lanes): the inverse of `position_rates`.
+
+    q is (nq, lanes). `position_rates` states the units.
+    """
     for i in range(model.parent.shape[0]):
         posing, at = model.posing[i], model.coordinate[i]
         if posing == POSING_OWN:
@@ -148,7 +156,10 @@ def tangents_of_rates(model, q, rate, v, k):
 
 @kernel
 def store_turn_of_rate(i, at, q, rate, v, k):
-    """Store the angular velocity of a quaternion's rate, twice the vector part of conj(q) dq/dt, in v[i : i + 3]."""
+    """Store the angular velocity of a quaternion's rate, twice the vector part of conj(q) dq/dt, in v[i : i + 3].
+
+    q and `rate` are (nq, lanes), v is (n, lanes), and the angular velocity is in body axes, rad/s.
+    """
     x, y, z, w = q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k]
     a, b, c, d = rate[at, k], rate[at + 1, k], rate[at + 2, k], rate[at + 3, k]
     two = constant_like(q, 2.0)
@@ -159,7 +170,7 @@ def store_turn_of_rate(i, at, q, rate, v, k):
 
 @kernel
 def normalize_positions(model, q, k):
-    """Normalise the quaternions in q, because integration and interpolation do not preserve their unit length."""
+    """Normalise the quaternions in q (nq, lanes): integration and interpolation do not preserve their unit length."""
     for i in range(model.parent.shape[0]):
         posing, at = model.posing[i], model.coordinate[i]
         if posing == POSING_FREE:
@@ -170,7 +181,7 @@ def normalize_positions(model, q, k):
 
 @kernel
 def reset_quaternions(model, q, k):
-    """Set the quaternions in q to the identity, (0, 0, 0, 1)."""
+    """Set the quaternions in q (nq, lanes) to the identity, (0, 0, 0, 1)."""
     for i in range(model.parent.shape[0]):
         posing, at = model.posing[i], model.coordinate[i]
         if posing == POSING_FREE:
@@ -182,13 +193,16 @@ def reset_quaternions(model, q, k):
 
 @kernel
 def store_quaternion(q, at, k, quaternion):
-    """Store a quaternion (4) in q[at : at + 4]."""
+    """Store a quaternion (x, y, z, w) in q[at : at + 4] of an array (nq, lanes)."""
     q[at, k], q[at + 1, k], q[at + 2, k], q[at + 3, k] = quaternion
 
 
 @kernel
 def place_dof(i, model, work, k):
-    """Compute the position of joint origin i in the world (reads POSITION of the parent, LEVER; writes POSITION)."""
+    """Compute the position of joint origin i in the world, world axes, m.
+
+    Reads POSITION of the parent and LEVER; writes POSITION.
+    """
     dof = work.dof
     store3(
         dof, i, frame.POSITION, k, add3(load3(dof, model.parent[i], frame.POSITION, k), load3(dof, i, frame.LEVER, k))
@@ -213,7 +227,7 @@ def body_poses(model, q, poses, work, k):
 
 @kernel
 def body_axes(i, model, work, k):
-    """Compute the rotation from body axes to world axes for the body of dof i (reads R)."""
+    """Compute the rotation (9) from body axes to world axes for the body of dof i (reads R)."""
     x, y, z = parameter3(model.parameters, i, param.AXIS, k)
     one = constant_like(x, 1.0)
     # the transpose of `model.joint.axes_along`
@@ -230,7 +244,7 @@ def place_about_first_joint(i, model, work, k):
     """Compute the position of joint origin i relative to the first joint origin.
 
     Far from the origin of the world, positions in the world would lose digits. Reads LEVER, and POSITION of the parent;
-    writes POSITION.
+    writes POSITION. The position (3) is in world axes, m.
     """
     dof, p, lever = work.dof, model.parent[i], load3(work.dof, i, frame.LEVER, k)
     if p == model.parent.shape[0]:
@@ -243,7 +257,7 @@ def place_about_first_joint(i, model, work, k):
 def origin_about_first_joint(i, model, work, k):
     """Return the position of joint origin i, or of the world's origin for i = n, relative to the first joint origin.
 
-    Reads POSITION, as `place_about_first_joint` writes it.
+    Reads POSITION, as `place_about_first_joint` writes it. The result (3) is in world axes, m.
     """
     if i == model.parent.shape[0]:
         x, y, z = load3(work.dof, 0, frame.LEVER, k)
@@ -270,7 +284,7 @@ def body_velocities(model, q, qd, velocities, work, k):
 def rigid_inertia(i, model, work, k):
     """Compute the inertia of the body of dof i about its joint origin, in world axes; zero without a body (reads R).
 
-    Returns the mass m, the first moment h = m c (3) and the rotational inertia J (6), as in `Rigid`.
+    Returns the mass m, kg, the first moment h = m c (3), kg m, and the rotational inertia J (6), kg m^2, as in `Rigid`.
     """
     parameters = model.parameters
     R = load9(work.dof, i, frame.R, k)

@@ -12,8 +12,21 @@ terms:
 * Body axes are the axes of the body's frame in `Model`. They differ from the axes of frame i by a constant rotation,
   which turns the axis of dof i to z (`model.joint.axes_along`).
 
-Parameters are an array `(n + 1, param.COLUMNS)` that all samples share, or `(n + 1, param.COLUMNS, lanes)` if samples
-differ; row n holds gravity. The working memory is an array `(n + 1, frame.ROWS, lanes)`.
+Parameters are an array `(n + 1 + constraints, columns)` that all samples share, or one with a last axis `lanes` if
+samples differ. Row n holds gravity, and a row of each constraint follows. `columns` is param.COLUMNS, or
+param.COLUMNS_IN_WATER in water. The working memory is an array `(n + 1, frame.ROWS, lanes)`.
+
+Arguments of these names are the same in all kernels, unless a docstring says otherwise:
+
+* `k` is the index of all lanes, or of one lane; `lane` is the index of one lane. `i` and `j` are dofs.
+* `model` is a FlatModel, `work` a Work, `loads` a `Loads`, `actions` a BlockActions, and `block` a Block.
+* `q` (nq, lanes) holds positions: rad, m, and quaternions x, y, z, w. `qd` and `qdd` (n, lanes) hold velocities, rad/s
+  or m/s, and accelerations, rad/s^2 or m/s^2. Joint forces (n, lanes) are in N m or N.
+* `y` (rows, lanes) is a state: q, qd, the integrals of control errors, rad s or m s, and sensitivities. `rate` (rows,
+  lanes) is its derivative with respect to the time. `t` is a time, and `h` the length of a step, s.
+* A number in parentheses alone, such as R (9), is the size of a tuple: vectors have 3 numbers, symmetric matrices 6
+  (xx, xy, xz, yy, yz, zz) and matrices 9, row by row. Each number is a SIMD value, or one number for a single lane.
+* A `Motion`, a `Force`, an `Inertia` or a `Rigid` of dof i is in world axes, and refers to the joint origin of dof i.
 
 Each array with many rows has a module of their numbers: `frame_layout` for `Work.dof`, `parameter_layout` for the
 parameters, `setting_layout` and `joint_layout` for `BlockActions.settings` and `joints`. Docstrings omit the module of
@@ -59,15 +72,16 @@ DIAGONAL_DRAG, FULL_DRAG, STRIP_DRAG = 1, 2, 4
 
 
 # --- contribution of a child to its parent: first row of each ---
-CONTRIBUTION_IA = 0  # 21: articulated inertia about the parent's joint origin: J (6), H (9), M (6)
-CONTRIBUTION_PA = 21  # 6: articulated bias force
+CONTRIBUTION_IA = 0  # 21: articulated inertia about the parent's joint origin, world axes: J (6), H (9), M (6)
+CONTRIBUTION_PA = 21  # 6: articulated bias force: moment, N m, then force, N
 CONTRIBUTION_ROWS = 27
 
 
 class FlatModel(NamedTuple):
-    """Topology and parameters of a mechanism: one array per row of the topology, as described above.
+    """Topology and parameters of a mechanism: one array (n,) per row of the topology, as described above.
 
-    `water` is the array `parameters` if the mechanism is in water, else None. Compiled code chooses by its type.
+    `parameters` is described above. `water` is the same array if the mechanism is in water, else None. Compiled code
+    chooses by its type.
     """
 
     parent: np.ndarray
@@ -100,8 +114,9 @@ class Work(NamedTuple):
 class Loads(NamedTuple):
     """Forces on the mechanism: joint forces `tau` (n, lanes), `wrenches` (n, 6, lanes), `actions` BlockActions or None.
 
-    A wrench is a force, then a moment about the joint origin, in world axes, at the dof of its body. Without wrenches
-    the array is (0, 6, lanes). `actions` holds the drives, wrenches and events over time.
+    Joint forces are in N m or N. A wrench is a force, N, then a moment about the joint origin, N m, in world axes, at
+    the dof of its body. Without wrenches the array is (0, 6, lanes). `actions` holds the drives, wrenches and events
+    over time.
     """
 
     tau: np.ndarray
@@ -146,16 +161,17 @@ class BlockActions(NamedTuple):
     * `sample` (lanes,) is the index of the sample in each lane, `numbers` (m, lanes) its row of
       `SharedActions.numbers`.
     * `time` (1, lanes) is the time of each lane, s.
-    * `values` (signals, 3, lanes) and `pieces` are described in `core.forces.signal_layout`, `joints` in
-      `joint_layout`.
+    * `values` (signals, 3, lanes) and `pieces` (signals, rows, lanes) are described in `core.forces.signal_layout`,
+      `joints` (joint.ROWS, n, lanes) in `joint_layout`.
     * `windows` (WINDOW_ROWS, signals, lanes) and `differences` (nodes, lanes) are described in
       `core.forces.signal_layout` and `core.forces.signal_breaks`.
     * `event_values` (rows, lanes) are the values of the event functions in a step: `core.motion.event_values`.
-    * `call_arguments` is memory for the arguments of a user function.
+    * `call_arguments` (m,) is memory for the arguments of a user function.
     * `failures` (lanes,) is CALLS_ALLOWED, CALLS_STOPPED or the code of the user function that failed.
     * `failed_calls` (1 + nq + nv, lanes) are the arguments t, q, qd of the call that failed.
     * `model` is the controllers' model of the mechanism.
-    * `between_bodies` (n + 1, 6, lanes) are the wrenches of all forces between bodies, or None without such forces.
+    * `between_bodies` (n + 1, 6, lanes) are the wrenches of all forces between bodies, in world axes about the joint
+      origins, moment (N m) before force (N), or None without such forces.
     * `contacts` is a `contact_layout.Contacts`, or None without dry friction, stops and contacts. `modes` is an
       `contacts.contact_modes.ContactModes`, or None if the method does not compute their forces from modes.
     * `sensitivities` is a `core.linear.sensitivities.Sensitivities`, or None.
@@ -193,7 +209,8 @@ FAILED_FIRST_EVENT = 1  # event e has the code FAILED_FIRST_EVENT + e; the codes
 class Block(NamedTuple):
     """Model, working memory, states and forces of the samples in one block. `rows` (m, lanes) belongs to the driver.
 
-    `constraints` is a `constraint_layout.Constraints`, or None for an open chain.
+    `q` is (nq, lanes), `qd` and `qdd` are (n, lanes), as described above. `constraints` is a
+    `constraint_layout.Constraints`, or None for an open chain.
     """
 
     model: FlatModel
@@ -219,7 +236,7 @@ class Variation(NamedTuple):
 
 @kernel
 def replace_parameters(parameters, variation, sample, source, k):
-    """Copy the parameters of a sample to lane k of `parameters` (n + 1, param.COLUMNS, lanes), if samples differ.
+    """Copy the parameters of a sample to lane k of `parameters`, the array of a FlatModel, if samples differ.
 
     `source` is the lane of `variation.values` to copy from: the lane of `sample`, or all lanes of its block.
     """
@@ -233,7 +250,10 @@ def replace_parameters(parameters, variation, sample, source, k):
 
 @kernel
 def set_sample_parameters(block, parameters, variation, sample, source, k):
-    """Copy the parameters of a sample to lane k of a block, and set its gravity."""
+    """Copy the parameters of a sample to lane k of a block, and set its gravity.
+
+    `parameters` is the array of the block's model.
+    """
     if parameters.ndim == 2:
         return
     replace_parameters(parameters, variation, sample, source, k)
@@ -242,7 +262,10 @@ def set_sample_parameters(block, parameters, variation, sample, source, k):
 
 @kernel
 def flat_model(topology, parameters, water):
-    """Combine the rows of the topology (TOPOLOGY_ROWS, n) and the parameters into a FlatModel."""
+    """Combine the rows of the topology (TOPOLOGY_ROWS, n) and the parameters into a FlatModel.
+
+    `parameters` and `water` are the arrays of a FlatModel.
+    """
     return FlatModel(
         parent=topology[TOPOLOGY_PARENT],
         joint=topology[TOPOLOGY_JOINT],
@@ -274,7 +297,10 @@ def sample_entry(samples, sample, j):
 
 @kernel
 def parameter(parameters, i, column, k):
-    """Return one parameter of dof i: a number that all samples share, or the number of the sample in lane k."""
+    """Return one parameter of dof i: a number that all samples share, or the number of the sample in lane k.
+
+    `parameters` is the array of a FlatModel.
+    """
     if parameters.ndim == 2:
         return parameters[i, column]
     return parameters[i, column, k]
@@ -282,7 +308,7 @@ def parameter(parameters, i, column, k):
 
 @kernel
 def parameter3(parameters, i, column, k):
-    """Return 3 parameters of dof i from `column` on."""
+    """Return the 3 parameters of dof i from `column` on, as a tuple (3)."""
     return (
         parameter(parameters, i, column, k),
         parameter(parameters, i, column + 1, k),
@@ -292,13 +318,13 @@ def parameter3(parameters, i, column, k):
 
 @kernel
 def parameter6(parameters, i, column, k):
-    """Return 6 parameters of dof i from `column` on."""
+    """Return the 6 parameters of dof i from `column` on, as a tuple (6)."""
     return (*parameter3(parameters, i, column, k), *parameter3(parameters, i, column + 3, k))
 
 
 @kernel
 def parameter9(parameters, i, column, k):
-    """Return 9 parameters of dof i from `column` on."""
+    """Return the 9 parameters of dof i from `column` on, as a tuple (9)."""
     return (*parameter6(parameters, i, column, k), *parameter3(parameters, i, column + 6, k))
 
 
@@ -330,7 +356,7 @@ def remove_gravity(model, work, k):
 
 @kernel
 def apply_gravity(model, work, k):
-    """Set the acceleration of the base to -gravity, in world axes (Featherstone 2008, section 5.3)."""
+    """Set the linear acceleration of the base to -gravity, in world axes, m/s^2 (Featherstone 2008, section 5.3)."""
     n = model.parent.shape[0]
     for axis in range(3):
         work.dof[n, frame.A + 3 + axis, k] = -parameter(model.parameters, n, param.GRAVITY + axis, k)

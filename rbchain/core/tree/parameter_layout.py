@@ -1,7 +1,8 @@
 """Columns of the parameters: first column, and the number of columns if there are several.
 
-Parameters are an array `(n + 1, COLUMNS)` that all samples share, or `(n + 1, COLUMNS, lanes)` if samples differ;
-row n holds gravity.
+Parameters are an array `(n + 1 + constraints, COLUMNS)` that all samples share, or `(n + 1 + constraints, COLUMNS,
+lanes)` if samples differ. In water, they have COLUMNS_IN_WATER columns. Row n holds gravity, and a row of each
+constraint follows (`constraint_layout`).
 """
 
 PLACEMENT_ROTATION = 0  # 9: rotation from frame i at q = 0 to the parent's frame

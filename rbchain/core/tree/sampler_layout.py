@@ -99,15 +99,15 @@ class SamplerMemory(NamedTuple):
       deviation. `sample_numbers` (sensors, lanes) are the numbers of the samples in the generator.
     * `counts` (COUNT_ROWS, groups, lanes) are indices of instants.
     * `flags` (SAMPLER_FLAG_ROWS, lanes) are described above.
-    * `held` (channels, lanes) are the latched outputs, which act now. `computed` (channels, lanes) are the outputs that
-      were computed last.
+    * `held` (channels, lanes) are the latched outputs, which act now: forces, N m or N, or targets,
+      rad, m, rad/s or m/s. `computed` (channels, lanes) are the outputs that were computed last.
     * `queue` (SIZE_QUEUE, channels, lanes) are computed outputs. The output of instant i has the index
       i modulo SIZE_QUEUE.
-    * `integrals` (drives, lanes) are the sums of control errors times the period.
+    * `integrals` (drives, lanes) are the sums of control errors times the period, rad s or m s.
     * `states` (SIZE_STATES, lanes) are the discrete states of user functions.
     * `positions` (sensors, lanes) are the previous measurements of the sensors; NaN before the first one.
     * `measured` (rows of the state, lanes) is the measured state.
-    * `lagged` (n, lanes) are the forces behind the lags of actuators at the time `lag_start` (1, lanes), s.
+    * `lagged` (n, lanes) are the forces behind the lags of actuators, N m or N, at the time `lag_start` (1, lanes), s.
     """
 
     stops: np.ndarray
@@ -138,7 +138,10 @@ def sampler_sizes(samplers, n, state_size, width):
 
 @kernel
 def samplers_in(memory, samplers, n, width):
-    """Create the SamplerMemory of a block with n dofs. `memory` are arrays with the numbers of `sampler_sizes`."""
+    """Create the SamplerMemory of a block with n dofs and `width` lanes.
+
+    `memory` contains three flat arrays with the numbers of `sampler_sizes`: floats, float64 and integers.
+    """
     numbers, times, counts = memory
     groups, channels, sensors = samplers.clocks.shape[1], samplers.channels.shape[1], samplers.sensors.shape[1]
     noise = groups * width
