@@ -1,8 +1,8 @@
 """Drivers of forces between bodies, which copy states into lanes and results out, as in `dynamics`.
 
-`springs` and `bushings` are the arrays of integers of `core.forces.between_bodies`, with a column for each force.
-`numbers` is (samples, m), or (1, m) if all samples have the same numbers. "Scratch" in a docstring is the number of the
-block's rows behind the result.
+`springs` and `bushings` (rows, forces) are the arrays of integers of `core.forces.between_bodies`, with a column for
+each force. `numbers` is (samples, m), or (1, m) if all samples have the same numbers, in SI units. "Scratch" in a
+docstring is the number of the block's rows behind the result.
 """
 
 from ..compiling.jit import driver, kernel
@@ -19,7 +19,7 @@ from .single_states import can_compute
 
 @kernel
 def pack_numbers(numbers, first, block):
-    """Copy the numbers of the samples from `first` on into the lanes of block (m, lanes)."""
+    """Copy `numbers` (samples or 1, m) of the samples from `first` on into the lanes of block (m, lanes)."""
     for lane in range(block.shape[1]):
         row = min(max(first, 0) + lane, numbers.shape[0] - 1)
         for j in range(block.shape[0]):
@@ -85,7 +85,8 @@ def derivatives_between_bodies(
 ):
     """Compute the derivatives of the joint forces of all forces between bodies by q and qd, `result` (2, n, n).
 
-    Row i of a matrix is the force of dof i, in N or N m per rad, m, rad/s or m/s. Scratch: m.
+    Row i of a matrix is the force of dof i, in N or N m per rad, m, rad/s or m/s. Derivatives with respect to q of free
+    and spherical joints are along their velocities, in body axes. Scratch: m.
     """
     if not can_compute(topology, first, (q, qd)):
         return False

@@ -1,7 +1,8 @@
 """Memory of a block: copies of the states of a block's samples into lanes, and of the results out of them.
 
 The numbers of a batch are arrays (samples, m), which drivers compute in lanes. The numbers of a single sample are
-arrays (m,), which drivers compute as scalars.
+arrays (m,), which drivers compute as scalars. The arrays and their units are described in `dynamics`: `memory` (m,),
+`topology` (TOPOLOGY_ROWS, n), `parameters`, q (samples, nq) or (nq,), and `wrenches` (samples, 6 n) or (6 n,).
 """
 
 from ..compiling.jit import choose, kernel, only_if, routine
@@ -38,7 +39,7 @@ from ..core.tree.layout import (
 def memory_size(topology, rows, width, itemsize, constraints=0):
     """Return how many numbers `block_for` needs for `width` lanes, for any driver.
 
-    `constraints` is the number of constraints, `rows` the number of the driver's rows.
+    `topology` is (TOPOLOGY_ROWS, n), `constraints` the number of constraints, `rows` the number of the driver's rows.
     """
     n, contribution_rows, max_nq = (
         topology.shape[1],
@@ -71,7 +72,7 @@ def block_for(memory, topology, parameters, wrenches, rows, q):
     """Create the block for positions `q` in `memory`, of `memory_size` numbers, and reset it.
 
     `rows` rows of the block are for the driver, and zero at first. Without `wrenches` (None or empty), the block has no
-    memory for them.
+    memory for them. Only the shape and the type of q are used.
     """
     block = block_in(memory, topology, parameters, wrenches, rows, q)
     reset_block(block, parameters, all_lanes(q))
@@ -149,7 +150,11 @@ def are_shared(parameters, *_):
 @only_if(are_shared, otherwise=lambda parameters, copies: copies)
 @kernel
 def choose_parameters(parameters, copies):
-    """Return the parameters that kernels read: shared ones themselves, or a copy for each lane if samples differ."""
+    """Return the parameters that kernels read: shared ones themselves, or a copy for each lane if samples differ.
+
+    `parameters` is (n + 1, param.COLUMNS), or (n + 1, param.COLUMNS, 1) if samples differ. `copies` is
+    (n + 1, param.COLUMNS, lanes).
+    """
     return parameters
 
 
@@ -161,8 +166,8 @@ copy_parameters = choose(are_shared, lambda parameters, copies: None, copy_to_la
 def pack(samples, first, last, block, k):
     """Copy the samples from `first` on into the lanes of block (m, lanes). Lanes from `last` on repeat the last sample.
 
-    A whole block is copied in squares that are transposed in registers. If their size does not divide m, the last two
-    squares overlap. A single sample (m,) goes to lane k.
+    `samples` is (samples, m). A whole block is copied in squares that are transposed in registers. If their size does
+    not divide m, the last two squares overlap. A single sample (m,) goes to lane k.
     """
     if samples.ndim == 1:
         for j in range(block.shape[0]):
@@ -186,7 +191,7 @@ def pack(samples, first, last, block, k):
 
 @kernel
 def pack_wrenches(samples, first, last, block):
-    """Copy wrenches into block (n, 6, lanes), as `pack` does; without wrenches, both are empty."""
+    """Copy wrenches (samples, 6 n) or (6 n,) into block (n, 6, lanes), as `pack` does; without them, both are empty."""
     if samples.size == 0:
         return
     for i in range(block.shape[0]):
@@ -197,7 +202,10 @@ def pack_wrenches(samples, first, last, block):
 
 @kernel
 def unpack(block, samples, first, last):
-    """Copy the lanes of block (m, lanes) to the samples from `first` on, but not the lanes from `last` on."""
+    """Copy the lanes of block (m, lanes) to the samples from `first` on, but not the lanes from `last` on.
+
+    `samples` is (samples, m), or (m,) for a single sample.
+    """
     if samples.ndim == 1:
         for j in range(block.shape[0]):
             samples[j] = block[j, 0]

@@ -36,7 +36,7 @@ NEARLY_AT_REST = 0.4
 
 @kernel
 def constraints_of(block, tables, results):
-    """Create the Constraints in the rows of a block, after `results` rows; each factorisation decides ranks."""
+    """Create the Constraints in `Block.rows` (rows, lanes), after `results` rows; each factorisation decides ranks."""
     constraints = constraints_in(block.rows, results, tables, block.qd.shape[0])
     for lane in range(constraints.flags.shape[1]):
         constraints.flags[closure.FLAG_DECIDES, lane] = constant_like(block.q, 1.0)
@@ -53,7 +53,8 @@ def memory_rows(tables):
 def pack_and_compute(block, constraints, variation, states, start, last, k):
     """Copy the samples from `start` on into the lanes of a block, and compute their accelerations and multipliers.
 
-    `states` are q, qd, tau and wrenches, as in `dynamics`.
+    `states` are q, qd, tau and wrenches, as in `dynamics`. Writes `Block.qdd` (n, lanes), rad/s^2 and m/s^2, and the
+    multipliers, N and N m.
     """
     q, qd, tau, wrenches = states
     set_sample_parameters(block, block.model.parameters, variation, start, k, k)
@@ -90,7 +91,8 @@ def scratch_of_derivatives(m, n):
 def forward_dynamics_derivatives(memory, topology, parameters, variation, tables, q, qd, tau, result, first, last):
     """Compute the derivatives of a closed chain's accelerations with respect to q, qd and tau, `result` (3, n, n).
 
-    Scratch: `scratch_of_derivatives`.
+    Row i of a matrix is the acceleration of dof i, rad/s^2 or m/s^2. Derivatives with respect to q of free and
+    spherical joints are along their velocities, in body axes. Scratch: `scratch_of_derivatives`.
     """
     if not can_compute(topology, first, (q, qd, tau)):
         return False
@@ -177,7 +179,8 @@ def constraint_residual(memory, topology, parameters, variation, tables, q, qd, 
 def constraint_jacobian(memory, topology, parameters, variation, tables, q, J, first, last):
     """Compute the Jacobian `J` (m, n) of the residuals with respect to a change of q along the tangent space.
 
-    The columns of free and spherical joints refer to their velocities, in body axes.
+    The entries are in m or rad per rad or m. The columns of free and spherical joints refer to their velocities, in
+    body axes.
     """
     if not can_compute(topology, first, (q,)):
         return False
@@ -234,8 +237,8 @@ def constraint_wrenches(memory, topology, parameters, variation, tables, q, qd, 
 def closed_states(memory, topology, parameters, variation, tables, q, qd, held, states, first, last):
     """Project states onto the constraints.
 
-    `states` (nq + n + 2) are q, qd and the largest residuals before and after, relative to the scale of round-off.
-    Dofs in which `held` (n) is 1 keep their position and velocity.
+    `states` (nq + n + 2) are q, qd and the largest residuals before and after, relative to the scale of round-off. The
+    units of q and qd are as in `dynamics`. Dofs in which `held` (n) is 1 keep their position and velocity.
     """
     if not can_compute(topology, first, (q, qd, held)):
         return False

@@ -17,8 +17,8 @@ from .single_states import can_compute
 def inverse_dynamics_derivatives(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
     """Compute the derivatives of the joint forces with respect to q, qd and qdd, `result` (3, n, n).
 
-    Row i of a matrix is the force of dof i. Derivatives with respect to q of free and spherical joints are along their
-    velocities, in body axes. Scratch: DERIVATIVE_ROWS n.
+    Row i of a matrix is the force of dof i, N m or N. Derivatives with respect to q of free and spherical joints are
+    along their velocities, in body axes. Scratch: DERIVATIVE_ROWS n.
     """
     if not can_compute(topology, first, (q, qd, qdd)):
         return False
@@ -50,8 +50,9 @@ def inverse_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
 def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd, tau, result, first, last):
     """Compute the derivatives of the accelerations with respect to q, qd and tau, `result` (3, n, n).
 
-    Row i of a matrix is the acceleration of dof i. Derivatives with respect to q of free and spherical joints are
-    along their velocities, in body axes. Scratch: 3 n n + DERIVATIVE_ROWS n + COLUMNS_TOGETHER (n + 1) COLUMN_ROWS.
+    Row i of a matrix is the acceleration of dof i, rad/s^2 or m/s^2. Derivatives with respect to q of free and
+    spherical joints are along their velocities, in body axes. Scratch: 3 n n + DERIVATIVE_ROWS n + COLUMNS_TOGETHER
+    (n + 1) COLUMN_ROWS.
     """
     if not can_compute(topology, first, (q, qd, tau)):
         return False
@@ -80,7 +81,7 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
 
 @driver
 def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
-    """Compute the derivatives of the joint forces by the inertial parameters, `result` (n, bodies, 10)."""
+    """Compute the derivatives of the joint forces, N m and N, by the inertial parameters, `result` (n, bodies, 10)."""
     if not can_compute(topology, first, (q, qd, qdd)):
         return False
     n, bodies, width, k = topology.shape[1], body_count(topology), lane_width(q), all_lanes(q)
@@ -98,7 +99,7 @@ def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, q
 
 @driver
 def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, result, first, last):
-    """Compute the derivatives of the kinetic energy by the inertial parameters, `result` (bodies, 10)."""
+    """Compute the derivatives of the kinetic energy, J, by the inertial parameters, `result` (bodies, 10)."""
     if not can_compute(topology, first, (q, qd)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
@@ -115,7 +116,7 @@ def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, res
 
 @driver
 def potential_energy_regressor(memory, topology, parameters, variation, q, result, first, last):
-    """Compute the derivatives of the potential energy by the inertial parameters, `result` (bodies, 10)."""
+    """Compute the derivatives of the potential energy, J, by the inertial parameters, `result` (bodies, 10)."""
     if not can_compute(topology, first, (q,)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
@@ -133,7 +134,7 @@ def potential_energy_regressor(memory, topology, parameters, variation, q, resul
 def passive_derivatives(memory, topology, parameters, variation, q, qd, result, first, last):
     """Compute the derivative of each passive joint force with respect to its own q and qd, `result` (2, n).
 
-    Drag is left out.
+    Row 0 is in N m/rad or N/m, row 1 in N m s/rad or N s/m. Drag is left out.
     """
     if not can_compute(topology, first, (q, qd)):
         return False

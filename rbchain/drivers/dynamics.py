@@ -5,7 +5,8 @@ All drivers of single instants have these arguments in common. n is the number o
 * `memory`: array of `blocks.memory_size` numbers, which no other call uses at the same time.
 * `topology`: (TOPOLOGY_ROWS, n).
 * `parameters` and `variation`: (n + 1, param.COLUMNS) and None or, if samples differ, (n + 1, param.COLUMNS, 1) and a
-  Variation.
+  Variation. Row n holds gravity. A closed chain has one more row for each constraint, and a model in water has
+  param.COLUMNS_IN_WATER columns.
 * The numbers of the samples, inputs before outputs: (samples, m) of a batch, (m,) of a single sample. A docstring gives
   the shape for one sample, without the axis of the samples, and an array of several axes is flattened to m numbers.
 * `first` and `last`: the driver computes the samples [first, last). `first` is a multiple of the lane width, because a
@@ -38,7 +39,10 @@ from .single_states import can_compute
 
 @driver
 def forward_dynamics(memory, topology, parameters, variation, q, qd, tau, wrenches, qdd, first, last):
-    """Compute joint accelerations `qdd` (n) from joint forces; NaN for a sample that is singular or not finite."""
+    """Compute joint accelerations `qdd` (n) from joint forces; NaN for a sample that is singular or not finite.
+
+    They are in rad/s^2 and m/s^2.
+    """
     if not can_compute(topology, first, (q, qd, tau)):
         return False
     block, k = block_for(memory, topology, parameters, wrenches, 0, q), all_lanes(q)
@@ -56,7 +60,7 @@ def forward_dynamics(memory, topology, parameters, variation, q, qd, tau, wrench
 
 @driver
 def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrenches, tau, first, last):
-    """Compute the joint forces `tau` (n) that result in the accelerations `qdd`."""
+    """Compute the joint forces `tau` (n), N m and N, that result in the accelerations `qdd`."""
     if not can_compute(topology, first, (q, qd, qdd)):
         return False
     block, k = block_for(memory, topology, parameters, wrenches, 0, q), all_lanes(q)
@@ -75,7 +79,7 @@ def inverse_dynamics(memory, topology, parameters, variation, q, qd, qdd, wrench
 def hybrid_dynamics(
     memory, topology, parameters, variation, q, qd, tau, qdd, prescribed, wrenches, result, first, last
 ):
-    """Compute accelerations and joint forces, `result` (2, n).
+    """Compute accelerations, rad/s^2 and m/s^2, and joint forces, N m and N: `result` (2, n).
 
     `qdd` is given where `prescribed` (n) is 1, else `tau`.
     """

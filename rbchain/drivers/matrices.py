@@ -32,7 +32,7 @@ def mass_matrix(memory, topology, parameters, variation, q, result, first, last)
 
 @driver
 def mass_matrix_inverse(memory, topology, parameters, variation, q, result, first, last):
-    """Compute the inverse of the mass matrix; NaN for a singular sample.
+    """Compute the inverse of the mass matrix, 1/(kg m^2), 1/(kg m) and 1/kg; NaN for a singular sample.
 
     Scratch: COLUMNS_TOGETHER (n + 1) COLUMN_ROWS.
     """
@@ -77,7 +77,7 @@ def coriolis_matrix(memory, topology, parameters, variation, q, qd, result, firs
 def christoffel_symbols(memory, topology, parameters, variation, q, result, first, last):
     """Compute the Christoffel symbols (n, n, n), whose sum over the last axis times qd is the Coriolis matrix.
 
-    Scratch: n n + CORIOLIS_ROWS n.
+    The units are kg m^2, kg m and kg. Scratch: n n + CORIOLIS_ROWS n.
     """
     if not can_compute(topology, first, (q,)):
         return False
@@ -99,7 +99,7 @@ def christoffel_symbols(memory, topology, parameters, variation, q, result, firs
 def centroidal_momentum_matrix(memory, topology, parameters, variation, q, result, first, last):
     """Compute the centroidal momentum matrix (6, n): rows of momentum, then of angular momentum, in world axes.
 
-    Scratch: RIGID_ROWS n.
+    Its product with qd is in kg m/s and kg m^2/s, and refers to the center of mass. Scratch: RIGID_ROWS n.
     """
     if not can_compute(topology, first, (q,)):
         return False

@@ -53,7 +53,10 @@ def body_velocities(memory, topology, parameters, variation, q, qd, velocities, 
 
 @driver
 def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, accelerations, first, last):
-    """Compute the time derivatives of the velocities of the bodies, `accelerations` (bodies, 6), m/s^2 and rad/s^2."""
+    """Compute the time derivatives of the velocities of the bodies, `accelerations` (bodies, 6), m/s^2 and rad/s^2.
+
+    They are in world axes. The rows are as in `body_velocities`.
+    """
     if not can_compute(topology, first, (q, qd, qdd)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
@@ -74,7 +77,8 @@ def body_accelerations(memory, topology, parameters, variation, q, qd, qdd, acce
 def jacobian(memory, topology, parameters, variation, point, q, J, first, last):
     """Compute the Jacobian `J` (6, n) of a point: rows of velocity, then of angular velocity, in world axes.
 
-    `point` is an array (dof, observer, x, y, z), with x, y and z in body axes, m: see `core.algorithms.jacobians`.
+    Its product with qd is in m/s and rad/s. `point` is an array (5,), (dof, observer, x, y, z), with x, y and z in body
+    axes, m: see `core.algorithms.jacobians`.
     """
     if not can_compute(topology, first, (q,)):
         return False
@@ -91,7 +95,10 @@ def jacobian(memory, topology, parameters, variation, point, q, J, first, last):
 
 @driver
 def jacobian_derivative(memory, topology, parameters, variation, point, q, qd, J, first, last):
-    """Compute the time derivative `J` (6, n) of the Jacobian of a point; `point` as for `jacobian`."""
+    """Compute the time derivative `J` (6, n) of the Jacobian of a point; `point` and axes are as for `jacobian`.
+
+    Its product with qd is in m/s^2 and rad/s^2.
+    """
     if not can_compute(topology, first, (q, qd)):
         return False
     n, width, k = topology.shape[1], lane_width(q), all_lanes(q)

@@ -16,7 +16,7 @@ QUATERNION_TOLERANCE = 1e-6
 
 @kernel
 def position_count(topology):
-    """Return the number of positions of the mechanism."""
+    """Return the number of positions of the mechanism with the `topology` (TOPOLOGY_ROWS, n)."""
     count = 0
     for i in range(topology.shape[1]):
         posing, at = topology[TOPOLOGY_POSING, i], topology[TOPOLOGY_COORDINATE, i]

@@ -36,8 +36,9 @@ from .blocks import block_in, choose_parameters, copy_parameters, memory_size, r
 class Actions(NamedTuple):
     """Drives, wrenches and events over time of the samples in a call, and the arrays that record events.
 
-    `settings` are as in `core.tree.layout.BlockActions`; each block has a copy. `controller` holds the parameters of
-    the controllers' model, with as many axes as the parameters of the mechanism. `max_coefficients` is the largest
+    `settings` (setting.COUNT,) are as in `core.tree.layout.BlockActions`; each block has a copy. `controller` holds the
+    parameters of the controllers' model, (n + 1, param.COLUMNS) or (n + 1, param.COLUMNS, 1), as the parameters of the
+    mechanism. `max_coefficients` is the largest
     number of coefficients of a piece of a signal, `integrals` the number of integrals of control errors in the state.
     `modes` (1,) is the number of rows of dry friction, stops and contacts if the method computes their forces from
     modes, else None. `sensitivities` is a SensitivitySettings, or None.
@@ -56,9 +57,10 @@ class Actions(NamedTuple):
 class TrajectoryMemory(NamedTuple):
     """The memory of one call: the complete state of the samples in the lanes of each block, between two steps.
 
-    All arrays begin with an axis of blocks. `block` holds the numbers of `block_in`, `stepper` the numbers of a
-    Stepper, and `clock` and `tally` its times and counts. `actions` holds the memory of `actions_memory`, `work` of a
-    WorkMemory, and `method` of the integration method. These three are None if they are not used.
+    All arrays begin with an axis of blocks. `block` (blocks, m) holds the numbers of `block_in`, `stepper` (blocks, m)
+    the numbers of a Stepper. `clock` (blocks, clocks.ROWS, lanes) and `tally` (blocks, tallies.ROWS, lanes) are its
+    times and counts. `actions` holds the memory of `actions_memory`, `work` of a WorkMemory, and `method` of the
+    integration method. These three are None if they are not used.
     """
 
     block: np.ndarray
@@ -149,35 +151,41 @@ def has_forces_between_bodies(actions, *_):
 @only_if(has_forces_between_bodies)
 @kernel
 def if_between_bodies(actions, wrenches):
-    """Return the array of the forces between bodies of one block, or None without such forces."""
+    """Return `wrenches` (n + 1, 6, lanes), the forces between bodies of one block, or None without such forces."""
     return wrenches
 
 
 @only_if(lambda numbers, first, width, actions, n: is_given(actions, "shared", "contacts"))
 @kernel
 def contacts_in_block(numbers, first, width, actions, n):
-    """Return the Contacts of a block in the memory of the actions, or None without dry friction, stops and contacts."""
+    """Return the Contacts of a block in the memory of the actions, or None without dry friction, stops and contacts.
+
+    They are in `numbers` (m,) of one block, from index `first` on.
+    """
     return contacts_in(numbers, first, width, actions.shared.contacts, n)
 
 
 @only_if(lambda memory, b, width, actions: is_given(actions, "modes"))
 @kernel
 def modes_in_block(memory, b, width, actions):
-    """Return the ContactModes of a block, or None if the method computes no forces from modes."""
+    """Return the ContactModes of block b in `memory` (blocks, m), or None if forces do not follow from modes."""
     return modes_in(memory[b], 0, width, actions.modes[0])
 
 
 @only_if(lambda memory, b, n, width, actions: is_given(actions, "shared", "samplers"))
 @kernel
 def samplers_in_block(memory, b, n, width, actions):
-    """Return the SamplerMemory of a block, or None without sampled controllers."""
+    """Return the SamplerMemory of a block, or None without sampled controllers.
+
+    `memory` are three arrays (blocks, m): numbers in the precision of the states, float64 numbers, and integers.
+    """
     return samplers_in((memory[0][b], memory[1][b], memory[2][b]), actions.shared.samplers, n, width)
 
 
 @only_if(lambda memory, b, actions, tables, n: is_given(actions, "sensitivities"))
 @kernel
 def sensitivities_in_block(memory, b, actions, tables, n):
-    """Return the Sensitivities of a block, or None.
+    """Return the Sensitivities of block b, in the arrays of `linearised_rate_memory`, or None.
 
     Their LinearisedRate has no scratch memory for differences, which need all rows of the state.
     """
@@ -188,7 +196,7 @@ def sensitivities_in_block(memory, b, actions, tables, n):
 
 @kernel
 def lay_out_actions(memory, b, actions, topology, tables):
-    """Create the BlockActions of block b in the memory of the actions."""
+    """Create the BlockActions of block b in the memory of the actions, the arrays of `actions_memory`."""
     numbers, times, call_arguments, integers = memory[0][b], memory[1][b], memory[2][b], memory[3][b]
     failed_calls, mode_numbers, of_sensitivities, of_samplers = memory[4][b], memory[5], memory[6], memory[7]
     n, shared, coefficients = topology.shape[1], actions.shared, actions.max_coefficients
@@ -239,14 +247,14 @@ actions_in_block = choose(
 @only_if(is_given)
 @kernel
 def records_for(actions):
-    """Return the arrays that record events, or None without actions."""
+    """Return the arrays that record events, a Records, or None without actions."""
     return actions.records
 
 
 @only_if(lambda tables, rows, n: is_given(tables))
 @kernel
 def constraints_in_block(tables, rows, n):
-    """Return the Constraints of a block, or None for an open chain."""
+    """Return the Constraints of a block in its `rows` (m, lanes), or None for an open chain."""
     return constraints_in(rows, 0, tables, n)
 
 
@@ -257,7 +265,8 @@ rows_of_constraints = choose(is_given, lambda tables: tables.sizes[closure.MEMOR
 def memory_for(memory, b, topology, tables, parameters, q, actions, shape):
     """Create block b with its actions and constraints, and the Stepper without the record of a method.
 
-    `shape` is (rows of the state, rates of a step). A block whose samples wait continues with the numbers in memory.
+    `memory` is a TrajectoryMemory, `tables` a ConstraintTables or None. `actions` is an Actions or None, and `shape` is
+    (rows of the state, rates of a step). A block whose samples wait continues with the numbers in memory.
     """
     block = block_in(memory.block[b], topology, parameters, None, rows_of_constraints(tables), q)
     actions_of_block = actions_in_block(memory.actions, b, actions, topology, tables)
@@ -291,7 +300,10 @@ def reset_controller_model(block, actions):
 
 @kernel
 def block_of_method(memory, b, topology, tables, parameters, q, actions, of_steps):
-    """Create block b and its Stepper with the record of the method. `of_steps` are its tableau and the state's rows."""
+    """Create block b and its Stepper with the record of the method. `of_steps` are its tableau and the state's rows.
+
+    The other arguments are as in `memory_for`.
+    """
     tableau, size = of_steps
     shape = size, rates_of_step(tableau)
     block, stepper = memory_for(memory, b, topology, tables, parameters, q, actions, shape)
@@ -336,7 +348,7 @@ def integrate_batch(
 @only_if(has_samplers)
 @kernel
 def recall_outputs(block, outputs, row, lane):
-    """Copy saved outputs of sampled controllers (rows, channels) to a lane."""
+    """Copy saved outputs of sampled controllers, row `row` of `outputs` (rows, channels), to a lane."""
     held = block.loads.actions.sampled.held
     for c in range(held.shape[0]):
         held[c, lane] = outputs[row, c]
@@ -345,12 +357,12 @@ def recall_outputs(block, outputs, row, lane):
 
 @driver
 def actuator_forces(memory, topology, parameters, variation, tables, states, tau, actions, times, result, first, last):
-    """Compute actuator forces and accelerations at states of trajectories, at the times (samples, times).
+    """Compute actuator forces and accelerations at states of trajectories, at the times (samples, times), s.
 
-    `states` is a Saved with arrays (samples * times, ...), `tau` the constant joint forces, N m and N. `result`
-    (samples * times, 2 n) holds the actuator forces, N m and N, then the accelerations, rad/s^2 and m/s^2. They are NaN
-    where a user function fails, which the records of the actions show. `first` and `last` count rows of these arrays,
-    in which the times of one sample follow each other.
+    `states` is a Saved with arrays (samples * times, ...), `tau` (samples, n) the constant joint forces, N m and N.
+    `result` (samples * times, 2 n) holds the actuator forces, N m and N, then the accelerations, rad/s^2 and m/s^2.
+    They are NaN where a user function fails, which the records of the actions show. `first` and `last` count rows of
+    these arrays, in which the times of one sample follow each other.
     """
     q, qd, integrals, _, outputs, _ = states
     nq, n, m, width = q.shape[1], topology.shape[1], times.shape[1], lane_width(q)

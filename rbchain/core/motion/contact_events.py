@@ -57,7 +57,7 @@ MAX_CHOICES = 10
 def begin_contacts(block, stepper, batch, tolerances, k):
     """Compute the impacts, modes and rates of all new lanes in their states `y_new`.
 
-    Reads the rate that has just been evaluated; writes rates[1].
+    Reads the rate that has just been evaluated; writes rates[1]. Overwrites the velocities in `y_new`.
     """
     flags, y, time = block.loads.actions.modes.flags, stepper.y_new, stepper.control[controls.TIME, k]
     for lane in range(y.shape[1]):
@@ -143,7 +143,7 @@ def stop_short_flights(block, y, tolerances, lane):
 
 @kernel
 def stop_candidates(block, y, lane):
-    """Set the small velocities of the rows whose modes follow from forces to zero."""
+    """Set the small velocities of the rows whose modes follow from forces to zero, by a change of qd in the state y."""
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     contacts, modes = actions.contacts, actions.modes
     solve_forces(contacts, modes, actions.numbers, lane)
@@ -217,9 +217,10 @@ def project_contacts(block, stepper, tableau, k):
 
 @routine
 def project_onto_held_rows(block, stepper, y, rate, time, steps, k):
-    """Project the state y at a time onto the active constraints, and compute its rate, in the lanes `steps`.
+    """Project the state y at a time, s, onto the active constraints, and compute its rate, in the lanes `steps`.
 
-    The state y must have been evaluated last. Writes the number of further evaluations to FLAG_PROJECTIONS.
+    The state y must have been evaluated last. Writes the number of further evaluations to FLAG_PROJECTIONS. `time` and
+    `steps` are one number and one truth value for each lane.
     """
     actions, moved = block.loads.actions, stepper.spare[spares.START]
     contacts, modes, model = actions.contacts, actions.modes, block.model
@@ -250,7 +251,7 @@ def project_onto_held_rows(block, stepper, y, rate, time, steps, k):
 def largest_residual_of_held_rows(contacts, modes, k):
     """Return the largest gap or velocity of the active constraints, in units of round-off.
 
-    Rows without a gap have the gap zero.
+    Rows without a gap have the gap zero. The result is without a unit.
     """
     rows, zero = modes.rows, constant_like(modes.rows, 0.0)
     largest = zero * rows[0, mode.INVERSE, k]

@@ -77,7 +77,7 @@ def strike(block, stepper, batch, y, tolerances, lane):
 
 @routine
 def strike_without_collision(block, stepper, batch, y, tolerances, lane):
-    """Change the velocities of a lane by impulses of its closed contacts, if no modes fit the forces.
+    """Change the velocities in the state y of a lane by impulses of its closed contacts, if no modes fit the forces.
 
     This is the paradox of Painleve: the friction of a contact that slides presses it into its plane, and no finite
     force stops it. The impulses are the limit of the impulses of a step of time stepping whose length goes to zero
@@ -110,7 +110,7 @@ def has_sliding_velocity(row, modes, lane):
 def apply_impulses(block, stepper, batch, y, tolerances, factor, lane):
     """Solve for the impulses of the closed gaps from the velocities in START_VELOCITY, apply and record them.
 
-    `factor` multiplies all coefficients of restitution.
+    Changes qd in the state y. `factor` multiplies all coefficients of restitution.
     """
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     table, rows, fastest = contacts.table, contacts.rows, 0.0
@@ -156,7 +156,7 @@ def set_bounds_of_impact(e, factor, block, tolerances, lane):
 
 @kernel
 def largest_acceleration(contacts, modes, lane):
-    """Return the largest acceleration of a closed gap without contact forces."""
+    """Return the largest acceleration of a closed gap without contact forces, m/s^2 or rad/s^2."""
     largest = 0.0
     for e in range(contacts.table.shape[1]):
         row = contacts.table[element.ROW, e]
@@ -236,7 +236,7 @@ def is_at_rest(row, contacts, modes, lane):
 
 @kernel
 def store_forces_of_modes(block, batch, sample, slot, lane):
-    """Store the forces of the last evaluation at a saved time."""
+    """Store the forces of the last evaluation, N or N m, at a saved time in `Saved.forces`."""
     contacts, modes = block.loads.actions.contacts, block.loads.actions.modes
     for row in range(modes.rows.shape[0]):
         contacts.rows[row, contact.IMPULSE, lane] = modes.rows[row, mode.FORCE, lane]

@@ -40,7 +40,10 @@ def record_contacts(block, stepper, batch, slot, lane):
 
 @kernel
 def impulse_of_element(e, block, axis, lane):
-    """Return one component of the impulse of an element: on its body in world axes or, as component 0, on its joint."""
+    """Return one component of the impulse of an element: on its body in world axes or, as component 0, on its joint.
+
+    The impulse of a contact acts on its second body, N s. The impulse on a joint is in N m s or N s.
+    """
     contacts, total = block.loads.actions.contacts, 0.0
     row = contacts.table[element.ROW, e]
     if is_contact(e, contacts.table):
@@ -54,7 +57,10 @@ def impulse_of_element(e, block, axis, lane):
 
 @kernel
 def store_forces(block, batch, sample, slot, h, lane):
-    """Store the forces of all elements at a saved time: their impulses in IMPULSE, divided by the time h."""
+    """Store the forces of all elements at a saved time in `Saved.forces`: their impulses, divided by the time h, s.
+
+    The impulses are in contact.IMPULSE. The forces are in N or N m, as in `impulse_of_element`.
+    """
     contacts, forces = block.loads.actions.contacts, batch.saved.forces
     for f in range(forces.shape[2]):
         for axis in range(3):
@@ -68,7 +74,7 @@ def store_forces(block, batch, sample, slot, h, lane):
 
 @kernel
 def record_impact(e, block, stepper, records, sample, lane):
-    """Record an impact of an element, if it has one in the step."""
+    """Record an impact of an element in ContactRecords, if it has one in the step."""
     contacts = block.loads.actions.contacts
     row, f = contacts.table[element.ROW, e], contacts.table[element.FORCE, e]
     rows = contacts.rows
@@ -85,7 +91,7 @@ def record_impact(e, block, stepper, records, sample, lane):
 
 @kernel
 def record_sticking(e, contacts, stepper, records, sample, lane):
-    """Record that an element has started or stopped sticking.
+    """Record that an element has started or stopped sticking, in ContactRecords.
 
     An element that sticks at the end of one step only has no interval: its velocity changes its sign.
     """
@@ -98,7 +104,7 @@ def record_sticking(e, contacts, stepper, records, sample, lane):
 
 @kernel
 def record_interval(sticks, stuck, t, records, sample, f):
-    """Record the time t at which force f starts or stops sticking, if it does so."""
+    """Record the time t, s, at which force f starts or stops sticking, if it does so, in ContactRecords."""
     slot = records.sticking_counts[sample, f]
     if sticks and not stuck:
         records.sticking_counts[sample, f] = slot + 1

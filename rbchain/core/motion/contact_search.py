@@ -100,7 +100,11 @@ def place_lanes(modes, fraction):
 
 @routine
 def evaluate_gaps(block, stepper, tableau, column, k):
-    """Compute the gaps after the fraction FLAG_PLACE of the step, and their rates in the next column of the rows."""
+    """Compute the gaps after the fraction FLAG_PLACE of the step, and their rates in the next column of the rows.
+
+    Writes `ContactModes.rows`: a gap is in m or rad, and its rate in m or rad per step. Overwrites `change`, `block.q`
+    and `block.qd`, which is then the velocity in rad or m per step.
+    """
     actions, model, work, q, v = block.loads.actions, block.model, block.work, block.q, block.qd
     table, rows, numbers, rate = actions.contacts.table, actions.modes.rows, actions.numbers, stepper.change
     y, y_new, h, x = stepper.y, stepper.y_new, stepper.control[controls.H, k], actions.modes.flags[mode.FLAG_PLACE, k]
@@ -128,7 +132,10 @@ def evaluate_gaps(block, stepper, tableau, column, k):
 
 @kernel
 def scale_quaternion(at, q, rate, k):
-    """Divide a quaternion and its rate by its length, so that its angular velocity follows from them."""
+    """Divide a quaternion and its rate by its length, so that its angular velocity follows from them.
+
+    It is in rows `at` to at + 3 of q (nq, lanes), and its change per step in the same rows of `rate` (rows, lanes).
+    """
     total = q[at, k] * q[at, k]
     for j in range(at + 1, at + 4):
         total = total + q[j, k] * q[j, k]
@@ -179,7 +186,10 @@ def judge_interval(actions, lane):
 
 @kernel
 def is_resolved(e, actions, width, lane):
-    """Whether a gap is so smooth in an interval that values at three points describe it."""
+    """Whether a gap is so smooth in an interval that values at three points describe it.
+
+    `width` is the length of the interval as a fraction of the step.
+    """
     contacts, rows = actions.contacts, actions.modes.rows
     row = contacts.table[element.ROW, e]
     if not width * rows[row, mode.TURN, lane] <= RESOLVED:
@@ -192,7 +202,10 @@ def is_resolved(e, actions, width, lane):
 
 @kernel
 def is_half_free(row, first, width, is_smooth, lowest, modes, lane):
-    """Whether a gap is above `lowest` in one half of an interval; `first` is the column of the start of this half."""
+    """Whether a gap is above `lowest`, m or rad, in one half of an interval.
+
+    `first` is the column of the start of this half, and `width` the length of the interval as a fraction of the step.
+    """
     rows, s = modes.rows, 0.5 * width
     g, u = float(rows[row, first, lane]) - lowest, s * float(rows[row, first + 1, lane])
     end, v = float(rows[row, first + 2, lane]) - lowest, s * float(rows[row, first + 3, lane])
@@ -207,7 +220,7 @@ def error_of_cubic(row, width, modes, lane):
     """Estimate the error of the cubic polynomials in both halves of an interval from the cubic of the whole interval.
 
     In the middle, the fourth derivative makes the error of the whole cubic 16 times larger than the errors in the
-    halves, and the fifth derivative makes the error of its rate 16 times larger.
+    halves, and the fifth derivative makes the error of its rate 16 times larger. The result is in m or rad.
     """
     rows = modes.rows
     g, end = float(rows[row, mode.GAP_START, lane]), float(rows[row, mode.GAP_END, lane])
@@ -218,7 +231,10 @@ def error_of_cubic(row, width, modes, lane):
 
 @kernel
 def least_of_cubic(start, end, u, v):
-    """Return the least value in [0, 1] of the cubic polynomial with these values and derivatives at both ends."""
+    """Return the least value in [0, 1] of the cubic polynomial with these values and derivatives at both ends.
+
+    The values are gaps minus a bound, m or rad, and the derivatives u and v are in m or rad per interval.
+    """
     least, quadratic, cubic = min(start, end), 3.0 * (end - start) - 2.0 * u - v, u + v - 2.0 * (end - start)
     square = quadratic * quadratic - 3.0 * u * cubic
     if square > 0.0:

@@ -42,7 +42,10 @@ def passes_elastic_stop(block, stepper, tableau, tolerances, h, lane):
 
 @kernel
 def deepest(stepper, tableau, h, row, sign, limit, lane):
-    """Return the largest sign * (position - limit) within the step of a lane, if it is not at an end."""
+    """Return the largest sign * (position - limit), rad or m, within the step of a lane, if it is not at an end.
+
+    The position is a row of the state.
+    """
     best, depth = 0, sign * (float(stepper.y[row, lane]) - limit)
     for number in range(1, INTERVALS):
         found = depth_at(stepper, tableau, h, number / INTERVALS, row, sign, limit, lane)
@@ -65,8 +68,8 @@ def deepest(stepper, tableau, h, row, sign, limit, lane):
 def approach_extreme(middle, width, left, center, right):
     """Return the middle and the half width of a narrower interval about the vertex of the parabola through its places.
 
-    left, center, right: values at middle - width, middle and middle + width, in fractions of a step. The interval stays
-    where it is if the parabola has no maximum.
+    left, center, right: values at middle - width, middle and middle + width, in fractions of a step, each one number or
+    one number for each lane. The interval stays where it is if the parabola has no maximum.
     """
     zero = zeros_like(center)
     one, half, quarter = constant_like(zero, 1.0), constant_like(zero, 0.5), constant_like(zero, 0.25)
@@ -79,7 +82,7 @@ def approach_extreme(middle, width, left, center, right):
 
 @kernel
 def depth_at(stepper, tableau, h, theta, row, sign, limit, lane):
-    """Return sign * (position - limit) after the fraction theta of the step of a lane."""
+    """Return sign * (position - limit), rad or m, after the fraction theta of the step of a lane."""
     y, y_new = stepper.y, stepper.y_new
     length, fraction = constant_like(y, h), constant_like(y, theta)
     return sign * (float(interpolate(tableau, y, y_new, length, stepper.rates, fraction, row, lane)) - limit)

@@ -36,7 +36,7 @@ def largest_closed_gap(modes, lane):
 def begin_position_at_contacts(e, block, f, lane):
     """Store the distance from the level that counts as zero, and return the value of event e at the start of a sample.
 
-    The start counts as a change of modes.
+    The start counts as a change of modes. The value f and the distance have the unit of the row of the state.
     """
     actions = block.loads.actions
     if not observes_position(e, block):
@@ -57,7 +57,8 @@ begin_at_contacts = choose(
 def update_distance_at_contacts(e, block, stepper, tableau, t, lane):
     """Update the distance from the level that counts as zero, if a step ends with a change of modes at time t.
 
-    It is the largest one so far of the sums of a closed gap and the way in the error of the time.
+    It is the largest one so far of the sums of a closed gap and the way in the error of the time, in the unit of the
+    row of the state.
     """
     actions = block.loads.actions
     row = actions.shared.events[EVENT_ROW, e]

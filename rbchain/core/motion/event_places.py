@@ -85,7 +85,10 @@ def list_places(e, block, stepper, tableau, lane):
 
 @kernel
 def value_at(e, block, stepper, tableau, theta, lane):
-    """Return the value of event e after the fraction theta of a step; 0 if the value of a row is round-off."""
+    """Return the value of event e after the fraction theta of a step; 0 if the value of a row is round-off.
+
+    It has the unit of the row, or of the result of the user function.
+    """
     actions, f = block.loads.actions, value_within_step(e, block, stepper, tableau, theta, lane)
     largest = actions.event_values[largest_row(e, actions.shared.events.shape[1]), lane]  # 0 for functions
     return without_round_off(f, units_within_step(tableau), largest, stepper.y)
@@ -93,7 +96,7 @@ def value_at(e, block, stepper, tableau, theta, lane):
 
 @kernel
 def update_largest(e, start, end, actions, lane):
-    """Update and return the largest number of the row that event e observes, from both ends of a step."""
+    """Update and return the largest number of the row that event e observes, from its values at both ends of a step."""
     at = largest_row(e, actions.shared.events.shape[1])
     actions.event_values[at, lane] = max(actions.event_values[at, lane], abs(start), abs(end))
     return actions.event_values[at, lane]
@@ -101,7 +104,7 @@ def update_largest(e, start, end, actions, lane):
 
 @kernel
 def add_place(theta, f, count, actions, lane):
-    """Store a place after `count` others, and return the new number of places."""
+    """Store the fraction theta and the value f of a place after `count` others; return the new number of places."""
     row = place_row(count, actions.shared.events.shape[1])
     actions.event_values[row, lane], actions.event_values[row + 1, lane] = theta, f
     return count + 1
@@ -232,7 +235,7 @@ def is_closest(f, other):
 
 @kernel
 def insert_place(number, theta, f, count, actions, lane):
-    """Store a place before others, and return the new number of places."""
+    """Store the fraction theta and the value f of a place as place `number`, before others; return the new count."""
     values, m = actions.event_values, actions.shared.events.shape[1]
     for moved in range(count - 1, number - 1, -1):
         for row in range(2):
@@ -245,8 +248,9 @@ def insert_place(number, theta, f, count, actions, lane):
 def search_dip(e, block, stepper, tableau, places, values, lane):
     """Search a place at which a function is on the other side of zero; return it and the value there, or -1 and 0.
 
-    The value in the middle of three places is closer to zero than the others. The next place is the extreme of the
-    parabola through them or, at every third time, a golden section of the longer interval.
+    `places` are three fractions of the step in order, and `values` the values of event e there. The value in the middle
+    is closer to zero than the others. The next place is the extreme of the parabola through them or, at every third
+    time, a golden section of the longer interval.
     """
     left, middle, right = places
     sign = 1.0 if values[0] > 0.0 else -1.0

@@ -94,7 +94,7 @@ def units_within_step(tableau):
 def event_value(e, block, y, t, lane):
     """Compute the value that changes sign at event e: state minus level, or the result of the user function.
 
-    NaN if a user function has failed or must not be called.
+    NaN if a user function has failed or must not be called. The value has the unit of the row, or of the function.
     """
     actions, events = block.loads.actions, block.loads.actions.shared.events
     row, at = events[EVENT_ROW, e], events[EVENT_NUMBERS, e]

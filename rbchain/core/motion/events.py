@@ -93,7 +93,7 @@ def check_events(block, stepper, tableau, records, lane):
 
 @kernel
 def record_event(e, block, stepper, tableau, records, theta, lane):
-    """Record that event e occurs after the fraction theta of the step of a lane."""
+    """Record that event e occurs after the fraction theta of the step of a lane, in Records."""
     sample = stepper.tally[tallies.SAMPLE, lane]
     slot = records.counts[sample, e]
     records.counts[sample, e] = slot + 1
@@ -144,7 +144,7 @@ def locate_event(e, block, stepper, tableau, places, values, lane):
     """Compute the fraction of the step after which event e occurs between two places, by regula falsi (Illinois).
 
     Every fourth iteration is a bisection, because regula falsi converges slowly for some functions. Returns NO_EVENT if
-    the fraction is not finite.
+    the fraction is not finite. `places` are two fractions of the step, and `values` the values of event e there.
     """
     (low, high), (f_low, f_high) = places, values
     end, h = time_within_step(stepper, 1.0, lane), stepper.clock[clocks.STEP, lane]

@@ -73,7 +73,7 @@ def begin_correction(block, k):
 
 @kernel
 def least_gap(contacts, k):
-    """Return the smallest gap of all rows."""
+    """Return the smallest gap of all rows, m or rad, for each lane; infinity without stops and contacts."""
     rows, table = contacts.rows, contacts.table
     least = full_like(rows[0, contact.IMPULSE, k], math.inf)
     for e in range(table.shape[1]):
@@ -86,7 +86,8 @@ def least_gap(contacts, k):
 def set_correction(e, holds, contacts, k):
     """Set the rows of an element for a correction of positions: gaps become positive, sticking rows do not move.
 
-    Contacts that stick may move if `holds` is false, because they can make it impossible to open a gap.
+    Contacts that stick may move if `holds` is false, because they can make it impossible to open a gap. The velocity of
+    a row is its gap, m or rad, in a correction.
     """
     rows, row, zero = contacts.rows, contacts.table[element.ROW, e], constant_like(contacts.rows, 0.0)
     nothing = zeros_like(rows[row, contact.IMPULSE, k])

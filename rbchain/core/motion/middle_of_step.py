@@ -69,7 +69,10 @@ def settle_middle(block, stepper, k):
 
 @kernel
 def may_add_energy(block, stepper, k):
-    """Return 1 in the lanes in which the last evaluation has changed d by more than a small fraction in any dof."""
+    """Return 1 in the lanes in which the last evaluation has changed d by more than a small fraction in any dof.
+
+    Returns 0 in the other lanes.
+    """
     y, rates, h, nq = stepper.y, stepper.rates, stepper.control[controls.H, k], block.q.shape[0]
     one, found = constant_like(y, 1.0), zeros_like(y[0, k])
     for i in range(block.qd.shape[0]):
@@ -82,7 +85,7 @@ def may_add_energy(block, stepper, k):
 
 @kernel
 def energy_of_inertia(block, stepper, is_repeated, k):
-    """Return d . H e where it is above GROWTH v . H v, else 0. Overwrites `change`.
+    """Return d . H e, J, where it is above GROWTH v . H v, else 0. Overwrites `change`.
 
     4 d . H e is the difference of the squares of d + e and d - e. If repetitions have diverged, the result is infinite.
     A first evaluation that is not finite is not repeated.

@@ -143,7 +143,7 @@ def compute_midpoint(block, stepper, settings, t, h, k):
 def add_smooth_changes(block, stepper, h, k):
     """Compute the velocities at the end of the step without impulses, in rows of `change`, from the rate in its middle.
 
-    The middle has the prescribed velocity of a dof, if there is one.
+    They are in rad/s and m/s. The middle has the prescribed velocity of a dof, if there is one.
     """
     y, y_new, nq, half = stepper.y, stepper.y_new, block.q.shape[0], constant_like(stepper.y, 0.5)
     for i in range(block.qd.shape[0]):
@@ -197,6 +197,7 @@ def predict_impulses(block, stepper, settings, h, k):
     """Compute the impulses of the step from the rate without them, and store the changes of the velocity by them.
 
     The solver at the end of the step uses these impulses as its initial guess. A step with an impact has no prediction.
+    Writes `Contacts.changes`: changes[0] are the changes of the velocities, rad/s and m/s, and changes[1] is 1 / D.
     """
     contacts, nq, n = block.loads.actions.contacts, block.q.shape[0], block.qd.shape[0]
     rows, work, changes = contacts.rows, block.work, contacts.changes
@@ -223,7 +224,7 @@ def predict_impulses(block, stepper, settings, h, k):
 @only_if(has_contacts)
 @kernel
 def add_half_of_prediction(block, v, k):
-    """Add half the change of the velocity by the predicted impulses to v."""
+    """Add half the change of the velocity by the predicted impulses to v (n, lanes), rad/s and m/s."""
     contacts = block.loads.actions.contacts
     for i in range(v.shape[0]):
         v[i, k] = v[i, k] + constant_like(v, 0.5) * contacts.changes[0, i, k]
@@ -232,7 +233,10 @@ def add_half_of_prediction(block, v, k):
 @only_if(has_contacts)
 @kernel
 def compute_biases(block, qd, k):
-    """Compute d u / dt of all rows without accelerations of the joints, in the middle of a step."""
+    """Compute d u / dt of all rows without accelerations of the joints, in the middle of a step, from qd (n, lanes).
+
+    Writes contact.BIAS, m/s^2 or rad/s^2.
+    """
     actions = block.loads.actions
     update_biases(block.model, actions.contacts, qd, actions.numbers, block.work, k)
 
@@ -283,9 +287,10 @@ def has_new_factors(block, k):
 
 @routine
 def set_rows(block, stepper, v_free, settings, h, k):
-    """Set the velocities, bounds and limits of all rows for a step to the velocities v_free without impulses.
+    """Set the velocities, bounds and limits of all rows for a step with the velocities v_free without impulses.
 
-    Reads the gaps and J of the middle. Computes the responses, and sets contact.RESPONDS, if a row may act.
+    v_free (n, lanes) is at the end of the step, rad/s and m/s. Reads the gaps and J of the middle. Computes the
+    responses, and sets contact.RESPONDS, if a row may act.
     """
     contacts, model, y = block.loads.actions.contacts, block.model, stepper.y
     nq, n, rows, numbers = block.q.shape[0], block.qd.shape[0], contacts.rows, block.loads.actions.numbers
@@ -314,7 +319,7 @@ def set_rows(block, stepper, v_free, settings, h, k):
 def solve_rows(block, settings, is_limited, h, k):
     """Solve for the impulses of all rows, and return the largest residual. The initial guess is contact.IMPULSE.
 
-    `is_limited` says whether the impulses must not add energy.
+    The residual is one number for each lane, m/s or rad/s. `is_limited` says whether the impulses must not add energy.
     """
     contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
     rows = contacts.rows
@@ -334,8 +339,8 @@ def solve_rows(block, settings, is_limited, h, k):
 def weights_of_step(contacts, settings, h, k):
     """Return the weight of the velocity at the start, 1 if the step has an impact, and 1 if nothing else touches.
 
-    The positions of a step with an impact c h after its start also move with c - 1/2 times the change of the velocities
-    without impulses, if nothing else touches.
+    These are one number for each lane. The positions of a step with an impact c h after its start also move with
+    c - 1/2 times the change of the velocities without impulses, if nothing else touches.
     """
     table, rows = contacts.table, contacts.rows
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
@@ -366,7 +371,7 @@ def weights_of_step(contacts, settings, h, k):
 @only_if(has_contacts)
 @kernel
 def check_start(block, stepper, settings, k):
-    """Compute the gaps at the start, and clear the numbers of earlier samples in the rows."""
+    """Compute the gaps at the start, m or rad, and clear the numbers of earlier samples in `Contacts.rows`."""
     contacts = block.loads.actions.contacts
     for row in range(contacts.rows.shape[0]):
         for column in range(contacts.rows.shape[1]):

@@ -39,7 +39,10 @@ def may_act(contacts, settings, h, k):
 
 @kernel
 def stick_at_rest(e, contacts, numbers, tolerance, v, k):
-    """Let a joint with friction stick if its velocity is zero at the start of the step, up to the tolerance."""
+    """Let a joint with friction stick if its velocity is zero at the start of the step, up to the tolerance.
+
+    v (n, lanes) are the velocities at the start. They and the tolerance are in rad/s and m/s.
+    """
     rows, row, at = contacts.rows, contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
     u, zero, one = v[contacts.table[element.DOF, e], k], constant_like(rows, 0.0), constant_like(rows, 1.0)
     static = numbers[at + element.FRICTION_STATIC_FORWARD, k] + numbers[at + element.FRICTION_STATIC_BACKWARD, k]
@@ -49,7 +52,7 @@ def stick_at_rest(e, contacts, numbers, tolerance, v, k):
 
 @kernel
 def set_friction_limits(e, contacts, numbers, h, k):
-    """Set the limits of the impulse of a dof's friction: static while it sticks, else kinetic."""
+    """Set the limits of the impulse of a dof's friction, N m s or N s: static while it sticks, else kinetic."""
     row, at = contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
     rows = contacts.rows
     sticks = rows[row, contact.STICKS, k] > constant_like(rows, 0.0)
@@ -85,7 +88,7 @@ def release_joints(contacts, numbers, h, k):
 
 @kernel
 def set_bound(e, contacts, settings, numbers, h, k):
-    """Set the least velocity of a stop or of the normal direction of a contact at the end of the step."""
+    """Set the least velocity of a stop or of the normal of a contact at the end of the step, m/s or rad/s."""
     rows, row, at = contacts.rows, contacts.table[element.ROW, e], contacts.table[element.NUMBERS, e]
     restitution = numbers[at + element.NUMBER_RESTITUTION, k]
     zero, one, half = constant_like(rows, 0.0), constant_like(rows, 1.0), constant_like(rows, 0.5)
@@ -112,7 +115,10 @@ def set_bound(e, contacts, settings, numbers, h, k):
 
 @kernel
 def velocity_at(time, row, contacts, h, k):
-    """Return J v of a row after a fraction of the step without impulses, with J of the middle."""
+    """Return J v of a row, m/s or rad/s, after a fraction of the step without impulses, with J of the middle.
+
+    The fraction, `time`, and the result are one number for each lane.
+    """
     rows = contacts.rows
     turn = constant_like(rows, 0.5) * h * rows[row, contact.BIAS, k]
     u, free = rows[row, contact.START_VELOCITY, k] + turn, rows[row, contact.FREE_VELOCITY, k] - turn
@@ -123,7 +129,7 @@ def velocity_at(time, row, contacts, h, k):
 def set_shifts(contacts, numbers, h, k):
     """Set contact.SHIFT: the change of the velocity from the first impact to the end of the step, zero in other rows.
 
-    Also sets the least velocity after impacts by Newton's law of restitution.
+    It is in m/s or rad/s. Also sets the least velocity after impacts by Newton's law of restitution.
     """
     table, rows = contacts.table, contacts.rows
     zero, time = constant_like(rows, 0.0), time_of_first_impact(contacts, k)
@@ -144,7 +150,7 @@ def set_shifts(contacts, numbers, h, k):
 
 @kernel
 def time_of_first_impact(contacts, k):
-    """Return the time of the first possible impact as a fraction of the step, or 1."""
+    """Return the time of the first possible impact in each lane as a fraction of the step, or 1."""
     table, rows = contacts.table, contacts.rows
     time = full_like(rows[0, contact.FREE_VELOCITY, k], 1.0)
     for e in range(table.shape[1]):
@@ -174,6 +180,8 @@ def update_sticking(contacts, tolerance, v, k):
 
     Joints and contacts stick if their speed is at most the tolerance, also with friction at its limit. At the limit,
     the velocity of a joint is not changed, because the joint may have just started to slide.
+
+    v (n, lanes) are the velocities of the dofs at the end of the step, rad/s and m/s.
     """
     table, rows = contacts.table, contacts.rows
     for e in range(table.shape[1]):

@@ -33,7 +33,7 @@ SHORTEST_QUATERNION = 0.9
 
 @routine
 def store_bounds_of_gap(e, block, stepper, tableau, k):
-    """Store the largest speed, acceleration and rotation of the points of a stop or a contact within the step."""
+    """Store the results of `bounds_of_gap` in mode.SPEED, mode.BEND and mode.TURN of the row of a stop or a contact."""
     rows, row = block.loads.actions.modes.rows, block.loads.actions.contacts.table[element.ROW, e]
     speed, bend, turn = bounds_of_gap(e, block, stepper, tableau, k)
     rows[row, mode.SPEED, k], rows[row, mode.BEND, k], rows[row, mode.TURN, k] = speed, bend, turn
@@ -41,7 +41,10 @@ def store_bounds_of_gap(e, block, stepper, tableau, k):
 
 @kernel
 def bounds_of_gap(e, block, stepper, tableau, k):
-    """Return the largest speed, acceleration and rotation of the points of a stop or a contact within the step."""
+    """Return the largest speed, acceleration and rotation of the points of a stop or a contact within the step.
+
+    The first two are in m or rad per step and per squared step, the rotation in rad per step.
+    """
     actions, model = block.loads.actions, block.model
     table = actions.contacts.table
     i, other = table[element.DOF, e], table[element.OTHER, e]
@@ -73,7 +76,8 @@ def common_ancestor(i, j, model):
 def bounds_of_point(i, end, reach, block, stepper, tableau, k):
     """Return bounds of speed, acceleration and rotation of a point of the body of dof i, seen from frame `end`.
 
-    `reach` is the distance of the point from joint origin i.
+    `reach` is the distance of the point from joint origin i, m, in each lane. The bounds are in m per step, m per
+    squared step and rad per step.
     """
     model = block.model
     speed, bend, turn = zeros_like(reach), zeros_like(reach), zeros_like(reach)
@@ -107,7 +111,10 @@ def bounds_of_point(i, end, reach, block, stepper, tableau, k):
 
 @kernel
 def bounds_of_rotation(at, stepper, tableau, k):
-    """Return bounds of the angular velocity and acceleration of a quaternion in rows `at` to at + 3 of the state."""
+    """Return bounds of the angular velocity and acceleration of a quaternion in rows `at` to at + 3 of the state.
+
+    They are in rad per step and rad per squared step.
+    """
     rate, change, _ = bounds_of_rows(at, 4, stepper, tableau, k)
     two, inverse = constant_like(rate, 2.0), constant_like(rate, 1.0 / SHORTEST_QUATERNION)
     rate = inverse * rate
@@ -116,7 +123,10 @@ def bounds_of_rotation(at, stepper, tableau, k):
 
 @kernel
 def bounds_of_rows(first, count, stepper, tableau, k):
-    """Return bounds of the first and second derivative, and of the length, of a vector in rows of the state."""
+    """Return bounds of the first and second derivative, and of the length, of a vector in rows of the state.
+
+    The vector has `count` rows from `first` on. Derivatives are by the fraction of the step.
+    """
     rate, bend, size = bounds_of_row(first, stepper, tableau, k)
     rate, bend, size = rate * rate, bend * bend, size * size
     for j in range(first + 1, first + count):
@@ -129,7 +139,8 @@ def bounds_of_rows(first, count, stepper, tableau, k):
 def bounds_of_row(j, stepper, tableau, k):
     """Return bounds of the first and second derivative, and of the value, of a row of the state.
 
-    The coefficients of a derivative in the basis of Bernstein polynomials bound it.
+    Derivatives are by the fraction of the step. The coefficients of a derivative in the basis of Bernstein polynomials
+    bound it.
     """
     y, y_new, h = stepper.y, stepper.y_new, stepper.control[controls.H, k]
     a, b, c, d = polynomial_of_row(tableau, y, y_new, h, stepper.rates, j, k)

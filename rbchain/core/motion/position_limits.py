@@ -27,7 +27,10 @@ def check_limits_of_end(stepper, batch, theta, lane):
 
 @kernel
 def check_position(row, state, stepper, batch, lane):
-    """Record the number of the dof, from 1 on, if the state is beyond its limits and none is recorded."""
+    """Record the number of the dof, from 1 on, if the state is beyond its limits and none is recorded.
+
+    `row` is the row of `Outcome.limits`, rad or m.
+    """
     limits, tally = batch.outcome.limits, stepper.tally
     position = float(state[int(limits[row, 0]), lane])
     is_beyond = position < limits[row, 1] or position > limits[row, 2]

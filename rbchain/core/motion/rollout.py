@@ -63,7 +63,7 @@ def close_end_of_step(block, stepper, tableau, k):
 
 @kernel
 def save_lane(block, y, batch, sample, slot, lane):
-    """Save the state y of a lane at the saved time number `slot`."""
+    """Save the state y of a lane in `Saved` at the saved time number `slot`."""
     nq, nv, m = block.q.shape[0], block.qd.shape[0], batch.times.shape[0]
     integrals = y.shape[0] - nq - nv
     for i in range(nq):
@@ -97,7 +97,7 @@ def save_passed_times(block, stepper, tableau, batch, t_new, lane):
 
 @kernel
 def save_end(y, batch, sample, t, lane):
-    """Save y as the last valid state of a sample, at time t."""
+    """Save the state y of a lane as the last valid state of a sample, at time t, s, in `Outcome`."""
     batch.outcome.end_times[sample] = t
     for j in range(y.shape[0]):
         batch.outcome.end_states[sample, j] = y[j, lane]

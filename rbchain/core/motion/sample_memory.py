@@ -34,13 +34,16 @@ def memory_size(rows, samplers, n):
 
 @kernel
 def continues(memory, sample):
-    """Whether a sample continues with its memory of an earlier call."""
+    """Whether a sample continues with its row of `memory` (samples, m), which an earlier call has written."""
     return memory.shape[0] > 0 and not math.isnan(memory[sample, TIME_OF_RATE])
 
 
 @kernel
 def recall_memory(block, stepper, start, sample, lane):
-    """Copy the memory of a sample to its lane, if it continues. Call it when the lane has the sample's joint forces."""
+    """Copy the memory of a sample to its lane, if it continues. Call it when the lane has the sample's joint forces.
+
+    `start` is a Start, whose `memory` is (samples, m).
+    """
     if not continues(start.memory, sample):
         return
     numbers, y, first = start.memory[sample], stepper.y, block.q.shape[0] + block.qd.shape[0]
@@ -55,7 +58,7 @@ def recall_memory(block, stepper, start, sample, lane):
 
 @kernel
 def record_memory(block, stepper, memory, sample, lane):
-    """Copy the memory of a sample from its lane."""
+    """Copy the memory of a sample from its lane to its row of `memory` (samples, m)."""
     numbers, y, first = memory[sample], stepper.y, block.q.shape[0] + block.qd.shape[0]
     numbers[TIME_OF_RATE] = stepper.clock[clocks.RATE, lane]
     numbers[NEXT_STEP] = stepper.clock[clocks.PROPOSED, lane]
@@ -70,6 +73,7 @@ def record_memory(block, stepper, memory, sample, lane):
 def exchange_samplers(block, numbers, at, recalls, lane):
     """Copy the state of the sampled controllers of a lane from numbers[at:] if `recalls`, else to these numbers.
 
+    `numbers` (m,) is the memory of one sample.
     The other arrays of a SamplerMemory follow from the numbers of the sample, or are computed before they are used.
     """
     sampled = block.loads.actions.sampled
@@ -102,7 +106,10 @@ def has_lags(block, *_):
 @only_if(has_lags)
 @kernel
 def restart_lags_of_new_forces(block, t, start, sample, lane):
-    """Restart the lags of a lane at time t, s, if the joint forces differ from those before, which acted until now."""
+    """Restart the lags of a lane at time t, s, if the joint forces differ from those before, which acted until now.
+
+    `start` is a Start; its `tau`, N m and N, are the new forces, and the last n numbers of its `memory` the old ones.
+    """
     forces, numbers, n = block.loads.actions.joints[joint.CONSTANT_FORCE], start.memory[sample], block.qd.shape[0]
     has_changed, at = False, numbers.shape[0] - n
     for i in range(n):
@@ -116,7 +123,10 @@ def restart_lags_of_new_forces(block, t, start, sample, lane):
 
 @kernel
 def exchange(rows, numbers, at, recalls, lane):
-    """Copy rows (m, lanes) of a lane from numbers[at : at + m], or to these numbers. Returns at + m."""
+    """Copy rows (m, lanes) of a lane from numbers[at : at + m], or to these numbers. Returns at + m.
+
+    `numbers` is a flat array in float64.
+    """
     for j in range(rows.shape[0]):
         if recalls:
             rows[j, lane] = constant_like(rows, numbers[at + j])

@@ -76,7 +76,7 @@ def is_due(block, k):
 
 @routine
 def compute_outputs(block, stepper, g, k):
-    """Measure the state and compute the outputs of a group, in the lanes with FLAG_IS_DUE."""
+    """Measure the state and compute the outputs of a group, N m, N or targets, in the lanes with FLAG_IS_DUE."""
     actions, sampled, samplers = block.loads.actions, block.loads.actions.sampled, block.loads.actions.shared.samplers
     nq, n, calls_function = block.q.shape[0], block.qd.shape[0], samplers.groups[sampler.GROUP_FUNCTION, g] != 0
     measure_lanes(block, stepper, g, k)
@@ -132,7 +132,10 @@ set_outputs = choose(has_batch_calls, set_outputs_of_batch, compute_outputs)
 
 @kernel
 def measure_lanes(block, stepper, g, k):
-    """Measure the state in the lanes with FLAG_IS_DUE, and set the time of their signals to their instants."""
+    """Measure the state in the lanes with FLAG_IS_DUE, and set the time of their signals to their instants, s.
+
+    Writes `SamplerMemory.measured` (rows of the state, lanes).
+    """
     actions, sampled = block.loads.actions, block.loads.actions.sampled
     y = sampled.measured
     for j in range(y.shape[0]):
@@ -147,7 +150,7 @@ def measure_lanes(block, stepper, g, k):
 
 @kernel
 def measure(block, g, k):
-    """Replace the state by that which the sensors of a group measure, in the lanes with FLAG_IS_DUE."""
+    """Replace `SamplerMemory.measured` by the measurements of the sensors of a group, in the lanes with FLAG_IS_DUE."""
     groups = block.loads.actions.shared.samplers.groups
     first = groups[sampler.GROUP_FIRST_SENSOR, g]
     last = first + groups[sampler.GROUP_SENSOR_COUNT, g]
@@ -159,7 +162,10 @@ def measure(block, g, k):
 
 @kernel
 def measure_by_sensor(block, g, s, k):
-    """Replace the state by that which sensor s of a group measures, in the lanes with FLAG_IS_DUE."""
+    """Replace rows of `SamplerMemory.measured` by the measurement of sensor s, in the lanes with FLAG_IS_DUE.
+
+    The rows are a position or velocity, rad, m, rad/s or m/s, and the velocity from its differences, if there is one.
+    """
     actions = block.loads.actions
     sampled, samplers, due = actions.sampled, actions.shared.samplers, is_due(block, k)
     y, row, at, velocity = (
@@ -181,7 +187,10 @@ def measure_by_sensor(block, g, s, k):
 
 @kernel
 def compute_noise_of_sensor(block, g, s, k):
-    """Compute the noise of sensor s for the next instant of group g, in the lanes with FLAG_IS_DUE."""
+    """Compute the noise of sensor s for the next instant of group g, in the lanes with FLAG_IS_DUE.
+
+    The noise has the unit of the row that the sensor measures.
+    """
     sampled, sensors = block.loads.actions.sampled, block.loads.actions.shared.samplers.sensors
     deviation = sampled.deviations[s, k]
     has_noise = is_due(block, k) & (deviation != 0.0)
@@ -198,7 +207,10 @@ def compute_noise_of_sensor(block, g, s, k):
 
 @routine
 def set_to_normals(numbers, seed, samples, channel, instants):
-    """Set numbers to the standard normal numbers of samples. The compiler vectorises this loop over the lanes."""
+    """Set `numbers` (lanes,) to the standard normal numbers of samples. The compiler vectorises this loop.
+
+    `samples` and `instants` (lanes,) are the numbers of the samples in the generator and the indices of the instants.
+    """
     for lane in range(numbers.shape[0]):
         numbers[lane] = two_normals(int(seed), int(samples[lane]), int(channel), int(instants[lane]))[0]
 
@@ -213,7 +225,10 @@ def rounded(value, resolution):
 
 @kernel
 def add_errors(block, g, k):
-    """Add the errors of the controllers of a group, times the period, to their integrals, if FLAG_IS_DUE is set."""
+    """Add the errors of the controllers of a group, times the period, to their integrals, if FLAG_IS_DUE is set.
+
+    Writes `SamplerMemory.integrals`, rad s or m s.
+    """
     actions, drives = block.loads.actions, block.loads.actions.shared.samplers.drives
     sampled, samplers, due = actions.sampled, actions.shared.samplers, is_due(block, k)
     period = constant_like(sampled.integrals, samplers.clocks[sampler.CLOCK_PERIOD, g])
@@ -227,7 +242,10 @@ def add_errors(block, g, k):
 
 @kernel
 def run_sweeps_of_group(block, g, k):
-    """Compute the gravity forces and the computed torques of a group with the measured state."""
+    """Compute the gravity forces and the computed torques of a group, N m and N, with the measured state.
+
+    Writes joint.GRAVITY_FORCE and joint.COMPUTED_TORQUE.
+    """
     actions, groups = block.loads.actions, block.loads.actions.shared.samplers.groups
     settings, y, nq, n = actions.settings, actions.sampled.measured, block.q.shape[0], block.qd.shape[0]
     compensates, computes = settings[setting.COMPENSATES], settings[setting.COMPUTES]
@@ -266,7 +284,7 @@ def output_of_controller(d, block, k):
 @only_if(actions_have_limits, otherwise=lambda actions, c, value, k: value)
 @kernel
 def clipped(actions, c, value, k):
-    """Clip an output to the limit of its channel. NaN stays NaN."""
+    """Clip an output to the limit of its channel. NaN stays NaN. Both have the unit of the channel."""
     at = actions.shared.samplers.limits[c]
     if at < 0:
         return value
@@ -276,7 +294,10 @@ def clipped(actions, c, value, k):
 
 @kernel
 def set_output(actions, g, c, value, due, k):
-    """Apply the limit, the rate limit and the resolution of channel c to an output, in lanes that are due."""
+    """Apply the limit, the rate limit and the resolution of channel c to an output, in lanes that are due.
+
+    The output `value` is in N m or N, or a target in rad, m, rad/s or m/s; `value` and `due` belong to the lanes k.
+    """
     sampled, samplers = actions.sampled, actions.shared.samplers
     at, computed = samplers.channels[sampler.CHANNEL_NUMBERS, c], sampled.computed[c, k]
     change, previous = float(actions.numbers[at, k]) * samplers.clocks[sampler.CLOCK_PERIOD, g], float(computed)
@@ -343,7 +364,7 @@ def call_sampled_function(actions, g, nq, nv, lane):
 
 @kernel
 def save_outputs(block, stepper, batch, slot, lane):
-    """Save the outputs that act in a lane at the saved time number `slot`."""
+    """Save the outputs that act in a lane at the saved time number `slot`, in `Saved.outputs`."""
     actions, m, sample = block.loads.actions, batch.times.shape[0], stepper.tally[tallies.SAMPLE, lane]
     count = actions.sampled.held.shape[0]
     for c in range(count):

@@ -162,7 +162,7 @@ def accept_steps(block, stepper, tableau, batch, tolerances, k):
 
 @kernel
 def interpolate_saved_state(block, stepper, tableau, batch, state, lane):
-    """Interpolate the state of a lane at its next saved time, and set controls.TIME to this time.
+    """Interpolate the `state` of a lane at its next saved time, and set controls.TIME to this time, s.
 
     A lane without one keeps the start of its step.
     """

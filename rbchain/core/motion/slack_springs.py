@@ -43,7 +43,7 @@ def shorten_before_taut_springs(block, stepper, tableau, tolerances, k):
 
 @routine
 def largest_stretch(s, block, stepper, tableau, start, k):
-    """Return the largest stretch of spring s within the steps, m, from the stretch at their starts."""
+    """Return the largest stretch of spring s within the steps, m, from the stretch at their starts, for each lane."""
     part = full_like(start, 1.0 / INTERVALS)
     middle, stretch = part, start
     for number in range(1, INTERVALS):

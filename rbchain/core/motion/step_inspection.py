@@ -27,7 +27,10 @@ MAX_DWELLS, DWELL = 50, 10.0
 
 @kernel
 def update_watches(block, rest, lane):
-    """Compute mode.WATCH of all rows from the last evaluation. Velocities below 1e-3 `rest` are round-off."""
+    """Compute mode.WATCH of all rows from the last evaluation. Velocities below 1e-3 `rest` are round-off.
+
+    `rest` is in m/s or rad/s. The unit of mode.WATCH depends on the mode: see `contact_events`.
+    """
     actions = block.loads.actions
     contacts, modes, numbers = actions.contacts, actions.modes, actions.numbers
     rows, table, forces, reversal = modes.rows, contacts.table, 0.0, 1e-3 * rest
@@ -161,7 +164,7 @@ def is_penetration(contacts, modes, stepper, tolerance, lane):
 
 @kernel
 def repeat_step(stepper, modes, tolerances, length, lane):
-    """Let a lane repeat its step with another length, unless that is one step too many."""
+    """Let a lane repeat its step with another length, s, unless that is one step too many."""
     stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.control, 0.0)
     stepper.clock[clocks.STEP, lane] = length
     stepper.control[controls.H, lane] = constant_like(stepper.control, length)
@@ -175,6 +178,7 @@ def repeat_step(stepper, modes, tolerances, length, lane):
 def next_length(contacts, modes, changes, tolerance, lane):
     """Return the next length of a step between the bounds, or the upper bound if the first change is close to it.
 
+    The length, the bounds and the tolerance are in s.
     The change is interpolated between the bounds, and the length is a little beyond it. Numbers that are interpolated
     linearly are halved at a bound that does not move (regula falsi, Illinois). Every eighth iteration is a bisection.
     """
@@ -223,7 +227,7 @@ def time_of_round_off(modes, lane):
 
 @kernel
 def first_change(modes, lane):
-    """Return the step length after which the first mode changes, by interpolation between the bounds.
+    """Return the step length, s, after which the first mode changes, by interpolation between the bounds.
 
     Gaps are interpolated by cubic polynomials, all other numbers linearly.
     """
@@ -245,8 +249,9 @@ def first_change(modes, lane):
 def root_of_gap(start, end, u, v, fraction):
     """Return the fraction of a step at which the cubic polynomial of a gap is zero, by Newton's method between bounds.
 
-    `start` and `end` are the gaps at both ends, u and v their derivatives. A gap that is zero at first and opens is
-    divided by the fraction. Returns the given fraction if the gap is zero at first and neither opens nor closes.
+    `start` and `end` are the gaps at both ends, m or rad, and u and v their derivatives by the fraction. A gap that is
+    zero at first and opens is divided by the fraction. Returns the given fraction if the gap is zero at first and
+    neither opens nor closes.
     """
     quadratic, cubic = 3.0 * (end - start) - 2.0 * u - v, u + v - 2.0 * (end - start)
     is_zero_at_start = start <= 0.0

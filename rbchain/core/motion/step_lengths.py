@@ -27,7 +27,7 @@ PART_OF_PERIOD = 0.125
 @only_if(has_actions, otherwise=lambda block, until, lane: until)
 @kernel
 def limit_to_breaks(block, until, lane):
-    """Return the time of the first break of a signal, if it is before another time."""
+    """Return the time of the first break of a signal, s, if it is before another time, `until`; else `until`."""
     return next_break(block.loads.actions, until, lane)
 
 
@@ -41,13 +41,16 @@ def next_stop(block, batch, lane):
 @only_if(has_actions)
 @kernel
 def pass_breaks_of_lane(block, tally, t, lane):
-    """Record which breaks of signals a lane has passed at the end of a step, for `restart_after_breaks`."""
+    """Record which breaks of signals a lane has passed at the end of a step, for `restart_after_breaks`.
+
+    `tally` (tallies.ROWS, lanes) is `Stepper.tally`.
+    """
     record_breaks(block, tally, t, lane)
 
 
 @kernel
 def record_breaks(block, tally, t, lane):
-    """Record the class of the breaks that a lane has passed at time t."""
+    """Record the class of the breaks that a lane has passed at time t in `tally` (tallies.ROWS, lanes)."""
     tally[tallies.BREAK, lane] = pass_breaks(block.loads.actions, t, lane)
 
 
@@ -82,7 +85,10 @@ def longest_first_step(block, stepper, batch, tolerances, lane):
 @only_if(predicts, otherwise=lambda tableau, step, remaining: step)
 @kernel
 def step_before_stop(tableau, step, remaining):
-    """Return the length of the next step, at most `step`, if all steps to a stop that is near are of equal length."""
+    """Return the length of the next step, s, at most `step`, if all steps to a stop that is near are of equal length.
+
+    `remaining` is the time to the stop, s.
+    """
     return remaining / math.ceil(remaining / step) if remaining < NEAR_STOP * step else step
 
 

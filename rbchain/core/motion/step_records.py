@@ -13,7 +13,7 @@ from .step_parts import has_parts, meeting_of_parts, state_within_step
 @only_if(has_samplers)
 @kernel
 def store_outputs(block, record, t, place, lane):
-    """Store the outputs of sampled controllers that act at time t, place = (sample, step, node)."""
+    """Store the outputs of sampled controllers that act at time t in a StepRecord, place = (sample, step, node)."""
     actions, (sample, step, node) = block.loads.actions, place
     for c in range(actions.sampled.held.shape[0]):
         record.outputs[sample, step, node, c] = output_at(actions, c, t, lane)

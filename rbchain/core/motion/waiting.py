@@ -78,7 +78,7 @@ def ask_for_outputs(block, stepper, with_done_samples, span, k):
 
 @kernel
 def write_measurement(block, g, column, lane):
-    """Write the measured state of a lane and its instant for Python."""
+    """Write the measured state of a lane and its instant for Python, in BatchCalls; `column` is the function's."""
     actions, sampled = block.loads.actions, block.loads.actions.sampled
     calls, sample = actions.shared.samplers.batch_calls, actions.sample[lane]
     calls.due[sample, column] = 1 + sampled.counts[sampler.COUNT_NEXT, g, lane]

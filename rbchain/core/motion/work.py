@@ -85,7 +85,10 @@ def power_of_forces(block, work, k):
 )
 @kernel
 def evaluate_node(block, stepper, t, k):
-    """Project the state at a node onto the constraints, and compute its rate. Constraint forces then do no work."""
+    """Project the state at a node onto the constraints, and compute its rate. Constraint forces then do no work.
+
+    Reads and writes `WorkMemory.state`; writes `WorkMemory.rate`. The time t is one number for each lane.
+    """
     work = stepper.work
     evaluate(block, work.state, t, work.rate, k)
     project_end_of_step(block, work.state, work.length[0, k], k)
@@ -95,7 +98,10 @@ def evaluate_node(block, stepper, t, k):
 
 @kernel
 def state_in_one_part(block, stepper, tableau, h, theta, j, k):
-    """Compute row j of the dense output of a step, which is linear for methods of first order."""
+    """Compute row j of the dense output of a step, which is linear for methods of first order.
+
+    h, theta and the result are one number for each lane.
+    """
     y, y_new = stepper.y, stepper.y_new
     if tableau.order == 1:
         return y[j, k] + theta * (y_new[j, k] - y[j, k])
@@ -126,7 +132,7 @@ last_of = choose(is_radau, lambda tableau, i: RADAU_LAST[i], lambda tableau, i: 
 
 @kernel
 def store_state(block, stepper, tableau, theta, k):
-    """Store the state after the fraction theta of a step."""
+    """Store the state after the fraction theta of a step in `WorkMemory.state` (rows, lanes)."""
     work = stepper.work
     for j in range(work.state.shape[0]):
         work.state[j, k] = state_at_node(block, stepper, tableau, work.step[0, k], theta, j, k)
@@ -157,7 +163,8 @@ def find_kinks(block, stepper, tableau, k):
 def compute_powers_of_part(block, stepper, tableau, k):
     """Compute the powers at the nodes of the current part of a step, and the resolution that they need.
 
-    This is the last Legendre coefficient of the work of the part, divided by the scale of the energy.
+    This is the last Legendre coefficient of the work of the part, divided by the scale of the energy. Writes
+    `WorkMemory.powers`, W, and `needed`.
     """
     work, t, h, nq = stepper.work, stepper.control[controls.TIME, k], stepper.work.step[0, k], block.q.shape[0]
     last, forces = zeros_like(h), zeros_like(h)

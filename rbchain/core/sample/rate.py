@@ -30,14 +30,17 @@ REAL_STABILITY_LIMIT, IMAGINARY_STABILITY_LIMIT = 2.7853, 2.8284
 
 @routine
 def rate_under_constant_forces(block, y, t, rate, k):
-    """Compute the rate of the state y = (q, qd) under constant joint forces. It does not depend on the time t."""
+    """Compute the rate of the state y = (q, qd) under constant joint forces. It does not depend on the time t.
+
+    y and `rate` are (nq + n, lanes): q in rad and m, qd in rad/s and m/s, and their derivatives by the time in s.
+    """
     nq = block.q.shape[0]
     q, qd = y[:nq], y[nq:]
     position_rates(block.model, q, qd, rate[:nq], k)
     forward_dynamics_of_block(block, q, qd, rate[nq:], k)
 
 
-# Compute the rate of the state y at time t.
+# Compute the rate (rows, lanes) of the state y (rows, lanes) at time t, s.
 evaluate = choose(has_actions, rate_under_actions, rate_under_constant_forces)
 
 
@@ -84,6 +87,8 @@ def hold_prescribed_dofs(block, linear, k):
 
     The row of M of a prescribed dof becomes a row of the unit matrix. The matrices of a closed chain must be projected
     before, because the changes of the constraints by a prescribed state do not act either.
+
+    `linear` is a LinearisedRate: K, D and M are (n, n, lanes), C is (n, integrals, lanes).
     """
     K, D, M, C = linear.derivatives[BY_Q], linear.derivatives[BY_QD], linear.derivatives[BY_INPUT], linear.by_integral
     zero, one = constant_like(K, 0.0), constant_like(K, 1.0)
@@ -103,7 +108,7 @@ def hold_prescribed_dofs(block, linear, k):
 
 @kernel
 def set_time_of_actions(block, t, k):
-    """Evaluate the signals at time t."""
+    """Evaluate the signals at time t, s."""
     block.loads.actions.time[0, k] = t
     evaluate_signals(block.loads.actions, k)
 
@@ -143,7 +148,10 @@ def next_drive(block, d):
 @only_if(has_actions)
 @kernel
 def add_user_derivatives(block, y, derivatives, k):
-    """Add the derivatives of user forces inside the torque-speed curves to derivatives (2, n, n, lanes)."""
+    """Add the derivatives of user forces inside the torque-speed curves to derivatives (2, n, n, lanes).
+
+    These are the derivatives of joint forces, N m and N, by q and qd in the state y (rows, lanes). Row i is dof i.
+    """
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     if actions.settings[setting.DERIVATIVES] == 0:
         return
@@ -159,7 +167,7 @@ def add_user_derivatives(block, y, derivatives, k):
 @only_if(has_actions)
 @kernel
 def set_prescribed_states(block, y, t, k):
-    """Set the prescribed positions and velocities of the state y at time t."""
+    """Set the prescribed positions, rad or m, and velocities, rad/s or m/s, of a state y (rows, lanes) at time t, s."""
     actions, nq, n, is_prescribed = block.loads.actions, block.q.shape[0], block.qd.shape[0], False
     for i in range(n):
         is_prescribed = is_prescribed or not has_free_velocity(block, i)
@@ -174,7 +182,7 @@ def set_prescribed_states(block, y, t, k):
 
 @kernel
 def set_constant_forces(block, tau, t, sample, lane):
-    """Copy the joint forces of a sample to a lane."""
+    """Copy the joint forces of a sample from tau (samples, n) or (n,), N m and N, to a lane."""
     for i in range(block.qd.shape[0]):
         block.loads.tau[i, lane] = sample_entry(tau, sample, i)
 
@@ -189,7 +197,10 @@ def set_controller_parameters(block, sample, lane):
 
 @kernel
 def set_sample_actions(block, tau, t, sample, lane):
-    """Copy the joint forces and the numbers of the actions of a sample to a lane; its motion starts at time t, s."""
+    """Copy the joint forces and the numbers of the actions of a sample to a lane; its motion starts at time t, s.
+
+    tau is (samples, n) or (n,), N m and N. `SharedActions.numbers` has a row for each sample, or one row for all.
+    """
     actions = block.loads.actions
     for i in range(block.qd.shape[0]):
         actions.joints[joint.CONSTANT_FORCE, i, lane] = sample_entry(tau, sample, i)
@@ -206,7 +217,7 @@ def set_sample_actions(block, tau, t, sample, lane):
     begin_samplers(actions, t, lane)
 
 
-# Copy the joint forces tau of a sample to its lane, and its actions from time t on.
+# Copy the joint forces of a sample, from tau (samples, n) or (n,), N m and N, and its actions from time t on to a lane.
 set_sample_forces = choose(has_actions, set_sample_actions, set_constant_forces)
 
 
@@ -223,7 +234,7 @@ def has_failed_call(block, lane):
 @only_if(has_actions)
 @kernel
 def record_failed_call(block, records, sample, lane):
-    """Copy the code and the arguments of the failed call from a lane to the records of its sample."""
+    """Copy the code and the arguments of the failed call from a lane to the Records of its sample."""
     actions = block.loads.actions
     records.failures[sample] = actions.failures[lane]
     for j in range(actions.failed_calls.shape[0]):
@@ -247,14 +258,17 @@ def allows_calls(block, lane):
 # --- stiffness in a step ----------------------------------------------------------------------------------------------
 
 
-# Store the stiffness and damping of all joints, in a state whose rate has just been computed.
+# Store the stiffness and damping of all joints in a state y (rows, lanes) whose rate has just been computed.
 update_stiffness_and_damping = choose(has_actions, store_stiffness_and_damping, lambda block, y, k: None)
 
 
 @only_if(has_actions)
 @kernel
 def update_passive_stiffness_and_damping(block, y, k):
-    """Store the stiffness and damping of the passive forces of all joints in the state y. Drives are left out."""
+    """Store the stiffness and damping of the passive forces of all joints in the state y (rows, lanes), without drives.
+
+    Writes joint.STIFFNESS, N m/rad or N/m, and joint.DAMPING, N m s/rad or N s/m.
+    """
     joints, nq = block.loads.actions.joints, block.q.shape[0]
     for i in range(block.qd.shape[0]):
         stiffness, damping = passive_stiffness_and_damping(i, block.model, y[:nq], y[nq : nq + block.qd.shape[0]], k)
@@ -267,6 +281,7 @@ def use_mean_slopes_of_friction(block, y, y_stage, lane):
     """Replace the slopes of dry friction in the damping at a stage of a step by the mean slopes since its start y.
 
     The slope is large only near the velocity zero, which stages pass. The mean slope never exceeds the largest slope.
+    y and `y_stage` are states (rows, lanes).
     """
     joints, model, nq = block.loads.actions.joints, block.model, block.q.shape[0]
     for i in range(block.qd.shape[0]):
@@ -283,6 +298,7 @@ def use_mean_slopes_of_friction(block, y, y_stage, lane):
 def is_too_stiff(block, h, lane):
     """Whether h lambda of any dof exceeds the stability limit, with lambda from its stiffness, damping and 1 / D.
 
+    h is the length of the step, s; lambda is in 1/s.
     Each dof is checked alone, with its articulated inertia D. Coupling between dofs can increase |lambda|, so a step
     that passes this check may still be unstable.
     """
@@ -300,5 +316,5 @@ def is_too_stiff(block, h, lane):
 @only_if(has_actions)
 @kernel
 def set_step_length(block, h, k):
-    """Store the length of the step where `apply_implicit_terms` reads it."""
+    """Store the length h of the step, s, where `apply_implicit_terms` reads it."""
     block.loads.actions.joints[joint.STEP_LENGTH, 0, k] = h

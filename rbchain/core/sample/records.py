@@ -14,9 +14,11 @@ class ContactRecords(NamedTuple):
     """Recorded impacts and sticking of each DryFriction, HardStops and contact, with m = max_records.
 
     `impact_counts` (samples, forces), `impact_times` (samples, forces, m), s, and `impulses` (samples, forces, m, 3)
-    hold the impacts. `sticking_counts` (samples, forces) and `sticking_times` (samples, forces, m, 2) hold the
-    intervals of sticking. `limits` (forces,) are the numbers of records that each force keeps. `residuals` (samples,)
-    are the largest residuals of the solver, m/s or rad/s.
+    hold the impacts. An impulse acts on the second body of a contact, in world axes, N s. The impulse of a stop acts on
+    its dof, N s or N m s, and is the first of three numbers. `sticking_counts` (samples, forces) and `sticking_times`
+    (samples, forces, m, 2), s, hold the starts and ends of the intervals of sticking. `limits` (forces,) are the
+    numbers of records that each force keeps. `residuals` (samples,) are the largest residuals of the solver, m/s or
+    rad/s.
     """
 
     impact_counts: np.ndarray
@@ -31,10 +33,10 @@ class ContactRecords(NamedTuple):
 class Records(NamedTuple):
     """Recorded events and failed calls of user functions.
 
-    `counts` (samples, events), `times` (samples, events, m) and `states` (samples, events, m, rows of the state) hold
-    the events, with m = max_records. `failures` (samples,) is the code of the user function that failed, or 0;
-    `failed_calls` (samples, 1 + nq + nv) holds the arguments t, q, qd of that call. Both are empty if there is no user
-    function. `contacts` is a ContactRecords, or None without dry friction, stops and contacts.
+    `counts` (samples, events), `times` (samples, events, m), s, and `states` (samples, events, m, rows of the state)
+    hold the events, with m = max_records. `failures` (samples,) is the code of the user function that failed, or 0;
+    `failed_calls` (samples, 1 + nq + nv) holds the arguments t, s, q and qd of that call. Both are empty if there is no
+    user function. `contacts` is a ContactRecords, or None without dry friction, stops and contacts.
     """
 
     counts: np.ndarray
@@ -48,6 +50,7 @@ class Records(NamedTuple):
 class Start(NamedTuple):
     """Initial states and constant joint forces: (samples, ...), or (...,) for a single sample.
 
+    `q` (nq) is in rad and m, `qd` (nv) in rad/s and m/s, `tau` (nv) in N m and N, as in `drivers.dynamics`.
     `memory` (samples, rows) is the `Outcome.memory` with which the samples continue; it has no rows if all samples
     start anew, and NaN in its first column for a sample that starts anew. `order` (m,) are the samples to integrate; it
     is empty if these are all samples in their order.
@@ -63,9 +66,11 @@ class Start(NamedTuple):
 class Saved(NamedTuple):
     """States at the saved times, as flat arrays of (samples, times, nq), (..., nv) and (..., all other rows).
 
-    `forces` (samples, times, forces, 3) are the forces of dry friction, stops and contacts, or None without them.
-    `outputs` are the active outputs of sampled controllers, a flat array of (samples, times, channels), or None.
-    `work` (samples, times) is the work since the start (`work`), J, or None if it is not computed.
+    Units are as in `Start`. `forces` (samples, times, forces, 3) are the forces of dry friction, stops and contacts, or
+    None without them. They are the force on the second body of a contact, N, in world axes. For a dof, they are the
+    force, N m or N, and two zeros. `outputs` are the active outputs of sampled controllers, a flat array of (samples,
+    times, channels), or None. `work` (samples, times) is the work since the start (`work`), J, or None if it is not
+    computed.
     """
 
     q: np.ndarray
@@ -96,10 +101,11 @@ class Outcome(NamedTuple):
 
     `tally` (samples, tallies.RECORDED) holds the status, and the counts of steps, rejections and evaluations. The next
     columns are 1 if the sample was stiff for an explicit method, the count of the parts of steps, and the number of
-    the first dof beyond its position limits, from 1 on. `end_times` (samples,) and `end_states` (samples, rows of the
-    state) are the last valid state. The caller sets `interrupt` (1,) to a number other than zero to stop. `record` is
-    a StepRecord. `limits` (m, 4) are the coordinate, the lower and the upper limit, and the dof, of each position that
-    has limits and no stops. `memory` (samples, rows) is what the last state does not determine (`sample_memory`).
+    the first dof beyond its position limits, from 1 on. `end_times` (samples,), s, and `end_states` (samples, rows of
+    the state) are the last valid state. The caller sets `interrupt` (1,) to a number other than zero to stop. `record`
+    is a StepRecord. `limits` (m, 4) are the coordinate, the lower and the upper limit, rad or m, and the dof, of each
+    position that has limits and no stops. `memory` (samples, rows) holds the numbers that the last state does not
+    determine (`sample_memory`).
     """
 
     tally: np.ndarray
@@ -143,10 +149,12 @@ class Tolerances(NamedTuple):
 class Stepper(NamedTuple):
     """The working memory of the integrator for one block.
 
-    `y`, `y_new` and `change` (rows, lanes) are states: q, qd, integrals of errors and sensitivities. `rates` is
-    (stages, rows, lanes). The rows of `control`, `clock` and `tally` (rows, lanes) are defined above. `linear` is a
-    LinearisedRate for Rosenbrock methods, a RadauStep for Radau methods, else None. `spare` (spares.COUNT, rows, lanes)
-    is memory for states at saved times. `work` is a WorkMemory, or None.
+    `y`, `y_new` and `change` (rows, lanes) are states, or changes of states: q, qd, integrals of errors and
+    sensitivities. `rates` (stages, rows, lanes) are the time derivatives at the stages. The stages of Rosenbrock and
+    Radau methods between the first and the last entry are increments. `control_layout`, `clock_layout` and
+    `tally_layout` define the rows of `control`, `clock` and `tally` (rows, lanes). `linear` is a LinearisedRate for
+    Rosenbrock methods, a RadauStep for Radau methods, else None. `spare` (spares.COUNT, rows, lanes) is memory for
+    states at saved times. `work` is a WorkMemory, or None.
     """
 
     y: Annotated[np.ndarray, "rows"]

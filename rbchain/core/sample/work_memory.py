@@ -37,7 +37,7 @@ class WorkMemory(NamedTuple):
     * `role` (1, lanes) tells lanes with a step from lanes whose calls of user functions wait for them.
     * `energies` (2, lanes) are the kinetic and the potential energy at a node, J.
     * `state` and `rate` (rows, lanes) are the state at a node and its rate.
-    * `torques` (n, lanes) are the joint forces at a node.
+    * `torques` (n, lanes) are the joint forces at a node, N m and N, or the joint impulses of an impact, N m s and N s.
     """
 
     sums: np.ndarray
@@ -60,7 +60,10 @@ work_size, carve_work = lane_record(WorkMemory, "rows", "n")
 
 
 def work_memory(n, state_size, width, dtype, blocks):
-    """Allocate the memory that `work_in` divides among the fields of the WorkMemory of each block, for n dofs."""
+    """Allocate the memory that `work_in` divides among the fields of the WorkMemory of each block, for n dofs.
+
+    Returns the sums (blocks, SUM_ROWS, width), and all other numbers (blocks, m).
+    """
     numbers = work_size(state_size, n) * width + CACHE_LINE // dtype.itemsize
     return np.zeros((blocks, SUM_ROWS, width)), np.zeros((blocks, numbers), dtype)
 
@@ -68,7 +71,7 @@ def work_memory(n, state_size, width, dtype, blocks):
 @only_if(lambda memory, b, n, size: is_given(memory))
 @kernel
 def work_in(memory, b, n, size):
-    """Create the WorkMemory of block b with n dofs and `size` rows of the state."""
+    """Create the WorkMemory of block b with n dofs and `size` rows of the state, in the arrays of `work_memory`."""
     sums, numbers = memory[0][b], memory[1][b]
     return carve_work(numbers, aligned_start(numbers), sums.shape[1], sums, size, n)
 
@@ -92,7 +95,10 @@ def begin_work(stepper, batch, sample, lane):
 @only_if(has_constraints)
 @kernel
 def _without_added_inertias(block, qdd, torques, k):
-    """Subtract the forces on added inertias, which the dynamics of closed chains take away again."""
+    """Subtract the forces on added inertias, which the dynamics of closed chains take away again.
+
+    qdd, rad/s^2 and m/s^2, and `torques`, N m and N, are (n, lanes).
+    """
     table = block.constraints.tables.table
     for c in range(table.shape[1]):
         if table[closure.TYPE, c] == closure.ADDED_INERTIA:
@@ -103,7 +109,10 @@ def _without_added_inertias(block, qdd, torques, k):
 
 @kernel
 def inverse_dynamics_of_mechanism(block, q, qd, qdd, torques, k):
-    """Compute the joint forces H qdd + h without external forces; h has the bias forces and gravity."""
+    """Compute the joint forces H qdd + h without external forces; h has the bias forces and gravity.
+
+    q is (nq, lanes). qd, qdd and the result, `torques`, are (n, lanes); SI units.
+    """
     loads = Loads(torques, block.loads.wrenches, None)
     inverse_dynamics(block.model, q, qd, qdd, loads, block.work, k)
     _without_added_inertias(block, qdd, torques, k)
@@ -113,8 +122,8 @@ def inverse_dynamics_of_mechanism(block, q, qd, qdd, torques, k):
 def compute_joint_impulses(block, work, q, k):
     """Compute the changes of the velocities by the impulses of all rows, `rate`, and the joint impulses H `rate`.
 
-    The joint impulses, `torques`, contain the impulses of contacts, drives of prescribed motions and constraints. H is
-    the mass matrix at the positions q.
+    The joint impulses, `torques` (n, lanes), N m s and N s, contain the impulses of contacts, drives of prescribed
+    motions and constraints. H is the mass matrix at the positions q (nq, lanes). `rate` is in rad/s and m/s.
     """
     contacts, n = block.loads.actions.contacts, work.torques.shape[0]
     for i in range(n):
@@ -132,7 +141,7 @@ def compute_joint_impulses(block, work, q, k):
 def add_work_of_impact(block, stepper, y, lane):
     """Add the work of the impulses of an impact in the state y before it: v' H dv with the mean velocity v + dv / 2.
 
-    This is the change of the kinetic energy by the change dv of the velocities.
+    This is the change of the kinetic energy, J, by the change dv of the velocities. y is (rows, lanes).
     """
     work, nq, total = stepper.work, block.q.shape[0], 0.0
     compute_joint_impulses(block, work, y[:nq], lane)
@@ -145,14 +154,14 @@ def add_work_of_impact(block, stepper, y, lane):
 @only_if(lambda block, stepper, *_: has_work(stepper))
 @routine
 def store_work_of_impulses(block, stepper, acts, lag, k):
-    """Compute the work of all impulses of a step of time stepping before they change the velocities in y_new.
+    """Compute the work of all impulses of a step of time stepping, J, before they change the velocities in y_new.
 
     The velocities change from v to v'. The impulses contribute dv to this change, and other forces contribute d:
 
         (H + implicit terms) dv . ((v + v') / 2 + (c - 1/2) d)
 
     The second factor is the mean of the velocities before and after the impulses, which act at the time c h of an
-    impact. `lag` is c - 1/2, or zero without an impact. `acts` says whether there may be impulses.
+    impact. `lag` is c - 1/2 of each lane, or zero without an impact. `acts` says whether there may be impulses.
     """
     work, y, y_new, contacts = stepper.work, stepper.y, stepper.y_new, block.loads.actions.contacts
     rows, joints, nq, half = contacts.rows, block.loads.actions.joints, block.q.shape[0], constant_like(y_new, 0.5)
