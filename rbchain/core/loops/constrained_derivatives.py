@@ -40,7 +40,8 @@ def constrained_forward_dynamics_derivatives(
 ):
     """Compute d qdd / dq, d qdd / dqd and d qdd / dtau of a closed chain, as derivatives (3, n, n, lanes). Writes qdd.
 
-    Scratch memory: as in `derivatives.forward_dynamics_derivatives`, and `parts`, a ConstraintDerivatives. SI units.
+    Scratch memory: `inverse_derivatives` (3, n, n, lanes), `scratch` and `columns` as in
+    `derivatives.forward_dynamics_derivatives`, and `parts`, a ConstraintDerivatives. SI units.
     """
     model, work, q, qd, qdd, loads = block.model, block.work, block.q, block.qd, block.qdd, block.loads
     for by in range(2):
@@ -63,7 +64,8 @@ def constrained_forward_dynamics_derivatives(
 def store_reactions(model, constraints, q, parts, work, k):
     """Store the multipliers of the state, the responses Y = J H^-1 and the reactions X = (J H^-1 J^T)^-1 J.
 
-    Reads the results of the last constrained dynamics: R, LEVER, U, DINV and the rows. Writes A and MULTIPLIER.
+    Y is `parts.responses`, and X is `parts.reactions` (m, n, lanes). Reads R, LEVER, U, DINV and the rows of the last
+    constrained dynamics. Writes A and MULTIPLIER.
     """
     rows, X, Y = constraints.rows, parts.reactions, parts.responses
     for row in range(rows.shape[0]):
@@ -123,7 +125,7 @@ def project_derivatives(matrix, of_rows, parts, k):
 
 @kernel
 def project_force(constraints, parts, f, k):
-    """Replace joint forces f (n, lanes) by f - X^T Y f: the forces that accelerate the mechanism."""
+    """Replace joint forces f (n, lanes), N m or N, by f - X^T Y f: the forces that accelerate the mechanism."""
     X, Y, rows = parts.reactions, parts.responses, constraints.rows
     for row in range(rows.shape[0]):
         rows[row, equation.TARGET, k] = product_of_row(Y, row, f, k)
@@ -136,7 +138,7 @@ def project_force(constraints, parts, f, k):
 
 @kernel
 def project_change(constraints, parts, u, w, is_closed, work, k):
-    """Move a change (u, w) of positions and velocities (n, lanes) to the nearest change that keeps loops closed.
+    """Move a change (u, w), (n, lanes) each, of positions and velocities to the nearest one that keeps loops closed.
 
     To first order, and in the metric of inertia, as `constrained_dynamics.project_state` does for states:
 
@@ -167,7 +169,7 @@ def product_of_row(matrix, row, x, k):
 
 @kernel
 def subtract_accelerations(Y, rows, x, is_closed, k):
-    """Subtract Y^T MULTIPLIER from x (n, lanes) in the lanes in which `is_closed` is true."""
+    """Subtract Y^T MULTIPLIER from x (n, lanes) in the lanes in which `is_closed` is true; Y is (m, n, lanes)."""
     for i in range(x.shape[0]):
         total = x[i, k]
         for row in range(rows.shape[0]):

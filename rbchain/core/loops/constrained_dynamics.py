@@ -41,7 +41,7 @@ POINTS, DIRECTIONS, COUPLERS = 0, 1, 2
 def constrained_forward_dynamics(model, constraints, q, qd, loads, qdd, work, k):
     """Compute qdd (n, lanes) and the multipliers, as `aba.forward_dynamics` does without constraints.
 
-    Stores the multipliers in MULTIPLIER, N or N m.
+    q is (nq, lanes), qd is (n, lanes), in SI units. Stores the multipliers in MULTIPLIER, N or N m.
     """
     forward_dynamics(model, q, qd, loads, qdd, work, k)
     update_rows(model, constraints, q, qd, work, k)
@@ -66,7 +66,10 @@ def constrained_hybrid_dynamics(block, constraints, q, qd, qdd, prescribed, k):
 
 @kernel
 def add_constraint_forces(model, constraints, qdd, work, k):
-    """Compute the multipliers from the accelerations without constraints, and add their forces to u (FORCE)."""
+    """Compute the multipliers from the accelerations without constraints, and add their forces to u (FORCE).
+
+    `qdd` (n, lanes) and A hold these accelerations.
+    """
     table = constraints.tables.table
     factor_constraints(model, constraints, work, k)
     for c in range(table.shape[1]):
@@ -86,7 +89,8 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
 
         delta q = - H^-1 J^T (J H^-1 J^T)^-1 phi,  delta qd = - H^-1 J^T (J H^-1 J^T)^-1 J qd
 
-    Velocities change only if `moves_velocities` is true. Lanes in which `active` is not positive keep their states.
+    q is (nq, lanes), qd is (n, lanes). Velocities change only if `moves_velocities` is true. Lanes in which the number
+    `active` is not positive keep their states.
     Sets FLAG_ERROR, and FLAG_OPEN in the lanes that remain open.
 
     Source: Eich (1993), "Convergence results for a coordinate projection method".
@@ -133,7 +137,10 @@ def project_state(model, constraints, q, qd, work, active, moves_velocities, k):
 
 @routine
 def compute_correction(model, constraints, column, work, k):
-    """Compute `changes` (n, lanes) that remove the residuals or the rates in `column` of the rows. Writes A."""
+    """Compute `changes` (n, lanes) that remove the residuals or the rates in `column` of the rows. Writes A.
+
+    They are in rad or m for residuals, and in rad/s or m/s for rates.
+    """
     rows = constraints.rows
     for row in range(rows.shape[0]):
         rows[row, equation.TARGET, k] = -rows[row, column, k]
@@ -145,8 +152,8 @@ def compute_correction(model, constraints, column, work, k):
 def remove_normal_part(model, constraints, q, change_q, change_qd, work, k):
     """Remove the part of a change of the state that the projection corrects: e - H^-1 J^T (J H^-1 J^T)^-1 J e.
 
-    `change_q` (nq, lanes) and `change_qd` (n, lanes) are changes of a state close to the state of the last dynamics.
-    Reads the forces of the rows; writes A.
+    `change_q` (nq, lanes) and `change_qd` (n, lanes) are changes of a state close to the state of the last dynamics;
+    q (nq, lanes) are its positions. Reads the forces of the rows; writes A.
     """
     n, changes, moves = change_qd.shape[0], constraints.changes, constraints.moves
     tangents_of_rates(model, q, change_q, moves, k)
@@ -170,7 +177,10 @@ def remove_normal_part(model, constraints, q, change_q, change_qd, work, k):
 
 @kernel
 def carry_change(i, model, changes, work, k):
-    """Compute the motion of frame i due to changes (n, lanes) of positions, as A. Reads R, LEVER and the parent's A."""
+    """Compute the motion of frame i due to changes (n, lanes) of positions or velocities, as A.
+
+    Reads R, LEVER and the parent's A.
+    """
     dof = work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     a = motion_at_tip(load_motion(dof, model.parent[i], frame.A, k), load3(dof, i, frame.LEVER, k))
@@ -179,7 +189,7 @@ def carry_change(i, model, changes, work, k):
 
 @kernel
 def store_targets_of_changes(constraints, work, k):
-    """Set TARGET of all rows to - J e, for the changes e whose motions are in A."""
+    """Set TARGET of all rows to - J e, for the changes e (`constraints.changes`) whose motions are in A."""
     table, rows = constraints.tables.table, constraints.rows
     for c in range(table.shape[1]):
         for row in range(table[closure.ROW, c], table[closure.ROW, c] + table[closure.ROW_COUNT, c]):
@@ -215,7 +225,10 @@ def largest_error(constraints, value, scale, smallest, k):
 
 @kernel
 def rows_of_sort(table, c, sort):
-    """Return the range of the rows of constraint c that are points (sort 0), directions (1) or couplers (2)."""
+    """Return the range of the rows of constraint c that are points (sort 0), directions (1) or couplers (2).
+
+    `table` is `ConstraintTables.table`.
+    """
     first, end = table[closure.ROW, c], table[closure.ROW, c] + table[closure.ROW_COUNT, c]
     if table[closure.TYPE, c] in closure.TYPES_OF_JOINTS:
         return first, end if sort == COUPLERS else first
@@ -233,7 +246,7 @@ def larger(a, b):
 
 @kernel
 def move_positions(model, constraints, q, is_moving, k):
-    """Move q (nq, lanes) along the tangent space by `changes`, in the lanes in which `is_moving` is true."""
+    """Move q (nq, lanes) along the tangent space by `changes`, rad or m, in the lanes in which `is_moving` is true."""
     moves = constraints.moves
     position_rates(model, q, constraints.changes, moves, k)
     for j in range(q.shape[0]):

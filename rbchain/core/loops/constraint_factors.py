@@ -29,7 +29,7 @@ DOUBTFUL_POWER = 0.5
 
 @kernel
 def factor_matrix(constraints, may_decide, k):
-    """Factor the matrix in place, and store 1 / E in PIVOT (0 for a dependent row).
+    """Factor `constraints.matrix` in place, and store 1 / E in PIVOT (0 for a dependent row).
 
     If `may_decide` is true, it decides in the lanes with FLAG_DECIDES which rows are independent. It sets
     FLAG_UNCERTAIN in the lanes in which the rows have to be selected anew.
@@ -132,7 +132,7 @@ def largest_pivot(constraints, m, lane):
 
 @kernel
 def entry_of(row, column):
-    """Return the number of an entry of the lower triangle."""
+    """Return the number of an entry of the lower triangle, as in `Constraints.remaining`."""
     return row * (row + 1) // 2 + column
 
 
@@ -141,7 +141,8 @@ def eliminate(row, matrix, first, offset, rows, pivots, k):
     """Compute one row of the factor L of a symmetric matrix in place, and return its pivot.
 
     Entry (row, column) of the matrix is number offset[row] + column of `matrix` (entries, lanes), for the columns from
-    first[row] on. Column `pivots` of `rows` has the inverse pivots of the previous rows.
+    first[row] on; `first` and `offset` are (m,). Column `pivots` of `rows` (m, equation.ROWS, lanes) has the inverse
+    pivots of the previous rows.
     """
     at = offset[row]
     for column in range(first[row], row):
@@ -160,7 +161,10 @@ def eliminate(row, matrix, first, offset, rows, pivots, k):
 
 @kernel
 def substitute(matrix, first, offset, rows, pivots, m, k):
-    """Solve L E L^T x = b in place, where b and x are the first m entries of the column SOLUTION of `rows`."""
+    """Solve L E L^T x = b in place, where b and x are the first m entries of the column SOLUTION of `rows`.
+
+    The other arguments are as in `eliminate`, which writes L to `matrix`; column `pivots` has 1 / E.
+    """
     for row in range(m):
         x = rows[row, equation.SOLUTION, k]
         for column in range(first[row], row):

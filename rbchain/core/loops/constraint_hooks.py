@@ -1,6 +1,9 @@
 """The constraints of a closed chain in the integrators: dynamics, and the projection at the end of each step.
 
 Each function has two forms, for closed and for open chains. `choose` selects one of them at compile time.
+
+`q`, `qd` and `qdd` are as in `constraint_layout`. y (rows, lanes) is a state of the integrator: the rows of q, the rows
+of qd, then other rows. `linear` is a `core.linear.linearised_rate.LinearisedRate`.
 """
 
 import math
@@ -23,7 +26,7 @@ def has_constraints(block, *_):
 
 @kernel
 def forward_dynamics_of_closed_chain(block, q, qd, qdd, k):
-    """Compute qdd of a closed chain."""
+    """Compute qdd (n, lanes) of a closed chain from q (nq, lanes) and qd (n, lanes)."""
     constrained_dynamics.constrained_forward_dynamics(
         block.model, block.constraints, q, qd, block.loads, qdd, block.work, k
     )
@@ -31,7 +34,7 @@ def forward_dynamics_of_closed_chain(block, q, qd, qdd, k):
 
 @kernel
 def forward_dynamics_of_open_chain(block, q, qd, qdd, k):
-    """Compute qdd of an open chain."""
+    """Compute qdd (n, lanes) of an open chain from q (nq, lanes) and qd (n, lanes)."""
     forward_dynamics(block.model, q, qd, block.loads, qdd, block.work, k)
 
 
@@ -41,13 +44,13 @@ forward_dynamics_of_block = choose(has_constraints, forward_dynamics_of_closed_c
 
 @kernel
 def hybrid_dynamics_of_closed_chain(block, q, qd, qdd, prescribed, k):
-    """Compute qdd and tau of a closed chain."""
+    """Compute qdd and tau (n, lanes) of a closed chain; `prescribed` (n, lanes) is 1 for dofs whose qdd is given."""
     constrained_dynamics.constrained_hybrid_dynamics(block, block.constraints, q, qd, qdd, prescribed, k)
 
 
 @kernel
 def hybrid_dynamics_of_open_chain(block, q, qd, qdd, prescribed, k):
-    """Compute qdd and tau of an open chain."""
+    """Compute qdd and tau (n, lanes) of an open chain; `prescribed` (n, lanes) is 1 for dofs whose qdd is given."""
     hybrid_dynamics(block.model, q, qd, block.loads, qdd, prescribed, block.work, k)
 
 
@@ -58,7 +61,10 @@ hybrid_dynamics_of_block = choose(has_constraints, hybrid_dynamics_of_closed_cha
 @only_if(has_constraints)
 @kernel
 def decide_rank(block, decides, k):
-    """Let the next evaluations decide which rows are independent, in the lanes in which `decides` is positive."""
+    """Let the next evaluations decide which rows are independent, in the lanes in which `decides` is positive.
+
+    `decides` is one number for each lane.
+    """
     block.constraints.flags[closure.FLAG_DECIDES, k] = decides
 
 
@@ -108,14 +114,20 @@ def project_lanes_again(block, y, is_chosen, k):
 
 @kernel
 def closed_lanes(block, accepted, k):
-    """Return a positive number for the lanes with an accepted step whose end satisfies the constraints."""
+    """Return a positive number for the lanes with an accepted step whose end satisfies the constraints.
+
+    `accepted` is 1 in the lanes with an accepted step, else 0.
+    """
     return accepted - block.constraints.flags[closure.FLAG_OPEN, k]
 
 
 @only_if(has_constraints)
 @kernel
 def reduce_error(block, y_new, change, k):
-    """Remove the part that the projection corrects from `change` (rows, lanes), the error of a step."""
+    """Remove the part that the projection corrects from `change` (rows, lanes), the error of a step that ends at y_new.
+
+    Changes the rows of q and qd only.
+    """
     nq = block.q.shape[0]
     end = nq + block.qd.shape[0]
     constrained_dynamics.remove_normal_part(
@@ -203,7 +215,10 @@ def has_open_loops(block, lane):
 @only_if(has_constraints)
 @kernel
 def begin_derivatives_of_constraints(block, linear, q, k):
-    """Store the multipliers of the last dynamics and the responses to the constraints, before their derivatives."""
+    """Store the multipliers of the last dynamics and the responses to the constraints, before their derivatives.
+
+    q is (nq, lanes). Writes `linear.of_constraints`, a ConstraintDerivatives.
+    """
     store_reactions(block.model, block.constraints, q, linear.of_constraints, block.work, k)
 
 
@@ -222,7 +237,11 @@ def subtract_derivatives_of_constraints(block, linear, k):
 @only_if(has_constraints)
 @kernel
 def project_linearised_rate(block, linear, k):
-    """Replace K, D and C of the open chain by K, D and C of the closed chain (`constrained_derivatives`)."""
+    """Replace K, D and C of the open chain by K, D and C of the closed chain (`constrained_derivatives`).
+
+    K and D are in `linear.derivatives`, C is `linear.by_integral` (n, integrals, lanes). Overwrites
+    `linear.of_constraints.by_q` and `by_qd`.
+    """
     parts = linear.of_constraints
     project_derivatives(linear.derivatives[BY_Q], parts.by_q, parts, k)
     project_derivatives(linear.derivatives[BY_QD], parts.by_qd, parts, k)

@@ -16,7 +16,7 @@ def constraint_jacobian(model, constraints, q, J, order, work, k):
 
     The rows are in the order of the interface if `order` is closure.OUTPUT, and in the order of the tables if it is
     closure.ROW. Joints that carry both bodies turn the residual, which is in world axes. Their columns are therefore
-    zero only if the residual is zero.
+    zero only if the residual is zero. Reads R and LEVER; q is not used.
     """
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
     for c in range(table.shape[1]):

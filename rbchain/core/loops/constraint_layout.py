@@ -10,6 +10,15 @@ have their own row of the parameters, after the row of gravity.
 
 An added inertia is not a constraint of the mechanism. Its row belongs to one dof, the dof of body b, and comes after
 the rows of all constraints (`loops.constraint_solver`).
+
+The kernels of this package use these arguments, in SI units:
+
+* `q` (nq, lanes), `qd` and `qdd` (n, lanes) are positions, velocities and accelerations of the dofs: rad or m, rad/s or
+  m/s, and rad/s^2 or m/s^2.
+* `constraints` is a Constraints, and `rows` its field `rows`. c is the number of a constraint, `row` the
+  number of a row.
+* `side` is 0 for body a and 1 for body b. `lane` is the number of one lane.
+* Vectors (3), rotations (9), Motion and Force are tuples in world axes. A Force on a body refers to its joint origin.
 """
 
 from typing import Annotated, NamedTuple
@@ -103,8 +112,8 @@ class Constraints(NamedTuple):
     * `remaining` (m (m + 1) / 2, lanes) is the lower triangle that is left during the selection of independent rows.
     * `passing` (MAX_ROW_COUNT, 6, lanes) are forces on the way to the root.
     * `joint_sums` (n, lanes) is the sum of multipliers times responses.
-    * `changes` (n, lanes) are changes of velocities or, along the tangent space, of positions; `moves` (2 n, lanes) is
-      memory for changes of q.
+    * `changes` (n, lanes) are changes of velocities, rad/s or m/s, or, along the tangent space, of positions, rad or m.
+      `moves` (2 n, lanes) is memory for changes of q.
     * `flags` (FLAG_ROWS, lanes) is described below.
     """
 

@@ -4,6 +4,9 @@ Let A = J H^-1 J^T = B B^T, where B has one column for each independent row. Mul
 J^T lambda differ by a vector that J^T, and therefore B^T, maps to zero. The shortest multipliers are the projection
 onto the columns of B, B (B^T B)^-1 B^T lambda. Source: Courrieu (2005), "Fast computation of Moore-Penrose inverse
 matrices", for the factor B of full rank.
+
+For the m rows of constraints, B (m, m) is not stored: it follows from `Constraints.matrix`, with columns of zeros for
+dependent rows. `Constraints.gram` holds B^T B, then its factors.
 """
 
 import math
@@ -88,7 +91,7 @@ def product_of_columns(constraints, i, j, k):
 
 @kernel
 def multiply_by_factor(constraints, transposed, k):
-    """Replace SOLUTION by B SOLUTION, or by B^T SOLUTION."""
+    """Replace SOLUTION by B SOLUTION or, if `transposed` is true, by B^T SOLUTION."""
     rows, first = constraints.rows, constraints.tables.envelope[closure.ENVELOPE_FIRST]
     m = constraints.tables.sizes[closure.CONSTRAINT_ROWS]
     for step in range(m):

@@ -9,6 +9,8 @@ With positions p of the two points, axes x of body a and y of body b, and multip
 
 The rate of each row is the difference of two velocities. The forces on body a and on body b are therefore opposite, and
 have the same line of action. Source: Featherstone (2008), sections 8.1 and 8.2.
+
+`constraint_layout` describes the arguments. Residuals are in m or rad, rates in m/s or rad/s.
 """
 
 import math
@@ -38,7 +40,7 @@ from . import constraint_layout as closure, equation_layout as equation
 def update_rows(model, constraints, q, qd, work, k):
     """Compute all rows in the state (q, qd). Reads R, LEVER and V; writes the rows from RESIDUAL to MOTOR_B.
 
-    q is (nq, lanes), qd is (n, lanes). Residuals are in m or rad.
+    q is (nq, lanes), qd is (n, lanes).
     """
     for c in range(constraints.tables.table.shape[1]):
         row_type = constraints.tables.table[closure.TYPE, c]
@@ -53,7 +55,7 @@ def update_rows(model, constraints, q, qd, work, k):
 
 @routine
 def move_and_update_rows(model, constraints, q, qd, work, k):
-    """Compute poses, velocities and all rows in the state (q, qd), with their speeds."""
+    """Compute poses, velocities and all rows in the state q (nq, lanes), qd (n, lanes), with their speeds."""
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
     update_rows(model, constraints, q, qd, work, k)
@@ -62,7 +64,7 @@ def move_and_update_rows(model, constraints, q, qd, work, k):
 
 @routine
 def update_speeds(model, constraints, qd, work, k):
-    """Compute the scales of the round-off of the rates, SPEED. Reads R, LEVER and the rows."""
+    """Compute the scales of the round-off of the rates, SPEED, from qd (n, lanes). Reads R, LEVER and the rows."""
     table, rows = constraints.tables.table, constraints.rows
     for c in range(table.shape[1]):
         row_type, row, i, j = (
@@ -85,7 +87,10 @@ def update_speeds(model, constraints, qd, work, k):
 
 @kernel
 def store_row(rows, row, k, residual, rate_bias, force_a, force_b):
-    """Store the residual, the bias and the forces of one row."""
+    """Store the residual, the bias and the forces of one row.
+
+    The bias is in m/s^2 or rad/s^2. The forces are Force values on both bodies for a unit multiplier.
+    """
     rows[row, equation.RESIDUAL, k] = residual
     rows[row, equation.BIAS, k] = rate_bias
     store_spatial(rows, row, equation.FORCE_A, k, force_a)
@@ -94,7 +99,7 @@ def store_row(rows, row, k, residual, rate_bias, force_a, force_b):
 
 @kernel
 def store_scale(rows, row, k, rate, scale):
-    """Store the rate of one row and the scale of the round-off of its residual."""
+    """Store the rate of one row, and the scale of the round-off of its residual, m or rad."""
     rows[row, equation.RATE, k] = rate
     rows[row, equation.SCALE, k] = scale
     rows[row, equation.MOTOR_A, k] = constant_like(rows, 0.0)
@@ -125,7 +130,7 @@ def speeds_on_path(c, side, model, constraints, qd, work, k):
     """Return the sums of the speeds of a point, and of the angular speeds of its body, that all dofs on its path cause.
 
     The velocity of the point is a sum of these terms, which may cancel: they set the scale of its round-off. The
-    largest entry of an arm approximates its length. m/s and rad/s.
+    largest entry of an arm approximates its length. qd is (n, lanes); the results are in m/s and rad/s.
     """
     table, dof = constraints.tables.table, work.dof
     at, last = table[closure.PARAMETERS, c], table[closure.DOF_A + side, c]
@@ -191,7 +196,10 @@ def connect_points(c, model, constraints, work, k):
 
 @kernel
 def store_pull(rows, row, k, residual, rate_bias, r_a, r_b, e):
-    """Store a row whose unit multiplier exerts the force e on the point of body b, and -e on the point of body a."""
+    """Store a row whose unit multiplier exerts the force e on the point of body b, and -e on the point of body a.
+
+    r_a and r_b (3) are the vectors from the joint origins of the bodies to the points, m; e (3) is a unit vector.
+    """
     opposite = (-e[0], -e[1], -e[2])
     store_row(rows, row, k, residual, rate_bias, Force(cross(r_a, opposite), opposite), Force(cross(r_b, e), e))
 
@@ -222,7 +230,7 @@ def align_axes(c, model, constraints, work, k):
 
 @kernel
 def column_of(R, axis):
-    """Return one column of a rotation."""
+    """Return one column (3) of a rotation R (9)."""
     if axis == 0:
         return (R[0], R[3], R[6])
     if axis == 1:
@@ -234,7 +242,8 @@ def column_of(R, axis):
 def product_of_axes(x, y, w_a, w_b):
     """Compute x . y for an axis x of body a and y of body b.
 
-    Its rate is (w_b - w_a) . (y x x). Returns x . y, y x x and the part of the second derivative without accelerations.
+    The unit vectors x and y (3) and the angular velocities w_a and w_b (3), rad/s, are in world axes. The rate of x . y
+    is (w_b - w_a) . (y x x). Returns x . y, y x x and the part of the second derivative without accelerations, rad/s^2.
     """
     x_rate, y_rate = cross(w_a, x), cross(w_b, y)
     both = dot(x_rate, y_rate)
@@ -244,7 +253,10 @@ def product_of_axes(x, y, w_a, w_b):
 
 @kernel
 def store_turn(rows, row, k, residual, rate_bias, e, w):
-    """Store a row whose unit multiplier exerts the moment e on body b, and -e on body a."""
+    """Store a row whose unit multiplier exerts the moment e on body b, and -e on body a.
+
+    w (3) is the angular velocity of body b relative to body a, rad/s.
+    """
     zero = zeros_like(e[0])
     nothing = (zero, zero, zero)
     opposite = (-e[0], -e[1], -e[2])
@@ -254,7 +266,10 @@ def store_turn(rows, row, k, residual, rate_bias, e, w):
 
 @kernel
 def couple(c, model, constraints, q, qd, k):
-    """Compute the row of a coupler. Its unit multiplier exerts the force 1 on joint b, and -ratio on joint a."""
+    """Compute the row of a coupler in the state q (nq, lanes), qd (n, lanes).
+
+    Its unit multiplier exerts the force 1 on joint b, and -ratio on joint a.
+    """
     table, rows = constraints.tables.table, constraints.rows
     i, j, at, row = (
         table[closure.DOF_A, c],
@@ -278,7 +293,7 @@ def couple(c, model, constraints, q, qd, k):
 
 @kernel
 def store_compliance(c, model, constraints, qd, k):
-    """Store the row of an added inertia: a joint force, and the compliance 1 / e."""
+    """Store the row of an added inertia: a joint force, and the compliance 1 / e, 1/kg or 1/(kg m^2). Ignores qd."""
     table, rows = constraints.tables.table, constraints.rows
     row, e = (
         table[closure.ROW, c],

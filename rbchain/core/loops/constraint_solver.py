@@ -21,6 +21,9 @@ on e. Let F have a column of the unit matrix for each added inertia, let C = 1 /
 
 The matrix [J; F^T] (H + F e F^T)^-1 [J^T, F] - [0, 0; 0, C] is quasi-definite. Its factors L E L^T exist in the order
 of the rows, with negative pivots for y (Vanderbei 1995, "Symmetric quasi-definite matrices").
+
+W is stored by supports in `Constraints.responses` (w, lanes). The right-hand side and the solution are the columns
+TARGET and MULTIPLIER of `Constraints.rows`.
 """
 
 import numpy as np
@@ -228,7 +231,7 @@ def solve_multipliers(constraints, work, k):
 
 @kernel
 def sum_responses(constraints, k):
-    """Compute joint_sums = W^T MULTIPLIER."""
+    """Compute joint_sums = W^T MULTIPLIER (n, lanes)."""
     tables, sums = constraints.tables, constraints.joint_sums
     table = tables.table
     for i in range(sums.shape[0]):
@@ -266,7 +269,10 @@ def store_rest(constraints, work, k):
 
 @routine
 def respond_to_multipliers(model, constraints, work, k):
-    """Compute changes = H^-1 J^T lambda from joint_sums, by an outward sweep. Reads R, LEVER, U and DINV; writes A."""
+    """Compute changes = H^-1 J^T lambda (n, lanes) from joint_sums (n, lanes), by an outward sweep.
+
+    Reads R, LEVER, U and DINV; writes A.
+    """
     dof, changes = work.dof, constraints.changes
     remove_gravity(model, work, k)
     for i in range(model.parent.shape[0]):

@@ -65,7 +65,7 @@ from .constraint_rows import column_of
 class Point(NamedTuple):
     """The point of a constraint on one body: its vector r from the body's origin, its velocity and its acceleration.
 
-    World axes; m, m/s and m/s^2.
+    Vectors (3) in world axes; m, m/s and m/s^2.
     """
 
     r: tuple
@@ -77,8 +77,9 @@ class Point(NamedTuple):
 def differentiate_constraints(model, constraints, parts, derivatives, scratch, work, k):
     """Compute the derivatives of all rows, and subtract d(J^T lambda)/dq from derivatives[BY_Q].
 
-    `derivatives` is (2 or 3, n, n, lanes). Reads the rows, `parts.multipliers`, R, LEVER, V, A, and `scratch` of
-    `inverse_dynamics_derivatives`.
+    Writes `by_q`, `by_qd` and `rates` (m, n, lanes) of `parts`, a ConstraintDerivatives. `derivatives` is
+    (2 or 3, n, n, lanes). Reads the rows, `parts.multipliers`, R, LEVER, V, A, and `scratch` (n, rows, lanes), which
+    `inverse_dynamics_derivatives` has written.
     """
     table = constraints.tables.table
     for row in range(parts.by_q.shape[0]):
@@ -116,7 +117,10 @@ def point_of(c, side, model, constraints, work, k):
 
 @kernel
 def differentiate_vectors_of_points(c, model, constraints, parts, work, k):
-    """Store e, e', e'' of the rows of the points, their force, and its change along a displacement."""
+    """Store e, e', e'' of the rows of the points, their force, and its change along a displacement.
+
+    Writes `parts.vectors` and `parts.force`, in world axes; they are zero before.
+    """
     table, rows = constraints.tables.table, constraints.rows
     row, zero, one = table[closure.ROW, c], constant_like(rows, 0.0), constant_like(rows, 1.0)
     if table[closure.TYPE, c] != closure.DISTANCE:
@@ -148,7 +152,7 @@ def differentiate_vectors_of_points(c, model, constraints, parts, work, k):
 
 @kernel
 def differentiate_vectors_of_directions(c, model, constraints, parts, work, k):
-    """Add e, e', e'' of the rows of the directions, and their moment and N."""
+    """Add e, e', e'' of the rows of the directions to `parts.vectors`, and their moment and N to `parts.force`."""
     table, dof = constraints.tables.table, work.dof
     at, first, count = table[closure.PARAMETERS, c], table[closure.POINT_ROWS, c], table[closure.ROW_COUNT, c]
     if first == count:
@@ -170,7 +174,10 @@ def differentiate_vectors_of_directions(c, model, constraints, parts, work, k):
 
 @kernel
 def add_product(c, r, axes, weight, constraints, parts, work, k):
-    """Add the product of two axes, x of body a and y of body b, to row r of constraint c."""
+    """Add the product of two axes, x of body a and y of body b, to row r of constraint c.
+
+    `axes` are both unit vectors (3) in world axes, and `weight` is the factor of their product.
+    """
     x, y = axes
     table, dof, two = constraints.tables.table, work.dof, constant_like(work.dof, 2.0)
     i, j = table[closure.DOF_A, c], table[closure.DOF_B, c]
@@ -198,7 +205,10 @@ def add_product(c, r, axes, weight, constraints, parts, work, k):
 
 @kernel
 def differentiate_rows(c, side, model, constraints, parts, scratch, work, k):
-    """Add the derivatives of the rows of constraint c along the dofs on the path to one body (side 0: a, 1: b)."""
+    """Add the derivatives of the rows of constraint c along the dofs on the path to one body (side 0: a, 1: b).
+
+    `scratch` (n, rows, lanes) is as in `differentiate_constraints`. Also writes `parts.axes`.
+    """
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
     point, two = point_of(c, side, model, constraints, work, k), constant_like(work.dof, 2.0)
     arm = point.r
@@ -223,7 +233,10 @@ def differentiate_rows(c, side, model, constraints, parts, scratch, work, k):
 
 @kernel
 def add_changes(c, r, side, i, changes, constraints, parts, k):
-    """Add the derivatives of row r of constraint c along dof i, from the changes s, dx'/dq, dx''/dq and dx''/dqd."""
+    """Add the derivatives of row r of constraint c along dof i, from the changes s, dx'/dq, dx''/dq and dx''/dqd.
+
+    `changes` are these four vectors (3) in world axes.
+    """
     s, velocity, by_q, by_qd = changes
     row, one, two = (
         constraints.tables.table[closure.ROW, c] + r,
@@ -244,7 +257,10 @@ def add_changes(c, r, side, i, changes, constraints, parts, k):
 
 @kernel
 def change_of_force(side, S, parts, k):
-    """Return the change (dm, df) of the wrench on body b along a displacement S of one body (side 0: a, 1: b)."""
+    """Return the change (dm, df) of the wrench on body b along a displacement S of one body (side 0: a, 1: b).
+
+    S is a Motion at the point of this body, and the result a Force, both in world axes.
+    """
     N, w = load9(parts.force, 0, closure.FORCE_TURN, k), S.ang
     trace = N[0] + N[4] + N[8]
     stretch = symmetric(load6(parts.force, 0, closure.FORCE_STRETCH, k), S.lin)
@@ -256,7 +272,10 @@ def change_of_force(side, S, parts, k):
 
 @kernel
 def subtract_derivatives_of_force(c, side, model, constraints, parts, derivatives, k):
-    """Subtract the derivatives of all joint forces of constraint c with respect to the dofs on the path to one body."""
+    """Subtract the derivatives of all joint forces of constraint c with respect to the dofs on the path to one body.
+
+    Changes derivatives[BY_Q] (n, n, lanes).
+    """
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
     W = load_force(parts.force, 0, closure.FORCE_WRENCH, k)  # on body b
     for step in range(table[closure.PATH_A + side, c], table[closure.PATH_END_A + side, c]):
@@ -273,8 +292,8 @@ def subtract_derivatives_of_force(c, side, model, constraints, parts, derivative
 def subtract_along_path(path, i, changes, model, constraints, parts, derivatives, k):
     """Subtract the derivatives with respect to q_i of the joint forces on the path to one body.
 
-    `path` contains the constraint and the side of the body. `changes` are the change of the wrench on body b for the
-    joints before the joint of dof i, and the change for the other joints.
+    `path` contains the constraint and the side of the body. `changes` are two Force values: the change of the wrench on
+    body b for the joints before the joint of dof i, and the change for the other joints.
     """
     (c, side), (before, after) = path, changes
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]

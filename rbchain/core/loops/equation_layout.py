@@ -1,13 +1,13 @@
 """Rows of `Constraints.rows` (m, ROWS, lanes): the numbers of one equation phi(q) = 0 of a constraint."""
 
 RESIDUAL = 0  # phi, m or rad
-RATE = 1  # d phi / dt
-BIAS = 2  # the part of d^2 phi / dt^2 that does not depend on accelerations
+RATE = 1  # d phi / dt, m/s or rad/s
+BIAS = 2  # the part of d^2 phi / dt^2 that does not depend on accelerations, m/s^2 or rad/s^2
 SCALE = 3  # sum of the absolute values whose difference is the residual: the scale of its round-off
-SPEED = 4  # the same for the rate
-TARGET = 5  # right-hand side of the linear system
+SPEED = 4  # the same for the rate, m/s or rad/s
+TARGET = 5  # right-hand side of the linear system: in the dynamics an acceleration, in projections a residual or a rate
 SOLUTION = 6
-MULTIPLIER = 7
+MULTIPLIER = 7  # lambda, which acts on body b; N or N m in the dynamics
 PIVOT = 8  # 1 / pivot of the factorisation; 0 for a dependent row
 KEPT = 9  # 1 for an independent row, else 0
 REST = 10  # multiplier before the refinement
@@ -17,6 +17,6 @@ MOTOR_A, MOTOR_B = 23, 24  # joint forces for a unit multiplier
 GRAM_PIVOT = 25  # 1 / pivot of the matrix for minimum-norm solutions
 PIVOT_SCALE = 26  # a pivot far below this number is round-off
 ROOT = 27  # square root of the pivot
-COMPLIANCE = 28  # 1 / e of an added inertia e; 0 if e is 0
+COMPLIANCE = 28  # 1 / e of an added inertia e, 1/kg or 1/(kg m^2); 0 if e is 0
 START_KEPT = 29  # KEPT at the start of the step
 ROWS = 30
