@@ -13,6 +13,8 @@ A ball that rolls in a groove has more rows at rest than degrees of freedom: see
 sliding contacts there may be no solution (the paradox of Painleve). An impulse then has to change the velocities.
 
 Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapters 5 and 8.
+
+`contact_layout` describes the arguments. `rest` is the speed up to which a contact is at rest, m/s.
 """
 
 import math
@@ -170,7 +172,10 @@ def are_within_limits(part, contacts, modes, lane):
 
 @routine
 def find_modes(contacts, modes, numbers, rest, tolerance, lane):
-    """Correct the modes and the directions of sliding alternately, and return whether the modes fit the forces."""
+    """Correct the modes and the directions of sliding alternately, and return whether the modes fit the forces.
+
+    `tolerance` is the largest change of a direction, rad.
+    """
     for _ in range(MAX_ALIGNMENTS):
         if not correct_modes(contacts, modes, numbers, rest, lane):
             return False
@@ -193,7 +198,8 @@ def correct_modes(contacts, modes, numbers, rest, lane):
 def align_directions(contacts, modes, numbers, tolerance, lane):
     """Turn the directions of contacts that start to slide to the directions of their accelerations.
 
-    The accelerations depend on the directions. Returns whether the contacts had these directions before.
+    The accelerations depend on the directions. Returns whether the contacts had these directions before, up to a change
+    of `tolerance`, rad.
     """
     for turn in range(MAX_TURNS):
         change = 0.0
@@ -228,7 +234,7 @@ def turn_direction(row, contacts, modes, lane):
 
 @kernel
 def largest_eigenvalue(row, contacts, lane):
-    """Return the largest eigenvalue of the block of W for the two tangents of a contact."""
+    """Return the largest eigenvalue of the block of W for the two tangents of a contact, 1/kg."""
     W = contacts.matrix
     a, b, c = W[row + 1, row + 1, lane], W[row + 2, row + 2, lane], W[row + 1, row + 2, lane]
     return 0.5 * (a + b) + math.sqrt(0.25 * (a - b) * (a - b) + c * c)
@@ -248,7 +254,7 @@ def guess_modes(contacts, modes, numbers, rest, lane):
 
 @kernel
 def prepare_guess(contacts, modes, numbers, rest, lane):
-    """Set the rows for `contact_solver` and return its tolerance."""
+    """Set the rows for `contact_solver` and return its tolerance, m/s^2 or rad/s^2."""
     rows, table, scale = modes.rows, contacts.table, 0.0
     for row in range(rows.shape[0]):
         scale = max(scale, abs(rows[row, mode.ACCELERATION, lane]))
@@ -329,7 +335,8 @@ def follow_modes(contacts, modes, numbers, rest, lane):
 def solve_with_diagonal(added, contacts, modes, tolerance, lane):
     """Solve for mode.FORCE by Newton's method, with `added` times mode.SCALE on the diagonal of W; return success.
 
-    Starts from mode.FORCE, and does not change it without success. mode.RIGHT is the diagonal of W.
+    Starts from mode.FORCE, and does not change it without success. mode.RIGHT is the diagonal of W. The residual is at
+    most `tolerance`, m/s^2 or rad/s^2.
     """
     rows, m = contacts.rows, contacts.rows.shape[0]
     for row in range(m):
@@ -353,7 +360,7 @@ def solve_with_diagonal(added, contacts, modes, tolerance, lane):
 def set_solver_rows(e, contacts, modes, numbers, sliding, lane):
     """Set the accelerations, the bounds and the limits of the forces of an element for `contact_solver`.
 
-    An acceleration `sliding` along the direction of a contact that slides fixes the direction of its friction.
+    An acceleration `sliding`, m/s^2, along the direction of a contact that slides fixes the direction of its friction.
     """
     rows, table, row, at = (
         modes.rows,

@@ -15,6 +15,15 @@ The velocity of a row is u = J v, and its impulse p acts on the dofs as J^T p:
 The shapes of contacts, and their kinds, are in `contact_shapes`.
 
 The constants are the rows of `Contacts.rows`. The constants of elements are in `element_layout`.
+
+The kernels of this package use these arguments, in SI units:
+
+* `q` (nq, lanes) and `qd` (n, lanes) are positions, rad or m, and velocities, rad/s or m/s, of the dofs.
+* `contacts` is a Contacts, `modes` a `contact_modes.ContactModes`, `numbers` (count, lanes) `BlockActions.numbers`.
+* e is the number of an element, `table` is `Contacts.table`, and `at` the index of the first number of the element.
+* `row` is the number of a row; for all rows of a contact, it is the row of the normal. `rows` is `Contacts.rows`.
+* `lane` is the number of one lane.
+* Vectors (3), Motion and Force are tuples in world axes. Motion and Force of a body refer to its joint origin.
 """
 
 from typing import Annotated, NamedTuple
@@ -28,11 +37,11 @@ from . import element_layout as element
 # --- rows of `Contacts.rows` ---
 GAP = 0  # m or rad; only of stops and of the normal rows of contacts
 VELOCITY = 1  # u = J v, m/s or rad/s
-BOUND = 2  # least u of a row with a gap
+BOUND = 2  # least u of a row with a gap, m/s or rad/s
 IMPULSE = 3  # p, N s or N m s
 LOWER, UPPER = 4, 5  # limits of p; for the tangents of a contact, a radius that is added to mu p_n
 FRICTION = 6  # mu, at the normal row of a contact
-DIAGONAL = 7  # J H^-1 J^T of the row
+DIAGONAL = 7  # J H^-1 J^T of the row, 1/kg or 1/(kg m^2)
 INVERSE = 8  # its reciprocal; 0 if no impulse changes u; both tangents have the same number
 START_VELOCITY = 9  # u at the start of a step
 IMPACT = 10  # 1 if an impact is possible in the step, else 0
@@ -46,7 +55,7 @@ STORED = 19  # p, while the solver computes corrections of positions
 STUCK = 20  # 1 if the row stuck at the end of the last step, 2 if an interval of sticking is recorded, else 0
 RESIDUAL = 21  # residual of the solver, in the first row
 COUPLES = 22  # 0 if a row of a Newton step has no entries to the right of its diagonal
-BIAS = 23  # d u / dt without accelerations of the joints
+BIAS = 23  # d u / dt without accelerations of the joints, m/s^2 or rad/s^2
 NORMAL = 24  # 3: direction of a row of a contact in world axes; the normal points to the second body
 PLACE = 27  # in lane 0: number of the row at this place of the matrix of a Newton step
 RESPONDS = 28  # in the first row and lane 0: 1 if the step has computed the responses
@@ -72,7 +81,7 @@ class Contacts(NamedTuple):
     * `responses` (m, n, lanes) are the velocities H^-1 J^T that unit impulses of the rows cause.
     * `matrix` (m, m, lanes) is J H^-1 J^T. `linear` (m, m, lanes) is the matrix of a Newton step. Its first rows and
       columns belong to the elements that the step changes.
-    * `changes` (2, n, lanes) is memory for changes of velocities and of positions.
+    * `changes` (2, n, lanes) is memory for changes of velocities, and of positions along the tangent space.
     """
 
     table: np.ndarray

@@ -1,4 +1,7 @@
-"""Changes of the modes of single elements: open, closed, sticking and sliding."""
+"""Changes of the modes of single elements: open, closed, sticking and sliding.
+
+`contact_layout` describes the arguments. Forces p are in N or N m, in one lane.
+"""
 
 import math
 
@@ -21,7 +24,10 @@ def motion_of_row(row, contacts, modes, lane):
 
 @kernel
 def release_element(e, contacts, modes, numbers, tolerance, lane):
-    """Open an active constraint if it has no force, and let it slide if its friction is at the limit."""
+    """Open an active constraint if it has no force, and let it slide if its friction is at the limit.
+
+    Forces of stops and contacts up to `tolerance`, N or N m, count as no force.
+    """
     rows, table, row, at = (
         modes.rows,
         contacts.table,
@@ -136,7 +142,10 @@ def change_worst_mode(contacts, modes, numbers, rest, lane):
 
 @kernel
 def violation_of_element(e, contacts, modes, numbers, forces, accelerations, lane):
-    """Return the violation of the conditions of an element's mode, relative to the largest force or acceleration."""
+    """Return the violation of the conditions of an element's mode, relative to the largest force or acceleration.
+
+    `forces` is the largest absolute force, N or N m, and `accelerations` the largest acceleration, m/s^2 or rad/s^2.
+    """
     rows, table = modes.rows, contacts.table
     row, at, kind = table[element.ROW, e], table[element.NUMBERS, e], table[element.KIND, e]
     p, current = rows[row, mode.FORCE, lane], rows[row, mode.MODE, lane]
@@ -162,6 +171,6 @@ def violation_of_element(e, contacts, modes, numbers, forces, accelerations, lan
 
 @kernel
 def motion_along_direction(row, contacts, modes, lane):
-    """Return the acceleration of a contact along its direction of sliding."""
+    """Return the acceleration of a contact along its direction of sliding, m/s^2."""
     total = motion_of_row(row + 1, contacts, modes, lane) * modes.rows[row + 1, mode.DIRECTION, lane]
     return total + motion_of_row(row + 2, contacts, modes, lane) * modes.rows[row + 2, mode.DIRECTION, lane]

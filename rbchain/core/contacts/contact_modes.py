@@ -14,6 +14,8 @@ forces within the limits of friction that `contact_choice` has found.
 
 Source: Pfeiffer and Glocker (1996), *Multibody Dynamics with Unilateral Contacts*, chapters 4 and 5; Acary and
 Brogliato (2008), *Numerical Methods for Nonsmooth Dynamical Systems*, chapter 8.
+
+`contact_layout` describes the arguments. Forces are in N or N m, accelerations in m/s^2 or rad/s^2.
 """
 
 import math
@@ -183,7 +185,10 @@ def factor_held_rows(contacts, modes, k):
 
 @kernel
 def response_of_force(row, column, contacts, modes, k):
-    """Return the acceleration of a row due to a unit force of an active constraint and the friction that it causes."""
+    """Return the acceleration of a row due to a unit force of an active constraint and the friction that it causes.
+
+    `column` is the row of the active constraint.
+    """
     rows, W = modes.rows, contacts.matrix
     total, mu = W[row, column, k], rows[column, mode.FRICTION, k]
     if any_lane(mu > constant_like(rows, 0.0)):
@@ -253,7 +258,10 @@ def substitute(modes, k):
 
 @kernel
 def add_friction_of_contacts(contacts, modes, column, k):
-    """Set the forces of the tangents of sliding contacts, in a column of the rows, to - mu p_n times their heading."""
+    """Set the forces of the tangents of sliding contacts, in a column of `modes.rows`, to - mu p_n times their heading.
+
+    p_n is the force of the normal in this column, N.
+    """
     rows, table = modes.rows, contacts.table
     for e in range(table.shape[1]):
         if has_tangents(e, table):
@@ -267,7 +275,10 @@ def add_friction_of_contacts(contacts, modes, column, k):
 
 @kernel
 def correct_held_rows(contacts, modes, column, changes, k):
-    """Compute changes (n, lanes) of velocities that make a column of `contacts.rows` zero in active constraints."""
+    """Compute changes (n, lanes) that make a column of `contacts.rows` zero in active constraints.
+
+    These are changes of velocities, rad/s or m/s, for VELOCITY, and of positions along the tangent space for GAP.
+    """
     rows, zero = modes.rows, constant_like(modes.rows, 0.0)
     for row in range(rows.shape[0]):
         value = contacts.rows[row, column, k]

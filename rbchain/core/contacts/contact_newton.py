@@ -1,4 +1,9 @@
-"""Newton steps of `contact_solver`: linearised equations of all rows, and a line search."""
+"""Newton steps of `contact_solver`: linearised equations of all rows, and a line search.
+
+`contact_layout` describes the arguments. `residual`, `limit`, `running` and `length` are one number for each lane, and
+`index` is the number of the round. The matrix of a step is `Contacts.linear` (m, m, lanes): its entry (a, b) belongs to
+the rows at the places a and b. The first `count` places are used. `proximal` is added to its diagonal.
+"""
 
 import math
 
@@ -116,7 +121,7 @@ def enlarge_factors(contacts, index, k):
 
 @kernel
 def norm_of_tangents(row, column, rows, k):
-    """Return the norm of the two tangential impulses or velocities of a contact."""
+    """Return the norm of the two tangential impulses or velocities of a contact, in a column of `rows`."""
     a, b = rows[row + 1, column, k], rows[row + 2, column, k]
     return math.sqrt(a * a + b * b)
 
@@ -146,7 +151,7 @@ def sum_of_squares(contacts, k):
 
 @kernel
 def scaled_square(row, change, rows, k):
-    """Return the square of the change of an impulse, divided by the factor of u of its row."""
+    """Return the square of the change of an impulse, divided by the factor of u of its row, J."""
     inverse, one = rows[row, contact.INVERSE, k], constant_like(rows, 1.0)
     acts = inverse > nan_unless_finite(inverse)
     return select(acts, change * change / select(acts, inverse, one), nan_unless_finite(change))

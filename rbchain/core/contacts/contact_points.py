@@ -22,5 +22,9 @@ class ContactPoints(NamedTuple):
 
 @kernel
 def acceleration_of_point(v, a, lever):
-    """Return the acceleration of a point of a body, m/s^2, from the motion of its frame and the lever to the point."""
+    """Return the acceleration of a point of a body, m/s^2, from the motion of its frame and the lever to the point.
+
+    v and a are the velocity and the acceleration of the frame as Motion values at its joint origin. The lever (3) is in
+    m. All are in world axes.
+    """
     return add3(motion_at_tip(a, lever).lin, cross(v.ang, motion_at_tip(v, lever).lin))

@@ -47,7 +47,10 @@ def add_contact_forces(block, y, rate, k):
 
 @kernel
 def store_acceleration(e, block, qdd, k):
-    """Store the acceleration of the rows of an element, from qdd and the accelerations of the frames in A."""
+    """Store the acceleration of the rows of an element, from qdd (n, lanes) and the accelerations of the frames in A.
+
+    Writes mode.ACCELERATION, m/s^2 or rad/s^2.
+    """
     actions = block.loads.actions
     table, rows = actions.contacts.table, actions.modes.rows
     if is_contact(e, table):

@@ -1,4 +1,8 @@
-"""Equations of the impulses that `contact_solver` solves: velocities, changes of single rows, and residuals."""
+"""Equations of the impulses that `contact_solver` solves: velocities, changes of single rows, and residuals.
+
+`contact_layout` describes the arguments. Velocities u are in m/s or rad/s, and impulses p in N s or N m s.
+`contact_choice` solves the same equations for accelerations and forces. `running` is one number for each lane.
+"""
 
 import math
 
@@ -22,7 +26,7 @@ def compute_velocities(contacts, running, k):
 
 @kernel
 def add_to_velocities(row, change, contacts, k):
-    """Add the velocities that the change of an impulse causes to VELOCITY of all rows."""
+    """Add the velocities that the change of an impulse, N s or N m s, causes to VELOCITY of all rows."""
     rows, matrix = contacts.rows, contacts.matrix
     if any_lane(change != nan_unless_finite(change)):
         for other in range(rows.shape[0]):
@@ -31,7 +35,7 @@ def add_to_velocities(row, change, contacts, k):
 
 @kernel
 def change_of_friction(row, rows, k):
-    """Compute the change of the impulse of a dof's friction, between its limits."""
+    """Compute the change of the impulse of a dof's friction, N m s or N s, between its limits."""
     p = rows[row, contact.IMPULSE, k]
     target = p - rows[row, contact.VELOCITY, k] * rows[row, contact.INVERSE, k]
     return min(max(target, rows[row, contact.LOWER, k]), rows[row, contact.UPPER, k]) - p
@@ -39,7 +43,7 @@ def change_of_friction(row, rows, k):
 
 @kernel
 def change_of_normal(row, rows, k):
-    """Compute the change of the impulse of a stop or of a normal direction, which is not negative."""
+    """Compute the change of the impulse, N s or N m s, of a stop or of a normal, which stays at least zero."""
     p = rows[row, contact.IMPULSE, k]
     above = rows[row, contact.VELOCITY, k] - rows[row, contact.BOUND, k]
     return max(p - above * rows[row, contact.INVERSE, k], nan_unless_finite(p)) - p
@@ -47,7 +51,7 @@ def change_of_normal(row, rows, k):
 
 @kernel
 def friction_target(row, rows, k):
-    """Return the two tangential impulses without the limit, their norm, and the radius of the disc."""
+    """Return the two tangential impulses without the limit, their norm, and the radius of the disc, all in N s."""
     inverse = rows[row + 1, contact.INVERSE, k]
     a = rows[row + 1, contact.IMPULSE, k] - rows[row + 1, contact.VELOCITY, k] * inverse
     b = rows[row + 2, contact.IMPULSE, k] - rows[row + 2, contact.VELOCITY, k] * inverse
@@ -57,7 +61,7 @@ def friction_target(row, rows, k):
 
 @kernel
 def change_of_tangents(row, rows, k):
-    """Compute the changes of the two tangential impulses, which stay in a disc."""
+    """Compute the changes of the two tangential impulses, N s, which stay in a disc."""
     a, b, norm, radius = friction_target(row, rows, k)
     one = constant_like(rows, 1.0)
     is_outside = norm > radius
@@ -85,7 +89,10 @@ def largest_residual(contacts, k):
 
 @routine
 def largest_missing_velocity(contacts, k):
-    """Return the largest violation of BOUND by stops and contacts whose velocity no impulse changes, or zero."""
+    """Return the largest violation of BOUND, m/s or rad/s, by stops and contacts whose velocity no impulse changes.
+
+    The result is zero if there is none.
+    """
     table, rows = contacts.table, contacts.rows
     zero, largest = constant_like(rows, 0.0), nan_unless_finite(rows[0, contact.VELOCITY, k])
     for e in range(table.shape[1]):
@@ -98,7 +105,10 @@ def largest_missing_velocity(contacts, k):
 
 @kernel
 def larger_residual(residual, row, change, rows, k):
-    """Return the larger of a residual and the residual of a row whose impulse would have to change by `change`."""
+    """Return the larger of a residual and the residual of a row whose impulse would have to change by `change`.
+
+    Residuals are in m/s or rad/s, and `change` is in N s or N m s.
+    """
     inverse, one = rows[row, contact.INVERSE, k], constant_like(rows, 1.0)
     acts = inverse > nan_unless_finite(inverse)
     found = select(acts, abs(change) / select(acts, inverse, one), nan_unless_finite(change))

@@ -7,6 +7,9 @@ satisfies the constraints. In an implicit step, the factors contain the stiffnes
 
 Sources: Featherstone (2008), sections 7.3 and 11.5; Mirtich (1996), "Impulse-based dynamic simulation of rigid body
 systems", chapter 4, for impulses by the articulated-body algorithm.
+
+`contact_layout` describes the arguments. The response of a row is `Contacts.responses[row]` (n, lanes), in rad/s or m/s
+per N s or N m s.
 """
 
 from ...compiling.jit import is_given, kernel, only_if, routine
@@ -68,7 +71,10 @@ def copy_opposite_response(row, model, contacts, k):
 
 @kernel
 def pass_impulses(e, row, zero, model, contacts, work, k):
-    """Add the generalised impulses u due to a unit impulse of a row of element e to the response of the row."""
+    """Add the generalised impulses u due to a unit impulse of a row of element e to the response of the row.
+
+    `zero` is the number zero of each lane.
+    """
     table = contacts.table
     i, other, first = table[element.DOF, e], table[element.OTHER, e], table[element.ROW, e]
     if is_contact(e, table):
@@ -85,6 +91,8 @@ def pass_impulse(row, dof_of_row, motor, f, model, contacts, work, k):
     """Add the generalised impulses u due to `motor` on a dof and f on its body to the response of a row.
 
     u = motor + S . f,  f_parent = f - U u / D
+
+    `motor` is in N m s or N s. f is a Force in world axes about the joint origin of `dof_of_row`, N m s and N s.
     """
     n, dof, responses = model.parent.shape[0], work.dof, contacts.responses
     i, at_joint = dof_of_row, motor
@@ -157,9 +165,9 @@ def assemble_contact_matrix(model, contacts, k):
 
 @routine
 def add_responses(responses, rows, column, v, k):
-    """Add the velocities that impulses in a column of `rows` (m, columns, lanes) cause to v (n, lanes).
+    """Add the velocities that impulses in a column of `rows` (m, columns, lanes) cause to v (n, lanes), rad/s or m/s.
 
-    With forces instead of impulses, add the accelerations that they cause.
+    `responses` is (m, n, lanes). With forces instead of impulses, add the accelerations that they cause.
     """
     for row in range(rows.shape[0]):
         for i in range(v.shape[0]):

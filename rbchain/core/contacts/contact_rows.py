@@ -3,7 +3,7 @@
 `contact_layout` describes the elements and their rows. A contact acts on its bodies at two points (`contact_points`),
 along a normal and, with friction, along two tangents. If the first body is the world, only the second body has terms.
 `contact_shapes` provides the points and directions of each shape, and `contact_responses` computes the velocities that
-impulses of the rows cause.
+impulses of the rows cause. `contact_layout` describes the arguments.
 """
 
 from ...compiling.jit import kernel, routine
@@ -37,7 +37,7 @@ def update_gaps(model, contacts, q, numbers, work, k):
 
 @kernel
 def gap_of_element(e, model, contacts, q, numbers, work, k):
-    """Return the gap of a stop or a contact at q (nq, lanes), m or rad. Reads R, LEVER and POSITION."""
+    """Return the gap of a stop or a contact at q (nq, lanes), m or rad. Reads R and POSITION."""
     table = contacts.table
     if is_contact(e, table):
         return points_of_contact(e, model, contacts, numbers, work, k).gap
@@ -49,7 +49,10 @@ def gap_of_element(e, model, contacts, q, numbers, work, k):
 
 @kernel
 def size_of_gap(e, model, contacts, q, numbers, work, k):
-    """Return the sum of the absolute values of the terms that cancel in a gap, m or rad. Reads POSITION."""
+    """Return the sum of the absolute values of the terms that cancel in a gap at q (nq, lanes), m or rad.
+
+    Reads POSITION.
+    """
     table, dof = contacts.table, work.dof
     i, other, at = table[element.DOF, e], table[element.OTHER, e], table[element.NUMBERS, e]
     if table[element.KIND, e] == element.STOP:
@@ -60,7 +63,10 @@ def size_of_gap(e, model, contacts, q, numbers, work, k):
 
 @kernel
 def rate_of_gap(e, model, contacts, qd, numbers, work, k):
-    """Return the rate of the gap of a stop or a contact, m/s or rad/s. Reads R, LEVER, POSITION and V."""
+    """Return the rate of the gap of a stop or a contact, m/s or rad/s. Reads R, POSITION and V.
+
+    The rate of a stop follows from qd (n, lanes), the rate of a contact from V.
+    """
     table, dof = contacts.table, work.dof
     i, other = table[element.DOF, e], table[element.OTHER, e]
     if table[element.KIND, e] == element.STOP:
@@ -74,7 +80,7 @@ def rate_of_gap(e, model, contacts, qd, numbers, work, k):
 
 @routine
 def update_biases(model, contacts, qd, numbers, work, k):
-    """Compute d u / dt of all rows without accelerations of the joints.
+    """Compute d u / dt of all rows, m/s^2 or rad/s^2, without accelerations of the joints, from qd (n, lanes).
 
     Reads R, LEVER, V and the directions of `update_jacobian`; writes A and POSITION.
     """
@@ -98,7 +104,8 @@ def update_biases(model, contacts, qd, numbers, work, k):
 def store_accelerations(e, rows, column, model, contacts, numbers, work, k):
     """Store d u / dt of the rows of a contact in a column of `rows`; for the tangents, as if they did not turn.
 
-    Reads R, V, A, POSITION and the directions of `update_jacobian`.
+    `rows` (m, columns, lanes) is `Contacts.rows` or `ContactModes.rows`; the accelerations are in m/s^2. Reads R, V, A,
+    POSITION and the directions of `update_jacobian`.
     """
     row = contacts.table[element.ROW, e]
     normal, change = accelerations_of_contact(e, model, contacts, numbers, work, k)
@@ -147,7 +154,7 @@ def store_points(e, model, contacts, numbers, work, k):
 def impulse_on_second_body(row, first_row, contacts, k):
     """Return the unit impulse of a row of a contact on the second body, about its joint origin.
 
-    `first_row` is the first row of the contact.
+    The result is a Force in world axes. `first_row` is the first row of the contact.
     """
     d = load3(contacts.rows, row, contact.NORMAL, k)
     return Force(cross(load3(contacts.rows, first_row, contact.LEVER, k), d), d)
@@ -155,7 +162,7 @@ def impulse_on_second_body(row, first_row, contacts, k):
 
 @kernel
 def impulse_on_first_body(row, first_row, contacts, k):
-    """Return the opposite impulse on the first body, about its joint origin."""
+    """Return the opposite impulse on the first body, about its joint origin, as a Force in world axes."""
     d = load3(contacts.rows, row, contact.NORMAL, k)
     back = (-d[0], -d[1], -d[2])
     return Force(cross(load3(contacts.rows, first_row, contact.OTHER_LEVER, k), back), back)
@@ -163,7 +170,10 @@ def impulse_on_first_body(row, first_row, contacts, k):
 
 @routine
 def add_to_jacobian(row, dof_of_body, f, model, contacts, work, k):
-    """Add S . f of the dofs that move a body to a row of J; f is a unit impulse on the body about its joint origin."""
+    """Add S . f of the dofs that move a body to a row of J; f is a unit impulse on the body about its joint origin.
+
+    f is a Force in world axes. The body belongs to `dof_of_body`.
+    """
     n, dof, jacobian, i = model.parent.shape[0], work.dof, contacts.jacobian, dof_of_body
     while i < n:
         axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
@@ -174,7 +184,7 @@ def add_to_jacobian(row, dof_of_body, f, model, contacts, work, k):
 
 @kernel
 def row_of_velocity(e, row, model, contacts, v, k):
-    """Compute J v for one row of element e, from velocities v (n, lanes)."""
+    """Compute J v, m/s or rad/s, for one row of element e, from velocities v (n, lanes)."""
     i, n = contacts.table[element.DOF, e], model.parent.shape[0]
     if contacts.table[element.OTHER, e] < n:  # J is zero outside the paths to both bodies
         total = contacts.jacobian[row, 0, k] * v[0, k]
@@ -192,7 +202,7 @@ def row_of_velocity(e, row, model, contacts, v, k):
 
 @routine
 def update_row_velocities(model, contacts, v, column, k):
-    """Compute J v of all rows from v (n, lanes), and store it in a column of the rows."""
+    """Compute J v of all rows, m/s or rad/s, from v (n, lanes), and store it in a column of `Contacts.rows`."""
     table = contacts.table
     for e in range(table.shape[1]):
         first = table[element.ROW, e]

@@ -6,6 +6,9 @@ the working memory.
 
 The search for contacts within steps (`core.motion.contact_search`) assumes that a gap is the distance of two points, or
 of a point and a plane, up to a constant.
+
+`contact_layout` describes the arguments. `numbers` (count, lanes) contains the numbers of the shape, which the file of
+the shape describes.
 """
 
 import math
@@ -42,7 +45,7 @@ def points_of_contact(e, model, contacts, numbers, work, k):
 
 @kernel
 def tangents_of_contact(e, n, contacts, numbers, k):
-    """Return two unit vectors that form a right-handed frame with the normal n."""
+    """Return two unit vectors (3) that form a right-handed frame with the normal n (3), in world axes."""
     if contacts.table[element.KIND, e] == SPHERE_PLANE:
         return tangents_of_plane(contacts.table[element.NUMBERS, e], numbers, k)
     return tangents_of_spheres(n)
@@ -52,7 +55,7 @@ def tangents_of_contact(e, n, contacts, numbers, k):
 def accelerations_of_contact(e, model, contacts, numbers, work, k):
     """Return d u / dt of the row of the normal n, and d w / dt, m/s^2.
 
-    w is the velocity of the second body relative to the first at the points of contact, and u = n . w. The derivative
+    w (3) is the velocity of the second body relative to the first at the points of contact, and u = n . w. The rate
     of w contains the motion of the points on the bodies: a point that moves with a velocity c relative to its body has
     the acceleration `acceleration_of_point` + omega x c. The derivative of u contains w . dn/dt. Reads R, POSITION, V,
     A and the levers of `update_jacobian`. A may contain gravity, also in the row of the world.

@@ -18,6 +18,9 @@ Newton's law has no solution if friction holds a contact that has to rebound. Th
 Sources: Kane and Levinson (1985), *Dynamics: Theory and Applications*, section 5.8. Chatterjee and Ruina (1998), "A new
 algebraic rigid-body collision law based on impulse space considerations". Glocker (2013), "Energetic consistency
 conditions for standard impacts, part I", states when Newton's law loses energy.
+
+`contact_layout` describes the arguments. `residual`, m/s or rad/s, and `limits` are one number for each lane;
+`tolerance` is one number for all lanes, m/s or rad/s.
 """
 
 import math

@@ -34,7 +34,7 @@ def points_of_sphere_on_plane(e, model, contacts, numbers, work, k):
 
 @kernel
 def tangents_of_plane(at, numbers, k):
-    """Return the tangents: see `tangents_of_contact`."""
+    """Return the tangents, two vectors (3): see `tangents_of_contact`."""
     return number3(numbers, at + PLANE_TANGENT_A, k), number3(numbers, at + PLANE_TANGENT_B, k)
 
 
@@ -58,12 +58,12 @@ def accelerations_of_sphere_on_plane(e, model, contacts, numbers, work, k):
 
 @kernel
 def size_of_sphere_on_plane(at, numbers, k):
-    """Return the size of the lengths: see `size_of_contact`."""
+    """Return the size of the lengths, m: see `size_of_contact`."""
     return size(number3(numbers, at + POINT, k)) + size(number3(numbers, at + PLANE_POINT, k)) + numbers[at + RADIUS, k]
 
 
 @kernel
 def reaches_of_sphere_on_plane(at, numbers, k):
-    """Return the reaches: see `reaches_of_contact`. The gap moves with the center."""
+    """Return the reaches, m: see `reaches_of_contact`. The gap moves with the center."""
     reach = length(number3(numbers, at + POINT, k))
     return zeros_like(reach), reach

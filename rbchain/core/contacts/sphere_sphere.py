@@ -35,7 +35,7 @@ TANGENT_AXES = (
 def center_of_sphere(i, at, model, numbers, work, k):
     """Return the vector from joint origin i, or from the origin of the world, to a point whose numbers start at `at`.
 
-    World axes, m.
+    The vector (3) is in world axes, the point in body axes, both in m. Reads R.
     """
     point = number3(numbers, at, k)
     return point if i == model.parent.shape[0] else rotate(body_axes(i, model, work, k), point)
@@ -45,7 +45,7 @@ def center_of_sphere(i, at, model, numbers, work, k):
 def line_of_centers(e, model, contacts, numbers, work, k):
     """Return the levers of the first and the second center, and the direction and length of their line.
 
-    World axes, m. Reads R and POSITION.
+    Vectors (3) in world axes, m. The direction is a unit vector, or zero for concentric spheres. Reads R and POSITION.
     """
     table, at = contacts.table, contacts.table[element.NUMBERS, e]
     other, i = table[element.OTHER, e], table[element.DOF, e]
@@ -60,7 +60,7 @@ def line_of_centers(e, model, contacts, numbers, work, k):
 
 @kernel
 def positive_length(d):
-    """Return the length, or 1 if it is zero: concentric spheres penetrate, and their line has the direction zero."""
+    """Return the length d, or 1 if it is zero: concentric spheres penetrate, and their line has the direction zero."""
     one = constant_like(d, 1.0) + nan_unless_finite(d)
     return select(d > constant_like(d, 0.0), d, one)
 
@@ -78,7 +78,7 @@ def points_of_spheres(e, model, contacts, numbers, work, k):
 
 @kernel
 def tangents_of_spheres(n):
-    """Return the tangents: see `tangents_of_contact`. They turn with the normal n.
+    """Return the tangents, two vectors (3): see `tangents_of_contact`. They turn with the normal n (3).
 
     The smallest rotation from c to n turns e_i to t_i = e_i - (e_i . n) / (1 + c . n) (c + n). The tangents are smooth
     functions of n except at n = -c.
@@ -94,7 +94,7 @@ def tangents_of_spheres(n):
 
 @kernel
 def constant3(like, constants):
-    """Return a constant vector in the precision of the vector `like`."""
+    """Return a constant vector (3) in the precision of the vector `like`."""
     x, y, z = constants
     return (constant_like(like[0], x), constant_like(like[0], y), constant_like(like[0], z))
 
@@ -129,17 +129,17 @@ def accelerations_of_spheres(e, model, contacts, numbers, work, k):
 
 @kernel
 def size_of_spheres(at, numbers, k):
-    """Return the size of the lengths: see `size_of_contact`."""
+    """Return the size of the lengths, m: see `size_of_contact`."""
     return size(number3(numbers, at + POINT, k)) + size(number3(numbers, at + OTHER_POINT, k)) + numbers[at + RADII, k]
 
 
 @kernel
 def reaches_of_spheres(at, numbers, k):
-    """Return the reaches: see `reaches_of_contact`. The gap moves with the centers."""
+    """Return the reaches, m: see `reaches_of_contact`. The gap moves with the centers."""
     return length(number3(numbers, at + OTHER_POINT, k)), length(number3(numbers, at + POINT, k))
 
 
 @kernel
 def distance_of_centers(gap, at, numbers, k):
-    """Return the distance of the centers: see `turning_distance`."""
+    """Return the distance of the centers, m, from the gap, m: see `turning_distance`."""
     return gap + numbers[at + RADII, k]
