@@ -5,6 +5,8 @@ a block have different saved times.
 
 Sources: Hairer, Norsett and Wanner (1993), *Solving Ordinary Differential Equations I*, section II.5 (method), II.10
 (error estimate) and II.6 (dense output); their code DOP853 has the digits of the coefficients.
+
+`interface` describes the arguments. `rates` has 16 stages.
 """
 
 import math
@@ -25,9 +27,9 @@ from .stiffness import detect_stiffness
 class Dop853Tableau(NamedTuple):
     """The method as numbers, as in `Tableau`; the end of the step is stage 12.
 
-    `dense_A` (3, 16) and `dense_c` (3,) are the stages 13 to 15, of the dense output. `error` and `low_error` (13,) are
-    the weights of the rates in the error estimates of order 5 and 3. `dense` (4, 16) are the weights of the rates in
-    the terms of order 4 to 7 of the dense output, whose other terms are a cubic.
+    A is (13, 13), and c is (13,). `dense_A` (3, 16) and `dense_c` (3,) are the stages 13 to 15, of the dense output.
+    `error` and `low_error` (13,) are the weights of the rates in the error estimates of order 5 and 3. `dense` (4, 16)
+    are the weights of the rates in the terms of order 4 to 7 of the dense output, whose other terms are a cubic.
     """
 
     A: np.ndarray

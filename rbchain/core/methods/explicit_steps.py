@@ -1,4 +1,4 @@
-"""Explicit Runge-Kutta methods whose dense output is of fourth degree."""
+"""Explicit Runge-Kutta methods whose dense output is of fourth degree. `interface` describes the arguments."""
 
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like
@@ -33,7 +33,7 @@ def advance_to_stage(block, stepper, tableau, stage, k):
 
 @kernel
 def evaluate_stage(block, stepper, tableau, stage, k):
-    """Compute the rate of the stage in y_new."""
+    """Compute the rate of the stage in y_new, and store it in `Stepper.rates[stage]` (rows, lanes)."""
     h = stepper.control[controls.H, k]
     t = stepper.control[controls.TIME, k] + constant_like(h, tableau.c[stage]) * h
     evaluate_with_sensitivities(block, stepper.y_new, t, stepper.rates[stage], k)

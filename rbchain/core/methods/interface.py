@@ -1,7 +1,17 @@
 """The interface of an adaptive integration method: the functions of its file, which `adaptive_methods` calls.
 
-`block`, `stepper`, `tolerances` and `k` have the same meaning as in `motion.life`. Each function that a
-method does not need has a default here. The type of the tableau identifies the method, in values and in Numba's types.
+Each function that a method does not need has a default here. The type of the tableau identifies the method, in values
+and in Numba's types. The kernels of this package use these arguments:
+
+* `block` is a `core.tree.layout.Block`, `stepper` a `core.sample.records.Stepper`, `tolerances` a Tolerances.
+* `y` and `y_new` (rows, lanes) are the states at the start and at the end of a step. A state has the rows of q, then
+  the rows of qd, then other rows; j is the number of a row.
+* `rates` (stages, rows, lanes) is `Stepper.rates`: rates of the state, per s. In the entries between the first and the
+  last, implicit methods store increments of the state.
+* `h` is the length of a step, s, and `theta` a fraction of it: one number for each lane. `lane` is the number of
+  one lane.
+* `a` is the factor of the unit matrix in the matrix a - J of an implicit step, 1/s.
+* `linear` is a `core.linear.linearised_rate.LinearisedRate`.
 """
 
 from collections.abc import Callable
@@ -14,13 +24,13 @@ from ..sample import control_layout as controls
 
 @kernel
 def keep_error(stepper, tableau, error, k):
-    """Return the error of a step, which cannot fail in another way."""
+    """Return the error of a step, one number for each lane: the step cannot fail in another way."""
     return error
 
 
 @kernel
 def error_or_failure(stepper, tableau, error, k):
-    """Return the error of a step, or controls.FAILURE."""
+    """Return the error of a step, one number for each lane, or controls.FAILURE."""
     failure = stepper.control[controls.FAILURE, k]
     return select(failure > constant_like(error, 0.0), failure, error)
 
@@ -96,7 +106,7 @@ class MethodFunctions(NamedTuple):
     rates(tableau)
         Returns the number of rates in `Stepper.rates` that a step needs.
     allocate(tableau, topology, tables, integrals, state_size, width, dtype, blocks)
-        Allocates the memory of the method for each block, as a tuple of arrays or None. Called in Python.
+        Allocates the memory of the method for each block, as a tuple of arrays (blocks, ...) or None. Called in Python.
     carve(tableau, memory, b, tables, nq, size)
         Returns the record `Stepper.linear` of block b in this memory, for nq positions and `size` rows of the state.
     has_quartic : bool

@@ -15,6 +15,7 @@ every error that J filters are then small, although the forces do not balance. T
 h f - (W Z)_s, is not filtered. A step fails if the iteration does not reduce its defect.
 
 Lanes iterate together. A lane that has converged keeps its stages, so that its result does not depend on other lanes.
+`interface` describes the arguments; `step` is a RadauStep, and `rates` has the increments z_i in its entries 1 to s.
 
 Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.8.
 """
@@ -129,7 +130,10 @@ def compute_radau_step(block, stepper, tableau, tolerances, k):
 
 @kernel
 def store_defect(stepper, tableau, rate, h, k):
-    """Store h times the rate minus (W Z)_s in `change`: zero if the stages are a solution with this rate at the end."""
+    """Store h times the rate minus (W Z)_s in `change`: zero if the stages are a solution with this rate at the end.
+
+    `rate` is (rows, lanes), and h is in s.
+    """
     rates = stepper.rates
     for j in range(rate.shape[0]):
         total = h * rate[j, k]
@@ -177,7 +181,10 @@ def predict_stages(stepper, tableau, h, k):
 
 @kernel
 def extrapolated(polynomial, x, j, k):
-    """Return the change of row j by the polynomial of the last step from its end to x steps after it."""
+    """Return the change of row j by the polynomial of the last step from its end to x steps after it.
+
+    `polynomial` (STAGES, rows, lanes) is `RadauStep.polynomial`.
+    """
     total = polynomial[STAGES - 1, j, k]
     for m in range(STAGES - 2, -1, -1):
         total = polynomial[m, j, k] + x * total
@@ -186,7 +193,7 @@ def extrapolated(polynomial, x, j, k):
 
 @kernel
 def scaled_eigenvalue(tableau, number, h):
-    """Return an eigenvalue of `inverse` / h as a complex number."""
+    """Return an eigenvalue of `inverse` / h as a complex number, 1/s: the pair of its real and imaginary part."""
     eigenvalues = tableau.eigenvalues
     return constant_like(h, eigenvalues[number, 0]) / h, constant_like(h, eigenvalues[number, 1]) / h
 
@@ -222,7 +229,10 @@ def change_stages(block, stepper, tableau, h, k):
 
 @kernel
 def transform(matrix, numbers, results, j, k):
-    """Compute the products of a matrix (stages, stages) and row j of the numbers (stages, rows, lanes)."""
+    """Compute the products of a matrix (stages, stages) and row j of the numbers (stages, rows, lanes).
+
+    `results` is (stages, rows, lanes) too.
+    """
     for i in range(STAGES):
         total = constant_like(numbers, matrix[i, 0]) * numbers[0, j, k]
         for m in range(1, STAGES):

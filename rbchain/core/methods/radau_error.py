@@ -39,7 +39,7 @@ SMALLEST_COEFFICIENT = 1e-30  # of a motion without acceleration
 
 @routine
 def estimate_error(block, stepper, tableau, a, h, k):
-    """Store the estimated error of a step of length h in `change`."""
+    """Store the estimated error of a step of length h, s, in `change` (rows, lanes); a is 1 / (h gamma), 1/s."""
     systems, rates, change = stepper.linear.systems, stepper.rates, stepper.change
     e, w = stepper.linear.changes[0], stepper.linear.changes[1]
     for j in range(change.shape[0]):
@@ -62,7 +62,7 @@ def estimate_error(block, stepper, tableau, a, h, k):
 
 @kernel
 def error_of_smooth_motion(tableau, rates, e, j, k):
-    """Return the second estimate of the error of row j, times MARGIN."""
+    """Return the second estimate of the error of row j, times MARGIN, from the first estimate e (rows, lanes)."""
     one, least = constant_like(rates, 1.0), constant_like(rates, SMALLEST_COEFFICIENT)
     first, second = legendre_coefficient(tableau, rates, 0, j, k), legendre_coefficient(tableau, rates, 1, j, k)
     third, fourth = legendre_coefficient(tableau, rates, 2, j, k), legendre_coefficient(tableau, rates, 3, j, k)

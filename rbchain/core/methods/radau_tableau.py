@@ -23,9 +23,10 @@ class RadauTableau(NamedTuple):
     The end of the step is y + z_s. The numbers `c` are numbered as the rates in `Stepper.rates`. Number 0 is the start
     of the step, 1 to s are the stages, and s + 1 is the end of the step.
 
-    `inverse` (s, s) is the inverse of the Runge-Kutta matrix: `from_modes` B `to_modes`, with a block diagonal matrix
-    B. The first block is the real eigenvalue, the others are [[alpha, -beta], [beta, alpha]]. `eigenvalues`
-    (blocks, 2) has alpha and beta of each block.
+    `inverse` (s, s) is the inverse of the Runge-Kutta matrix: `from_modes` B `to_modes`, (s, s) each, with a block
+    diagonal matrix B. The first block is the real eigenvalue, the others are [[alpha, -beta], [beta, alpha]].
+    `eigenvalues` (blocks, 2) has alpha and beta of each block. The other arrays are c (s + 2,), `error` (s,),
+    `legendre` (s - 1, s) and `polynomial` (s, s).
 
     With a = eigenvalues[0, 0] / h, the difference from an embedded method of order s is
 

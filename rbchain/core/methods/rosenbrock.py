@@ -4,6 +4,8 @@ The stages need the exact Jacobian. Where central differences replace derivative
 epsilon^(2/3), 4e-11 in float64. It adds the same fraction of the terms of second order to the error of a step.
 
 Source: Hairer and Wanner (1996), *Solving Ordinary Differential Equations II*, section IV.7.
+
+`interface` describes the arguments.
 """
 
 from ...compiling.jit import kernel, routine
@@ -100,14 +102,17 @@ def judge_end(block, stepper, tableau, tolerances, a, h, k):
 
 @kernel
 def add_increments(tableau, stage, y, rates, result, k):
-    """Compute the state of a stage, or of the end of the step, from the increments before it."""
+    """Compute the state of a stage, or of the end of the step, from the increments before it.
+
+    Writes `result` (rows, lanes). The increments are in rates[1:].
+    """
     for j in range(y.shape[0]):
         result[j, k] = y[j, k] + combine(tableau.A[stage], stage, rates, j, k)
 
 
 @routine
 def solve_stage(block, linear, y, right, a, k):
-    """Replace the right-hand side (rows, lanes) of a stage by its increments."""
+    """Replace the right-hand side (rows, lanes) of a stage, per s, by its increments. y (rows, lanes) belongs to J."""
     nq, n, model = block.q.shape[0], block.qd.shape[0], block.model
     u, w = right[:nq], right[nq : nq + n]
     divide_positions(block, linear, y, u, a, k)

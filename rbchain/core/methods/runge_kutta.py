@@ -1,6 +1,7 @@
 """Runge-Kutta formulas: combine rates to the state at the end of a step, estimate its error, and choose the next step.
 
-This file does not depend on the mechanics. States are rows `y[j, k]`, rates `rates[stage, j, k]`, the time is in s.
+This file does not depend on the mechanics. States are y (rows, lanes), `rates` is (stages, rows, lanes), and `weights`
+are the factors of the first stages, in a flat array. Step lengths `h` are in s. `interface` describes all arguments.
 Sources: Hairer, Norsett and Wanner (1993), *Solving Ordinary Differential Equations I*, sections II.4 (error norm,
 first step, step control) and II.6 (continuous extension); Gustafsson (1991) for the proportional-integral control.
 """
@@ -29,7 +30,7 @@ def combine(weights, stages, rates, j, k):
 
 @kernel
 def advance(weights, stages, y, h, rates, result, k):
-    """Compute result = y + h times the weighted sum of the rates over the first stages."""
+    """Compute result (rows, lanes) = y + h times the weighted sum of the rates over the first stages."""
     for j in range(y.shape[0]):
         result[j, k] = y[j, k] + h * combine(weights, stages, rates, j, k)
 
@@ -46,7 +47,10 @@ def nan_unless_in_range(y, k):
 
 @kernel
 def euler_step(size, rate):
-    """Return the length of an Euler step that changes y by 1 % of its norm (II.4, starting step size, step b)."""
+    """Return the length of an Euler step that changes y by 1 % of its norm (II.4, starting step size, step b), s.
+
+    `size` and `rate`, per s, are the norms of y and of its rate, relative to the tolerances.
+    """
     return 1e-6 if size < 1e-5 or rate < 1e-5 else 0.01 * size / rate
 
 
@@ -55,7 +59,8 @@ def first_step(euler_length, rate, change, order):
     """Return the first step length from an Euler step and the change of the rate over it (II.4, steps d to f).
 
     It is at least a millionth of the Euler step. A state that is zero at the start allows errors of atol only. The
-    state at the end of the step may allow much larger ones.
+    state at the end of the step may allow much larger ones. Lengths are in s. `rate` and `change`, per s, are norms
+    relative to the tolerances.
     """
     largest = max(rate, change / euler_length)
     first = max(1e-6, 1e-3 * euler_length) if largest <= 1e-15 else (0.01 / largest) ** (1.0 / order)

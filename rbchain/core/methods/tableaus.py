@@ -11,7 +11,7 @@ class Tableau(NamedTuple):
     The last stage is the end of the step and the first stage of the next step. `error` has the weights of the rates in
     the difference from the embedded method. `dense` has their weights in the fourth-order term of the continuous
     extension, whose other terms are a cubic. Both are empty for methods without them. `order` is the order of the
-    result; the order of the error estimate is one lower.
+    result; the order of the error estimate is one lower. A is (stages, stages), all other arrays are (stages,).
 
     With adaptive steps, `stability_limit` is nearly the largest stable abs(h lambda) for negative real lambda
     (`stiffness`).
@@ -90,6 +90,7 @@ class RosenbrockTableau(NamedTuple):
 
         y + x (y_end - y + (1 - x) (g_0 + x (g_1 + x g_2))),  x = (time - t) / h.
 
+    A is (s + 2, s + 2), C is (s + 1, s + 1), c is (s + 2,), d and `error` are (s + 1,), and `dense` is (3, s + 1).
     `order` is the order of the result; the order of the error estimate is one lower.
     """
 
