@@ -7,7 +7,7 @@ solution, and the state of the integrator has no row for f. With the force f_0 a
     f(t) = f_0 e + u (1 - e),   e = exp(-(t - t_0) / T).
 
 The largest force in positive direction at the velocity v is a piecewise linear function F(v). The force of the joint is
-clipped to [-F(-v), F(v)] in every evaluation.
+clipped to [-F(-v), F(v)] in every evaluation. Forces and velocities are one number for each lane.
 """
 
 import math
@@ -113,7 +113,10 @@ def begin_lags(actions, lane):
 @only_if(actions_have_lags, otherwise=lambda actions, c, t, lane: actions.sampled.held[c, lane])
 @kernel
 def output_at(actions, c, t, lane):
-    """Return the output to save for channel c: with a lag, the whole force of its dof is saved in the first channel."""
+    """Return the output to save for channel c: with a lag, the whole force of its dof is saved in the first channel.
+
+    The time t is in s. Forces are in N m or N; a target has the unit of its reference.
+    """
     dof = actions.shared.samplers.channels[sampler.CHANNEL_DOF, c]
     if dof < 0 or actions.shared.actuators[ACTUATOR_TIME_CONSTANT, dof] < 0:
         return actions.sampled.held[c, lane]
@@ -135,7 +138,7 @@ def recall_lags(actions, lane):
 
 @kernel
 def force_on_curve(i, actions, v, k):
-    """Return the largest force F(v) of dof i in positive direction, N m or N, and dF/dv."""
+    """Return the largest force F(v) of dof i in positive direction, N m or N, and dF/dv, N m s/rad or N s/m."""
     numbers, at = actions.numbers, actions.shared.actuators[ACTUATOR_CURVE, i]
     force, slope = numbers[at, k] + nan_unless_finite(v), nan_unless_finite(v)
     for p in range(actions.shared.actuators[ACTUATOR_POINTS, i] - 1):

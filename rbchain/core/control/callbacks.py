@@ -14,7 +14,9 @@ plain_functions = {}
 def call(address, t, q, qd, parameters, out):
     """Call the function at `address` with a time in s and flat float64 arrays; it writes `out`.
 
-    Returns 0, or 1 if the function raised an exception. `out` is then invalid.
+    The arrays are q (nq,), qd (n,), the parameters and the results of the function. In sampled controllers, the results
+    end with the discrete states, which the function also reads. Returns 0, or 1 if the function raised an exception.
+    `out` is then invalid.
     """
     try:
         plain_functions[address](t, q, qd, parameters, out)
@@ -70,7 +72,10 @@ def call_reports_failure(typing_context, function, t, q, qd, parameters, out):
 
 @kernel
 def store_failed_call(actions, code, t, y, lane):
-    """Store the code of the user function that failed in a lane, and the time and state of the call."""
+    """Store the code of the user function that failed in a lane, and the time and state of the call.
+
+    The time t is in s, and the state y is (rows, lanes).
+    """
     actions.failures[lane] = code
     actions.failed_calls[0, lane] = t
     for j in range(actions.failed_calls.shape[0] - 1):

@@ -17,6 +17,10 @@ The accelerations a_o of the other dofs o follow from the actuator forces f of t
 
 Source: Spong (1994), "Partial feedback linearization of underactuated mechanical systems"; Featherstone (2008),
 section 9.2.
+
+`linear` is a `core.linear.linearised_rate.LinearisedRate`. `y` (rows, lanes) is a state of the integrator: the rows of
+q, then the rows of qd, then other rows. Derivatives by q are in N m/rad or N/m, derivatives by qd in N m s/rad or
+N s/m.
 """
 
 from ...compiling.jit import is_given, kernel, only_if, routine
@@ -55,7 +59,8 @@ def accelerates_with_input(actions, i):
 def differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k):
     """Set `linear.derivatives` (3, n, n, lanes) to the derivatives of the inverse dynamics of a model.
 
-    The model is the mechanism or the controllers' model. Overwrites loads.tau.
+    The model is the mechanism or the controllers' model. q is (nq, lanes), qd and qdd are (n, lanes). Overwrites
+    loads.tau.
     """
     derivatives, n = linear.derivatives, block.qd.shape[0]
     for by in range(3):
@@ -67,7 +72,10 @@ def differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k):
 
 @kernel
 def differentiate_controllers_model(block, q, qd, qdd, linear, k):
-    """Set `linear.derivatives` to the derivatives of inverse dynamics of the controllers' model, with still water."""
+    """Set `linear.derivatives` to the derivatives of inverse dynamics of the controllers' model, with still water.
+
+    q is (nq, lanes), qd and qdd are (n, lanes).
+    """
     model = block.loads.actions.model
     differentiate_inverse_dynamics(block, model, q, qd, qdd, linear, k)
     add_derivatives_of_water(model, block.loads, linear.derivatives, linear.dofs, block.work, k)
@@ -112,7 +120,7 @@ def add_computed_torque(block, linear, y, k):
 
 @kernel
 def add_all_computed_torques(block, linear, y, k):
-    """Add dID/dq - M KP and dID/dqd - M KD to the derivatives of all forces, and store M KI in C."""
+    """Add dID/dq - M KP and dID/dqd - M KD to `linear.of_forces` (2, n, n, lanes), and store M KI in C."""
     nq, n, actions, of_forces = block.q.shape[0], block.qd.shape[0], block.loads.actions, linear.of_forces
     drives, derivatives = actions.shared.drives, linear.derivatives
     for i in range(n):
@@ -153,7 +161,10 @@ def add_some_computed_torques(block, linear, y, k):
 
 @kernel
 def factorize_other_dofs(actions, linear, k):
-    """Factorise M, with a row of the unit matrix for each dof whose acceleration is an input."""
+    """Factorise M, with a row of the unit matrix for each dof whose acceleration is an input.
+
+    Writes `linear.factors` (n, n, lanes) and `linear.pivots`.
+    """
     n, M = linear.pivots.shape[0], linear.derivatives[BY_INPUT]
     for i in range(n):
         is_input = accelerates_with_input(actions, i)
@@ -207,7 +218,7 @@ def change_of_input_by_integral(d, block, y, k):
 
 @kernel
 def product_with_direction(i, M, linear, k):
-    """Return the product of row i of M and `linear.direction`."""
+    """Return the product of row i of M (n, n, lanes) and `linear.direction` (n, lanes)."""
     total = M[i, 0, k] * linear.direction[0, k]
     for j in range(1, linear.direction.shape[0]):
         total = total + M[i, j, k] * linear.direction[j, k]

@@ -2,8 +2,8 @@
 
 A drive gives a force to a dof, or prescribes its motion. The actuator force of a dof is the sum of its constant force
 and of the forces of its drives and of user functions. Hybrid dynamics computes the force that a prescribed motion
-requires. Gravity compensation and computed torque run additional sweeps with the model of the controllers,
-without passive joint forces, wrenches and drag.
+requires. Gravity compensation and computed torque run additional sweeps with the model of the controllers, without
+passive joint forces, wrenches and drag. `y` (rows, lanes) is a state of the integrator, d the number of a drive.
 """
 
 from ...compiling.jit import choose, kernel, only_if, routine
@@ -131,7 +131,7 @@ def sweep_under_actions(sweep, block, y, k):
 
 @kernel
 def set_prescribed_state(i, model, actions, q, qd, k):
-    """Set the prescribed position and velocity of dof i in q and qd, if it has any."""
+    """Set the prescribed position and velocity of dof i in q (nq, lanes) and qd (n, lanes), if it has any."""
     kind, s = actions.shared.drives[drive.KIND, i], actions.shared.drives[drive.SIGNAL, i]
     if kind == drive.KIND_PRESCRIBED_POSITION:
         q[model.coordinate[i], k] = actions.values[s, signal.VALUE, k]
@@ -144,10 +144,8 @@ def set_prescribed_state(i, model, actions, q, qd, k):
 def store_stiffness_and_damping(block, y, k):
     """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID forces.
 
-    Writes joint.STIFFNESS, N m/rad or N/m, and joint.DAMPING, N m s/rad or N s/m.
-
-    A PID force at its limit is constant and adds nothing. A force on the torque-speed curve of an actuator adds the
-    damping of the curve.
+    Writes joint.STIFFNESS, N m/rad or N/m, and joint.DAMPING, N m s/rad or N s/m. A PID force at its limit is constant
+    and adds nothing. A force on the torque-speed curve of an actuator adds the damping of the curve.
     """
     actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
@@ -328,7 +326,10 @@ actuator_force = choose(
 
 @kernel
 def derivatives_of_drives(i, block, y, k):
-    """Return the derivatives of the forces of the PID drives of dof i. A force at its limit has none."""
+    """Return the derivatives of the forces of the PID drives of dof i, N m/rad or N/m, and N m s/rad or N s/m.
+
+    A force at its limit has none.
+    """
     actions, zero = block.loads.actions, zeros_like(y[0, k])
     drives, by_q, by_qd, d = actions.shared.drives, zero, zero, i
     while d >= 0:

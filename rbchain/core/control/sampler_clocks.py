@@ -47,7 +47,7 @@ def set_next_stop(actions, g, lane):
 
 @kernel
 def is_measurement_due(actions, g, t, lane):
-    """Whether a group measures at time t or before."""
+    """Whether a group measures at time t, s, or before."""
     _, latency = delay_and_latency(actions, g, lane)
     return is_reached(instant(actions, g, actions.sampled.counts[sampler.COUNT_NEXT, g, lane]) - latency, t)
 
@@ -107,7 +107,7 @@ def begin_sample(actions, t, lane):
 @only_if(has_targets)
 @kernel
 def begin_targets(block, y, lane):
-    """Set the targets of positions to the initial positions in y. They act until the first outputs act."""
+    """Set the targets of positions to the initial positions in y (rows, lanes), until the first outputs act."""
     sampled, samplers = block.loads.actions.sampled, block.loads.actions.shared.samplers
     for d in range(samplers.drives.shape[1]):
         channel = samplers.targets[sampler.TARGET_POSITION, d]

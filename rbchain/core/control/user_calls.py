@@ -1,4 +1,8 @@
-"""Calls of the functions of users, for the states of one sample."""
+"""Calls of the functions of users, for the states of one sample.
+
+`y` (rows, lanes) is a state of the integrator, whose first nq + n rows are q and qd. `BlockActions.call_arguments` (m,)
+holds q, qd, the parameters and the results, one after the other.
+"""
 
 from ...compiling.jit import kernel
 from ..lanes.lanes import constant_like
@@ -60,7 +64,11 @@ def call_user_function(actions, f, address, nq, n, results, y, lane):
 
 @kernel
 def call_user_derivatives(actions, nq, n, y, derivatives, lane):
-    """Call the user functions for the derivatives of joint forces, and add them to derivatives (2, n, n, lanes)."""
+    """Call the user functions for the derivatives of joint forces, and add them to derivatives (2, n, n, lanes).
+
+    These are the derivatives with respect to q, N m/rad or N/m, and to qd, N m s/rad or N s/m. For free and spherical
+    joints, derivatives with respect to q are taken along the velocities qd.
+    """
     functions = actions.shared.functions
     for f in range(functions.shape[1]):
         if actions.failures[lane] != CALLS_ALLOWED:
