@@ -81,7 +81,8 @@ class Contacts(NamedTuple):
     * `responses` (m, n, lanes) are the velocities H^-1 J^T that unit impulses of the rows cause.
     * `matrix` (m, m, lanes) is J H^-1 J^T. `linear` (m, m, lanes) is the matrix of a Newton step. Its first rows and
       columns belong to the elements that the step changes.
-    * `changes` (2, n, lanes) is memory for changes of velocities, and of positions along the tangent space.
+    * `changes` (2, n, lanes) is memory for changes of velocities, rad/s or m/s, and of positions along the tangent
+      space, rad or m. Time stepping keeps DINV in `changes[1]` (`core.motion.moreau`).
     """
 
     table: np.ndarray

@@ -195,7 +195,8 @@ def store_integrals_of_some_torques(block, linear, y, k):
 def change_of_input(i, block, y, by, k):
     """Return the derivative of the input of dof i of the controllers' model by its own position or velocity.
 
-    The input is the acceleration of a dof with computed torque, and the actuator force of the other dofs.
+    The input is the acceleration of a dof with computed torque, and the actuator force of the other dofs. Derivatives
+    of accelerations are in 1/s^2 or 1/s.
     """
     actions = block.loads.actions
     by_q, by_qd = derivatives_of_actuator_force(i, block, y, k)

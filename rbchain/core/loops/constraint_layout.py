@@ -15,8 +15,8 @@ The kernels of this package use these arguments, in SI units:
 
 * `q` (nq, lanes), `qd` and `qdd` (n, lanes) are positions, velocities and accelerations of the dofs: rad or m, rad/s or
   m/s, and rad/s^2 or m/s^2.
-* `constraints` is a Constraints, and `rows` its field `rows`. c is the number of a constraint, `row` the
-  number of a row.
+* `constraints` is a Constraints, and `rows` its field `rows`. c is the number of a constraint, `row` the number of a
+  row.
 * `side` is 0 for body a and 1 for body b. `lane` is the number of one lane.
 * Vectors (3), rotations (9), Motion and Force are tuples in world axes. A Force on a body refers to its joint origin.
 """
