@@ -44,7 +44,7 @@ def _is_in_water(model, *_):
 def add_drag(model, q, qd, forces, work, k):
     """Add the drag of still water to joint forces (n, lanes): S_i^T (sum of the drag in the subtree of dof i).
 
-    Writes R, LEVER, V and F.
+    Writes R, LEVER, V and F. The joint forces `forces` are in N m or N.
     """
     n, dof = model.parent.shape[0], work.dof
     for i in range(n):
@@ -62,7 +62,10 @@ def add_drag(model, q, qd, forces, work, k):
 @only_if(_is_in_water)
 @kernel
 def add_mass_of_water(model, H, work, k):
-    """Add the added masses to the mass matrix H (n, n, lanes). Reads R and LEVER; writes COMPOSITE."""
+    """Add the added masses to the mass matrix H (n, n, lanes), kg m^2, kg m or kg.
+
+    Reads R and LEVER; writes COMPOSITE.
+    """
     n = model.parent.shape[0]
     for i in range(n):
         start_composite(i, model, work, k)
@@ -94,7 +97,10 @@ def pass_composite(i, model, work, k):
 
 @kernel
 def project_mass(i, model, H, work, k):
-    """Add S_j . Ac_i S_i to H_ij and H_ji, for dof i and its ancestors j (reads R, LEVER and COMPOSITE)."""
+    """Add S_j . Ac_i S_i to H_ij and H_ji, for dof i and its ancestors j (reads R, LEVER and COMPOSITE).
+
+    H is (n, n, lanes).
+    """
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     f = inertia_along(model.joint[i], load_inertia(dof, i, frame.COMPOSITE, k), axis, advance)
@@ -129,7 +135,10 @@ def add_coriolis_of_water(model, C, scratch, work, k):
 
 @kernel
 def unit_motion(row, x):
-    """Return the motion whose entry `row` is one, angular before linear, in the precision and lanes of x."""
+    """Return the motion whose entry `row` is one, angular before linear, in the precision and lanes of x.
+
+    x is a number, and the result a Motion.
+    """
     zero, one, j = zeros_like(x), full_like(x, 1.0), row
     return Motion(
         (one if j == 0 else zero, one if j == 1 else zero, one if j == 2 else zero),
@@ -141,7 +150,8 @@ def unit_motion(row, x):
 def start_general_coriolis(i, model, scratch, work, k):
     """Store B m = (v x* A m + m x* A v - A (v x m)) / 2 of the body of dof i, for each unit motion m.
 
-    Reads V, and A in COMPOSITE.
+    Reads V, and A in COMPOSITE. Writes the six Forces, in world axes about the joint origin, to the first
+    ADDED_MASS_B_ROWS rows of `scratch` (n, rows, lanes).
     """
     A, v = load_inertia(work.dof, i, frame.COMPOSITE, k), load_motion(work.dof, i, frame.V, k)
     Av = momentum(A, v)
@@ -155,7 +165,10 @@ def start_general_coriolis(i, model, scratch, work, k):
 
 @kernel
 def general_coriolis_times(i, m, scratch, k):
-    """Return B m."""
+    """Return B m of dof i: a Force for a Motion m, at the joint origin.
+
+    B is in the first ADDED_MASS_B_ROWS rows of `scratch` (n, rows, lanes).
+    """
     x, y, z = m.ang
     u, v, w = m.lin
     f = scale_force(x, load_force(scratch, i, 0, k))
@@ -168,7 +181,10 @@ def general_coriolis_times(i, m, scratch, k):
 
 @kernel
 def general_coriolis_transpose_times(i, m, scratch, k):
-    """Return B^T m."""
+    """Return B^T m of dof i: a Force for a Motion m, at the joint origin.
+
+    B is in the first ADDED_MASS_B_ROWS rows of `scratch` (n, rows, lanes).
+    """
     return Force(
         (
             power(load_force(scratch, i, 0, k), m),
@@ -185,7 +201,10 @@ def general_coriolis_transpose_times(i, m, scratch, k):
 
 @kernel
 def pass_general_coriolis(i, model, scratch, work, k):
-    """Add B of the subtree of dof i to B of its parent, about the parent's joint origin (reads LEVER)."""
+    """Add B of the subtree of dof i to B of its parent, about the parent's joint origin (reads LEVER).
+
+    B is in the first ADDED_MASS_B_ROWS rows of `scratch` (n, rows, lanes).
+    """
     p = model.parent[i]
     if p < model.parent.shape[0]:
         r = load3(work.dof, i, frame.LEVER, k)
@@ -200,6 +219,8 @@ def project_general_coriolis(i, model, C, scratch, work, k):
     """Add the added masses to the entries of C for dof i and its ancestors j, with S' = v x S.
 
     C_ji += S_j . (Ac S'_i + Bc S_i),  C_ij += S'_j . Ac S_i + S_j . Bc^T S_i
+
+    C is (n, n, lanes), and `scratch` (n, rows, lanes) contains B of the subtree.
     """
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)

@@ -1,8 +1,9 @@
 """Sum of the forces between bodies: of all springs and bushings, as a wrench on each body.
 
-`springs` and `bushings` hold integers, one column for each force, as `springs.py` and `bushings.py` describe.
-`numbers` (m, lanes) holds their numbers. `wrenches` (n + 1, 6, lanes) receives the
-wrench on the body of each dof about its joint origin, moment before force, in world axes; row n is that on the world.
+`springs` (SPRING_ROWS, count) and `bushings` (BUSHING_ROWS, count) hold integers, one column for each force, as
+`springs.py` and `bushings.py` describe. `numbers` (m, lanes) holds their numbers. `wrenches` (n + 1, 6, lanes) receives
+the wrench on the body of each dof about its joint origin: moment, N m, before force, N, in world axes. Row n is the
+wrench on the world, about its origin.
 """
 
 from ...compiling.jit import is_given, kernel, only_if, routine
@@ -17,7 +18,10 @@ from .springs import SPRING_DOF_A, SPRING_DOF_B, spring_energy, spring_force, sp
 
 @routine
 def compute_wrenches_between_bodies(model, springs, bushings, numbers, wrenches, work, k):
-    """Write the sums of all forces between bodies to `wrenches` (reads R, LEVER and V; writes POSITION)."""
+    """Write the sums of all forces between bodies to `wrenches` (n + 1, 6, lanes).
+
+    Reads R, LEVER and V; writes POSITION.
+    """
     n = model.parent.shape[0]
     for i in range(n):
         place_about_first_joint(i, model, work, k)
@@ -30,7 +34,10 @@ def compute_wrenches_between_bodies(model, springs, bushings, numbers, wrenches,
 
 @kernel
 def add_each_spring(model, springs, numbers, wrenches, work, k):
-    """Add the forces of all springs."""
+    """Add the forces of all springs to `wrenches` (n + 1, 6, lanes).
+
+    Reads R, V, LEVER and POSITION.
+    """
     for s in range(springs.shape[1]):
         spring = spring_state(s, model, springs, numbers, work, k)
         force, zero = spring_force(spring), zeros_like(spring.tension)
@@ -41,7 +48,10 @@ def add_each_spring(model, springs, numbers, wrenches, work, k):
 
 @kernel
 def add_each_bushing(model, bushings, numbers, wrenches, work, k):
-    """Add the wrenches of all bushings."""
+    """Add the wrenches of all bushings to `wrenches` (n + 1, 6, lanes).
+
+    Reads R, V, LEVER and POSITION.
+    """
     for s in range(bushings.shape[1]):
         bushing = bushing_state(s, model, bushings, numbers, work, k)
         f = bushing_wrench(bushing)
@@ -51,19 +61,19 @@ def add_each_bushing(model, bushings, numbers, wrenches, work, k):
 
 @kernel
 def add_wrench(i, f, wrenches, k):
-    """Add f to the wrench of dof i."""
+    """Add the Force f to row i of `wrenches` (n + 1, 6, lanes): both in world axes, about joint origin i."""
     store_spatial(wrenches, i, 0, k, add_forces(load_force(wrenches, i, 0, k), f))
 
 
 @kernel
 def subtract_wrench(i, f, wrenches, k):
-    """Subtract f from the wrench of dof i."""
+    """Subtract the Force f from row i of `wrenches` (n + 1, 6, lanes): both in world axes, about joint origin i."""
     store_spatial(wrenches, i, 0, k, subtract_forces(load_force(wrenches, i, 0, k), f))
 
 
 @kernel
 def elastic_energy(model, springs, bushings, numbers, work, k):
-    """Compute the elastic energy of all springs and bushings, J (reads as above; writes POSITION)."""
+    """Compute the elastic energy of all springs and bushings, J, one number (reads R, LEVER and V; writes POSITION)."""
     for i in range(model.parent.shape[0]):
         place_about_first_joint(i, model, work, k)
     total = zeros_like(numbers[0, k])
@@ -79,7 +89,10 @@ def elastic_energy(model, springs, bushings, numbers, work, k):
 
 @kernel
 def compute_wrenches_of_actions(model, actions, work, k):
-    """Compute the forces between bodies for the sweep that follows, if external forces act in it."""
+    """Compute the forces between bodies for the sweep that follows, if external forces act in it.
+
+    Writes `actions.between_bodies` (n + 1, 6, lanes).
+    """
     if actions.settings[setting.EXTERNAL_FORCES] == 1:
         compute_wrenches_between_bodies(
             model, actions.shared.springs, actions.shared.bushings, actions.numbers, actions.between_bodies, work, k
@@ -89,12 +102,18 @@ def compute_wrenches_of_actions(model, actions, work, k):
 @only_if(lambda model, loads, *_: is_given(loads, "actions", "between_bodies"))
 @kernel
 def update_wrenches_between_bodies(model, loads, work, k):
-    """Compute the forces between bodies in a simulation that has any."""
+    """Compute the forces between bodies in a simulation that has any.
+
+    Writes `loads.actions.between_bodies` (n + 1, 6, lanes).
+    """
     compute_wrenches_of_actions(model, loads.actions, work, k)
 
 
 @only_if(lambda i, actions, *_: is_given(actions, "between_bodies"), otherwise=lambda i, actions, f, k: f)
 @kernel
 def subtract_wrench_between_bodies(i, actions, f, k):
-    """Subtract the forces between bodies from the force f on the body of dof i."""
+    """Subtract the forces between bodies from the force f on the body of dof i.
+
+    f is a Force in world axes about joint origin i.
+    """
     return subtract_forces(f, load_force(actions.between_bodies, i, 0, k))

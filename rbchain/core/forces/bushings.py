@@ -30,11 +30,12 @@ from ..tree import frame_layout as frame
 from ..tree.kinematics import body_axes
 from .springs import arm_and_position
 
-# Rows of an array of bushings, one column for each bushing.
+# Rows of an array of bushings (BUSHING_ROWS, count), one column for each bushing.
 BUSHING_DOF_A, BUSHING_DOF_B = 0, 1  # dofs of the bodies; n for the world
 BUSHING_NUMBERS = 2  # index of the first of its numbers
 BUSHING_ROWS = 3
-# Numbers of a bushing: frames A and B in body axes, origin (3), m, then rotation (9); K and D (36 each), row by row.
+# Numbers of a bushing, in an array `numbers` (m, lanes): frames A and B in body axes, origin (3), m, then rotation (9);
+# K and D (36 each), row by row.
 BUSHING_ORIGIN_A, BUSHING_ROTATION_A = 0, 3
 BUSHING_ORIGIN_B, BUSHING_ROTATION_B = 12, 15
 BUSHING_STIFFNESS = 24
@@ -46,9 +47,10 @@ class Bushing(NamedTuple):
     """State of a bushing.
 
     `arm_a` and `arm_b` (3) go from the joint origins of the bodies to the origin of B, in world axes, m. `axes` (9) is
-    the rotation from A to world axes. In the axes of A, `p` is the displacement of B, `r` its rotation vector, and
-    `spin` its angular velocity. `force` and `moment` are K x + D dx/dt: along p, N, and along phi, N m. `world_spin` is
-    the relative angular velocity in world axes. `at` is the index of the numbers of the bushing.
+    the rotation from A to world axes. In the axes of A, `p` (3), m, is the displacement of B, `r` its rotation vector,
+    and `spin` (3), rad/s, its angular velocity. `force` (3) and `moment` (3) are K x + D dx/dt: along p, N, and along
+    phi, N m. `world_spin` (3), rad/s, is the relative angular velocity in world axes. `at` is the index of the numbers
+    of the bushing.
     """
 
     arm_a: tuple
@@ -65,19 +67,22 @@ class Bushing(NamedTuple):
 
 @kernel
 def number9(numbers, at, k):
-    """Return nine numbers (m, lanes) from index `at` on."""
+    """Return a matrix (9) from an array of numbers (m, lanes), from index `at` on."""
     return (*number3(numbers, at, k), *number3(numbers, at + 3, k), *number3(numbers, at + 6, k))
 
 
 @kernel
 def matrix6_times(numbers, at, x, y, k):
-    """Multiply the matrix (6, 6) from index `at` on with (x, y), and return the two halves (3) of the result."""
+    """Multiply the matrix (6, 6) from index `at` on with (x, y), and return the two halves (3) of the result.
+
+    `numbers` is (m, lanes), and x and y are vectors (3).
+    """
     return matrix36_times(numbers, at, x, y, k), matrix36_times(numbers, at + 18, x, y, k)
 
 
 @kernel
 def matrix36_times(numbers, at, x, y, k):
-    """Multiply a matrix (3, 6) with (x, y)."""
+    """Multiply the matrix (3, 6) from index `at` on of `numbers` (m, lanes) with two vectors x and y (3)."""
     return (
         dot(number3(numbers, at, k), x) + dot(number3(numbers, at + 3, k), y),
         dot(number3(numbers, at + 6, k), x) + dot(number3(numbers, at + 9, k), y),
@@ -120,20 +125,20 @@ def bushing_state(s, model, bushings, numbers, work, k):
 
 @kernel
 def transposed(R):
-    """Return the transpose of a matrix (9)."""
+    """Return the transpose (9) of a matrix R (9)."""
     return (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8])
 
 
 @kernel
 def in_world(bushing, force, moment):
-    """Return minus a force and a moment in the axes of A as a wrench in world axes."""
+    """Return minus a force (3), N, and a moment (3), N m, in the axes of A as a wrench (a Force) in world axes."""
     f, m = rotate(bushing.axes, force), rotate(bushing.axes, moment)
     return Force((-m[0], -m[1], -m[2]), (-f[0], -f[1], -f[2]))
 
 
 @kernel
 def bushing_wrench(bushing):
-    """Return the wrench on body b about the origin of B, in world axes."""
+    """Return the wrench on body b about the origin of B, in world axes: a Force, N m and N."""
     return in_world(bushing, bushing.force, moment_of_rotation_vector(bushing.r, bushing.moment))
 
 
@@ -163,7 +168,8 @@ def bushing_response(bushing, S, numbers, k):
     """Compute the derivative of the wrench on body b along the displacement S of body b, while body a does not move.
 
     S and the wrench are in world axes, at the fixed point of the world where the origin of B is. The relative velocity
-    does not change as a spatial vector, so that the velocity of the origin of B changes by world_spin x S.
+    does not change as a spatial vector, so that the velocity of the origin of B changes by world_spin x S. S is a
+    Motion. The result is a Force for a unit of the displacement: N m and N per rad or m.
     """
     r, at = bushing.r, bushing.at
     move, turn = rotate_back(bushing.axes, S.lin), rotate_back(bushing.axes, S.ang)
@@ -182,7 +188,10 @@ def bushing_response(bushing, S, numbers, k):
 
 @kernel
 def bushing_damping_response(bushing, S, numbers, k):
-    """Compute the derivative of the wrench on body b along the relative velocity S; axes and point as above."""
+    """Compute the derivative of the wrench on body b along the relative velocity S; axes and point as above.
+
+    S is a Motion, and the result a Force: N m and N per rad/s or m/s.
+    """
     move, turn = rotate_back(bushing.axes, S.lin), rotate_back(bushing.axes, S.ang)
     rate = rotation_vector_rate(bushing.r, turn)
     force, moment = matrix6_times(numbers, bushing.at + BUSHING_DAMPING, move, rate, k)

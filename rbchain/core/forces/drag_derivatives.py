@@ -20,7 +20,10 @@ from .strip_drag import strip_drag_along
 
 @kernel
 def drag_along(i, model, v, m, work, k):
-    """Compute the derivative of `drag` at the velocity v along a motion m, both at the joint origin (reads R)."""
+    """Compute the derivative of `drag` at the velocity v along a motion m, both at the joint origin (reads R).
+
+    v and m are Motions in world axes. The result is a Force about the joint origin, per unit of m.
+    """
     zero, kinds, parameters = zeros_like(v.ang[0]), model.drag[i], model.parameters
     f = Force((zero, zero, zero), (zero, zero, zero))
     if kinds == 0:
@@ -42,7 +45,10 @@ def drag_along(i, model, v, m, work, k):
 
 @kernel
 def matrix_drag_along(i, parameters, v, m, k):
-    """Return - (D1 + 2 D2 |v|) m for v and m (6) in the drag frame, linear before angular."""
+    """Return - (D1 + 2 D2 |v|) m for v and m (6) in the drag frame, linear before angular.
+
+    The result is a Force in the drag frame, about its origin.
+    """
     return Force(
         (
             drag_row_along(i, parameters, 18, v, m, k),
@@ -59,7 +65,10 @@ def matrix_drag_along(i, parameters, v, m, k):
 
 @kernel
 def drag_row_along(i, parameters, entry, v, m, k):
-    """Return one row of `matrix_drag_along`; its parameters start at `entry` of D1 and of D2."""
+    """Return one row of `matrix_drag_along`; its parameters start at `entry` of D1 and of D2.
+
+    v and m (6) are as for `matrix_drag_along`. The row is a number.
+    """
     total, two = zeros_like(v[0]), constant_like(v[0], 2.0)
     for j in range(6):
         linear = parameter(parameters, i, param.LINEAR_DAMPING + entry + j, k)

@@ -20,7 +20,7 @@ from .springs import SPRING_TENSION_ONLY, spring_power, stretch_of_spring
 
 @kernel
 def elastic_power_of_joint(i, model, q, qd, k):
-    """Compute the rate of the elastic energy of dof i, W."""
+    """Compute the rate of the elastic energy of dof i, W, from q (nq, lanes) and qd (n, lanes)."""
     kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
     total = zeros_like(v)
     if kinds & PASSIVE_SPRING:
@@ -54,7 +54,10 @@ def elastic_power_between_bodies(block, k):
 
 @kernel
 def elastic_power(block, q, qd, k):
-    """Compute the rate of the elastic energy of a block, W (reads R, LEVER and V; writes POSITION)."""
+    """Compute the rate of the elastic energy of a block, W (reads R, LEVER and V; writes POSITION).
+
+    q is (nq, lanes), and qd (n, lanes).
+    """
     total = elastic_power_between_bodies(block, k)
     for i in range(block.model.parent.shape[0]):
         total = total + elastic_power_of_joint(i, block.model, q, qd, k)
@@ -85,6 +88,7 @@ def engaged_elements(block, q, qd, k):
     """Return a number that changes where a joint enters or leaves an elastic stop, or a cable becomes taut or slack.
 
     It is the sum of the numbers of these stops and cables, from 1 on. With cables, it writes R, LEVER, V and POSITION.
+    q is (nq, lanes), and qd (n, lanes).
     """
     model, n = block.model, block.model.parent.shape[0]
     total, zero = zeros_like(q[0, k]), constant_like(q, 0.0)
@@ -103,7 +107,10 @@ def engaged_elements(block, q, qd, k):
 )
 @kernel
 def taut_cables(block, q, qd, k):
-    """Return the sum of the numbers of taut cables, from n + 1 on (writes R, LEVER, V and POSITION)."""
+    """Return the sum of the numbers of taut cables, from n + 1 on (writes R, LEVER, V and POSITION).
+
+    q is (nq, lanes), and qd (n, lanes).
+    """
     model, work, actions, n = block.model, block.work, block.loads.actions, block.model.parent.shape[0]
     springs, numbers, zero = actions.shared.springs, actions.numbers, zeros_like(q[0, k])
     total = zero

@@ -45,13 +45,13 @@ from .strip_drag import strip_drag
 
 @kernel
 def added_inertia(i, model, work, k):
-    """Compute the added mass of the body of dof i about its joint origin, in world axes (reads R)."""
+    """Compute the added mass of the body of dof i about its joint origin, an Inertia in world axes (reads R)."""
     return rotated_inertia(i, param.ADDED_MASS, model, work, k)
 
 
 @kernel
 def rotated_inertia(i, column, model, work, k):
-    """Rotate an inertia to world axes: 21 parameters of dof i from `column` on (reads R)."""
+    """Return an Inertia in world axes: 21 parameters of dof i from `column` on, J (6), H (9), M (6) (reads R)."""
     axes, parameters = load9(work.dof, i, frame.R, k), model.parameters
     J = rotate_symmetric(axes, parameter6(parameters, i, column, k))
     M = rotate_symmetric(axes, parameter6(parameters, i, column + 15, k))
@@ -66,14 +66,17 @@ def rotated_inertia(i, column, model, work, k):
 
 @kernel
 def gravity_of_base(model, work, k):
-    """Return gravity, m/s^2 in world axes: minus the acceleration of the base (reads A of row n)."""
+    """Return gravity (3), m/s^2 in world axes: minus the acceleration of the base (reads A of row n)."""
     x, y, z = load3(work.dof, model.parent.shape[0], frame.A + 3, k)
     return (-x, -y, -z)
 
 
 @kernel
 def buoyancy(i, model, g, work, k):
-    """Compute the buoyancy - (displaced mass) g of the body of dof i, about its joint origin (reads R)."""
+    """Compute the buoyancy - (displaced mass) g of the body of dof i, about its joint origin (reads R).
+
+    The field g (3) is in world axes, m/s^2. The result is a Force in world axes.
+    """
     center = rotate(load9(work.dof, i, frame.R, k), parameter3(model.parameters, i, param.BUOYANCY_CENTER, k))
     lift = scale3(-parameter(model.parameters, i, param.DISPLACED_MASS, k), g)
     return Force(cross(center, lift), lift)
@@ -81,7 +84,10 @@ def buoyancy(i, model, g, work, k):
 
 @kernel
 def add_inertia_and_bias_in_air(i, model, A, work, k):
-    """Return A + I and v x* I v for the body of dof i (reads R and V)."""
+    """Return A + I and v x* I v for the body of dof i (reads R and V).
+
+    A is an Inertia about the joint origin. The results are an Inertia and a Force in world axes.
+    """
     v = load_motion(work.dof, i, frame.V, k)
     m, h, J = rigid_inertia(i, model, work, k)
     return add_rigid(A, m, h, J), cross_force(v, rigid_momentum(m, h, J, v))
@@ -91,7 +97,8 @@ def add_inertia_and_bias_in_air(i, model, A, work, k):
 def add_inertia_and_bias_in_water(i, model, A, work, k):
     """Return A + T and v x* T v + T g - f for the body of dof i (reads R and V).
 
-    T is the inertia of the rigid body plus the added mass, f the sum of weight and buoyancy.
+    T is the inertia of the rigid body plus the added mass, f the sum of weight and buoyancy. A and the results are as
+    for `add_inertia_and_bias_in_air`.
     """
     v, parameters, axes = load_motion(work.dof, i, frame.V, k), model.parameters, load9(work.dof, i, frame.R, k)
     zero = zeros_like(axes[0])
@@ -113,7 +120,8 @@ def _model_is_in_water(i, model, *_):
 def add_water_force(i, model, a, f, work, k):
     """Return f + A (a + g) + v x* A v - buoyancy for the body of dof i (reads R and V).
 
-    a is the acceleration of the body, with gravity as an upward acceleration of the base.
+    a is the acceleration of the body, with gravity as an upward acceleration of the base. a is a Motion. f is a Force,
+    N m and N. Both are in world axes, at the joint origin.
     """
     if model.body[i] < 0:
         return f
@@ -129,7 +137,10 @@ def add_water_force(i, model, a, f, work, k):
 )
 @kernel
 def energy_of_water(i, model, position, v, work, k):
-    """Return v . A v and (displaced mass) g . (center of buoyancy), J; the joint origin is at `position`, m."""
+    """Return v . A v and (displaced mass) g . (center of buoyancy), J; the joint origin is at `position`, m.
+
+    v is a Motion. `position` (3) and v are in world axes.
+    """
     zero = zeros_like(v.ang[0])
     if model.body[i] < 0:
         return zero, zero
@@ -149,7 +160,8 @@ def subtract_drag(i, model, actions, f, work, k):
 
         f + A c + u x* A u - v x* A v - (displaced mass) w' - drag(u),  c = (0, omega x w - w')
 
-    c is the acceleration relative to the water minus that relative to the world. Reads R and V.
+    c is the acceleration relative to the water minus that relative to the world. Reads R and V. f is a Force, N m and
+    N, in world axes about the joint origin.
     """
     if model.body[i] < 0:
         return f
@@ -168,7 +180,7 @@ def subtract_drag(i, model, actions, f, work, k):
 
 @kernel
 def motion_of_water(actions, order, k):
-    """Return the velocity of the water (order signal.VALUE), m/s, or its rate (signal.RATE), m/s^2, in world axes.
+    """Return the velocity (3) of the water (order signal.VALUE), m/s, or its rate (signal.RATE), m/s^2, in world axes.
 
     Both are zero without a current, and for controllers, because their model is in still water.
     """
@@ -180,7 +192,10 @@ def motion_of_water(actions, order, k):
 
 @kernel
 def drag(i, model, v, work, k):
-    """Compute the drag on the body of dof i about its joint origin (reads R). v is relative to the water."""
+    """Compute the drag on the body of dof i about its joint origin (reads R). v is relative to the water.
+
+    v is a Motion, and the result a Force, both in world axes at the joint origin.
+    """
     zero, kinds, parameters = zeros_like(v.ang[0]), model.drag[i], model.parameters
     f = Force((zero, zero, zero), (zero, zero, zero))
     if kinds == 0:
@@ -201,7 +216,11 @@ def drag(i, model, v, work, k):
 
 @kernel
 def diagonal_drag(i, parameters, lin, ang, k):
-    """Return - D1 v - D2 |v| v with diagonal D1 and D2, for the velocity v = (ang, lin) in the drag frame."""
+    """Return - D1 v - D2 |v| v with diagonal D1 and D2, for the velocity v = (ang, lin) in the drag frame.
+
+    `lin` (3), m/s, and `ang` (3), rad/s, refer to the origin of the drag frame. The result is a Force in its axes,
+    about its origin.
+    """
     return Force(
         (
             damping_force(i, parameters, 21, ang[0], k),
@@ -218,14 +237,20 @@ def diagonal_drag(i, parameters, lin, ang, k):
 
 @kernel
 def damping_force(i, parameters, entry, v, k):
-    """Return - (d1 + d2 |v|) v, where d1 and d2 are one entry of D1 and of D2."""
+    """Return - (d1 + d2 |v|) v, where d1 and d2 are one entry of D1 and of D2.
+
+    v and the result are numbers. `entry` is 6 times the row plus the column of the entry, linear before angular.
+    """
     linear = parameter(parameters, i, param.LINEAR_DAMPING + entry, k)
     return -(linear + parameter(parameters, i, param.QUADRATIC_DAMPING + entry, k) * abs(v)) * v
 
 
 @kernel
 def full_drag(i, parameters, lin, ang, k):
-    """Return - D1 v - D2 |v| v with general D1 and D2, for the velocity v = (ang, lin) in the drag frame."""
+    """Return - D1 v - D2 |v| v with general D1 and D2, for the velocity v = (ang, lin) in the drag frame.
+
+    The arguments and the result are as for `diagonal_drag`.
+    """
     return Force(
         (
             drag_row(i, parameters, 18, lin, ang, k),
@@ -242,7 +267,10 @@ def full_drag(i, parameters, lin, ang, k):
 
 @kernel
 def drag_row(i, parameters, entry, lin, ang, k):
-    """Return one row of `full_drag`; its parameters start at `entry` of D1 and of D2."""
+    """Return one row of `full_drag`; its parameters start at `entry` of D1 and of D2.
+
+    `lin` (3) and `ang` (3) are as for `diagonal_drag`. The row is a number, N or N m.
+    """
     total = zeros_like(lin[0])
     for j in range(3):
         total = (

@@ -29,7 +29,7 @@ from ..tree.layout import (
 
 @kernel
 def passive_force(i, model, q, qd, k):
-    """Compute the passive force of dof i, N m or N."""
+    """Compute the passive force of dof i, N m or N, from q (nq, lanes) and qd (n, lanes)."""
     kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
     force = nan_unless_finite(v)
     if kinds & PASSIVE_DAMPER:
@@ -50,7 +50,10 @@ def passive_force(i, model, q, qd, k):
 
 @kernel
 def passive_stiffness_and_damping(i, model, q, qd, k):
-    """Compute stiffness and damping of dof i: - d force / d q and - d force / d qd, with negative terms set to zero."""
+    """Compute stiffness and damping of dof i: - d force / d q and - d force / d qd, with negative terms set to zero.
+
+    Stiffness is in N m/rad or N/m, damping in N m s/rad or N s/m. q is (nq, lanes), and qd (n, lanes).
+    """
     kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
     zero, one = zeros_like(v), constant_like(v, 1.0)
     stiffness, damping = zero, zero
@@ -73,7 +76,10 @@ def passive_stiffness_and_damping(i, model, q, qd, k):
 
 @kernel
 def exact_passive_stiffness_and_damping(i, model, q, qd, k):
-    """Compute - d force / d q and - d force / d qd of dof i, including negative terms."""
+    """Compute - d force / d q and - d force / d qd of dof i, including negative terms.
+
+    Units and shapes are as for `passive_stiffness_and_damping`.
+    """
     stiffness, damping = passive_stiffness_and_damping(i, model, q, qd, k)
     kinds, parameters, v = model.passive[i], model.parameters, qd[i, k]
     if kinds & PASSIVE_SPRING:
@@ -91,7 +97,10 @@ def exact_passive_stiffness_and_damping(i, model, q, qd, k):
 
 @kernel
 def friction_against(i, kinds, parameters, v, k):
-    """Compute the dry friction of dof i against its velocity v, N m or N: F v / sqrt(v^2 + v0^2)."""
+    """Compute the dry friction of dof i against its velocity v, N m or N: F v / sqrt(v^2 + v0^2).
+
+    v is a number, rad/s or m/s.
+    """
     v0 = parameter(parameters, i, param.FRICTION_VELOCITY, k)
     return sliding_friction(i, kinds, parameters, v, k) * v / math.sqrt(v * v + v0 * v0)
 
@@ -100,7 +109,7 @@ def friction_against(i, kinds, parameters, v, k):
 def friction_slope(i, kinds, parameters, v, k):
     """Compute the derivative of the dry friction of dof i by its velocity v, N m s/rad or N s/m.
 
-    The derivative of F(v) is omitted: the Stribeck effect reduces the damping.
+    The derivative of F(v) is omitted: the Stribeck effect reduces the damping. v is a number, rad/s or m/s.
     """
     v0 = parameter(parameters, i, param.FRICTION_VELOCITY, k)
     inverse = constant_like(v, 1.0) / math.sqrt(v * v + v0 * v0)
@@ -109,7 +118,10 @@ def friction_slope(i, kinds, parameters, v, k):
 
 @kernel
 def mean_friction_slope(i, kinds, parameters, v, w, lane):
-    """Compute the mean slope of the dry friction of dof i in a lane between the velocities v and w."""
+    """Compute the mean slope of the dry friction of dof i in a lane between the velocities v and w.
+
+    v and w are numbers, rad/s or m/s; the slope is in N m s/rad or N s/m.
+    """
     if v == w:
         return friction_slope(i, kinds, parameters, v, lane)
     f, g = friction_against(i, kinds, parameters, v, lane), friction_against(i, kinds, parameters, w, lane)
@@ -120,7 +132,8 @@ def mean_friction_slope(i, kinds, parameters, v, w, lane):
 def sliding_friction(i, kinds, parameters, v, k):
     """Compute the magnitude of the dry friction of dof i, F = f + (fs - f) s(v) + a sgn(v) >= 0, N m or N.
 
-    f is the sliding friction, fs the static friction, s(v) the result of `stribeck_share`, and a the asymmetry.
+    f is the sliding friction, fs the static friction, s(v) the result of `stribeck_share`, and a the asymmetry. v is a
+    number, rad/s or m/s.
     """
     zero = zeros_like(v)
     friction = parameter(parameters, i, param.FRICTION, k) + zero  # in lanes, even if all samples share the number
@@ -134,14 +147,20 @@ def sliding_friction(i, kinds, parameters, v, k):
 
 @kernel
 def stribeck_share(i, parameters, v, k):
-    """Compute the share of fs - f that remains at velocity v, s = 1 / (1 + (v / vs)^2)."""
+    """Compute the share of fs - f that remains at velocity v, s = 1 / (1 + (v / vs)^2).
+
+    v is a number, rad/s or m/s.
+    """
     ratio = v * parameter(parameters, i, param.STRIBECK_RATE, k)
     return constant_like(v, 1.0) / (constant_like(v, 1.0) + ratio * ratio)
 
 
 @kernel
 def stop_penetration(i, parameters, q, k):
-    """Compute how far dof i is beyond a stop, rad or m, and the sign of the force of the stop, 1 or -1."""
+    """Compute how far dof i is beyond a stop, rad or m, and the sign of the force of the stop, 1 or -1.
+
+    q is the position of the dof, a number.
+    """
     zero, one = zeros_like(q), constant_like(q, 1.0)
     below, above = parameter(parameters, i, param.LOWER, k) - q, q - parameter(parameters, i, param.UPPER, k)
     return max(below, zero) + max(above, zero), select(above > zero, -one, one)
@@ -149,6 +168,6 @@ def stop_penetration(i, parameters, q, k):
 
 @kernel
 def passive_forces(model, q, qd, forces, k):
-    """Compute the passive forces (n, lanes) of all dofs."""
+    """Compute the passive forces (n, lanes) of all dofs, N m or N, from q (nq, lanes) and qd (n, lanes)."""
     for i in range(model.parent.shape[0]):
         forces[i, k] = passive_force(i, model, q, qd, k)

@@ -40,13 +40,13 @@ NEAR_TOLERANCE = 1.1  # the multiple of the tolerance that the bound of a sum of
 
 @kernel
 def is_reached(time, t):
-    """Whether the time t is at or after another one."""
+    """Whether the time t is at or after another one; both are in s."""
     return time <= t * (1.0 + RELATIVE_ROUND_OFF)
 
 
 @kernel
 def start_of_piece(actions, s, piece, lane):
-    """Return the time at which a piece of a table starts; infinity for the number of pieces."""
+    """Return the time at which a piece of a table starts, s; infinity for the number of pieces."""
     if piece >= actions.shared.signals[signal.PIECES, s]:
         return math.inf
     return actions.shared.tables[start_of_table(actions, s, lane) + piece]
@@ -65,7 +65,10 @@ def next_knot(actions, s, piece, least, lane):
 
 @kernel
 def begin_breaks(actions, t, lane):
-    """Find the first breaks of all signals for a lane that starts at time t."""
+    """Find the first breaks of all signals for a lane that starts at time t, s.
+
+    Writes `actions.windows` (WINDOW_ROWS, signals, lanes).
+    """
     for s in range(actions.shared.signals.shape[1]):
         if actions.shared.signals[signal.KIND, s] == signal.TABLE:
             piece = piece_at(actions, s, t, 0, actions.shared.signals[signal.PIECES, s] - 1, lane)
@@ -77,7 +80,10 @@ def begin_breaks(actions, t, lane):
 
 @kernel
 def use_pieces_between_breaks(actions, lane):
-    """Let evaluations use the pieces from the last break that a lane has passed to the next one."""
+    """Let evaluations use the pieces from the last break that a lane has passed to the next one.
+
+    Writes `actions.windows` (WINDOW_ROWS, signals, lanes).
+    """
     for s in range(actions.shared.signals.shape[1]):
         if actions.shared.signals[signal.KIND, s] == signal.TABLE:
             actions.windows[signal.WINDOW_FIRST, s, lane] = actions.windows[signal.WINDOW_PASSED, s, lane]
@@ -87,7 +93,10 @@ def use_pieces_between_breaks(actions, lane):
 
 @kernel
 def pass_breaks(actions, t, lane):
-    """Record which breaks a lane has passed at time t. Returns the largest class of its last breaks, or KNOT_SAME."""
+    """Record which breaks a lane has passed at time t. Returns the largest class of its last breaks, or KNOT_SAME.
+
+    t is in s. Writes `actions.windows` (WINDOW_ROWS, signals, lanes).
+    """
     largest, windows = KNOT_SAME, actions.windows
     for s in range(actions.shared.signals.shape[1]):
         if actions.shared.signals[signal.KIND, s] != signal.TABLE:
@@ -107,7 +116,7 @@ def pass_breaks(actions, t, lane):
 
 @kernel
 def next_break(actions, until, lane):
-    """Return the time of the first break that a lane has not passed, or `until` if that is earlier."""
+    """Return the time of the first break that a lane has not passed, s, or `until`, s, if that is earlier."""
     first = until
     for s in range(actions.shared.signals.shape[1]):
         if actions.shared.signals[signal.KIND, s] == signal.TABLE:
@@ -134,7 +143,8 @@ def shortest_period(actions, lane):
 def resolved_length(actions, t, length, tolerance, lane):
     """Return the length of a step from t, at most `length`, in which no signal has a pulse that the step may miss.
 
-    `tolerance` is the largest difference of a signal from a polynomial, relative to the signal.
+    `tolerance` is the largest difference of a signal from a polynomial, relative to the signal. t and the lengths are
+    in s.
     """
     for s in range(actions.shared.signals.shape[1]):
         if actions.shared.signals[signal.KIND, s] == signal.TABLE:
@@ -150,7 +160,8 @@ def resolved_length(actions, t, length, tolerance, lane):
 def length_for_sines(actions, s, length, tolerance, lane):
     """Return the length of a step, at most `length`, that resolves the sines of signal s.
 
-    The bound falls with at most the sixth power of the length, so the lengths approach the result from above.
+    The bound falls with at most the sixth power of the length, so the lengths approach the result from above. Both
+    lengths are in s.
     """
     bound = bound_of_sines(actions, s, length, lane)
     while bound > NEAR_TOLERANCE * tolerance:
@@ -161,7 +172,10 @@ def length_for_sines(actions, s, length, tolerance, lane):
 
 @kernel
 def bound_of_sines(actions, s, length, lane):
-    """Return the bound of the difference of the sines of signal s from a polynomial, relative to their amplitudes."""
+    """Return the bound of the difference of the sines of signal s from a polynomial, relative to their amplitudes.
+
+    The length is in s.
+    """
     numbers, total, bound = actions.numbers, 0.0, 0.0
     for harmonic in range(actions.shared.signals[signal.SINE_COUNT, s]):
         at = actions.shared.signals[signal.SINES, s] + 3 * harmonic
@@ -176,7 +190,10 @@ def bound_of_sines(actions, s, length, lane):
 
 @routine
 def agrees(actions, s, t, length, tolerance, lane):
-    """Whether signal s agrees with the polynomial of a step, in Newton's form with divided differences."""
+    """Whether signal s agrees with the polynomial of a step, in Newton's form with divided differences.
+
+    t and the length are in s. Overwrites `actions.differences` (nodes, lanes).
+    """
     differences, first = actions.differences, actions.windows[signal.WINDOW_PASSED, s, lane]
     last, points = (
         actions.windows[signal.WINDOW_NEXT, s, lane] - 1,
@@ -209,7 +226,10 @@ def agrees(actions, s, t, length, tolerance, lane):
 
 @kernel
 def value_in_piece(actions, s, piece, t, lane):
-    """Return the value of a piece of a table at time t, or its rate if signal.CHECKED_ORDER is 1."""
+    """Return the value of a piece of a table at time t, or its rate if signal.CHECKED_ORDER is 1.
+
+    t is in s.
+    """
     tables, codes, start = actions.shared.tables, actions.shared.signals, start_of_table(actions, s, lane)
     count = codes[signal.COEFFICIENT_COUNT, s]
     at, elapsed = start + codes[signal.PIECES, s] + piece * count, t - tables[start + piece]

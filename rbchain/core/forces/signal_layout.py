@@ -1,4 +1,8 @@
-"""Rows of `SharedActions.signals`, and of the values, pieces and windows of signals in `BlockActions`."""
+"""Rows of `SharedActions.signals`, and of the values, pieces and windows of signals in `BlockActions`.
+
+The arrays are `SharedActions.signals` (ROWS, signals), and `values` (signals, 3, lanes), `pieces` (signals,
+PIECE_COEFFICIENTS + most coefficients, lanes) and `windows` (WINDOW_ROWS, signals, lanes). All times are in s.
+"""
 
 # Rows of `SharedActions.signals`, one column for each signal. Indices of numbers refer to `BlockActions.numbers`.
 KIND = 0  # CONSTANT, POLYNOMIAL or TABLE

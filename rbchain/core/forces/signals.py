@@ -1,7 +1,9 @@
 """Signals over time, with two derivatives, which drives, wrenches and currents read in every evaluation.
 
 A signal is a constant, a polynomial or a table of polynomial pieces. Sines may be added to the latter two. All lanes
-share the kind of a signal. Coefficients may differ between samples, and each lane has its own time.
+share the kind of a signal. Coefficients may differ between samples, and each lane has its own time, s.
+
+In all kernels, `s` is the number of the signal. A coefficient of t^j has the unit of the signal, divided by s^j.
 """
 
 import math
@@ -14,7 +16,11 @@ from . import signal_layout as signal
 
 @kernel
 def set_sample_signals(actions, lane):
-    """Set the signals of a lane when a new sample starts in it, after its row of numbers has been set."""
+    """Set the signals of a lane when a new sample starts in it, after its row of numbers has been set.
+
+    Writes `actions.values` (signals, 3, lanes), `pieces` (signals, rows, lanes) and `windows`
+    (WINDOW_ROWS, signals, lanes) of the lane.
+    """
     for s in range(actions.shared.signals.shape[1]):
         forget_piece(actions, s, lane)
         actions.windows[signal.WINDOW_FIRST, s, lane] = 0
@@ -29,7 +35,10 @@ def set_sample_signals(actions, lane):
 
 @kernel
 def forget_piece(actions, s, lane):
-    """Let the next evaluation find the piece of signal s."""
+    """Let the next evaluation find the piece of signal s.
+
+    Writes `actions.pieces` (signals, rows, lanes).
+    """
     actions.pieces[s, signal.PIECE_SINCE, lane] = constant_like(actions.pieces, math.inf)
 
 
@@ -58,14 +67,20 @@ def evaluate_signals(actions, k):
 
 @kernel
 def start_of_table(actions, s, lane):
-    """Return the index of the first number of signal s in `SharedActions.tables` for the sample in a lane."""
+    """Return the index of the first number of signal s in `SharedActions.tables` for the sample in a lane.
+
+    `SharedActions.tables` is (m,).
+    """
     codes = actions.shared.signals
     return codes[signal.TABLE_START, s] + codes[signal.TABLE_STRIDE, s] * actions.sample[lane]
 
 
 @kernel
 def piece_at(actions, s, t, first, last, lane):
-    """Return the piece of a table that applies at time t, among the pieces from `first` to `last`."""
+    """Return the piece of a table that applies at time t, among the pieces from `first` to `last`.
+
+    t is in s; `first`, `last` and the result are numbers of pieces.
+    """
     start, low, high = start_of_table(actions, s, lane), first, last
     while low < high:
         middle = (low + high + 1) // 2
@@ -78,7 +93,10 @@ def piece_at(actions, s, t, first, last, lane):
 
 @kernel
 def find_piece(actions, s, t, lane):
-    """Load the piece of a table that applies at time t; the first and the last one of the window extend beyond it."""
+    """Load the piece of a table that applies at time t; the first and the last one of the window extend beyond it.
+
+    Writes `actions.pieces` (signals, rows, lanes); times are in s.
+    """
     tables, pieces, count = (
         actions.shared.tables,
         actions.shared.signals[signal.PIECES, s],
@@ -98,7 +116,10 @@ def find_piece(actions, s, t, lane):
 
 @kernel
 def evaluate_polynomial(actions, s, coefficients, first, t, k):
-    """Compute the sum of coefficients[first + j] t^j and its first two derivatives, by Horner's rule."""
+    """Compute the sum of coefficients[first + j] t^j and its first two derivatives, by Horner's rule.
+
+    `coefficients` is (m, lanes), and t in s. Writes `actions.values` (signals, 3, lanes).
+    """
     value = zeros_like(t)
     rate, half_acceleration = value, value
     for j in range(actions.shared.signals[signal.COEFFICIENT_COUNT, s] - 1, -1, -1):
@@ -112,7 +133,10 @@ def evaluate_polynomial(actions, s, coefficients, first, t, k):
 
 @kernel
 def add_sine(actions, s, at, k):
-    """Add a sin(w t + phase) to signal s."""
+    """Add a sin(w t + phase) to `actions.values` (signals, 3, lanes) of signal s.
+
+    a, w, rad/s, and the phase, rad, are three numbers from index `at` on of `actions.numbers` (m, lanes).
+    """
     a, w, phase = actions.numbers[at, k], actions.numbers[at + 1, k], actions.numbers[at + 2, k]
     sine, cosine = sincos(w * actions.time[0, k] + phase)
     actions.values[s, signal.VALUE, k] = actions.values[s, signal.VALUE, k] + a * sine

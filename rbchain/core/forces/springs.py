@@ -18,12 +18,12 @@ from ..spatial.vectors import Force, add3, cross, dot, motion_at_tip, rotate, sc
 from ..tree import frame_layout as frame
 from ..tree.kinematics import body_axes, origin_about_first_joint
 
-# Rows of an array of springs, one column for each spring.
+# Rows of an array of springs (SPRING_ROWS, count), one column for each spring.
 SPRING_DOF_A, SPRING_DOF_B = 0, 1  # dofs of the bodies; n for the world
 SPRING_NUMBERS = 2  # index of the first of its numbers
 SPRING_TENSION_ONLY = 3  # 1 if it can only pull
 SPRING_ROWS = 4
-# Numbers of a spring.
+# Numbers of a spring, in an array `numbers` (m, lanes).
 SPRING_POINT_A, SPRING_POINT_B = 0, 3  # 3 each: in body axes, m
 SPRING_STIFFNESS = 6  # N/m
 SPRING_DAMPING = 7  # N s/m
@@ -55,7 +55,10 @@ class Spring(NamedTuple):
 
 @kernel
 def arm_and_position(i, point, model, work, k):
-    """Return the lever of a point in body axes on the body of dof i, and its position from the first joint origin."""
+    """Return the lever of a point in body axes on the body of dof i, and its position from the first joint origin.
+
+    The point (3) and both results (3) are in m; the results are in world axes.
+    """
     arm = rotate(body_axes(i, model, work, k), point)
     return arm, add3(origin_about_first_joint(i, model, work, k), arm)
 
@@ -107,7 +110,7 @@ def spring_state(s, model, springs, numbers, work, k):
 
 @kernel
 def spring_force(spring):
-    """Return the force on body b at its point, in world axes, N."""
+    """Return the force (3) on body b at its point, in world axes, N."""
     return scale3(-spring.tension, spring.direction)
 
 
@@ -126,7 +129,7 @@ def elastic_stretch(s, spring, model, springs, numbers, work, k):
 
 @kernel
 def spring_energy(s, model, springs, numbers, work, k):
-    """Compute the elastic energy of spring s: stiffness (L - rest_length)^2 / 2, or zero if it is slack."""
+    """Compute the elastic energy of spring s, J: stiffness (L - rest_length)^2 / 2, or zero if it is slack."""
     spring = spring_state(s, model, springs, numbers, work, k)
     stretch = elastic_stretch(s, spring, model, springs, numbers, work, k)
     stiffness = numbers[springs[SPRING_NUMBERS, s] + SPRING_STIFFNESS, k]
@@ -135,7 +138,10 @@ def spring_energy(s, model, springs, numbers, work, k):
 
 @kernel
 def spring_power(s, model, springs, numbers, work, k):
-    """Compute the rate of the elastic energy of spring s: stiffness (L - rest_length) dL/dt, or zero if it is slack."""
+    """Compute the rate of the elastic energy of spring s: stiffness (L - rest_length) dL/dt, or zero if it is slack.
+
+    The power is in W.
+    """
     spring = spring_state(s, model, springs, numbers, work, k)
     stretch = elastic_stretch(s, spring, model, springs, numbers, work, k)
     stiffness = numbers[springs[SPRING_NUMBERS, s] + SPRING_STIFFNESS, k]
@@ -148,6 +154,7 @@ def spring_response(spring, S):
 
     S and the wrench are in world axes, at the fixed point of the world where point b is. The relative velocity of the
     bodies does not change as a spatial vector, so that the velocity of point b relative to body a changes by spin x S.
+    S is a Motion. The result is a Force for a unit of the displacement: N m and N per rad or m.
     """
     e, move = spring.direction, S.lin
     stretch = dot(e, move)
@@ -161,7 +168,10 @@ def spring_response(spring, S):
 
 @kernel
 def spring_damping_response(spring, S):
-    """Compute the derivative of the wrench on body b along the relative velocity S; axes and point as above."""
+    """Compute the derivative of the wrench on body b along the relative velocity S; axes and point as above.
+
+    S is a Motion, and the result a Force: N m and N per rad/s or m/s.
+    """
     zero = zeros_like(spring.tension)
     along = spring.damping * dot(spring.direction, S.lin)
     return Force((zero, zero, zero), scale3(-along, spring.direction))

@@ -30,7 +30,11 @@ GAUSS_WEIGHTS = (0.2369268850561891, 0.4786286704993665, 0.5688888888888889, 0.4
 
 
 class Strips(NamedTuple):
-    """The velocities of the strips of a cylinder, and the quantities of the closed forms above."""
+    """The velocities of the strips of a cylinder, and the quantities of the closed forms above, in world axes.
+
+    `h`, `m`, `R1`, `R2` and `p` are lengths, m, and `e2` is in m^2. `a` (3) and `u0` (3) are in m/s. `b` (3) and
+    `slope` are velocities per length, 1/s.
+    """
 
     h: Any
     a: Any
@@ -47,7 +51,11 @@ class Strips(NamedTuple):
 
 @kernel
 def strips(i, parameters, lin, omega, axis, k):
-    """Return the strips of the body of dof i, whose middle moves at `lin`, with the angular velocity `omega`."""
+    """Return the strips of the body of dof i, whose middle moves at `lin`, with the angular velocity `omega`.
+
+    `lin` (3), m/s, and `omega` (3), rad/s, are relative to the water. `axis` (3) is the unit vector along the cylinder.
+    All are in world axes.
+    """
     zero, one, half = zeros_like(lin[0]), constant_like(lin[0], 1.0), constant_like(lin[0], 0.5)
     h = zero + half * parameter(parameters, i, param.STRIP_LENGTH, k)  # in all lanes
     a, b = normal_to(axis, lin), cross(omega, axis)
@@ -64,15 +72,16 @@ def strips(i, parameters, lin, omega, axis, k):
 
 @kernel
 def normal_to(axis, v):
-    """Return the part of v that is normal to the unit vector `axis`."""
+    """Return the part (3) of the vector v (3) that is normal to the unit vector `axis` (3)."""
     return subtract3(v, scale3(dot(axis, v), axis))
 
 
 @kernel
 def strip_drag(i, parameters, lin, omega, axis, k):
-    """Compute the drag on a slender cylinder about its middle, in world axes.
+    """Compute the drag on a slender cylinder about its middle, a Force in world axes, N m and N.
 
-    `lin` is the velocity of the middle, `omega` the angular velocity.
+    `lin` (3), m/s, is the velocity of the middle relative to the water, `omega` (3), rad/s, the angular velocity, and
+    `axis` (3) the unit vector along the cylinder, all in world axes.
     """
     c = strips(i, parameters, lin, omega, axis, k)
     force, moment = quadrature_of_drag(c)
@@ -85,7 +94,7 @@ def strip_drag(i, parameters, lin, omega, axis, k):
 
 @kernel
 def quadrature_of_drag(c):
-    """Compute the integrals of |u| u and z |u| u by Gauss-Legendre quadrature."""
+    """Compute the integrals of |u| u (3), m^3/s^2, and z |u| u (3), m^4/s^2, by Gauss-Legendre quadrature."""
     zero = zeros_like(c.h)
     force, moment = (zero, zero, zero), (zero, zero, zero)
     for j in range(5):
@@ -98,20 +107,20 @@ def quadrature_of_drag(c):
 
 @kernel
 def closed_form_of_drag(c):
-    """Compute the integrals of |u| u and z |u| u in closed form."""
+    """Compute the integrals of |u| u (3), m^3/s^2, and z |u| u (3), m^4/s^2, in closed form."""
     I0, I1, J0, J1 = integrals(c, log_of_ends(c))
     return scale3(c.slope, along_both(c, I0, I1)), scale3(c.slope, along_both(c, J0, J1))
 
 
 @kernel
 def along_both(c, x, y):
-    """Return the vector x u0 + y b."""
+    """Return the vector x u0 + y b (3) for two numbers x and y."""
     return add3(scale3(x, c.u0), scale3(y, c.b))
 
 
 @kernel
 def integrals(c, L):
-    """Compute I0, I1, J0 and J1."""
+    """Compute the numbers I0, m^2, I1, m^3, J0, m^3, and J1, m^4."""
     h, p, m = c.h, c.p, c.m
     half, third = constant_like(h, 0.5), constant_like(h, 1.0 / 3.0)
     r = m * h / p
@@ -127,14 +136,14 @@ def integrals(c, L):
 
 @kernel
 def log_of_ends(c):
-    """Compute L, which its factor e^2 makes zero if one strip does not move and p = h."""
+    """Compute the number L, which its factor e^2 makes zero if one strip does not move and p = h."""
     smallest = constant_like(c.h, epsilon(c.h)) * c.h
     return logarithm((c.p + c.h) / max(c.p - c.h, smallest))
 
 
 @kernel
 def select3(condition, a, b):
-    """Return the vector `a` in lanes in which the condition is true, else `b`."""
+    """Return the vector a (3) in lanes in which the condition is true, else b (3)."""
     return select(condition, a[0], b[0]), select(condition, a[1], b[1]), select(condition, a[2], b[2])
 
 
@@ -143,7 +152,10 @@ def select3(condition, a, b):
 
 @kernel
 def strip_drag_along(i, parameters, v, w, axis, k):
-    """Compute the derivative of `strip_drag` at v along w, each the velocity of the middle and the angular velocity."""
+    """Compute the derivative of `strip_drag` at v along w, each the velocity of the middle and the angular velocity.
+
+    All velocities (3) and `axis` (3) are in world axes. The result is a Force, N m and N per unit of w.
+    """
     (lin, omega), (w_lin, w_omega) = v, w
     c = strips(i, parameters, lin, omega, axis, k)
     da, db = normal_to(axis, w_lin), cross(w_omega, axis)
@@ -157,7 +169,11 @@ def strip_drag_along(i, parameters, v, w, axis, k):
 
 @kernel
 def quadrature_of_derivative(c, da, db):
-    """Compute the derivatives of the integrals by quadrature: the derivative of |u| u is |u| du + u (u . du) / |u|."""
+    """Compute the derivatives of the integrals by quadrature: the derivative of |u| u is |u| du + u (u . du) / |u|.
+
+    `da` (3) and `db` (3) are changes of a and b. The results (3) have the units of the integrals, if the changes have
+    the units of a and b.
+    """
     zero, one = zeros_like(c.h), constant_like(c.h, 1.0)
     force, moment = (zero, zero, zero), (zero, zero, zero)
     for j in range(5):
@@ -172,7 +188,7 @@ def quadrature_of_derivative(c, da, db):
 
 @kernel
 def closed_form_of_derivative(c, da, db):
-    """Compute the derivatives of the integrals in closed form."""
+    """Compute the derivatives (3) of both integrals in closed form, along the changes `da` (3) and `db` (3)."""
     h, m, zero, one = c.h, c.m, zeros_like(c.h), constant_like(c.h, 1.0)
     square = c.slope * c.slope
     d_square = dot(c.b, db) + dot(c.b, db)
@@ -198,7 +214,7 @@ def closed_form_of_derivative(c, da, db):
 
 @kernel
 def derivatives_of_integrals(c, L, I0, dm, dp, de2):
-    """Compute the derivatives of I0, I1, J0 and J1."""
+    """Compute the derivatives of I0, I1, J0 and J1 along changes of m, p and e^2; all are numbers."""
     h, p, m = c.h, c.p, c.m
     half, third, two = constant_like(h, 0.5), constant_like(h, 1.0 / 3.0), constant_like(h, 2.0)
     r = m * h / p

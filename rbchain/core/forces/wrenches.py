@@ -8,7 +8,7 @@ from . import signal_layout as signal
 from .between_bodies import subtract_wrench_between_bodies
 from .hydrodynamics import subtract_drag
 
-# Rows of `SharedActions.wrenches`, one column for each wrench.
+# Rows of `SharedActions.wrenches` (WRENCH_ROWS, count), one column for each wrench.
 WRENCH_DOF = 0  # dof of the body
 WRENCH_AXES = 1  # WRENCH_WORLD_AXES or WRENCH_BODY_AXES
 WRENCH_COMPONENTS = 2  # the first of its six signals: force (3), N, and moment about the point (3), N m
@@ -19,7 +19,10 @@ WRENCH_WORLD_AXES, WRENCH_BODY_AXES = 0, 1
 
 @kernel
 def subtract_wrenches_over_time(i, model, actions, f, work, k):
-    """Return f minus the drag, the wrenches over time and the forces between bodies, at joint origin i (reads R, V)."""
+    """Return f minus the drag, the wrenches over time and the forces between bodies, at joint origin i (reads R, V).
+
+    f is a Force in world axes, N m and N.
+    """
     if actions.settings[setting.EXTERNAL_FORCES] == 0:
         return f
     f = subtract_drag(i, model, actions, f, work, k)
@@ -31,7 +34,7 @@ def subtract_wrenches_over_time(i, model, actions, f, work, k):
 
 @kernel
 def wrench_over_time(w, i, model, actions, work, k):
-    """Compute wrench w on the body of dof i, about its joint origin, in world axes (reads R)."""
+    """Compute wrench w on the body of dof i, about its joint origin, in world axes: a Force, N m and N (reads R)."""
     wrenches, values, numbers = actions.shared.wrenches, actions.values, actions.numbers
     s, at = wrenches[WRENCH_COMPONENTS, w], wrenches[WRENCH_POINT, w]
     force = (values[s, signal.VALUE, k], values[s + 1, signal.VALUE, k], values[s + 2, signal.VALUE, k])
@@ -46,12 +49,18 @@ def wrench_over_time(w, i, model, actions, work, k):
 @only_if(lambda i, model, loads, *_: is_given(loads, "actions"), otherwise=lambda i, model, loads, f, work, k: f)
 @kernel
 def subtract_action_wrenches(i, model, loads, f, work, k):
-    """Subtract the drag, the wrenches over time and the forces between bodies from the force f on the body of dof i."""
+    """Subtract the drag, the wrenches over time and the forces between bodies from the force f on the body of dof i.
+
+    f is a Force in world axes about joint origin i.
+    """
     return subtract_wrenches_over_time(i, model, loads.actions, f, work, k)
 
 
 @only_if(lambda i, loads, *_: is_given(loads, "actions"), otherwise=lambda i, loads, D, k: D)
 @kernel
 def add_implicit_inertia(i, loads, D, k):
-    """Add the inertia that represents stiffness and damping in an implicit step to D of dof i."""
+    """Add the inertia that represents stiffness and damping in an implicit step to D of dof i.
+
+    D and the result are numbers, kg m^2 or kg.
+    """
     return D + loads.actions.joints[joint.IMPLICIT_INERTIA, i, k]
