@@ -37,8 +37,9 @@ ROUND_OFF_FACTOR = 16.0
 def forward_dynamics(model, q, qd, loads, qdd, work, k):
     """Compute qdd (n, lanes) from q (nq, lanes), qd, loads.tau and loads.wrenches, for the samples in lanes k.
 
-    Three sweeps: outward for positions and velocities, inward for articulated inertias, outward for accelerations.
-    If the mechanism is singular in q, some qdd are NaN. SI units.
+    Three sweeps: outward for positions and velocities, inward for articulated inertias, outward for accelerations. qd
+    and loads.tau are (n, lanes); `Loads` describes loads.wrenches. If the mechanism is singular in q, some qdd are NaN.
+    SI units.
     """
     n = model.parent.shape[0]
     for i in range(n):
@@ -75,7 +76,7 @@ def subtract_wrench(i, loads, f, k):
 
 @kernel
 def no_contribution(work, k):
-    """Load the contribution to a dof without children: zero inertia and zero force."""
+    """Load the contribution to a dof without children: zero inertia (an Inertia) and zero force (a Force)."""
     sums, childless = work.contributions, work.contributions.shape[0] - 1
     return load_inertia(sums, childless, CONTRIBUTION_IA, k), load_force(sums, childless, CONTRIBUTION_PA, k)
 
@@ -85,7 +86,8 @@ def children_contribution(i, model, contribution, work, k):
     """Return the sum of the contributions of the children of dof i: articulated inertia and bias force.
 
     If dof i + 1 is the only child, the sum is `contribution`, which the inward step of dof i + 1 has just returned.
-    Contributions along a serial chain therefore stay in registers. All other sums are in memory.
+    Contributions along a serial chain therefore stay in registers. All other sums are in memory. A contribution is an
+    Inertia and a Force, in world axes about joint origin i.
     """
     row, sums = model.contribution_row[i], work.contributions
     if row == IN_REGISTERS:
@@ -100,7 +102,8 @@ def articulated_inertia_and_bias(i, model, loads, contribution, work, k):
         IA = I + sum of Ia over the children
         pA = v x* I v - wrench + sum of pa over the children
 
-    I is the inertia of the body of dof i, or zero for a dof without a body. Reads R and V.
+    I is the inertia of the body of dof i, or zero for a dof without a body. Reads R and V. `contribution` is as for
+    `children_contribution`. IA is an Inertia and pA a Force, N m and N, in world axes about joint origin i.
     """
     I_children, p_children = children_contribution(i, model, contribution, work, k)
     IA, p = add_inertia_and_bias(i, model, I_children, work, k)
@@ -116,7 +119,8 @@ def reciprocal_of_inertia(i, model, D, IA, work, k):
     largest trace of this dof and of the later dofs of the joint: the elimination of the later dofs may leave only
     round-off in IA.
 
-    Reads and writes SCALE, which passes the trace to the preceding dof of the joint.
+    Reads and writes SCALE, which passes the trace to the preceding dof of the joint. D is a number, kg m^2 or kg, and
+    IA an Inertia.
     """
     p, J, M = model.parent[i], IA.J, IA.M
     rotational, translational = J[0] + J[3] + J[5], M[0] + M[3] + M[5]
@@ -133,7 +137,10 @@ def reciprocal_of_inertia(i, model, D, IA, work, k):
 
 @kernel
 def aba_inward_step(i, model, qd, loads, contribution, work, k):
-    """Run the inward step of dof i: eliminate its acceleration, and return the contribution to its parent."""
+    """Run the inward step of dof i: eliminate its acceleration, and return the contribution to its parent.
+
+    A contribution is an Inertia and a Force, as for `children_contribution`.
+    """
     IA, pA = articulated_inertia_and_bias(i, model, loads, contribution, work, k)
     return project_out_dof(i, model, qd, loads, IA, pA, work, k)
 
@@ -146,6 +153,8 @@ def project_out_dof(i, model, qd, loads, IA, pA, work, k):
         Ia = IA - U U^T / D,  pa = pA + Ia c + U u / D
 
     Writes U, DINV and FORCE. Returns the result of `contribute_to_parent`. Source: Featherstone (2008), eqs. 7.43-7.47.
+    IA and Ia are Inertias, and pA, pa and U Forces, in world axes about joint origin i. D is in kg m^2 or kg, and u in
+    N m or N.
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
@@ -168,7 +177,8 @@ def project_out_dof(i, model, qd, loads, IA, pA, work, k):
 def contribute_to_parent(i, model, Ia, pa, work, k):
     """Refer Ia and pa to the joint origin of the parent, add the contributions of the siblings, and return the sum.
 
-    If dof i is the only child and directly follows its parent, the sum stays in registers; else store it.
+    If dof i is the only child and directly follows its parent, the sum stays in registers; else store it. Ia is an
+    Inertia, and pa a Force, N m and N, in world axes.
     """
     if model.posing[i] != POSING_CARRIED:  # a carried dof has the same joint origin as its parent
         r = load3(work.dof, i, frame.LEVER, k)
@@ -190,7 +200,8 @@ def accelerate_dof(i, model, qd, qdd, work, k):
 
         a' = a_parent + c,  qdd = (u - U . a') / D,  a = a' + S qdd
 
-    Reads R, LEVER, V, U, DINV and FORCE of dof i and A of the parent; writes qdd and A.
+    Reads R, LEVER, V, U, DINV and FORCE of dof i and A of the parent; writes qdd and A. The acceleration a is a Motion
+    in world axes, at the joint origin. qd and qdd are (n, lanes).
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)

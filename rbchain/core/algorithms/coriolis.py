@@ -32,7 +32,10 @@ CORIOLIS_ROWS = max(SCRATCH_SDOT + 6, ADDED_MASS_B_ROWS)
 
 
 class BodyCoriolis(NamedTuple):
-    """Matrix B of a rigid body or of a composite body: Q (9) and P (3)."""
+    """Matrix B of a rigid body or of a composite body: Q (9), kg m^2/s, and P (3), kg m/s.
+
+    B is in world axes, and refers to a joint origin.
+    """
 
     Q: tuple
     P: tuple
@@ -40,7 +43,7 @@ class BodyCoriolis(NamedTuple):
 
 @kernel
 def body_coriolis(I, v):  # noqa: E741
-    """Compute B of a rigid body with inertia I and velocity v."""
+    """Compute B of a rigid body with inertia I (a Rigid) and velocity v (a Motion), in world axes about one point."""
     m, h, J = I
     half = constant_like(J[0], 0.5)
     xx, yy, zz = half * (J[3] + J[5] - J[0]), half * (J[0] + J[5] - J[3]), half * (J[0] + J[3] - J[5])
@@ -53,7 +56,10 @@ def body_coriolis(I, v):  # noqa: E741
 
 @kernel
 def translate_moment_map(r, P, Q):
-    """Refer Q from the tip of the lever r to its root: Q + (r . P) 1 - P r^T, which adds r x (m x P) to Q m."""
+    """Refer Q from the tip of the lever r to its root: Q + (r . P) 1 - P r^T, which adds r x (m x P) to Q m.
+
+    r (3) is in world axes, m. Q (9) is in kg m^2/s, and P (3) in kg m/s.
+    """
     d = dot(r, P)
     return (
         *(Q[0] + (d - P[0] * r[0]), Q[1] - P[0] * r[1], Q[2] - P[0] * r[2]),
@@ -64,13 +70,13 @@ def translate_moment_map(r, P, Q):
 
 @kernel
 def coriolis_times(B, m):
-    """Compute B m for a motion m."""
+    """Compute B m, a Force, for a Motion m at the point of B (a BodyCoriolis)."""
     return Force(rotate(B.Q, m.ang), cross(m.ang, B.P))
 
 
 @kernel
 def coriolis_transpose_moment(B, m):
-    """Compute the moment of B^T m for a motion m. The force of B^T m is zero."""
+    """Compute the moment (3) of B^T m for a Motion m at the point of B. The force of B^T m is zero."""
     return add3(rotate_back(B.Q, m.ang), cross(B.P, m.lin))
 
 
@@ -110,7 +116,8 @@ def coriolis_matrix(model, q, qd, C, scratch, work, k):
 def start_composites(i, model, scratch, work, k):
     """Store the inertia and B of the body of dof i, and the rate of its axis, S' = v x S.
 
-    All are in world axes, about the joint origin.
+    All are in world axes, about the joint origin. Writes a Rigid, B and a Motion to the rows 0, SCRATCH_B and
+    SCRATCH_SDOT of `scratch` (n, CORIOLIS_ROWS or more, lanes).
     """
     dof, v = work.dof, load_motion(work.dof, i, frame.V, k)
     I_body = Rigid(*rigid_inertia(i, model, work, k))
@@ -124,7 +131,10 @@ def start_composites(i, model, scratch, work, k):
 
 @kernel
 def pass_coriolis(i, model, scratch, work, k):
-    """Add the composite B of the subtree of dof i to its parent's composite B, about the parent's joint origin."""
+    """Add the composite B of the subtree of dof i to its parent's composite B, about the parent's joint origin.
+
+    B is in the rows from SCRATCH_B on of `scratch` (n, CORIOLIS_ROWS or more, lanes).
+    """
     p = model.parent[i]
     if p < model.parent.shape[0]:
         B_i, B_p = load_coriolis(scratch, i, SCRATCH_B, k), load_coriolis(scratch, p, SCRATCH_B, k)
@@ -144,6 +154,8 @@ def project_coriolis(i, model, C, scratch, work, k):
 
     C_ji = S_j . (Ic S'_i + Bc S_i)
     C_ij = S'_j . Ic S_i + S_j . Bc^T S_i
+
+    C is (n, n, lanes), and `scratch` (n, CORIOLIS_ROWS, lanes) has the composites of the subtree of dof i.
     """
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
@@ -167,7 +179,8 @@ def christoffel_symbols(model, q, qd, symbols, C, scratch, work, k):
     """Compute the Christoffel symbols (n, n, n, lanes), for which C_ij = sum over l of symbols_ijl qd_l.
 
     C is linear in qd, so the symbols for l are the matrix C of a unit velocity of dof l. C (n, n, lanes) is scratch
-    memory and must start as zeros. Overwrites qd.
+    memory and must start as zeros. Overwrites qd. The symbols are in kg m^2, kg m or kg. `scratch` is as for
+    `coriolis_matrix`.
     """
     n = model.parent.shape[0]
     for j in range(n):

@@ -38,7 +38,8 @@ def mass_matrix(model, q, H, composite, work, k):
 def pass_inertia(i, model, composite, work, k):
     """Add the composite inertia of the subtree of dof i to its parent's composite inertia: Ic_parent += Ic_i.
 
-    The sum is about the parent's joint origin, in world axes.
+    The sum is about the parent's joint origin, in world axes. The inertia of each dof, a Rigid, is in the first
+    RIGID_ROWS rows of `composite` (n, rows, lanes).
     """
     p = model.parent[i]
     if p < model.parent.shape[0]:
@@ -50,7 +51,10 @@ def pass_inertia(i, model, composite, work, k):
 
 @kernel
 def project_inertia(i, model, H, composite, work, k):
-    """Compute H_ij = H_ji = S_j . Ic_i S_i for dof i and its ancestors j; H_ii includes the armature."""
+    """Compute H_ij = H_ji = S_j . Ic_i S_i for dof i and its ancestors j; H_ii includes the armature.
+
+    H is (n, n, lanes), in kg m^2, kg m or kg. `composite` (n, RIGID_ROWS, lanes) has the Rigid of the subtree of dof i.
+    """
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     f = rigid_along(model.joint[i], load_rigid(composite, i, 0, k), axis, advance)

@@ -86,7 +86,8 @@ def inverse_dynamics_derivatives(model, q, qd, qdd, loads, derivatives, scratch,
 def store_axis_rates(i, model, scratch, work, k):
     """Store P' and P'' of dof i: the first and second rates of its axis due to the motion of the parent body.
 
-    Both are in world axes, about the joint origin.
+    Both are in world axes, about the joint origin. Each is a Motion, in the rows SCRATCH_PSIDOT and SCRATCH_PSIDDOT of
+    `scratch` (n, DERIVATIVE_ROWS or more, lanes).
     """
     dof, first = work.dof, model.first[i]
     p, r = model.parent[first], load3(dof, first, frame.LEVER, k)
@@ -102,7 +103,11 @@ def store_axis_rates(i, model, scratch, work, k):
 
 @kernel
 def differentiate_by_dof(i, model, derivatives, scratch, work, k):
-    """Compute the derivatives of tau_j with respect to q_i and qd_i, for j = i and the ancestors of dof i."""
+    """Compute the derivatives of tau_j with respect to q_i and qd_i, for j = i and the ancestors of dof i.
+
+    `derivatives` is (3, n, n, lanes), and `scratch` (n, DERIVATIVE_ROWS or more, lanes) has the composites of the
+    subtree of dof i.
+    """
     n, dof, two, first = model.parent.shape[0], work.dof, constant_like(work.dof, 2.0), model.first[i]
     S, Ic, Bc = axis_motion(i, model, work, k), load_rigid(scratch, i, 0, k), load_coriolis(scratch, i, SCRATCH_B, k)
     coriolis = scale_force(two, coriolis_times(Bc, load_motion(scratch, i, SCRATCH_PSIDOT, k)))
@@ -124,7 +129,8 @@ def differentiate_by_dof(i, model, derivatives, scratch, work, k):
 def differentiate_force_of_dof(i, model, derivatives, scratch, work, k):
     """Compute the derivatives of tau_i with respect to q_j, qd_j and qdd_j, for the ancestors j of dof i.
 
-    For j = i, only the derivative with respect to qdd_i: the others come from `differentiate_by_dof`.
+    For j = i, only the derivative with respect to qdd_i: the others come from `differentiate_by_dof`. `derivatives` is
+    (3, n, n, lanes), and `scratch` (n, DERIVATIVE_ROWS or more, lanes) has the composites of the subtree of dof i.
     """
     n, dof = model.parent.shape[0], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
@@ -153,8 +159,9 @@ def forward_dynamics_derivatives(block, derivatives, inverse_derivatives, scratc
     """Compute d qdd / dq, d qdd / dqd and d qdd / dtau = H^-1 in the state of a block, as derivatives (3, n, n, lanes).
 
     tau(q, qd, qdd(q, qd)) is constant, so d qdd = - H^-1 d tau (Carpentier and Mansard 2018, section V). Writes qdd.
-    Scratch memory: `inverse_derivatives` (3, n, n, lanes), which must start as zeros, and the scratch memory of
-    `inverse_dynamics_derivatives` and `mass_matrix_inverse`.
+    Scratch memory: `inverse_derivatives` (3, n, n, lanes), which must start as zeros, `scratch`
+    (n, DERIVATIVE_ROWS, lanes) and `columns` (COLUMNS_TOGETHER, n + 1, COLUMN_ROWS, lanes) of `mass_matrix_inverse`. SI
+    units.
     """
     model, work, q, qd, qdd, loads = block.model, block.work, block.q, block.qd, block.qdd, block.loads
     forward_dynamics(model, q, qd, loads, qdd, work, k)
@@ -183,7 +190,7 @@ def multiply_negative(X, Y, result, k):
 
 @kernel
 def multiply_tile(i, j, X, Y, result, k):
-    """Compute the entries [i : i + 2, j : j + 4] of - X Y."""
+    """Compute the entries [i : i + 2, j : j + 4] of - X Y, for X, Y and the result (n, n, lanes)."""
     x, z = -X[i, 0, k], -X[i + 1, 0, k]
     y = (Y[0, j, k], Y[0, j + 1, k], Y[0, j + 2, k], Y[0, j + 3, k])
     upper, lower = (x * y[0], x * y[1], x * y[2], x * y[3]), (z * y[0], z * y[1], z * y[2], z * y[3])

@@ -63,7 +63,8 @@ from .jacobians import comes_after
 class ChangeAlongDof(NamedTuple):
     """The motion S of a dof at the point of a force, whether it is on the path to b, and the derivatives of W along it.
 
-    World axes, at the point; `by_q` and `by_qd` are the derivatives with respect to the position and the velocity.
+    World axes, at the point. `by_q` and `by_qd` are the derivatives with respect to the position and the velocity, N m
+    and N per rad, m, rad/s or m/s.
     """
 
     dof: int
@@ -77,8 +78,8 @@ class ChangeAlongDof(NamedTuple):
 def derivatives_between_bodies(model, q, qd, forces, derivatives, work, k):
     """Add d tau / dq and d tau / dqd of all springs and bushings to derivatives (2, n, n, lanes).
 
-    `forces` are the integers of springs and of bushings (rows, count), and the parameters of both (m, lanes): see
-    `forces.springs` and `forces.bushings`.
+    `forces` are the integers of springs (SPRING_ROWS, count) and of bushings (BUSHING_ROWS, count), and the numbers of
+    both (m, lanes): see `forces.springs` and `forces.bushings`. q is (nq, lanes), and qd (n, lanes); SI units.
     """
     springs, bushings, numbers = forces
     for i in range(model.parent.shape[0]):
@@ -101,7 +102,8 @@ def derivatives_between_bodies(model, q, qd, forces, derivatives, work, k):
 def add_derivatives(bodies, state, W, model, numbers, derivatives, work, k):
     """Add the derivatives of one force; `state` is its Spring or Bushing, and W its wrench on body b at the point.
 
-    World axes, N m and N. `derivatives` is (2, n, n, lanes).
+    World axes, N m and N. `derivatives` is (2, n, n, lanes). `bodies` are the dofs a and b, and `numbers` is
+    (m, lanes).
     """
     a, b = bodies
     tip = add3(origin_about_first_joint(b, model, work, k), state.arm_b)
@@ -128,7 +130,11 @@ def add_derivatives(bodies, state, W, model, numbers, derivatives, work, k):
 
 @kernel
 def add_columns(along, bodies, tip, W, model, derivatives, work, k):
-    """Add the derivatives of all joint forces with respect to one dof, from its ChangeAlongDof."""
+    """Add the derivatives of all joint forces with respect to one dof, from its ChangeAlongDof.
+
+    `bodies` are the dofs a and b. `tip` (3) is the point of the force, from the first joint origin, and W the wrench on
+    b (a Force), both in world axes, m, N m and N. `derivatives` is (2, n, n, lanes).
+    """
     dof = along.dof
     j, i = bodies
     while i != j:
@@ -150,13 +156,16 @@ def add_columns(along, bodies, tip, W, model, derivatives, work, k):
 
 @kernel
 def motion_at(i, tip, model, work, k):
-    """Return S of dof i at the tip, in world axes."""
+    """Return S of dof i, a Motion at the point `tip` (3): both in world axes, `tip` from the first joint origin, m."""
     return motion_at_tip(axis_motion(i, model, work, k), subtract3(tip, origin_about_first_joint(i, model, work, k)))
 
 
 @kernel
 def velocity_from_joint(i, v, tip, model, work, k):
-    """Return v minus the velocity of the parent body of the joint of dof i, both at the tip, in world axes."""
+    """Return v minus the velocity of the parent body of the joint of dof i, both at the tip, in world axes.
+
+    v and the result are Motions, rad/s and m/s. `tip` (3) is the position from the first joint origin, m.
+    """
     p = model.parent[model.first[i]]
     arm = subtract3(tip, origin_about_first_joint(p, model, work, k))
     parent = motion_at_tip(load_motion(work.dof, p, frame.V, k), arm)

@@ -80,9 +80,9 @@ def _is_in_water(model, *_):
 def add_derivatives_of_water(model, loads, derivatives, scratch, work, k):
     """Add the terms of water to derivatives (3, n, n, lanes) of `inverse_dynamics_derivatives`, which ran before.
 
-    `scratch` (n, WATER_DERIVATIVE_ROWS, lanes) is the memory that this function has used. Drag and currents follow
-    from loads.actions, at the time of its signals. The sweeps of controllers omit them. Reads R, LEVER, V and A; writes
-    COMPOSITE.
+    `scratch` (n, WATER_DERIVATIVE_ROWS, lanes) is the memory that this function has used. Drag and currents follow from
+    loads.actions, at the time of its signals. The sweeps of controllers omit them. Reads R, LEVER, V and A; writes
+    COMPOSITE. SI units.
     """
     n = model.parent.shape[0]
     for i in range(n):
@@ -105,7 +105,10 @@ def field_of_water(model, actions, work, k):
 
 @kernel
 def store_relative_axis_rates(i, model, actions, scratch, work, k):
-    """Store P' and P'' of dof i from velocities and accelerations relative to the water."""
+    """Store P' and P'' of dof i from velocities and accelerations relative to the water.
+
+    Both are Motions in world axes, about the joint origin, in `scratch` (n, WATER_DERIVATIVE_ROWS, lanes).
+    """
     dof, first, w = work.dof, model.first[i], motion_of_water(actions, signal.VALUE, k)
     p, r, S = model.parent[first], load3(dof, first, frame.LEVER, k), axis_motion(i, model, work, k)
     v, a = load_motion(dof, p, frame.V, k), load_motion(dof, p, frame.A, k)
@@ -119,7 +122,11 @@ def store_relative_axis_rates(i, model, actions, scratch, work, k):
 
 @kernel
 def start_response_of_water(i, model, actions, scratch, work, k):
-    """Store N, the displaced mass and the force of the body of dof i (reads R, V and COMPOSITE)."""
+    """Store N, the displaced mass and the force of the body of dof i (reads R, V and COMPOSITE).
+
+    Writes N as six Forces, a Rigid and a Force, in world axes about the joint origin, to `scratch`
+    (n, WATER_DERIVATIVE_ROWS, lanes).
+    """
     v, w, A = (
         load_motion(work.dof, i, frame.V, k),
         motion_of_water(actions, signal.VALUE, k),
@@ -148,7 +155,11 @@ def start_response_of_water(i, model, actions, scratch, work, k):
 
 @kernel
 def response_of_displaced_mass(i, s, field, scratch, k):
-    """Return the change of the buoyancy force on the subtree of dof i along a rotation s, in body axes."""
+    """Return minus the change of the buoyancy of the subtree of dof i along a rotation s, seen in body axes.
+
+    The rotation s (3), rad, and f, the `field` (3), m/s^2, are in world axes. The result is a Force about joint origin
+    i, which the derivative of the joint forces contains. `scratch` is (n, WATER_DERIVATIVE_ROWS, lanes).
+    """
     zero = zeros_like(s[0])
     change = cross(field, s)
     return rigid_times(load_rigid(scratch, i, SCRATCH_DISPLACED, k), Motion((zero, zero, zero), change))
@@ -156,7 +167,10 @@ def response_of_displaced_mass(i, s, field, scratch, k):
 
 @kernel
 def differentiate_by_dof_in_water(i, model, actions, derivatives, scratch, work, k):
-    """Add the terms of water to the derivatives of tau_j by q_i and qd_i, for j = i and the ancestors of dof i."""
+    """Add the terms of water to the derivatives of tau_j by q_i and qd_i, for j = i and the ancestors of dof i.
+
+    `derivatives` is (3, n, n, lanes), and `scratch` (n, WATER_DERIVATIVE_ROWS, lanes).
+    """
     n, dof, first = model.parent.shape[0], work.dof, model.first[i]
     S, A = axis_motion(i, model, work, k), load_inertia(dof, i, frame.COMPOSITE, k)
     psidot = load_motion(scratch, i, SCRATCH_PSIDOT, k)
@@ -182,14 +196,17 @@ def differentiate_by_dof_in_water(i, model, actions, derivatives, scratch, work,
 
 @kernel
 def relative_axis_rate(i, S, model, actions, work, k):
-    """Return u x S of dof i: the rate of its axis, relative to the water."""
+    """Return u x S of dof i, a Motion in world axes: the rate of its axis S (a Motion), relative to the water."""
     v = load_motion(work.dof, i, frame.V, k)
     return cross_motion(Motion(v.ang, subtract3(v.lin, motion_of_water(actions, signal.VALUE, k))), S)
 
 
 @kernel
 def differentiate_force_of_dof_in_water(i, model, actions, derivatives, scratch, work, k):
-    """Add the terms of water to the derivatives of tau_i by q_j and qd_j, for the ancestors j of dof i."""
+    """Add the terms of water to the derivatives of tau_i by q_j and qd_j, for the ancestors j of dof i.
+
+    `derivatives` is (3, n, n, lanes), and `scratch` (n, WATER_DERIVATIVE_ROWS, lanes).
+    """
     n, S = model.parent.shape[0], axis_motion(i, model, work, k)
     inertial = momentum(load_inertia(work.dof, i, frame.COMPOSITE, k), S)
     row = general_coriolis_transpose_times(i, S, scratch, k)
@@ -210,7 +227,10 @@ def differentiate_force_of_dof_in_water(i, model, actions, derivatives, scratch,
 
 @kernel
 def pass_response_of_water(i, model, scratch, work, k):
-    """Add A, N, the displaced mass and the force of the subtree of dof i to its parent's (reads LEVER)."""
+    """Add A, N, the displaced mass and the force of the subtree of dof i to its parent's (reads LEVER).
+
+    `scratch` is (n, WATER_DERIVATIVE_ROWS, lanes).
+    """
     pass_general_coriolis(i, model, scratch, work, k)
     pass_composite(i, model, work, k)
     p = model.parent[i]

@@ -19,7 +19,7 @@ from .derivatives_between_bodies import ChangeAlongDof, add_columns, motion_at
 def derivatives_of_wrenches(model, actions, derivatives, work, k):
     """Add d tau / dq of all wrenches over time, at the time of the signals, to derivatives (2, n, n, lanes).
 
-    Reads R and LEVER; writes POSITION.
+    Reads R and LEVER; writes POSITION. The derivatives are in N m or N per rad or m.
     """
     n, wrenches, numbers = model.parent.shape[0], actions.shared.wrenches, actions.numbers
     for i in range(n):

@@ -18,7 +18,7 @@ def energy(model, q, qd, energies, work, k):
     """Compute T = sum of v . I v / 2 + armature qd^2 / 2 and V = - sum of m g . c, for the samples in lanes k.
 
     c is the center of mass of a body in the world. Writes rows ENERGY_KINETIC and ENERGY_POTENTIAL of energies
-    (2, lanes), J.
+    (2, lanes), J. q is (nq, lanes), and qd (n, lanes).
     """
     n = model.parent.shape[0]
     energies[ENERGY_KINETIC, k] = constant_like(energies, 0.0)
@@ -31,7 +31,10 @@ def energy(model, q, qd, energies, work, k):
 
 @kernel
 def add_energy(i, model, qd, energies, work, k):
-    """Add the energy of dof i and its body to energies (2, lanes), J. Reads R, V and POSITION."""
+    """Add the energy of dof i and its body to energies (2, lanes), J. Reads R, V and POSITION.
+
+    qd is (n, lanes).
+    """
     gravity = parameter3(model.parameters, model.parent.shape[0], param.GRAVITY, k)
     v = load_motion(work.dof, i, frame.V, k)
     m, h, J = rigid_inertia(i, model, work, k)

@@ -40,7 +40,8 @@ def project_out_or_prescribe_dof(i, model, loads, motion, contribution, work, k)
     """Run the inward step of dof i as `aba.aba_inward_step` does, with 1 / D = 0 if its acceleration is prescribed.
 
     A prescribed dof has u = - S^T pA and c + S qdd instead of c. An implicit integration step adds to D. `motion`
-    contains qd, qdd and `prescribed`, all (n, lanes).
+    contains qd, qdd and `prescribed`, all (n, lanes). `contribution` and the result are an Inertia and a Force, as for
+    `aba.children_contribution`.
     """
     qd, qdd, prescribed = motion
     p, joint, dof = model.parent[i], model.joint[i], work.dof
@@ -66,7 +67,10 @@ def project_out_or_prescribe_dof(i, model, loads, motion, contribution, work, k)
 
 @kernel
 def acceleration_or_force(i, model, qd, loads, qdd, prescribed, work, k):
-    """Compute qdd as `aba.accelerate_dof` does or, if it is prescribed, tau = S . (IA a + pA) + armature qdd."""
+    """Compute qdd as `aba.accelerate_dof` does or, if it is prescribed, tau = S . (IA a + pA) + armature qdd.
+
+    qd, qdd, loads.tau and `prescribed` are (n, lanes).
+    """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     is_prescribed = prescribed[i, k] != constant_like(dof, 0.0)

@@ -18,7 +18,7 @@ def inertia_norm_squared(model, v, work, k):
         (L v)_i = v_i + U_i . a_parent / D_i,   a_i = a_parent + S_i v_i
 
     Prescribed dofs have 1 / D = 0, and do not count. Reads R, LEVER, U and DINV; writes A. Source: Featherstone (2008),
-    sections 6.5 and 7.3.
+    sections 6.5 and 7.3. The velocities v are in rad/s or m/s.
     """
     dof, total = work.dof, zeros_like(v[0, k])
     zero, one = constant_like(dof, 0.0), constant_like(dof, 1.0)

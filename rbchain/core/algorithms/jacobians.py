@@ -34,8 +34,8 @@ class Point(NamedTuple):
 def jacobian(model, q, point, J, work, k):
     """Compute the Jacobian J (6, n, lanes): rows of velocity, then of angular velocity, in world axes.
 
-    J must start as zeros: only the columns of dofs on the path between the point's body and the observer are written.
-    J qd is in m/s and rad/s.
+    J must start as zeros: only the columns of dofs on the path between the point's body and the observer are written. J
+    qd is in m/s and rad/s. `point` is a Point, and q is (nq, lanes).
     """
     for i in range(model.parent.shape[0]):
         rotate_dof(i, model, q, work, k)
@@ -53,7 +53,10 @@ def jacobian(model, q, point, J, work, k):
 
 @kernel
 def jacobian_derivative(model, q, qd, point, J, work, k):
-    """Compute the time derivative of the `jacobian`, as J (6, n, lanes), which must start as zeros."""
+    """Compute the time derivative of the `jacobian`, as J (6, n, lanes), which must start as zeros.
+
+    `point` is a Point, and q is (nq, lanes). J qd is in m/s^2 and rad/s^2.
+    """
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
@@ -71,7 +74,10 @@ def jacobian_derivative(model, q, qd, point, J, work, k):
 
 @kernel
 def offset_and_tip(point, model, work, k):
-    """Compute the positions of the point relative to its body's origin and to the first joint origin, world axes, m."""
+    """Compute the positions of the point relative to its body's origin and to the first joint origin, world axes, m.
+
+    Both are vectors (3); `point` is a Point.
+    """
     offset = rotate(body_axes(point.dof, model, work, k), point.position)
     if point.dof == model.parent.shape[0]:
         return offset, subtract3(offset, load3(work.dof, 0, frame.LEVER, k))
@@ -90,7 +96,10 @@ def comes_after(i, j, model):
 
 @kernel
 def column(i, model, tip, work, k):
-    """Compute the velocity and the angular velocity at the tip for a unit velocity of dof i: S_i at the tip."""
+    """Compute the velocity and the angular velocity at the tip for a unit velocity of dof i: S_i at the tip.
+
+    The results (3) and `tip` (3), m, which is the position from the first joint origin, are in world axes.
+    """
     dof = work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     S = motion_at_tip(joint_motion(model.joint[i], axis, advance), subtract3(tip, load3(dof, i, frame.POSITION, k)))
@@ -99,7 +108,10 @@ def column(i, model, tip, work, k):
 
 @kernel
 def column_rate(i, model, tip, velocity, work, k):
-    """Compute the rate of `column`: the axis turns with its body, and the tip moves relative to the joint origin."""
+    """Compute the rate of `column`: the axis turns with its body, and the tip moves relative to the joint origin.
+
+    `tip` (3) is as for `column`. `velocity` (3) is the velocity of the tip in world axes, m/s.
+    """
     dof, joint, v = work.dof, model.joint[i], load_motion(work.dof, i, frame.V, k)
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
     S_rate = joint_motion(joint, cross(v.ang, axis), advance)
@@ -110,14 +122,14 @@ def column_rate(i, model, tip, velocity, work, k):
 
 @kernel
 def negative(velocities):
-    """Return a column (velocity, angular velocity) with the opposite sign."""
+    """Return a column (velocity (3), angular velocity (3)) with the opposite sign."""
     v, w = velocities
     return (-v[0], -v[1], -v[2]), (-w[0], -w[1], -w[2])
 
 
 @kernel
 def store_column(i, J, k, velocities):
-    """Store (velocity, angular velocity) as column i of J."""
+    """Store (velocity (3), angular velocity (3)) as column i of J (6, n, lanes)."""
     for axis in range(3):
         J[axis, i, k] = velocities[0][axis]
         J[3 + axis, i, k] = velocities[1][axis]
@@ -125,6 +137,9 @@ def store_column(i, J, k, velocities):
 
 @kernel
 def point_in(numbers, point):
-    """Return a Point in the precision of `numbers` from an array (dof, observer, x, y, z)."""
+    """Return a Point in the precision of `numbers` from an array (5,): dof, observer, x, y, z.
+
+    x, y and z are in body axes, m. `numbers` is any array of the block.
+    """
     x, y, z = constant_like(numbers, point[2]), constant_like(numbers, point[3]), constant_like(numbers, point[4])
     return Point(int(point[0]), int(point[1]), (x, y, z))

@@ -39,7 +39,10 @@ def factorize(A, pivots, k):
 
 @kernel
 def exchange_rows(A, pivots, c, lane):
-    """Exchange row c with the row below it that has the largest entry in column c, if this entry is much larger."""
+    """Exchange row c with the row below it that has the largest entry in column c, if this entry is much larger.
+
+    A is (n, n, lanes), and `pivots` (n, lanes).
+    """
     largest, pivot = constant_like(A, PIVOT_RATIO) * abs(A[c, c, lane]), c
     for row in range(c + 1, A.shape[0]):
         if abs(A[row, c, lane]) > largest:
@@ -52,7 +55,10 @@ def exchange_rows(A, pivots, c, lane):
 
 @routine
 def solve(A, pivots, x, k):
-    """Replace the right-hand side x (n, lanes) by the solution, with the A and pivots of `factorize`."""
+    """Replace the right-hand side x (n, lanes) by the solution, with the A and pivots of `factorize`.
+
+    A is (n, n, lanes), and `pivots` (n, lanes).
+    """
     n = A.shape[0]
     for c in range(n):
         for lane in range(A.shape[2]):

@@ -71,6 +71,8 @@ def accelerate_under_unit_force(i, j, model, inverse, column, work, k):
     """Run the outward step of dof i for a unit force of dof j.
 
     inverse_ij = inverse_ji = qdd = (u - U . a_parent) / D,  a = a_parent + S qdd
+
+    `inverse` is (n, n, lanes), and `column` (n + 1, COLUMN_ROWS, lanes).
     """
     dof = work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)

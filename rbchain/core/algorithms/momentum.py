@@ -24,7 +24,7 @@ MOMENTUM_ROWS = 9
 def momentum(model, q, qd, result, work, k):
     """Compute result (9, lanes): momentum, angular momentum about the center of mass, and the center of mass.
 
-    World axes; kg m/s, kg m^2/s and m.
+    Each has three rows, in world axes; kg m/s, kg m^2/s and m. q is (nq, lanes), and qd (n, lanes).
     """
     n = model.parent.shape[0]
     zero = zeros_like(q[0, k])
@@ -56,7 +56,8 @@ def store_row3(a, row, k, x):
 def centroidal_momentum_matrix(model, q, matrix, composite, work, k):
     """Compute the centroidal momentum matrix (6, n, lanes): rows of momentum, then of angular momentum, in world axes.
 
-    The angular momentum is about the center of mass. `composite` (n, RIGID_ROWS, lanes) is scratch memory.
+    The angular momentum is about the center of mass. `composite` (n, RIGID_ROWS, lanes) is scratch memory. The product
+    with qd is in kg m/s and kg m^2/s.
     """
     n = model.parent.shape[0]
     zero = zeros_like(q[0, k])

@@ -31,7 +31,8 @@ PARAMETERS_OF_BODY = 10
 def inverse_dynamics_regressor(model, q, qd, qdd, Y, work, k):
     """Compute Y (n, bodies, 10, lanes), with tau = sum of Y times the parameters, for the samples in lanes k.
 
-    Y must start as zeros: a body contributes only to its own dofs and their ancestors. Other entries are not written.
+    Y must start as zeros: a body contributes only to its own dofs and their ancestors. Other entries are not written. q
+    is (nq, lanes), qd and qdd are (n, lanes); SI units.
     """
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
@@ -46,7 +47,8 @@ def body_regressor(i, model, Y, work, k):
 
         f = m a + w' x h + w x (w x h),  moment about the origin = h x a + J w' + w x J w
 
-    h = m c, w is the angular velocity, and a the acceleration of the body origin less gravity. World axes.
+    h = m c, w is the angular velocity, and a the acceleration of the body origin less gravity. World axes. Y is
+    (n, bodies, 10, lanes).
     """
     n, dof = model.parent.shape[0], work.dof
     axes, v, acceleration = (
@@ -83,25 +85,28 @@ def body_regressor(i, model, Y, work, k):
 
 @kernel
 def moment_on_joint(joint, axis, moment):
-    """Compute S . (moment, 0)."""
+    """Compute the number S . (moment, 0) for vectors `axis` (3) and `moment` (3) in the same axes."""
     return zeros_like(axis[0]) if joint == PRISMATIC else dot(axis, moment)
 
 
 @kernel
 def first_moment_force(h, w, wd, a):
-    """Compute the force and the moment about the body origin due to a first moment h."""
+    """Compute the force and the moment about the body origin due to a first moment h.
+
+    h (3), w (3), rad/s, w' (3), rad/s^2, and a (3), m/s^2, are in world axes. The result is a Force.
+    """
     return Force(cross(h, a), add3(cross(wd, h), cross(w, cross(w, h))))
 
 
 @kernel
 def second_moment(x, y, w, wd):
-    """Compute J w' + w x J w for J = x y^T."""
+    """Compute J w' + w x J w (3) for J = x y^T and vectors x, y, w and w' (3) in the same axes."""
     return add3(scale3(dot(y, wd), x), cross(w, scale3(dot(y, w), x)))
 
 
 @kernel
 def mixed_moment(x, y, w, wd):
-    """Compute J w' + w x J w for J = x y^T + y x^T."""
+    """Compute J w' + w x J w (3) for J = x y^T + y x^T and vectors x, y, w and w' (3) in the same axes."""
     return add3(second_moment(x, y, w, wd), second_moment(y, x, w, wd))
 
 
@@ -109,7 +114,8 @@ def mixed_moment(x, y, w, wd):
 def kinetic_energy_regressor(model, q, qd, Y, work, k):
     """Compute Y (bodies, 10, lanes) for the kinetic energy T = m v.v / 2 + (v x w).h + w.J w / 2, in body axes.
 
-    v is the velocity of the body origin, w the angular velocity, h = m c. T is in J.
+    v is the velocity of the body origin, w the angular velocity, h = m c. T is in J. q is (nq, lanes), and qd
+    (n, lanes).
     """
     half = constant_like(work.dof, 0.5)
     for i in range(model.parent.shape[0]):
@@ -126,7 +132,10 @@ def kinetic_energy_regressor(model, q, qd, Y, work, k):
 
 @kernel
 def potential_energy_regressor(model, q, Y, work, k):
-    """Compute Y (bodies, 10, lanes) for the potential energy V = - m g . p - g . h; p is the position of the origin."""
+    """Compute Y (bodies, 10, lanes) for the potential energy V = - m g . p - g . h; p is the position of the origin.
+
+    q is (nq, lanes), and V is in J.
+    """
     n = model.parent.shape[0]
     gravity = parameter3(model.parameters, n, param.GRAVITY, k)
     for i in range(n):

@@ -25,7 +25,8 @@ from .rnea import apply_newton_euler
 def force_balance(model, q, qd, loads, qdd, residual, work, k):
     """Compute qdd, and the unbalanced moment and force of each dof: residual (n, 6, lanes), N m and N.
 
-    World axes, about the joint origin. A dof without a body passes its residual on to the next dof of its joint.
+    World axes, about the joint origin. A dof without a body passes its residual on to the next dof of its joint. q is
+    (nq, lanes), and qd and qdd are (n, lanes).
     """
     n = model.parent.shape[0]
     forward_dynamics(model, q, qd, loads, qdd, work, k)
@@ -51,6 +52,7 @@ def compute_joint_force(i, model, qdd, loads, articulated, residual, work, k):
     """Store f = IA a + pA of dof i as its residual, with the component along the axis replaced by tau - armature qdd.
 
     `articulated` is (IA, pA), the articulated inertia and bias force of dof i, in world axes about its origin.
+    `residual` is (n, 6, lanes), N m and N.
     """
     joint, dof = model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)

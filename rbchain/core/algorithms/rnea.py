@@ -35,7 +35,8 @@ def inverse_dynamics(model, q, qd, qdd, loads, work, k):
 def apply_newton_euler(i, model, qd, qdd, loads, work, k):
     """Compute the acceleration of frame i, and the force on its body: F = I a + v x* I v - wrench.
 
-    Reads R, LEVER, V, and A of the parent; writes A and F.
+    Reads R, LEVER, V, and A of the parent; writes A and F. The acceleration a is a Motion, and F a Force, in world axes
+    at the joint origin.
     """
     a = accelerate_with_joint(i, model, qd, qdd, work, k)
     store_spatial(work.dof, i, frame.F, k, force_on_body(i, model, a, loads, work, k))
@@ -45,7 +46,8 @@ def apply_newton_euler(i, model, qd, qdd, loads, work, k):
 def accelerate_with_joint(i, model, qd, qdd, work, k):
     """Compute the acceleration of frame i: a = a_parent + c + S qdd.
 
-    Reads R, LEVER, V, and A of the parent; writes A and returns it, in world axes, at the joint origin.
+    Reads R, LEVER, V, and A of the parent. Writes A and returns it: a Motion in world axes, at the joint origin,
+    rad/s^2 and m/s^2.
     """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)
@@ -93,6 +95,8 @@ def force_on_body(i, model, a, loads, work, k):
     """Compute the net force that the joints exert on the body of dof i (Featherstone 2008, eq. 5.9).
 
     F = I a + v x* I v - wrench,  world axes, about the joint origin, N m and N.
+
+    a is a Motion, and F a Force.
     """
     v = load_motion(work.dof, i, frame.V, k)
     m, h, J = rigid_inertia(i, model, work, k)
@@ -103,7 +107,10 @@ def force_on_body(i, model, a, loads, work, k):
 
 @kernel
 def pass_force(i, model, qdd, loads, work, k):
-    """Compute tau = S^T F + armature qdd of dof i, and add F to its parent's (Featherstone 2008, eqs. 5.10-5.11)."""
+    """Compute tau = S^T F + armature qdd of dof i, and add F to its parent's (Featherstone 2008, eqs. 5.10-5.11).
+
+    F is in world axes, about the joint origin. loads.tau and qdd are (n, lanes).
+    """
     p, joint, dof = model.parent[i], model.joint[i], work.dof
     f = load_force(dof, i, frame.F, k)
     axis, advance = z_axis(load9(dof, i, frame.R, k)), parameter(model.parameters, i, param.ADVANCE, k)

@@ -160,8 +160,8 @@ def subtract_drag(i, model, actions, f, work, k):
 
         f + A c + u x* A u - v x* A v - (displaced mass) w' - drag(u),  c = (0, omega x w - w')
 
-    c is the acceleration relative to the water minus that relative to the world. Reads R and V. f is a Force, N m and
-    N, in world axes about the joint origin.
+    c is the acceleration relative to the water minus the acceleration relative to the world. Reads R and V. f is a
+    Force, N m and N, in world axes about the joint origin.
     """
     if model.body[i] < 0:
         return f
