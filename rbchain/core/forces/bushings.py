@@ -10,6 +10,8 @@ Body a receives the opposite wrench at the same point. The elastic part is conse
 and the damping dissipates the power dx/dt^T D dx/dt. Simbody's Force::LinearBushing and Drake's
 LinearBushingRollPitchYaw define the same law with three angles instead of the rotation vector; a rotation about one
 axis is the same in all three. The rotation vector is singular only at the angle pi, where it jumps to its opposite.
+
+In all kernels, `bushings` (BUSHING_ROWS, count) and `numbers` (m, lanes) hold the integers and the numbers below.
 """
 
 from typing import NamedTuple

@@ -6,6 +6,8 @@ A spring pulls its point on body b towards its point on body a, and the latter t
 
 The force on body b is -T e. A spring of zero length has no direction, and its force is zero. A spring that can only
 pull has the tension max(T, 0).
+
+In all kernels, `springs` (SPRING_ROWS, count) and `numbers` (m, lanes) hold the integers and the numbers below.
 """
 
 import math

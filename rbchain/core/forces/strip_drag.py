@@ -12,6 +12,8 @@ With q = h^2 - r^2 and L = log((p + h) / (p - h)), the integrals are
 
     I0 = p (r^2 + h^2) / h + e^2 L / 2           J0 = r (p^2 q / h^2 + 2 r^2 / 3) - m e^2 L / 2
     I1 = 2 r (3 p^2 + r^2) / 3                   J1 = p (3 p^2 q + r^2 (8 h^2 + q)) / (6 h) - e^2 I0 / 4
+
+In all kernels, `c` is a `Strips`, and `da` and `db` are vectors (3).
 """
 
 import math

@@ -20,7 +20,7 @@ LARGE = 1 << 22  # bytes of a result that would displace most other data from th
 
 
 def lane_width(samples):
-    """Return the number of lanes that compute `samples`: 1 for a single sample (m,)."""
+    """Return the number of lanes that compute `samples` (samples, m): 1 for a single sample (m,)."""
     return 1 if samples.ndim == 1 else LANE_WIDTHS[str(samples.dtype)]
 
 
@@ -31,7 +31,7 @@ def _overload_lane_width(samples):
 
 
 def all_lanes(samples):
-    """Return the index `k` of all lanes that compute `samples`."""
+    """Return the index `k` of all lanes that compute `samples`, (samples, m) or (m,)."""
     return 0
 
 
@@ -110,7 +110,7 @@ _access(operator.setitem, _store, lambda array, index: types.none)
 
 
 def aligned_start(memory):
-    """Return the index of the first number of a flat array that starts a cache line.
+    """Return the index of the first number of a flat array (m,) that starts a cache line.
 
     SIMD values from there on do not straddle two cache lines.
     """
@@ -135,7 +135,7 @@ def _overload_aligned_start(memory):
 
 
 def window(memory, start, shape):
-    """Return part of a flat array as an array of `shape`, without a copy. It must not outlive `memory`."""
+    """Return part of a flat array (m,) as an array of `shape`, without a copy. It must not outlive `memory`."""
     return memory[start : start + math.prod(shape)].reshape(shape)
 
 
@@ -170,7 +170,8 @@ def _lower_window(context, builder, sig, values):
 def gather_square(samples, block, first, column):
     """Copy samples[first :, column :] to the rows from `column` on of block (m, lanes).
 
-    As many numbers as lanes are copied from each sample. This square is transposed in registers.
+    `samples` is (samples, m). As many numbers as lanes are copied from each sample. This square is transposed in
+    registers.
     """
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1]):
@@ -178,33 +179,48 @@ def gather_square(samples, block, first, column):
 
 
 def scatter_square(samples, block, first, column):
-    """Copy the rows from `column` on of block (m, lanes) to samples[first :, column :]: reverse of `gather_square`."""
+    """Copy the rows from `column` on of block (m, lanes) to samples[first :, column :]: reverse of `gather_square`.
+
+    `samples` is (samples, m).
+    """
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1]):
             samples[first + lane, j] = block[j, lane]
 
 
 def gather_half_squares(samples, block, first, column):
-    """Copy half as many numbers of each sample as `gather_square`, in two squares of half as many lanes."""
+    """Copy half as many numbers of each sample as `gather_square`, in two squares of half as many lanes.
+
+    `samples` is (samples, m), and `block` (m, lanes).
+    """
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1] // 2):
             block[j, lane] = samples[first + lane, j]
 
 
 def scatter_half_squares(samples, block, first, column):
-    """Copy two squares of half as many lanes to the samples: reverse of `gather_half_squares`."""
+    """Copy two squares of half as many lanes to the samples: reverse of `gather_half_squares`.
+
+    `samples` is (samples, m), and `block` (m, lanes).
+    """
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1] // 2):
             samples[first + lane, j] = block[j, lane]
 
 
 def stream_square(samples, block, first, column):
-    """Copy as `scatter_square`, but past the caches: memory is not read before it is written. Requires `can_stream`."""
+    """Copy as `scatter_square`, but past the caches: memory is not read before it is written. Requires `can_stream`.
+
+    `samples` is (samples, m), and `block` (m, lanes).
+    """
     scatter_square(samples, block, first, column)
 
 
 def can_stream(samples, block):
-    """Return whether results should be written past the caches: if they are LARGE and aligned to SIMD values."""
+    """Return whether results should be written past the caches: if they are LARGE and aligned to SIMD values.
+
+    `samples` is (samples, m), and `block` (m, lanes).
+    """
     return False
 
 

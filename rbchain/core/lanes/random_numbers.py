@@ -38,7 +38,7 @@ def multiply_words(multiplier, x):
 
 @plain_or_compiled
 def philox(c0, c1, c2, c3, k0, k1):
-    """Compute four random words of 32 bits from a counter of four words and a key of two words."""
+    """Compute four random words (4) of 32 bits from a counter of four words and a key of two words."""
     for _ in range(ROUNDS):
         high_0, low_0 = multiply_words(MULTIPLIER_0, c0)
         high_1, low_1 = multiply_words(MULTIPLIER_1, c2)

@@ -20,7 +20,7 @@ BIAS_64, BIAS_32 = 6755399441055744.0, 12582912.0
 
 
 def sincos(x):
-    """Compute sine and cosine of `x`, rad; NaN for inf and NaN.
+    """Compute sine and cosine of a number or SIMD value x, rad; NaN for inf and NaN.
 
     Errors are within 2 ulp for |x| <= 1e5. For larger angles and for single numbers, the C library computes the
     results.
@@ -39,7 +39,10 @@ def _overload_sincos(x):
 
 @kernel
 def _reduce(x, half_pi, bias):
-    """Reduce x = quadrants * pi/2 + r to |r| <= pi/4; return r, and a number with the quadrants in its low bits."""
+    """Reduce x = quadrants * pi/2 + r to |r| <= pi/4; return r, and a number with the quadrants in its low bits.
+
+    x is a SIMD value, rad, and `half_pi` (3) the parts of pi/2.
+    """
     biased = x * (2.0 / math.pi) + bias
     quadrants = biased - bias
     r = fused(-quadrants, half_pi[0], x)

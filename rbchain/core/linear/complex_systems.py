@@ -52,20 +52,24 @@ complex_systems_size, carve_complex_systems = lane_record(ComplexSystems, "syste
 
 @kernel
 def times(a, b):
-    """Return the product of two complex numbers."""
+    """Return the product of two complex numbers a and b: pairs (real part, imaginary part)."""
     return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
 
 
 @kernel
 def reciprocal(a):
-    """Return the reciprocal of a complex number."""
+    """Return the reciprocal of a complex number a: a pair (real part, imaginary part)."""
     factor = constant_like(a[0], 1.0) / (a[0] * a[0] + a[1] * a[1])
     return factor * a[0], -factor * a[1]
 
 
 @routine
 def factorize_complex_step(block, systems, number, a, k):
-    """Compute and factorise the matrix of a system for the complex number a."""
+    """Compute and factorise the matrix of a system for the complex number a.
+
+    a is a pair (real part, imaginary part), 1/s. Writes `systems.factors` (systems, 2 n, 2 n, lanes) and
+    `systems.pivots`.
+    """
     nq, n, model, linear, y = block.q.shape[0], block.qd.shape[0], block.model, systems.linear, systems.center
     factors = systems.factors[number]
     one, inverse, is_exact = constant_like(y, 1.0), reciprocal(a), has_exact_derivatives(block)
@@ -104,7 +108,7 @@ def factorize_complex_step(block, systems, number, a, k):
 
 @kernel
 def store_entry(matrix, i, j, x, k):
-    """Store the complex number x as the entry (i, j) of a matrix."""
+    """Store the complex number x, a pair, as the entry (i, j) of a matrix (2 n, 2 n, lanes)."""
     n = matrix.shape[0] // 2
     matrix[i, j, k], matrix[n + i, n + j, k] = x[0], x[0]
     matrix[n + i, j, k], matrix[i, n + j, k] = x[1], -x[1]
@@ -112,7 +116,10 @@ def store_entry(matrix, i, j, x, k):
 
 @kernel
 def add_to_column(matrix, j, derivative, i, x, k):
-    """Add the complex number x times column i of a derivative to column j of a matrix."""
+    """Add the complex number x times column i of a derivative to column j of a matrix.
+
+    `matrix` is (2 n, 2 n, lanes), `derivative` (n, columns, lanes), and x a pair (real part, imaginary part).
+    """
     n = matrix.shape[0] // 2
     for row in range(n):
         re, im = x[0] * derivative[row, i, k], x[1] * derivative[row, i, k]
@@ -121,7 +128,10 @@ def add_to_column(matrix, j, derivative, i, x, k):
 
 @kernel
 def divide_complex_positions(block, systems, re, im, a, k):
-    """Replace the complex r = (re, im), (nq, lanes) each, by H r = (a - dq'/dq)^-1 r. Overwrites `tangents`."""
+    """Replace the complex r = (re, im), (nq, lanes) each, by H r = (a - dq'/dq)^-1 r. Overwrites `tangents`.
+
+    a is a pair (real part, imaginary part), 1/s.
+    """
     model, nq, inverse, y = block.model, block.q.shape[0], reciprocal(a), systems.center
     qd = y[nq : nq + block.qd.shape[0]]
     for i in range(model.parent.shape[0]):
@@ -142,7 +152,11 @@ def divide_complex_positions(block, systems, re, im, a, k):
 
 @kernel
 def moved_by_turn(i, at, y, r, tangent, R, v, k):
-    """Return the position rows r[at : at + 3] of a free joint plus the change of R v by its quaternion rows."""
+    """Return the position rows r[at : at + 3] of a free joint plus the change of R v by its quaternion rows.
+
+    y is (rows, lanes), r (nq, lanes), and `tangent` (n, lanes) is scratch memory. R (9) is the rotation of the
+    quaternion, and v (3) the velocity in body axes, m/s. The result (3) is in the placement frame.
+    """
     store_turn_of_rate(i + 3, at + 3, y, r, tangent, k)
     turn = (tangent[i + 3, k], tangent[i + 4, k], tangent[i + 5, k])
     return add3((r[at, k], r[at + 1, k], r[at + 2, k]), rotate(R, cross(turn, v)))
@@ -150,7 +164,10 @@ def moved_by_turn(i, at, y, r, tangent, R, v, k):
 
 @kernel
 def divide_complex_quaternion(re, im, at, omega, a, k):
-    """Replace the rows r from `at` on by (a r + r (omega, 0) / 2) / (a^2 + |omega|^2 / 4)."""
+    """Replace the rows r from `at` on by (a r + r (omega, 0) / 2) / (a^2 + |omega|^2 / 4).
+
+    `re` and `im` are (nq, lanes). omega (3) is in body axes, rad/s, and a is a pair (real part, imaginary part), 1/s.
+    """
     quarter = constant_like(re, 0.25) * (omega[0] * omega[0] + omega[1] * omega[1] + omega[2] * omega[2])
     square = times(a, a)
     by_turn = reciprocal((square[0] + quarter, square[1]))
@@ -165,7 +182,10 @@ def divide_complex_quaternion(re, im, at, omega, a, k):
 
 @routine
 def solve_complex_system(block, systems, number, right, a, k):
-    """Replace a right-hand side by its increments: `right` (2, rows, lanes) has its real and its imaginary parts."""
+    """Replace a right-hand side by its increments: `right` (2, rows, lanes) has its real and its imaginary parts.
+
+    a is a pair (real part, imaginary part), 1/s.
+    """
     nq, n, model, inverse, y = block.q.shape[0], block.qd.shape[0], block.model, reciprocal(a), systems.center
     re, im = right[0], right[1]
     divide_complex_positions(block, systems, re[:nq], im[:nq], a, k)
@@ -200,7 +220,10 @@ def solve_complex_system(block, systems, number, right, a, k):
 
 @kernel
 def set_right_hand_side(block, systems, r, side, k):
-    """Store M s - K T u_0 + C p_0 for the real (side 0) or the imaginary parts (side 1) of a right-hand side."""
+    """Store M s - K T u_0 + C p_0 for the real (side 0) or the imaginary parts (side 1) of a right-hand side.
+
+    r (rows, lanes) has these parts. Writes `systems.right` (2 n, lanes).
+    """
     nq, n, is_exact, linear = block.q.shape[0], block.qd.shape[0], has_exact_derivatives(block), systems.linear
     for i in range(n):
         total = r[nq + i, k]

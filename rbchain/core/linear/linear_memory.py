@@ -9,7 +9,10 @@ from .linearised_rate import LinearisedRate, carve_linearised_rate, linearised_r
 
 
 def linearised_rate_memory(n, tables, integrals, state_size, width, dtype, blocks=1):
-    """Allocate the memory of the LinearisedRate of each block, for n dofs and `state_size` rows of the state."""
+    """Allocate the memory of the LinearisedRate of each block, for n dofs and `state_size` rows of the state.
+
+    Returns the numbers (blocks, m) and the pivots (blocks, n, width), int64.
+    """
     rows = linearised_rate_size(n, state_size - n - integrals, integrals)
     rows += 0 if tables is None else constraint_derivatives_size(tables.envelope.shape[1], n)
     return (
@@ -21,13 +24,19 @@ def linearised_rate_memory(n, tables, integrals, state_size, width, dtype, block
 @only_if(lambda numbers, start, tables, n, width: is_given(tables))
 @kernel
 def constraint_derivatives_in_block(numbers, start, tables, n, width):
-    """Return the ConstraintDerivatives of a block, or None for an open chain."""
+    """Return the ConstraintDerivatives of a block, or None for an open chain.
+
+    `numbers` (m,) is the memory of a block, and `tables` are ConstraintTables, or None.
+    """
     return constraint_derivatives_in(numbers, start, width, tables.envelope.shape[1], n)
 
 
 @kernel
 def linearised_rate_in(numbers, pivots, tables, nq, size):
-    """Create the LinearisedRate of a block with nq positions and `size` rows of the state."""
+    """Create the LinearisedRate of a block with nq positions and `size` rows of the state.
+
+    `numbers` (m,) and `pivots` (n, lanes) are the memory of one block, and `tables` are ConstraintTables, or None.
+    """
     n, width = pivots.shape
     integrals, start = size - nq - n, aligned_start(numbers)
     of_constraints = constraint_derivatives_in_block(

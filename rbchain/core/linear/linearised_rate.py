@@ -95,6 +95,8 @@ class LinearisedRate(NamedTuple):
       `derivatives`, `factors` and `pivots`, and only the entries of `by_integral` of the own dof. It is None for
       methods that always use a matrix.
     * `of_constraints` is a ConstraintDerivatives, or None for an open chain.
+
+    If M is the mass matrix, K, D and C are in N m or N per rad or m, per rad/s or m/s, and per rad s or m s.
     """
 
     derivatives: Annotated[np.ndarray, 3, "n", "n"]
@@ -121,14 +123,20 @@ linearised_rate_size, carve_linearised_rate = lane_record(LinearisedRate, "n", "
 
 @routine
 def differentiate_rate(block, linear, y, rate, t, h, k):
-    """Compute the derivatives of the rate at time t and state y, whose rate is `rate`; h is the length of the step."""
+    """Compute the derivatives of the rate at time t and state y, whose rate is `rate`; h is the length of the step.
+
+    y and `rate` are (rows, lanes), t and h are numbers, s. Writes the derivatives of `linear`.
+    """
     differentiate_by_time(block, linear, y, t, constant_like(y, relative_increment(y)) * h, k)
     differentiate_by_state(block, linear, y, rate, t, h, k)
 
 
 @routine
 def differentiate_by_state(block, linear, y, rate, t, h, k):
-    """Compute K, D, C and M at time t and state y, whose rate is `rate`; h is the length of the step."""
+    """Compute K, D, C and M at time t and state y, whose rate is `rate`; h is the length of the step.
+
+    y and `rate` are (rows, lanes), t and h are numbers, s.
+    """
     if follows_tree(block, linear):
         set_time(block, t, k)
         linearise_tree(block, linear, y, rate, k)
@@ -141,7 +149,10 @@ def differentiate_by_state(block, linear, y, rate, t, h, k):
 
 @routine
 def difference_accelerations(block, linear, y, rate, t, h, k):
-    """Compute K, D and C by central differences, with M = 1."""
+    """Compute K, D and C by central differences, with M = 1: K in 1/s^2, D in 1/s, C in 1/s^3 for equal units of dofs.
+
+    y and `rate` are (rows, lanes), t and h are numbers, s.
+    """
     nq, n = block.q.shape[0], block.qd.shape[0]
     minus = constant_like(y, -1.0)
     for i in range(n):
@@ -165,19 +176,25 @@ def difference_accelerations(block, linear, y, rate, t, h, k):
 
 @kernel
 def relative_increment(y):
-    """Return the cube root of epsilon."""
+    """Return the cube root of epsilon, a number, for the precision of y."""
     return epsilon(y) ** (1.0 / 3.0)
 
 
 @kernel
 def increment(size):
-    """Return the increment of a number with this absolute value."""
+    """Return the increment of a number with this absolute value.
+
+    Both are numbers.
+    """
     return constant_like(size, relative_increment(size)) * max(size, constant_like(size, SMALLEST_SIZE))
 
 
 @kernel
 def size_of_position(i, block, y, k):
-    """Return the absolute position of dof i, or 0 for the dofs of free and spherical joints."""
+    """Return the absolute position of dof i, or 0 for the dofs of free and spherical joints.
+
+    y is (rows, lanes).
+    """
     if block.model.posing[i] == POSING_OWN:
         return abs(y[block.model.coordinate[i], k])
     return zeros_like(y[block.q.shape[0] + i, k])
@@ -185,7 +202,10 @@ def size_of_position(i, block, y, k):
 
 @kernel
 def differentiate_along(block, linear, y, t, step, count, displacement, k):
-    """Compute the rates at y plus and minus `step` times the displacement of its first `count` rows."""
+    """Compute the rates at y plus and minus `step` times the displacement of its first `count` rows.
+
+    Writes `linear.rates` (2, rows, lanes). y is (rows, lanes), and `displacement` (count, lanes). `step` is a number.
+    """
     for side in range(2):
         signed = step if side == 0 else -step
         for j in range(y.shape[0]):
@@ -197,7 +217,10 @@ def differentiate_along(block, linear, y, t, step, count, displacement, k):
 
 @kernel
 def differentiate_by_row(block, linear, y, t, step, row, k):
-    """Compute the rates at y with `step` added to one row, and subtracted from it."""
+    """Compute the rates at y with `step` added to one row, and subtracted from it.
+
+    Writes `linear.rates` (2, rows, lanes). y is (rows, lanes), and `step` a number in the unit of the row.
+    """
     for side in range(2):
         for j in range(y.shape[0]):
             linear.state[j, k] = y[j, k]
@@ -207,7 +230,10 @@ def differentiate_by_row(block, linear, y, t, step, row, k):
 
 @kernel
 def store_column(derivative, column, nq, rates, step, k):
-    """Store a difference of accelerations as a column of a derivative."""
+    """Store a difference of accelerations as a column of a derivative.
+
+    `derivative` is (n, columns, lanes), and `rates` (2, rows, lanes) are the rates at plus and minus `step`, a number.
+    """
     factor = constant_like(step, 0.5) / step
     for i in range(derivative.shape[0]):
         derivative[i, column, k] = factor * (rates[0, nq + i, k] - rates[1, nq + i, k])
@@ -215,7 +241,10 @@ def store_column(derivative, column, nq, rates, step, k):
 
 @kernel
 def differentiate_by_time(block, linear, y, t, step, k):
-    """Compute d rate / dt from the rates at t + step and t - step; zero if nothing depends on the time."""
+    """Compute d rate / dt from the rates at t + step and t - step; zero if nothing depends on the time.
+
+    Writes `linear.by_time` (rows, lanes). y is (rows, lanes), t and `step` are numbers, s.
+    """
     if is_autonomous(block):
         for j in range(y.shape[0]):
             linear.by_time[j, k] = constant_like(y, 0.0)
@@ -242,7 +271,10 @@ reads_dynamics = choose(has_constraints, lambda block: True, lambda block: _read
 
 @kernel
 def update_dynamics(block, linear, y, t, k):
-    """Compute the dynamics at time t and state y, if the exact derivatives read its results."""
+    """Compute the dynamics at time t and state y, if the exact derivatives read its results.
+
+    y is (rows, lanes), and t a number, s.
+    """
     if reads_dynamics(block):
         evaluate(block, y, t, linear.rates[0], k)
 
@@ -251,7 +283,8 @@ def update_dynamics(block, linear, y, t, k):
 def differentiate_exactly(block, linear, y, rate, t, k):
     """Compute K, D, C and M from the derivatives of the joint forces.
 
-    If `reads_dynamics` is true, the dynamics of the block must have been evaluated last in the state y.
+    If `reads_dynamics` is true, the dynamics of the block must have been evaluated last in the state y. y and `rate`
+    are (rows, lanes), and t is a number, s.
     """
     nq, n, model, loads = block.q.shape[0], block.qd.shape[0], block.model, block.loads
     q, qd = y[:nq], y[nq : nq + n]
@@ -281,7 +314,10 @@ def differentiate_exactly(block, linear, y, rate, t, k):
 @only_if(lambda block, *_: is_given(block, "loads", "actions", "between_bodies"))
 @kernel
 def add_derivatives_between_bodies(block, q, qd, derivatives, k):
-    """Add the derivatives of springs and bushings to derivatives (2, n, n, lanes)."""
+    """Add the derivatives of springs and bushings to derivatives (2, n, n, lanes).
+
+    q is (nq, lanes), and qd (n, lanes).
+    """
     actions = block.loads.actions
     forces = actions.shared.springs, actions.shared.bushings, actions.numbers
     derivatives_between_bodies(block.model, q, qd, forces, derivatives, block.work, k)
@@ -290,7 +326,10 @@ def add_derivatives_between_bodies(block, q, qd, derivatives, k):
 @only_if(has_actions)
 @kernel
 def subtract_derivatives_of_forces(block, linear, y, k):
-    """Add the derivatives of wrenches, springs and bushings to `of_forces`, and subtract the sum from K and D."""
+    """Add the derivatives of wrenches, springs and bushings to `of_forces`, and subtract the sum from K and D.
+
+    `of_forces` is (2, n, n, lanes), and y (rows, lanes).
+    """
     nq, n, of_forces = block.q.shape[0], block.qd.shape[0], linear.of_forces
     q, qd = y[:nq], y[nq : nq + n]
     if block.loads.actions.shared.wrenches.shape[1] > 0:
@@ -305,7 +344,10 @@ def subtract_derivatives_of_forces(block, linear, y, k):
 @only_if(has_actions)
 @kernel
 def subtract_derivatives_of_joints(block, linear, y, k):
-    """Subtract the derivatives of passive forces and drives from K and D, and store them in C."""
+    """Subtract the derivatives of passive forces and drives from K and D, and store them in C.
+
+    y is (rows, lanes). The derivatives are in N m or N per rad, m, rad/s, m/s, rad s or m s.
+    """
     nq, n = block.q.shape[0], block.qd.shape[0]
     for i in range(n):
         by_q, by_qd = derivatives_of_joint_force(i, block, y, k)

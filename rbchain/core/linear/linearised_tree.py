@@ -133,7 +133,10 @@ def follows_tree(block, linear):
 @only_if(_may_follow_tree)
 @routine
 def linearise_tree(block, linear, y, rate, k):
-    """Compute the inertias, B, axes and forces in the matrix for the state y, whose rate is `rate`."""
+    """Compute the inertias, B, axes and forces in the matrix for the state y, whose rate is `rate`.
+
+    y and `rate` are (rows, lanes). Writes `linear.tree` (n, TREE_ROWS, lanes) and `linear.dofs` (n, rows, lanes).
+    """
     nq, n, model, loads, tree = block.q.shape[0], block.qd.shape[0], block.model, block.loads, linear.tree
     q, qd, qdd = y[:nq], y[nq : nq + n], rate[nq : nq + n]
     for i in range(n):
@@ -154,7 +157,8 @@ def linearise_tree(block, linear, y, rate, k):
 def store_joint(i, model, tree, work, k):
     """Store the axis of dof i, the lever, and the change S x* F of the force through the joint, which turns with S.
 
-    This change is zero for spherical and free joints, which are at roots and pass no force.
+    This change is zero for spherical and free joints, which are at roots and pass no force. `tree` is
+    (n, TREE_ROWS, lanes). Vectors are in world axes, at the joint origin.
     """
     S, r = axis_motion(i, model, work, k), load3(work.dof, i, frame.LEVER, k)
     store_spatial(tree, i, TREE_AXIS, k, S)
@@ -166,7 +170,10 @@ def store_joint(i, model, tree, work, k):
 
 @kernel
 def store_derivatives(i, block, linear, y, k):
-    """Store the derivatives of the joint force of dof i."""
+    """Store the derivatives of the joint force of dof i.
+
+    Writes `linear.tree` (n, TREE_ROWS, lanes) and `linear.by_integral` (n, integrals, lanes). y is (rows, lanes).
+    """
     tree, first = linear.tree, block.q.shape[0] + block.qd.shape[0]
     by_q, by_qd = derivatives_of_joint_force(i, block, y, k)
     # passive forces and drives do not depend on the positions of spherical and free joints
@@ -185,7 +192,7 @@ def store_derivatives(i, block, linear, y, k):
 
 @kernel
 def store_zeros(i, block, linear, y, k):
-    """Set the derivatives of the joint force of dof i to zero."""
+    """Set the derivatives of the joint force of dof i in `linear.tree` (n, TREE_ROWS, lanes) to zero."""
     for row in range(TREE_STIFFNESS, TREE_INTEGRAL + 1):
         linear.tree[i, row, k] = constant_like(linear.tree, 0.0)
 
@@ -201,7 +208,10 @@ store_derivatives_of_joint = choose(
 @only_if(_may_follow_tree)
 @routine
 def start_unit_changes(block, linear, a, k):
-    """Store the changes of the motion by unit increments w, without changes of the positions; a = 1 / (gamma h)."""
+    """Store the changes of the motion by unit increments w, without changes of the positions; a = 1 / (gamma h).
+
+    a is a number, 1/s. Writes MotionChanges to `linear.tree` (n, TREE_ROWS, lanes).
+    """
     n, tree, dofs = block.qd.shape[0], linear.tree, linear.dofs
     for i in range(n):
         S = load_motion(tree, i, TREE_AXIS, k)
@@ -213,14 +223,21 @@ def start_unit_changes(block, linear, a, k):
 
 @kernel
 def add_unit_change(linear, j, i, x, k):
-    """Add x times the change by the position of dof i to the change by a unit increment of dof j."""
+    """Add x times the change by the position of dof i to the change by a unit increment of dof j.
+
+    x is a number. The changes are MotionChanges in `linear.tree` (n, TREE_ROWS, lanes).
+    """
     tree, dofs, unit = linear.tree, linear.dofs, load_change(linear.tree, j, TREE_UNIT, k)
     store_change(tree, j, TREE_UNIT, k, add_changes(unit, change_of_position(dofs, i, x, k)))
 
 
 @kernel
 def change_of_position(dofs, i, x, k):
-    """Return the change of the motion of the bodies that dof i carries by x times its position."""
+    """Return the change of the motion of the bodies that dof i carries by x times its position.
+
+    x is a number. `dofs` (n, rows, lanes) has P' and P''. The result is a MotionChange in world axes, at the joint
+    origin.
+    """
     psidot, psiddot = load_motion(dofs, i, SCRATCH_PSIDOT, k), load_motion(dofs, i, SCRATCH_PSIDDOT, k)
     return MotionChange(scale_motion(x, psiddot), scale3(x, psidot.ang))
 
@@ -228,14 +245,17 @@ def change_of_position(dofs, i, x, k):
 @only_if(_may_follow_tree)
 @routine
 def eliminate_along_tree(block, linear, a, k):
-    """Eliminate the increments of all dofs."""
+    """Eliminate the increments of all dofs in `linear.tree` (n, TREE_ROWS, lanes); a is a number, 1/s."""
     for i in range(block.qd.shape[0] - 1, -1, -1):
         eliminate_dof(i, block, linear, a, k)
 
 
 @kernel
 def eliminate_dof(i, block, linear, a, k):
-    """Eliminate the increment of dof i, and pass the rest of its map to the parent."""
+    """Eliminate the increment of dof i, and pass the rest of its map to the parent.
+
+    `linear.tree` (n, TREE_ROWS, lanes) has the maps; a is a number, 1/s.
+    """
     model, tree, dofs = block.model, linear.tree, linear.dofs
     body, B = load_rigid(dofs, i, 0, k), load_coriolis(dofs, i, SCRATCH_B, k)
     G = add_maps(load_map(tree, i, TREE_MAP, k), map_of_body(body.m, body.h, body.J, B.Q, B.P))
@@ -265,7 +285,8 @@ def eliminate_dof(i, block, linear, a, k):
 def solve_along_tree(block, linear, right, k):
     """Replace the right-hand side s of the velocities by the increments w.
 
-    `right` (rows, lanes) has the increments of the integrals, p_0. `linear.tangent` (n, lanes) has t.
+    `right` (rows, lanes) has the increments of the integrals, p_0. `linear.tangent` (n, lanes) has t. Writes w to
+    `right[nq : nq + n]`.
     """
     n, model, tree = block.qd.shape[0], block.model, linear.tree
     for i in range(n):
@@ -292,7 +313,11 @@ def solve_along_tree(block, linear, right, k):
 
 @kernel
 def given_change(i, block, linear, right, k):
-    """Return the change of the motion by the given increments of dof i: P'' t - S s of A, and P' t of V."""
+    """Return the change of the motion by the given increments of dof i: P'' t - S s of A, and P' t of V.
+
+    `right` is (rows, lanes), and `linear.tangent` (n, lanes). The result is a MotionChange in world axes, at the joint
+    origin.
+    """
     S, s = load_motion(linear.tree, i, TREE_AXIS, k), right[block.q.shape[0] + i, k]
     change = change_of_position(linear.dofs, i, linear.tangent[i, k], k)
     return MotionChange(add_motions(change.A, scale_motion(-s, S)), change.V)
@@ -300,7 +325,10 @@ def given_change(i, block, linear, right, k):
 
 @kernel
 def pass_given_force(i, block, linear, right, k):
-    """Compute the increment of dof i for a parent without changes, and pass the force to the parent."""
+    """Compute the increment of dof i for a parent without changes, and pass the force to the parent.
+
+    `right` is (rows, lanes). Writes `linear.direction` (n, lanes) and the force in `linear.tree` (n, TREE_ROWS, lanes).
+    """
     model, tree, nq, n = block.model, linear.tree, block.q.shape[0], block.qd.shape[0]
     S, s, t = load_motion(tree, i, TREE_AXIS, k), right[nq + i, k], linear.tangent[i, k]
     given = map_times(load_map(tree, i, TREE_MAP, k), given_change(i, block, linear, right, k))

@@ -47,7 +47,10 @@ OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD)
 
 @kernel
 def subtract_parameter_force(block, columns, column, y, rate, w, k):
-    """Subtract dtau/dp of a parameter from w (n, lanes)."""
+    """Subtract dtau/dp of a parameter from w (n, lanes), N m or N per unit of the parameter.
+
+    `columns` is (COLUMN_ROWS, count); y and `rate` are (rows, lanes).
+    """
     kind, i = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column]
     if kind in (BY_POSITION, BY_VELOCITY):
         return
@@ -68,7 +71,10 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
 
 @kernel
 def derivative_of_actuator_force(i, block, kind, d, y, k):
-    """Return the derivative of the actuator force of dof i by its constant force or by a gain of its PID drive d."""
+    """Return the derivative of the actuator force of dof i by its constant force or by a gain of its PID drive d.
+
+    The result is a number; y is (rows, lanes).
+    """
     if kind == BY_FORCE:
         return is_inside_curve(i, block, y, k)
     actions, nq, factor = block.loads.actions, block.q.shape[0], is_below_limit(d, block, y, k)
@@ -84,7 +90,10 @@ def derivative_of_actuator_force(i, block, kind, d, y, k):
 
 @kernel
 def derivative_of_passive_force(i, block, kind, y, k):
-    """Return the derivative of the passive force of dof i by one of its parameters."""
+    """Return the derivative of the passive force of dof i by one of its parameters.
+
+    The result is a number; y is (rows, lanes).
+    """
     parameters, v = block.model.parameters, y[block.q.shape[0] + i, k]
     if kind == BY_DAMPING:
         return -v
@@ -106,7 +115,10 @@ def derivative_of_passive_force(i, block, kind, y, k):
 
 @kernel
 def subtract_force_of_body(i, block, kind, entry, w, k):
-    """Subtract the joint forces due to a change of an inertial parameter of the body of dof i (reads R, V and A)."""
+    """Subtract the joint forces due to a change of an inertial parameter of the body of dof i (reads R, V and A).
+
+    w is (n, lanes).
+    """
     n, dof, model, f = block.qd.shape[0], block.work.dof, block.model, force_by_parameter(i, block, kind, entry, k)
     j = i
     while j < n:
@@ -121,7 +133,8 @@ def force_by_parameter(i, block, kind, entry, k):
     """Return the derivative of the inertial force of the body of dof i, about its joint origin, in world axes.
 
     The force is m b and the moment c x m b + I w' + w x I w. Here c is the center of mass. I is the tensor about c, and
-    w the angular velocity. The acceleration of the center of mass less gravity is b = a + w' x c + w x (w x c).
+    w the angular velocity. The acceleration of the center of mass less gravity is b = a + w' x c + w x (w x c). The
+    result is a Force, N m and N per unit of the parameter. w (3), w' (3), c (3) and b (3) are in world axes.
     """
     model, dof = block.model, block.work.dof
     v, acceleration = load_motion(dof, i, frame.V, k), load_motion(dof, i, frame.A, k)
@@ -145,7 +158,7 @@ def force_by_parameter(i, block, kind, entry, k):
 
 @kernel
 def axis_of_body(axes, j):
-    """Return column j of a rotation."""
+    """Return column j (3) of a rotation (9)."""
     if j == 0:
         return (axes[0], axes[3], axes[6])
     if j == 1:
@@ -155,13 +168,13 @@ def axis_of_body(axes, j):
 
 @kernel
 def acceleration_about_origin(c, w, wd):
-    """Return w' x c + w x (w x c)."""
+    """Return w' x c + w x (w x c) (3) for three vectors (3) in the same axes."""
     return add3(cross(wd, c), cross(w, cross(w, c)))
 
 
 @kernel
 def moment_of_product(x, y, w, wd):
-    """Return I w' + w x I w for I = x y^T."""
+    """Return I w' + w x I w (3) for I = x y^T and four vectors (3) in the same axes."""
     rate = y[0] * wd[0] + y[1] * wd[1] + y[2] * wd[2]
     spin = y[0] * w[0] + y[1] * w[1] + y[2] * w[2]
     return add3(scale3(rate, x), cross(w, scale3(spin, x)))

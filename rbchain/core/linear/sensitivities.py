@@ -100,7 +100,8 @@ def rows_of_column(block):
 def start_sensitivities(block, y, lane):
     """Set the sensitivities at the start of a sample: the unit matrix for the initial state, and zero for parameters.
 
-    Prescribed positions and velocities do not depend on the initial state.
+    Prescribed positions and velocities do not depend on the initial state. y is (rows, lanes), and must be zero in the
+    rows of the sensitivities.
     """
     n, columns = block.qd.shape[0], block.loads.actions.sensitivities.settings.columns
     first, one = rows_of_motion(block), constant_like(y, 1.0)
@@ -120,7 +121,10 @@ def start_sensitivities(block, y, lane):
 @only_if(has_sensitivities, otherwise=lambda block, y, t, rate, k: evaluate(block, y, t, rate, k))
 @routine
 def evaluate_with_sensitivities(block, y, t, rate, k):
-    """Compute the rate of the state y at time t with its sensitivities."""
+    """Compute the rate of the state y at time t with its sensitivities.
+
+    y and `rate` are (rows, lanes), and t is a number, s.
+    """
     evaluate(block, y, t, rate, k)
     n, linear = block.qd.shape[0], block.loads.actions.sensitivities.linear
     columns = block.loads.actions.sensitivities.settings.columns
@@ -149,7 +153,7 @@ def evaluate_with_sensitivities(block, y, t, rate, k):
 def close_columns(block, y, k):
     """Project all columns of the state y onto the derivatives of the constraints, in the lanes whose state is closed.
 
-    These are the lanes that decide which rows are independent.
+    These are the lanes that decide which rows are independent. Changes y (rows, lanes).
     """
     n, constraints, linear = block.qd.shape[0], block.constraints, block.loads.actions.sensitivities.linear
     is_closed = constraints.flags[closure.FLAG_DECIDES, k] > constant_like(y, 0.0)
@@ -163,14 +167,20 @@ def close_columns(block, y, k):
 @only_if(has_constraints)
 @kernel
 def remove_constrained_force(block, w, k):
-    """Remove the part of the joint forces w (n, lanes) of one column that the constraints of a closed chain cancel."""
+    """Remove the part of the joint forces w (n, lanes) of one column that the constraints of a closed chain cancel.
+
+    The forces are in N m or N per unit of the parameter.
+    """
     project_force(block.constraints, block.loads.actions.sensitivities.linear.of_constraints, w, k)
 
 
 @only_if(lambda block, y, t, rate, k: has_constraints(block) and is_given(block, "model", "water"))
 @kernel
 def restore_dynamics(block, y, t, rate, k):
-    """Compute the dynamics again in water, where the derivatives overwrite U and DINV, which projections read."""
+    """Compute the dynamics again in water, where the derivatives overwrite U and DINV, which projections read.
+
+    y and `rate` are (rows, lanes), and t is a number, s.
+    """
     evaluate(block, y, t, rate, k)
 
 
@@ -182,7 +192,10 @@ def accelerates_freely(block, i):
 
 @kernel
 def factorize_mass_matrix(block, linear, k):
-    """Factorise the mass matrix, with a row of the unit matrix for each prescribed dof."""
+    """Factorise the mass matrix, with a row of the unit matrix for each prescribed dof.
+
+    Writes `linear.factors` (n, n, lanes) and `linear.pivots` (n, lanes).
+    """
     n, M = block.qd.shape[0], linear.derivatives[BY_INPUT]
     for i in range(n):
         is_free = accelerates_freely(block, i)
@@ -195,7 +208,8 @@ def factorize_mass_matrix(block, linear, k):
 def update_motion(block, columns, y, rate, k):
     """Compute velocities and accelerations of all dofs (V and A), if the motion depends on an inertial parameter.
 
-    `differentiate_exactly` uses A as scratch memory if the model is in water.
+    `differentiate_exactly` uses A as scratch memory if the model is in water. `columns` is (COLUMN_ROWS, count); y and
+    `rate` are (rows, lanes).
     """
     nq, n, needed = block.q.shape[0], block.qd.shape[0], False
     for column in range(columns.shape[1]):
@@ -209,7 +223,10 @@ def update_motion(block, columns, y, rate, k):
 
 @kernel
 def store_needed_responses(block, columns, y, k):
-    """Store the derivatives of computed torques by other actuator forces, if the columns need them."""
+    """Store the derivatives of computed torques by other actuator forces, if the columns need them.
+
+    `columns` is (COLUMN_ROWS, count), and y (rows, lanes).
+    """
     needed = False
     for column in range(columns.shape[1]):
         needed = needed or columns[COLUMN_KIND, column] in OF_ACTUATORS
@@ -223,7 +240,10 @@ update_responses_of_controllers = choose(has_constraints, lambda block, columns,
 
 @kernel
 def store_position_rates(block, y, u, change, k):
-    """Store the rates of the positions and integrals of one column u in `change`."""
+    """Store the rates of the positions and integrals of one column u in `change`.
+
+    u and `change` are (rows of a column, lanes), and y is (rows, lanes).
+    """
     nq, n, model = block.q.shape[0], block.qd.shape[0], block.model
     for i in range(n):
         posing, v = model.posing[i], nq + i
@@ -247,7 +267,10 @@ def store_position_rates(block, y, u, change, k):
 
 @kernel
 def store_sum(u, row, vector, result, at, k):
-    """Store the sum of three rows of u and a vector in three rows of `result`."""
+    """Store the sum of three rows of u and a vector in three rows of `result`.
+
+    u and `result` are (rows, lanes), and the vector is (3).
+    """
     result[at, k] = u[row, k] + vector[0]
     result[at + 1, k] = u[row + 1, k] + vector[1]
     result[at + 2, k] = u[row + 2, k] + vector[2]
@@ -255,7 +278,10 @@ def store_sum(u, row, vector, result, at, k):
 
 @kernel
 def subtract_state_force(block, linear, u, w, k):
-    """Subtract K u + D w - C s of a column u from w; zero for prescribed dofs."""
+    """Subtract K u + D w - C s of a column u from w; zero for prescribed dofs.
+
+    u is (rows of a column, lanes), and w (n, lanes), N m or N per unit of the parameter.
+    """
     n = block.qd.shape[0]
     for i in range(n):
         total = w[i, k]
@@ -276,7 +302,10 @@ def subtract_state_force(block, linear, u, w, k):
 )
 @kernel
 def error_norm(block, x, y, y_new, tolerances, k):
-    """Return the norm of the error x of the motion or, if it is larger and controls the steps, of the sensitivities."""
+    """Return the norm of the error x of the motion or, if it is larger and controls the steps, of the sensitivities.
+
+    x, y and y_new are (rows, lanes). The norm is a number without a unit.
+    """
     rows, atol, rtol = rows_of_motion(block), tolerances.atol, tolerances.rtol
     error = norm(x[:rows], y[:rows], y_new[:rows], atol, rtol, k)
     if block.loads.actions.sensitivities.settings.controls_steps == 0:

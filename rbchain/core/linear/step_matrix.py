@@ -14,7 +14,11 @@ from .linearised_tree import add_change_of_position, eliminate_along_tree, follo
 
 @routine
 def factorize_step(block, linear, y, a, k):
-    """Compute and factorise the matrix of a step from y; a = 1 / (gamma h)."""
+    """Compute and factorise the matrix of a step from y; a = 1 / (gamma h).
+
+    y is (rows, lanes), and a is a number, 1/s. Writes `linear.factors` (n, n, lanes) and `linear.pivots` (n, lanes), or
+    `linear.tree` (n, TREE_ROWS, lanes).
+    """
     nq, n, model, along_tree = block.q.shape[0], block.qd.shape[0], block.model, follows_tree(block, linear)
     one, zero = constant_like(y, 1.0), constant_like(y, 0.0)
     if along_tree:
@@ -50,7 +54,7 @@ def factorize_step(block, linear, y, a, k):
 
 @kernel
 def start_matrix(block, linear, a, k):
-    """Set the matrix to a M + D."""
+    """Set the matrix `linear.factors` (n, n, lanes) to a M + D; a is in 1/s."""
     n, is_exact = block.qd.shape[0], has_exact_derivatives(block)
     for i in range(n):
         for j in range(n):
@@ -63,7 +67,10 @@ def start_matrix(block, linear, a, k):
 
 @kernel
 def add_position(block, linear, j, i, x, along_tree, k):
-    """Add x times column i of K to column j of the matrix."""
+    """Add x times column i of K to column j of the matrix.
+
+    The matrix is `linear.factors` (n, n, lanes), and x is a number.
+    """
     if along_tree:
         add_change_of_position(block, linear, j, i, x, k)
         return
@@ -73,7 +80,10 @@ def add_position(block, linear, j, i, x, along_tree, k):
 
 @kernel
 def divide_positions(block, linear, y, r, a, k):
-    """Replace r (nq, lanes) by H r = (a - dq'/dq)^-1 r. Overwrites `linear.tangent`."""
+    """Replace r (nq, lanes) by H r = (a - dq'/dq)^-1 r. Overwrites `linear.tangent`.
+
+    y is (rows, lanes), and a is a number, 1/s.
+    """
     model, nq = block.model, block.q.shape[0]
     qd, inverse = y[nq : nq + block.qd.shape[0]], constant_like(a, 1.0) / a
     for i in range(model.parent.shape[0]):
@@ -94,7 +104,10 @@ def divide_positions(block, linear, y, r, a, k):
 
 @kernel
 def divide_quaternion(r, at, omega, a, k):
-    """Replace r[at : at + 4] by (a r + r (omega, 0) / 2) / (a^2 + |omega|^2 / 4)."""
+    """Replace r[at : at + 4] by (a r + r (omega, 0) / 2) / (a^2 + |omega|^2 / 4).
+
+    r is (nq, lanes), omega (3) is the angular velocity in body axes, rad/s, and a is in 1/s.
+    """
     x, y, z, w = r[at, k], r[at + 1, k], r[at + 2, k], r[at + 3, k]
     b, c, d, e = quaternion_rate(x, y, z, w, omega)
     square = omega[0] * omega[0] + omega[1] * omega[1] + omega[2] * omega[2]
