@@ -147,7 +147,10 @@ def constraint_forces(memory, topology, parameters, variation, tables, q, qd, ta
 
 @kernel
 def store_in_order(constraints, column, found, k):
-    """Copy one column of the rows to `found` (m, lanes), in the order of the interface, without added inertias."""
+    """Copy one column of `Constraints.rows` to `found` (m, lanes), in the order of the interface.
+
+    The rows of added inertias are left out.
+    """
     table = constraints.tables.table
     for c in range(table.shape[1]):
         if table[closure.TYPE, c] == closure.ADDED_INERTIA:

@@ -17,4 +17,5 @@ The functions of this package use these names for their arguments. Docstrings de
 * `e` is an event or an element of `contacts`, `row` a row of the arrays of contacts, or of the state. Gaps of
   contacts are in m, velocities in m/s, impulses in N s and forces in N. For a rotation, they are in rad, rad/s, N m s
   and N m. `numbers` (m, lanes) is `BlockActions.numbers`.
+* `g` is a group of sampled controllers, `c` a channel of outputs, `s` a sensor or a spring.
 """

@@ -220,7 +220,8 @@ def error_of_cubic(row, width, modes, lane):
     """Estimate the error of the cubic polynomials in both halves of an interval from the cubic of the whole interval.
 
     In the middle, the fourth derivative makes the error of the whole cubic 16 times larger than the errors in the
-    halves, and the fifth derivative makes the error of its rate 16 times larger. The result is in m or rad.
+    halves, and the fifth derivative makes the error of its rate 16 times larger. The result is in m or rad. `width` is
+    the length of the interval as a fraction of the step.
     """
     rows = modes.rows
     g, end = float(rows[row, mode.GAP_START, lane]), float(rows[row, mode.GAP_END, lane])

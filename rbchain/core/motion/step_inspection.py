@@ -63,7 +63,10 @@ def update_watches(block, rest, lane):
 
 @kernel
 def has_to_change(row, contacts, modes, rest, lane):
-    """Whether the mode of a row has to change: mode.WATCH is negative, and gaps not only by round-off."""
+    """Whether the mode of a row has to change: mode.WATCH is negative, and gaps not only by round-off.
+
+    Velocities below 1e-3 `rest`, m/s or rad/s, are round-off.
+    """
     watch = modes.rows[row, mode.WATCH, lane]
     if modes.rows[row, mode.MODE, lane] == mode.OPEN:
         approaches = contacts.rows[row, contact.VELOCITY, lane] < -1e-3 * rest
@@ -147,7 +150,10 @@ def is_dwelling(modes, stepper, is_short, lane):
 
 @kernel
 def is_penetration(contacts, modes, stepper, tolerance, lane):
-    """Whether a step ends in a penetration, because no step length was found that avoids it; ends the sample then."""
+    """Whether a step ends in a penetration, because no step length was found that avoids it; ends the sample then.
+
+    `tolerance` is the accuracy of the time, s.
+    """
     for e in range(contacts.table.shape[1]):
         if contacts.table[element.KIND, e] != element.FRICTION:
             row = contacts.table[element.ROW, e]

@@ -119,10 +119,11 @@ state_at_node = choose(
 @only_if(is_radau, otherwise=lambda tableau, i: GAUSS_NODES[i])
 @kernel
 def node_of(tableau, i):
-    """Return the numbers of the quadrature: a node, and the numbers of `_tables`."""
+    """Return node i of the quadrature, as a fraction of the part."""
     return RADAU_NODES[i]
 
 
+# The numbers of `_tables` at node i.
 integral_of = choose(is_radau, lambda tableau, p, i: RADAU_INTEGRALS[p][i], lambda tableau, p, i: GAUSS_INTEGRALS[p][i])
 last_of = choose(is_radau, lambda tableau, i: RADAU_LAST[i], lambda tableau, i: GAUSS_LAST[i])
 

@@ -1,1 +1,1 @@
-"""Records of a sample in a lane, and the rate of its state."""
+"""Records of a sample in a lane, and the rate of its state. The names of arguments are as in `core.motion`."""
