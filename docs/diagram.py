@@ -19,7 +19,7 @@ WIDTH, ROW, BOX, GAP = 760, 50, 26, 90
 
 
 def layers():
-    """The layers of import-linter from top to bottom, each a list of packages; those of core come last."""
+    """The layers of import-linter from top to bottom, each a list of packages; the layers of core come last."""
     contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     rows = {contract["containers"][0]: contract["layers"] for contract in contracts if "containers" in contract}
     inside = [" | ".join(f"core.{name}" for name in layer.split(" | ")) for layer in rows["rbchain.core"]]
