@@ -180,7 +180,7 @@ def integrate_block(block, stepper, settings, batch, span, k):
 
 @kernel
 def length_of_steps(step, start, end, steps):
-    """Return the length of equal steps from start to end: `step` itself if it differs from it by round-off only."""
+    """Return the length of equal steps from start to end, s: `step` itself if it differs from it by round-off only."""
     if abs(end - start - steps * step) <= 2.0 * ROUND_OFF_OF_TIMES * abs(end):
         return step
     return (end - start) / steps
@@ -196,7 +196,7 @@ def number_of_step(settings, start):
 
 @kernel
 def time_of_step(settings, start):
-    """Return the time at which a step starts, without the round-off of the saved time before it.
+    """Return the time at which a step starts, s, without the round-off of the saved time before it.
 
     So the time of a step depends neither on the saved times nor on the calls that divide a motion.
     """
@@ -208,7 +208,7 @@ def time_of_step(settings, start):
 def take_steps(block, stepper, settings, batch, interval, samples, k):
     """Take the steps of interval = (start, length of a step, number of steps, whether it ends at a saved time).
 
-    Returns the number of samples that have not ended.
+    The start and the length are in s. Returns the number of samples that have not ended.
     """
     start, h, steps, ends_at_saved_time = interval
     running, number = count_lanes(stepper, RUNNING), number_of_step(settings, start)
