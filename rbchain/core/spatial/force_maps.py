@@ -27,7 +27,10 @@ class ForceMap(NamedTuple):
 
 
 class MotionChange(NamedTuple):
-    """A change of the acceleration A (a Motion) and of the angular velocity V (3) of a body."""
+    """A change of the acceleration A (a Motion) and of the angular velocity V (3) of a body.
+
+    Both are in world axes, per unit of the quantity that changes: A in rad/s^2 and m/s^2, V in rad/s.
+    """
 
     A: Motion
     V: tuple

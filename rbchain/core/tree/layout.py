@@ -18,8 +18,9 @@ param.COLUMNS_IN_WATER in water. The working memory is an array `(n + 1, frame.R
 
 Arguments of these names are the same in all kernels, unless a docstring says otherwise:
 
-* `k` is the index of all lanes, or of one lane; `lane` is the index of one lane. `i` and `j` are dofs.
-* `model` is a FlatModel, `work` a Work, `loads` a `Loads`, `actions` a BlockActions, and `block` a Block.
+* `k` is the index of all lanes, or of one lane; `lane` is the index of one lane. `i` is a dof.
+* `model` is a FlatModel, `work` a Work, `loads` a `Loads`, `actions` a BlockActions, and `block` a Block. `parameters`
+  is the array of parameters above.
 * `q` (nq, lanes) holds positions: rad, m, and quaternions x, y, z, w. `qd` and `qdd` (n, lanes) hold velocities, rad/s
   or m/s, and accelerations, rad/s^2 or m/s^2. Joint forces (n, lanes) are in N m or N.
 * `y` (rows, lanes) is a state: q, qd, the integrals of control errors, rad s or m s, and sensitivities. `rate` (rows,
@@ -172,7 +173,7 @@ class BlockActions(NamedTuple):
     * `model` is the controllers' model of the mechanism.
     * `between_bodies` (n + 1, 6, lanes) are the wrenches of all forces between bodies, in world axes about the joint
       origins, moment (N m) before force (N), or None without such forces.
-    * `contacts` is a `contact_layout.Contacts`, or None without dry friction, stops and contacts. `modes` is an
+    * `contacts` is a `contact_layout.Contacts`, or None without dry friction, stops and contacts. `modes` is a
       `contacts.contact_modes.ContactModes`, or None if the method does not compute their forces from modes.
     * `sensitivities` is a `core.linear.sensitivities.Sensitivities`, or None.
     * `sampled` is a `sampler_layout.SamplerMemory`, or None without sampled controllers.

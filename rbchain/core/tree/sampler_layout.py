@@ -95,8 +95,9 @@ class SamplerMemory(NamedTuple):
     """The state of the sampled controllers of the samples in one block.
 
     * `stops` (groups, lanes) are the times at which a group measures, or an output begins to act, s.
-    * `noise` (sensors, lanes) is the noise of the last measurements, and `deviations` (sensors, lanes) is its standard
-      deviation. `sample_numbers` (sensors, lanes) are the numbers of the samples in the generator.
+    * `noise` (sensors, lanes) is the noise of the last measurements, rad, m, rad/s or m/s, and `deviations` (sensors,
+      lanes) is its standard deviation. `sample_numbers` (sensors, lanes) are the numbers of the samples in the
+      generator.
     * `counts` (COUNT_ROWS, groups, lanes) are indices of instants.
     * `flags` (SAMPLER_FLAG_ROWS, lanes) are described above.
     * `held` (channels, lanes) are the latched outputs, which act now: forces, N m or N, or targets,
