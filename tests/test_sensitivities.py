@@ -496,13 +496,14 @@ def test_steps_are_unchanged_unless_sensitivities_control_them():
 def test_a_motion_under_gravity_does_not_change_if_all_bodies_are_heavier_by_the_same_factor():
     """Then the derivatives with respect to the masses, along which the inertia tensors scale, cancel."""
     rng = np.random.default_rng(0)
-    chain = rb.Model.serial_chain(3)
-    many = chain.vary(mass=chain.mass * rng.uniform(0.5, 2.0, (2, 3)))
-    paths = [f"{body}.mass_and_inertia" for body in many.body_names]
-    found = many.simulate(rng.normal(size=(2, 3)), 1.0, duration=0.3, derivatives=paths, save_at=3, **TIGHT).derivatives
-    changes = np.array([found[path] * many.mass[:, i, None, None] for i, path in enumerate(paths)])
-    assert (np.abs(changes[:, :, -1]).max(-1) > 0.01).all()
-    np.testing.assert_allclose(changes.sum(0), 0.0, atol=1e-9)
+    chain = rb.Model.serial_chain(2)
+    heavy = chain.vary(mass=chain.mass * rng.uniform(0.5, 2.0, 2))
+    paths = [f"{body}.mass_and_inertia" for body in heavy.body_names]
+    settings = {"duration": 0.1, "save_at": 2, "rtol": 1e-9, "atol": 1e-10}
+    found = heavy.simulate(rng.normal(size=2), 1.0, derivatives=paths, **settings).derivatives
+    changes = np.array([found[path][-1] * heavy.mass[i] for i, path in enumerate(paths)])
+    assert (np.abs(changes).max(-1) > 1e-3).all()
+    np.testing.assert_allclose(changes.sum(0), 0.0, atol=1e-8)
 
 
 @plain
