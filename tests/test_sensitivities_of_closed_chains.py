@@ -282,16 +282,13 @@ import json, sys
 import numpy as np
 from tests.closed_chains import closed_chain, closed_state
 out = {}
-for dtype, tolerance in ((np.float64, 1e-6), (np.float32, 1e-4)):
-    chain, rng = closed_chain("turned four-bar"), np.random.default_rng(2)
-    q, qd, _ = (x.astype(dtype) for x in closed_state(chain, batch=(9,)))
-    model = chain.model.vary(mass=chain.model.mass * rng.uniform(0.9, 1.1, (9, 3)))
-    motion = model.simulate(q, qd, 0.1, rtol=tolerance, atol=tolerance, derivatives=["q", "mass", "inertia"])
-    assert motion.success and motion.derivatives["mass"].dtype == dtype
-    for name, values in motion.derivatives.items():
-        out[f"{name} {np.dtype(dtype).name}"] = values[7:].tolist()
-alone = model[8].simulate(q[8], qd[8], 0.1, rtol=tolerance, atol=tolerance, derivatives=["mass"])
-out["residual float32"] = (alone.derivatives["mass"] - motion.derivatives["mass"][8]).tolist()
+chain, rng = closed_chain("turned four-bar"), np.random.default_rng(2)
+(q, qd, _), tolerance = closed_state(chain, batch=(9,)), 1e-6
+model = chain.model.vary(mass=chain.model.mass * rng.uniform(0.9, 1.1, (9, 3)))
+motion = model.simulate(q, qd, 0.1, rtol=tolerance, atol=tolerance, derivatives=["q", "mass", "inertia"])
+assert motion.success
+for name, values in motion.derivatives.items():
+    out[f"{name} float64"] = values[7:].tolist()
 json.dump(out, sys.stdout)
 """
 
