@@ -35,13 +35,7 @@ class Inputs(Mapping[str, np.ndarray]):
         return self._values[:, self._names.index(name)].reshape(self._batch)
 
     def __setitem__(self, name: str, value: npt.ArrayLike) -> None:
-        shown, array = self[name], real_array(f"input {name!r}", value, ArgumentError)
-        try:
-            shown[...] = array
-        except ValueError:
-            raise ArgumentError(
-                f"input {name!r} has shape {array.shape}; expected an array that fits into {self._batch}, or a number"
-            ) from None
+        write_numbers(f"input {name!r}", self[name], value)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -51,6 +45,17 @@ class Inputs(Mapping[str, np.ndarray]):
 
     def __repr__(self) -> str:
         return f"Inputs({dict(self)!r})"
+
+
+def write_numbers(name: str, shown: np.ndarray, value: npt.ArrayLike) -> None:
+    """Write a caller's numbers to an array that the caller sees. Raises ArgumentError if they do not fit."""
+    array = real_array(name, value, ArgumentError)
+    try:
+        shown[...] = array
+    except ValueError:
+        raise ArgumentError(
+            f"{name} has shape {array.shape}; expected an array that fits into {shown.shape}, or a number"
+        ) from None
 
 
 def initial_inputs(places: Sequence[InputPlace], samples: int) -> tuple[list[str], np.ndarray]:

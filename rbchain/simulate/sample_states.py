@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.misspelt import SuggestsAttributes, no_attribute
-from ..common.real_arrays import real_array
 from ..core.motion.sample_memory import TIME_OF_RATE
-from ..errors import ArgumentError, Status
-from .inputs import Inputs, initial_inputs, write_inputs
+from ..errors import Status
+from .inputs import Inputs, initial_inputs, write_inputs, write_numbers
 
 if TYPE_CHECKING:
     from ..acting.inputs import InputPlace
@@ -125,13 +124,7 @@ class SampleStates(SuggestsAttributes):
 
     @tau.setter
     def tau(self, tau: npt.ArrayLike) -> None:
-        array, shown = real_array("tau", tau, ArgumentError), self.tau
-        try:
-            shown[...] = array
-        except ValueError:
-            raise ArgumentError(
-                f"tau has shape {array.shape}; expected an array that fits into {shown.shape}, or a number"
-            ) from None
+        write_numbers("tau", self.tau, tau)
 
     def save(self) -> Snapshot:
         """Return the complete state of all samples, for `restore`.
