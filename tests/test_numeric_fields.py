@@ -9,11 +9,8 @@ import rbchain as rb
 from rbchain.acting.body_contacts import BodyContact
 from rbchain.acting.drives import ONE_JOINT, DriveWithModel
 from rbchain.acting.numeric_fields import Declared, Drive, Force
+from rbchain.acting.wrenches import FORCES
 
-FORCES = (
-    *(rb.Wrench, rb.Current, rb.SpringDamper, rb.Bushing),
-    *(rb.DryFriction, rb.HardStops, rb.SphereContact, rb.SphereSphereContact),
-)
 CLASSES = (*ONE_JOINT, rb.UserForces, rb.Sampled, rb.Encoder, rb.VelocitySensor, rb.Actuator, rb.Event, *FORCES)
 #: Types of the fields that may have a value for each sample.
 OF_SAMPLES = ("npt.ArrayLike", "SignalLike", "ThreeSignals", "Pose")

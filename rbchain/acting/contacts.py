@@ -39,18 +39,18 @@ Contact = DryFriction | HardStops | BodyContact
 
 @dataclass(frozen=True, eq=False)
 class ImpactRecord(PickledByName, SuggestsAttributes):
-    """The impacts of a HardStops, a SphereContact or a SphereSphereContact.
+    """The impacts of a HardStops or of a contact, such as a SphereContact.
 
     Attributes
     ----------
-    force : HardStops, SphereContact or SphereSphereContact
+    force : HardStops or contact
     count : (...) array of int
         Number of impacts, including those that are not recorded.
     t : (..., max_records) array, s
         Times of the recorded impacts; NaN for unused entries.
     impulse : (..., max_records) or (..., max_records, 3) array, N s or N m s
-        Impulse on the joint of a HardStops; in world axes, on the body of a SphereContact and on `frame_b` of a
-        SphereSphereContact.
+        Impulse on the joint of a HardStops; in world axes, on the body of a contact with the world, or on `frame_b` of
+        a contact of two bodies.
 
     Notes
     -----
@@ -70,7 +70,7 @@ class StickingRecord(PickledByName, SuggestsAttributes):
 
     Attributes
     ----------
-    force : DryFriction, SphereContact or SphereSphereContact
+    force : DryFriction or contact
     count : (...) array of int
         Number of intervals, including those that are not recorded.
     start, end : (..., max_records) arrays, s

@@ -116,9 +116,8 @@ def simulate(
         "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
         joint forces and in the gains kp and kd of `PID`, which may therefore be stiff. It is explicit in all other
         forces, including drag. MuJoCo's "implicitfast" treats damping the same way.
-        "moreau": Moreau's midpoint scheme for `DryFriction`, `HardStops`, `SphereContact` and `SphereSphereContact`,
-        with steps of `step`. It is implicit in the same forces as "implicit". Impacts and friction are of first order
-        in the step.
+        "moreau": Moreau's midpoint scheme for `DryFriction`, `HardStops` and contacts, with steps of `step`. It is
+        implicit in the same forces as "implicit". Impacts and friction are of first order in the step.
     tau : float or (..., nv) array, N m or N
         Constant joint forces, zero by default. They add to the forces of the drives. The array must fit into the batch
         of the initial states and the model. Joint forces that change with time are signals, as in
@@ -130,8 +129,8 @@ def simulate(
         adds a lag and a torque-speed curve to the sum of the forces. By default the drives of the model,
         `Model.drives`; `()` stands for none.
     forces : list
-        `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `SphereContact`, `SphereSphereContact` and
-        `Current`.
+        `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `Current`, and contacts, such as
+        `SphereContact`.
     events : list of Event
         Events to record, or to stop at.
     step : float, s

@@ -70,16 +70,15 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     dof_beyond_limits : (...) array of int
         The degree of freedom that was the first beyond its position limits; -1 if none was.
     contact_forces : (..., times, contacts, 3) array, N
-        Forces of the contacts on their bodies in world axes, in the order of the `SphereContact` and
-        `SphereSphereContact` objects in `forces`. Of two spheres: on `frame_b`.
+        Forces of the contacts, such as `SphereContact`, on their bodies in world axes, in the order of `forces`.
+        Between two bodies: on `frame_b`.
         With the method "moreau", they are the mean over the step that ends at the time; at the first time, over the
         step that starts there. An impact adds its impulse divided by the length of the step. With "rk45" and
         "rosenbrock", they are the forces at the time, without the impulses of impacts.
     impacts : tuple of ImpactRecord
-        Impacts of each `HardStops`, `SphereContact` and `SphereSphereContact`, in the order of `forces`.
+        Impacts of each `HardStops` and contact, in the order of `forces`.
     sticking : tuple of StickingRecord
-        Intervals in which each `DryFriction`, `SphereContact` and `SphereSphereContact` with friction sticks, in the
-        order of `forces`.
+        Intervals in which each `DryFriction` and contact with friction sticks, in the order of `forces`.
     contact_residual : (...) array, m/s or rad/s
         Largest residual of the equations of dry friction, stops and contacts over the motion of each sample.
     contact_tolerance : float, m/s or rad/s

@@ -3,6 +3,7 @@
 import numpy as np
 
 import rbchain as rb
+from rbchain.acting import contacts
 
 POINT = (0.25, 0.02, 0.0)  # of the tool, m
 GAP = 2e-3  # of a contact at the start, m
@@ -15,10 +16,8 @@ DRIVES = (
     *("none", "PrescribedForce", "PrescribedAcceleration", "PrescribedVelocity", "PrescribedPosition", "PID"),
     *("PID with gravity compensation", "ComputedTorque", "UserForces", "Sampled", "Encoder", "Actuator"),
 )
-FORCES = (
-    *("none", "Wrench", "SpringDamper", "Bushing", "Current"),
-    *("DryFriction", "HardStops", "SphereContact", "SphereSphereContact"),
-)
+CONTACTS = tuple(kind.__name__ for kind in contacts.CONTACTS)
+FORCES = ("none", "Wrench", "SpringDamper", "Bushing", "Current", *CONTACTS)
 
 
 def hold(t, q, qd, parameters, tau):

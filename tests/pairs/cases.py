@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .actions import DRIVES, FORCES
+from .actions import CONTACTS, DRIVES, FORCES
 from .mechanisms import MECHANISMS
 from .worlds import WORLDS
 
@@ -19,7 +19,6 @@ WAYS = (
     *("pickled", "of_sample", "sensitivities", "plain Python"),
 )
 STUDIES = ("study in chunks", "resumed study")
-CONTACTS = ("DryFriction", "HardStops", "SphereContact", "SphereSphereContact")
 PRESCRIBED = ("PrescribedAcceleration", "PrescribedVelocity", "PrescribedPosition")
 #: Gravity compensation carries the bodies beyond the joint, and noise depends on the index of a coordinate.
 OF_ROOT = ("PID with gravity compensation", "Encoder")

@@ -5,8 +5,8 @@ import pytest
 
 import rbchain as rb
 
-from .actions import KD, KP, RESOLUTION
-from .cases import CONTACTS, FIXED_STEPS, LOOPS, PRESCRIBED, covering_cases, documented_refusals, short_cases
+from .actions import CONTACTS, KD, KP, RESOLUTION
+from .cases import FIXED_STEPS, LOOPS, PRESCRIBED, covering_cases, documented_refusals, short_cases
 from .running import STEPS, WAYS_TO_RUN, Setup
 from .worlds import WORLDS, World
 

@@ -1,4 +1,4 @@
-"""The points at which a contact acts on its two bodies."""
+"""The points at which a contact acts on its two bodies, and the lengths of its shape."""
 
 from typing import NamedTuple
 
@@ -18,6 +18,22 @@ class ContactPoints(NamedTuple):
     second: tuple
     normal: tuple
     gap: float
+
+
+class ContactLengths(NamedTuple):
+    """Lengths of the shape of a contact, m.
+
+    `size` is the sum of the absolute values of the lengths that cancel in the gap. `first_reach` and `second_reach` are
+    the distances of the points with which the gap moves from the joint origins of the first and the second body. These
+    are the largest distances if the points move on the bodies. The distance is zero for the world. `turning` is the
+    distance over which a motion of the points turns the normal by about 1 rad, if the gap is zero. It increases with
+    the gap, and is infinite if the normal is constant.
+    """
+
+    size: float
+    first_reach: float
+    second_reach: float
+    turning: float
 
 
 @kernel

@@ -18,8 +18,8 @@ from . import contact_layout as contact, element_layout as element
 from .contact_layout import has_tangents, is_contact
 from .contact_shapes import (
     accelerations_of_contact,
+    lengths_of_contact,
     points_of_contact,
-    size_of_contact,
     tangents_of_contact,
 )
 
@@ -57,7 +57,7 @@ def size_of_gap(e, model, contacts, q, numbers, work, k):
     i, other, at = table[element.DOF, e], table[element.OTHER, e], table[element.NUMBERS, e]
     if table[element.KIND, e] == element.STOP:
         return abs(q[model.coordinate[i], k]) + abs(numbers[at + element.STOP_POSITION, k])
-    total = size(load3(dof, i, frame.POSITION, k)) + size_of_contact(e, contacts, numbers, k)
+    total = size(load3(dof, i, frame.POSITION, k)) + lengths_of_contact(e, contacts, numbers, k).size
     return total + size(load3(dof, other, frame.POSITION, k)) if other < model.parent.shape[0] else total
 
 

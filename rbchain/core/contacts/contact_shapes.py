@@ -11,23 +11,18 @@ of a point and a plane, up to a constant.
 the shape describes.
 """
 
-import math
-
 from ...compiling.jit import kernel
 from . import element_layout as element
 from .sphere_plane import (
     accelerations_of_sphere_on_plane,
+    lengths_of_sphere_on_plane,
     points_of_sphere_on_plane,
-    reaches_of_sphere_on_plane,
-    size_of_sphere_on_plane,
     tangents_of_plane,
 )
 from .sphere_sphere import (
     accelerations_of_spheres,
-    distance_of_centers,
+    lengths_of_spheres,
     points_of_spheres,
-    reaches_of_spheres,
-    size_of_spheres,
     tangents_of_spheres,
 )
 
@@ -66,30 +61,8 @@ def accelerations_of_contact(e, model, contacts, numbers, work, k):
 
 
 @kernel
-def size_of_contact(e, contacts, numbers, k):
-    """Return the sum of the absolute values of the lengths of the shape that cancel in the gap, m."""
+def lengths_of_contact(e, contacts, numbers, k):
+    """Return the ContactLengths."""
     if contacts.table[element.KIND, e] == SPHERE_PLANE:
-        return size_of_sphere_on_plane(contacts.table[element.NUMBERS, e], numbers, k)
-    return size_of_spheres(contacts.table[element.NUMBERS, e], numbers, k)
-
-
-@kernel
-def reaches_of_contact(e, contacts, numbers, k):
-    """Return the distances of the points with which the gap moves from the first and the second joint origin, m.
-
-    These are the largest distances if the points move on the bodies. The distance is zero for the world.
-    """
-    if contacts.table[element.KIND, e] == SPHERE_PLANE:
-        return reaches_of_sphere_on_plane(contacts.table[element.NUMBERS, e], numbers, k)
-    return reaches_of_spheres(contacts.table[element.NUMBERS, e], numbers, k)
-
-
-@kernel
-def turning_distance(e, gap, contacts, numbers, k):
-    """Return the distance over which a motion of the points turns the normal by about 1 rad, m.
-
-    It is infinite if the normal is constant.
-    """
-    if contacts.table[element.KIND, e] == SPHERE_PLANE:
-        return math.inf
-    return distance_of_centers(gap, contacts.table[element.NUMBERS, e], numbers, k)
+        return lengths_of_sphere_on_plane(contacts.table[element.NUMBERS, e], numbers, k)
+    return lengths_of_spheres(contacts.table[element.NUMBERS, e], numbers, k)

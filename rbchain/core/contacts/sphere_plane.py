@@ -4,14 +4,16 @@ The witness point is the point of the sphere that is closest to the plane. It mo
 constant.
 """
 
+import math
+
 from ...compiling.jit import kernel
-from ..lanes.lanes import zeros_like
+from ..lanes.lanes import full_like, zeros_like
 from ..spatial.storage import load3, load_motion, number3
 from ..spatial.vectors import add3, cross, dot, length, rotate, scale3, size, subtract3
 from ..tree import frame_layout as frame
 from ..tree.kinematics import body_axes
 from . import contact_layout as contact, element_layout as element
-from .contact_points import ContactPoints, acceleration_of_point
+from .contact_points import ContactLengths, ContactPoints, acceleration_of_point
 
 # --- numbers of an element ---
 POINT = element.NUMBER_SHAPE  # 3: center in the axes of the body, m
@@ -57,13 +59,8 @@ def accelerations_of_sphere_on_plane(e, model, contacts, numbers, work, k):
 
 
 @kernel
-def size_of_sphere_on_plane(at, numbers, k):
-    """Return the size of the lengths, m: see `size_of_contact`."""
-    return size(number3(numbers, at + POINT, k)) + size(number3(numbers, at + PLANE_POINT, k)) + numbers[at + RADIUS, k]
-
-
-@kernel
-def reaches_of_sphere_on_plane(at, numbers, k):
-    """Return the reaches, m: see `reaches_of_contact`. The gap moves with the center."""
-    reach = length(number3(numbers, at + POINT, k))
-    return zeros_like(reach), reach
+def lengths_of_sphere_on_plane(at, numbers, k):
+    """Return the ContactLengths. The gap moves with the center."""
+    point, radius = number3(numbers, at + POINT, k), numbers[at + RADIUS, k]
+    lengths = size(point) + size(number3(numbers, at + PLANE_POINT, k)) + radius
+    return ContactLengths(lengths, zeros_like(radius), length(point), full_like(radius, math.inf))

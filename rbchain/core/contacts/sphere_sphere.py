@@ -13,7 +13,7 @@ from ..tree import frame_layout as frame
 from ..tree.kinematics import body_axes
 from . import element_layout as element
 from .contact_layout import has_tangents
-from .contact_points import ContactPoints, acceleration_of_point
+from .contact_points import ContactLengths, ContactPoints, acceleration_of_point
 
 # --- numbers of an element ---
 POINT, OTHER_POINT = (
@@ -128,18 +128,11 @@ def accelerations_of_spheres(e, model, contacts, numbers, work, k):
 
 
 @kernel
-def size_of_spheres(at, numbers, k):
-    """Return the size of the lengths, m: see `size_of_contact`."""
-    return size(number3(numbers, at + POINT, k)) + size(number3(numbers, at + OTHER_POINT, k)) + numbers[at + RADII, k]
-
-
-@kernel
-def reaches_of_spheres(at, numbers, k):
-    """Return the reaches, m: see `reaches_of_contact`. The gap moves with the centers."""
-    return length(number3(numbers, at + OTHER_POINT, k)), length(number3(numbers, at + POINT, k))
-
-
-@kernel
-def distance_of_centers(gap, at, numbers, k):
-    """Return the distance of the centers, m, from the gap, m: see `turning_distance`."""
-    return gap + numbers[at + RADII, k]
+def lengths_of_spheres(at, numbers, k):
+    """Return the ContactLengths. The gap moves with the centers, and the normal turns with their line."""
+    point, other_point, radii = (
+        number3(numbers, at + POINT, k),
+        number3(numbers, at + OTHER_POINT, k),
+        numbers[at + RADII, k],
+    )
+    return ContactLengths(size(point) + size(other_point) + radii, length(other_point), length(point), radii)

@@ -21,7 +21,7 @@ from ..contacts.contact_layout import is_contact
 from ..contacts.contact_modes import closed_gap
 from ..contacts.contact_rates import has_contact_modes
 from ..contacts.contact_rows import gap_of_element, rate_of_gap
-from ..contacts.contact_shapes import turning_distance
+from ..contacts.contact_shapes import lengths_of_contact
 from ..lanes.lanes import constant_like
 from ..methods.adaptive_methods import polynomial_of_row
 from ..sample import control_layout as controls, tally_layout as tallies
@@ -196,7 +196,7 @@ def is_resolved(e, actions, width, lane):
         return False
     if not is_contact(e, contacts.table):
         return True
-    distance = turning_distance(e, rows[row, mode.GAP_START, lane], contacts, actions.numbers, lane)
+    distance = rows[row, mode.GAP_START, lane] + lengths_of_contact(e, contacts, actions.numbers, lane).turning
     return width * rows[row, mode.SPEED, lane] <= RESOLVED * distance
 
 

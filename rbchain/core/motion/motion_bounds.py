@@ -19,7 +19,7 @@ import math
 
 from ...compiling.jit import kernel, routine
 from ..contacts import element_layout as element, mode_layout as mode
-from ..contacts.contact_shapes import reaches_of_contact
+from ..contacts.contact_shapes import lengths_of_contact
 from ..lanes.lanes import constant_like, nan_unless_finite, zeros_like
 from ..methods.adaptive_methods import polynomial_of_row
 from ..sample import control_layout as controls
@@ -52,10 +52,10 @@ def bounds_of_gap(e, block, stepper, tableau, k):
         rate, bend, _ = bounds_of_row(model.coordinate[i], stepper, tableau, k)
         return rate, bend, nan_unless_finite(rate)
     end = common_ancestor(i, other, model)
-    first_reach, reach = reaches_of_contact(e, actions.contacts, actions.numbers, k)
-    speed, bend, turn = bounds_of_point(i, end, reach, block, stepper, tableau, k)
+    lengths = lengths_of_contact(e, actions.contacts, actions.numbers, k)
+    speed, bend, turn = bounds_of_point(i, end, lengths.second_reach, block, stepper, tableau, k)
     if other != end:
-        speed_b, bend_b, turn_b = bounds_of_point(other, end, first_reach, block, stepper, tableau, k)
+        speed_b, bend_b, turn_b = bounds_of_point(other, end, lengths.first_reach, block, stepper, tableau, k)
         speed, bend, turn = speed + speed_b, bend + bend_b, turn + turn_b
     return speed, bend, turn
 

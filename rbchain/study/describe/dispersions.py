@@ -40,7 +40,7 @@ class Dispersion(Described):
     "joint.field.i". The owner of a parameter of a body, joint or constraint is its name. A drive, sensor, wrench,
     spring or contact has its `name`, if it has one. If not, a drive, an `Actuator`, a sensor, `DryFriction` or
     `HardStops` has the name of its joint, a `Wrench` the name of its frame, a `SphereContact` the name of its body. A
-    spring, bushing or `SphereSphereContact` has the names of its bodies, such as "slider-rod" or "world-rod",
+    spring, bushing or contact of two bodies has the names of its bodies, such as "slider-rod" or "world-rod",
     `UserForces` the name of the function, and a `Current` the name "current". If a path could name several of them, the
     study asks for a `name`.
 
@@ -113,7 +113,7 @@ class Dispersion(Described):
     * "kinetic", "static", "kinetic_backward", "static_backward": of a `DryFriction`, in N m or N. Numbers that the
       `DryFriction` does not give follow the others, as in Python.
     * "restitution": of `HardStops`.
-    * "friction", "restitution": coefficients of a `SphereContact` or `SphereSphereContact`.
+    * "friction", "restitution": coefficients of a contact.
     * "point" (components x, y, z), "radius": of a `SphereContact`, in m.
     * "point_a", "point_b", "radius_a", "radius_b": of a `SphereSphereContact`, in m.
     * "plane_point": components x, y, z of a point of the plane of a `SphereContact` in m, in world axes.
