@@ -11,6 +11,7 @@ from .closed_chains import closed_chain, closed_state
 from .pairs.actions import DRIVES, FORCES
 from .pairs.cases import FIXED_STEPS, Case, documented_refusals
 from .pairs.running import Setup
+from .test_compiled_stepper import check_compiled_steps
 from .test_motions_in_pieces import contacts_of_tree, free_tree, leg
 
 plain = pytest.mark.plain_python
@@ -354,6 +355,7 @@ def test_compiled_digital_controllers_with_noise_continue():
     ]
     motion = check_pieces(model, start, start, method="rk4", step=STEP, drives=drives)
     assert np.unique(motion.q[:, 0, 0]).size == samples
+    check_compiled_steps(lambda: model.stepper(start, start, method="rk4", step=STEP, drives=drives))
 
 
 @pytest.mark.slow

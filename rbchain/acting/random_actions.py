@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ..core.tree.sampler_layout import MOST_SAMPLES
 from .random_signals import RandomSignal
 from .sampled import with_samples
 from .signal_arithmetic import SignalSum
 from .signals import Signal
 
-#: Largest numbers of samples and of episodes whose random numbers differ: sample + MOST_SAMPLES * episode is exact in
-#: float64.
-MOST_SAMPLES, MOST_EPISODES = 1 << 26, 1 << 27
+#: Largest number of episodes whose random numbers differ.
+MOST_EPISODES = 1 << 27
 NAMES_AND_NUMBERS = (float, int, str, bool, type(None))
 
 

@@ -175,6 +175,19 @@ def direct_call(driver, arguments, shape):
     return driver.direct_call(arguments, shape)
 
 
+def address_of(driver, arguments):
+    """Return the address of a driver's machine code for arguments of these types, or 0 in plain Python.
+
+    The function at this address has Numba's calling convention, and returns nothing if the driver does.
+    """
+    if numba.config.DISABLE_JIT:
+        return 0
+    kinds = tuple(map(numba.typeof, arguments))
+    driver.compile(kinds)
+    compiled = driver.overloads[kinds]
+    return compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+
+
 def _plain_driver(function):
     @functools.wraps(function)
     def call(*arguments):

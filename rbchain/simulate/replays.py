@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..acting.random_actions import MOST_EPISODES, MOST_SAMPLES, numbers_of_episodes
+from ..acting.random_actions import MOST_EPISODES, numbers_of_episodes
 from ..common.real_arrays import excerpt, whole_number
+from ..core.tree.sampler_layout import MOST_SAMPLES
 from ..errors import ArgumentError
 from .episodes import Episodes, NewEpisodes, draws_of, episodes_of, new_episodes
 from .request import Request

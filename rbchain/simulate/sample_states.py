@@ -79,7 +79,8 @@ class SampleStates(SuggestsAttributes):
         self._steps, self._episodes = np.zeros(samples, np.int64), np.zeros(samples, np.int64)
         self._t, self._status = np.zeros(samples), np.zeros(samples, np.int64)
         self._q, self._qd, self._tau = states
-        self._memory, self._is_in_step = np.empty((samples, 1)), False
+        self._memory, self._is_in_step, self._is_shared = np.empty((samples, 1)), False, False
+        self._is_current = np.ones(1, np.int64)
         self._set_initial_inputs(())
 
     @property

@@ -18,15 +18,16 @@ from ..common.real_arrays import finite_number, whole_number
 from ..core.forces.signal_layout import are_constant
 from ..core.motion.sample_memory import TIME_OF_RATE
 from ..core.tree import setting_layout
+from ..drivers.stepping import time_of_steps
 from ..errors import ArgumentError, SimulationError, SimulationWarning, Status
 from ..model.arguments import with_batch
 from ..model.varied_fields import VariedFields
 from .batch_functions import run_driver
+from .compiled_steps import CompiledSteps
 from .episodes import NewEpisodes
 from .loops import held_dofs
 from .messages import message_of_stepper
 from .preparation import Prepared, prepare, refuse_forces_of_drives, width_of
-from .replays import Replays
 from .request import Request
 from .resets import closed_rows, groups_of_equal, refuse_arguments, rows_of, states_of_rows, with_parameters
 from .results import exceptions_of
@@ -42,7 +43,7 @@ Rows = slice | np.ndarray
 ALL, NONE = slice(None), np.empty(0, np.int64)
 
 
-class Stepper(Replays):
+class Stepper(CompiledSteps):
     """A batch of samples that moves on step by step. `Model.stepper` makes it.
 
     Attributes
@@ -70,12 +71,13 @@ class Stepper(Replays):
         self._on_failure = on_failure
         self._step_length, self._width = getattr(request.settings, "step", math.nan), width_of(request)
         self._spare: list[TrajectoryMemory] = []  # memory of calls that have ended
-        self._first_time = float(request.times[0])
+        self._first_time, self._latest_end = float(request.times[0]), math.inf
+        if request.end < math.inf:
+            self._latest_end = request.end + 4.0 * float(np.spacing(request.end))
         self._t[:] = self._first_time
         self._times = np.empty(2)  # start and end of a call
         self._prepare(is_first=True)
-        #: Whether all samples can continue from the same instant, after the same number of steps.
-        self._is_in_step = self._t.size > 0 and not self._status.any()  # DONE is 0
+        self._is_in_step = self._are_in_step()
         if not shape and self._status[0] == Status.NOT_ASSEMBLED:
             raise ArgumentError(
                 "q0 and qd0 do not satisfy the constraints; expected a closed configuration. Use model.assemble and "
@@ -167,6 +169,8 @@ class Stepper(Replays):
 
     def _take(self, count: int = 0, duration: float = 0.0) -> None:
         """Take steps, or integrate for a duration, with all samples that can continue, and report those that failed."""
+        if self._is_shared:
+            self._is_in_step = self._are_in_step()
         refused = self._use_inputs(self._prepared)
         ended = self._move(count, duration)
         if refused.size or ended.size:
@@ -182,7 +186,7 @@ class Stepper(Replays):
         starts, steps = self._t[active], self._steps[active] + count
         if not starts.size:
             return NONE
-        ends = self._first_time + steps * self._step_length if count else starts + duration
+        ends = time_of_steps(self._first_time, steps, self._step_length) if count else starts + duration
         self._refuse_late_end(ends.max())
         is_at_same_time = (starts == starts[0]).all()
         if self._is_autonomous or is_at_same_time:
@@ -201,7 +205,7 @@ class Stepper(Replays):
     def _move_together(self, count: int, duration: float) -> np.ndarray:
         """Do as `_move`, in less time, if all samples can continue and are at the same time."""
         start, steps = float(self._t[0]), int(self._steps[0]) + count
-        end = self._first_time + steps * self._step_length if count else start + duration
+        end = time_of_steps(self._first_time, steps, self._step_length) if count else start + duration
         self._refuse_late_end(end)
         self._integrate(ALL, start, end)
         self._keep_results(ALL)
@@ -215,10 +219,9 @@ class Stepper(Replays):
         return np.flatnonzero(has_ended)
 
     def _refuse_late_end(self, end: float) -> None:
-        last = self._request.end
-        if end > last and end - last > 4.0 * np.spacing(last):
+        if end > self._latest_end:
             raise ArgumentError(
-                f"the step ends at {end:.6g} s, after the duration of the stepper, {last:g} s; "
+                f"the step ends at {end:.6g} s, after the duration of the stepper, {self._request.end:g} s; "
                 "expected an earlier time. Reset the samples, or give model.stepper a longer duration"
             )
 
@@ -353,6 +356,8 @@ class Stepper(Replays):
         )
         prepared = prepare(request)
         self._request = request
+        self._is_current[0] = 0  # the arrays in compiled code are other ones
+        self._is_current = np.ones(1, np.int64)
         self._spare.clear()  # the memory of other actions may have another size
         if is_first:
             self._q, self._qd, self._tau = (np.array(x) for x in prepared.start[:3])

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from ..acting.events import Event
 from ..acting.numeric_fields import Drive, Force
-from ..acting.random_actions import MOST_SAMPLES, random_signals_of
+from ..acting.random_actions import random_signals_of
 from ..common.calls import explains_calls
 from ..common.failures import OnFailure, checked_on_failure
 from ..common.real_arrays import excerpt, finite_number, whole_number
+from ..core.tree.sampler_layout import MOST_SAMPLES
 from ..errors import ArgumentError
 from ..model.arguments import with_batch
 from .methods import MethodName, method_named

@@ -88,7 +88,7 @@ def begin_sample(actions, t, lane):
         sampled.positions[s, lane] = constant_like(sampled.positions, math.nan)
         at = samplers.sensors[sampler.SENSOR_NUMBERS, s]
         sampled.deviations[s, lane] = actions.shared.numbers[row, at + 2]
-        sampled.sample_numbers[s, lane] = actions.shared.numbers[row, at + 3]
+        sampled.sample_numbers[s, lane] = actions.shared.numbers[row, at + sampler.SENSOR_SAMPLE]
     begin_lags(actions, lane)
     sampled.flags[sampler.FLAG_HAS_CHANGED, lane] = constant_like(sampled.flags, 0.0)
     for g in range(samplers.groups.shape[1]):

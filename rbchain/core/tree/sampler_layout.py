@@ -40,6 +40,10 @@ SENSOR_NUMBERS = 1  # index of its resolution; the bias, the noise and the numbe
 SENSOR_DIFFERENCE = 2  # row of the velocity that is computed from differences of its positions, or -1
 SENSOR_SEED, SENSOR_CHANNEL = 3, 4  # of its random numbers
 SENSOR_ROWS = 5
+SENSOR_SAMPLE = 3  # distance of the number of the sample from the resolution
+#: Largest number of samples whose random numbers differ between all episodes. The number of a sample in its episode is
+#: sample + MOST_SAMPLES * episode, which is exact in float64.
+MOST_SAMPLES = 1 << 26
 # Rows of `Samplers.targets`.
 TARGET_POSITION, TARGET_VELOCITY = 0, 1
 TARGET_ROWS = 2
