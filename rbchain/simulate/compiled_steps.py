@@ -40,10 +40,9 @@ class CompiledSteps(Replays):
     def in_compiled_code(self) -> StepperArrays:
         """Return the arrays of the samples, with which functions of `rbchain.compiled` step them in compiled code.
 
-        The motion is the motion that `step` and `advance` compute, bit for bit, and they can continue it. The arrays are
-        the arrays of this stepper, until `reset` or `restore` changes parameters, draws, or random numbers. Call this
-        method again after that. Each reset of a stepper with `Sampled` controllers or random signals changes random
-        numbers.
+        The motion has the bits of the motion that `step` and `advance` compute, and each continues where the other has
+        stopped. Call this method again if `reset` or `restore` has changed parameters, draws or random numbers. Each
+        reset of a stepper with `Sampled` controllers or random signals changes random numbers.
 
         Returns
         -------
