@@ -23,6 +23,10 @@ def user_forces(t, q, qd, parameters, out):
     out[0] = -parameters[0] * q[0]
 
 
+def hold(t, q, qd, parameters, computed, out):
+    out[0] = computed.gravity_forces[0] - q[0]
+
+
 def controller(t, q, qd, parameters):
     return -parameters[..., :1] * q[..., :1]
 
@@ -175,6 +179,9 @@ ACTING = {
     "sampled PID": lambda n: {"drives": [rb.Sampled(rb.PID("slide", 1.0, kp=1.0), period=0.01, delay=np.zeros(n))]},
     "sampled user forces": lambda n: {
         "drives": [rb.Sampled(rb.UserForces(user_forces, parameters=[1.0]), period=0.01)]
+    },
+    "sampled user forces with needs": lambda n: {
+        "drives": [rb.Sampled(hold, period=0.01, needs=rb.Needs(gravity_forces=True, model="own"))]
     },
     "sampled function of the batch": lambda n: {
         "drives": [rb.Sampled(rb.UserForces(controller, parameters=[1.0]), period=0.01)]

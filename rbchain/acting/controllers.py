@@ -14,7 +14,7 @@ from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
 from .drives import NOMINAL, OWN, PID, ComputedTorque, PrescribedForce
 from .numeric_fields import Drive
-from .sampled import Sampled
+from .sampled import Sampled, is_called_for_batch
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -33,11 +33,15 @@ SAME_TREE = (
 def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, ...]) -> Model:
     """Return the model that all controllers among the drives use; the simulated model if there are none.
 
-    Raises ArgumentError if they use several models, or a model of a different mechanism.
+    They include compiled functions that need quantities of a model, except for the simulated one, which they can use
+    besides. Raises ArgumentError if they use several models, or a model of a different mechanism.
     """
     found: Model | None = None
     for given in drives:
         drive = given.controller if isinstance(given, Sampled) else given
+        if isinstance(given, Sampled) and given.needs is not None and not is_called_for_batch(given):
+            own = model_of_controller(model, f"needs of {given.label()}", given.needs.model, batch)
+            found = _one_model(f"needs of {given.label()}: model", own, found) if own is not model else found
         if not isinstance(drive, (PrescribedForce, PID, ComputedTorque)):
             continue
         what = f"{type(drive).__name__} of joint {drive.joint!r}"
@@ -49,12 +53,15 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
                 )
             continue
         own = model_of_controller(model, what, drive.controller_model, batch)
-        if found is not None and own is not found:
-            raise ArgumentError(
-                f"{what}: its controller_model is not that of the other drives; expected the same model for all drives"
-            )
-        found = own
+        found = _one_model(f"{what}: its controller_model", own, found)
     return model if found is None else found
+
+
+def _one_model(what: str, given: Model, found: Model | None) -> Model:
+    """Return the model of a drive. Raises an ArgumentError if the drives before it use another one, `found`."""
+    if found is not None and given is not found:
+        raise ArgumentError(f"{what} is not that of the other drives; expected the same model for all drives")
+    return given
 
 
 def uses_simulated_model(model: Model, drives: Sequence[Drive]) -> bool:

@@ -99,5 +99,5 @@ def settings_of_drives(codes: np.ndarray, samplers: sampler.Samplers | None, set
     settings[setting.CONTROLLER_MODEL] = (
         settings[setting.COMPENSATES]
         or settings[setting.COMPUTES]
-        or (samplers is not None and samplers.groups[models].any())
+        or (samplers is not None and (samplers.needs is not None or samplers.groups[models].any()))
     )

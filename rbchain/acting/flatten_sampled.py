@@ -15,6 +15,7 @@ from ..core.tree import sampler_layout as sampler
 from ..errors import ArgumentError
 from .coordinates import dof_index
 from .drives import PID
+from .flatten_needs import flatten_needs
 from .packing import SampleNumbers
 from .sampled import FORCE, Sampled, is_in_cascade, kinds_of_outputs
 from .sampled_functions import function_of
@@ -113,16 +114,18 @@ def flatten_samplers(
         _refuse_sensors_of_other_joints(model, drive, what, int(codes[drive_layout.DOF, d]))
         _hold_output(group, codes[:, d])
     _refuse_several_clocks(controllers, channels[sampler.CHANNEL_GROUP, :n])
+    needs, of_needs = flatten_needs(model, [calls.get(group.codes[sampler.GROUP_FUNCTION_CODE]) for group in groups])
     return sampler.Samplers(
         clocks=np.array([[group.drive.period, group.drive.phase] for group in groups], float).T.copy(),
         groups=np.array([group.codes for group in groups]).T.copy(),
         channels=channels,
         sensors=np.array(sensors, np.int64).reshape(-1, sampler.SENSOR_ROWS).T.copy(),
-        sizes=np.array([max(group.pending for group in groups), states, most_outputs]),
+        sizes=np.array([max(group.pending for group in groups), states, most_outputs, *of_needs]),
         drives=controllers,
         batch_calls=_new_batch_calls(model, math.prod(numbers.batch), batch_calls, most_outputs),
         targets=targets.table(controllers, numbers),
         limits=None if max(limits) < 0 else np.array(limits),
+        needs=needs,
     ), calls
 
 

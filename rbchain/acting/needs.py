@@ -1,8 +1,7 @@
-"""Quantities of a model that a user function needs: rbchain computes them for the whole batch, and passes them on."""
+"""Quantities of a model that a user function needs: rbchain computes them, and passes them to the function."""
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -15,6 +14,7 @@ from ..errors import ArgumentError
 from ..model.arguments import names_of_frames
 from ..model.kernel_arrays import ORIGIN
 from .drives import NOMINAL, OWN
+from .user_arguments import Layout, record_of_computed
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -25,10 +25,12 @@ OF_FRAMES, OF_MODEL = ("pose", "jacobian", "jacobian_derivative"), ("mass_matrix
 
 @dataclass(frozen=True, eq=False)
 class Needs(Value):
-    """Quantities of the model that a function of `Sampled` in plain Python receives.
+    """Quantities of the model that a function of `Sampled` receives.
 
-    rbchain computes each of them once in each period, for all samples in one call, from the measured positions and
-    velocities. The function gets them in its last argument, `computed`, a named tuple of arrays.
+    rbchain computes each of them once in each period, from the measured positions and velocities. The function gets
+    them in its argument `computed`, a named tuple of arrays, which is the last one, or the last one before `out` in a
+    compiled function. A compiled function gets the arrays of one sample, and a function in plain Python those of the
+    whole batch, whose shapes begin with (...).
 
     Parameters
     ----------
@@ -47,12 +49,14 @@ class Needs(Value):
         `computed.gravity_forces` (..., nv): the joint forces that hold the mechanism at rest.
     model : "nominal", "own" or Model
         The model of the controller: the nominal model, the simulated model with the parameters of each sample, or
-        another one.
+        another one. Compiled functions and drives with a `controller_model` can use only one model besides "own" in a
+        simulation.
 
     Raises
     ------
     ArgumentError
-        If nothing is needed, or a field has a value of the wrong type.
+        If nothing is needed, or a field has a value of the wrong type. From `Model.simulate`, if compiled functions and
+        drives use several models besides "own".
 
     Examples
     --------
@@ -98,16 +102,33 @@ class Needs(Value):
 
 
 class NeededQuantities:
-    """Computes the quantities that a function needs, with the model of the controller."""
+    """Computes the quantities that a function needs, with the model of the controller.
+
+    `layout` are the names and the shapes of the arrays for one sample, in the order in which the function gets them.
+    """
 
     def __init__(self, needs: Needs, model: Model) -> None:
-        self._needs, self._model, self._neutral = needs, model, model.neutral()
+        self.needs, self.model, self._neutral = needs, model, model.neutral()
         for name in OF_FRAMES:
-            frames = getattr(needs, name) or ()
-            for frame in [frames] if isinstance(frames, str) else frames:
+            for frame in self.frames(name):
                 model.kernel_model.observed_point(frame, ORIGIN, None)  # raises an error for an unknown name
-        fields = [x for name in needs.names for x in (("translation", "rotation") if name == "pose" else (name,))]
-        self._record = namedtuple("Computed", fields)  # type: ignore[misc]
+        self.layout: Layout = tuple(array for name in needs.names for array in self._arrays(name))
+        self._record = record_of_computed([name for name, _ in self.layout])
+
+    def frames(self, name: str) -> list[str]:
+        """Return the frames of which a quantity is needed, such as "pose"."""
+        frames = getattr(self.needs, name) or ()
+        return [frames] if isinstance(frames, str) else [*frames]
+
+    def _arrays(self, name: str) -> Layout:
+        """Return the names and the shapes of the arrays of one quantity."""
+        given, nv = getattr(self.needs, name), self.model.nv
+        frames = () if name in OF_MODEL or isinstance(given, str) else (len(given),)
+        if name == "pose":
+            return ("translation", (*frames, 3)), ("rotation", (*frames, 3, 3))
+        if name in OF_FRAMES:
+            return ((name, (*frames, 6, nv)),)
+        return ((name, (nv, nv) if name == "mass_matrix" else (nv,)),)
 
     def compute(self, q: np.ndarray, qd: np.ndarray, due: np.ndarray) -> tuple[Any, ...]:
         """Return the quantities in measured states (..., nq) and (..., nv).
@@ -115,15 +136,24 @@ class NeededQuantities:
         Samples that are not `due` (...) have no valid measurement. They get the quantities of the neutral positions.
         """
         q, qd = np.where(due[..., None], q, self._neutral), np.where(due[..., None], qd, 0.0)
+        return self._record(*self._arrays_of(self.model, q, qd))
+
+    def numbers_of_sample(self, sample: int, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """Return the quantities in a state of one sample, the number of one in the flat batch, as a flat array."""
+        batch = self.model.batch_shape
+        own = self.model[tuple(map(int, np.unravel_index(sample, batch)))] if batch else self.model
+        return np.concatenate([x.ravel() for x in self._arrays_of(own, q, qd)])
+
+    def _arrays_of(self, model: Model, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
         found: list[np.ndarray] = []
-        for name in self._needs.names:
-            given = getattr(self._needs, name)
+        for name in self.needs.names:
+            given = getattr(self.needs, name)
             if name == "pose":
-                pose = self._model.frame_poses(q, given)
+                pose = model.frame_poses(q, given)
                 found += [pose.translation, pose.rotation]
             elif name in ("jacobian", "mass_matrix", "gravity_forces"):
-                found.append(getattr(self._model, name)(q, *([given] if name == "jacobian" else [])))
+                found.append(getattr(model, name)(q, *([given] if name == "jacobian" else [])))
             else:
                 states = (q, qd, given) if name == "jacobian_derivative" else (q, qd)
-                found.append(getattr(self._model, name)(*states))
-        return self._record(*found)
+                found.append(getattr(model, name)(*states))
+        return found

@@ -45,6 +45,9 @@ class Sampled(Drive):
         * function(t, q, qd, parameters) is plain Python, and called once in each period for the whole batch. `q`, `qd`
           and `parameters` are arrays (..., nq), (..., nv) and (..., m) in the batch shape. It returns the forces
           (..., nv).
+
+        With `states` and `needs`, they have further arguments before `out`: function(t, q, qd, parameters, states,
+        computed, out) and function(t, q, qd, parameters, states, computed).
     period : float, s
         Time between two instants.
     delay : float or one for each sample, s
@@ -77,8 +80,8 @@ class Sampled(Drive):
     limit : float or one for each sample, N m or N, or units of the target
         Largest absolute value of an output of a user function before it is rounded.
     needs : Needs, optional
-        Poses, Jacobians, and forces and the mass matrix of a model, that a function in plain Python receives in a
-        further argument `computed`, the last one. rbchain computes them for the whole batch.
+        Poses, Jacobians, and forces and the mass matrix of a model, which the function receives in the further argument
+        `computed`, the last one, or the last one before `out`.
     name : str, optional
         Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 

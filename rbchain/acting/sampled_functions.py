@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from .sampled import Sampled
 from .user_code import (
     BatchFunction,
     UserCall,
-    arguments_in_python,
     is_batch_function,
     name_of,
     rows_of_batch,
@@ -38,29 +38,31 @@ def function_of(
             f"{what}: it has derivatives, which Sampled does not use, because its outputs are constant between "
             "instants; remove derivatives"
         )
+    _refuse_computed_without_needs(drive, what, user.function)
+    needed = None
+    if drive.needs is not None:
+        needed = NeededQuantities(drive.needs, model_of_controller(model, what, drive.needs.model, numbers.batch))
     if is_batch_function(user.function, states > 0, drive.needs is not None):
         parameters, initial = (
             rows_of_batch(f"{what}: {name}", values, numbers.batch).astype(dtype).astype(np.float64)
             for name, values in (("parameters", user.parameters), ("states", drive.states))
         )
         clock = float(drive.period), float(drive.phase)
-        needed = None
-        if drive.needs is not None:
-            own = model_of_controller(model, what, drive.needs.model, numbers.batch)
-            needed = NeededQuantities(drive.needs, own)
         return BatchFunction(what, user.function, *clock, model.nq, parameters, initial, outputs, dtype, needed)
-    _refuse_needs(drive, what, states > 0)
     first, count = numbers.add_row("parameters of Sampled UserForces", user.parameters)
-    sizes = model.nq, model.nv, count
-    function = user_function("Sampled UserForces", user.function, sizes, (outputs,), states, in_python=True)
-    return UserCall(what, function, first, count)
+    sizes, computed = (model.nq, model.nv, count), () if needed is None else needed.layout
+    function = user_function("Sampled UserForces", user.function, sizes, (outputs,), states, True, computed)
+    return UserCall(what, function, first, count, needed)
 
 
-def _refuse_needs(drive: Sampled, what: str, has_states: bool) -> None:
-    """Refuse needs of a function that is not one in plain Python."""
-    if drive.needs is not None:
-        expected = ", ".join(arguments_in_python(has_states, True))
+def _refuse_computed_without_needs(drive: Sampled, what: str, function: Any) -> None:
+    """Refuse a function with an argument `computed` if its needs are not declared."""
+    try:
+        parameters = inspect.signature(getattr(function, "py_func", function)).parameters
+    except (TypeError, ValueError):  # not callable, or without a signature
+        return
+    if drive.needs is None and "computed" in parameters:
         raise ArgumentError(
-            f"{what}: needs is given, which rbchain computes for functions in plain Python only; expected a "
-            f"function({expected}), without the argument out. Remove needs, or give the function these parameters"
+            f"{what}: it has a parameter called computed, but needs is not given; expected the quantities that it "
+            "needs. Pass needs=rb.Needs(...) to Sampled, or rename the parameter"
         )

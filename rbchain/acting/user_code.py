@@ -25,10 +25,9 @@ from ..errors import ArgumentError
 from .inputs import InputPlace
 from .needs import NeededQuantities
 from .packing import SampleNumbers
+from .user_arguments import Layout, arguments_in_python, with_flat_arguments
 
-SIGNATURE = "function(t, q, qd, parameters, out)"
-NUMBER_WORDS = {5: "five", 6: "six"}
-ARGUMENTS = ("t", "q", "qd", "parameters", "out")
+NUMBER_WORDS = {5: "five", 6: "six", 7: "seven"}
 #: Starts of the parts of Numba's messages that do not concern the user's function.
 NOISE = re.compile(r"\n\s*\n?\s*(There (are|is) \d+ candidate|During: |File \"|- Resolution failure)")
 
@@ -115,11 +114,6 @@ def is_batch_function(function: Any, has_states: bool, has_needs: bool = False) 
     return "out" not in signature.parameters
 
 
-def arguments_in_python(has_states: bool, has_needs: bool) -> list[str]:
-    """Return the names of the arguments of a function in plain Python."""
-    return [*ARGUMENTS[:-1], *(["states"] if has_states else []), *(["computed"] if has_needs else [])]
-
-
 def rows_of_batch(name: str, values: npt.ArrayLike, batch: tuple[int, ...]) -> np.ndarray:
     """Return numbers (m,) or (..., m) as an array (..., m) in the batch shape. Raises an ArgumentError."""
     numbers = SampleNumbers(batch)
@@ -148,12 +142,16 @@ class UserFunction:
 
 @dataclass(frozen=True, eq=False)
 class UserCall:
-    """A user function of a simulation, and the columns of its parameters among the numbers of the actions."""
+    """A user function of a simulation, and the columns of its parameters among the numbers of the actions.
+
+    `needed` computes what the function declares to need, for its exceptions.
+    """
 
     what: str
     function: UserFunction
     first: int
     count: int
+    needed: NeededQuantities | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +177,10 @@ class UserCalls:
         t, *_ = arguments = records.failed_calls[sample]
         parameters = self.given[min(sample, len(self.given) - 1), call.first : call.first + call.count]
         rounded = parameters.astype(self.dtype).astype(np.float64)  # as the simulation passed them
-        exception = call.function.exception(t, arguments[1 : 1 + nq], arguments[1 + nq :], rounded)
+        q, qd = arguments[1 : 1 + nq], arguments[1 + nq :]
+        if call.needed is not None:
+            rounded = np.concatenate([rounded, call.needed.numbers_of_sample(sample, q, qd)])
+        exception = call.function.exception(t, q, qd, rounded)
         return f"{call.what} raised {exception} at t = {t:.6g} s"
 
 
@@ -196,16 +197,18 @@ def user_function(
     results: tuple[int, ...],
     states: int = 0,
     in_python: bool = False,
+    computed: Layout = (),
 ) -> UserFunction:
     """Compile a user function for flat arrays q, qd and parameters of these sizes, once in each process.
 
     Its argument `out` has the shape `results`. With discrete states, the function has a further argument before `out`,
-    an array of this length. `in_python` tells whether it could also be a function in plain Python without the argument
-    `out`. With `rb.options(boundscheck=True)`, the function checks the bounds of its arrays.
+    an array of this length. With `computed`, the last argument before `out` is a named tuple of these arrays, whose
+    numbers follow the parameters. `in_python` tells whether it could also be a function in plain Python without the
+    argument `out`. With `rb.options(boundscheck=True)`, the function checks the bounds of its arrays.
 
     Raises ArgumentError, with Numba's reason, if the function cannot be compiled.
     """
-    arguments = (*ARGUMENTS[:-1], "states", "out") if states else ARGUMENTS
+    arguments = (*arguments_in_python(states > 0, bool(computed)), "out")
     expected = f"function({', '.join(arguments)})"
     if in_python and not hasattr(function, "py_func"):
         _check_parameters_in_python(what, function, arguments)
@@ -231,7 +234,7 @@ def user_function(
         raise ArgumentError(f"{what}: {name_of(plain)} {WRITES_ARE_LOST.format(captured)}")
     # compiled code contains the values of globals and of closures
     identity = None if numba.config.DISABLE_JIT else dependencies_of(function).digest
-    return _compiled(what, function, sizes, results, states, current().boundscheck, identity)
+    return _compiled(what, function, sizes, results, (states, computed), current().boundscheck, identity)
 
 
 def _check_parameters_in_python(what: str, function: Any, arguments: Sequence[str]) -> None:
@@ -258,16 +261,19 @@ def _compiled(
     function: Callable[..., Any],
     sizes: tuple[int, int, int],
     results: tuple[int, ...],
-    states: int,
+    further: tuple[int, Layout],
     boundscheck: bool,
     identity: str | None,
 ) -> UserFunction:
-    nq, nv, parameters = sizes
-    if states:
+    """Implement `user_function`; `further` are the number of states and the layout of the computed quantities."""
+    (nq, nv, parameters), (states, computed) = sizes, further
+    expected = ", ".join([*arguments_in_python(states > 0, bool(computed)), "out"])
+    if states or computed:
         if not numba.config.DISABLE_JIT:
             function = _dispatcher(function, boundscheck)
-        function = _with_states_after_results(function, results[0])
+        function = with_flat_arguments(function, parameters, results[0], states, computed)
         results = (results[0] + states,)
+        parameters += sum(int(np.prod(shape)) for _, shape in computed)
     if numba.config.DISABLE_JIT:
 
         def enter_plain(t: float, q: np.ndarray, qd: np.ndarray, own: np.ndarray, out: np.ndarray) -> None:
@@ -296,7 +302,7 @@ def _compiled(
         if "Cannot modify readonly array" in str(error):
             raise ArgumentError(f"{what}: {name_of(function)} {OUTSIDE.format(place_of(error))}") from error
         raise ArgumentError(
-            f"{what}: {name_of(function)} cannot be compiled as a {SIGNATURE}: {reason_of(error)}. "
+            f"{what}: {name_of(function)} cannot be compiled as a function({expected}): {reason_of(error)}. "
             "Use numbers, NumPy arrays and functions that numba.njit accepts"
         ) from error
     (overload,) = (found for found in compiled.overloads.values() if found.signature.args == given)
@@ -308,16 +314,6 @@ def _compiled(
         )
     _kept.append(entry)
     return UserFunction(entry.address, compiled, results)
-
-
-def _with_states_after_results(function: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """Return a function without the argument `states`, which are after the results in its last argument."""
-
-    def call(t, q, qd, parameters, out):  # type: ignore[no-untyped-def]
-        function(t, q, qd, parameters, out[count:], out[:count])
-
-    call.__name__ = str(getattr(function, "__name__", function))  # for messages
-    return call
 
 
 def _dispatcher(function: Callable[..., Any], boundscheck: bool) -> Any:

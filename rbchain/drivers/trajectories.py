@@ -116,7 +116,7 @@ def actions_memory(topology, tables, state_size, actions, width, dtype, blocks):
     contacts = 0 if actions.shared.contacts is None else contacts_size(actions.shared.contacts, n)
     results, samplers = 2 * n * n if actions.settings[setting.DERIVATIVES] != 0 else n, actions.shared.samplers
     if samplers is not None:
-        results = max(results, int(samplers.sizes[sampler.SIZE_OUTPUTS] + samplers.sizes[sampler.SIZE_STATES]))
+        results = max(results, int(samplers.sizes[sampler.SIZE_STATES : sampler.SIZE_NEEDED + 1].sum()))
     size = (rows + controller + 6 * (n + 1) + contacts) * width + CACHE_LINE // dtype.itemsize
     modes, of_sensitivities, of_samplers = None, None, None
     if actions.modes is not None:

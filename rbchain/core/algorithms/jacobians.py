@@ -40,6 +40,15 @@ def jacobian(model, q, point, J, work, k):
     for i in range(model.parent.shape[0]):
         rotate_dof(i, model, q, work, k)
         place_about_first_joint(i, model, work, k)
+    store_jacobian(model, point, J, work, k)
+
+
+@kernel
+def store_jacobian(model, point, J, work, k):
+    """Store the Jacobian of a point as `jacobian` does, from the kinematics of the dofs: reads R, LEVER and POSITION.
+
+    J (6, n, lanes) must start as zeros, and `point` is a Point.
+    """
     _, tip = offset_and_tip(point, model, work, k)
     i, j = point.dof, point.observer
     while i != j:  # go up both branches until they meet
@@ -60,6 +69,15 @@ def jacobian_derivative(model, q, qd, point, J, work, k):
     for i in range(model.parent.shape[0]):
         move_dof(i, model, q, qd, work, k)
         place_about_first_joint(i, model, work, k)
+    store_jacobian_derivative(model, point, J, work, k)
+
+
+@kernel
+def store_jacobian_derivative(model, point, J, work, k):
+    """Store the result of `jacobian_derivative`, from the kinematics of the dofs: reads R, LEVER, POSITION and V.
+
+    J (6, n, lanes) must start as zeros, and `point` is a Point.
+    """
     offset, tip = offset_and_tip(point, model, work, k)
     velocity = motion_at_tip(load_motion(work.dof, point.dof, frame.V, k), offset).lin
     i, j = point.dof, point.observer

@@ -10,6 +10,7 @@ from ..control import drive_layout as drive
 from ..control.actuators import output_at
 from ..control.callbacks import call, store_failed_call
 from ..control.drives import feedback, reference, sweep_under_actions
+from ..control.needed_quantities import compute_needs, copy_needs
 from ..control.sampler_clocks import hold_due_outputs, instant, is_measurement_due, is_reached, set_next_stop
 from ..control.user_calls import call_user_forces
 from ..forces import signal_layout as signal
@@ -83,6 +84,7 @@ def compute_outputs(block, stepper, g, k):
     evaluate_signals(actions, k)
     add_errors(block, g, k)
     run_sweeps_of_group(block, g, k)
+    compute_needs(block, g, k)
     for d in range(samplers.drives.shape[1]):
         if samplers.channels[sampler.CHANNEL_GROUP, d] == g:
             set_output(actions, g, d, float(output_of_controller(d, block, k)), is_due(block, k), k)
@@ -330,7 +332,7 @@ def call_sampled_function(actions, g, nq, nv, lane):
     first, count = groups[sampler.GROUP_FUNCTION_NUMBERS, g], groups[sampler.GROUP_FUNCTION_COUNT, g]
     state, states = groups[sampler.GROUP_STATE, g], groups[sampler.GROUP_STATE_COUNT, g]
     n, parameters = groups[sampler.GROUP_OUTPUT_COUNT, g], nq + nv
-    out = parameters + count
+    out = parameters + count + copy_needs(actions, g, parameters + count, lane)
     end = out + n + states
     for j in range(parameters):
         memory[j] = sampled.measured[j, lane]

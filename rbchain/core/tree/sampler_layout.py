@@ -48,7 +48,9 @@ MOST_SAMPLES = 1 << 26
 TARGET_POSITION, TARGET_VELOCITY = 0, 1
 TARGET_ROWS = 2
 # Entries of `Samplers.sizes`.
-SIZE_QUEUE, SIZE_STATES, SIZE_OUTPUTS = 0, 1, 2  # the last one is the largest number of outputs of a function
+SIZE_QUEUE, SIZE_STATES = 0, 1
+SIZE_OUTPUTS, SIZE_NEEDED = 2, 3  # largest number of outputs of a function, and of numbers that one needs
+SIZE_NEEDS_MEMORY = 4  # rows of the memory to compute these numbers
 # Rows of `SamplerMemory.counts`, for each group.
 COUNT_NEXT = 0  # index of the next instant
 COUNT_ACTING = 1  # index of the instant whose output begins to act next
@@ -77,11 +79,12 @@ class Samplers(NamedTuple):
     """The sampled controllers of all samples in a call.
 
     `clocks` (CLOCK_ROWS_OF_GROUP, groups) are the periods and phases, s. `groups` (GROUP_ROWS, groups), `channels`
-    (CHANNEL_ROWS, channels), `sensors` (SENSOR_ROWS, sensors) and `sizes` (3,) are described above. `drives`
+    (CHANNEL_ROWS, channels), `sensors` (SENSOR_ROWS, sensors) and `sizes` (5,) are described above. `drives`
     (drive.ROWS, drives) describes the controllers as `SharedActions.drives` describes drives that act continuously.
     `batch_calls` is a BatchCalls, or None if Python calls no functions for the whole batch. `targets` (TARGET_ROWS,
     drives) are the channels that are the target of a PID controller, or -1; None without targets. `limits` (channels,)
-    are the indices of the largest absolute outputs, or -1; None without such limits.
+    are the indices of the largest absolute outputs, or -1; None without such limits. `needs` is a
+    `core.control.needed_quantities.Needs`, or None if no compiled function needs quantities of a model.
     """
 
     clocks: np.ndarray
@@ -93,6 +96,7 @@ class Samplers(NamedTuple):
     batch_calls: object
     targets: object
     limits: object
+    needs: object
 
 
 class SamplerMemory(NamedTuple):
@@ -113,6 +117,7 @@ class SamplerMemory(NamedTuple):
     * `positions` (sensors, lanes) are the previous measurements of the sensors; NaN before the first one.
     * `measured` (rows of the state, lanes) is the measured state.
     * `lagged` (n, lanes) are the forces behind the lags of actuators, N m or N, at the time `lag_start` (1, lanes), s.
+    * `needed` (m,) is memory for the quantities that compiled functions need, SIZE_NEEDS_MEMORY numbers for each lane.
     """
 
     stops: np.ndarray
@@ -130,6 +135,7 @@ class SamplerMemory(NamedTuple):
     measured: np.ndarray
     lagged: np.ndarray
     lag_start: np.ndarray
+    needed: np.ndarray
 
 
 def sampler_sizes(samplers, n, state_size, width):
@@ -138,7 +144,8 @@ def sampler_sizes(samplers, n, state_size, width):
     rows = SAMPLER_FLAG_ROWS + (2 + int(samplers.sizes[SIZE_QUEUE])) * channels + samplers.drives.shape[1]
     rows += state_size + samplers.sensors.shape[1] + n + 1
     times = groups + 3 * samplers.sensors.shape[1]
-    return (rows + int(samplers.sizes[SIZE_STATES])) * width, times * width, COUNT_ROWS * groups * width
+    rows += int(samplers.sizes[SIZE_STATES] + samplers.sizes[SIZE_NEEDS_MEMORY])
+    return rows * width, times * width, COUNT_ROWS * groups * width
 
 
 @kernel
@@ -156,7 +163,8 @@ def samplers_in(memory, samplers, n, width):
     states = integrals + samplers.drives.shape[1] * width
     positions = states + samplers.sizes[SIZE_STATES] * width
     lagged = positions + sensors * width
-    measured = lagged + (n + 1) * width
+    needed = lagged + (n + 1) * width
+    measured = needed + samplers.sizes[SIZE_NEEDS_MEMORY] * width
     return SamplerMemory(
         stops=window(times, 0, (groups, width)),
         noise=window(times, noise, (sensors, width)),
@@ -173,6 +181,7 @@ def samplers_in(memory, samplers, n, width):
         measured=window(numbers, measured, (numbers.shape[0] // width - measured // width, width)),
         lagged=window(numbers, lagged, (n, width)),
         lag_start=window(numbers, lagged + n * width, (1, width)),
+        needed=window(numbers, needed, (samplers.sizes[SIZE_NEEDS_MEMORY] * width,)),
     )
 
 
