@@ -1,9 +1,10 @@
-"""Steps of a batch from Python: `model.stepper`, one call of `simulate`, and `mujoco.batch`, on one thread.
+"""Steps of a batch: `model.stepper` from Python and in compiled code, one call of `simulate`, and `mujoco.batch`.
 
     python benchmarks/stepping.py
 
-An arm with 7 joints and own masses for each sample moves for 200 steps of RK4. Before each call, Python sets the joint
-forces from the state. `simulate` computes the motion in one call, with constant forces.
+An arm with 7 joints and own masses for each sample moves for 200 steps of RK4, on one thread. Before each call, Python
+or the compiled loop sets the joint forces from the state. `simulate` computes the motion in one call, with constant
+forces.
 """
 
 import platform
@@ -16,6 +17,7 @@ import mujoco.batch
 import numpy as np
 
 import rbchain as rb
+from rbchain import compiled
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.timing import medians, processor
@@ -23,6 +25,16 @@ from benchmarks.timing import medians, processor
 JOINTS, STEPS, STEP = 7, 200, 2e-3
 BATCHES, STEPS_PER_CALL = (1, 64, 1024), (1, 10)
 STIFFNESS, DAMPING = 2.0, 0.2  # N m/rad and N m s/rad
+
+
+@compiled.driver
+def move(samples, calls, count):
+    """Take `count` steps in each call, before which the joint forces are set from the state."""
+    for _ in range(calls):
+        for s in range(samples.q.shape[0]):
+            for i in range(samples.q.shape[1]):
+                samples.tau[s, i] = -STIFFNESS * samples.q[s, i] - DAMPING * samples.qd[s, i]
+        compiled.step(samples, count)
 
 
 def engine_of(model):
@@ -40,7 +52,8 @@ def contestants(samples, count):
     arm, rng = rb.Model.serial_chain(JOINTS), np.random.default_rng(0)
     mass, q = rng.uniform(0.5, 2.0, (samples, JOINTS)), rng.uniform(-0.3, 0.3, (samples, JOINTS))
     many = arm.vary(mass=mass)
-    stepper = many.stepper(q, method="rk4", step=STEP)
+    stepper, own = (many.stepper(q, method="rk4", step=STEP) for _ in range(2))
+    arrays = own.in_compiled_code()
     sims = mujoco.batch.Batch(engine_of(arm), samples, 1, persistent=True)
     sims.expand("body_mass")[:, 1:] = mass
     sims.set_const()
@@ -53,6 +66,11 @@ def contestants(samples, count):
             stepper.step(count)
         return stepper.q
 
+    def by_compiled_loop():
+        own.reset()
+        move(arrays, STEPS // count, count)
+        return own.q
+
     def by_mujoco():
         positions[:], velocities[:] = q, 0.0
         for _ in range(STEPS // count):
@@ -63,7 +81,12 @@ def contestants(samples, count):
     def by_simulate():
         return many.simulate(q, duration=STEPS * STEP, method="rk4", step=STEP, save_at=[STEPS * STEP]).end_q
 
-    return {"stepper": by_stepper, "simulate": by_simulate, "mujoco.batch": by_mujoco}
+    return {
+        "stepper": by_stepper,
+        "compiled": by_compiled_loop,
+        "simulate": by_simulate,
+        "mujoco.batch": by_mujoco,
+    }
 
 
 def main():
@@ -75,11 +98,11 @@ def main():
             calls = contestants(samples, count)
             difference = np.abs(calls["stepper"]() - calls["mujoco.batch"]()).max()
             times = {name: 1e6 * t / (samples * STEPS) for name, t in medians(calls, rounds=5).items()}
-            ratios = [times[name] / times["stepper"] for name in ("simulate", "mujoco.batch")]
+            ratios = [times[name] / times["stepper"] for name in ("compiled", "simulate", "mujoco.batch")]
             row = ", ".join(f"{name} {time:.2f}" for name, time in times.items())
             print(
-                f"{samples} samples, {count} steps for each call: {row}; stepper / simulate = {1 / ratios[0]:.2f}, "
-                f"mujoco.batch / stepper = {ratios[1]:.1f}; {difference:.1e}"
+                f"{samples} samples, {count} steps for each call: {row}; stepper / compiled = {1 / ratios[0]:.2f}, "
+                f"stepper / simulate = {1 / ratios[1]:.2f}, mujoco.batch / stepper = {ratios[2]:.1f}; {difference:.1e}"
             )
 
 

@@ -18,9 +18,10 @@ from .mechanisms import EXAMPLES
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 # These show compiled code. The others run in plain Python here, which saves the time to compile.
 COMPILED = ("own_controller.py", "six_link_chain.py", "swinging_arms.py", "when_pendulums_flip.py")
-FEW = {  # samples, duration
+FEW = {  # samples, duration or calls
     "digital_arm.py": ("2", "0.02"),
     "four_bars.py": ("2",),
+    "predictive_control.py": ("2", "2"),
     "resting_arms.py": ("2",),
     "swinging_up.py": ("4", "2", "0.2"),  # policies, generations, duration
     "underwater_arm.py": ("2",),
