@@ -82,6 +82,8 @@ def check_compiled_steps(make):
         control_in_python(expected, 3, steps)
         check_equal(found, expected)
     assert (found.status == rb.Status.DONE).all()
+    with pytest.raises(ArgumentError, match="count is not positive"):  # also from compiled code
+        control(samples, 1, 0)
 
 
 @compiled.driver
