@@ -57,10 +57,11 @@ class Actions(NamedTuple):
 class TrajectoryMemory(NamedTuple):
     """The memory of one call: the complete state of the samples in the lanes of each block, between two steps.
 
-    All arrays begin with an axis of blocks. `block` (blocks, m) holds the numbers of `block_in`, `stepper` (blocks, m)
-    the numbers of a Stepper. `clock` (blocks, clocks.ROWS, lanes) and `tally` (blocks, tallies.ROWS, lanes) are its
-    times and counts. `actions` holds the memory of `actions_memory`, `work` of a WorkMemory, and `method` of the
-    integration method. These three are None if they are not used.
+    All arrays begin with an axis of blocks. `block` (blocks, m) holds the numbers of `block_in`, or (1, m) if the
+    blocks share this memory, which keeps nothing between two calls. `stepper` (blocks, m) holds the numbers of a
+    Stepper. `clock` (blocks, clocks.ROWS, lanes) and `tally` (blocks, tallies.ROWS, lanes) are its times and counts.
+    `actions` holds the memory of `actions_memory`, `work` of a WorkMemory, and `method` of the integration method. These
+    three are None if they are not used.
     """
 
     block: np.ndarray
@@ -77,7 +78,8 @@ def trajectory_memory(topology, tables, state_size, tableau, actions, lanes, has
 
     `lanes` are the number of lanes and the precision of their numbers.
     One block computes all samples of a call, one after the other. If Python calls functions for the whole batch, all
-    samples proceed together, and each block of samples needs memory of its own.
+    samples proceed together, and each block of samples needs memory of its own. The blocks of open chains share the
+    memory of the dynamics, so that it remains in the processor's cache.
     """
     integrals = 0 if actions is None else actions.integrals
     memory = state_memory(topology, tables, state_size, rates_of_step(tableau), actions, lanes, has_work, blocks)
@@ -93,7 +95,9 @@ def state_memory(topology, tables, state_size, stages, actions, lanes, has_work=
     if actions is not None:
         of_actions = actions_memory(topology, tables, state_size, actions, width, dtype, blocks)
     return TrajectoryMemory(
-        block=np.empty((blocks, memory_size(topology, rows, width, dtype.itemsize, constraints)), dtype),
+        block=np.empty(
+            (1 if tables is None else blocks, memory_size(topology, rows, width, dtype.itemsize, constraints)), dtype
+        ),
         stepper=np.empty((blocks, stepper_size(state_size, stages) * width + spare), dtype),
         clock=np.zeros((blocks, clocks.ROWS, width)),
         tally=np.full((blocks, tallies.ROWS, width), NOT_STARTED),
@@ -268,7 +272,8 @@ def memory_for(memory, b, topology, tables, parameters, q, actions, shape):
     `memory` is a TrajectoryMemory, `tables` a ConstraintTables or None. `actions` is an Actions or None, and `shape` is
     (rows of the state, rates of a step). A block whose samples wait continues with the numbers in memory.
     """
-    block = block_in(memory.block[b], topology, parameters, None, rows_of_constraints(tables), q)
+    is_shared = memory.block.shape[0] < memory.clock.shape[0]
+    block = block_in(memory.block[0 if is_shared else b], topology, parameters, None, rows_of_constraints(tables), q)
     actions_of_block = actions_in_block(memory.actions, b, actions, topology, tables)
     constraints = constraints_in_block(tables, block.rows, topology.shape[1])
     loads = Loads(block.loads.tau, block.loads.wrenches, actions_of_block)
@@ -285,8 +290,10 @@ def memory_for(memory, b, topology, tables, parameters, q, actions, shape):
     numbers, clock, tally, (size, rates) = memory.stepper[b], memory.clock[b], memory.tally[b], shape
     work = work_in(memory.work, b, topology.shape[1], size)
     stepper = carve_stepper(numbers, aligned_start(numbers), clock.shape[1], clock, tally, None, work, size, rates)
-    if not waits(stepper):
+    resumes = waits(stepper)
+    if is_shared or not resumes:
         reset_block(block, parameters, all_lanes(q))
+    if not resumes:
         reset_controller_model(block_with_actions, actions)
     return block_with_actions, stepper
 
@@ -384,7 +391,8 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
             set_sample_forces(block, tau, times[row // m, row % m], row // m, lane)
             recall_outputs(block, outputs, row, lane)
             # User functions are not called for samples that have ended, nor for lanes that repeat the last row.
-            allow_calls(block, math.isfinite(float(y[0, lane])) and block_start + lane < last, lane)
+            is_allowed = math.isfinite(float(y[0, lane])) and block_start + lane < last
+            allow_calls(block, is_allowed, lane)
             stepper.control[controls.TIME, lane] = constant_like(q, times[row // m, row % m])
         evaluate(block, y, stepper.control[controls.TIME, all_lanes(q)], rate, all_lanes(q))
         for lane in range(min(width, last - block_start)):

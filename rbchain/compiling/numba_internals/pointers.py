@@ -13,7 +13,8 @@ from numba.core.typeconv import Conversion
 from numba.extending import register_model
 
 NUMBA_NAMES = {
-    "llvmlite.ir.instructions.ExtractValue": ("indices",),
+    "llvmlite.ir.instructions.ExtractValue": ("indices", "operands"),
+    "llvmlite.ir.instructions.InsertValue": ("indices", "operands"),
     "llvmlite.ir.instructions.LoadInstr": ("operands",),
     "llvmlite.ir.values": ("Argument(parent, typ, name)",),
     "numba.core.cgutils": (
@@ -71,10 +72,18 @@ def _address(builder, value):
     """
     if isinstance(value, instructions.LoadInstr) and isinstance(value.operands[0], values.Argument):
         return value.operands[0]
-    if isinstance(value, instructions.ExtractValue):
-        whole = _address(builder, value.operands[0])
-        return whole and cgutils.gep_inbounds(builder, whole, 0, *value.indices)
-    return None
+    if not isinstance(value, instructions.ExtractValue):
+        return None
+    tuple_, indices = value.operands[0], tuple(value.indices)
+    while isinstance(tuple_, instructions.InsertValue):  # names were assigned together: a, b = x.a, x.b
+        inserted = tuple(tuple_.indices)
+        if inserted == indices:
+            return _address(builder, tuple_.operands[1])
+        if inserted == indices[: len(inserted)] or indices == inserted[: len(indices)]:
+            return None
+        tuple_ = tuple_.operands[0]
+    whole = _address(builder, tuple_)
+    return whole and cgutils.gep_inbounds(builder, whole, 0, *indices)
 
 
 class _PointerModel:

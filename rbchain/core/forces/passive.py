@@ -117,15 +117,14 @@ def friction_slope(i, kinds, parameters, v, k):
 
 
 @kernel
-def mean_friction_slope(i, kinds, parameters, v, w, lane):
-    """Compute the mean slope of the dry friction of dof i in a lane between the velocities v and w.
+def mean_friction_slope(i, kinds, parameters, v, w, k):
+    """Compute the mean slope of the dry friction of dof i between the velocities v and w, N m s/rad or N s/m.
 
-    v and w are numbers, rad/s or m/s; the slope is in N m s/rad or N s/m.
+    v and w are numbers, rad/s or m/s.
     """
-    if v == w:
-        return friction_slope(i, kinds, parameters, v, lane)
-    f, g = friction_against(i, kinds, parameters, v, lane), friction_against(i, kinds, parameters, w, lane)
-    return (f - g) / (v - w)
+    f, g = friction_against(i, kinds, parameters, v, k), friction_against(i, kinds, parameters, w, k)
+    change = select(v == w, constant_like(v, 1.0), v - w)
+    return select(v == w, friction_slope(i, kinds, parameters, v, k), (f - g) / change)
 
 
 @kernel

@@ -253,9 +253,10 @@ def differentiate_by_time(block, linear, y, t, step, k):
     step = max(step, constant_like(y, 4.0 * epsilon(y)) * abs(t))
     later, earlier = t + step, t - step
     for side in range(2):
+        t_side = later if side == 0 else earlier
         for j in range(y.shape[0]):
             linear.state[j, k] = y[j, k]
-        evaluate(block, linear.state, later if side == 0 else earlier, linear.rates[side], k)
+        evaluate(block, linear.state, t_side, linear.rates[side], k)
     for j in range(y.shape[0]):
         linear.by_time[j, k] = (linear.rates[0, j, k] - linear.rates[1, j, k]) / (later - earlier)
 

@@ -140,8 +140,8 @@ def force_by_parameter(i, block, kind, entry, k):
     v, acceleration = load_motion(dof, i, frame.V, k), load_motion(dof, i, frame.A, k)
     w, wd, axes = v.ang, acceleration.ang, body_axes(i, model, block.work, k)
     if kind == BY_INERTIA:
-        x = axis_of_body(axes, 0 if entry < 3 else 1 if entry < 5 else 2)
-        y = axis_of_body(axes, entry if entry < 3 else entry - 2 if entry < 5 else 2)
+        row, column = (0, entry) if entry < 3 else (1, entry - 2) if entry < 5 else (2, 2)
+        x, y = axis_of_body(axes, row), axis_of_body(axes, column)
         moment = moment_of_product(x, y, w, wd)
         if entry not in (0, 3, 5):  # the tensor is symmetric
             moment = add3(moment, moment_of_product(y, x, w, wd))

@@ -122,7 +122,8 @@ def start_new_lanes(block, stepper, tableau, batch, tolerances, k):
     for stage in range(1, 2 if continue_with_steps(block, stepper) else 3):
         for j in range(y.shape[0]):
             y_new[j, k] = y[j, k] + control[controls.EULER_STEP, k] * rates[1, j, k]
-        decide_rank(block, constant_like(y, 1.0 if stage == 1 else 0.0) * control[controls.NEW, k], k)
+        decides = 1.0 if stage == 1 else 0.0
+        decide_rank(block, constant_like(y, decides) * control[controls.NEW, k], k)
         t = control[controls.TIME, k] + control[controls.EULER_STEP, k]
         evaluate_with_sensitivities(block, y_new, t, rates[stage], k)
         if stage == 1:

@@ -16,8 +16,8 @@ class FixedStepFunctions(NamedTuple):
         Type of its settings.
     start_motion(block, stepper, settings, batch, samples, k)
         Saves the initial states, and ends the samples that cannot start.
-    take_step(block, stepper, settings, batch, t, h, is_last, k)
-        Computes the end of a step from t to t + h, which is the last one before a stop or not.
+    take_step(block, stepper, settings, batch, t, h, restarts, k)
+        Computes the end of a step from t to t + h. `restarts` says whether the rate there is computed again anyway.
     inspect_step(block, stepper, settings, batch, is_saved_time, lane)
         Checks the step of a lane for failures and events, counts it, and saves its end if that is a saved time.
     accept_step(block, stepper, settings, k)

@@ -7,7 +7,7 @@ end of the step, which also moves the positions.
 
 from ...compiling.jit import kernel, only_if, routine
 from ..control import drive_layout as drive
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import any_lane, constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
 from ..loops.constraint_hooks import (
     decide_rank,
@@ -31,7 +31,8 @@ from ..sample.rate import (
     use_mean_slopes_of_friction,
 )
 from ..sample.status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
-from ..tree import sampler_layout as sampler, setting_layout as setting
+from ..sample.work_memory import has_work
+from ..tree import setting_layout as setting
 from ..tree.kinematics import position_rates
 from ..tree.layout import has_actions
 from ..tree.sampler_layout import has_samplers
@@ -59,49 +60,51 @@ def save_starts(block, stepper, settings, batch, samples, k):
 
 
 @kernel
-def take_fixed_step(block, stepper, settings, batch, t, h, is_last, k):
-    """Compute the end of a step from t to t + h; `is_last` says whether a stop follows."""
+def take_fixed_step(block, stepper, settings, batch, t, h, restarts, k):
+    """Compute the end of a step from t to t + h; `restarts` says whether the rate there is computed again anyway."""
     tableau = settings.tableau
     if tableau.order > 1:
         update_stiffness_and_damping(block, stepper.y, k)
-    start_step(block, stepper, tableau, batch, t, h)
-    choose_end(block, tableau, batch, is_last)
-    compute_stages_of_step(block, stepper, tableau, batch, t, h, k)
+    start_step(block, stepper, tableau, batch, t, h, k)
+    omits_end = restarts and may_omit_ends(block, tableau, batch)
+    compute_stages_of_step(block, stepper, tableau, batch, t, h, omits_end, k)
     close_end_of_step(block, stepper, tableau, k)
 
 
-def may_omit_ends(block, *_):
-    """Whether many steps may end at stops, without projections and sensitivities that need the rates at their ends."""
-    return has_samplers(block) and not has_constraints(block) and not has_sensitivities(block)
-
-
-@only_if(may_omit_ends)
+@only_if(lambda block, *_: not has_constraints(block) and not has_sensitivities(block), False)
 @kernel
-def choose_end(block, tableau, batch, is_last):
-    """Set FLAG_OMITS_END: whether the evaluation at the end of the next step can be skipped.
+def may_omit_ends(block, tableau, batch):
+    """Whether the rate at the end of a step has no use but to start the next step.
 
-    It can if the step is the last one before a stop, where the motion restarts and the rates of implicit steps are
-    computed again. But events and records of steps interpolate the step with the rate at its end, user functions may
-    fail there, and prescribed motions set the state there.
+    Projections onto constraints and sensitivities use it, and records of steps interpolate with it.
     """
-    actions, flags = block.loads.actions, block.loads.actions.sampled.flags
+    return batch.outcome.record.times.shape[1] == 0 and actions_allow_omitted_ends(block)
+
+
+@only_if(has_actions, True)
+@kernel
+def actions_allow_omitted_ends(block):
+    """Whether no action needs the rate at the end of a step.
+
+    Events interpolate with it, user functions may fail there, and prescribed motions set the state there.
+    """
+    actions = block.loads.actions
     is_free = actions.settings[setting.FUNCTIONS] == 0 and actions.shared.events.shape[1] == 0
-    is_free = is_free and batch.outcome.record.times.shape[1] == 0
     kinds = actions.shared.drives[drive.KIND]
     for i in range(kinds.shape[0]):
         is_free = is_free and kinds[i] != drive.KIND_PRESCRIBED_POSITION and kinds[i] != drive.KIND_PRESCRIBED_VELOCITY
-    flags[sampler.FLAG_OMITS_END, 0] = constant_like(flags, 1.0 if is_free and is_last and tableau.order == 1 else 0.0)
+    return is_free
 
 
-@only_if(may_omit_ends, False)
+@only_if(lambda stepper, tableau: has_work(stepper), False)
 @kernel
-def omits_end(block):
-    """Whether the evaluation at the end of the step is skipped."""
-    return block.loads.actions.sampled.flags[sampler.FLAG_OMITS_END, 0] > constant_like(block.qd, 0.0)
+def needs_end_for_work(stepper, tableau):
+    """Whether the work of a step needs the rate at its end: the state is not linear in the step."""
+    return tableau.order > 1
 
 
 @kernel
-def compute_stages_of_step(block, stepper, tableau, batch, t, h, k):
+def compute_stages_of_step(block, stepper, tableau, batch, t, h, omits_end, k):
     """Compute the stages of a step from t to t + h as `compute_stages` does, without the rate at its end if not used.
 
     End the samples for which the step is too long at a stage.
@@ -109,11 +112,11 @@ def compute_stages_of_step(block, stepper, tableau, batch, t, h, k):
     final = tableau.c.shape[0] - 1
     for stage in range(1, final + 1):
         advance_to_stage(block, stepper, tableau, stage, k)
-        if stage < final or not omits_end(block):
+        if stage < final or not omits_end or needs_end_for_work(stepper, tableau):
             evaluate_stage(block, stepper, tableau, stage, k)
-            if tableau.order > 1:
-                end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k)
-    if omits_end(block):
+        if tableau.order > 1:
+            end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k)
+    if omits_end:
         for lane in range(stepper.y.shape[1]):
             stepper.tally[tallies.EVALUATIONS, lane] -= stepper.tally[tallies.STATUS, lane] == RUNNING
 
@@ -121,8 +124,9 @@ def compute_stages_of_step(block, stepper, tableau, batch, t, h, k):
 @only_if(has_actions)
 @kernel
 def end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k):
-    """End the samples that are too stiff for an explicit step at a stage, whose rate has just been computed.
+    """End the samples that are too stiff for an explicit step at a stage.
 
+    The articulated inertias are those of the last rate, which is the rate of this stage or of the one before.
     Forces such as elastic stops may act within a step only. Drives count at the end only: stages may pass
     states in which a drive is not saturated.
     """
@@ -130,10 +134,17 @@ def end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k):
         update_stiffness_and_damping(block, stepper.y_new, k)
     else:
         update_passive_stiffness_and_damping(block, stepper.y_new, k)
-    for lane in range(stepper.y.shape[1]):
-        if stepper.tally[tallies.STATUS, lane] == RUNNING and not has_failed_call(block, lane):
-            use_mean_slopes_of_friction(block, stepper.y, stepper.y_new, lane)
-            if is_too_stiff(block, h, lane):
+    use_mean_slopes_of_friction(block, stepper.y, stepper.y_new, k)
+    end_lanes_if_too_stiff(block, stepper, batch, t, h, k)
+
+
+@kernel
+def end_lanes_if_too_stiff(block, stepper, batch, t, h, k):
+    """End the running samples that are too stiff for a step of length h, s, from t on."""
+    if any_lane(is_too_stiff(block, h, k)):
+        for lane in range(stepper.y.shape[1]):
+            is_running = stepper.tally[tallies.STATUS, lane] == RUNNING and not has_failed_call(block, lane)
+            if is_running and is_too_stiff(block, h, lane):
                 end_sample(block, stepper, batch, TOO_STIFF, t, stepper.y, lane)
 
 
@@ -200,7 +211,7 @@ def start_interval(block, stepper, h, k):
 
 
 @kernel
-def start_step(block, stepper, tableau, batch, t, h):
+def start_step(block, stepper, tableau, batch, t, h, k):
     """Set the clocks of all lanes for a step from t to t + h.
 
     For an implicit step, compute the rates of the positions from the velocities at the end of the step. For an explicit
@@ -217,8 +228,8 @@ def start_step(block, stepper, tableau, batch, t, h):
             for i in range(n):
                 stepper.y_new[nq + i, lane] = y[nq + i, lane] + constant_like(y, h) * rate[nq + i, lane]
             position_rates(block.model, y[:nq], stepper.y_new[nq : nq + n], rate[:nq], lane)
-        elif stepper.tally[tallies.STATUS, lane] == RUNNING and is_too_stiff(block, h, lane):
-            end_sample(block, stepper, batch, TOO_STIFF, t, y, lane)
+    if tableau.order > 1:
+        end_lanes_if_too_stiff(block, stepper, batch, t, h, k)
 
 
 @routine

@@ -20,6 +20,7 @@ import math
 
 from ...compiling.jit import choose, kernel, routine
 from ..control.sampler_clocks import limit_to_stops
+from ..forces.signal_breaks import is_reached
 from ..lanes.lanes import constant_like
 from ..methods.settings import AdaptiveStepSettings
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
@@ -146,10 +147,10 @@ def integrate_block(block, stepper, settings, batch, span, k):
     times, tableau, samples = batch.times, settings.tableau, min(stepper.y.shape[1], span[1] - span[0])
     resumed, slot, end_time = is_resumed(block, stepper), 1, times[times.shape[0] - 1]
     if resumed:
-        resume_block(stepper)
+        resume_block(block, stepper, batch)
     else:
         start_lanes(block, stepper, batch, span)
-    start = stepper.clock[clocks.T, 0]
+    start, restarts = stepper.clock[clocks.T, 0], True
     while slot < times.shape[0] and times[slot] <= start:
         slot += 1
     running = count_lanes(stepper, RUNNING)
@@ -167,11 +168,13 @@ def integrate_block(block, stepper, settings, batch, span, k):
         quotient = (end - start) / settings.step * (1.0 - 1e-12) - ROUND_OFF_OF_TIMES * end / settings.step
         steps = max(1, int(math.ceil(quotient)))  # noqa: RUF046 (Numba's is a float)
         h, is_first = length_of_steps(settings.step, start, end, steps), start == times[0]
-        if is_first or has_jumped or tableau.order == 1:  # else the last rate of the previous step is used
+        if has_jumped or restarts:  # else the last rate of the previous step is used
             start_interval(block, stepper, constant_like(stepper.y, h), k)
         if is_first:
             start_motion(block, stepper, settings, batch, samples, k)
-        running = take_steps(block, stepper, settings, batch, (start, h, steps, end == times[slot]), samples, k)
+        restarts = tableau.order == 1 or end >= end_time or is_reached(limit_to_stops(block, math.inf, 0), end)
+        interval = start, h, steps, end == times[slot], restarts
+        running = take_steps(block, stepper, settings, batch, interval, samples, k)
         start = end
         if not start < times[slot]:
             start, slot = times[slot], slot + 1
@@ -206,22 +209,24 @@ def time_of_step(settings, start):
 
 @kernel
 def take_steps(block, stepper, settings, batch, interval, samples, k):
-    """Take the steps of interval = (start, length of a step, number of steps, whether it ends at a saved time).
+    """Take the steps of an interval. Returns the number of samples that have not ended.
 
-    The start and the length are in s. Returns the number of samples that have not ended.
+    `interval` are the start and the length of a step, s, the number of steps, and whether the interval ends at a saved
+    time, and where the rate is computed again.
     """
-    start, h, steps, ends_at_saved_time = interval
+    start, h, steps, ends_at_saved_time, restarts = interval
     running, number = count_lanes(stepper, RUNNING), number_of_step(settings, start)
     number = number if h == settings.step else -1
     for index in range(steps):
         if running == 0 or batch.outcome.interrupt[0] != 0:
             break
         is_last = index == steps - 1
+        restarts_next, is_saved_time = is_last and restarts, is_last and ends_at_saved_time
         t = start + index * h if number < 0 else settings.origin + (number + index) * settings.step
-        take_step(block, stepper, settings, batch, t, h, is_last, k)
+        take_step(block, stepper, settings, batch, t, h, restarts_next, k)
         for lane in range(samples):
             if stepper.tally[tallies.STATUS, lane] == RUNNING:
-                inspect_step(block, stepper, settings, batch, is_last and ends_at_saved_time, lane)
+                inspect_step(block, stepper, settings, batch, is_saved_time, lane)
         running = count_lanes(stepper, RUNNING)
         integrate_work(block, stepper, settings.tableau, batch, k)
         accept_step(block, stepper, settings, k)

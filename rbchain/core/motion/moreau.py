@@ -65,7 +65,7 @@ MAX_SLIPS = 4  # how often sticking joints may start to slide in a step, which c
 
 
 @kernel
-def take_moreau_step(block, stepper, settings, batch, t, h, is_last, k):
+def take_moreau_step(block, stepper, settings, batch, t, h, restarts, k):
     """Compute the end of a step from t to t + h."""
     compute_midpoint(block, stepper, settings, t, h, k)
     finish_step(block, stepper, settings, h, k)

@@ -64,7 +64,8 @@ def choose_lanes(block, stepper, batch):
         count += saves
     for lane in range(stepper.y.shape[1]):
         if stepper.tally[tallies.STATUS, lane] >= RUNNING and not has_failed_call(block, lane):
-            allow_calls(block, count == 0 or saves_now(stepper, lane), lane)
+            is_allowed = count == 0 or saves_now(stepper, lane)
+            allow_calls(block, is_allowed, lane)
     return count
 
 

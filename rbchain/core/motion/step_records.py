@@ -74,4 +74,5 @@ def store_step(block, stepper, tableau, batch, t_new, lane):
     """Store the step of a lane from its start to t_new in the StepRecord, as far as it has places."""
     is_whole = stepper.tally[tallies.STATUS, lane] != STOPPED
     share = (t_new - stepper.clock[clocks.T, lane]) / stepper.clock[clocks.STEP, lane]
-    store_parts_of_step(block, stepper, tableau, batch, 1.0 if is_whole else share, t_new, lane)
+    end = 1.0 if is_whole else share
+    store_parts_of_step(block, stepper, tableau, batch, end, t_new, lane)

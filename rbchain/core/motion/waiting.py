@@ -12,6 +12,7 @@ from ..sample import clock_layout as clocks, control_layout as controls, tally_l
 from ..sample.rate import allow_calls
 from ..sample.status import DONE, NOT_STARTED, RUNNING, WAITING
 from ..tree import sampler_layout as sampler
+from ..tree.layout import set_sample_parameters
 from ..tree.sampler_layout import has_batch_calls
 from .sampled_controllers import is_due, measure_lanes
 
@@ -121,8 +122,17 @@ def block_waits_at(block, stepper, t, span, k):
 
 
 @kernel
+def restore_parameters(block, stepper, batch):
+    """Copy the parameters of the samples to the lanes again, because the blocks may share their memory."""
+    for lane in range(stepper.y.shape[1]):
+        sample = stepper.tally[tallies.SAMPLE, lane]
+        set_sample_parameters(block, block.model.parameters, batch.variation, sample, sample % stepper.y.shape[1], lane)
+
+
+@kernel
 def resume_lanes(block, stepper, batch):
     """Let the lanes continue that wait. The controllers then set their outputs and their next step."""
+    restore_parameters(block, stepper, batch)
     end = batch.times[batch.times.shape[0] - 1]
     for lane in range(stepper.y.shape[1]):
         if stepper.tally[tallies.STATUS, lane] == WAITING:
@@ -131,8 +141,9 @@ def resume_lanes(block, stepper, batch):
 
 
 @kernel
-def resume_block(stepper):
+def resume_block(block, stepper, batch):
     """Let the lanes of a block with fixed steps continue that wait."""
+    restore_parameters(block, stepper, batch)
     for lane in range(stepper.y.shape[1]):
         if stepper.tally[tallies.STATUS, lane] == WAITING:
             stepper.tally[tallies.STATUS, lane] = RUNNING

@@ -14,7 +14,7 @@ from ..control.sampler_clocks import begin_samplers
 from ..control.user_calls import call_user_derivatives
 from ..forces.passive import friction_slope, mean_friction_slope, passive_stiffness_and_damping
 from ..forces.signals import evaluate_signals, set_sample_signals
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, select, zeros_like
 from ..loops.constraint_hooks import forward_dynamics_of_block
 from ..tree import frame_layout as frame, joint_layout as joint, setting_layout as setting
 from ..tree.kinematics import position_rates
@@ -277,7 +277,7 @@ def update_passive_stiffness_and_damping(block, y, k):
 
 @only_if(has_actions)
 @kernel
-def use_mean_slopes_of_friction(block, y, y_stage, lane):
+def use_mean_slopes_of_friction(block, y, y_stage, k):
     """Replace the slopes of dry friction in the damping at a stage of a step by the mean slopes since its start y.
 
     The slope is large only near the velocity zero, which stages pass. The mean slope never exceeds the largest slope.
@@ -287,30 +287,32 @@ def use_mean_slopes_of_friction(block, y, y_stage, lane):
     for i in range(block.qd.shape[0]):
         kinds = model.passive[i]
         if kinds & PASSIVE_FRICTION:
-            v, w = y[nq + i, lane], y_stage[nq + i, lane]
-            change = mean_friction_slope(i, kinds, model.parameters, v, w, lane)
-            change = change - friction_slope(i, kinds, model.parameters, w, lane)
-            joints[joint.DAMPING, i, lane] = joints[joint.DAMPING, i, lane] + change
+            v, w = y[nq + i, k], y_stage[nq + i, k]
+            change = mean_friction_slope(i, kinds, model.parameters, v, w, k)
+            change = change - friction_slope(i, kinds, model.parameters, w, k)
+            joints[joint.DAMPING, i, k] = joints[joint.DAMPING, i, k] + change
 
 
-@only_if(has_actions, False)
+@only_if(has_actions, otherwise=lambda block, h, k: False)
 @kernel
-def is_too_stiff(block, h, lane):
+def is_too_stiff(block, h, k):
     """Whether h lambda of any dof exceeds the stability limit, with lambda from its stiffness, damping and 1 / D.
 
-    h is the length of the step, s; lambda is in 1/s.
+    h is the length of the step, s; lambda is in 1/s. The result is one condition for each of the lanes k.
     Each dof is checked alone, with its articulated inertia D. Coupling between dofs can increase |lambda|, so a step
     that passes this check may still be unstable.
     """
     joints = block.loads.actions.joints
+    share = zeros_like(joints[joint.DAMPING, 0, k])  # the largest h |lambda|, as a share of its limit
+    of_damping = constant_like(joints, h / REAL_STABILITY_LIMIT)
+    of_stiffness = constant_like(joints, (h / IMAGINARY_STABILITY_LIMIT) ** 2)
     for i in range(block.qd.shape[0]):
-        h_over_D = h * block.work.dof[i, frame.DINV, lane]
-        if (
-            h_over_D * joints[joint.DAMPING, i, lane] > REAL_STABILITY_LIMIT
-            or h * h_over_D * joints[joint.STIFFNESS, i, lane] > IMAGINARY_STABILITY_LIMIT**2
-        ):
-            return True
-    return False
+        D_inverse = block.work.dof[i, frame.DINV, k]
+        real = of_damping * D_inverse * joints[joint.DAMPING, i, k]
+        imaginary = of_stiffness * D_inverse * joints[joint.STIFFNESS, i, k]
+        share = select(real > share, real, share)  # which ignores NaN
+        share = select(imaginary > share, imaginary, share)
+    return share > constant_like(joints, 1.0)
 
 
 @only_if(has_actions)

@@ -58,8 +58,7 @@ COUNT_ROWS = 2
 # Rows of `SamplerMemory.flags`.
 FLAG_IS_DUE = 0  # 1 if the controllers of the current group compute their outputs
 FLAG_HAS_CHANGED = 1  # 1 if outputs have changed at this stop
-FLAG_OMITS_END = 2  # 1 in the first lane if the step omits the evaluation of the dynamics at its end
-SAMPLER_FLAG_ROWS = 3
+SAMPLER_FLAG_ROWS = 2
 
 
 class BatchCalls(NamedTuple):
