@@ -10,7 +10,7 @@ FILES = sorted(path for room in ("core", "drivers") for path in (PACKAGE / room)
 
 
 def has_branch(node):
-    """Whether an expression contains a branch: `and`, `or`, `a if b else c`, or a chain of comparisons."""
+    """Whether an expression contains a branch: `and`, `or`, `a if b else c`, or comparisons in a row."""
     found = [x for x in ast.walk(node) if isinstance(x, ast.BoolOp | ast.IfExp | ast.Compare)]
     return any(not isinstance(x, ast.Compare) or len(x.ops) > 1 for x in found)
 

@@ -60,8 +60,8 @@ class TrajectoryMemory(NamedTuple):
     All arrays begin with an axis of blocks. `block` (blocks, m) holds the numbers of `block_in`, or (1, m) if the
     blocks share this memory, which keeps nothing between two calls. `stepper` (blocks, m) holds the numbers of a
     Stepper. `clock` (blocks, clocks.ROWS, lanes) and `tally` (blocks, tallies.ROWS, lanes) are its times and counts.
-    `actions` holds the memory of `actions_memory`, `work` of a WorkMemory, and `method` of the integration method. These
-    three are None if they are not used.
+    `actions` holds the memory of `actions_memory`, `work` of a WorkMemory, and `method` of the integration method.
+    These three are None if they are not used.
     """
 
     block: np.ndarray
