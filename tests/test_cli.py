@@ -181,7 +181,7 @@ def test_the_fixed_step_method_uses_the_given_step(run, arm, tmp_path):
     assert code == DONE
     with np.load(out) as saved:
         np.testing.assert_array_equal(saved["steps"], [100, 100])
-        np.testing.assert_array_equal(saved["evaluations"], [401, 401])
+        np.testing.assert_array_equal(saved["evaluations"], [400, 400])
 
 
 METHODS = {
