@@ -5,7 +5,7 @@ arrays (m,), which drivers compute as scalars. The arrays and their units are de
 `topology` (TOPOLOGY_ROWS, n), `parameters`, q (samples, nq) or (nq,), and `wrenches` (samples, 6 n) or (6 n,).
 """
 
-from ..compiling.jit import choose, kernel, only_if, routine
+from ..compiling.jit import kernel, only_if, routine
 from ..core.lanes.lane_memory import (
     CACHE_LINE,
     aligned_start,
@@ -133,18 +133,19 @@ def water_of(topology, parameters):
     return parameters
 
 
+def are_shared(parameters, *_):
+    """Whether all samples have the same parameters, so that blocks have no copies of them."""
+    return parameters.ndim == 2
+
+
+@only_if(lambda parameters, copies: not are_shared(parameters))
 @routine
-def copy_to_lanes(parameters, copies):
+def copy_parameters(parameters, copies):
     """Copy parameters (n + 1, param.COLUMNS, 1) to all lanes of `copies` (n + 1, param.COLUMNS, lanes)."""
     for i in range(parameters.shape[0]):
         for column in range(parameters.shape[1]):
             for lane in range(copies.shape[2]):
                 copies[i, column, lane] = parameters[i, column, 0]
-
-
-def are_shared(parameters, *_):
-    """Whether all samples have the same parameters, so that blocks have no copies of them."""
-    return parameters.ndim == 2
 
 
 @only_if(are_shared, otherwise=lambda parameters, copies: copies)
@@ -156,10 +157,6 @@ def choose_parameters(parameters, copies):
     (n + 1, param.COLUMNS, lanes).
     """
     return parameters
-
-
-# Copy the parameters of the model to the lanes, if samples differ.
-copy_parameters = choose(are_shared, lambda parameters, copies: None, copy_to_lanes)
 
 
 @kernel

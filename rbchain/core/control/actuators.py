@@ -59,6 +59,10 @@ def decay(x):
     return scale * series
 
 
+@only_if(
+    lambda i, actions, k: actions_have_samplers(actions),
+    otherwise=lambda i, actions, k: actions.joints[joint.CONSTANT_FORCE, i, k],
+)
 @kernel
 def held_force(i, actions, k):
     """Return the sum of the constant force and the latched outputs of sampled controllers on dof i, N m or N."""
@@ -74,6 +78,10 @@ def held_force(i, actions, k):
     return total
 
 
+@only_if(
+    lambda i, actions, t, k: actions_have_lags(actions),
+    otherwise=lambda i, actions, t, k: held_force(i, actions, k),
+)
 @kernel
 def lagged_output(i, actions, t, k):
     """Return the force of dof i, N m or N, that follows from its constant force and outputs at time t, s."""
@@ -148,6 +156,10 @@ def force_on_curve(i, actions, v, k):
     return force, slope
 
 
+@only_if(
+    lambda i, actions, force, v, k: is_given(actions, "shared", "actuators"),
+    otherwise=lambda i, actions, force, v, k: force,
+)
 @kernel
 def clip_to_curve(i, actions, force, v, k):
     """Clip a force of dof i, N m or N, to the limits at the velocity v, rad/s or m/s."""

@@ -32,11 +32,12 @@ from ..forces import signal_layout as signal
 from ..lanes.lanes import constant_like, full_like, zeros_like
 from ..loops.constraint_hooks import has_constraints
 from ..tree import joint_layout as joint, setting_layout as setting
-from ..tree.layout import apply_gravity, remove_gravity
+from ..tree.layout import apply_gravity, has_actions, remove_gravity
 from . import drive_layout as drive
 from .drives import derivative_by_integral, derivatives_of_actuator_force, feedback, is_below_limit
 
 
+@only_if(has_actions, False)
 @kernel
 def computes_some_torques(block):
     """Whether some dofs have computed torque, and others do not."""

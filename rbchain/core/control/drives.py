@@ -6,7 +6,7 @@ requires. Gravity compensation and computed torque run additional sweeps with th
 passive joint forces, wrenches and drag. `y` (rows, lanes) is a state of the integrator, d the number of a drive.
 """
 
-from ...compiling.jit import choose, kernel, only_if, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..algorithms.hybrid import hybrid_dynamics
 from ..contacts.contact_rates import add_contact_forces
 from ..forces import signal_layout as signal
@@ -16,14 +16,12 @@ from ..lanes.lanes import constant_like, full_like, select, zeros_like
 from ..loops.constraint_hooks import forward_dynamics_of_block, hybrid_dynamics_of_block
 from ..tree import joint_layout as joint, sampler_layout as sampler, setting_layout as setting
 from ..tree.kinematics import position_rates
-from ..tree.layout import apply_gravity
+from ..tree.layout import apply_gravity, has_actions
 from ..tree.sampler_layout import actions_have_samplers, actions_have_targets
 from . import drive_layout as drive
 from .actuators import (
-    actions_have_lags,
     clip_to_curve,
     has_actuators,
-    held_force,
     lagged_output,
     place_on_curve,
 )
@@ -43,20 +41,6 @@ def drive_kind(actions, i):
     if actions.settings[setting.SAMPLED_GROUP] == samplers.channels[sampler.CHANNEL_GROUP, i] + 1:
         return samplers.drives[drive.KIND, i]
     return actions.shared.drives[drive.KIND, i]
-
-
-# The constant force of dof i and the outputs of its sampled controllers: their sum, or the output of the lag of an
-# actuator.
-_force_with_outputs = choose(
-    lambda i, actions, k: actions_have_lags(actions),
-    lambda i, actions, k: lagged_output(i, actions, actions.time[0, k], k),
-    held_force,
-)
-steady_force = choose(
-    lambda i, actions, k: actions_have_samplers(actions),
-    lambda i, actions, k: _force_with_outputs(i, actions, k),
-    lambda i, actions, k: actions.joints[joint.CONSTANT_FORCE, i, k],
-)
 
 
 @only_if(
@@ -140,6 +124,7 @@ def set_prescribed_state(i, model, actions, q, qd, k):
         qd[i, k] = actions.values[s, signal.VALUE, k]
 
 
+@only_if(has_actions)
 @kernel
 def store_stiffness_and_damping(block, y, k):
     """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID forces.
@@ -163,25 +148,17 @@ def store_stiffness_and_damping(block, y, k):
 
 
 @kernel
-def is_below_limit_of_drive(d, block, y, k):
-    """Return 1 if the force of drive d is below its limit, so that it varies with its input; else 0."""
-    actions = block.loads.actions
-    limit, one = actions.numbers[actions.shared.drives[drive.GAINS, d] + drive.GAIN_LIMIT, k], full_like(y[0, k], 1.0)
-    return select(abs(unlimited_force(d, block, y, k)) < limit, one, zeros_like(one))
-
-
-@kernel
 def state_of_curve(i, block, y, k):
     """Return 1 if the force of dof i is inside its torque-speed curve, else 0, and its derivative on the curve."""
     return place_on_curve(i, block.loads.actions, sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k], k)
 
 
-# Return 1 if the force of dof i is inside its torque-speed curve, so that it varies with the forces of its drives.
-is_inside_curve = choose(
-    lambda i, block, y, k: has_actuators(block),
-    lambda i, block, y, k: state_of_curve(i, block, y, k)[0],
-    lambda i, block, y, k: full_like(y[0, k], 1.0),
-)
+@only_if(lambda i, block, y, k: has_actuators(block), otherwise=lambda i, block, y, k: full_like(y[0, k], 1.0))
+@kernel
+def is_inside_curve(i, block, y, k):
+    """Return 1 if the force of dof i is inside its torque-speed curve, so that it varies with its drives; else 0."""
+    is_inside, _ = state_of_curve(i, block, y, k)
+    return is_inside
 
 
 @only_if(lambda i, damping, block, y, k: has_actuators(block), otherwise=lambda i, damping, block, y, k: damping)
@@ -192,15 +169,24 @@ def add_damping_of_curve(i, damping, block, y, k):
     return damping + max(-slope, zeros_like(slope))
 
 
-# Return 1 if the force of drive d is below its limit, and the force of the dof inside its torque-speed curve, else 0.
-is_below_limit = choose(
-    lambda d, block, y, k: has_actuators(block),
-    lambda d, block, y, k: (
-        is_below_limit_of_drive(d, block, y, k)
-        * state_of_curve(block.loads.actions.shared.drives[drive.DOF, d], block, y, k)[0]
-    ),
-    is_below_limit_of_drive,
-)
+@only_if(lambda i, by_qd, block, y, k: has_actuators(block), otherwise=lambda i, by_qd, block, y, k: by_qd)
+@kernel
+def add_slope_of_curve(i, by_qd, block, y, k):
+    """Add the slope of the torque-speed curve of dof i to a derivative by velocity, if the force is on the curve."""
+    _, slope = state_of_curve(i, block, y, k)
+    return by_qd + slope
+
+
+@kernel
+def is_below_limit(d, block, y, k):
+    """Return 1 if the force of drive d is below its limit and inside the torque-speed curve of its dof; else 0.
+
+    The force of the dof then varies with the input of the drive.
+    """
+    actions, drives = block.loads.actions, block.loads.actions.shared.drives
+    limit, one = actions.numbers[drives[drive.GAINS, d] + drive.GAIN_LIMIT, k], full_like(y[0, k], 1.0)
+    is_below = select(abs(unlimited_force(d, block, y, k)) < limit, one, zeros_like(one))
+    return is_below * is_inside_curve(drives[drive.DOF, d], block, y, k)
 
 
 @kernel
@@ -302,7 +288,7 @@ def sum_of_forces(i, block, y, k):
     Each drive has a limit of its own. The sum includes the outputs of sampled controllers.
     """
     actions = block.loads.actions
-    drives, force = actions.shared.drives, steady_force(i, actions, k)
+    drives, force = actions.shared.drives, lagged_output(i, actions, actions.time[0, k], k)
     if actions.settings[setting.FUNCTIONS] > 0:
         force = force + actions.joints[joint.USER_FORCE, i, k]
     d = i
@@ -314,21 +300,19 @@ def sum_of_forces(i, block, y, k):
     return force
 
 
-# The actuator force of dof i, N m or N: the sum of its forces, clipped to the torque-speed curve of an actuator.
-actuator_force = choose(
-    lambda i, block, y, k: has_actuators(block),
-    lambda i, block, y, k: clip_to_curve(
-        i, block.loads.actions, sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k], k
-    ),
-    sum_of_forces,
-)
+@kernel
+def actuator_force(i, block, y, k):
+    """Compute the actuator force of dof i, N m or N: the sum of its forces, clipped to a torque-speed curve."""
+    force, v = sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k]
+    return clip_to_curve(i, block.loads.actions, force, v, k)
 
 
 @kernel
-def derivatives_of_drives(i, block, y, k):
-    """Return the derivatives of the forces of the PID drives of dof i, N m/rad or N/m, and N m s/rad or N s/m.
+def derivatives_of_actuator_force(i, block, y, k):
+    """Return the derivatives of the actuator force of dof i by its position and velocity, N m/rad, and N m s/rad.
 
-    A force at its limit has none.
+    The units are N/m and N s/m for a translation. A force at its limit has none. The derivatives do not include the
+    forces that controllers compute with their model, or the forces of user functions.
     """
     actions, zero = block.loads.actions, zeros_like(y[0, k])
     drives, by_q, by_qd, d = actions.shared.drives, zero, zero, i
@@ -338,22 +322,7 @@ def derivatives_of_drives(i, block, y, k):
             by_q = by_q - factor * actions.numbers[gains + drive.GAIN_KP, k]
             by_qd = by_qd - factor * actions.numbers[gains + drive.GAIN_KD, k]
         d = drives[drive.NEXT, d]
-    return by_q, by_qd
-
-
-@kernel
-def derivatives_with_curve(i, block, y, k):
-    """Return the derivatives of the forces of the drives of dof i, with the slope of its torque-speed curve on it."""
-    by_q, by_qd = derivatives_of_drives(i, block, y, k)
-    _, slope = state_of_curve(i, block, y, k)
-    return by_q, by_qd + slope
-
-
-# The derivatives of the actuator force of dof i with respect to its position and its velocity. They do not include the
-# forces that controllers compute with their model, or the forces of user functions.
-derivatives_of_actuator_force = choose(
-    lambda i, block, y, k: has_actuators(block), derivatives_with_curve, derivatives_of_drives
-)
+    return by_q, add_slope_of_curve(i, by_qd, block, y, k)
 
 
 @kernel

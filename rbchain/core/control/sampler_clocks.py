@@ -7,7 +7,7 @@ outputs act, all outputs are zero.
 
 import math
 
-from ...compiling.jit import choose, kernel, only_if
+from ...compiling.jit import kernel, only_if
 from ..forces.signal_breaks import RELATIVE_ROUND_OFF, is_reached
 from ..lanes.lanes import constant_like
 from ..tree import sampler_layout as sampler
@@ -71,8 +71,9 @@ def hold_due_outputs(actions, g, t, lane):
         sampled.counts[sampler.COUNT_ACTING, g, lane] = acting + 1
 
 
+@only_if(actions_have_samplers)
 @kernel
-def begin_sample(actions, t, lane):
+def begin_samplers(actions, t, lane):
     """Reset the sampled controllers of a lane with a new sample, whose motion starts at time t, s.
 
     The first instant of a group is the first one with a measurement at or after the start.
@@ -115,10 +116,6 @@ def begin_targets(block, y, lane):
             position = y[block.model.coordinate[samplers.drives[drive.DOF, d]], lane]
             sampled.held[channel, lane] = position
             sampled.computed[channel, lane] = position
-
-
-# Reset the sampled controllers of a lane with a new sample.
-begin_samplers = choose(actions_have_samplers, begin_sample, lambda actions, t, lane: None)
 
 
 @only_if(has_samplers, otherwise=lambda block, until, lane: until)

@@ -12,7 +12,7 @@ Functions for the algorithms have two versions. The type of `model.water` select
 costs models in air no time.
 """
 
-from ...compiling.jit import choose, is_given, kernel, only_if
+from ...compiling.jit import is_given, kernel, only_if
 from ..lanes.lanes import zeros_like
 from ..spatial.inertias import Inertia, add_inertias, add_rigid, momentum, rigid_momentum
 from ..spatial.storage import load3, load9, load_motion
@@ -93,9 +93,14 @@ def add_inertia_and_bias_in_air(i, model, A, work, k):
     return add_rigid(A, m, h, J), cross_force(v, rigid_momentum(m, h, J, v))
 
 
+def _model_is_in_water(i, model, *_):
+    return is_in_water(model)
+
+
+@only_if(_model_is_in_water, otherwise=add_inertia_and_bias_in_air)
 @kernel
-def add_inertia_and_bias_in_water(i, model, A, work, k):
-    """Return A + T and v x* T v + T g - f for the body of dof i (reads R and V).
+def add_inertia_and_bias(i, model, A, work, k):
+    """Return A + T and v x* T v + T g - f for the body of dof i, with the terms of still water (reads R and V).
 
     T is the inertia of the rigid body plus the added mass, f the sum of weight and buoyancy. A and the results are as
     for `add_inertia_and_bias_in_air`.
@@ -109,10 +114,6 @@ def add_inertia_and_bias_in_water(i, model, A, work, k):
     moment = cross(rotate(axes, parameter3(parameters, i, param.NET_MOMENT, k)), g)
     p = add_forces(cross_force(v, momentum(T, v)), Force(rotate(T.H, g), symmetric(T.M, g)))
     return add_inertias(A, T), subtract_forces(p, Force(moment, force))
-
-
-def _model_is_in_water(i, model, *_):
-    return is_in_water(model)
 
 
 @only_if(_model_is_in_water, otherwise=lambda i, model, a, f, work, k: f)
@@ -287,7 +288,3 @@ def drag_row(i, parameters, entry, lin, ang, k):
 def is_in_water(model):
     """Whether a model is in water; `model` is a FlatModel or its Numba type."""
     return is_given(model, "water")
-
-
-# Add the inertia of the body of dof i to A, and compute its bias force, both with the terms of still water.
-add_inertia_and_bias = choose(_model_is_in_water, add_inertia_and_bias_in_water, add_inertia_and_bias_in_air)

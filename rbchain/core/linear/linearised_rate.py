@@ -44,7 +44,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ...compiling.jit import choose, is_given, kernel, only_if, routine
+from ...compiling.jit import is_given, kernel, only_if, routine
 from ..algorithms.derivatives import BY_Q, BY_QD
 from ..algorithms.derivatives_between_bodies import derivatives_between_bodies
 from ..algorithms.derivatives_in_water import WATER_DERIVATIVE_ROWS, add_derivatives_of_water
@@ -264,10 +264,15 @@ def differentiate_by_time(block, linear, y, t, step, k):
 # --- exact derivatives ------------------------------------------------------------------------------------------------
 
 
-# Whether exact derivatives read results of the dynamics of the state: the rows and factors of a closed chain, or the
-# accelerations of the controllers' model under computed torque of some dofs.
-_reads_accelerations_of_controllers = choose(has_actions, computes_some_torques, lambda block: False)
-reads_dynamics = choose(has_constraints, lambda block: True, lambda block: _reads_accelerations_of_controllers(block))
+@only_if(lambda block: not has_constraints(block), True)
+@kernel
+def reads_dynamics(block):
+    """Whether exact derivatives read results of the dynamics of the state.
+
+    These are the rows and factors of a closed chain, or the accelerations of the controllers' model under computed
+    torque of some dofs.
+    """
+    return computes_some_torques(block)
 
 
 @kernel
@@ -306,8 +311,7 @@ def differentiate_exactly(block, linear, y, rate, t, k):
     for i in range(n):
         loads.tau[i, k] = linear.tangent[i, k]
     add_derivatives_of_water(model, loads, linear.derivatives, linear.dofs, block.work, k)
-    subtract_derivatives_of_forces(block, linear, y, k)
-    subtract_derivatives_of_joints(block, linear, y, k)
+    subtract_derivatives_of_actions(block, linear, y, k)
     project_linearised_rate(block, linear, k)
     hold_prescribed_dofs(block, linear, k)
 
@@ -326,10 +330,10 @@ def add_derivatives_between_bodies(block, q, qd, derivatives, k):
 
 @only_if(has_actions)
 @kernel
-def subtract_derivatives_of_forces(block, linear, y, k):
-    """Add the derivatives of wrenches, springs and bushings to `of_forces`, and subtract the sum from K and D.
+def subtract_derivatives_of_actions(block, linear, y, k):
+    """Subtract the derivatives of the forces of actions and of passive forces from K and D, and store them in C.
 
-    `of_forces` is (2, n, n, lanes), and y (rows, lanes).
+    Adds the derivatives of wrenches, springs and bushings to `of_forces` (2, n, n, lanes) before. y is (rows, lanes).
     """
     nq, n, of_forces = block.q.shape[0], block.qd.shape[0], linear.of_forces
     q, qd = y[:nq], y[nq : nq + n]
@@ -340,9 +344,9 @@ def subtract_derivatives_of_forces(block, linear, y, k):
         for j in range(n):
             linear.derivatives[BY_Q, i, j, k] = linear.derivatives[BY_Q, i, j, k] - of_forces[BY_Q, i, j, k]
             linear.derivatives[BY_QD, i, j, k] = linear.derivatives[BY_QD, i, j, k] - of_forces[BY_QD, i, j, k]
+    subtract_derivatives_of_joints(block, linear, y, k)
 
 
-@only_if(has_actions)
 @kernel
 def subtract_derivatives_of_joints(block, linear, y, k):
     """Subtract the derivatives of passive forces and drives from K and D, and store them in C.

@@ -27,7 +27,7 @@ increments is then large, and so is the estimate of the error, which rejects the
 Sources: Featherstone (2008), chapter 7; Singh, Russell and Wensing (2022), as in `algorithms.derivatives`.
 """
 
-from ...compiling.jit import choose, is_given, kernel, only_if, routine
+from ...compiling.jit import is_given, kernel, only_if, routine
 from ..algorithms.coriolis import SCRATCH_B, load_coriolis, start_composites
 from ..algorithms.derivatives import SCRATCH_PSIDDOT, SCRATCH_PSIDOT, SCRATCH_PSIDOT_PLUS_SDOT, store_axis_rates
 from ..algorithms.rnea import apply_newton_euler, pass_force
@@ -169,7 +169,15 @@ def store_joint(i, model, tree, work, k):
 
 
 @kernel
-def store_derivatives(i, block, linear, y, k):
+def store_zeros(i, block, linear, y, k):
+    """Set the derivatives of the joint force of dof i in `linear.tree` (n, TREE_ROWS, lanes) to zero."""
+    for row in range(TREE_STIFFNESS, TREE_INTEGRAL + 1):
+        linear.tree[i, row, k] = constant_like(linear.tree, 0.0)
+
+
+@only_if(lambda i, block, *_: is_given(block, "loads", "actions"), otherwise=store_zeros)
+@kernel
+def store_derivatives_of_joint(i, block, linear, y, k):
     """Store the derivatives of the joint force of dof i.
 
     Writes `linear.tree` (n, TREE_ROWS, lanes) and `linear.by_integral` (n, integrals, lanes). y is (rows, lanes).
@@ -188,18 +196,6 @@ def store_derivatives(i, block, linear, y, k):
             linear.by_integral[i, row - first, k] = by_integral
             tree[i, TREE_INTEGRAL, k] = tree[i, TREE_INTEGRAL, k] + by_integral
         d = next_drive(block, d)
-
-
-@kernel
-def store_zeros(i, block, linear, y, k):
-    """Set the derivatives of the joint force of dof i in `linear.tree` (n, TREE_ROWS, lanes) to zero."""
-    for row in range(TREE_STIFFNESS, TREE_INTEGRAL + 1):
-        linear.tree[i, row, k] = constant_like(linear.tree, 0.0)
-
-
-store_derivatives_of_joint = choose(
-    lambda i, block, *_: is_given(block, "loads", "actions"), store_derivatives, store_zeros
-)
 
 
 # --- factorisation ----------------------------------------------------------------------------------------------------
@@ -221,8 +217,9 @@ def start_unit_changes(block, linear, a, k):
             tree[i, TREE_MAP + row, k] = constant_like(tree, 0.0)
 
 
+@only_if(_may_follow_tree)
 @kernel
-def add_unit_change(linear, j, i, x, k):
+def add_change_of_position(block, linear, j, i, x, k):
     """Add x times the change by the position of dof i to the change by a unit increment of dof j.
 
     x is a number. The changes are MotionChanges in `linear.tree` (n, TREE_ROWS, lanes).
@@ -349,10 +346,3 @@ def pass_given_force(i, block, linear, right, k):
         f = force_at_root(f, load3(tree, i, TREE_LEVER, k))
         f = add_forces(load_force(tree, p, TREE_FORCE, k), f)
         store_spatial(tree, p, TREE_FORCE, k, f)
-
-
-add_change_of_position = choose(
-    _may_follow_tree,
-    lambda block, linear, j, i, x, k: add_unit_change(linear, j, i, x, k),
-    lambda block, linear, j, i, x, k: None,
-)

@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...compiling.jit import choose, is_given, kernel, only_if, routine
+from ...compiling.jit import is_given, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..algorithms.lu import factorize, solve
 from ..algorithms.rnea import accelerate_with_joint
@@ -130,9 +130,8 @@ def evaluate_with_sensitivities(block, y, t, rate, k):
     columns = block.loads.actions.sensitivities.settings.columns
     differentiate_exactly(block, linear, y, rate, t, k)
     factorize_mass_matrix(block, linear, k)
-    restore_dynamics(block, y, t, rate, k)
     update_responses_of_controllers(block, columns, y, k)
-    close_columns(block, y, k)
+    close_columns(block, y, t, rate, k)
     update_motion(block, columns, y, rate, k)
     first, size = rows_of_motion(block), rows_of_column(block)
     for column in range(columns.shape[1]):
@@ -150,11 +149,15 @@ def evaluate_with_sensitivities(block, y, t, rate, k):
 
 @only_if(has_constraints)
 @kernel
-def close_columns(block, y, k):
+def close_columns(block, y, t, rate, k):
     """Project all columns of the state y onto the derivatives of the constraints, in the lanes whose state is closed.
 
-    These are the lanes that decide which rows are independent. Changes y (rows, lanes).
+    These are the lanes that decide which rows are independent. Changes y (rows, lanes). In water, the derivatives have
+    overwritten U and DINV, which projections read, so that the dynamics are computed again. `rate` is (rows, lanes),
+    and t a number, s.
     """
+    if block.model.water is not None:
+        evaluate(block, y, t, rate, k)
     n, constraints, linear = block.qd.shape[0], block.constraints, block.loads.actions.sensitivities.linear
     is_closed = constraints.flags[closure.FLAG_DECIDES, k] > constant_like(y, 0.0)
     first = rows_of_motion(block)
@@ -172,16 +175,6 @@ def remove_constrained_force(block, w, k):
     The forces are in N m or N per unit of the parameter.
     """
     project_force(block.constraints, block.loads.actions.sensitivities.linear.of_constraints, w, k)
-
-
-@only_if(lambda block, y, t, rate, k: has_constraints(block) and is_given(block, "model", "water"))
-@kernel
-def restore_dynamics(block, y, t, rate, k):
-    """Compute the dynamics again in water, where the derivatives overwrite U and DINV, which projections read.
-
-    y and `rate` are (rows, lanes), and t is a number, s.
-    """
-    evaluate(block, y, t, rate, k)
 
 
 @kernel
@@ -221,21 +214,18 @@ def update_motion(block, columns, y, rate, k):
             accelerate_with_joint(i, block.model, qd, qdd, block.work, k)
 
 
+@only_if(lambda block, *_: not has_constraints(block))
 @kernel
-def store_needed_responses(block, columns, y, k):
+def update_responses_of_controllers(block, columns, y, k):
     """Store the derivatives of computed torques by other actuator forces, if the columns need them.
 
-    `columns` is (COLUMN_ROWS, count), and y (rows, lanes).
+    In closed chains, there are no such controllers. `columns` is (COLUMN_ROWS, count), and y (rows, lanes).
     """
     needed = False
     for column in range(columns.shape[1]):
         needed = needed or columns[COLUMN_KIND, column] in OF_ACTUATORS
     if needed and computes_some_torques(block):
         store_responses_of_controllers(block, block.loads.actions.sensitivities.linear, y, k)
-
-
-# Store the derivatives of computed torques by other actuator forces. In closed chains, there are no such controllers.
-update_responses_of_controllers = choose(has_constraints, lambda block, columns, y, k: None, store_needed_responses)
 
 
 @kernel

@@ -76,7 +76,6 @@ def project_end_of_step(block, y, active, k):
     constrained_dynamics.project_state(block.model, block.constraints, q, qd, block.work, active, True, k)
 
 
-@only_if(has_constraints, False)
 @kernel
 def needs_new_factors(block, k):
     """Whether a projection did not converge, in any lane, with the factors of the last dynamics."""
@@ -84,7 +83,6 @@ def needs_new_factors(block, k):
     return any_lane(flags[closure.FLAG_OPEN, k] == constant_like(flags, 1.0))
 
 
-@only_if(has_constraints)
 @kernel
 def project_end_with_new_factors(block, y, k):
     """Project the end y (rows, lanes) again in the lanes that need new factors, which the dynamics at y provide."""

@@ -2,7 +2,7 @@
 
 import math
 
-from ...compiling.jit import choose, kernel, only_if, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..contacts.contact_rates import has_contact_modes
 from ..forces.signal_breaks import KNOT_JUMP, KNOT_SAME, begin_breaks, use_pieces_between_breaks
 from ..lanes.lanes import constant_like, epsilon, select
@@ -51,9 +51,7 @@ from ..tree.layout import has_actions
 from ..tree.sampler_layout import has_samplers
 from .contact_events import (
     begin_contacts,
-    forget_bounds,
     project_contacts,
-    repeats_step,
     restart_after_jump,
     starts_again,
 )
@@ -66,6 +64,7 @@ from .rollout import close_end_of_step, record_sample, save_end, save_lane
 from .sampled_controllers import has_changed, run_controllers, save_held_outputs
 from .saved_states import save_interpolated_states
 from .slack_springs import shorten_before_taut_springs
+from .step_inspection import clear_bounds, repeats_step
 from .step_lengths import longest_first_step, pass_breaks_of_lane, recall_step, set_step
 from .step_records import store_step
 from .work import keep_step_for_work
@@ -173,6 +172,13 @@ def hold_running_lanes(block, stepper, held):
             allow_calls(block, not held, lane)
 
 
+@only_if(lambda block, *_: not has_contact_modes(block))
+@kernel
+def save_start(block, stepper, batch, lane):
+    """Save the initial state of a lane. With modes of contacts, it has been saved before the impacts at the start."""
+    save_lane(block, stepper.y, batch, stepper.tally[tallies.SAMPLE, lane], 0, lane)
+
+
 @routine
 def start_lane(block, stepper, tableau, batch, tolerances, lane):
     """Choose the first step length of a lane with a new sample, and save its initial state."""
@@ -201,16 +207,6 @@ def start_lane(block, stepper, tableau, batch, tolerances, lane):
         step = first_step(euler_length, rate, change, tableau.order) if change < math.inf else euler_length
         longest = longest_first_step(block, stepper, batch, tolerances, lane)
         set_step(block, stepper, tableau, batch, tolerances, min(step, longest), lane)
-
-
-# Save the initial state of a lane; with modes of contacts, it has been saved before the impacts at the start.
-save_start = choose(
-    has_contact_modes,
-    lambda block, stepper, batch, lane: None,
-    lambda block, stepper, batch, lane: save_lane(
-        block, stepper.y, batch, stepper.tally[tallies.SAMPLE, lane], 0, lane
-    ),
-)
 
 
 @routine
@@ -284,7 +280,7 @@ def accept_or_reject_step(block, stepper, tableau, batch, tolerances, lane):
         tally[tallies.REJECTIONS, lane] += 1
         tally[tallies.AFTER_REJECTION, lane] = 1
         step = h * shrinkage_of_step(error, tableau.order)
-        forget_bounds(block, lane)
+        clear_bounds(block, lane)
         restore_rows_of_start(block, lane)
     set_step(block, stepper, tableau, batch, tolerances, step, lane)
     if tally[tallies.STATUS, lane] != STOPPED:

@@ -16,7 +16,7 @@ constraints at the ends of steps and at the saved times.
 
 import math
 
-from ...compiling.jit import choose, kernel, only_if, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..contacts import contact_layout as contact, element_layout as element, mode_layout as mode
 from ..contacts.contact_choice import choose_modes
 from ..contacts.contact_modes import closed_gap, correct_held_rows, solve_forces
@@ -37,7 +37,7 @@ from .contact_impacts import (
     strike_without_collision,
 )
 from .rollout import save_lane
-from .step_inspection import PENETRATION, clear_bounds, inspect_step, keep_start, update_watches
+from .step_inspection import PENETRATION, keep_start, update_watches
 
 # controls.NEW of a lane that starts again after a change of modes.
 STARTS_AGAIN = 2.0
@@ -260,14 +260,6 @@ def largest_residual_of_held_rows(contacts, modes, k):
         residual = residual / (constant_like(rows, PROJECTED) * closed_gap(row, modes, k))
         largest = select(rows[row, mode.INVERSE, k] != zero, max(largest, residual), largest)
     return largest
-
-
-# Whether a lane repeats a step with another length, because a mode changes in it.
-repeats_step = choose(has_contact_modes, inspect_step, lambda block, stepper, tolerances, t, h, lane: False)
-
-
-# Clear the bounds of the iteration of the step length, because the error of the step was too large.
-forget_bounds = choose(has_contact_modes, clear_bounds, lambda block, lane: None)
 
 
 @only_if(has_contact_modes, False)

@@ -6,7 +6,7 @@ reached it, and it leaves the level only when it moves farther away. Impacts do 
 for the velocity of a joint that friction stops.
 """
 
-from ...compiling.jit import choose, kernel, only_if
+from ...compiling.jit import kernel, only_if
 from ..contacts import mode_layout as mode
 from ..contacts.contact_modes import closed_gap
 from ..contacts.contact_rates import has_contact_modes
@@ -32,8 +32,9 @@ def largest_closed_gap(modes, lane):
     return largest
 
 
+@only_if(lambda e, block, *_: has_contact_modes(block), otherwise=lambda e, block, f, lane: f)
 @kernel
-def begin_position_at_contacts(e, block, f, lane):
+def begin_at_contacts(e, block, f, lane):
     """Store the distance from the level that counts as zero, and return the value of event e at the start of a sample.
 
     The start counts as a change of modes. The value f and the distance have the unit of the row of the state.
@@ -44,12 +45,6 @@ def begin_position_at_contacts(e, block, f, lane):
     distance = largest_closed_gap(actions.modes, lane)
     actions.event_values[distance_row(e, actions.shared.events.shape[1]), lane] = distance
     return 0.0 if abs(f) <= distance else f
-
-
-# Return the value of event e at the start of a sample.
-begin_at_contacts = choose(
-    lambda e, block, *_: has_contact_modes(block), begin_position_at_contacts, lambda e, block, f, lane: f
-)
 
 
 @only_if(lambda e, block, *_: has_contact_modes(block))
@@ -71,8 +66,12 @@ def update_distance_at_contacts(e, block, stepper, tableau, t, lane):
     actions.event_values[at, lane] = max(actions.event_values[at, lane], distance)
 
 
+@only_if(
+    lambda e, block, *_: has_contact_modes(block),
+    otherwise=lambda e, block, before, after, is_start, is_end, lane: after,
+)
 @kernel
-def value_of_row_at_contacts(e, block, before, after, is_start, is_end, lane):
+def value_at_contacts(e, block, before, after, is_start, is_end, lane):
     """Return the value of event e at a place of a step, from the values at the place before it and at the place.
 
     At the start of a step, a position has the value at the end of the last step, and a velocity that after an impact.
@@ -86,11 +85,3 @@ def value_of_row_at_contacts(e, block, before, after, is_start, is_end, lane):
     changes = is_end and actions.modes.flags[mode.FLAG_RESTARTS, lane] > 0.0
     distance = actions.event_values[distance_row(e, actions.shared.events.shape[1]), lane]
     return 0.0 if (changes or before == 0.0) and abs(after) <= distance else after
-
-
-# Return the value of event e at a place of a step.
-value_at_contacts = choose(
-    lambda e, block, *_: has_contact_modes(block),
-    value_of_row_at_contacts,
-    lambda e, block, before, after, is_start, is_end, lane: after,
-)

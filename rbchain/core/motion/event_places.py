@@ -10,7 +10,7 @@ Source: Kiefer (1953), "Sequential minimax search for a maximum", for the golden
 
 import math
 
-from ...compiling.jit import choose, kernel, only_if, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..contacts.contact_rates import has_contact_modes
 from ..lanes.lanes import constant_like
 from ..methods.adaptive_methods import has_quartic, polynomial_of_row
@@ -123,21 +123,16 @@ def list_places_of_row(e, row, block, stepper, tableau, lane):
     return add_places_of_polynomial(e, block, stepper, tableau, motion, (0.0, 1.0), 0, lane)
 
 
+@only_if(lambda e, row, block, *_: has_parts(block), otherwise=list_places_of_row)
 @kernel
-def list_places_of_row_in_parts(e, row, block, stepper, tableau, lane):
-    """Store the ends of both parts of a step and the extremes of a row of the state in them, as for a whole step."""
+def list_places_of_state(e, row, block, stepper, tableau, lane):
+    """Store the places of a row of the state in a step, as `list_places_of_row`; in a divided step, of both parts."""
     meeting, count = float(meeting_of_parts(block, stepper, lane)), 0
     for part in range(2 if meeting < 1.0 else 1):
         motion = polynomial_of_part(block, stepper, part == 0, row, lane)
         span = (0.0, meeting) if part == 0 else (meeting, 1.0 - meeting)
         count = add_places_of_polynomial(e, block, stepper, tableau, motion, span, count, lane)
     return count
-
-
-# Store the places of a row of the state in a step, and return their number.
-list_places_of_state = choose(
-    lambda e, row, block, *_: has_parts(block), list_places_of_row_in_parts, list_places_of_row
-)
 
 
 @kernel

@@ -7,6 +7,7 @@ end of the step, which also moves the positions.
 
 from ...compiling.jit import kernel, only_if, routine
 from ..control import drive_layout as drive
+from ..control.drives import store_stiffness_and_damping
 from ..lanes.lanes import any_lane, constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
 from ..loops.constraint_hooks import (
@@ -27,7 +28,6 @@ from ..sample.rate import (
     record_failed_call,
     set_step_length,
     update_passive_stiffness_and_damping,
-    update_stiffness_and_damping,
     use_mean_slopes_of_friction,
 )
 from ..sample.status import DONE, NOT_ASSEMBLED, NOT_FINITE, RUNNING, STOPPED, TOO_STIFF, USER_FUNCTION_FAILED
@@ -64,7 +64,7 @@ def take_fixed_step(block, stepper, settings, batch, t, h, restarts, k):
     """Compute the end of a step from t to t + h; `restarts` says whether the rate there is computed again anyway."""
     tableau = settings.tableau
     if tableau.order > 1:
-        update_stiffness_and_damping(block, stepper.y, k)
+        store_stiffness_and_damping(block, stepper.y, k)
     start_step(block, stepper, tableau, batch, t, h, k)
     omits_end = restarts and may_omit_ends(block, tableau, batch)
     compute_stages_of_step(block, stepper, tableau, batch, t, h, omits_end, k)
@@ -131,7 +131,7 @@ def end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k):
     states in which a drive is not saturated.
     """
     if stage == tableau.c.shape[0] - 1:
-        update_stiffness_and_damping(block, stepper.y_new, k)
+        store_stiffness_and_damping(block, stepper.y_new, k)
     else:
         update_passive_stiffness_and_damping(block, stepper.y_new, k)
     use_mean_slopes_of_friction(block, stepper.y, stepper.y_new, k)

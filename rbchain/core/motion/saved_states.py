@@ -10,7 +10,7 @@ which all lanes with saved times in their last step compute together:
   divided.
 """
 
-from ...compiling.jit import choose, kernel, only_if, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..contacts.contact_rates import has_contact_modes, stop_held_dofs
 from ..lanes.lanes import constant_like, select
 from ..methods.adaptive_methods import compute_step, interpolate, keep_prediction, predict_from, solves_saved_states
@@ -239,12 +239,8 @@ def end_shorter_step(block, stepper, tableau, batch, lane):
             stepper.rates[0, j, lane] = stepper.rates[final, j, lane]
 
 
-# --- the choice -------------------------------------------------------------------------------------------------------
-
-
-# Save the states at the saved times up to t_new in an accepted step, if its method interpolates them.
-save_interpolated_states = choose(
-    lambda block, stepper, tableau, *_: has_contact_modes(block) or solves_saved_states(tableau),
-    lambda block, stepper, tableau, batch, t_new, lane: None,
-    save_passed_times,
-)
+@only_if(lambda block, stepper, tableau, *_: not (has_contact_modes(block) or solves_saved_states(tableau)))
+@kernel
+def save_interpolated_states(block, stepper, tableau, batch, t_new, lane):
+    """Save the states at the saved times up to t_new in an accepted step, if its method interpolates them."""
+    save_passed_times(block, stepper, tableau, batch, t_new, lane)

@@ -1,10 +1,11 @@
 """Where a step with contacts ends: the first change of a mode, impact or penetration within it."""
 
-from ...compiling.jit import kernel, routine
+from ...compiling.jit import kernel, only_if, routine
 from ..contacts import contact_layout as contact, element_layout as element, mode_layout as mode
 from ..contacts.contact_layout import has_tangents
 from ..contacts.contact_mode_changes import friction_limit, tangent_force
 from ..contacts.contact_modes import ROUND_OFF, closed_gap
+from ..contacts.contact_rates import has_contact_modes
 from ..lanes.lanes import constant_like
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
 from ..sample.status import NO_CONTACT_MODES, STEP_UNDERFLOW, TOO_MANY_STEPS
@@ -86,8 +87,9 @@ def keep_start(block, lane):
             modes.rows[row, mode.DIRECTION, lane] = modes.rows[row, mode.HEADING, lane]
 
 
+@only_if(has_contact_modes, False)
 @routine
-def inspect_step(block, stepper, tolerances, t, h, lane):
+def repeats_step(block, stepper, tolerances, t, h, lane):
     """Compare the end of a step of a lane with its modes, and return whether the lane repeats it with another length.
 
     Sets FLAG_RESTARTS if the step ends with a change of modes.
@@ -280,6 +282,7 @@ def root_of_gap(start, end, u, v, fraction):
     return s
 
 
+@only_if(has_contact_modes)
 @kernel
 def clear_bounds(block, lane):
     """Clear the bounds of the iteration of the step length."""

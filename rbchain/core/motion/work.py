@@ -96,24 +96,23 @@ def evaluate_node(block, stepper, t, k):
     evaluate(block, work.state, t, work.rate, k)
 
 
+@only_if(
+    lambda block, *_: not has_parts(block),
+    otherwise=lambda block, stepper, tableau, h, theta, j, k: state_within_step(
+        block, stepper, tableau, h, theta, j, k
+    ),
+)
 @kernel
-def state_in_one_part(block, stepper, tableau, h, theta, j, k):
-    """Compute row j of the dense output of a step, which is linear for methods of first order.
+def state_at_node(block, stepper, tableau, h, theta, j, k):
+    """Compute row j of the state at a node, after the fraction theta of a step of length h.
 
-    h, theta and the result are one number for each lane.
+    The dense output of methods of first order is linear, except in the parts of a step with contacts. h, theta and the
+    result are one number for each lane.
     """
     y, y_new = stepper.y, stepper.y_new
     if tableau.order == 1:
         return y[j, k] + theta * (y_new[j, k] - y[j, k])
     return state_within_step(block, stepper, tableau, h, theta, j, k)
-
-
-# Compute row j of the state at a node, after the fraction theta of a step of length h.
-state_at_node = choose(
-    has_parts,
-    lambda block, stepper, tableau, h, theta, j, k: state_within_step(block, stepper, tableau, h, theta, j, k),
-    state_in_one_part,
-)
 
 
 @only_if(is_radau, otherwise=lambda tableau, i: GAUSS_NODES[i])

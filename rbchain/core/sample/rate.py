@@ -1,15 +1,13 @@
 """The calls of the integrators into the model: the rate of a state, and drives, events and user functions in a step.
 
 Each function here has two forms: one for constant joint forces only, and one for drives, wrenches and events over time.
-`choose` selects the form at compile time from the type of `loads.actions`. Without actions, the compiled integrator
-contains no code for them.
+The type of `loads.actions` decides at compile time. Without actions, the compiled integrator contains no code for them.
 """
 
 from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
-from ..contacts.contact_rates import has_contact_modes
 from ..control import drive_layout as drive
-from ..control.drives import is_inside_curve, rate_under_actions, set_prescribed_state, store_stiffness_and_damping
+from ..control.drives import is_inside_curve, rate_under_actions, set_prescribed_state
 from ..control.sampler_clocks import begin_samplers
 from ..control.user_calls import call_user_derivatives
 from ..forces.passive import friction_slope, mean_friction_slope, passive_stiffness_and_damping
@@ -56,28 +54,21 @@ def is_autonomous(block):
     return actions.shared.signals.shape[1] == 0 and not has_functions
 
 
+@only_if(has_actions, True)
 @kernel
-def has_free_velocity(block, i):
-    """Whether the velocity of dof i follows from the state."""
+def moves_freely(block, i):
+    """Whether the velocity of dof i follows from the state. Else, it is the velocity of a signal."""
     kind = block.loads.actions.shared.drives[drive.KIND, i]
     return kind not in (drive.KIND_PRESCRIBED_POSITION, drive.KIND_PRESCRIBED_VELOCITY)
 
 
-# Whether the velocity of dof i follows from the state. Else the evaluation replaces it by the velocity of a signal.
-moves_freely = choose(has_actions, has_free_velocity, lambda block, i: True)
-
-
 @only_if(has_actions, True)
 @kernel
-def _has_derivatives_of_forces(block):
-    """Whether the derivatives of the forces of user functions are known."""
-    settings = block.loads.actions.settings
-    return settings[setting.FUNCTIONS] == 0 or settings[setting.DERIVATIVES] != 0
-
-
-has_exact_derivatives = choose(
-    lambda block: has_contact_modes(block), lambda block: False, lambda block: _has_derivatives_of_forces(block)
-)
+def has_exact_derivatives(block):
+    """Whether the derivatives of all forces are known: also of user functions, and without contacts."""
+    actions = block.loads.actions
+    is_known = actions.settings[setting.FUNCTIONS] == 0 or actions.settings[setting.DERIVATIVES] != 0
+    return actions.modes is None and is_known
 
 
 @only_if(has_actions)
@@ -99,22 +90,19 @@ def hold_prescribed_dofs(block, linear, k):
                 K[p, i, k], D[p, i, k], M[p, i, k] = zero, zero, one if i == p else zero
             if kind == drive.KIND_PRESCRIBED_POSITION:
                 K[i, p, k] = zero
-            if not has_free_velocity(block, p):
+            if not moves_freely(block, p):
                 D[i, p, k] = zero
         if kind in drive.PRESCRIBED_KINDS:
             for j in range(C.shape[1]):
                 C[p, j, k] = zero
 
 
+@only_if(has_actions)
 @kernel
-def set_time_of_actions(block, t, k):
+def set_time(block, t, k):
     """Evaluate the signals at time t, s."""
     block.loads.actions.time[0, k] = t
     evaluate_signals(block.loads.actions, k)
-
-
-# Set the time of the actions.
-set_time = choose(has_actions, set_time_of_actions, lambda block, t, k: None)
 
 
 @only_if(has_actions, 0)
@@ -170,9 +158,9 @@ def set_prescribed_states(block, y, t, k):
     """Set the prescribed positions, rad or m, and velocities, rad/s or m/s, of a state y (rows, lanes) at time t, s."""
     actions, nq, n, is_prescribed = block.loads.actions, block.q.shape[0], block.qd.shape[0], False
     for i in range(n):
-        is_prescribed = is_prescribed or not has_free_velocity(block, i)
+        is_prescribed = is_prescribed or not moves_freely(block, i)
     if is_prescribed:
-        set_time_of_actions(block, t, k)
+        set_time(block, t, k)
         for i in range(n):
             set_prescribed_state(i, block.model, actions, y[:nq], y[nq : nq + n], k)
 
@@ -195,8 +183,9 @@ def set_controller_parameters(block, sample, lane):
         replace_parameters(actions.model.parameters, actions.shared.variation, sample, sample % block.qd.shape[1], lane)
 
 
+@only_if(has_actions, otherwise=set_constant_forces)
 @kernel
-def set_sample_actions(block, tau, t, sample, lane):
+def set_sample_forces(block, tau, t, sample, lane):
     """Copy the joint forces and the numbers of the actions of a sample to a lane; its motion starts at time t, s.
 
     tau is (samples, n) or (n,), N m and N. `SharedActions.numbers` has a row for each sample, or one row for all.
@@ -215,10 +204,6 @@ def set_sample_actions(block, tau, t, sample, lane):
     actions.time[0, lane] = constant_like(actions.time, t)
     set_sample_signals(actions, lane)
     begin_samplers(actions, t, lane)
-
-
-# Copy the joint forces of a sample, from tau (samples, n) or (n,), N m and N, and its actions from time t on to a lane.
-set_sample_forces = choose(has_actions, set_sample_actions, set_constant_forces)
 
 
 # --- user functions ---------------------------------------------------------------------------------------------------
@@ -258,11 +243,6 @@ def allows_calls(block, lane):
 # --- stiffness in a step ----------------------------------------------------------------------------------------------
 
 
-# Store the stiffness and damping of all joints in a state y (rows, lanes) whose rate has just been computed.
-update_stiffness_and_damping = choose(has_actions, store_stiffness_and_damping, lambda block, y, k: None)
-
-
-@only_if(has_actions)
 @kernel
 def update_passive_stiffness_and_damping(block, y, k):
     """Store the stiffness and damping of the passive forces of all joints in the state y (rows, lanes), without drives.
@@ -275,7 +255,6 @@ def update_passive_stiffness_and_damping(block, y, k):
         joints[joint.STIFFNESS, i, k], joints[joint.DAMPING, i, k] = stiffness, damping
 
 
-@only_if(has_actions)
 @kernel
 def use_mean_slopes_of_friction(block, y, y_stage, k):
     """Replace the slopes of dry friction in the damping at a stage of a step by the mean slopes since its start y.
