@@ -138,7 +138,7 @@ def constraint_forces(memory, topology, parameters, variation, tables, q, qd, ta
     constraints, found = constraints_of(block, tables, m), block.rows[:m]
     for start in range(first, last, lane_width(q)):
         pack_and_compute(block, constraints, variation, (q, qd, tau, wrenches), start, last, k)
-        constraint_minimum_norm.minimum_norm_multipliers(constraints, block.work, k)
+        constraint_minimum_norm.minimum_norm_multipliers(constraints, k)
         store_in_order(constraints, equation.MULTIPLIER, found, k)
         aba.propagate_nan(found, k)
         unpack(found, multipliers, start, last)
@@ -198,9 +198,7 @@ def constraint_jacobian(memory, topology, parameters, variation, tables, q, J, f
         for row in range(m * n):
             block.rows[row, k] = constant_like(block.rows, 0.0)
         constraint_rows.move_and_update_rows(block.model, constraints, block.q, block.qd, block.work, k)
-        constraint_jacobian_kernels.constraint_jacobian(
-            block.model, constraints, block.q, found, closure.OUTPUT, block.work, k
-        )
+        constraint_jacobian_kernels.constraint_jacobian(block.model, constraints, found, closure.OUTPUT, block.work, k)
         unpack(block.rows[: m * n], J, start, last)
     return True
 
@@ -220,7 +218,7 @@ def constraint_wrenches(memory, topology, parameters, variation, tables, q, qd, 
     found = block.rows[size : size + 6 * n].reshape(n, 6, width)
     for start in range(first, last, width):
         pack_and_compute(block, constraints, variation, (q, qd, tau, wrenches), start, last, k)
-        constraint_minimum_norm.minimum_norm_multipliers(constraints, block.work, k)
+        constraint_minimum_norm.minimum_norm_multipliers(constraints, k)
         for row in range(size + 6 * n):
             block.rows[row, k] = constant_like(block.rows, 0.0)
         constraint_jacobian_kernels.constraint_wrenches(

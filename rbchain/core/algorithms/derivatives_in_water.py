@@ -180,7 +180,7 @@ def differentiate_by_dof_in_water(i, model, actions, derivatives, scratch, work,
     field = field_of_water(model, actions, work, k)
     by_q = add_forces(by_q, response_of_displaced_mass(i, S.ang, field, scratch, k))
     by_qd = add_forces(
-        momentum(A, add_motions(psidot, relative_axis_rate(i, S, model, actions, work, k))),
+        momentum(A, add_motions(psidot, relative_axis_rate(i, S, actions, work, k))),
         general_coriolis_times(i, S, scratch, k),
     )
     j = i
@@ -195,7 +195,7 @@ def differentiate_by_dof_in_water(i, model, actions, derivatives, scratch, work,
 
 
 @kernel
-def relative_axis_rate(i, S, model, actions, work, k):
+def relative_axis_rate(i, S, actions, work, k):
     """Return u x S of dof i, a Motion in world axes: the rate of its axis S (a Motion), relative to the water."""
     v = load_motion(work.dof, i, frame.V, k)
     return cross_motion(Motion(v.ang, subtract3(v.lin, motion_of_water(actions, signal.VALUE, k))), S)
@@ -220,7 +220,7 @@ def differentiate_force_of_dof_in_water(i, model, actions, derivatives, scratch,
         S_j, psidot = axis_motion(j, model, work, k), load_motion(scratch, j, SCRATCH_PSIDOT, k)
         by_q = power(inertial, load_motion(scratch, j, SCRATCH_PSIDDOT, k)) + power(row, psidot)
         by_q = by_q + (moment[0] * S_j.ang[0] + moment[1] * S_j.ang[1] + moment[2] * S_j.ang[2])
-        axis_rate = add_motions(psidot, relative_axis_rate(j, S_j, model, actions, work, k))
+        axis_rate = add_motions(psidot, relative_axis_rate(j, S_j, actions, work, k))
         derivatives[BY_Q, i, j, k] = derivatives[BY_Q, i, j, k] + by_q
         derivatives[BY_QD, i, j, k] = derivatives[BY_QD, i, j, k] + (power(inertial, axis_rate) + power(row, S_j))
 

@@ -126,7 +126,7 @@ def add_coriolis_of_water(model, C, scratch, work, k):
     n = model.parent.shape[0]
     for i in range(n):
         start_composite(i, model, work, k)
-        start_general_coriolis(i, model, scratch, work, k)
+        start_general_coriolis(i, scratch, work, k)
     for i in range(n - 1, -1, -1):
         project_general_coriolis(i, model, C, scratch, work, k)
         pass_general_coriolis(i, model, scratch, work, k)
@@ -147,7 +147,7 @@ def unit_motion(row, x):
 
 
 @kernel
-def start_general_coriolis(i, model, scratch, work, k):
+def start_general_coriolis(i, scratch, work, k):
     """Store B m = (v x* A m + m x* A v - A (v x m)) / 2 of the body of dof i, for each unit motion m.
 
     Reads V, and A in COMPOSITE. Writes the six Forces, in world axes about the joint origin, to the first

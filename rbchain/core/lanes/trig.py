@@ -108,6 +108,7 @@ def _overload_arctan2(y, x):
 
 @kernel
 def _arctan2_of_lanes(y, x):
+    """Compute `arctan2` of SIMD values: the angles, rad, one lane after the other, because no instruction does it."""
     angle = y
     for lane in range(lanes_in(x)):
         angle = set_lane(angle, lane, math.atan2(get_lane(y, lane), get_lane(x, lane)))
@@ -128,6 +129,7 @@ def _overload_logarithm(x):
 
 @kernel
 def _logarithm_of_lanes(x):
+    """Compute `logarithm` of a SIMD value, one lane after the other, because no instruction does it."""
     found = x
     for lane in range(lanes_in(x)):
         found = set_lane(found, lane, math.log(get_lane(x, lane)))

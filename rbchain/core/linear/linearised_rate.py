@@ -305,7 +305,7 @@ def differentiate_exactly(block, linear, y, rate, t, k):
             linear.by_integral[i, j, k] = zero
     add_user_derivatives(block, y, linear.of_forces, k)
     add_derivatives_of_controllers(block, linear, y, k)
-    begin_derivatives_of_constraints(block, linear, q, k)
+    begin_derivatives_of_constraints(block, linear, k)
     differentiate_inverse_dynamics(block, model, q, qd, rate[nq : nq + n], linear, k)
     subtract_derivatives_of_constraints(block, linear, k)
     for i in range(n):

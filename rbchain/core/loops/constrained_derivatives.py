@@ -49,7 +49,7 @@ def constrained_forward_dynamics_derivatives(
             for j in range(qdd.shape[0]):
                 inverse_derivatives[by, i, j, k] = constant_like(qdd, 0.0)
     constrained_forward_dynamics(model, constraints, q, qd, loads, qdd, work, k)
-    store_reactions(model, constraints, q, parts, work, k)
+    store_reactions(model, constraints, parts, work, k)
     inverse_dynamics_derivatives(model, q, qd, qdd, loads, inverse_derivatives, scratch, work, k)
     differentiate_constraints(model, constraints, parts, inverse_derivatives, scratch, work, k)
     for by in range(2):
@@ -61,7 +61,7 @@ def constrained_forward_dynamics_derivatives(
 
 
 @routine
-def store_reactions(model, constraints, q, parts, work, k):
+def store_reactions(model, constraints, parts, work, k):
     """Store the multipliers of the state, the responses Y = J H^-1 and the reactions X = (J H^-1 J^T)^-1 J.
 
     Y is `parts.responses`, and X is `parts.reactions` (m, n, lanes). Reads R, LEVER, U, DINV and the rows of the last
@@ -72,7 +72,7 @@ def store_reactions(model, constraints, q, parts, work, k):
         parts.multipliers[row, k] = rows[row, equation.MULTIPLIER, k]
         for i in range(X.shape[1]):
             X[row, i, k] = constant_like(X, 0.0)
-    constraint_jacobian(model, constraints, q, X, closure.ROW, work, k)
+    constraint_jacobian(model, constraints, X, closure.ROW, work, k)
     store_responses(model, constraints, Y, work, k)
     for i in range(X.shape[1]):
         for row in range(rows.shape[0]):

@@ -212,12 +212,12 @@ def has_open_loops(block, lane):
 
 @only_if(has_constraints)
 @kernel
-def begin_derivatives_of_constraints(block, linear, q, k):
+def begin_derivatives_of_constraints(block, linear, k):
     """Store the multipliers of the last dynamics and the responses to the constraints, before their derivatives.
 
-    q is (nq, lanes). Writes `linear.of_constraints`, a ConstraintDerivatives.
+    Writes `linear.of_constraints`, a ConstraintDerivatives.
     """
-    store_reactions(block.model, block.constraints, q, linear.of_constraints, block.work, k)
+    store_reactions(block.model, block.constraints, linear.of_constraints, block.work, k)
 
 
 @only_if(has_constraints)

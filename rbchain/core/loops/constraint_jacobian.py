@@ -11,12 +11,12 @@ from . import constraint_layout as closure, equation_layout as equation
 
 
 @kernel
-def constraint_jacobian(model, constraints, q, J, order, work, k):
+def constraint_jacobian(model, constraints, J, order, work, k):
     """Compute J (m, n, lanes), d phi = J dq along the tangent space, from the rows; J must start as zeros.
 
     The rows are in the order of the interface if `order` is closure.OUTPUT, and in the order of the tables if it is
     closure.ROW. Joints that carry both bodies turn the residual, which is in world axes. Their columns are therefore
-    zero only if the residual is zero. Reads R and LEVER; q is not used.
+    zero only if the residual is zero. Reads R and LEVER.
     """
     table, paths, n = constraints.tables.table, constraints.tables.paths, model.parent.shape[0]
     for c in range(table.shape[1]):

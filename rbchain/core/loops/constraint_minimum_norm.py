@@ -19,7 +19,7 @@ from .constraint_solver import sum_responses
 
 
 @routine
-def minimum_norm_multipliers(constraints, work, k):
+def minimum_norm_multipliers(constraints, k):
     """Replace MULTIPLIER by the solution of minimum norm, in the lanes with dependent rows; writes `joint_sums`."""
     rows, envelope, gram = constraints.rows, constraints.tables.envelope, constraints.gram
     m, one = constraints.tables.sizes[closure.CONSTRAINT_ROWS], constant_like(rows, 1.0)

@@ -47,7 +47,7 @@ def update_rows(model, constraints, q, qd, work, k):
         if row_type == closure.COUPLER:
             couple(c, model, constraints, q, qd, k)
         elif row_type == closure.ADDED_INERTIA:
-            store_compliance(c, model, constraints, qd, k)
+            store_compliance(c, model, constraints, k)
         else:
             connect_points(c, model, constraints, work, k)
             align_axes(c, model, constraints, work, k)
@@ -107,7 +107,7 @@ def store_scale(rows, row, k, rate, scale):
 
 
 @kernel
-def arm_of(c, side, r, model, constraints, work, k):
+def arm_of(c, side, r, constraints, work, k):
     """Compute the vector from the common ancestor of both bodies to a point of one body, as a sum of two vectors.
 
     r is the vector from the body's origin to the point. The first summand is the lever of the first joint after the
@@ -164,8 +164,8 @@ def connect_points(c, model, constraints, work, k):
     )
     r_a = rotate(load9(dof, i, frame.R, k), parameter3(model.parameters, at, closure.PARAM_POINT_A, k))
     r_b = rotate(load9(dof, j, frame.R, k), parameter3(model.parameters, at, closure.PARAM_POINT_B, k))
-    root_a, rest_a = arm_of(c, 0, r_a, model, constraints, work, k)
-    root_b, rest_b = arm_of(c, 1, r_b, model, constraints, work, k)
+    root_a, rest_a = arm_of(c, 0, r_a, constraints, work, k)
+    root_b, rest_b = arm_of(c, 1, r_b, constraints, work, k)
     v_a, v_b = load_motion(dof, i, frame.V, k), load_motion(dof, j, frame.V, k)
     point_v_a, point_v_b = add3(v_a.lin, cross(v_a.ang, r_a)), add3(v_b.lin, cross(v_b.ang, r_b))
     between = subtract3(root_b, root_a)
@@ -292,8 +292,8 @@ def couple(c, model, constraints, q, qd, k):
 
 
 @kernel
-def store_compliance(c, model, constraints, qd, k):
-    """Store the row of an added inertia: a joint force, and the compliance 1 / e, 1/kg or 1/(kg m^2). Ignores qd."""
+def store_compliance(c, model, constraints, k):
+    """Store the row of an added inertia: a joint force, and the compliance 1 / e, 1/kg or 1/(kg m^2)."""
     table, rows = constraints.tables.table, constraints.rows
     row, e = (
         table[closure.ROW, c],

@@ -79,7 +79,7 @@ LARGEST_ROUND_OFF_AT_KINKS = 1e-10  # above, steps behind kinks compute their fi
 
 
 @routine
-def end_lane(block, stepper, tableau, batch, lane):
+def end_lane(block, stepper, batch, lane):
     """Record the status and the last valid state of the sample in a lane."""
     sample, t = stepper.tally[tallies.SAMPLE, lane], stepper.clock[clocks.T, lane]
     if stepper.tally[tallies.STATUS, lane] == STOPPED:  # the state at the event is in `change`

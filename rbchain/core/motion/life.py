@@ -121,7 +121,7 @@ def end_and_restart_lanes(block, stepper, settings, batch, next_sample, span, k)
     new_samples = 0
     for lane in range(stepper.y.shape[1]):
         if stepper.tally[tallies.STATUS, lane] >= DONE:
-            end_lane(block, stepper, settings.tableau, batch, lane)
+            end_lane(block, stepper, batch, lane)
             stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.control, 0.0)
             stepper.tally[tallies.STATUS, lane] = IDLE
             if next_sample < span[1]:

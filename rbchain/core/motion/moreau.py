@@ -95,7 +95,7 @@ def is_too_fast(block, stepper, lane):
 @routine
 def start_with_contacts(block, stepper, settings, batch, samples, k):
     """Save the initial states, and end the samples that start in a penetration."""
-    check_start(block, stepper, settings, k)
+    check_start(block, stepper, k)
     save_starts(block, stepper, settings, batch, samples, k)
     for lane in range(samples):
         if starts_inside(block, settings, lane):
@@ -370,7 +370,7 @@ def weights_of_step(contacts, settings, h, k):
 
 @only_if(has_contacts)
 @kernel
-def check_start(block, stepper, settings, k):
+def check_start(block, stepper, k):
     """Compute the gaps at the start, m or rad, and clear the numbers of earlier samples in `Contacts.rows`."""
     contacts = block.loads.actions.contacts
     for row in range(contacts.rows.shape[0]):

@@ -99,7 +99,7 @@ def repeats_step(block, stepper, tolerances, t, h, lane):
     shorter = h * float(flags[mode.FLAG_CONTACT, lane])
     if shorter < h - tolerance:
         clear_bounds(block, lane)
-        repeat_step(stepper, modes, tolerances, shorter, lane)
+        repeat_step(stepper, tolerances, shorter, lane)
         return True
     update_watches(block, rest, lane)
     changes = False
@@ -127,7 +127,7 @@ def repeats_step(block, stepper, tolerances, t, h, lane):
             modes.rows[row, mode.WATCH_HIGH, lane] = watch if has_to_change(row, contacts, modes, rest, lane) else 1.0
         else:
             modes.rows[row, mode.WATCH_LOW, lane] = watch
-    length = next_length(contacts, modes, changes, tolerance, lane)
+    length = next_length(modes, changes, tolerance, lane)
     if changes and (length >= h or flags[mode.FLAG_ITERATIONS, lane] > MAX_ITERATIONS):
         flags[mode.FLAG_LOCATES, lane] = 0.0
         flags[mode.FLAG_ITERATIONS, lane] = 0.0
@@ -135,7 +135,7 @@ def repeats_step(block, stepper, tolerances, t, h, lane):
         return is_dwelling(modes, stepper, h <= DWELL * tolerance, lane) or is_penetration(
             contacts, modes, stepper, tolerance, lane
         )
-    repeat_step(stepper, modes, tolerances, length, lane)
+    repeat_step(stepper, tolerances, length, lane)
     return True
 
 
@@ -171,7 +171,7 @@ def is_penetration(contacts, modes, stepper, tolerance, lane):
 
 
 @kernel
-def repeat_step(stepper, modes, tolerances, length, lane):
+def repeat_step(stepper, tolerances, length, lane):
     """Let a lane repeat its step with another length, s, unless that is one step too many."""
     stepper.control[controls.ACCEPTED, lane] = constant_like(stepper.control, 0.0)
     stepper.clock[clocks.STEP, lane] = length
@@ -183,7 +183,7 @@ def repeat_step(stepper, modes, tolerances, length, lane):
 
 
 @kernel
-def next_length(contacts, modes, changes, tolerance, lane):
+def next_length(modes, changes, tolerance, lane):
     """Return the next length of a step between the bounds, or the upper bound if the first change is close to it.
 
     The length, the bounds and the tolerance are in s.
