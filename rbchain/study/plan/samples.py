@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -57,7 +58,9 @@ class Samples:
         return assembled_states(many, self.q, self.qd, self._assembly.fixed)
 
     def field(self, name: str) -> np.ndarray:
-        """Return a writable array of a model field for all samples."""
+        """Return a writable array for all samples: of a model field, of the initial velocities or joint forces."""
+        if name in ("qd", "tau"):
+            return self.qd if name == "qd" else self.tau
         if name not in self.fields:
             nominal = getattr(self.model, name)
             self.fields[name] = np.array(np.broadcast_to(nominal, (self.count, *nominal.shape)))
@@ -74,11 +77,10 @@ class Samples:
     def apply(self, varied: Varied, values: np.ndarray) -> None:
         """Change a parameter by draws (count, components)."""
         name, i = varied.parameter, varied.target.index
-        special = getattr(self, f"_apply_{name}", None)
-        if special is not None:
-            special(varied, values)
+        if name in SEVERAL_FIELDS:
+            SEVERAL_FIELDS[name](self, varied, values)
         elif PARAMETERS[name].owner in (ENCODER, VELOCITY_SENSOR):
-            self._apply_to_sensors(varied, values)
+            self._change_sensors(varied, values)
         elif PARAMETERS[name].owner in (DRIVE, FUNCTION):
             given = self.drives[i]
             owner = owner_of(given, name)
@@ -87,13 +89,25 @@ class Samples:
         elif PARAMETERS[name].classes:
             self.forces[i] = self._with_draws(self.forces[i], varied, values)
         else:
-            place = (slice(None),) if PARAMETERS[name].owner == MODEL else (slice(None), i)
-            place = (*place, list(varied.components)) if PARAMETERS[name].components else place
-            field, draws = self.field(name), values if PARAMETERS[name].components else values[:, 0]
-            draws = draws.reshape(draws.shape + (1,) * (field[place].ndim - draws.ndim))
-            field[place] = changed(field[place], draws, varied.how)
+            own = self.field(name)[:, ... if PARAMETERS[name].owner == MODEL else i]
+            own[...] = self._changed_numbers(own, varied, values)
 
-    def _apply_mass_and_inertia(self, varied: Varied, values: np.ndarray) -> None:
+    def _changed_numbers(self, old: np.ndarray, varied: Varied, values: np.ndarray) -> np.ndarray:
+        """Return numbers (count, ...) of one owner, changed by draws (count, components).
+
+        Draws of an angle turn vectors (count, 3), and frames (count, 3, 3) in their own axes.
+        """
+        parameter = PARAMETERS[varied.parameter]
+        if parameter.components and parameter.dimension == "angle":
+            turns = self._rotations(varied, values)
+            return old @ turns if old.ndim == 3 else (turns @ old[..., None])[..., 0]
+        if not parameter.components and (parameter.field is None or parameter.field.shape != (None,)):
+            return changed(old, values[:, 0].reshape(-1, *(1 for _ in old.shape[1:])), varied.how)
+        new, columns = np.array(old), list(varied.components)
+        new[:, columns] = changed(new[:, columns], values, varied.how)
+        return new
+
+    def change_mass_and_inertia(self, varied: Varied, values: np.ndarray) -> None:
         """Change the mass, and scale the inertia tensor by the same factor."""
         mass, inertia, i = self.field("mass"), self.field("inertia"), varied.target.index
         new = changed(mass[:, i], values[:, 0], varied.how)
@@ -101,7 +115,7 @@ class Samples:
             inertia[:, i] *= (new / mass[:, i])[:, None, None]
         mass[:, i] = new
 
-    def _apply_inertia(self, varied: Varied, values: np.ndarray) -> None:
+    def change_inertia(self, varied: Varied, values: np.ndarray) -> None:
         """Deform the mass distribution about the cg by x -> exp(E / 2) x, with the strain E.
 
         The tensor of every strain is physically valid, because the second moments stay positive definite.
@@ -116,18 +130,6 @@ class Samples:
         moments = stretch @ other_moments(inertia[:, i], 0.5) @ stretch
         inertia[:, i] = other_moments((moments + moments.mT) / 2, 1.0)
 
-    def _apply_placement_rotation(self, varied: Varied, values: np.ndarray) -> None:
-        """Turn a frame by a rotation vector in its own axes."""
-        rotation = self.field(varied.parameter)
-        rotation[:, varied.target.index] = rotation[:, varied.target.index] @ self._rotations(varied, values)
-
-    _apply_constraint_axes_a = _apply_constraint_axes_b = _apply_placement_rotation
-
-    def _apply_axis(self, varied: Varied, values: np.ndarray) -> None:
-        axis = self.field("axis")
-        i = varied.target.index
-        axis[:, i] = (self._rotations(varied, values) @ axis[:, i, :, None])[..., 0]
-
     def _rotations(self, varied: Varied, values: np.ndarray) -> np.ndarray:
         """Return rotation matrices of rotation vectors in rad; components that are not drawn are 0."""
         from scipy.spatial.transform import Rotation
@@ -136,10 +138,10 @@ class Samples:
         turn[:, list(varied.components)] = values
         return Rotation.from_rotvec(turn).as_matrix()
 
-    def _apply_payload(self, varied: Varied, values: np.ndarray) -> None:
+    def add_payload(self, varied: Varied, values: np.ndarray) -> None:
         self.payloads.append((varied.target.owner, values[:, 0], varied.point))
 
-    def _apply_q(self, varied: Varied, values: np.ndarray) -> None:
+    def change_position(self, varied: Varied, values: np.ndarray) -> None:
         place = _places_of_free_joints(self.model).get(varied.target.index)
         if place is not None:
             self._q[:, place] = changed(self._q[:, place], values[:, 0], varied.how)
@@ -154,13 +156,7 @@ class Samples:
             self._q[:, self.model.kernel_model.topology[TOPOLOGY_COORDINATE, varied.target.index]] = values[:, 0]
             self._displacement[:, varied.target.index] = 0.0
 
-    def _apply_qd(self, varied: Varied, values: np.ndarray) -> None:
-        self.qd[:, varied.target.index] = changed(self.qd[:, varied.target.index], values[:, 0], varied.how)
-
-    def _apply_tau(self, varied: Varied, values: np.ndarray) -> None:
-        self.tau[:, varied.target.index] = changed(self.tau[:, varied.target.index], values[:, 0], varied.how)
-
-    def _apply_to_sensors(self, varied: Varied, values: np.ndarray) -> None:
+    def _change_sensors(self, varied: Varied, values: np.ndarray) -> None:
         """Change the sensors of a joint, or with one name, in all drives, so that equal sensors remain equal."""
         target = varied.target
         name = target.owner if target.dof is None else None
@@ -175,7 +171,7 @@ class Samples:
 
         self.drives = [with_sensors(drive, change) for drive in self.drives]
 
-    def _apply_dry_friction(self, varied: Varied, values: np.ndarray) -> None:
+    def scale_dry_friction(self, varied: Varied, values: np.ndarray) -> None:
         """Scale all numbers of a DryFriction."""
         force = self.forces[varied.target.index]
         names = [field.name for field in force.numeric_fields]
@@ -184,31 +180,24 @@ class Samples:
 
     def _with_draws(self, owner: Any, varied: Varied, values: np.ndarray) -> Any:
         """Return a drive, sensor or force whose field has been changed by draws (count, components)."""
-        parameter, how = PARAMETERS[varied.parameter], varied.how
-        field = parameter.field
+        field, how = PARAMETERS[varied.parameter].field, varied.how
         assert field is not None
         old = getattr(owner.with_defaults() if isinstance(owner, DryFriction) else owner, field.name)
-        columns = list(varied.components)
         if field.kind == POSE:
             new: Any = self._moved(Pose() if old is None else old, varied, values)
         elif field.kind == SIGNAL and field.shape:
             new = list(_three(old))
-            for component, draws in zip(columns, values.T, strict=True):
+            for component, draws in zip(varied.components, values.T, strict=True):
                 new[component] = shifted(new[component], draws, how)
             new = tuple(new)
         elif field.kind == SIGNAL:
             new = shifted(old, values[:, 0], how)
-        elif parameter.components and parameter.dimension == "angle":
-            new = (self._rotations(varied, values) @ np.asarray(old, float)[..., None])[..., 0]
-        elif field.shape in ((), (6, 6)):
-            all_samples = np.broadcast_to(np.zeros(field.shape) if old is None else old, (self.count, *field.shape))
-            new = changed(all_samples, values[:, 0].reshape(-1, *(1 for _ in field.shape)), how)
         elif field.shape == (None, 2):  # velocities and torques of a curve
             new = np.asarray(old, float) * np.stack([np.ones_like(values), values], -1)
         else:
-            rows = np.atleast_1d(np.asarray(old, float))
-            new = np.array(np.broadcast_to(rows, (self.count, rows.shape[-1])))
-            new[:, columns] = changed(new[:, columns], values, how)
+            given = np.asarray(0.0 if old is None else old, float)
+            shape = np.atleast_1d(given).shape[-1:] if field.shape == (None,) else field.shape
+            new = self._changed_numbers(np.broadcast_to(given, (self.count, *shape)), varied, values)
         return replace(owner, **{field.name: new})
 
     def _moved(self, pose: Pose, varied: Varied, values: np.ndarray) -> Pose:
@@ -220,6 +209,16 @@ class Samples:
         columns = list(varied.components)
         translation[:, columns] = changed(translation[:, columns], values, varied.how)
         return computed_pose(translation, rotation)
+
+
+#: The parameters that change several fields, a mass distribution or a configuration.
+SEVERAL_FIELDS: dict[str, Callable[[Samples, Varied, np.ndarray], None]] = {
+    "mass_and_inertia": Samples.change_mass_and_inertia,
+    "inertia": Samples.change_inertia,
+    "payload": Samples.add_payload,
+    "q": Samples.change_position,
+    "dry_friction": Samples.scale_dry_friction,
+}
 
 
 def changed(old: np.ndarray, draws: np.ndarray, how: str | None) -> np.ndarray:
