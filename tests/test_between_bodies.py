@@ -15,8 +15,9 @@ from rbchain.model.pose import computed_pose
 
 from .conftest import mechanism
 from .mechanisms import random_rotation
+from .other_process import computed
 from .quantities import derivative, random_states
-from .test_one_source import check_alike, computed
+from .test_one_source import check_alike
 
 REFERENCES = Path(__file__).parent / "references"
 FORCE_KINDS = (rb.SpringDamper, rb.Bushing)
@@ -565,35 +566,30 @@ def test_models_without_forces_between_bodies_compile_nothing_for_them():
     assert (actions.shared.springs.shape[1], actions.shared.bushings.shape[1]) == (1, 0)
 
 
-SCRIPT = """
-import json, sys
-import numpy as np
-import rbchain as rb
-from tests.mechanisms import MECHANISMS
-from tests.test_between_bodies import FORCE_KINDS, random_forces
-model = MECHANISMS["small_floating_tree"]()
-forces = [force for kind in FORCE_KINDS for force in random_forces(model, kind)]
-q, qd = model.random_state(0, 5)
-out = {}
-for dtype in (np.float64, np.float32):
-    Q, QD = q.astype(dtype), qd.astype(dtype)
-    found = {
-        "wrenches": model.wrenches_between_bodies(Q, QD, forces),
-        "energy": model.elastic_energy(Q, forces),
-        "derivatives": np.stack(model.derivatives_between_bodies(Q, QD, forces)),
-        "single": np.stack([model.wrenches_between_bodies(*x, forces) for x in zip(Q, QD)]),
-    }
-    assert all(x.dtype == dtype for x in found.values())
-    out |= {name + " " + np.dtype(dtype).name: value for name, value in found.items()}
-motion = model.simulate(q[:2], qd[:2], 0.002, method="rk4", step=0.001, forces=forces, save_at=3)
-out |= {"q": motion.q, "qd": motion.qd}
-json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
-"""
+def quantities_of_precisions():
+    """Forces, energies, derivatives and a motion of a tree with springs and bushings."""
+    model = mechanism("small_floating_tree")
+    forces = [force for kind in FORCE_KINDS for force in random_forces(model, kind)]
+    q, qd = model.random_state(0, 5)
+    out = {}
+    for dtype in (np.float64, np.float32):
+        Q, QD = q.astype(dtype), qd.astype(dtype)
+        found = {
+            "wrenches": model.wrenches_between_bodies(Q, QD, forces),
+            "energy": model.elastic_energy(Q, forces),
+            "derivatives": np.stack(model.derivatives_between_bodies(Q, QD, forces)),
+            "single": np.stack([model.wrenches_between_bodies(*x, forces) for x in zip(Q, QD, strict=True)]),
+        }
+        assert all(x.dtype == dtype for x in found.values())
+        out |= {name + " " + np.dtype(dtype).name: value for name, value in found.items()}
+    motion = model.simulate(q[:2], qd[:2], 0.002, method="rk4", step=0.001, forces=forces, save_at=3)
+    out |= {"q": motion.q, "qd": motion.qd}
+    return out
 
 
 @pytest.mark.slow
 def test_plain_python_single_states_and_float32_agree_with_lanes():
-    found, expected = computed(SCRIPT, NUMBA_DISABLE_JIT="1"), computed(SCRIPT)
+    found, expected = computed(quantities_of_precisions, NUMBA_DISABLE_JIT="1"), quantities_of_precisions()
     check_alike(found, expected)
     for name in ("wrenches", "energy", "derivatives", "single"):
         scale = np.abs(expected[f"{name} float64"]).max()

@@ -12,7 +12,8 @@ from rbchain import cli
 from rbchain.study.plan.effects import effects_of
 
 from .closed_chains import four_bar
-from .test_one_source import check_alike, computed
+from .other_process import computed
+from .test_one_source import check_alike
 
 plain = pytest.mark.plain_python
 
@@ -550,44 +551,49 @@ def test_initial_positions_beyond_a_stop_or_a_plane_are_refused():
 
 # --- compiled code ----------------------------------------------------------------------------------------------------
 
-SCRIPT = """
-import json, sys
-import numpy as np, rbchain as rb
-builder = rb.ModelBuilder(gravity=(0, 0, -10))
-for i, axis in enumerate([(0, 1, 0), (1, 0, 0), (0, 1, 0)]):
-    inertia = rb.Inertia(1.0, cg=(0.2, 0.05, 0), inertia=(0.02, 0.03, 0.04))
-    parent, place = (None, (0, 0, 0.3)) if i == 0 else (f"link{i - 1}", (0.4, 0, 0))
-    limits = rb.JointLimits(lower=-0.3, upper=1.0) if i == 2 else None
-    builder.add_body(f"link{i}", parent=parent, joint=rb.Revolute(axis), placement=rb.Pose(place), inertia=inertia,
-                     **({} if limits is None else {"limits": limits}))
-model = builder.build()
-rng = np.random.default_rng(0)
-q, qd = rng.uniform(-0.2, 0.2, (3, 3)), rng.normal(size=(3, 3))
-forces = [
-    rb.DryFriction("link1", [0.2, 0.4, 0.1], static=0.5),
-    rb.HardStops("link2", restitution=[0.5, 0.0, 0.3]),
-]
-ball = {"point": (0.4, 0, 0), "radius": 0.02, "plane_point": (0, 0, 0), "plane_normal": (0, 0, 1), "friction": 0.3}
-forces += [rb.SphereContact("link1", **ball, restitution=0.4), rb.SphereContact("link2", **ball)]
-out = {}
-for dtype in (np.float64, np.float32):
-    settings = {"method": "moreau", "step": 0.01, "save_at": 4, "forces": forces}
-    motion = model.simulate(q.astype(dtype), qd.astype(dtype), 0.6, **settings)
-    name = np.dtype(dtype).name
-    out |= {f"q {name}": motion.q, f"qd {name}": motion.qd, f"force {name}": motion.contact_forces}
-    out[f"impacts {name}"] = np.array([record.count for record in motion.impacts])
-    assert motion.q.dtype == dtype and motion.success
-    out[f"residual {name}"] = motion.contact_residual
-    if dtype == np.float64:
-        one = model.simulate(q[0], qd[0], 0.6, **settings | {"forces": [f.of_sample(0, (3,)) for f in forces]})
-        out |= {"single q": one.q, "single qd": one.qd}
-json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
-"""
+
+def motions_of_precisions():
+    """Motions of an arm with friction, stops and two contacts, in both precisions, and of one sample."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    for i, axis in enumerate([(0, 1, 0), (1, 0, 0), (0, 1, 0)]):
+        inertia = rb.Inertia(1.0, cg=(0.2, 0.05, 0), inertia=(0.02, 0.03, 0.04))
+        parent, place = (None, (0, 0, 0.3)) if i == 0 else (f"link{i - 1}", (0.4, 0, 0))
+        limits = rb.JointLimits(lower=-0.3, upper=1.0) if i == 2 else None
+        builder.add_body(
+            f"link{i}",
+            parent=parent,
+            joint=rb.Revolute(axis),
+            placement=rb.Pose(place),
+            inertia=inertia,
+            **({} if limits is None else {"limits": limits}),
+        )
+    model = builder.build()
+    rng = np.random.default_rng(0)
+    q, qd = rng.uniform(-0.2, 0.2, (3, 3)), rng.normal(size=(3, 3))
+    forces = [
+        rb.DryFriction("link1", [0.2, 0.4, 0.1], static=0.5),
+        rb.HardStops("link2", restitution=[0.5, 0.0, 0.3]),
+    ]
+    ball = {"point": (0.4, 0, 0), "radius": 0.02, "plane_point": (0, 0, 0), "plane_normal": (0, 0, 1), "friction": 0.3}
+    forces += [rb.SphereContact("link1", **ball, restitution=0.4), rb.SphereContact("link2", **ball)]
+    out = {}
+    for dtype in (np.float64, np.float32):
+        settings = {"method": "moreau", "step": 0.01, "save_at": 4, "forces": forces}
+        motion = model.simulate(q.astype(dtype), qd.astype(dtype), 0.6, **settings)
+        name = np.dtype(dtype).name
+        out |= {f"q {name}": motion.q, f"qd {name}": motion.qd, f"force {name}": motion.contact_forces}
+        out[f"impacts {name}"] = np.array([record.count for record in motion.impacts])
+        assert motion.q.dtype == dtype and motion.success
+        out[f"residual {name}"] = motion.contact_residual
+        if dtype == np.float64:
+            one = model.simulate(q[0], qd[0], 0.6, **settings | {"forces": [f.of_sample(0, (3,)) for f in forces]})
+            out |= {"single q": one.q, "single qd": one.qd}
+    return out
 
 
 @pytest.mark.slow
 def test_plain_python_single_states_and_float32_agree_with_lanes():
-    found, expected = computed(SCRIPT, NUMBA_DISABLE_JIT="1"), computed(SCRIPT)
+    found, expected = computed(motions_of_precisions, NUMBA_DISABLE_JIT="1"), motions_of_precisions()
     check_alike(found, expected)
     np.testing.assert_allclose(expected["single q"], expected["q float64"][0], rtol=0, atol=1e-11)
     np.testing.assert_array_equal(expected["impacts float32"], expected["impacts float64"])

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 
 import rbchain as rb
 
-from .test_one_source import computed
+from .other_process import computed
 
 plain = pytest.mark.plain_python
 G = 10.0
@@ -405,38 +405,48 @@ def test_invalid_numbers_are_refused(change, message):
         model.simulate(q, np.zeros(2), 0.1, forces=[contact], save_at=2)
 
 
-SCRIPT = """
-import json, sys
-import numpy as np, rbchain as rb
-builder = rb.ModelBuilder(gravity=(0, 0, -10))
-for i, axis in enumerate([(0, 1, 0), (1, 0, 0), (0, 1, 0)]):
-    inertia = rb.Inertia(1.0, cg=(0.2, 0.05, 0), inertia=(0.02, 0.03, 0.04))
-    parent, place = (None, (0, 0, 0.3)) if i == 0 else (f"link{i - 1}", (0.4, 0, 0))
-    builder.add_body(f"link{i}", parent=parent, joint=rb.Revolute(axis), placement=rb.Pose(place), inertia=inertia)
-model = builder.build()
-rng = np.random.default_rng(0)
-q, qd = rng.uniform(-0.2, 0.2, (3, 3)), rng.normal(size=(3, 3))
-forces = [
-    rb.DryFriction("link1", 0.2),
-    rb.SphereSphereContact(None, "link2", point_a=(1.0, 0, -0.4), point_b=(0.4, 0, 0), radius_a=0.3,
-        radius_b=[0.05, 0.1, 0.15], restitution=[0.5, 0.2, 0.0], friction=[0.3, 0.1, 0.0]),
-    rb.SphereSphereContact("link0", "link2", point_a=(0.6, 0, 0.4), point_b=(0.3, 0, 0), radius_a=0.1, radius_b=0.1),
-]
-out = {}
-for method, dtype in (("moreau", np.float64), ("moreau", np.float32), ("rk45", np.float64)):
-    settings = {"step": 0.01} if method == "moreau" else {"rtol": 1e-9, "atol": 1e-11}
-    motion = model.simulate(q.astype(dtype), qd.astype(dtype), 0.5, method=method, save_at=6, forces=forces, **settings)
-    name = f"{method} {np.dtype(dtype).name}"
-    out |= {f"q {name}": motion.q, f"qd {name}": motion.qd, f"force {name}": motion.contact_forces}
-    out[f"impacts {name}"] = np.array([record.count for record in motion.impacts])
-    assert motion.q.dtype == dtype and motion.success
-json.dump({name: value.tolist() for name, value in out.items()}, sys.stdout)
-"""
+def motions_of_methods():
+    """Motions of an arm with spheres that touch, of two methods and in both precisions."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    for i, axis in enumerate([(0, 1, 0), (1, 0, 0), (0, 1, 0)]):
+        inertia = rb.Inertia(1.0, cg=(0.2, 0.05, 0), inertia=(0.02, 0.03, 0.04))
+        parent, place = (None, (0, 0, 0.3)) if i == 0 else (f"link{i - 1}", (0.4, 0, 0))
+        builder.add_body(f"link{i}", parent=parent, joint=rb.Revolute(axis), placement=rb.Pose(place), inertia=inertia)
+    model = builder.build()
+    rng = np.random.default_rng(0)
+    q, qd = rng.uniform(-0.2, 0.2, (3, 3)), rng.normal(size=(3, 3))
+    forces = [
+        rb.DryFriction("link1", 0.2),
+        rb.SphereSphereContact(
+            None,
+            "link2",
+            point_a=(1.0, 0, -0.4),
+            point_b=(0.4, 0, 0),
+            radius_a=0.3,
+            radius_b=[0.05, 0.1, 0.15],
+            restitution=[0.5, 0.2, 0.0],
+            friction=[0.3, 0.1, 0.0],
+        ),
+        rb.SphereSphereContact(
+            "link0", "link2", point_a=(0.6, 0, 0.4), point_b=(0.3, 0, 0), radius_a=0.1, radius_b=0.1
+        ),
+    ]
+    out = {}
+    for method, dtype in (("moreau", np.float64), ("moreau", np.float32), ("rk45", np.float64)):
+        settings = {"step": 0.01} if method == "moreau" else {"rtol": 1e-9, "atol": 1e-11}
+        motion = model.simulate(
+            q.astype(dtype), qd.astype(dtype), 0.5, method=method, save_at=6, forces=forces, **settings
+        )
+        name = f"{method} {np.dtype(dtype).name}"
+        out |= {f"q {name}": motion.q, f"qd {name}": motion.qd, f"force {name}": motion.contact_forces}
+        out[f"impacts {name}"] = np.array([record.count for record in motion.impacts])
+        assert motion.q.dtype == dtype and motion.success
+    return out
 
 
 @pytest.mark.slow
 def test_compiled_lanes_agree_with_plain_python_and_float32():
-    found, expected = computed(SCRIPT, NUMBA_DISABLE_JIT="1"), computed(SCRIPT)
+    found, expected = computed(motions_of_methods, NUMBA_DISABLE_JIT="1"), motions_of_methods()
     for name, values in expected.items():
         tight = 1e-8 if "rk45" in name else 1e-9
         tolerance = 1e-3 if "float32" in name else 1e-5 if "force" in name else tight

@@ -11,7 +11,8 @@ from rbchain.core.sample import control_layout as controls
 from rbchain.core.sample.rate import evaluate
 from rbchain.core.sample.records import Tolerances
 
-from .test_one_source import check_alike, computed
+from .other_process import computed
+from .test_one_source import check_alike
 from .test_rosenbrock import block_with_state
 
 plain = pytest.mark.plain_python
@@ -111,34 +112,29 @@ def test_a_spherical_joint_that_is_not_a_root_is_solved_with_a_matrix(monkeypatc
     check_same_step(model, 7, monkeypatch, along_tree=False)
 
 
-LANES = """
-import json, sys
-import numpy as np
-import rbchain as rb
-from rbchain.core.linear import linearised_tree
-out = {}
-n = linearised_tree.FEWEST_DOFS + 1
-for dtype, tolerance in ((np.float64, 1e-5), (np.float32, 1e-3)):
-    chain = rb.Model.serial_chain(n).vary(damping=np.full(n, 5.0), stiffness=np.full(n, 400.0))
-    rng = np.random.default_rng(3)
-    chain = chain.vary(mass=chain.mass * rng.uniform(0.8, 1.2, (9, n)))
-    q, qd = (0.1 * rng.normal(size=(2, 9, n))).astype(dtype)
-    drives = [rb.PID("link3", 0.2, kp=500.0, ki=50.0, kd=5.0)]
-    settings = dict(method="rosenbrock", rtol=tolerance, atol=tolerance, drives=drives)
-    motion = chain.simulate(q, qd, 0.02, **settings)
-    assert motion.success and motion.q.dtype == dtype
-    out[f"q {np.dtype(dtype).name}"] = motion.q[7:].tolist()
-    out[f"qd {np.dtype(dtype).name}"] = motion.qd[7:].tolist()
-alone = chain[8].simulate(q[8], qd[8], 0.02, **settings)
-out["residual float32"] = (alone.q - motion.q[8]).tolist()
-json.dump(out, sys.stdout)
-"""
+def last_samples():
+    """The last two of nine samples of a long mechanism: one in the first block of lanes, one alone in the second."""
+    out = {}
+    n = linearised_tree.FEWEST_DOFS + 1
+    for dtype, tolerance in ((np.float64, 1e-5), (np.float32, 1e-3)):
+        chain = rb.Model.serial_chain(n).vary(damping=np.full(n, 5.0), stiffness=np.full(n, 400.0))
+        rng = np.random.default_rng(3)
+        chain = chain.vary(mass=chain.mass * rng.uniform(0.8, 1.2, (9, n)))
+        q, qd = (0.1 * rng.normal(size=(2, 9, n))).astype(dtype)
+        drives = [rb.PID("link3", 0.2, kp=500.0, ki=50.0, kd=5.0)]
+        settings = dict(method="rosenbrock", rtol=tolerance, atol=tolerance, drives=drives)
+        motion = chain.simulate(q, qd, 0.02, **settings)
+        assert motion.success and motion.q.dtype == dtype
+        out[f"q {np.dtype(dtype).name}"] = motion.q[7:]
+        out[f"qd {np.dtype(dtype).name}"] = motion.qd[7:]
+    alone = chain[8].simulate(q[8], qd[8], 0.02, **settings)
+    out["residual float32"] = alone.q - motion.q[8]
+    return out
 
 
 @pytest.mark.slow
 def test_lanes_agree_with_plain_python():
-    """The last two samples: one is in the first block of lanes, the other is alone in the second."""
-    check_alike(computed(LANES, NUMBA_DISABLE_JIT="1"), computed(LANES))
+    check_alike(computed(last_samples, NUMBA_DISABLE_JIT="1"), last_samples())
 
 
 @pytest.mark.slow

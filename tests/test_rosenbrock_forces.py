@@ -8,8 +8,9 @@ import pytest
 import rbchain as rb
 
 from .closed_chains import CHAINS, closed_chain, closed_state
+from .other_process import computed as computed_by
 from .quantities import random_states
-from .test_one_source import check_alike, computed as computed_by
+from .test_one_source import check_alike
 from .test_rosenbrock import derivatives_both_ways
 from .test_water import KINDS, immersed_tree, in_air
 
@@ -373,41 +374,33 @@ def evaluations_of_a_step(model, q, qd, **actions):
     return (motion.evaluations - 2) / (motion.steps + motion.rejections)  # two for the length of the first step
 
 
-LANES = """
-import json, sys
-import numpy as np
-import rbchain as rb
-from tests.closed_chains import closed_chain, closed_state
-from tests.quantities import random_states
-from tests.test_rosenbrock_forces import STATE, controlled_in_water, partly_computed, screw_arm
-from tests.test_water import KINDS, immersed_tree
-rng, out = np.random.default_rng(3), {}
+def last_samples():
+    """The last two of nine samples: one in the first block of lanes, one alone in the second."""
+    rng, out = np.random.default_rng(3), {}
 
-def add(name, dtype, model, states, tolerance, drives):
-    q, qd = (x.astype(dtype) for x in states)
-    settings = {"method": "rosenbrock", "rtol": tolerance, "atol": tolerance}
-    motion = model.simulate(q, qd, 0.02, drives=drives, **settings)
-    assert motion.success
-    out[name] = motion.q[7:].tolist()
+    def add(name, dtype, model, states, tolerance, drives):
+        q, qd = (x.astype(dtype) for x in states)
+        settings = {"method": "rosenbrock", "rtol": tolerance, "atol": tolerance}
+        motion = model.simulate(q, qd, 0.02, drives=drives, **settings)
+        assert motion.success
+        out[name] = motion.q[7:]
 
-model, nominal = screw_arm()
-arm = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
-states = [x + 0.1 * rng.normal(size=(9, 3)) for x in STATE]
-add("arm", np.float64, arm, states, 1e-7, partly_computed(model, 8.0))
-chain = closed_chain("hung plate")
-states = closed_state(chain, batch=(9,))[:2]
-add("plate in float32", np.float32, chain.model, states, 1e-4, [rb.PrescribedAcceleration("arm", 1.0)])
-tree = immersed_tree(KINDS["vehicle_with_arm"])
-drives = controlled_in_water("both", tree, "nominal")
-add("tree in water, float32", np.float32, tree, random_states(tree, (9,), seed=9, arrays=2), 1e-4, drives)
-json.dump(out, sys.stdout)
-"""
+    model, _ = screw_arm()
+    arm = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
+    states = [x + 0.1 * rng.normal(size=(9, 3)) for x in STATE]
+    add("arm", np.float64, arm, states, 1e-7, partly_computed(model, 8.0))
+    chain = closed_chain("hung plate")
+    states = closed_state(chain, batch=(9,))[:2]
+    add("plate in float32", np.float32, chain.model, states, 1e-4, [rb.PrescribedAcceleration("arm", 1.0)])
+    tree = immersed_tree(KINDS["vehicle_with_arm"])
+    drives = controlled_in_water("both", tree, "nominal")
+    add("tree in water, float32", np.float32, tree, random_states(tree, (9,), seed=9, arrays=2), 1e-4, drives)
+    return out
 
 
 @pytest.mark.slow
 def test_lanes_agree_with_plain_python():
-    """The last two samples: one is in the first block of lanes, the other is alone in the second."""
-    check_alike(computed_by(LANES, NUMBA_DISABLE_JIT="1"), computed_by(LANES))
+    check_alike(computed_by(last_samples, NUMBA_DISABLE_JIT="1"), last_samples())
 
 
 # --- user functions ---------------------------------------------------------------------------------------------------

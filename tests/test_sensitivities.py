@@ -9,8 +9,9 @@ from scipy.linalg import expm
 import rbchain as rb
 
 from .mechanisms import slide
+from .other_process import computed
 from .quantities import derivative, random_states
-from .test_one_source import check_alike, computed
+from .test_one_source import check_alike
 
 plain = pytest.mark.plain_python
 TIGHT = {"rtol": 1e-12, "atol": 1e-13}
@@ -571,31 +572,26 @@ def test_refused_user_forces():
         slide().simulate([0.0], [0.0], 0.1, drives=[rb.UserForces(forces)], derivatives=["mass"], save_at=2)
 
 
-LANES = """
-import json, sys
-import numpy as np
-from tests.test_sensitivities import arm_with, two_seeds
-import rbchain as rb
-model, rng = arm_with(rb.Spherical()), two_seeds(9)
-model = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
-q, qd = model.random_state(rng, (9,))
-names = ["q", "qd", "mass", "cg", "inertia", "friction"]
-motion = model.simulate(q, 0.5 * qd, 0.05, rtol=1e-6, atol=1e-6, derivatives=names)
-found = {name: values[7:].tolist() for name, values in motion.derivatives.items()}
+def last_samples():
+    """Derivatives of the last two of nine samples: one in the first block of lanes, one alone in the second."""
+    model, rng = arm_with(rb.Spherical()), two_seeds(9)
+    model = model.vary(mass=model.mass * rng.uniform(0.9, 1.1, (9, 3)))
+    q, qd = model.random_state(rng, (9,))
+    names = ["q", "qd", "mass", "cg", "inertia", "friction"]
+    motion = model.simulate(q, 0.5 * qd, 0.05, rtol=1e-6, atol=1e-6, derivatives=names)
+    found = {name: values[7:] for name, values in motion.derivatives.items()}
 
-arm = rb.Model.serial_chain(2)
-drives = [rb.ComputedTorque(joint, 0.5, kp=100.0, kd=20.0, limit=4.0) for joint in arm.joint_names]
-q, qd = rng.normal(size=(2, 9, 2))
-motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "mass"])
-found |= {f"{name} of an arm with a controller": x[7:].tolist() for name, x in motion.derivatives.items()}
-drives[1] = rb.PID(arm.joint_names[1], 0.5, kp=1.0)
-motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "kp"])
-found |= {f"{name} of an arm with both controllers": x[7:].tolist() for name, x in motion.derivatives.items()}
-json.dump(found, sys.stdout)
-"""
+    arm = rb.Model.serial_chain(2)
+    drives = [rb.ComputedTorque(joint, 0.5, kp=100.0, kd=20.0, limit=4.0) for joint in arm.joint_names]
+    q, qd = rng.normal(size=(2, 9, 2))
+    motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "mass"])
+    found |= {f"{name} of an arm with a controller": x[7:] for name, x in motion.derivatives.items()}
+    drives[1] = rb.PID(arm.joint_names[1], 0.5, kp=1.0)
+    motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "kp"])
+    found |= {f"{name} of an arm with both controllers": x[7:] for name, x in motion.derivatives.items()}
+    return found
 
 
 @pytest.mark.slow
 def test_lanes_agree_with_plain_python():
-    """The last two samples: one is in the first block of lanes, the other is alone in the second."""
-    check_alike(computed(LANES, NUMBA_DISABLE_JIT="1"), computed(LANES))
+    check_alike(computed(last_samples, NUMBA_DISABLE_JIT="1"), last_samples())

@@ -6,8 +6,9 @@ import pytest
 import rbchain as rb
 
 from .closed_chains import closed_chain, closed_state, four_bar
+from .other_process import computed
 from .quantities import derivative
-from .test_one_source import check_alike, computed
+from .test_one_source import check_alike
 from .test_sensitivities import STEP, TIGHT, extrapolated
 
 plain = pytest.mark.plain_python
@@ -277,26 +278,22 @@ def end_of_motion(motion):
 # --- lanes, fits and refused input ------------------------------------------------------------------------------------
 
 
-LANES = """
-import json, sys
-import numpy as np
-from tests.closed_chains import closed_chain, closed_state
-out = {}
-chain, rng = closed_chain("turned four-bar"), np.random.default_rng(2)
-(q, qd, _), tolerance = closed_state(chain, batch=(9,)), 1e-6
-model = chain.model.vary(mass=chain.model.mass * rng.uniform(0.9, 1.1, (9, 3)))
-motion = model.simulate(q, qd, 0.1, rtol=tolerance, atol=tolerance, derivatives=["q", "mass", "inertia"])
-assert motion.success
-for name, values in motion.derivatives.items():
-    out[f"{name} float64"] = values[7:].tolist()
-json.dump(out, sys.stdout)
-"""
+def last_samples():
+    """Derivatives of the last two of nine samples: one in the first block of lanes, one alone in the second."""
+    out = {}
+    chain, rng = closed_chain("turned four-bar"), np.random.default_rng(2)
+    (q, qd, _), tolerance = closed_state(chain, batch=(9,)), 1e-6
+    model = chain.model.vary(mass=chain.model.mass * rng.uniform(0.9, 1.1, (9, 3)))
+    motion = model.simulate(q, qd, 0.1, rtol=tolerance, atol=tolerance, derivatives=["q", "mass", "inertia"])
+    assert motion.success
+    for name, values in motion.derivatives.items():
+        out[f"{name} float64"] = values[7:]
+    return out
 
 
 @pytest.mark.slow
 def test_lanes_agree_with_plain_python():
-    """The last two samples: one is in the first block of lanes, the other is alone in the second."""
-    check_alike(computed(LANES, NUMBA_DISABLE_JIT="1"), computed(LANES))
+    check_alike(computed(last_samples, NUMBA_DISABLE_JIT="1"), last_samples())
 
 
 @pytest.mark.slow
