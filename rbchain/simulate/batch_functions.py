@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ..acting.user_code import BatchFunction
 from ..drivers import threads
 from ..drivers.trajectories import integrate_batch
@@ -43,12 +45,29 @@ def run_driver(
         threads.run_interruptibly(integrate_batch, of_one, arguments, samples, width, outcome.interrupt, effort, spare)
         return
     calls, memory = actions.shared.samplers.batch_calls, new_memory(-(-samples // width))
+    blocks: list[np.ndarray] = []
     while True:
         calls.due[...] = 0
-        threads.run_interruptibly(integrate_batch, lambda: memory, arguments, samples, width, outcome.interrupt, effort)
+        of_thread = partial(_memory_of_thread, memory, list(blocks), blocks)
+        threads.run_interruptibly(integrate_batch, of_thread, arguments, samples, width, outcome.interrupt, effort)
         if not calls.due.any():
             return
         for column, function in enumerate(functions.values()):
             due = calls.due[:, column]
             if due.any():
                 calls.outputs[column, :, : function.count] = function.compute_outputs(due, calls.measured[column])
+
+
+def _memory_of_thread(memory: Any, unused: list[np.ndarray], blocks: list[np.ndarray]) -> Any:
+    """Return the memory of all samples for one thread. If the blocks share memory, each thread has its own.
+
+    It is taken from `unused`, or allocated and added to `blocks`; `pop` and `append` of lists are atomic.
+    """
+    if memory.block.shape[0] == memory.clock.shape[0]:
+        return memory
+    try:
+        block = unused.pop()
+    except IndexError:
+        block = np.empty_like(memory.block)
+        blocks.append(block)
+    return memory._replace(block=block)
