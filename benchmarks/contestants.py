@@ -73,8 +73,8 @@ class Rbchain:
     def prepare(self, problem, task, states, duration=0.0, **settings):
         model = problem.model
         q, qd, x = (s.astype(self.dtype) for s in states)
+        settings = settings | {"save_at": [duration]}  # as the other programs, which return the last state only
         if self.alone:
-            settings = settings | {"save_at": [duration]}  # as the other programs, which return the last state only
             move = lambda: model.simulate(q[0], qd[0], duration, method=task, tau=x[0], **settings)  # noqa: E731
             return timed(move, 1, lambda motion: np.concatenate([motion.q[-1], motion.qd[-1]])[None])
         if task == "forward dynamics":
@@ -90,7 +90,6 @@ class Rbchain:
             out = np.empty((len(q), 3, model.nv, model.nv))
             derivatives = lambda: model.forward_dynamics_derivatives(q, qd, x, out=out)  # noqa: E731
             return timed(derivatives, len(q), lambda found: found[0][:, -1])
-        settings = settings | {"save_at": [duration]}
         move = lambda: model.simulate(q, qd, duration, method=task, tau=x, **settings)  # noqa: E731
         return timed(move, len(q), lambda motion: np.concatenate([motion.q[:, -1], motion.qd[:, -1]], axis=-1))
 

@@ -45,11 +45,13 @@ def run_driver(
         threads.run_interruptibly(integrate_batch, of_one, arguments, samples, width, outcome.interrupt, effort, spare)
         return
     calls, memory = actions.shared.samplers.batch_calls, new_memory(-(-samples // width))
-    blocks: list[np.ndarray] = []
+    unused: list[np.ndarray] = []
     while True:
         calls.due[...] = 0
-        of_thread = partial(_memory_of_thread, memory, list(blocks), blocks)
+        taken: list[np.ndarray] = []
+        of_thread = partial(_memory_of_thread, memory, unused, taken)
         threads.run_interruptibly(integrate_batch, of_thread, arguments, samples, width, outcome.interrupt, effort)
+        unused += taken
         if not calls.due.any():
             return
         for column, function in enumerate(functions.values()):
@@ -58,16 +60,13 @@ def run_driver(
                 calls.outputs[column, :, : function.count] = function.compute_outputs(due, calls.measured[column])
 
 
-def _memory_of_thread(memory: Any, unused: list[np.ndarray], blocks: list[np.ndarray]) -> Any:
+def _memory_of_thread(memory: Any, unused: list[np.ndarray], taken: list[np.ndarray]) -> Any:
     """Return the memory of all samples for one thread. If the blocks share memory, each thread has its own.
 
-    It is taken from `unused`, or allocated and added to `blocks`; `pop` and `append` of lists are atomic.
+    It comes from `unused` or is new, and is added to `taken`.
     """
     if memory.block.shape[0] == memory.clock.shape[0]:
         return memory
-    try:
-        block = unused.pop()
-    except IndexError:
-        block = np.empty_like(memory.block)
-        blocks.append(block)
+    block = threads.take_memory(unused, partial(np.empty_like, memory.block))
+    taken.append(block)
     return memory._replace(block=block)

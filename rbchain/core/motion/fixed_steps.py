@@ -66,14 +66,14 @@ def take_fixed_step(block, stepper, settings, batch, t, h, restarts, k):
     if tableau.order > 1:
         store_stiffness_and_damping(block, stepper.y, k)
     start_step(block, stepper, tableau, batch, t, h, k)
-    omits_end = restarts and may_omit_ends(block, tableau, batch)
+    omits_end = restarts and may_omit_ends(block, batch)
     compute_stages_of_step(block, stepper, tableau, batch, t, h, omits_end, k)
     close_end_of_step(block, stepper, tableau, k)
 
 
 @only_if(lambda block, *_: not has_constraints(block) and not has_sensitivities(block), False)
 @kernel
-def may_omit_ends(block, tableau, batch):
+def may_omit_ends(block, batch):
     """Whether the rate at the end of a step has no use but to start the next step.
 
     Projections onto constraints and sensitivities use it, and records of steps interpolate with it.
