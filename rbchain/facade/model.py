@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 
+from ..analysis.linear_models import linearize
 from ..codegen.generate import generate
 from ..common.calls import explains_calls
 from ..common.lock_free import cached_property
@@ -64,6 +65,7 @@ class Model(
     The methods by topic; `help(rb.Model.simulate)` describes one of them:
 
     * Motion: `simulate`, `stepper`, `accelerations`
+    * Linear analysis: `linearize`
     * Dynamics: `forward_dynamics`, `inverse_dynamics`, `hybrid_dynamics`
     * Forces: `bias_forces`, `gravity_forces`, `passive_forces`, `joint_reactions`
     * Derivatives: `forward_dynamics_derivatives`, `inverse_dynamics_derivatives`
@@ -322,6 +324,7 @@ class Model(
     simulate = simulation.simulate
     stepper = stepper
     accelerations = accelerations
+    linearize = linearize
     generate = generate
     view = showing.view
     picture = showing.picture

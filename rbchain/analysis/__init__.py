@@ -1,0 +1,1 @@
+"""Linear analysis: linear models, modes and equilibria of a batch of mechanisms."""

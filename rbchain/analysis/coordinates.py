@@ -1,0 +1,127 @@
+"""The states of a linear model: independent changes of positions and velocities, and integrals of control errors.
+
+The state x of a linear model selects entries of (dq, dqd, z): positions and velocities of some degrees of freedom, and
+all integrals. The maps
+
+    dq = P x,   dqd = V x
+
+return the changes of all degrees of freedom. In an open tree, the state has all positions and velocities that are not
+prescribed, and the maps copy them. In a closed chain, the other positions and velocities follow from the independent
+ones, to first order:
+
+    J dq = 0,   J dqd + d(J qd)/dq dq = 0.
+
+The state selects entries of the same degrees of freedom at all times. So the derivative of x by time is the selection
+of the derivatives of (dq, dqd, z), although P and V change with time. Source: Wehage and Haug (1982), "Generalized
+coordinate partitioning for dimension reduction in analysis of constrained dynamic systems".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.control import drive_layout as drive
+from .operating_points import Conditions, OperatingPoints
+
+#: Samples of a batch whose independent degrees of freedom are candidates for all of them.
+MOST_CANDIDATES = 16
+#: A projection has this singular value or less if the loops hold the direction; otherwise it is at least 1.
+SMALLEST_PROJECTION = 1e-6
+#: If the selected entries of a unit change of the positions are below this value, other entries determine the sample.
+SMALLEST_SELECTION = 1e-5
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The states of the linear models of a batch.
+
+    `positions` (p,) and `velocities` (v,) are the degrees of freedom whose changes are states, and `integrals` the
+    number of integrals. `of_positions` and `of_velocities` (samples, nv, p + v + integrals) are the maps P and V. They
+    are NaN for samples in which the selected degrees of freedom do not determine the others.
+    """
+
+    positions: np.ndarray
+    velocities: np.ndarray
+    integrals: int
+    of_positions: np.ndarray
+    of_velocities: np.ndarray
+
+    def select(self, of_positions: np.ndarray, of_velocities: np.ndarray, of_integrals: np.ndarray) -> np.ndarray:
+        """Return the rows of the state, from rows of all dofs (samples, nv, ...) and of the integrals."""
+        return np.concatenate([of_positions[:, self.positions], of_velocities[:, self.velocities], of_integrals], 1)
+
+    def names(self, labels: tuple[str, ...], integrated: np.ndarray) -> tuple[str, ...]:
+        """Return the names of the states, from the labels of the degrees of freedom."""
+        return (
+            *(f"q {labels[i]}" for i in self.positions),
+            *(f"qd {labels[i]}" for i in self.velocities),
+            *(f"integral {labels[i]}" for i in integrated),
+        )
+
+
+def coordinates_of(conditions: Conditions, points: OperatingPoints) -> Coordinates:
+    """Choose the states of the linear models of a batch."""
+    is_placed = conditions.kinds == drive.KIND_PRESCRIBED_POSITION
+    is_driven = is_placed | (conditions.kinds == drive.KIND_PRESCRIBED_VELOCITY)
+    n, samples, m = conditions.model.nv, conditions.samples, conditions.actions.integrals
+    if conditions.has_loops:
+        changes, rates = points.closed[:, 0], points.closed[:, 1]
+        positions, of_q = _independent(changes, np.flatnonzero(~is_placed))
+        velocities, of_qd = _independent(changes, np.flatnonzero(~is_driven))
+        # the velocities that an independent position changes, without the changes of the independent velocities
+        by_q = rates @ of_q
+        by_q = by_q - of_qd @ by_q[:, velocities]
+    else:
+        positions, velocities = np.flatnonzero(~is_placed), np.flatnonzero(~is_driven)
+        of_q, of_qd = (np.broadcast_to(np.eye(n)[:, dofs], (samples, n, len(dofs))) for dofs in (positions, velocities))
+        by_q = np.zeros((samples, n, len(positions)))
+    p, v = len(positions), len(velocities)
+    of_positions, of_velocities = np.zeros((2, samples, n, p + v + m))
+    of_positions[:, :, :p], of_velocities[:, :, :p], of_velocities[:, :, p : p + v] = of_q, by_q, of_qd
+    return Coordinates(positions, velocities, m, of_positions, of_velocities)
+
+
+def _independent(projection: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Choose independent degrees of freedom among `dofs`, and compute the changes of all of them by a unit change.
+
+    `projection` (samples, n, n) maps changes to changes that keep the loops closed. The choice is the same for all
+    samples. It maximises the smallest singular value of the selected entries in the worst of the samples.
+
+    Returns
+    -------
+    chosen : (p,) array of int
+    changes : (samples, n, p) array
+        NaN for samples in which the chosen degrees of freedom do not determine the others.
+    """
+    from scipy.linalg import qr  # slow to import, and only closed chains need it
+
+    projection = projection[:, :, dofs]
+    is_finite = np.isfinite(projection).all((1, 2))
+    left, values, _ = np.linalg.svd(np.where(is_finite[:, None, None], projection, 0.0), full_matrices=False)
+    ranks = (values > SMALLEST_PROJECTION).sum(-1)
+    rank = int(np.bincount(ranks[is_finite]).argmax()) if is_finite.any() else 0
+    bases = left[:, :, :rank]  # orthonormal changes that keep the loops closed
+    is_regular = is_finite & (ranks == rank)
+    found = np.flatnonzero(is_regular)
+    best, chosen = -1.0, np.zeros(0, int)
+    for sample in found[:: max(1, len(found) // MOST_CANDIDATES)]:
+        _, pivots = qr(bases[sample][dofs].T, mode="r", pivoting=True)[:2]
+        candidate = np.sort(dofs[pivots[:rank]])
+        if np.array_equal(candidate, chosen):
+            continue
+        worst = _smallest(bases[found][:, candidate])
+        if worst > best:
+            best, chosen = worst, candidate
+    changes = np.full((*bases.shape[:2], rank), np.nan)
+    if rank:
+        selected = bases[:, chosen]
+        is_regular &= np.linalg.svd(selected, compute_uv=False).min(-1, initial=np.inf) > SMALLEST_SELECTION
+        changes[is_regular] = bases[is_regular] @ np.linalg.inv(selected[is_regular])
+    return chosen, changes
+
+
+def _smallest(selected: np.ndarray) -> float:
+    """Return the smallest singular value of matrices (samples, p, p)."""
+    return float(np.linalg.svd(selected, compute_uv=False).min(initial=np.inf))

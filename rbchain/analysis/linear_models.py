@@ -1,0 +1,306 @@
+"""`Model.linearize`: exact linear models of a batch of mechanisms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.numeric_fields import Drive, Force
+from ..common.calls import explains_calls
+from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
+from ..common.real_arrays import FloatArray, common_batch, excerpt, real_array
+from ..errors import ArgumentError, missing_package
+from ..model.arguments import SampleSequence, check_sample_index
+from .coordinates import Coordinates, coordinates_of
+from .operating_points import Conditions, OperatingPoints, closed_states, conditions_of, operating_points
+from .ports import INPUT_OF_JOINT, Input, Output, inputs_of, outputs_of, rows_of_outputs
+from .tangents import rates_of_tangents
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel(PickledByName, SuggestsAttributes, SampleSequence):
+    """The result of `Model.linearize`: a linear model of each sample.
+
+    With the changes x of the states, u of the inputs and y of the outputs from the operating point:
+
+        dx/dt = A x + B u,   y = C x + D u.
+
+    `linear[i]` is the linear model of one sample of a batch, and `linear[2:5]` are those of several.
+
+    Attributes
+    ----------
+    A, B, C, D : (..., states, states), (..., states, inputs), (..., outputs, states), (..., outputs, inputs) arrays
+        In SI units. NaN for samples that failed.
+    states, inputs, outputs : tuples of str
+        Their names. The states are "q NAME" and "qd NAME" for each independent degree of freedom. "integral NAME" is
+        the integral of a control error, in rad s or m s. NAME is a name in `Model.velocity_labels`. "q NAME" of a free
+        or spherical joint is a displacement in body axes, as in `Model.integrate`.
+    positions, velocities : (..., nv, states) arrays
+        The map back to all degrees of freedom: the changes of the positions, on the tangent space, are
+        `positions @ x`, and the changes of the velocities `velocities @ x`. In a closed chain, they contain the
+        dependent degrees of freedom. The rows of prescribed motions are zero.
+    acceleration : (..., nv) array, rad/s^2 or m/s^2
+        At the operating point. All numbers are zero in an equilibrium.
+    success : (...) array of bool
+        False if a sample has no linear model. Its state is not finite, violates the constraints or is singular, or the
+        independent degrees of freedom of the batch do not determine the others in this sample.
+    """
+
+    internal_names: ClassVar[tuple[str, ...]] = ("batch_shape",)
+    A: FloatArray
+    B: FloatArray
+    C: FloatArray
+    D: FloatArray
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    positions: FloatArray
+    velocities: FloatArray
+    acceleration: FloatArray
+    success: npt.NDArray[np.bool_]
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch."""
+        return self.success.shape
+
+    def __getitem__(self, samples: Any) -> LinearModel:
+        """Return the linear model of one sample of the batch, or of several."""
+        check_sample_index(samples, self.batch_shape, by_name="linear.states.index({0!r})")
+        arrays = {name: x for name, x in vars(self).items() if isinstance(x, np.ndarray)}
+        chosen: dict[str, Any] = {name: np.asarray(x[samples]) for name, x in arrays.items()}
+        return replace(self, **chosen)
+
+    def to_scipy(self) -> Any:
+        """Return a `scipy.signal.StateSpace`, for one sample.
+
+        Raises
+        ------
+        ArgumentError
+            If this is a batch, or the sample has no linear model.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> rod = rb.Model.serial_chain(1, length=1.5, gravity=(0, -10, 0)).replace(damping=[0.1])
+        >>> system = rod.linearize([-1.5707963267948966]).to_scipy()
+        >>> type(system).__name__, system.A.round(6).tolist()
+        ('StateSpaceContinuous', [[0.0, 1.0], [-10.0, -1.333333]])
+        """
+        from scipy.signal import StateSpace
+
+        return StateSpace(*self._matrices("to_scipy"))
+
+    def to_control(self) -> Any:
+        """Return a `control.StateSpace` of the package python-control, for one sample.
+
+        It needs the extra `control`. States, inputs and outputs keep their names, with "_" in place of "." and spaces.
+
+        Raises
+        ------
+        ArgumentError
+            If this is a batch, or the sample has no linear model.
+        ImportError
+            If the package control is not installed.
+        """
+        matrices = self._matrices("to_control")
+        try:
+            import control
+        except ImportError:
+            raise ImportError(missing_package("to_control needs the package control", "control")) from None
+        names = [
+            [name.replace(".", "_").replace(" ", "_") for name in x] for x in (self.states, self.inputs, self.outputs)
+        ]
+        return control.StateSpace(*matrices, states=names[0], inputs=names[1], outputs=names[2])
+
+    def _matrices(self, function: str) -> tuple[FloatArray, ...]:
+        """Return A, B, C and D of one sample. Raises an ArgumentError for a batch."""
+        if self.batch_shape:
+            raise ArgumentError(
+                f"{function}: this is a batch of shape {self.batch_shape}; expected one sample. "
+                f"Use linear[i].{function}()"
+            )
+        if not self.success:
+            raise ArgumentError(f"{function}: the sample has no linear model (success is False); expected one that has")
+        return self.A, self.B, self.C, self.D
+
+
+@explains_calls(is_method=True, contacts="forces")
+def linearize(
+    model: Model,
+    q: npt.ArrayLike | None = None,
+    qd: npt.ArrayLike = 0.0,
+    *,
+    tau: npt.ArrayLike = 0.0,
+    inputs: Sequence[Input] | None = None,
+    outputs: Sequence[Output] | None = None,
+    drives: Sequence[Drive] | None = None,
+    forces: Sequence[Force] = (),
+    t: npt.ArrayLike = 0.0,
+    integrals: npt.ArrayLike = 0.0,
+) -> LinearModel:
+    """Compute the exact linear model of the equations of motion in each state of a batch.
+
+    The forces are those of `accelerations`: gravity, passive forces of the joints, joint forces, drives, wrenches,
+    springs and bushings between bodies, and water. The state may be any point of a motion. The linear model describes
+    the change of the motion, with the forces at the given time. It does not contain the derivatives by time.
+
+    Parameters
+    ----------
+    model : Model
+    q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
+        Operating point of each sample. The default of q are the neutral positions. In a closed chain, the state must
+        satisfy the constraints; see `assemble`. Prescribed positions and velocities replace the given ones.
+    tau : float or (..., nv) array, N m or N
+        Joint forces. They add to the forces of the drives.
+    inputs : list, optional
+        Names of joints, for the joint force of each of their degrees of freedom, or pairs (joint, dof). The default
+        are all degrees of freedom whose motion is not prescribed.
+    outputs : list of pairs, optional
+        Pairs of a quantity and a name: ("position", joint), ("velocity", joint), ("acceleration", joint), ("pose",
+        frame) and ("frame_velocity", frame), or ("position", joint, dof) for one degree of freedom. A pose has the
+        displacement of the frame, m, and its rotation, rad; a velocity the same rates. Both are in world axes. The
+        default are the positions and velocities of all degrees of freedom.
+    drives, forces : lists
+        As for `accelerations`. By default, the drives of the model act. `UserForces` must have derivatives.
+    t : float or (...) array, s
+        Time of each sample, from 0, at which the signals are evaluated.
+    integrals : float or (..., m) array, rad s or m s
+        Integrals of the control errors of `PID` and `ComputedTorque` with an integral gain, in the order of the drives.
+
+    Returns
+    -------
+    LinearModel
+
+    Raises
+    ------
+    ArgumentError
+        If a shape does not fit, a drive, a force, an input or an output is refused, a user function raises an
+        exception, or a single state violates the constraints.
+    ModelError
+        If the model has `bodies_without_inertia` whose motion is not prescribed.
+
+    Notes
+    -----
+    The calculation is in float64, also for states in float32. Where a force has a kink, such as at a limit of a drive
+    or at a joint stop, the derivative is that of one side.
+
+    Examples
+    --------
+    A rod hangs down, and a second one stands upright:
+
+    >>> import numpy as np, rbchain as rb
+    >>> rod = rb.Model.serial_chain(1, length=1.5, mass=2.0, gravity=(0, -10, 0))
+    >>> linear = rod.linearize([[-np.pi / 2], [np.pi / 2]])
+    >>> linear.A.round(9).tolist()
+    [[[0.0, 1.0], [-10.0, 0.0]], [[0.0, 1.0], [10.0, 0.0]]]
+    >>> linear.B[0].round(9).tolist(), linear.states, linear.inputs
+    ([[0.0], [0.666666667]], ('q link1', 'qd link1'), ('tau link1',))
+
+    The second one under PD control, and the height of its tip:
+
+    >>> held = rod.linearize([np.pi / 2], drives=[rb.PID("link1", np.pi / 2, kp=60, kd=3)])
+    >>> np.linalg.eigvals(held.A).round(6).tolist()
+    [(-1+5.385165j), (-1-5.385165j)]
+    """
+    times, integrals = _checked_times("linearize", t), real_array("integrals", integrals, ArgumentError)
+    conditions, states, t_of_samples = conditions_of("linearize", model, (q, qd, tau), (drives, forces), times)
+    sums = checked_integrals(conditions, integrals)
+    used_inputs = inputs_of(conditions, inputs)
+    used_outputs = outputs_of(conditions, outputs)
+    states[:2] = closed_states(conditions, states[0], states[1])
+    points = operating_points(conditions, states, sums, t_of_samples)
+    coordinates = coordinates_of(conditions, points)
+    is_usable = points.is_finite
+    A, by_dofs, B = state_equations(conditions, points, coordinates, [i for _, i in used_inputs])
+    C, D = rows_of_outputs(conditions, points, used_outputs, (coordinates, by_dofs, B))
+    B = coordinates.select(np.zeros_like(B), B, np.zeros((conditions.samples, coordinates.integrals, B.shape[-1])))
+    results = (A, B, C, D, coordinates.of_positions, coordinates.of_velocities)
+    is_usable &= np.all([np.isfinite(x).all((1, 2)) for x in results], 0)
+    labels = model.velocity_labels
+    A, B, C, D, *maps = (
+        np.where(is_usable[:, None, None], x, np.nan).reshape(*conditions.batch, *x.shape[1:]) for x in results
+    )
+    return LinearModel(
+        A=A,
+        B=B,
+        C=C,
+        D=D,
+        states=coordinates.names(labels, conditions.integrated),
+        inputs=tuple(INPUT_OF_JOINT + name for name, _ in used_inputs),
+        outputs=tuple(name for output in used_outputs for name in output.names),
+        positions=maps[0],
+        velocities=maps[1],
+        acceleration=points.qdd.reshape(*conditions.batch, model.nv),
+        success=is_usable.reshape(conditions.batch),
+    )
+
+
+def _checked_times(function: str, t: npt.ArrayLike) -> FloatArray:
+    """Return the times of the samples, s."""
+    times = real_array("t", t, ArgumentError)
+    if not (np.isfinite(times) & (times >= 0.0)).all():
+        raise ArgumentError(f"{function}: t is {excerpt(t)}; expected finite times from 0, s")
+    return times
+
+
+def checked_integrals(conditions: Conditions, integrals: FloatArray) -> FloatArray:
+    """Return the integrals of the control errors of all samples, (samples, m)."""
+    m, batch = conditions.actions.integrals, conditions.batch
+    if integrals.ndim and integrals.shape[-1] != m:
+        raise ArgumentError(
+            f"integrals has shape {integrals.shape}; expected (..., {m}), because the drives have {m} integrals of "
+            "control errors"
+        )
+    if integrals.ndim:
+        common_batch({"integrals": integrals.shape[:-1], "the states and the model": batch}, ArgumentError)
+    try:
+        return np.ascontiguousarray(np.broadcast_to(integrals, (*batch, m))).reshape(conditions.samples, m)
+    except ValueError:
+        raise ArgumentError(
+            f"integrals has shape {integrals.shape}; expected a shape that fits into {(*batch, m)}, the batch of the "
+            "states and the model"
+        ) from None
+
+
+def state_equations(
+    conditions: Conditions, points: OperatingPoints, coordinates: Coordinates, forces: Sequence[int]
+) -> tuple[FloatArray, tuple[FloatArray, FloatArray], FloatArray]:
+    """Compute the equations of the states.
+
+    Parameters
+    ----------
+    conditions, points, coordinates
+    forces : list of int
+        Degrees of freedom whose joint forces are inputs.
+
+    Returns
+    -------
+    A : (samples, states, states) array
+    by_states : two arrays (samples, nv, states)
+        The derivatives of dq/dt and of qdd.
+    by_inputs : (samples, nv, inputs) array
+        The derivatives of qdd.
+    """
+    n, samples, P, V = conditions.model.nv, conditions.samples, coordinates.of_positions, coordinates.of_velocities
+    forces_of_states = -(points.K @ P + points.D @ V)
+    integrals = coordinates.integrals
+    forces_of_states[:, :, forces_of_states.shape[2] - integrals :] += points.C
+    is_solvable = points.is_finite & np.isfinite(forces_of_states).all((1, 2))
+    inverse = np.full((samples, n, n), np.nan)
+    inverse[is_solvable] = np.linalg.inv(points.M[is_solvable]) if n else 0.0
+    accelerations = inverse @ forces_of_states
+    by_inputs = inverse @ points.F[:, :, list(forces)]
+    if conditions.has_loops:
+        by_inputs = points.closed[:, 0] @ by_inputs
+    rates = V + rates_of_tangents(conditions.model, points.qd) @ P
+    of_integrals = -P[:, conditions.integrated]
+    return coordinates.select(rates, accelerations, of_integrals), (rates, accelerations), by_inputs

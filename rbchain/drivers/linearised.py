@@ -1,0 +1,161 @@
+"""The driver of the linear analysis: derivatives of the equations of motion in the states of a batch."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..compiling.jit import driver, kernel, only_if
+from ..core.control.controller_derivatives import computes_some_torques, store_responses_of_controllers
+from ..core.control.drives import is_inside_curve
+from ..core.lanes.lane_memory import all_lanes, lane_width
+from ..core.lanes.lanes import constant_like
+from ..core.linear.linear_memory import linearised_rate_in, linearised_rate_memory, without_tree
+from ..core.linear.linearised_rate import differentiate_exactly
+from ..core.loops import constraint_layout as closure
+from ..core.loops.constrained_derivatives import project_change
+from ..core.loops.constraint_hooks import decide_rank, has_constraints
+from ..core.sample import control_layout as controls
+from ..core.sample.rate import allow_calls, evaluate, has_failed_call, record_failed_call, set_sample_forces
+from ..core.tree.layout import set_sample_parameters
+from .trajectories import memory_for, state_memory
+
+
+class Linearised(NamedTuple):
+    """The results of `linearised_states` for each sample, in the units of `core.linear.linearised_rate`.
+
+    * `by_state` (samples, 3, n, n) holds K, D and M, and `by_integral` (samples, n, integrals) holds C.
+    * `by_force` (samples, n, n) is the derivative of the actuator forces by constant joint forces.
+    * `rate` (samples, n + integrals) holds the accelerations, and the rates of the integrals.
+    * `velocity` (samples, n) are the velocities, with the prescribed ones.
+    * `closed` (samples, 2, n, n) holds, for closed chains, the projections of unit changes of the positions: column j
+      of `closed[:, 0]` is the change of the positions, and of `closed[:, 1]` the change of the velocities.
+    """
+
+    by_state: np.ndarray
+    by_integral: np.ndarray
+    by_force: np.ndarray
+    rate: np.ndarray
+    velocity: np.ndarray
+    closed: np.ndarray
+
+
+def linearised_memory(topology, tables, state_size, actions, lanes):
+    """Allocate the memory of a call: a TrajectoryMemory, and the two arrays of a LinearisedRate.
+
+    `lanes` are the number of lanes and the precision of their numbers.
+    """
+    memory = state_memory(topology, tables, state_size, 1, actions, lanes, False, 1)
+    return memory, linearised_rate_memory(topology.shape[1], tables, actions.integrals, state_size, *lanes)
+
+
+@kernel
+def store_derivatives_by_force(block, linear, y, by_force, first, count, k):
+    """Store the derivatives of the actuator forces by constant joint forces in rows of `by_force` (samples, n, n).
+
+    A force on its torque-speed curve is constant. Computed torques of some dofs depend on the forces of the others.
+    y is (rows, lanes), and row `first` of the results belongs to the first of `count` lanes.
+    """
+    n, responses, scale = block.qd.shape[0], linear.of_forces[0], linear.direction
+    for i in range(n):
+        scale[i, k] = is_inside_curve(i, block, y, k)
+        for j in range(n):
+            responses[i, j, k] = constant_like(y, 0.0)
+    store_responses(block, linear, y, k)
+    for lane in range(count):
+        for i in range(n):
+            for j in range(n):
+                own = constant_like(y, 1.0 if i == j else 0.0)
+                by_force[first + lane, i, j] = scale[j, lane] * (own + responses[i, j, lane])
+
+
+@only_if(lambda block, *_: not has_constraints(block))
+@kernel
+def store_responses(block, linear, y, k):
+    """Store the derivatives of computed torques by other actuator forces; a closed chain has no computed torque."""
+    if computes_some_torques(block):
+        store_responses_of_controllers(block, linear, y, k)
+
+
+@only_if(has_constraints)
+@kernel
+def store_closed_changes(block, linear, y, rate, closed, place, k):
+    """Store the changes that keep the loops closed in rows of `closed` (samples, 2, n, n).
+
+    In water, the derivatives have overwritten numbers that projections read, so that the dynamics are computed again.
+    y and `rate` are (rows, lanes). `place` is (time, first sample, number of samples).
+    """
+    t, first, count = place
+    if block.model.water is not None:
+        evaluate(block, y, t, rate, k)
+    n, constraints, u, w = block.qd.shape[0], block.constraints, linear.direction, linear.tangent
+    is_closed = constraints.flags[closure.FLAG_DECIDES, k] > constant_like(y, 0.0)
+    for j in range(n):
+        for i in range(n):
+            u[i, k], w[i, k] = constant_like(y, 1.0 if i == j else 0.0), constant_like(y, 0.0)
+        project_change(constraints, linear.of_constraints, u, w, is_closed, block.work, k)
+        for lane in range(count):
+            for i in range(n):
+                closed[first + lane, 0, i, j], closed[first + lane, 1, i, j] = u[i, lane], w[i, lane]
+
+
+@driver
+def linearised_states(
+    memory, topology, parameters, variation, tables, states, tau, actions, times, result, first, last
+):
+    """Compute the derivatives of the equations of motion in states of a batch.
+
+    `memory` is from `linearised_memory`. `states` are q (samples, nq), qd (samples, n) and the integrals of control
+    errors (samples, m). tau (samples, n) are the constant joint forces, N m and N, and `times` (samples,)
+    are in s. `result` is a Linearised. If a user function fails, the accelerations of its sample are NaN, and the
+    records of the actions describe the call.
+    """
+    q, qd, integrals = states
+    nq, n, m, width, k = q.shape[1], topology.shape[1], integrals.shape[1], lane_width(q), all_lanes(q)
+    of_states, of_linear = memory
+    block, stepper = memory_for(of_states, 0, topology, tables, parameters, q, actions, (nq + n + m, 1))
+    linear = without_tree(linearised_rate_in(of_linear[0][0], of_linear[1][0], tables, nq, nq + n + m))
+    y, rate = stepper.y, stepper.rates[0]
+    for lane in range(width):
+        decide_rank(block, constant_like(y, 1.0), lane)
+    for start in range(first, last, width):
+        count = min(width, last - start)
+        for lane in range(width):
+            row = min(start + lane, last - 1)
+            for j in range(nq):
+                y[j, lane] = q[row, j]
+            for j in range(n):
+                y[nq + j, lane] = qd[row, j]
+            for j in range(m):
+                y[nq + n + j, lane] = integrals[row, j]
+            set_sample_parameters(block, block.model.parameters, variation, row, row % width, lane)
+            set_sample_forces(block, tau, times[row], row, lane)
+            # User functions are not called for states that are not finite, nor for lanes that repeat the last sample.
+            is_allowed = math.isfinite(float(y[0, lane])) and lane < count
+            allow_calls(block, is_allowed, lane)
+            stepper.control[controls.TIME, lane] = constant_like(q, times[row])
+        t = stepper.control[controls.TIME, k]
+        evaluate(block, y, t, rate, k)
+        differentiate_exactly(block, linear, y, rate, t, k)
+        for lane in range(count):
+            store_lane(block, linear, y, rate, result, start + lane, lane)
+            if has_failed_call(block, lane):
+                record_failed_call(block, actions.records, start + lane, lane)
+                result.rate[start + lane, 0] = constant_like(q, math.nan)
+        store_derivatives_by_force(block, linear, y, result.by_force, start, count, k)
+        store_closed_changes(block, linear, y, rate, result.closed, (t, start, count), k)
+
+
+@kernel
+def store_lane(block, linear, y, rate, result, sample, lane):
+    """Store the derivatives, the rates and the velocities of one lane in the results of a sample."""
+    nq, n = block.q.shape[0], block.qd.shape[0]
+    for i in range(n):
+        for j in range(n):
+            for by in range(3):
+                result.by_state[sample, by, i, j] = linear.derivatives[by, i, j, lane]
+        for j in range(linear.by_integral.shape[1]):
+            result.by_integral[sample, i, j] = linear.by_integral[i, j, lane]
+        result.velocity[sample, i] = y[nq + i, lane]
+    for j in range(result.rate.shape[1]):
+        result.rate[sample, j] = rate[nq + j, lane]
