@@ -116,6 +116,7 @@ def test_a_changed_copy_differs():
         (rb.Model.simulate, ["self", "q0", "qd0", "duration"]),
         (rb.Model.accelerations, ["self", "q", "qd"]),
         (rb.Model.linearize, ["self", "q", "qd"]),
+        (rb.Model.modes, ["self", "q", "qd"]),
         (rb.Model.generate, ["self", "functions"]),
     ],
     ids=lambda kind: getattr(kind, "__name__", ""),

@@ -73,6 +73,7 @@ def coordinates_of(conditions: Conditions, points: OperatingPoints) -> Coordinat
         # the velocities that an independent position changes, without the changes of the independent velocities
         by_q = rates @ of_q
         by_q = by_q - of_qd @ by_q[:, velocities]
+        by_q[:, velocities] = np.where(np.isfinite(by_q[:, velocities]), 0.0, np.nan)  # without round-off
     else:
         positions, velocities = np.flatnonzero(~is_placed), np.flatnonzero(~is_driven)
         of_q, of_qd = (np.broadcast_to(np.eye(n)[:, dofs], (samples, n, len(dofs))) for dofs in (positions, velocities))
@@ -119,6 +120,7 @@ def _independent(projection: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, 
         selected = bases[:, chosen]
         is_regular &= np.linalg.svd(selected, compute_uv=False).min(-1, initial=np.inf) > SMALLEST_SELECTION
         changes[is_regular] = bases[is_regular] @ np.linalg.inv(selected[is_regular])
+        changes[np.ix_(is_regular, chosen)] = np.eye(rank)  # without round-off
     return chosen, changes
 
 

@@ -13,11 +13,19 @@ from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
-from ..common.real_arrays import FloatArray, common_batch, excerpt, real_array
+from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError, missing_package
 from ..model.arguments import SampleSequence, check_sample_index
 from .coordinates import Coordinates, coordinates_of
-from .operating_points import Conditions, OperatingPoints, closed_states, conditions_of, operating_points
+from .operating_points import (
+    Conditions,
+    OperatingPoints,
+    checked_integrals,
+    checked_times,
+    closed_states,
+    conditions_of,
+    operating_points,
+)
 from .ports import INPUT_OF_JOINT, Input, Output, inputs_of, outputs_of, rows_of_outputs
 from .tangents import rates_of_tangents
 
@@ -211,7 +219,7 @@ def linearize(
     >>> np.linalg.eigvals(held.A).round(6).tolist()
     [(-1+5.385165j), (-1-5.385165j)]
     """
-    times, integrals = _checked_times("linearize", t), real_array("integrals", integrals, ArgumentError)
+    times, integrals = checked_times("linearize", t), real_array("integrals", integrals, ArgumentError)
     conditions, states, t_of_samples = conditions_of("linearize", model, (q, qd, tau), (drives, forces), times)
     sums = checked_integrals(conditions, integrals)
     used_inputs = inputs_of(conditions, inputs)
@@ -242,33 +250,6 @@ def linearize(
         acceleration=points.qdd.reshape(*conditions.batch, model.nv),
         success=is_usable.reshape(conditions.batch),
     )
-
-
-def _checked_times(function: str, t: npt.ArrayLike) -> FloatArray:
-    """Return the times of the samples, s."""
-    times = real_array("t", t, ArgumentError)
-    if not (np.isfinite(times) & (times >= 0.0)).all():
-        raise ArgumentError(f"{function}: t is {excerpt(t)}; expected finite times from 0, s")
-    return times
-
-
-def checked_integrals(conditions: Conditions, integrals: FloatArray) -> FloatArray:
-    """Return the integrals of the control errors of all samples, (samples, m)."""
-    m, batch = conditions.actions.integrals, conditions.batch
-    if integrals.ndim and integrals.shape[-1] != m:
-        raise ArgumentError(
-            f"integrals has shape {integrals.shape}; expected (..., {m}), because the drives have {m} integrals of "
-            "control errors"
-        )
-    if integrals.ndim:
-        common_batch({"integrals": integrals.shape[:-1], "the states and the model": batch}, ArgumentError)
-    try:
-        return np.ascontiguousarray(np.broadcast_to(integrals, (*batch, m))).reshape(conditions.samples, m)
-    except ValueError:
-        raise ArgumentError(
-            f"integrals has shape {integrals.shape}; expected a shape that fits into {(*batch, m)}, the batch of the "
-            "states and the model"
-        ) from None
 
 
 def state_equations(

@@ -19,7 +19,7 @@ from ..acting.random_actions import random_signals_of
 from ..acting.sampled import Sampled
 from ..acting.user_code import UserCalls
 from ..acting.user_forces import UserForces
-from ..common.real_arrays import common_batch, real_array
+from ..common.real_arrays import common_batch, excerpt, real_array
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout
 from ..drivers import threads
@@ -161,6 +161,33 @@ def conditions_of(
     times = np.ascontiguousarray(np.broadcast_to(t, batch).reshape(samples))
     flat_states = [np.array(x, DTYPE, order="C").reshape(samples, x.shape[-1]) for x in arrays]
     return conditions, flat_states, times
+
+
+def checked_times(function: str, t: npt.ArrayLike) -> np.ndarray:
+    """Return the times of the samples, s."""
+    times = real_array("t", t, ArgumentError)
+    if not (np.isfinite(times) & (times >= 0.0)).all():
+        raise ArgumentError(f"{function}: t is {excerpt(t)}; expected finite times from 0, s")
+    return times
+
+
+def checked_integrals(conditions: Conditions, integrals: np.ndarray) -> np.ndarray:
+    """Return the integrals of the control errors of all samples, (samples, m)."""
+    m, batch = conditions.actions.integrals, conditions.batch
+    if integrals.ndim and integrals.shape[-1] != m:
+        raise ArgumentError(
+            f"integrals has shape {integrals.shape}; expected (..., {m}), because the drives have {m} integrals of "
+            "control errors"
+        )
+    if integrals.ndim:
+        common_batch({"integrals": integrals.shape[:-1], "the states and the model": batch}, ArgumentError)
+    try:
+        return np.ascontiguousarray(np.broadcast_to(integrals, (*batch, m))).reshape(conditions.samples, m)
+    except ValueError:
+        raise ArgumentError(
+            f"integrals has shape {integrals.shape}; expected a shape that fits into {(*batch, m)}, the batch of the "
+            "states and the model"
+        ) from None
 
 
 def _refuse(function: str, drives: Sequence[Drive], forces: Sequence[Force]) -> None:

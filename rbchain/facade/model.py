@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy.typing as npt
 
 from ..analysis.linear_models import linearize
+from ..analysis.modes import modes
 from ..codegen.generate import generate
 from ..common.calls import explains_calls
 from ..common.lock_free import cached_property
@@ -65,7 +66,7 @@ class Model(
     The methods by topic; `help(rb.Model.simulate)` describes one of them:
 
     * Motion: `simulate`, `stepper`, `accelerations`
-    * Linear analysis: `linearize`
+    * Linear analysis: `linearize`, `modes`
     * Dynamics: `forward_dynamics`, `inverse_dynamics`, `hybrid_dynamics`
     * Forces: `bias_forces`, `gravity_forces`, `passive_forces`, `joint_reactions`
     * Derivatives: `forward_dynamics_derivatives`, `inverse_dynamics_derivatives`
@@ -325,6 +326,7 @@ class Model(
     stepper = stepper
     accelerations = accelerations
     linearize = linearize
+    modes = modes
     generate = generate
     view = showing.view
     picture = showing.picture
