@@ -37,6 +37,7 @@ from .errors import (
 )
 from .facade.builder import ModelBuilder
 from .facade.model import Model
+from .facade.targets import Target
 from .fitting.fit import Fit, fit
 from .io import load, save
 from .io.meshes import inertia_of_mesh
@@ -125,6 +126,7 @@ __all__ = [
     "SpringDamper",
     "Status",
     "StudyError",
+    "Target",
     "Trajectory",
     "Units",
     "Universal",

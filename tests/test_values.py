@@ -44,6 +44,7 @@ VALUES = {
     "RandomSignal": (lambda x: rb.Signal.random_walk(x, 0.1), 1.0, 2.0),
     "sum of signals": (lambda x: rb.Signal.random_walk(1.0, 0.1) + x, 1.0, 2.0),
     "Units": (lambda x: Units(x, degrees=True), "SI", "cm-g-s"),
+    "Target": (lambda x: rb.Target((0, 0, 1), axis=(1, 0, 0), look_at=(x, 0, 0)), 1.0, 2.0),
     "DHLink": (lambda x: DHLink(x, 0.1, 0.2), 0.5, 0.6),
 }
 

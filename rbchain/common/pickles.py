@@ -18,6 +18,7 @@ MODULES = {
     "EventRecord": "rbchain.acting.events",
     "Frame": "rbchain.model.description",
     "ConstraintPlace": "rbchain.model.description",
+    "InverseKinematicsSolution": "rbchain.facade.inverse_kinematics",
     "InputTerm": "rbchain.acting.inputs",
     "ImpactRecord": "rbchain.acting.contacts",
     "RandomSignal": "rbchain.acting.random_signals",

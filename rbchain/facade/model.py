@@ -28,6 +28,7 @@ from .derivatives import Derivatives
 from .dynamics import Dynamics
 from .editing import Editing
 from .identification import Identification
+from .inverse_kinematics import InverseKinematics
 from .jacobians import Jacobians
 from .matrices import Matrices
 from .motion import Motion
@@ -48,6 +49,7 @@ class Model(
     ForcesBetweenBodies,
     Motion,
     Jacobians,
+    InverseKinematics,
     Matrices,
     Derivatives,
     Identification,
@@ -73,7 +75,7 @@ class Model(
     * Matrices: `mass_matrix`, `mass_matrix_inverse`, `solve_mass_matrix`, `coriolis_matrix`, `christoffel_symbols`,
       `centroidal_momentum_matrix`
     * Kinematics: `body_poses`, `body_velocities`, `body_accelerations`, `frame_poses`, `jacobian`,
-      `jacobian_derivative`, `center_of_mass`
+      `jacobian_derivative`, `center_of_mass`, `inverse_kinematics`
     * Energy and momentum: `energy`, `elastic_energy`, `momentum`, `power`, `force_balance_residual`
     * Springs between bodies: `wrenches_between_bodies`, `derivatives_between_bodies`
     * Closed chains: `assemble`, `assemble_velocities`, `constraint_residual`, `constraint_jacobian`,
@@ -190,6 +192,8 @@ class Model(
         "nframes": "len(model.fixed_frames)",
         "forward_kinematics": "body_poses or frame_poses",
         "fk": "body_poses or frame_poses",
+        "ik": "inverse_kinematics",
+        "solve_ik": "inverse_kinematics",
         "jac": "jacobian",
         "coriolis": "coriolis_matrix or bias_forces",
         "gravity_compensation": "gravity_forces",

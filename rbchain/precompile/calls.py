@@ -134,6 +134,7 @@ def _call_quantities(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
     model.wrenches_between_bodies(q, qd, BETWEEN_BODIES)
     model.elastic_energy(q, BETWEEN_BODIES)
     model.derivatives_between_bodies(q, qd, BETWEEN_BODIES)
+    model.inverse_kinematics({"link2": rb.Target((0, 0, 0))}, q)
 
 
 def _simulate(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
