@@ -191,6 +191,14 @@ def test_targets_out_of_reach_are_approached_and_not_solved():
 
 
 @plain
+def test_a_frame_that_no_joint_moves_is_solved_in_its_place_only():
+    arm = rb.Model.serial_chain(2)
+    found = arm.inverse_kinematics({"link1": rb.Target([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0]])}, [0.3, 0.4])
+    assert found.success.tolist() == [True, False] and found.error.tolist() == [0.0, 0.1]
+    assert found.q[0].tolist() == [0.3, 0.4] and np.isfinite(found.q).all()
+
+
+@plain
 def test_weights_balance_targets_that_contradict_each_other():
     builder = rb.ModelBuilder()
     inertia = rb.Inertia(mass=1.0)

@@ -28,6 +28,8 @@ from ..tree.layout import POSING_OWN, REVOLUTE
 from .target_errors import GOAL_ROWS, Targets, add_target
 
 DAMPING, FLOOR = 0.1, 1e-10
+#: Instead of zero, for lanes whose sample is solved in a position in which nothing moves the frames.
+SMALLEST_PIVOT = 1e-200
 #: A start ends if the energy after this number of iterations is above this share of the energy before them.
 ITERATIONS_OF_CHECK, SHARE_OF_CHECK = 8, 0.8
 ITERATIONS_OF_START = 40
@@ -275,7 +277,7 @@ def solve_positive(A, x, k):
         pivot = A[c, c, k]
         for j in range(c):
             pivot = pivot - A[c, j, k] * A[c, j, k]
-        inverse = one / math.sqrt(pivot)
+        inverse = one / math.sqrt(max(pivot, constant_like(A, SMALLEST_PIVOT)))
         A[c, c, k] = inverse
         for i in range(c + 1, n):
             entry = A[i, c, k]
