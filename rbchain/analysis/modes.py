@@ -37,10 +37,11 @@ class Modes(PickledByName, SuggestsAttributes, SampleSequence):
     Attributes
     ----------
     frequency : (..., modes) array, Hz
-        |eigenvalue| / (2 pi): the natural frequency without damping. Exactly zero for a rigid-body motion.
+        The absolute value of the eigenvalue, divided by 2 pi: the natural frequency without damping. Exactly zero for a
+        rigid-body motion.
     damping_ratio : (..., modes) array
-        - Re(eigenvalue) / |eigenvalue|: 0 without damping, 1 for a real eigenvalue that decays, and negative for a mode
-        that grows. Zero for a rigid-body motion.
+        Minus the real part of the eigenvalue, divided by its absolute value: 0 without damping, 1 for a real eigenvalue
+        that decays, and negative for a mode that grows. Zero for a rigid-body motion.
     eigenvalue : (..., modes) complex array, 1/s
         With positive or zero imaginary part.
     shape : (..., modes, nv) complex array

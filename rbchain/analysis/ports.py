@@ -54,7 +54,7 @@ def inputs_of(conditions: Conditions, inputs: Sequence[Input] | None) -> list[tu
             raise ArgumentError(
                 f"inputs contains {excerpt(given)}; expected the name of a joint, or a pair (joint, dof)"
             )
-        for i in _dofs(model, "inputs", joint, dof):
+        for i in dofs_of_joint(model, "inputs", joint, dof):
             if is_prescribed[i]:
                 raise ArgumentError(
                     f"inputs: a drive prescribes the motion of joint {joint!r}, so a joint force has no effect; "
@@ -92,7 +92,7 @@ def _output(model: Model, given: Any) -> OutputRows:
         model.kernel_model.observed_point(name, ORIGIN, None)  # raises an error for an unknown name
         rows = OF_POSE if quantity == "pose" else OF_VELOCITY
         return OutputRows(quantity, tuple(f"{name} {row}" for row in rows), (), name)
-    dofs = _dofs(model, "outputs", name, given[2] if len(given) == 3 else None)
+    dofs = dofs_of_joint(model, "outputs", name, given[2] if len(given) == 3 else None)
     prefix = {"position": "q", "velocity": "qd", "acceleration": "qdd"}[quantity]
     return OutputRows(quantity, tuple(f"{prefix} {model.velocity_labels[i]}" for i in dofs), tuple(dofs))
 
@@ -104,7 +104,7 @@ def _listed(name: str, given: Any, expected: str) -> list[Any]:
     return list(given)
 
 
-def _dofs(model: Model, what: str, joint: str, dof: int | None) -> list[int]:
+def dofs_of_joint(model: Model, what: str, joint: str, dof: int | None = None) -> list[int]:
     """Return the degrees of freedom of a joint: all of them if `dof` is None."""
     if dof is not None:
         return [dof_index(model, what, joint, dof)]

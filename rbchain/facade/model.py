@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 
+from ..analysis.equilibria import equilibrium
 from ..analysis.linear_models import linearize
 from ..analysis.modes import modes
 from ..codegen.generate import generate
@@ -68,7 +69,7 @@ class Model(
     The methods by topic; `help(rb.Model.simulate)` describes one of them:
 
     * Motion: `simulate`, `stepper`, `accelerations`
-    * Linear analysis: `linearize`, `modes`
+    * Linear analysis: `linearize`, `modes`, `equilibrium`
     * Dynamics: `forward_dynamics`, `inverse_dynamics`, `hybrid_dynamics`
     * Forces: `bias_forces`, `gravity_forces`, `passive_forces`, `joint_reactions`
     * Derivatives: `forward_dynamics_derivatives`, `inverse_dynamics_derivatives`
@@ -329,6 +330,7 @@ class Model(
     simulate = simulation.simulate
     stepper = stepper
     accelerations = accelerations
+    equilibrium = equilibrium
     linearize = linearize
     modes = modes
     generate = generate

@@ -1,0 +1,178 @@
+"""`Model.equilibrium`: positions at rest of a batch of mechanisms, under all forces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.drives import PrescribedAcceleration, PrescribedVelocity
+from ..acting.numeric_fields import Drive, Force
+from ..common.calls import explains_calls
+from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
+from ..common.real_arrays import FloatArray, excerpt, whole_number
+from ..errors import ArgumentError
+from ..model.arguments import SampleSequence, check_sample_index
+from .equilibrium_search import Search
+from .operating_points import Conditions, checked_times, conditions_of
+from .ports import dofs_of_joint
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium(PickledByName, SuggestsAttributes, SampleSequence):
+    """The result of `Model.equilibrium`. `found[i]` is the equilibrium of one sample of a batch.
+
+    Attributes
+    ----------
+    q : (..., nq) array, rad or m
+        Positions at rest. For samples that failed, the last positions of the search.
+    tau : (..., nv) array, N m or N
+        The given joint forces, and the forces that hold the joints that are not free.
+    integrals : (..., m) array, rad s or m s
+        Integrals of the control errors of `PID` and `ComputedTorque`, which hold their joints at the references. Pass
+        them to `linearize` and `modes`.
+    residual : (...) array, N m or N
+        The largest joint force that is not balanced.
+    stable : (...) array of bool
+        Whether no small motion of the free joints grows exponentially. False for samples that failed.
+    success : (...) array of bool
+        Whether the residual is at most 1e-12 of the largest force. This is the largest of `tau` and of the
+        changes of joint forces by 1 rad or 1 m.
+    """
+
+    internal_names: ClassVar[tuple[str, ...]] = ("batch_shape",)
+    q: FloatArray
+    tau: FloatArray
+    integrals: FloatArray
+    residual: FloatArray
+    stable: npt.NDArray[np.bool_]
+    success: npt.NDArray[np.bool_]
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch."""
+        return self.success.shape
+
+    def __getitem__(self, samples: Any) -> Equilibrium:
+        """Return the equilibrium of one sample of the batch, or of several."""
+        check_sample_index(samples, self.batch_shape, by_name="model.joint_names.index({0!r})")
+        chosen: dict[str, Any] = {name: np.asarray(x[samples]) for name, x in vars(self).items()}
+        return replace(self, **chosen)
+
+
+@explains_calls(is_method=True, contacts="forces", q="q_guess")
+def equilibrium(
+    model: Model,
+    q_guess: npt.ArrayLike | None = None,
+    *,
+    drives: Sequence[Drive] | None = None,
+    forces: Sequence[Force] = (),
+    tau: npt.ArrayLike = 0.0,
+    free: Sequence[str] | None = None,
+    t: npt.ArrayLike = 0.0,
+    max_iterations: int = 200,
+) -> Equilibrium:
+    """Find positions at which the mechanism stays at rest, near a guess.
+
+    The forces are those of `accelerations`: gravity, passive forces of the joints, joint forces, drives, wrenches,
+    springs and bushings between bodies, and water.
+
+    Parameters
+    ----------
+    model : Model
+    q_guess : (..., nq) array, rad or m
+        Where the search starts, in each sample. The default are the neutral positions. Closed chains are assembled
+        first.
+    drives, forces : lists
+        As for `linearize`. By default, the drives of the model act. `PrescribedPosition` holds a joint at the time t.
+    tau : float or (..., nv) array, N m or N
+        Constant joint forces.
+    free : list of str, optional
+        Names of the joints that may move. The others stay at the guess, and the result contains the joint forces that
+        hold them; in a closed chain, those with the smallest norm. By default, all joints are free.
+    t : float or (...) array, s
+        Time at which the signals are evaluated, from 0.
+    max_iterations : int
+        Largest number of steps of the search.
+
+    Returns
+    -------
+    Equilibrium
+        Samples without an equilibrium near the guess have `success` False, also a single one.
+
+    Raises
+    ------
+    ArgumentError
+        If a shape does not fit, or a drive, a force or a joint is refused.
+    ModelError
+        As for `linearize`.
+
+    Notes
+    -----
+    Newton steps on the tangent space. Along directions in which the stiffness is negative, a step follows the force
+    instead. So the search leaves unstable equilibria, unless it starts in one, and follows decreasing potential energy.
+
+    Examples
+    --------
+    Two rods hang down, from any guess:
+
+    >>> import numpy as np, rbchain as rb
+    >>> chain = rb.Model.serial_chain(2, length=0.5, mass=1.0, gravity=(0, -10, 0))
+    >>> found = chain.equilibrium([[-1.0, 0.3], [-2.0, 1.0]])
+    >>> np.allclose(found.q, [-np.pi / 2, 0.0]), found.stable.tolist(), found.success.tolist()
+    (True, [True, True], [True, True])
+
+    The joint force that holds the first rod in a horizontal position, while the second one hangs from it:
+
+    >>> held = chain.equilibrium([0.0, -1.0], free=["link2"])
+    >>> held.q.round(6).tolist(), held.tau.round(6).tolist()
+    ([0.0, -1.570796], [7.5, 0.0])
+    """
+    times = checked_times("equilibrium", t)
+    most = whole_number("max_iterations", max_iterations, ArgumentError, least=1)
+    names = ("q_guess", "qd", "tau")
+    conditions, states, t_of_samples = conditions_of(
+        "equilibrium", model, (q_guess, 0.0, tau), (drives, forces), times, names
+    )
+    _refuse_motions(conditions)
+    search = Search(conditions, states, t_of_samples, _held(conditions, free))
+    search.run(most)
+    batch = conditions.batch
+    return Equilibrium(
+        q=search.q.reshape(*batch, model.nq),
+        tau=search.tau.reshape(*batch, model.nv),
+        integrals=search.integrals.reshape(*batch, search.integrals.shape[-1]),
+        residual=search.residual.reshape(batch),
+        stable=(search.is_stable() & search.success).reshape(batch),
+        success=search.success.reshape(batch),
+    )
+
+
+def _refuse_motions(conditions: Conditions) -> None:
+    """Refuse drives that prescribe velocities or accelerations."""
+    for drive in conditions.drives:
+        if isinstance(drive, (PrescribedVelocity, PrescribedAcceleration)):
+            raise ArgumentError(
+                f"equilibrium does not support {type(drive).__name__}, which prescribes no position; expected other "
+                "drives. Use PrescribedPosition, or hold the joint by free=[...] without it"
+            )
+
+
+def _held(conditions: Conditions, free: Sequence[str] | None) -> np.ndarray:
+    """Return the degrees of freedom of the joints that are not free."""
+    model = conditions.model
+    if free is None:
+        return np.zeros(0, int)
+    if not isinstance(free, (list, tuple)) or not all(isinstance(name, str) for name in free):
+        raise ArgumentError(f"free is {excerpt(free)}; expected a list of names of joints, such as free=['elbow']")
+    is_held = np.ones(model.nv, bool)
+    for name in free:
+        is_held[dofs_of_joint(model, "free", name)] = False
+    return np.flatnonzero(is_held)
