@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.timing import medians, processor
 from tests.mechanisms import MECHANISMS
 
-SAMPLES, ROUNDS, STARTS, TOLERANCE = 10_000, 5, (1, 8, 32), 1e-10
+SAMPLES, ROUNDS, STARTS, TOLERANCE, SINGLE_CALLS = 10_000, 5, (1, 8, 32), 1e-10, 100
 
 
 def arms():
@@ -45,6 +45,12 @@ def reached(model, frame, q, goal):
     return np.mean((np.linalg.norm(pose.translation - goal.translation, axis=-1) <= TOLERANCE) & (turn <= TOLERANCE))
 
 
+def solve_each(model, targets):
+    """Solve targets in calls of their own."""
+    for target in targets:
+        model.inverse_kinematics(target)
+
+
 def main():
     rb.set_num_threads(1)
     print(f"{processor()}; Python {platform.python_version()}; {SAMPLES} poses, tolerance {TOLERANCE:g}, one thread")
@@ -60,6 +66,9 @@ def main():
                 f"{name}, {count} starts: {share:.2%} reached, {share * SAMPLES / seconds:,.0f} solutions per second, "
                 f"{found.iterations.mean():.1f} iterations per pose"
             )
+        ones = [{frame: rb.Pose(goal.translation[i], goal.rotation[i])} for i in range(SINGLE_CALLS)]
+        seconds = medians({"single": partial(solve_each, model, ones)}, ROUNDS, time.process_time)
+        print(f"{name}, single calls: {1e3 * seconds['single'] / SINGLE_CALLS:.2f} ms")
 
 
 if __name__ == "__main__":

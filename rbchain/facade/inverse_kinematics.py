@@ -85,7 +85,8 @@ class InverseKinematics(Attributes):
             sets the position and the rotation. A `Target` sets a position, a rotation, the direction of an axis, a
             point to look at, and weights. Batches of several targets, of q_guess and of the model broadcast.
         q_guess : (..., nq) array, rad or m, optional
-            The first start. The default is the middle of the position limits, and zero for joints without limits.
+            The first start, projected on the limits. The default is the middle of the position limits, and zero for
+            joints without limits.
         starts : int
             Largest number of starts, at least 1. All after the first are random, within the position limits.
         limits : bool
