@@ -228,37 +228,47 @@ class Search:
 
     def is_stable(self) -> np.ndarray:
         """Whether no small motion of the free directions grows, (samples,)."""
-        if not self.conditions.samples:
-            return self.success
+        is_stable = np.zeros(self.conditions.samples, bool)
+        chosen = np.flatnonzero(self.success)
+        if not len(chosen):
+            return is_stable
         points = self.points_at(self.q, self.tau)
-        reduced = self.reduced(points)
-        return np.array([self._is_stable(points, reduced, k) for k in range(len(self.success))])
+        changes = self.reduced(points).changes
+        if not len(self.held):
+            is_stable[chosen] = self._are_stable(points, changes[chosen], chosen)
+            return is_stable
+        for k in chosen:  # an orthonormal basis of the directions in which the held joints stay
+            left, values, _ = np.linalg.svd(changes[k][self.held].T)
+            free = changes[k] @ left[:, int((values > 1e-10).sum()) :]
+            is_stable[k] = self._are_stable(points, free[None], np.array([k]))[0]
+        return is_stable
 
-    def _is_stable(self, points: OperatingPoints, reduced: Reduced, k: int) -> bool:
-        """Whether no small motion of one sample grows."""
-        if not self.success[k]:
-            return False
-        n, held = reduced.changes.shape[2], np.swapaxes(reduced.changes[k], 0, 1)[:, self.held]
-        directions = np.eye(n)
-        if len(self.held):  # an orthonormal basis of the directions in which the held joints stay
-            left, values, _ = np.linalg.svd(held)
-            directions = left[:, int((values > 1e-10).sum()) :]
-        Z = reduced.changes[k] @ directions
-        K, D, C = (Z.T @ x for x in (points.K[k] @ Z, points.D[k] @ Z, points.C[k]))
-        p, m = len(K), C.shape[1]
-        least = tolerance(2 * p) * abs(K).max(initial=0.0)
-        if not m and abs(K - K.T).max(initial=0.0) <= least and np.linalg.eigvalsh(K).min(initial=0.0) < -least:
-            return False
-        rows = -Z[self.conditions.integrated]
-        A = np.block(
-            [
-                [np.zeros((p, p)), np.eye(p), np.zeros((p, m))],
-                [-K, -D, C],
-                [rows, np.zeros((m, p)), np.zeros((m, m))],
-            ]
-        )
-        values = np.linalg.eigvals(A)
-        return bool(values.real.max(initial=0.0) <= LEAST_GROWTH * abs(values).max(initial=0.0))
+    def _are_stable(self, points: OperatingPoints, Z: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Whether no small motion grows in the directions Z (chosen samples, nv, p), scaled by the mass matrix."""
+        K, D, C = (np.swapaxes(Z, 1, 2) @ x[chosen] for x in (points.K, points.D, points.C))
+        K, D = K @ Z, D @ Z
+        p, m = C.shape[1:]
+        size = abs(K).max((1, 2), initial=0.0)
+        least = tolerance(2 * p) * size
+        asymmetry = abs(K - np.swapaxes(K, 1, 2)).max((1, 2), initial=0.0)
+        has_potential = (asymmetry <= least) & (m == 0)
+        lowest = np.linalg.eigvalsh((K + np.swapaxes(K, 1, 2)) / 2).min(-1, initial=np.inf)
+        found: np.ndarray = has_potential & (lowest >= -least)
+        is_damped = (abs(D).max((1, 2), initial=0.0) > 0.0) & ~(has_potential & (lowest < -least))
+        others = np.flatnonzero(is_damped | ~has_potential)
+        if len(others):
+            A = np.zeros((len(others), 2 * p + m, 2 * p + m))
+            A[:, :p, p : 2 * p] = np.eye(p)
+            A[:, p : 2 * p, :p], A[:, p : 2 * p, p : 2 * p], A[:, p : 2 * p, 2 * p :] = (
+                -K[others],
+                -D[others],
+                C[others],
+            )
+            A[:, 2 * p :, :p] = -Z[others][:, self.conditions.integrated]
+            values = np.linalg.eigvals(A)
+            growth = values.real.max(-1, initial=0.0)
+            found[others] = growth <= LEAST_GROWTH * abs(values).max(-1, initial=0.0)
+        return found
 
 
 def operating_positions(conditions: Conditions, q: np.ndarray, t: np.ndarray) -> np.ndarray:
