@@ -185,13 +185,19 @@ def _modes_of_samples(A: FloatArray, P: FloatArray, M: FloatArray, coordinates: 
         is_conservative &= (A[:, :p] == np.eye(2 * p)[p:]).all((1, 2))
     symmetric = (K + np.swapaxes(K, 1, 2))[is_conservative] / 2 if is_conservative.any() else np.zeros((0, 1, 1))
     of_conservative = iter(eigenpairs_of_conservative(symmetric))
-    found = []
-    for k in range(len(A)):
-        pairs = next(of_conservative) if is_conservative[k] else eigenpairs_of(scaled[k], p)
-        values = pairs.values * rate[k]
-        shapes: Any = P[k, :, :p] @ np.linalg.solve(factor[k].T, pairs.positions)
-        order = np.lexsort([values.real, abs(values)])
-        found.append(Eigenpairs(values[order], _normalised(shapes[:, order], M[k])))
+    pairs = [next(of_conservative) if is_conservative[k] else eigenpairs_of(scaled[k], p) for k in range(len(A))]
+    found = [*pairs]
+    sizes = np.array([len(of_sample.values) for of_sample in pairs], int)
+    for size in np.unique(sizes):  # all samples with so many modes together
+        chosen = np.flatnonzero(sizes == size)
+        values = np.array([pairs[k].values for k in chosen]) * rate[chosen, None]
+        changes = np.array([pairs[k].positions for k in chosen])
+        shapes: Any = P[chosen][:, :, :p] @ np.linalg.solve(np.swapaxes(factor[chosen], 1, 2), changes)
+        order = np.lexsort((values.real, abs(values)), axis=-1)
+        values = np.take_along_axis(values, order, -1)
+        shapes = _normalised(np.take_along_axis(shapes, order[:, None], -1), M[chosen])
+        for k, of_sample in zip(chosen, zip(values, shapes, strict=True), strict=True):
+            found[k] = Eigenpairs(*of_sample)
     return found
 
 
@@ -227,10 +233,12 @@ def _scaled_equations(
 
 
 def _normalised(shapes: ComplexArray, M: FloatArray) -> ComplexArray:
-    """Scale shapes (nv, modes) so that conj(shape) M shape is 1, and its largest share real and positive."""
-    size = np.sqrt(np.einsum("im,ij,jm->m", shapes.conj(), M, shapes).real)
-    shares = abs(shapes) * np.sqrt(np.diag(M))[:, None]
-    largest = np.take_along_axis(shapes, shares.argmax(0)[None], 0)[0] if shapes.size else np.ones(0)
+    """Scale shapes (samples, nv, modes) so that conj(shape) M shape is 1, and its largest share real and positive."""
+    if not shapes.size:
+        return shapes
+    size = np.sqrt((shapes.conj() * (M @ shapes)).sum(1, keepdims=True).real)
+    shares = abs(shapes) * np.sqrt(np.diagonal(M, axis1=1, axis2=2))[:, :, None]
+    largest = np.take_along_axis(shapes, shares.argmax(1, keepdims=True), 1)
     turn = np.where(largest == 0.0, 1.0, abs(largest) / np.where(largest == 0.0, 1.0, largest))
     found: ComplexArray = shapes * turn / np.where(size > 0.0, size, 1.0)
     return found
