@@ -175,6 +175,16 @@ def direct_call(driver, arguments, shape):
     return driver.direct_call(arguments, shape)
 
 
+def compiled_for(driver, arguments):
+    """Return a driver for arguments of these types only: it does not look at the types of the arguments again.
+
+    Numba's look at all arguments of a simulation takes about as long as a step of one sample.
+    """
+    if numba.config.DISABLE_JIT:
+        return driver
+    return driver.compile(tuple(map(numba.typeof, arguments)))
+
+
 def address_of(driver, arguments):
     """Return the address of a driver's machine code for arguments of these types, or 0 in plain Python.
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..acting.user_code import BatchFunction
 from ..drivers import threads
-from ..drivers.trajectories import integrate_batch
 
 
 def run_driver(
+    driver: Callable[..., None],
     new_memory: Callable[[int], Any],
     arguments: tuple[Any, ...],
     samples: int,
@@ -26,6 +26,8 @@ def run_driver(
 
     Parameters
     ----------
+    driver : function
+        `integrate_batch`, or `integrate_batch` for the types of these arguments.
     new_memory : function
         Allocates the memory of a call for a number of blocks.
     arguments : tuple
@@ -42,7 +44,7 @@ def run_driver(
     *_, actions, _, _, outcome = arguments
     if not functions:
         of_one = partial(new_memory, 1)
-        threads.run_interruptibly(integrate_batch, of_one, arguments, samples, width, outcome.interrupt, effort, spare)
+        threads.run_interruptibly(driver, of_one, arguments, samples, width, outcome.interrupt, effort, spare)
         return
     calls, memory = actions.shared.samplers.batch_calls, new_memory(-(-samples // width))
     unused: list[np.ndarray] = []
@@ -50,7 +52,7 @@ def run_driver(
         calls.due[...] = 0
         taken: list[np.ndarray] = []
         of_thread = partial(_memory_of_thread, memory, unused, taken)
-        threads.run_interruptibly(integrate_batch, of_thread, arguments, samples, width, outcome.interrupt, effort)
+        threads.run_interruptibly(driver, of_thread, arguments, samples, width, outcome.interrupt, effort)
         unused += taken
         if not calls.due.any():
             return

@@ -16,6 +16,7 @@ from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
 from ..common.failures import OnFailure
 from ..core.methods.settings import AdaptiveStepSettings
+from ..drivers.trajectories import integrate_batch
 from ..errors import SimulationError, SimulationWarning, Status, raise_or_warn
 from .batch_functions import run_driver
 from .continuation import Continuation, continued
@@ -278,6 +279,7 @@ def _run(request: Request, prepared: Prepared) -> None:
     if not prepared.count:
         return
     run_driver(
+        integrate_batch,
         partial(prepared.new_memory, request),
         prepared.driver_arguments(request),
         prepared.count,

@@ -15,10 +15,12 @@ import numpy.typing as npt
 from ..acting.random_actions import actions_of_samples, numbers_of_episodes, random_signals_of
 from ..common.failures import OnFailure
 from ..common.real_arrays import finite_number, whole_number
+from ..compiling.jit import compiled_for
 from ..core.forces.signal_layout import are_constant
 from ..core.motion.sample_memory import TIME_OF_RATE
 from ..core.tree import setting_layout
 from ..drivers.stepping import time_of_steps
+from ..drivers.trajectories import integrate_batch
 from ..errors import ArgumentError, SimulationError, SimulationWarning, Status
 from ..model.arguments import with_batch
 from ..model.varied_fields import VariedFields
@@ -236,9 +238,10 @@ class Stepper(CompiledSteps):
             arguments, size = (*before, self._prepared.start._replace(order=samples), *after), samples.size
         self._times[:] = start, end
         effort = (end - start) / self._step_length * size * self._qd.shape[1]  # NaN, which is not few, if steps adapt
-        run_driver(
-            self._new_memory, arguments, size, self._width, effort, self._prepared.calls.batch_functions, self._spare
-        )
+        if self._driver is None:
+            self._driver = compiled_for(integrate_batch, (self._new_memory(1), *arguments, 0, size))
+        functions = self._prepared.calls.batch_functions
+        run_driver(self._driver, self._new_memory, arguments, size, self._width, effort, functions, self._spare)
         outcome.end_times[samples] -= start
 
     def _keep_results(self, samples: Rows) -> None:
@@ -376,6 +379,7 @@ class Stepper(CompiledSteps):
             *((self._memory, outcome.memory), (self._status, outcome.tally[:, 0])),
         )
         self._new_memory = partial(self._prepared.new_memory, self._request)
+        self._driver = None  # of the types of the arguments, which the first call finds
         actions = prepared.actions
         has_samplers = actions is not None and actions.shared.samplers is not None
         self._has_random_numbers = has_samplers or bool(
