@@ -157,6 +157,7 @@ def test_values_that_do_not_fit_their_paths_are_refused(paths, message):
         an_arm().vary(paths)
 
 
+@plain
 def test_derivatives_by_paths_are_entries_of_the_derivatives_by_fields():
     arm = rb.Model.serial_chain(2).replace(damping=[0.01, 0.02], rotor_inertia=[1e-4, 1e-4], gear_ratio=[10.0, 20.0])
     fields = ["q", "mass", "cg", "inertia", "damping", "gear_ratio"]
@@ -186,6 +187,7 @@ def test_derivatives_by_a_path_of_several_parameters_are_refused():
         rb.Model.serial_chain(2).simulate([0.0, 0.0], [0.0, 0.0], duration=0.1, derivatives=["lnk2.mass"], save_at=2)
 
 
+@plain
 def test_a_fit_by_paths_leaves_the_other_parameters():
     true = rb.Model.serial_chain(2).replace(damping=[0.01, 0.02])
     first = true.replace({"link2.damping": 0.03, "link2.inertia": 1.1 * true.inertia[1] + np.diag([1e-4] * 3)})

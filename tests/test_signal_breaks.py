@@ -311,6 +311,7 @@ def test_a_batch_of_zero_samples_accepts_tables():
     assert motion.q.shape == (0, 2, 1)
 
 
+@pytest.mark.plain_python
 def test_dry_friction_holds_until_a_pulse_exceeds_it():
     """A triangle of 10 N and 0.1 s against 5 N: the speed after it is 0.5 times 5 N times the 0.05 s above 5 N.
 
@@ -328,6 +329,7 @@ def test_dry_friction_holds_until_a_pulse_exceeds_it():
     np.testing.assert_allclose(motion.qd[0, :, 0], [0.0, 0.5 * 5.0 * 0.05], atol=1e-9)
 
 
+@pytest.mark.plain_python
 def test_dry_friction_holds_until_a_sine_exceeds_it():
     """A body that sticks has no error, so only the period of the force limits its steps: 6 sin(w t) N against 5 N."""
     w, times = 2.0 * np.pi, np.array([0.1, 0.25])

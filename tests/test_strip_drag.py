@@ -35,6 +35,7 @@ def test_the_moment_of_a_rod_that_turns_about_its_middle_is_the_elementary_integ
     np.testing.assert_allclose(found, [-factor * 9, factor * 4, 0.0], rtol=1e-14, atol=0)
 
 
+@pytest.mark.plain_python
 def test_a_rod_that_turns_about_its_middle_slows_down_as_the_closed_form():
     """J w' = - c w^2 gives w = w0 / (1 + c w0 t / J)."""
     factor = DENSITY * COEFFICIENT * DIAMETER * LENGTH**4 / 64 / 0.5

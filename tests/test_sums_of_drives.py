@@ -111,7 +111,7 @@ def test_tau_adds_to_the_force_of_a_drive(method):
         assert_equal(by_tau, by_drive, 1e-12)
 
 
-@pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
+@pytest.mark.parametrize("method", ["rk45", pytest.param("rosenbrock", marks=plain)])
 def test_lanes_contain_all_drives_of_each_sample(method):
     """Eleven samples fill more than one block; each has gains of its own."""
     arm, gains = rb.Model.serial_chain(2), np.linspace(0.5, 3.0, 11)

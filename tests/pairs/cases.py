@@ -82,6 +82,19 @@ def all_cases():
     return accepted, refused
 
 
+#: About how much longer a case with this value takes; 1 for other values.
+EFFORTS = {
+    **{"floating": 1.3, "closed": 2.0, "geared": 2.0, "water": 2.0, "long": 4.0, "divided": 1.3},
+    **{"rosenbrock": 4.0, "radau": 4.0, "moreau": 1.5, "sensitivities": 3.0, "varied batch": 2.2, "of_sample": 1.7},
+    **{"study in chunks": 2.0, "resumed study": 2.0, "saved and loaded": 1.5, "pickled": 1.5},
+    **{"SphereContact": 2.0, "SphereSphereContact": 4.0},
+}
+
+
+def effort(case):
+    return math.prod(EFFORTS.get(value, 1.0) for value in case)
+
+
 def pairs_of(cases):
     """Number the pairs of values of two factors in each case, (pairs of factors, cases)."""
     places = [{value: place for place, value in enumerate(values)} for values in FACTORS]
@@ -97,7 +110,8 @@ def pairs_of(cases):
 def covering_cases():
     """Choose accepted cases that contain each pair, and refused cases for the pairs that no accepted case contains.
 
-    The greedy algorithm takes the case with the most new pairs (Cohen et al. 1997, "The AETG system").
+    The greedy algorithm takes the case with the most new pairs (Cohen et al. 1997, "The AETG system"), and prefers
+    cases that take less time.
     """
     covered, chosen = set(), []
     for cases in all_cases():
@@ -105,9 +119,10 @@ def covering_cases():
         new = set(pairs.ravel().tolist()) - covered
         covered |= new
         count = np.isin(pairs, list(new)).sum(axis=0)  # new pairs in each case
+        weight = np.array([effort(case) for case in cases]) ** -0.3
         chosen.append([])
         while new:
-            best = int(count.argmax())
+            best = int((weight * count).argmax())
             chosen[-1].append(cases[best])
             for row in pairs:
                 if row[best] in new:
@@ -116,37 +131,53 @@ def covering_cases():
     return chosen
 
 
-#: About how much longer a case with this value takes; 1 for other values.
-EFFORTS = {
-    **{"floating": 1.3, "closed": 2.0, "geared": 2.0, "water": 2.0, "long": 4.0, "divided": 1.3},
-    **{"rosenbrock": 4.0, "radau": 4.0, "moreau": 1.5, "sensitivities": 3.0, "varied batch": 2.2, "of_sample": 1.7},
-    **{"study in chunks": 2.0, "resumed study": 2.0, "saved and loaded": 1.5, "pickled": 1.5},
+#: About how much longer a simulation with this value takes to compile; 1 for other values.
+COMPILATION = {
+    **{"closed": 1.3, "geared": 1.3, "water": 1.5, "rosenbrock": 2.0, "radau": 2.0, "moreau": 1.2},
+    **{"Sampled": 1.5, "Encoder": 1.5, "UserForces": 1.1, "SpringDamper": 1.2, "Bushing": 1.2},
+    **{"DryFriction": 1.5, "HardStops": 1.5, "SphereContact": 1.5, "SphereSphereContact": 1.5, "float32": 3.0},
 }
 
 
-def effort(case):
-    return math.prod(EFFORTS.get(value, 1.0) for value in case)
+def compiled_as(case):
+    """The features of a case on which its machine code depends: two cases with the same ones compile once."""
+    mechanism = {"closed": "loops", "geared": "loops", "water": "water"}.get(case.mechanism, "open")
+    drive = (
+        case.drive
+        if case.drive in ("none", "UserForces")
+        else "sampled"
+        if case.drive in ("Sampled", "Encoder")
+        else "drive"
+    )
+    force = "between" if case.force in ("SpringDamper", "Bushing") else "contact" if case.force in CONTACTS else "force"
+    return mechanism, drive, force, case.method, case.precision
 
 
-def cases_with_each_value(gain):
-    """Choose accepted cases that contain each value of each factor: always the one with the largest gain.
+@cache
+def compiled_cases():
+    """Choose cases that contain each mechanism, drive, force, method and precision, and compile in a short time."""
+    missing = {(i, value) for i, values in enumerate(FACTORS[:5]) for value in values}
+    candidates = [case for case in all_cases()[0] if case.way == "varied batch" and case.world == "turned"]
+    compiled, chosen = set(), []
 
-    The gain is a function of the number of new values of a case, and of the case.
-    """
-    missing, chosen = {(i, value) for i, values in enumerate(FACTORS) for value in values}, []
+    def gain(case):
+        count = len(missing & set(enumerate(case)))
+        known = compiled_as(case) in compiled
+        return count / (0.1 if known else math.prod(COMPILATION.get(value, 1.0) for value in case))
+
     while missing:
-        chosen.append(max(covering_cases()[0], key=lambda case: gain(len(missing & set(enumerate(case))), case)))
+        chosen.append(max(candidates, key=gain))
+        compiled.add(compiled_as(chosen[-1]))
         missing -= set(enumerate(chosen[-1]))
     return chosen
 
 
 @cache
-def few_cases():
-    """Choose as few cases as possible, for tests that compile each of them."""
-    return cases_with_each_value(lambda count, case: count)
-
-
-@cache
 def short_cases():
-    """Choose short cases, which run with the test command; `pytest -m slow` runs all others."""
-    return cases_with_each_value(lambda count, case: count / math.sqrt(effort(case)))
+    """Choose short cases with each value. The test command runs them; `pytest -m slow` runs all others."""
+    missing, chosen = {(i, value) for i, values in enumerate(FACTORS) for value in values}, []
+    while missing:
+        found = max(covering_cases()[0], key=lambda case: len(missing & set(enumerate(case))) / math.sqrt(effort(case)))
+        chosen.append(found)
+        missing -= set(enumerate(found))
+    return chosen

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from ..other_process import computed
-from .cases import few_cases
+from .cases import compiled_cases
 from .running import SAMPLES, Setup
 from .test_pairs import bound_of_error
 
-CASES = few_cases()
+CASES = compiled_cases()
 
 pytestmark = pytest.mark.slow
 
@@ -19,24 +19,30 @@ def varied(case):
     return setup.simulate(setup.varied(), (len(SAMPLES),))
 
 
-def states_of_cases():
-    """The positions and velocities of all cases, by the numbers of the cases."""
-    motions = map(varied, CASES)
-    return {str(number): np.concatenate([x.q, x.qd], axis=-1) for number, x in enumerate(motions)}
+def states_of(motion):
+    return np.concatenate([motion.q, motion.qd], axis=-1)
+
+
+def states_and_bounds():
+    """The positions and velocities of all cases, and the errors that their methods allow, by their numbers."""
+    found = {f"states {number}": states_of(varied(case)) for number, case in enumerate(CASES)}
+    bounds = {f"bound {number}": np.float64(bound(case)) for number, case in enumerate(CASES)}
+    return found | bounds
+
+
+def bound(case):
+    setup = Setup(case)
+    return bound_of_error(setup, setup.simulate())[0]
 
 
 @pytest.fixture(scope="module")
-def states_in_plain_python():
-    return computed(states_of_cases, NUMBA_DISABLE_JIT="1")
+def in_plain_python():
+    return computed(states_and_bounds, NUMBA_DISABLE_JIT="1")
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[str(case) for case in CASES])
-def test_compiled_code_agrees_with_plain_python(number, states_in_plain_python):
+def test_compiled_code_agrees_with_plain_python(number, in_plain_python):
     """Rounding differs, so that steps may have other lengths: both have the error that the method allows."""
-    case = CASES[number]
-    found = varied(case)
+    found, expected = varied(CASES[number]), in_plain_python[f"states {number}"]
     assert found.success, found.message
-    setup = Setup(case)
-    bound, _ = bound_of_error(setup, setup.simulate())
-    states = np.concatenate([found.q, found.qd], axis=-1)
-    np.testing.assert_allclose(states, states_in_plain_python[str(number)], rtol=0, atol=2 * bound)
+    np.testing.assert_allclose(states_of(found), expected, rtol=0, atol=2 * in_plain_python[f"bound {number}"])

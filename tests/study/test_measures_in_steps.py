@@ -553,6 +553,7 @@ def test_a_body_that_rests_at_a_level_is_not_above_it(place):
             assert (results.settled.values == 0.0).all()
 
 
+@PLAIN
 @pytest.mark.parametrize("depth", [0.01, 2.5e-3, 1e-5])
 @pytest.mark.parametrize("method", ["rk45", "dop853", "rosenbrock", "radau"])
 def test_short_excursions_within_a_long_step_are_not_missed(method, depth):
@@ -568,6 +569,7 @@ def test_short_excursions_within_a_long_step_are_not_missed(method, depth):
     np.testing.assert_allclose(below.values(slide, motion), 1.0 - depth, rtol=0, atol=1e-7)
 
 
+@PLAIN
 @pytest.mark.parametrize(("method", "step"), [("rk45", None), ("rosenbrock", None), ("rk4", 1.0), ("moreau", 1.0)])
 def test_a_short_dip_of_a_distance_is_not_missed(method, step):
     """A body that passes a point at 0.05 m with 2 m/s is nearer than r to it for sqrt(r^2 - 0.05^2) s."""
