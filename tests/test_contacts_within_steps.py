@@ -45,7 +45,11 @@ def first_zero(gap, duration, count):
 
 @pytest.mark.parametrize(
     ("method", "n"),
-    [("rk45", 1_000), pytest.param("rk45", 10_000, marks=SLOW), pytest.param("rosenbrock", 3_000, marks=SLOW)],
+    [
+        pytest.param("rk45", 40, marks=pytest.mark.plain_python),
+        pytest.param("rk45", 10_000, marks=SLOW),
+        pytest.param("rosenbrock", 3_000, marks=SLOW),
+    ],
 )
 def test_throws_hit_a_ball_at_the_time_of_the_closed_form(method, n):
     rng = np.random.default_rng(1)
@@ -61,7 +65,7 @@ def test_throws_hit_a_ball_at_the_time_of_the_closed_form(method, n):
     )
     motion = thrown_ball().simulate(q0, qd0, 3.0, method=method, forces=[contact], save_at=2)
     exact = np.array([first_impact(center[i], radius[i] + 0.05, qd0[i, :3], 3.0) for i in range(n)])
-    assert motion.success and 0.8 * n < np.isfinite(exact).sum() < 0.95 * n
+    assert motion.success and 0.8 * n < np.isfinite(exact).sum() < n  # some throws miss the ball
     # times are located to 1e-12 s, and gaps to 1e-10 m: near a grazing throw, the time follows from its square root
     np.testing.assert_allclose(motion.impacts[0].t[:, 0], exact, rtol=0, atol=1e-7)
 

@@ -549,9 +549,7 @@ def test_lanes_have_the_bits_of_their_samples():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "dtype"), [("rk45", np.float32), ("rosenbrock", np.float64), ("moreau", np.float32)]
-)
+@pytest.mark.parametrize(("method", "dtype"), [("rosenbrock", np.float64), ("moreau", np.float32)])
 def test_compiled_methods_agree_with_plain_python(method, dtype):
     """The error of a damped mechanism is at most its energy times the round-off or the error of the method."""
     model = rb.Model.serial_chain(2).vary(damping=[0.02, 0.02])
@@ -566,7 +564,7 @@ def test_compiled_methods_agree_with_plain_python(method, dtype):
     assert 0 < np.abs(motion.energy_error).max() < expected * kinetic
 
 
-@pytest.mark.slow
+@pytest.mark.plain_python
 def test_functions_for_the_whole_batch_have_the_error_of_compiled_controllers():
     """The controller pauses the integration of all samples at its instants."""
 

@@ -127,8 +127,6 @@ def last_samples():
         assert motion.success and motion.q.dtype == dtype
         out[f"q {np.dtype(dtype).name}"] = motion.q[7:]
         out[f"qd {np.dtype(dtype).name}"] = motion.qd[7:]
-    alone = chain[8].simulate(q[8], qd[8], 0.02, **settings)
-    out["residual float32"] = alone.q - motion.q[8]
     return out
 
 

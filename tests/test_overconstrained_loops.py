@@ -230,7 +230,10 @@ def slow(method):
     return pytest.param(method, marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("method", ["rk45", "dop853", "rk4", slow("rosenbrock"), slow("radau"), slow("moreau")])
+DOP853 = pytest.param("dop853", marks=pytest.mark.plain_python)
+
+
+@pytest.mark.parametrize("method", ["rk45", DOP853, "rk4", slow("rosenbrock"), slow("radau"), slow("moreau")])
 def test_three_cranks_stay_parallel_through_singular_positions(method):
     """They swing through angles of 0 and -pi, where the rank is 2.
 
