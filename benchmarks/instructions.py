@@ -118,7 +118,7 @@ def build(folder, driver, arguments):
                 passed += ["0", "0", *map(str, numbers)]
             else:
                 types.append("void *" if x is None else "double" if isinstance(x, float) else "int64_t")
-                passed.append("0" if x is None else str(x))
+                passed.append("0" if x is None else "__builtin_inf()" if x == np.inf else str(x))
     text = MAIN.format(types=", ".join(types), arrays=" ".join(arrays), arguments=", ".join(passed))
     (folder / "main.c").write_text(text)
     symbol = compiled.fndesc.llvm_func_name
