@@ -135,6 +135,8 @@ def _call_quantities(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
     model.elastic_energy(q, BETWEEN_BODIES)
     model.derivatives_between_bodies(q, qd, BETWEEN_BODIES)
     model.inverse_kinematics({"link2": rb.Target((0, 0, 0))}, q)
+    for drives in ((), (rb.PID("link1", reference=0.0, kp=1.0),)):
+        model.linearize(q, qd, drives=drives)
 
 
 def _simulate(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
