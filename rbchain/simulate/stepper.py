@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -73,6 +73,7 @@ class Stepper(CompiledSteps):
         self._on_failure = on_failure
         self._step_length, self._width = getattr(request.settings, "step", math.nan), width_of(request)
         self._spare: list[TrajectoryMemory] = []  # memory of calls that have ended
+        self._driver: Callable[..., None] | None = None  # of the types of the arguments, which the first call finds
         self._first_time, self._latest_end = float(request.times[0]), math.inf
         if request.end < math.inf:
             self._latest_end = request.end + 4.0 * float(np.spacing(request.end))
@@ -379,7 +380,7 @@ class Stepper(CompiledSteps):
             *((self._memory, outcome.memory), (self._status, outcome.tally[:, 0])),
         )
         self._new_memory = partial(self._prepared.new_memory, self._request)
-        self._driver = None  # of the types of the arguments, which the first call finds
+        self._driver = None
         actions = prepared.actions
         has_samplers = actions is not None and actions.shared.samplers is not None
         self._has_random_numbers = has_samplers or bool(
