@@ -110,8 +110,7 @@ def pairs_of(cases):
 def covering_cases():
     """Choose accepted cases that contain each pair, and refused cases for the pairs that no accepted case contains.
 
-    The greedy algorithm takes the case with the most new pairs (Cohen et al. 1997, "The AETG system"), and prefers
-    cases that take less time.
+    The greedy algorithm takes the case with the most new pairs (Cohen et al. 1997, "The AETG system").
     """
     covered, chosen = set(), []
     for cases in all_cases():
@@ -119,10 +118,9 @@ def covering_cases():
         new = set(pairs.ravel().tolist()) - covered
         covered |= new
         count = np.isin(pairs, list(new)).sum(axis=0)  # new pairs in each case
-        weight = np.array([effort(case) for case in cases]) ** -0.3
         chosen.append([])
         while new:
-            best = int((weight * count).argmax())
+            best = int(count.argmax())
             chosen[-1].append(cases[best])
             for row in pairs:
                 if row[best] in new:
