@@ -151,31 +151,34 @@ def compiled_as(case):
     return mechanism, drive, force, case.method, case.precision
 
 
-@cache
-def compiled_cases():
-    """Choose cases that contain each mechanism, drive, force, method and precision, and compile in a short time."""
-    missing = {(i, value) for i, values in enumerate(FACTORS[:5]) for value in values}
-    candidates = [case for case in all_cases()[0] if case.way == "varied batch" and case.world == "turned"]
-    compiled, chosen = set(), []
+def cases_with_each_value(candidates, factors, gain):
+    """Choose cases that contain each value of the first `factors` factors: always the one with the largest gain.
 
-    def gain(case):
-        count = len(missing & set(enumerate(case)))
-        known = compiled_as(case) in compiled
-        return count / (0.1 if known else math.prod(COMPILATION.get(value, 1.0) for value in case))
-
+    The gain is a function of the number of new values of a case, of the case, and of the cases chosen before.
+    """
+    missing, chosen = {(i, value) for i, values in enumerate(FACTORS[:factors]) for value in values}, []
     while missing:
-        chosen.append(max(candidates, key=gain))
-        compiled.add(compiled_as(chosen[-1]))
+        counts = [(len(missing & set(enumerate(case))), case) for case in candidates]
+        chosen.append(max(counts, key=lambda found: gain(*found, chosen))[1])
         missing -= set(enumerate(chosen[-1]))
     return chosen
 
 
 @cache
+def compiled_cases():
+    """Choose cases that contain each mechanism, drive, force, method and precision, and compile in a short time."""
+    candidates = [case for case in all_cases()[0] if case.way == "varied batch" and case.world == "turned"]
+
+    def gain(count, case, chosen):
+        is_compiled = compiled_as(case) in map(compiled_as, chosen)
+        return count / (0.1 if is_compiled else math.prod(COMPILATION.get(value, 1.0) for value in case))
+
+    return cases_with_each_value(candidates, 5, gain)
+
+
+@cache
 def short_cases():
     """Choose short cases with each value. The test command runs them; `pytest -m slow` runs all others."""
-    missing, chosen = {(i, value) for i, values in enumerate(FACTORS) for value in values}, []
-    while missing:
-        found = max(covering_cases()[0], key=lambda case: len(missing & set(enumerate(case))) / math.sqrt(effort(case)))
-        chosen.append(found)
-        missing -= set(enumerate(found))
-    return chosen
+    return cases_with_each_value(
+        covering_cases()[0], len(FACTORS), lambda count, case, chosen: count / math.sqrt(effort(case))
+    )
