@@ -83,6 +83,7 @@ class Search:
 
     def __init__(self, conditions: Conditions, states: list[np.ndarray], t: np.ndarray, held: np.ndarray) -> None:
         self.conditions, self.t, self.held = conditions, t, held
+        self.is_prescribed = held_dofs(conditions.actions, conditions.model.nv)  # by drives, (nv,)
         self.q, self.qd, self.tau = states[0], np.zeros_like(states[1]), states[2]
         self.integrals = np.zeros((conditions.samples, conditions.actions.integrals))
         self.fixed = np.concatenate([held, conditions.integrated])
@@ -106,8 +107,7 @@ class Search:
         is_regular = np.isfinite(mass).all((1, 2)) & points.is_finite
         safe = np.where(is_regular[:, None, None], mass, np.eye(p))
         changes = G @ np.swapaxes(np.linalg.inv(np.linalg.cholesky(safe)), 1, 2)
-        forces = (points.M @ points.qdd[:, :, None])[:, :, 0]
-        force = np.einsum("sip,si->sp", changes, forces)
+        force = np.einsum("sip,si->sp", changes, points.forces)
         finite = np.where(is_regular[:, None, None], changes, 0.0)
         fixed = np.swapaxes(finite[:, self.fixed], 1, 2)
         free = np.broadcast_to(np.eye(p), (len(G), p, p))
@@ -136,16 +136,10 @@ class Search:
 
     def stiffness(self, points: OperatingPoints, reduced: Reduced) -> np.ndarray:
         """Return the derivative of minus the forces, in scaled coordinates, with the forces balanced."""
-        forces = (points.M @ points.qdd[:, :, None])[:, :, 0]
-        balanced = np.where(self.is_held_by_drive, 0.0, self.tau - np.nan_to_num(forces))
+        balanced = np.where(self.is_prescribed, 0.0, self.tau - np.nan_to_num(points.forces))
         K = self.points_at(self.q, balanced).K
         self.scale = np.maximum(abs(np.nan_to_num(K)).max((1, 2), initial=0.0), abs(self.tau).max(-1, initial=0.0))
         return np.swapaxes(reduced.changes, 1, 2) @ K @ reduced.changes
-
-    @property
-    def is_held_by_drive(self) -> np.ndarray:
-        """Whether a drive prescribes the position of each degree of freedom (nv,)."""
-        return np.isin(np.arange(self.conditions.model.nv), self.prescribed)
 
     # --- the search ---------------------------------------------------------------------------------------------------
 
@@ -175,9 +169,8 @@ class Search:
             points = self.move(points, reduced, K, is_active)
 
     def start(self) -> None:
-        """Assemble closed chains, and find the degrees of freedom that drives hold."""
+        """Assemble closed chains."""
         conditions = self.conditions
-        self.prescribed = np.flatnonzero(held_dofs(conditions.actions, conditions.model.nv))
         self.q = self.closed(operating_positions(conditions, self.q, self.t)) if conditions.samples else self.q
 
     def closed(self, q: np.ndarray) -> np.ndarray:
@@ -188,7 +181,7 @@ class Search:
         if len(self.held) == model.nv:
             is_closed = abs(model.constraint_residual(q.reshape(*conditions.batch, model.nq))).max(-1) <= LARGEST_GAP
             return np.where(is_closed.reshape(-1, 1), q, np.nan)
-        bodies = model.kernel_model.dofs.body[np.union1d(self.held, self.prescribed).astype(int)]
+        bodies = model.kernel_model.dofs.body[np.union1d(self.held, np.flatnonzero(self.is_prescribed)).astype(int)]
         fixed = [model.joint_names[body] for body in np.unique(bodies)]
         found = model.assemble(q.reshape(*conditions.batch, model.nq), fixed=fixed, on_failure="ignore")
         return np.asarray(found).reshape(-1, model.nq)
@@ -218,7 +211,7 @@ class Search:
             if len(self.conditions.integrated) or halving == MOST_HALVINGS - 1:
                 is_open &= ~np.isfinite(after.largest)
             else:
-                at_end = np.einsum("si,si->s", (found.M @ found.qdd[:, :, None])[:, :, 0], change)
+                at_end = np.einsum("si,si->s", found.forces, change)
                 free_size = np.linalg.norm(np.einsum("spr,sr->sp", after.free, after.force), axis=-1)
                 is_open &= ~((at_end >= -OVERSHOOT * along) | (free_size <= 0.9 * size))
             if not is_open.any():

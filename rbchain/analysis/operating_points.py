@@ -95,6 +95,11 @@ class OperatingPoints:
     closed: np.ndarray
 
     @property
+    def forces(self) -> np.ndarray:
+        """The sums of all joint forces, M qdd (samples, nv), N m or N."""
+        return (self.M @ self.qdd[:, :, None])[:, :, 0]
+
+    @property
     def is_finite(self) -> np.ndarray:
         """Whether all numbers of each sample are finite."""
         arrays = (self.q, self.qd, self.qdd, self.error, self.K, self.D, self.M, self.C, self.F, self.closed)
