@@ -6,6 +6,7 @@ The outputs of a chunk depend on its samples only. So all executors give the sam
 from __future__ import annotations
 
 import contextlib
+import logging
 import multiprocessing
 import os
 import pickle
@@ -192,6 +193,7 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
     """Compute the chunks on the workers of a dask scheduler, given by its address or a `Client`."""
     try:
         from distributed import Client, as_completed
+        from distributed.utils import silence_logging_cmgr
     except ImportError:
         raise ImportError(missing_package("executor 'dask' needs dask.distributed", "cluster")) from None
 
@@ -236,10 +238,13 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
             yield chunk, outputs
             submit()
     finally:
-        for _, future in running.values():
-            future.release()  # not `cancel`, which waits without end if Ctrl-C has blocked the client's thread
         if is_address:
-            client.close()
+            # A message that is on its way at this moment is logged with its traceback, and says nothing to the user.
+            with silence_logging_cmgr(logging.WARNING):
+                client.close()
+        else:
+            for _, future in running.values():
+                future.release()  # not `cancel`, which waits without end if Ctrl-C has blocked the client's thread
 
 
 def _pickled(plan: Plan) -> bytes:
