@@ -28,6 +28,7 @@ from .operating_points import (
 )
 from .ports import INPUT_OF_JOINT, Input, Output, inputs_of, outputs_of, rows_of_outputs
 from .tangents import rates_of_tangents
+from .transfer_functions import FrequencyResponse, checked_frequencies, responses
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -86,6 +87,17 @@ class LinearModel(PickledByName, SuggestsAttributes, SampleSequence):
         arrays = {name: x for name, x in vars(self).items() if isinstance(x, np.ndarray)}
         chosen: dict[str, Any] = {name: np.asarray(x[samples]) for name, x in arrays.items()}
         return replace(self, **chosen)
+
+    def frequency_response(self, frequency: npt.ArrayLike) -> FrequencyResponse:
+        """Compute the response to inputs that oscillate, at frequencies (f,) in Hz. See `Model.frequency_response`."""
+        frequencies = checked_frequencies(frequency)
+        return FrequencyResponse(
+            frequency=frequencies,
+            response=responses(frequencies, (self.A, self.B, self.C, self.D)),
+            inputs=self.inputs,
+            outputs=self.outputs,
+            success=self.success,
+        )
 
     def to_scipy(self) -> Any:
         """Return a `scipy.signal.StateSpace`, for one sample.

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy.typing as npt
 
 from ..analysis.equilibria import equilibrium
+from ..analysis.frequency_responses import frequency_response
 from ..analysis.linear_models import linearize
 from ..analysis.modes import modes
 from ..codegen.generate import generate
@@ -69,7 +70,7 @@ class Model(
     The methods by topic; `help(rb.Model.simulate)` describes one of them:
 
     * Motion: `simulate`, `stepper`, `accelerations`
-    * Linear analysis: `linearize`, `modes`, `equilibrium`
+    * Linear analysis: `linearize`, `modes`, `frequency_response`, `equilibrium`
     * Dynamics: `forward_dynamics`, `inverse_dynamics`, `hybrid_dynamics`
     * Forces: `bias_forces`, `gravity_forces`, `passive_forces`, `joint_reactions`
     * Derivatives: `forward_dynamics_derivatives`, `inverse_dynamics_derivatives`
@@ -333,6 +334,7 @@ class Model(
     equilibrium = equilibrium
     linearize = linearize
     modes = modes
+    frequency_response = frequency_response
     generate = generate
     view = showing.view
     picture = showing.picture
