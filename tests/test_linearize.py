@@ -297,6 +297,8 @@ def test_wrong_arguments_are_refused_by_name(arguments, message):
 
 def test_compiled_code_finds_the_closed_form():
     x = np.linspace(-1.0, 1.0, 11)
-    linear = rod().linearize(x[:, None], drives=[rb.PID("link1", 0.0, kp=3.0, kd=1.5)])
+    drives, inputs = [rb.PID("link1", 0.0, kp=3.0, kd=1.5)], ["link1", ("reference", "link1")]
+    linear = rod().linearize(x[:, None], drives=drives, inputs=inputs)
     np.testing.assert_allclose(linear.A[:, 1, 0], G * np.sin(x) - 2.0, rtol=1e-12)
     np.testing.assert_allclose(linear.A[:, 1, 1], -1.0, rtol=1e-12)
+    np.testing.assert_allclose(linear.B[:, 1], [[2 / 3, 2.0]] * 11, rtol=1e-12)

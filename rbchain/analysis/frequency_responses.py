@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
+from .input_ports import GivenInput
 from .linear_models import linearize
-from .ports import Input, Output
+from .ports import Output
 from .transfer_functions import FrequencyResponse, checked_frequencies
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def frequency_response(
     qd: npt.ArrayLike = 0.0,
     *,
     tau: npt.ArrayLike = 0.0,
-    inputs: Sequence[Input] | None = None,
+    inputs: Sequence[GivenInput] | None = None,
     outputs: Sequence[Output] | None = None,
     drives: Sequence[Drive] | None = None,
     forces: Sequence[Force] = (),

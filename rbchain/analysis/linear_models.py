@@ -17,6 +17,7 @@ from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError, missing_package
 from ..model.arguments import SampleSequence, check_sample_index
 from .coordinates import Coordinates, coordinates_of
+from .input_ports import GivenInput, changes_by_inputs, inputs_of
 from .operating_points import (
     Conditions,
     OperatingPoints,
@@ -26,7 +27,7 @@ from .operating_points import (
     conditions_of,
     operating_points,
 )
-from .ports import INPUT_OF_JOINT, Input, Output, inputs_of, outputs_of, rows_of_outputs
+from .ports import Output, outputs_of, rows_of_outputs
 from .tangents import rates_of_tangents
 from .transfer_functions import FrequencyResponse, checked_frequencies, responses
 
@@ -160,7 +161,7 @@ def linearize(
     qd: npt.ArrayLike = 0.0,
     *,
     tau: npt.ArrayLike = 0.0,
-    inputs: Sequence[Input] | None = None,
+    inputs: Sequence[GivenInput] | None = None,
     outputs: Sequence[Output] | None = None,
     drives: Sequence[Drive] | None = None,
     forces: Sequence[Force] = (),
@@ -183,11 +184,19 @@ def linearize(
         Joint forces. They add to the forces of the drives.
     inputs : list, optional
         Names of joints, for the joint force of each of their degrees of freedom, or pairs (joint, dof). The default
-        are all degrees of freedom whose motion is not prescribed.
+        are all degrees of freedom whose motion is not prescribed. Other inputs are:
+
+        * an `rb.Input` that is in signals of the drives or wrenches. Its name identifies it. The operating point uses
+          the `value` of the inputs in the drives and forces.
+        * ("reference", joint), ("reference_velocity", joint) and ("reference_acceleration", joint), the reference of
+          the `PID` or `ComputedTorque` of a joint and its derivatives, or ("reference", joint, dof).
+        * ("force", frame), ("moment", frame), and ("wrench", frame) for both. They act at the origin of the frame, in
+          world axes.
     outputs : list of pairs, optional
         Pairs of a quantity and a name: ("position", joint), ("velocity", joint), ("acceleration", joint), ("pose",
-        frame) and ("frame_velocity", frame), or ("position", joint, dof) for one degree of freedom. A pose has the
-        displacement of the frame, m, and its rotation, rad; a velocity the same rates. Both are in world axes. The
+        frame), ("frame_velocity", frame) and ("frame_acceleration", frame), or ("position", joint, dof) for one degree
+        of freedom. A pose has the displacement of the frame, m, and its rotation, rad; a velocity the same rates. An
+        acceleration has the derivatives of the velocity by time, as `body_accelerations`. All are in world axes. The
         default are the positions and velocities of all degrees of freedom.
     drives, forces : lists
         As for `accelerations`. By default, the drives of the model act. `UserForces` must have derivatives.
@@ -225,11 +234,14 @@ def linearize(
     >>> linear.B[0].round(9).tolist(), linear.states, linear.inputs
     ([[0.0], [0.666666667]], ('q link1', 'qd link1'), ('tau link1',))
 
-    The second one under PD control, and the height of its tip:
+    The second one under PD control. The inputs are the reference, and a force at the origin of the rod:
 
-    >>> held = rod.linearize([np.pi / 2], drives=[rb.PID("link1", np.pi / 2, kp=60, kd=3)])
+    >>> drives, inputs = [rb.PID("link1", np.pi / 2, kp=60, kd=3)], [("reference", "link1"), ("force", "link1")]
+    >>> held = rod.linearize([np.pi / 2], drives=drives, inputs=inputs)
     >>> np.linalg.eigvals(held.A).round(6).tolist()
     [(-1+5.385165j), (-1-5.385165j)]
+    >>> held.B[1].round(6).tolist(), held.inputs
+    ([40.0, 0.0, 0.0, 0.0], ('reference link1', 'link1 fx', 'link1 fy', 'link1 fz'))
     """
     times, integrals = checked_times("linearize", t), real_array("integrals", integrals, ArgumentError)
     conditions, states, t_of_samples = conditions_of("linearize", model, (q, qd, tau), (drives, forces), times)
@@ -240,9 +252,10 @@ def linearize(
     points = operating_points(conditions, states, sums, t_of_samples)
     coordinates = coordinates_of(conditions, points)
     is_usable = points.is_finite
-    A, by_dofs, B = state_equations(conditions, points, coordinates, [i for _, i in used_inputs])
+    forces_of_inputs, integrals_of_inputs = changes_by_inputs(conditions, points, used_inputs)
+    A, by_dofs, B = state_equations(conditions, points, coordinates, [forces_of_inputs])
     C, D = rows_of_outputs(conditions, points, used_outputs, (coordinates, by_dofs, B))
-    B = coordinates.select(np.zeros_like(B), B, np.zeros((conditions.samples, coordinates.integrals, B.shape[-1])))
+    B = coordinates.select(np.zeros_like(B), B, integrals_of_inputs)
     results = (A, B, C, D, coordinates.of_positions, coordinates.of_velocities)
     is_usable &= np.all([np.isfinite(x).all((1, 2)) for x in results], 0)
     labels = model.velocity_labels
@@ -255,7 +268,7 @@ def linearize(
         C=C,
         D=D,
         states=coordinates.names(labels, conditions.integrated),
-        inputs=tuple(INPUT_OF_JOINT + name for name, _ in used_inputs),
+        inputs=tuple(given.name for given in used_inputs),
         outputs=tuple(name for output in used_outputs for name in output.names),
         positions=maps[0],
         velocities=maps[1],
@@ -265,15 +278,15 @@ def linearize(
 
 
 def state_equations(
-    conditions: Conditions, points: OperatingPoints, coordinates: Coordinates, forces: Sequence[int]
+    conditions: Conditions, points: OperatingPoints, coordinates: Coordinates, forces: Sequence[FloatArray]
 ) -> tuple[FloatArray, tuple[FloatArray, FloatArray], FloatArray]:
     """Compute the equations of the states.
 
     Parameters
     ----------
     conditions, points, coordinates
-    forces : list of int
-        Degrees of freedom whose joint forces are inputs.
+    forces : list of (samples, nv, inputs) arrays
+        Changes of the right-hand side of M dqdd = df by the inputs.
 
     Returns
     -------
@@ -291,7 +304,7 @@ def state_equations(
     inverse = np.full((samples, n, n), np.nan)
     inverse[is_solvable] = np.linalg.inv(points.M[is_solvable]) if n else 0.0
     accelerations = inverse @ forces_of_states
-    by_inputs = inverse @ points.F[:, :, list(forces)]
+    by_inputs = inverse @ np.concatenate([np.zeros((samples, n, 0)), *forces], 2)
     if conditions.has_loops:
         by_inputs = points.closed[:, 0] @ by_inputs
     rates = V + rates_of_tangents(conditions.model, points.qd) @ P

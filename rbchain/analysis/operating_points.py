@@ -53,6 +53,7 @@ class Conditions:
     model: Model
     batch: tuple[int, ...]
     drives: Sequence[Drive]
+    forces: Sequence[Force]
     kernel_model: KernelModel
     actions: Actions
     calls: UserCalls
@@ -78,6 +79,7 @@ class OperatingPoints:
 
         M dqdd = - K dq - D dqd + C dz + F df.
 
+    `by_drive` (samples, nv, columns of the table of drives) are the same as F for a change of the force of one drive.
     `q`, `qd` and `qdd` are the states with the prescribed motions, and `error` (samples, m) are the control errors that
     are integrated. `closed` holds the changes of positions and velocities that keep loops closed, or is empty
     (`drivers.linearised.Linearised`).
@@ -92,6 +94,7 @@ class OperatingPoints:
     M: np.ndarray
     C: np.ndarray
     F: np.ndarray
+    by_drive: np.ndarray
     closed: np.ndarray
 
     @property
@@ -102,7 +105,8 @@ class OperatingPoints:
     @property
     def is_finite(self) -> np.ndarray:
         """Whether all numbers of each sample are finite."""
-        arrays = (self.q, self.qd, self.qdd, self.error, self.K, self.D, self.M, self.C, self.F, self.closed)
+        states, by_states = (self.q, self.qd, self.qdd, self.error), (self.K, self.D, self.M, self.C)
+        arrays = (*states, *by_states, self.F, self.by_drive, self.closed)
         return np.all([np.isfinite(x).reshape(len(x), x[0].size if len(x) else 0).all(-1) for x in arrays], 0)
 
 
@@ -157,6 +161,7 @@ def conditions_of(
         model=model,
         batch=batch,
         drives=drives,
+        forces=forces,
         kernel_model=kernel_model,
         actions=flat._replace(modes=None, sensitivities=None),
         calls=calls,
@@ -244,6 +249,7 @@ def operating_points(
     """
     model, n, samples = conditions.model, conditions.model.nv, conditions.samples
     m, loops = conditions.actions.integrals, n if conditions.has_loops else 0
+    drives = conditions.actions.shared.drives.shape[1]
     q, qd, tau = (np.array(x, order="C") for x in states)
     set_prescribed_states(
         model, conditions.drives, t.reshape(*conditions.batch, 1), (q[:, None], qd[:, None]), conditions.batch
@@ -251,7 +257,7 @@ def operating_points(
     found = Linearised(
         by_state=np.zeros((samples, 3, n, n)),
         by_integral=np.zeros((samples, n, m)),
-        by_force=np.zeros((samples, n, n)),
+        by_force=np.zeros((samples, n, n + drives)),
         rate=np.zeros((samples, n + m)),
         velocity=np.zeros((samples, n)),
         closed=np.zeros((samples, 2, loops, loops)),
@@ -277,7 +283,8 @@ def operating_points(
         D=D,
         M=M,
         C=found.by_integral,
-        F=found.by_force,
+        F=found.by_force[:, :, :n],
+        by_drive=found.by_force[:, :, n:],
         closed=found.closed,
     )
 

@@ -1,4 +1,4 @@
-"""The inputs and outputs of linear models: joint forces, motions of joints, and motions of frames."""
+"""The outputs of linear models: motions of joints and motions of frames."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..acting.coordinates import dof_index
-from ..acting.drive_table import PRESCRIBES_MOTION
 from ..common.misspelt import one_of
 from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ArgumentError
 from ..model.kernel_arrays import ORIGIN
 from .coordinates import Coordinates
+from .frame_motions import acceleration_by_state, velocity_by_state
 from .operating_points import Conditions, OperatingPoints
-from .tangents import rates_of_tangents, skew
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-Input = str | tuple[str, int]
 Output = tuple[str, str] | tuple[str, str, int]
 
-INPUT_OF_JOINT = "tau "
-OF_JOINTS, OF_FRAMES = ("position", "velocity", "acceleration"), ("pose", "frame_velocity")
-#: Names of the six rows of a pose and of the velocity of a frame.
-OF_POSE, OF_VELOCITY = ("x", "y", "z", "rx", "ry", "rz"), ("vx", "vy", "vz", "wx", "wy", "wz")
+OF_JOINTS = ("position", "velocity", "acceleration")
+#: Names of the six rows of the motions of a frame. "dwx" is the derivative of "wx" by time.
+OF_FRAMES = {
+    "pose": ("x", "y", "z", "rx", "ry", "rz"),
+    "frame_velocity": ("vx", "vy", "vz", "wx", "wy", "wz"),
+    "frame_acceleration": ("ax", "ay", "az", "dwx", "dwy", "dwz"),
+}
 
 
 @dataclass(frozen=True)
@@ -40,32 +41,6 @@ class OutputRows:
     frame: str = ""
 
 
-def inputs_of(conditions: Conditions, inputs: Sequence[Input] | None) -> list[tuple[str, int]]:
-    """Return the label and the index of each degree of freedom whose joint force is an input."""
-    model, is_prescribed = conditions.model, PRESCRIBES_MOTION[conditions.kinds]
-    if inputs is None:
-        dofs = [int(i) for i in np.flatnonzero(~is_prescribed)]
-        return [(model.velocity_labels[i], i) for i in dofs]
-    found: list[tuple[str, int]] = []
-    for given in _listed("inputs", inputs, "the names of joints"):
-        is_pair = isinstance(given, tuple) and len(given) == 2
-        joint, dof = given if is_pair else (given, None)
-        if not isinstance(joint, str):
-            raise ArgumentError(
-                f"inputs contains {excerpt(given)}; expected the name of a joint, or a pair (joint, dof)"
-            )
-        for i in dofs_of_joint(model, "inputs", joint, dof):
-            if is_prescribed[i]:
-                raise ArgumentError(
-                    f"inputs: a drive prescribes the motion of joint {joint!r}, so a joint force has no effect; "
-                    "expected other joints. Remove the drive or the input"
-                )
-            if i in (other for _, other in found):
-                raise ArgumentError(f"inputs contains joint {joint!r} twice; expected each degree of freedom once")
-            found.append((model.velocity_labels[i], i))
-    return found
-
-
 def outputs_of(conditions: Conditions, outputs: Sequence[Output] | None) -> list[OutputRows]:
     """Return the outputs with the names of their rows."""
     model = conditions.model
@@ -75,7 +50,7 @@ def outputs_of(conditions: Conditions, outputs: Sequence[Output] | None) -> list
             OutputRows(quantity, tuple(f"{prefix} {model.velocity_labels[i]}" for i in dofs), dofs)
             for quantity, prefix in (("position", "q"), ("velocity", "qd"))
         ]
-    return [_output(model, given) for given in _listed("outputs", outputs, "pairs such as ('position', joint)")]
+    return [_output(model, given) for given in listed("outputs", outputs, "pairs such as ('position', joint)")]
 
 
 def _output(model: Model, given: Any) -> OutputRows:
@@ -90,14 +65,13 @@ def _output(model: Model, given: Any) -> OutputRows:
         if len(given) == 3:
             raise ArgumentError(f"outputs contains {excerpt(given)}; expected ({quantity!r}, frame), without a dof")
         model.kernel_model.observed_point(name, ORIGIN, None)  # raises an error for an unknown name
-        rows = OF_POSE if quantity == "pose" else OF_VELOCITY
-        return OutputRows(quantity, tuple(f"{name} {row}" for row in rows), (), name)
+        return OutputRows(quantity, tuple(f"{name} {row}" for row in OF_FRAMES[quantity]), (), name)
     dofs = dofs_of_joint(model, "outputs", name, given[2] if len(given) == 3 else None)
     prefix = {"position": "q", "velocity": "qd", "acceleration": "qdd"}[quantity]
     return OutputRows(quantity, tuple(f"{prefix} {model.velocity_labels[i]}" for i in dofs), tuple(dofs))
 
 
-def _listed(name: str, given: Any, expected: str) -> list[Any]:
+def listed(name: str, given: Any, expected: str) -> list[Any]:
     """Return a list of inputs or outputs."""
     if not isinstance(given, (list, tuple)):
         raise ArgumentError(f"{name} is {excerpt(given)}; expected a list of {expected}")
@@ -125,36 +99,35 @@ def rows_of_outputs(
     """
     coordinates, (_, accelerations), by_inputs = equations
     P, V = coordinates.of_positions, coordinates.of_velocities
-    samples, states, count = conditions.samples, P.shape[2], by_inputs.shape[2]
-    C: list[FloatArray] = [np.zeros((samples, 0, states))]
+    samples, count = conditions.samples, by_inputs.shape[2]
+    C: list[FloatArray] = [np.zeros((samples, 0, P.shape[2]))]
     D: list[FloatArray] = [np.zeros((samples, 0, count))]
     of_joints = {"position": P, "velocity": V, "acceleration": accelerations}
     for output in outputs:
         dofs = list(output.dofs)
         if output.frame:
-            C.append(_motion_of_frame(conditions, points, output, P, V))
+            by_q, by_qd, by_qdd = _motion_of_frame(conditions, points, output)
+            C.append(by_q @ P + by_qd @ V + by_qdd @ accelerations)
+            D.append(by_qdd @ by_inputs)
         else:
             C.append(of_joints[output.quantity][:, dofs])
-        has_inputs = output.quantity == "acceleration"
-        D.append(by_inputs[:, dofs] if has_inputs else np.zeros((samples, C[-1].shape[1], count)))
+            has_inputs = output.quantity == "acceleration"
+            D.append(by_inputs[:, dofs] if has_inputs else np.zeros((samples, len(dofs), count)))
     return np.concatenate(C, 1), np.concatenate(D, 1)
 
 
-def _motion_of_frame(
-    conditions: Conditions, points: OperatingPoints, output: OutputRows, P: FloatArray, V: FloatArray
-) -> FloatArray:
-    """Compute the change of the pose or the velocity of a frame by the states, in world axes: (samples, 6, states).
+def _motion_of_frame(conditions: Conditions, points: OperatingPoints, output: OutputRows) -> tuple[FloatArray, ...]:
+    """Compute the derivatives of a motion of a frame by q, qd and qdd, in world axes: (samples, 6, nv) each.
 
-    With the Jacobian J, the displacement is J dq, and the rotation vector r is its last three rows. The velocity of the
-    origin is the derivative of the displacement by time. The angular velocity w changes by r' - w x r.
+    With the Jacobian J, the change of the pose is J dq.
     """
     model, batch = conditions.model, conditions.batch
     q, qd = (x.reshape(*batch, x.shape[-1]) for x in (points.q, points.qd))
-    J = model.jacobian(q, output.frame).reshape(-1, 6, model.nv)
+    J = model.jacobian(q, output.frame).reshape(conditions.samples, 6, model.nv)
+    zero = np.zeros_like(J)
     if output.quantity == "pose":
-        return J @ P
-    rate = model.jacobian_derivative(q, qd, output.frame).reshape(-1, 6, model.nv)
-    by_q = rate + J @ rates_of_tangents(model, points.qd)
-    turn = (J[:, 3:] @ points.qd[:, :, None])[:, :, 0]
-    by_q[:, 3:] -= skew(turn) @ J[:, 3:]
-    return by_q @ P + J @ V
+        return J, zero, zero
+    if output.quantity == "frame_velocity":
+        rate = model.jacobian_derivative(q, qd, output.frame).reshape(conditions.samples, 6, model.nv)
+        return velocity_by_state(model, J, rate, points.qd), J, zero
+    return *acceleration_by_state(model, J, points.qd, points.qdd), J

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiling.jit import driver, kernel, only_if
+from ..core.control import drive_layout as drive
 from ..core.control.controller_derivatives import computes_some_torques, store_responses_of_controllers
-from ..core.control.drives import is_inside_curve
+from ..core.control.drives import CONTINUOUS_FORCES, is_below_limit, is_inside_curve
 from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.lanes.lanes import constant_like
 from ..core.linear.linear_memory import linearised_rate_in, linearised_rate_memory, without_tree
@@ -25,7 +26,8 @@ class Linearised(NamedTuple):
     """The results of `linearised_states` for each sample, in the units of `core.linear.linearised_rate`.
 
     * `by_state` (samples, 3, n, n) holds K, D and M, and `by_integral` (samples, n, integrals) holds C.
-    * `by_force` (samples, n, n) is the derivative of the actuator forces by constant joint forces.
+    * `by_force` (samples, n, n + drives) is the derivative of the actuator forces by constant joint forces, and by the
+      force of each column of the table of drives before its limit.
     * `rate` (samples, n + integrals) holds the accelerations, and the rates of the integrals.
     * `velocity` (samples, n) are the velocities, with the prescribed ones.
     * `closed` (samples, 2, n, n) holds, for closed chains, the projections of unit changes of the positions: column j
@@ -51,22 +53,36 @@ def linearised_memory(topology, tables, state_size, actions, lanes):
 
 @kernel
 def store_derivatives_by_force(block, linear, y, by_force, first, count, k):
-    """Store the derivatives of the actuator forces by constant joint forces in rows of `by_force` (samples, n, n).
+    """Store the derivatives of the actuator forces by constant joint forces and by the forces of drives in `by_force`.
 
-    A force on its torque-speed curve is constant. Computed torques of some dofs depend on the forces of the others.
-    y is (rows, lanes), and row `first` of the results belongs to the first of `count` lanes.
+    A force on its torque-speed curve and the force of a drive at its limit are constant. Computed torques of some dofs
+    depend on the forces of the others. y is (rows, lanes), and row `first` of `by_force` (samples, n, n + drives)
+    belongs to the first of `count` lanes.
     """
     n, responses, scale = block.qd.shape[0], linear.of_forces[0], linear.direction
+    drives = block.loads.actions.shared.drives
     for i in range(n):
         scale[i, k] = is_inside_curve(i, block, y, k)
         for j in range(n):
             responses[i, j, k] = constant_like(y, 0.0)
     store_responses(block, linear, y, k)
+    for j in range(n):
+        store_responses_by_force(linear, j, j, scale[j], by_force, first, count)
+    for d in range(drives.shape[1]):
+        if drives[drive.KIND, d] in CONTINUOUS_FORCES:
+            linear.tangent[0, k] = is_below_limit(d, block, y, k)
+            j = drives[drive.DOF, d]
+            store_responses_by_force(linear, j, n + d, linear.tangent[0], by_force, first, count)
+
+
+@kernel
+def store_responses_by_force(linear, j, column, varies, by_force, first, count):
+    """Store the derivatives by a force of dof j in a column of `by_force`, times the factors `varies` (lanes,)."""
+    responses = linear.of_forces[0]
     for lane in range(count):
-        for i in range(n):
-            for j in range(n):
-                own = constant_like(y, 1.0 if i == j else 0.0)
-                by_force[first + lane, i, j] = scale[j, lane] * (own + responses[i, j, lane])
+        for i in range(responses.shape[0]):
+            own = constant_like(responses, 1.0 if i == j else 0.0)
+            by_force[first + lane, i, column] = varies[lane] * (own + responses[i, j, lane])
 
 
 @only_if(lambda block, *_: not has_constraints(block))
