@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rbchain as rb
+from rbchain.acting.wrenches import wrenches_on_bodies
 
 from .closed_chains import four_bar
 from .mechanisms import EVERY_KIND, random_tree
@@ -237,8 +238,65 @@ def test_inputs_may_differ_between_samples():
     assert empty.B.shape == (0, 2, 6)
 
 
+def wrenches_on_every_joint():
+    def settings_at(u):
+        numbers = [rb.Input(name, value) for name, value in zip("abc", u, strict=True)]
+        return {"forces": [rb.Wrench("body5", force=numbers)]}
+
+    return with_every_joint()[0], settings_at
+
+
+def drives_and_wrenches_without_springs():
+    model, settings_at = drives_and_wrenches()
+
+    def without(u):
+        settings = settings_at(u)
+        return {**settings, "forces": [force for force in settings["forces"] if isinstance(force, rb.Wrench)]}
+
+    return model, without
+
+
+@PLAIN
+@pytest.mark.parametrize("case", [wrenches_on_every_joint, drives_and_wrenches_without_springs])
+def test_reactions_are_outputs(case):
+    model, settings_at = case()
+    q, qd = (x[0] for x in model.random_state(1, 5))
+    n, body, at = model.nv, 1, np.array([0.3, -0.2, 0.5])
+    inputs, outputs = [rb.Input(name) for name in "abc"], [("reaction", model.joint_names[body])]
+    linear = model.linearize(q, qd, outputs=outputs, inputs=inputs, **settings_at(at))
+
+    def reaction(x, u=0.0):
+        settings = settings_at(at + u)
+        q_x, qd_x = model.integrate(q, x[:n]), qd + x[n:]
+        wrenches = wrenches_on_bodies(
+            model, settings["forces"], q_x[None], qd_x[None], np.array([settings.get("t", 0.0)])
+        )
+        return model.joint_reactions(q_x, qd_x, model.accelerations(q_x, qd_x, **settings), wrenches[0])[body]
+
+    expected = columns(reaction, 2 * n)
+    np.testing.assert_allclose(linear.C[:, : 2 * n], expected, rtol=1e-9, atol=1e-10 * abs(expected).max())
+    expected = columns(lambda u: reaction(np.zeros(2 * n), u), 3)
+    np.testing.assert_allclose(linear.D, expected, rtol=1e-9, atol=1e-10 * max(1.0, abs(expected).max()))
+    names = tuple(f"reaction {model.joint_names[body]} {row}" for row in ("fx", "fy", "fz", "mx", "my", "mz"))
+    assert linear.outputs == names
+
+
+@PLAIN
+def test_the_bearing_of_a_pendulum_carries_its_tension():
+    """A point mass m at the length l: f = (- m l x'^2 + m g sin x, tau / l), and the moment tau."""
+    m, l, g, x, v = np.array([2.0, 3.0]), 0.8, 10.0, 0.4, 3.0  # noqa: E741
+    builder = rb.ModelBuilder(gravity=(0, -g, 0))
+    builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, cg=(l, 0, 0)))
+    model = builder.build().vary({"bob.mass": m})
+    linear = model.linearize([x], [v], tau=[0.7], outputs=[("reaction", "bob")])
+    np.testing.assert_allclose(linear.C[:, 0], np.stack([m * g * np.cos(x), -2 * m * l * v], -1), rtol=1e-12)
+    np.testing.assert_allclose(linear.C[:, 1:], 0.0, atol=1e-12)
+    np.testing.assert_allclose(linear.D[..., 0], [[0, 1 / l, 0, 0, 0, 1]] * 2, rtol=1e-12, atol=1e-12)
+
+
 INPUT = rb.Input("r")
 PID = rb.PID("link1", INPUT, kp=1.0)
+SPRING = rb.SpringDamper(None, "link1", point_a=(0, 1, 0), point_b=(1, 0, 0), stiffness=1.0)
 REFUSED = [
     ({"inputs": [rb.Input("gust")], "drives": [PID]}, "'gust', which is not in the drives and forces; .*'r'"),
     ({"inputs": [("reference", "link1")]}, "'link1' has 0 drives with a reference"),
@@ -251,11 +309,26 @@ REFUSED = [
     ({"inputs": [("wrench", "link1"), ("force", "link1")]}, re.escape("('force', 'link1') twice")),
     ({"inputs": [(1, "link1")]}, "expected the name of a joint, a pair"),
     ({"inputs": [INPUT], "drives": [rb.PrescribedPosition("link1", INPUT)]}, "does not support inputs that prescribe"),
+    ({"outputs": [("reaction", "link1", 0)]}, "without a dof"),
+    ({"outputs": [("reaction", "elbow")]}, "no joint 'elbow'"),
+    ({"outputs": [("reaction", "link1")], "forces": [SPRING]}, "a reaction, but forces contains SpringDamper"),
 ]
 
 
 @PLAIN
 @pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=range(len(REFUSED)))
-def test_wrong_inputs_are_refused_by_name(arguments, message):
+def test_wrong_inputs_and_outputs_are_refused_by_name(arguments, message):
     with pytest.raises(rb.ArgumentError, match=message):
         rod().linearize([[0.1], [0.2]], **arguments)
+
+
+@PLAIN
+def test_reactions_of_closed_chains_and_in_water_are_refused():
+    model, _, guess = four_bar()
+    with pytest.raises(rb.ArgumentError, match="the model has constraints; expected an open tree"):
+        model.linearize(model.assemble(guess), outputs=[("reaction", model.joint_names[0])])
+    builder = rb.ModelBuilder(fluid_density=1000.0)
+    buoyancy = rb.Immersion(volume=1e-3)
+    builder.add_body("link1", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)), immersion=buoyancy)
+    with pytest.raises(rb.ArgumentError, match="the model is in water"):
+        builder.build().linearize(outputs=[("reaction", "link1")])

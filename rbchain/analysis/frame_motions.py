@@ -8,8 +8,7 @@ The relative motion turns with S_k. The derivatives on the tangent space are the
     dv/dq_k = S_k x (v - v_k),      da/dq_k = S_k x (a - a_k) + (v_k x S_k) x (v - v_k),
     dv/dqd_k = S_k,                 da/dqd_k = u_k x S_k + S_k x (v - v_k),   da/dqdd_k = S_k.
 
-The origin moves by the linear part of S_k, and its acceleration is the linear part of a plus omega x v. The derivatives
-of the velocity also follow from the rate of J, which `rbchain.Model.jacobian_derivative` computes.
+The origin moves by the linear part of S_k, and its acceleration is the linear part of a plus omega x v.
 
 Source: Carpentier and Mansard (2018), "Analytical derivatives of rigid body dynamics algorithms".
 """
@@ -17,44 +16,39 @@ Source: Carpentier and Mansard (2018), "Analytical derivatives of rigid body dyn
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..common.real_arrays import FloatArray
-from .tangents import rates_of_tangents, skew
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
 
-def velocity_by_state(model: Model, J: FloatArray, rate: FloatArray, qd: FloatArray) -> FloatArray:
-    """Compute the derivatives of the velocity of a frame by the positions.
+class FrameMotion(NamedTuple):
+    """The motion of a frame, and its derivatives by the positions and the velocities.
 
-    The velocity of the origin is the derivative of the displacement by time. The rotation vector r of the displacement
-    is the last three rows of J dq, and the angular velocity w changes by r' - w x r.
+    The rows are linear, then angular, of the origin of the frame in world axes, as in `Model.body_accelerations`.
 
-    Parameters
+    Attributes
     ----------
-    model : Model
-    J, rate : (samples, 6, nv) arrays
-        The Jacobian of the frame, and its derivative by time.
-    qd : (samples, nv) array
-
-    Returns
-    -------
-    (samples, 6, nv) array
+    velocity, acceleration : (samples, 6) arrays
+    J : (samples, 6, nv) array
+        The Jacobian, which is the derivative of the pose by q, of the velocity by qd, and of the acceleration by qdd.
+    velocity_by_q, acceleration_by_q, acceleration_by_qd : (samples, 6, nv) arrays
     """
-    by_q = rate + J @ rates_of_tangents(model, qd)
-    turn = (J[:, 3:] @ qd[:, :, None])[:, :, 0]
-    by_q[:, 3:] -= skew(turn) @ J[:, 3:]
-    return by_q
+
+    velocity: FloatArray
+    acceleration: FloatArray
+    J: FloatArray
+    velocity_by_q: FloatArray
+    acceleration_by_q: FloatArray
+    acceleration_by_qd: FloatArray
 
 
-def acceleration_by_state(
-    model: Model, J: FloatArray, qd: FloatArray, qdd: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Compute the derivatives of the acceleration of a frame by the positions and by the velocities.
+def motion_of_frame(model: Model, J: FloatArray, qd: FloatArray, qdd: FloatArray) -> FrameMotion:
+    """Compute the motion of a frame, and its derivatives by the state.
 
     Parameters
     ----------
@@ -65,8 +59,7 @@ def acceleration_by_state(
 
     Returns
     -------
-    by_q, by_qd : (samples, 6, nv) arrays
-        The rows are the acceleration of the origin and the angular acceleration, as in `Model.body_accelerations`.
+    FrameMotion
     """
     v, a = np.zeros((2, len(J), 6, 1))
     of_parent, a_of_parent, of_body = np.zeros((3, *J.shape))
@@ -81,10 +74,25 @@ def acceleration_by_state(
     by_q = _cross(J, a - a_of_parent) + _cross(_cross(of_parent, J), relative)
     by_qd = _cross(of_body, J) + v_by_q
     # from a fixed point of the world to the origin, which moves by J[:, :3] dq
-    v_by_q[:, :3] += _product(v[:, 3:], J[:, :3])
-    by_q[:, :3] += _product(a[:, 3:], J[:, :3]) + _product(v_by_q[:, 3:], v[:, :3]) + _product(v[:, 3:], v_by_q[:, :3])
-    by_qd[:, :3] += _product(J[:, 3:], v[:, :3]) + _product(v[:, 3:], J[:, :3])
-    return by_q, by_qd
+    v_by_q[:, :3] += cross(v[:, 3:], J[:, :3])
+    by_q[:, :3] += cross(a[:, 3:], J[:, :3]) + cross(v_by_q[:, 3:], v[:, :3]) + cross(v[:, 3:], v_by_q[:, :3])
+    by_qd[:, :3] += cross(J[:, 3:], v[:, :3]) + cross(v[:, 3:], J[:, :3])
+    acceleration = a[:, :, 0]
+    acceleration[:, :3] += np.cross(v[:, 3:, 0], v[:, :3, 0])
+    return FrameMotion(v[:, :, 0], acceleration, J, v_by_q, by_q, by_qd)
+
+
+def at_point(J: FloatArray, arm: FloatArray) -> FloatArray:
+    """Return the Jacobian of a point that is fixed to a frame, from the Jacobian (samples, 6, nv) of its origin.
+
+    The `arm` (samples, 3) from the origin to the point is in world axes, m.
+    """
+    return np.concatenate([J[:, :3] + cross(J[:, 3:], arm[:, :, None]), J[:, 3:]], 1)
+
+
+def cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the cross products of vectors (samples, 3, columns)."""
+    return np.cross(a, b, axis=1)
 
 
 def _dofs_of_joints(model: Model) -> Iterator[slice]:
@@ -95,12 +103,7 @@ def _dofs_of_joints(model: Model) -> Iterator[slice]:
         yield from (slice(i, i + step) for i in range(start, stop, step))
 
 
-def _product(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the cross products of vectors (samples, 3, columns)."""
-    return np.cross(a, b, axis=1)
-
-
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return the cross products a x b of motions (samples, 6, columns), whose linear parts come first."""
-    linear = _product(a[:, 3:], b[:, :3]) + _product(a[:, :3], b[:, 3:])
-    return np.concatenate([linear, _product(a[:, 3:], b[:, 3:])], 1)
+    linear = cross(a[:, 3:], b[:, :3]) + cross(a[:, :3], b[:, 3:])
+    return np.concatenate([linear, cross(a[:, 3:], b[:, 3:])], 1)

@@ -287,18 +287,40 @@ def _forces_of_acceleration(conditions: Conditions, points: OperatingPoints, c: 
 
 def _forces_of_wrench(conditions: Conditions, points: OperatingPoints, change: UnitChange) -> FloatArray:
     """Compute the joint forces of a unit force or moment on a frame; zero where the motion is prescribed."""
-    model, batch = conditions.model, conditions.batch
-    q = points.q.reshape(*batch, model.nq)
-    J = model.jacobian(q, change.frame)
-    R = model.frame_poses(q, change.frame).rotation
-    direction = np.broadcast_to(np.eye(3)[change.index % 3], (*batch, 3))
-    if change.axes == "body":
-        direction = R[..., change.index % 3]
-    wrench = np.zeros((*batch, 6))
-    if change.index < 3:
-        arm = np.einsum("...ij,...j->...i", R, np.asarray(change.point, float))
-        wrench[..., :3], wrench[..., 3:] = direction, np.cross(arm, direction)
-    else:
-        wrench[..., 3:] = direction
-    forces = np.einsum("...ij,...i->...j", J, wrench).reshape(conditions.samples, model.nv)
+    model, samples = conditions.model, conditions.samples
+    wrench, _ = _unit_wrench(conditions, points, change)
+    J = model.jacobian(points.q.reshape(*conditions.batch, model.nq), change.frame).reshape(samples, 6, model.nv)
+    forces = np.einsum("sij,si->sj", J, wrench)
     return np.where(PRESCRIBES_MOTION[conditions.kinds], 0.0, forces)
+
+
+def _unit_wrench(conditions: Conditions, points: OperatingPoints, change: UnitChange) -> tuple[FloatArray, FloatArray]:
+    """Return a unit force or moment on a frame (samples, 6), about the origin of the frame, and this origin."""
+    model, samples = conditions.model, conditions.samples
+    pose = model.frame_poses(points.q.reshape(*conditions.batch, model.nq), change.frame)
+    R = pose.rotation.reshape(samples, 3, 3)
+    axis, wrench = change.index % 3, np.zeros((samples, 6))
+    direction = R[:, :, axis] if change.axes == "body" else np.eye(3)[axis]
+    if change.index < 3:
+        arm = np.einsum("...ij,...j->...i", pose.rotation, np.asarray(change.point, float)).reshape(samples, 3)
+        wrench[:, :3], wrench[:, 3:] = direction, np.cross(arm, direction)
+    else:
+        wrench[:, 3:] = direction
+    return wrench, pose.translation.reshape(samples, 3)
+
+
+def wrenches_of_inputs(conditions: Conditions, points: OperatingPoints, inputs: Sequence[LinearInput]) -> FloatArray:
+    """Compute the wrenches on bodies by unit changes of the inputs: (samples, bodies, 6, inputs).
+
+    Forces, then moments about the origin of the world, in world axes.
+    """
+    model = conditions.model
+    found = np.zeros((conditions.samples, model.n_bodies, 6, len(inputs)))
+    for column, given in enumerate(inputs):
+        for factor, change in given.changes:
+            if change.of == "wrench":
+                body = model.kernel_model.frame(change.frame).body
+                wrench, origin = _unit_wrench(conditions, points, change)
+                wrench[:, 3:] += np.cross(origin, wrench[:, :3])
+                found[:, body, :, column] += np.reshape(factor, (-1, 1)) * wrench
+    return found

@@ -17,7 +17,7 @@ from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError, missing_package
 from ..model.arguments import SampleSequence, check_sample_index
 from .coordinates import Coordinates, coordinates_of
-from .input_ports import GivenInput, changes_by_inputs, inputs_of
+from .input_ports import GivenInput, changes_by_inputs, inputs_of, wrenches_of_inputs
 from .operating_points import (
     Conditions,
     OperatingPoints,
@@ -194,10 +194,11 @@ def linearize(
           world axes.
     outputs : list of pairs, optional
         Pairs of a quantity and a name: ("position", joint), ("velocity", joint), ("acceleration", joint), ("pose",
-        frame), ("frame_velocity", frame) and ("frame_acceleration", frame), or ("position", joint, dof) for one degree
-        of freedom. A pose has the displacement of the frame, m, and its rotation, rad; a velocity the same rates. An
-        acceleration has the derivatives of the velocity by time, as `body_accelerations`. All are in world axes. The
-        default are the positions and velocities of all degrees of freedom.
+        frame), ("frame_velocity", frame), ("frame_acceleration", frame) and ("reaction", joint), or ("position", joint,
+        dof) for one degree of freedom. A pose has the displacement of the frame, m, and its rotation, rad; a velocity
+        the same rates. An acceleration has the derivatives of the velocity by time, as `body_accelerations`. They are
+        in world axes. A reaction is the force and the moment of `joint_reactions`, in body axes. The default are the
+        positions and velocities of all degrees of freedom.
     drives, forces : lists
         As for `accelerations`. By default, the drives of the model act. `UserForces` must have derivatives.
     t : float or (...) array, s
@@ -254,7 +255,8 @@ def linearize(
     is_usable = points.is_finite
     forces_of_inputs, integrals_of_inputs = changes_by_inputs(conditions, points, used_inputs)
     A, by_dofs, B = state_equations(conditions, points, coordinates, [forces_of_inputs])
-    C, D = rows_of_outputs(conditions, points, used_outputs, (coordinates, by_dofs, B))
+    wrenches = wrenches_of_inputs(conditions, points, used_inputs)
+    C, D = rows_of_outputs(conditions, points, used_outputs, (coordinates, by_dofs, B), wrenches)
     B = coordinates.select(np.zeros_like(B), B, integrals_of_inputs)
     results = (A, B, C, D, coordinates.of_positions, coordinates.of_velocities)
     is_usable &= np.all([np.isfinite(x).all((1, 2)) for x in results], 0)

@@ -82,9 +82,10 @@ class OperatingPoints:
     `by_drive` (samples, nv, columns of the table of drives) are the same as F for a change of the force of one drive.
     `q`, `qd` and `qdd` are the states with the prescribed motions, and `error` (samples, m) are the control errors that
     are integrated. `closed` holds the changes of positions and velocities that keep loops closed, or is empty
-    (`drivers.linearised.Linearised`).
+    (`drivers.linearised.Linearised`). `t` (samples,) are the times, s.
     """
 
+    t: np.ndarray
     q: np.ndarray
     qd: np.ndarray
     qdd: np.ndarray
@@ -275,6 +276,7 @@ def operating_points(
     _raise_failures(conditions)
     K, D, M = (found.by_state[:, by] for by in range(3))
     return OperatingPoints(
+        t=t,
         q=q,
         qd=found.velocity,
         qdd=found.rate[:, :n],

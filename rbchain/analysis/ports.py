@@ -1,4 +1,4 @@
-"""The outputs of linear models: motions of joints and motions of frames."""
+"""The outputs of linear models: motions of joints, motions of frames, and reactions of joints."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ArgumentError
 from ..model.kernel_arrays import ORIGIN
 from .coordinates import Coordinates
-from .frame_motions import acceleration_by_state, velocity_by_state
+from .frame_motions import motion_of_frame
 from .operating_points import Conditions, OperatingPoints
+from .reactions import check_reactions, reaction_by_state, reaction_by_wrenches
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Output = tuple[str, str] | tuple[str, str, int]
 
 OF_JOINTS = ("position", "velocity", "acceleration")
+REACTION, OF_REACTION = "reaction", ("fx", "fy", "fz", "mx", "my", "mz")
 #: Names of the six rows of the motions of a frame. "dwx" is the derivative of "wx" by time.
 OF_FRAMES = {
     "pose": ("x", "y", "z", "rx", "ry", "rz"),
@@ -33,12 +35,13 @@ OF_FRAMES = {
 
 @dataclass(frozen=True)
 class OutputRows:
-    """One output: its quantity, the names of its rows, and its degrees of freedom or the name of its frame."""
+    """One output: its quantity, the names of its rows, and its degrees of freedom, its frame or its body."""
 
     quantity: str
     names: tuple[str, ...]
     dofs: tuple[int, ...]
     frame: str = ""
+    body: int = -1
 
 
 def outputs_of(conditions: Conditions, outputs: Sequence[Output] | None) -> list[OutputRows]:
@@ -50,25 +53,39 @@ def outputs_of(conditions: Conditions, outputs: Sequence[Output] | None) -> list
             OutputRows(quantity, tuple(f"{prefix} {model.velocity_labels[i]}" for i in dofs), dofs)
             for quantity, prefix in (("position", "q"), ("velocity", "qd"))
         ]
-    return [_output(model, given) for given in listed("outputs", outputs, "pairs such as ('position', joint)")]
+    return [_output(conditions, given) for given in listed("outputs", outputs, "pairs such as ('position', joint)")]
 
 
-def _output(model: Model, given: Any) -> OutputRows:
+def _output(conditions: Conditions, given: Any) -> OutputRows:
     """Return one output."""
+    model = conditions.model
     if not (isinstance(given, tuple) and len(given) in (2, 3) and all(isinstance(x, str) for x in given[:2])):
         raise ArgumentError(
             f"outputs contains {excerpt(given)}; expected pairs of a quantity and a name, such as ('position', joint)"
         )
-    quantity = one_of("the quantity of an output", given[0], (*OF_JOINTS, *OF_FRAMES), ArgumentError)
+    quantity = one_of("the quantity of an output", given[0], (*OF_JOINTS, *OF_FRAMES, REACTION), ArgumentError)
     name = given[1]
     if quantity in OF_FRAMES:
         if len(given) == 3:
             raise ArgumentError(f"outputs contains {excerpt(given)}; expected ({quantity!r}, frame), without a dof")
         model.kernel_model.observed_point(name, ORIGIN, None)  # raises an error for an unknown name
         return OutputRows(quantity, tuple(f"{name} {row}" for row in OF_FRAMES[quantity]), (), name)
+    if quantity == REACTION:
+        return _reaction(conditions, given)
     dofs = dofs_of_joint(model, "outputs", name, given[2] if len(given) == 3 else None)
     prefix = {"position": "q", "velocity": "qd", "acceleration": "qdd"}[quantity]
     return OutputRows(quantity, tuple(f"{prefix} {model.velocity_labels[i]}" for i in dofs), tuple(dofs))
+
+
+def _reaction(conditions: Conditions, given: tuple[Any, ...]) -> OutputRows:
+    """Return the reaction of a joint."""
+    joint = given[1]
+    if len(given) == 3:
+        raise ArgumentError(f"outputs contains {excerpt(given)}; expected ({REACTION!r}, joint), without a dof")
+    dofs_of_joint(conditions.model, "outputs", joint, None)  # raises an error for an unknown name
+    check_reactions(conditions)
+    names = tuple(f"{REACTION} {joint} {row}" for row in OF_REACTION)
+    return OutputRows(REACTION, names, (), body=conditions.model.joint_names.index(joint))
 
 
 def listed(name: str, given: Any, expected: str) -> list[Any]:
@@ -91,11 +108,12 @@ def rows_of_outputs(
     points: OperatingPoints,
     outputs: Sequence[OutputRows],
     equations: tuple[Coordinates, tuple[FloatArray, FloatArray], FloatArray],
+    wrenches: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute C (samples, outputs, states) and D (samples, outputs, inputs).
 
     `equations` are the coordinates, the derivatives of dq/dt and qdd by the states, and the derivatives of qdd by the
-    inputs.
+    inputs. `wrenches` (samples, bodies, 6, inputs) are the derivatives of the wrenches on bodies by the inputs.
     """
     coordinates, (_, accelerations), by_inputs = equations
     P, V = coordinates.of_positions, coordinates.of_velocities
@@ -105,10 +123,10 @@ def rows_of_outputs(
     of_joints = {"position": P, "velocity": V, "acceleration": accelerations}
     for output in outputs:
         dofs = list(output.dofs)
-        if output.frame:
-            by_q, by_qd, by_qdd = _motion_of_frame(conditions, points, output)
+        if output.frame or output.quantity == REACTION:
+            by_q, by_qd, by_qdd, direct = _derivatives(conditions, points, output, wrenches)
             C.append(by_q @ P + by_qd @ V + by_qdd @ accelerations)
-            D.append(by_qdd @ by_inputs)
+            D.append(by_qdd @ by_inputs + direct)
         else:
             C.append(of_joints[output.quantity][:, dofs])
             has_inputs = output.quantity == "acceleration"
@@ -116,18 +134,23 @@ def rows_of_outputs(
     return np.concatenate(C, 1), np.concatenate(D, 1)
 
 
-def _motion_of_frame(conditions: Conditions, points: OperatingPoints, output: OutputRows) -> tuple[FloatArray, ...]:
-    """Compute the derivatives of a motion of a frame by q, qd and qdd, in world axes: (samples, 6, nv) each.
+def _derivatives(
+    conditions: Conditions, points: OperatingPoints, output: OutputRows, wrenches: FloatArray
+) -> tuple[FloatArray, ...]:
+    """Compute the derivatives of an output by q, qd and qdd, (samples, 6, nv), and by inputs at constant qdd.
 
-    With the Jacobian J, the change of the pose is J dq.
+    With the Jacobian J of a frame, the change of its pose is J dq.
     """
-    model, batch = conditions.model, conditions.batch
-    q, qd = (x.reshape(*batch, x.shape[-1]) for x in (points.q, points.qd))
+    if output.quantity == REACTION:
+        by_inputs = reaction_by_wrenches(conditions, points, output.body, wrenches)
+        return *reaction_by_state(conditions, points, output.body), by_inputs
+    model, none = conditions.model, np.zeros((conditions.samples, 6, wrenches.shape[-1]))
+    q = points.q.reshape(*conditions.batch, model.nq)
     J = model.jacobian(q, output.frame).reshape(conditions.samples, 6, model.nv)
     zero = np.zeros_like(J)
     if output.quantity == "pose":
-        return J, zero, zero
+        return J, zero, zero, none
+    motion = motion_of_frame(model, J, points.qd, points.qdd)
     if output.quantity == "frame_velocity":
-        rate = model.jacobian_derivative(q, qd, output.frame).reshape(conditions.samples, 6, model.nv)
-        return velocity_by_state(model, J, rate, points.qd), J, zero
-    return *acceleration_by_state(model, J, points.qd, points.qdd), J
+        return motion.velocity_by_q, J, zero, none
+    return motion.acceleration_by_q, motion.acceleration_by_qd, J, none
