@@ -38,7 +38,9 @@ from .errors import (
 from .facade.builder import ModelBuilder
 from .facade.model import Model
 from .facade.targets import Target
-from .fitting.fit import Fit, fit
+from .fitting.fit import fit
+from .fitting.measurements import Measurement
+from .fitting.result import Fit
 from .io import load, save
 from .io.meshes import inertia_of_mesh
 from .io.motions import load_motion
@@ -101,6 +103,7 @@ __all__ = [
     "Inertia",
     "Input",
     "JointLimits",
+    "Measurement",
     "Model",
     "ModelBuilder",
     "ModelError",

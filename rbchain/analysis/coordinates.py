@@ -68,8 +68,8 @@ def coordinates_of(conditions: Conditions, points: OperatingPoints) -> Coordinat
     n, samples, m = conditions.model.nv, conditions.samples, conditions.actions.integrals
     if conditions.has_loops:
         changes, rates = points.closed[:, 0], points.closed[:, 1]
-        positions, of_q = _independent(changes, np.flatnonzero(~is_placed))
-        velocities, of_qd = _independent(changes, np.flatnonzero(~is_driven))
+        positions, of_q = independent_changes(changes, np.flatnonzero(~is_placed))
+        velocities, of_qd = independent_changes(changes, np.flatnonzero(~is_driven))
         # the velocities that an independent position changes, without the changes of the independent velocities
         by_q = rates @ of_q
         by_q = by_q - of_qd @ by_q[:, velocities]
@@ -84,7 +84,7 @@ def coordinates_of(conditions: Conditions, points: OperatingPoints) -> Coordinat
     return Coordinates(positions, velocities, m, of_positions, of_velocities)
 
 
-def _independent(projection: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def independent_changes(projection: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Choose independent degrees of freedom among `dofs`, and compute the changes of all of them by a unit change.
 
     `projection` (samples, n, n) maps changes to changes that keep the loops closed. The choice is the same for all

@@ -2,107 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
-from ..acting.random_actions import actions_of_samples
 from ..common.calls import explains_calls
-from ..common.misspelt import SuggestsAttributes, did_you_mean
-from ..common.pickles import PickledByName
-from ..common.real_arrays import FloatArray, excerpt, finite_number, real_array, whole_number
-from ..errors import ArgumentError, ModelError, SimulationError, UnknownNameError
+from ..common.real_arrays import FloatArray, finite_number, whole_number
+from ..errors import ArgumentError, SimulationError
 from ..facade.states import generator_of
-from ..model.parameter_paths import MASS_AND_INERTIA
-from ..model.paths import Match
-from ..simulate.sensitivities import KINDS, parameters_at
-from ..simulate.trajectory import Trajectory
-from .problem import Measurements, Problem
-from .variables import EntryVariables
+from .fitted_entries import fitted_entries
+from .limits import Bounds, priors_of
+from .measurements import Measured, Measurement, motions_of
+from .problem import Problem
+from .result import Fit, fit_of
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-#: A variable counts as at its limit if its change is at least this share of the largest change.
-SHARE_OF_LIMIT = 0.999
-#: A combination with a singular value below this share of the largest one does not change the motion.
-NULL_SHARE = 1e-9
-#: Shares of a combination that its description omits.
-SMALL_SHARE = 0.05
-#: Residuals, divided by the noise, above which the model does not explain the motion.
-LARGEST_MISFIT = 2.0
 MAX_ITERATIONS, CONVERGED = 40, 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class Fit(PickledByName, SuggestsAttributes):
-    """The result of `rb.fit`.
-
-    Attributes
-    ----------
-    model : Model
-        The model with the estimated parameters.
-    names : tuple of str
-        Names of the p estimated numbers, such as "link2.mass".
-    values, standard_deviations : dict of str to float
-        The estimates and their standard deviations by these names, in SI units. A standard deviation is infinite if
-        the data do not determine the number. The numbers of "q" and "qd" are the initial state. For free and spherical
-        joints, "q" is the displacement from the measured position in body axes, as in `Model.integrate`.
-    covariance : (p, p) array
-        Covariance of the estimates in the order of `names`, for errors of the data that are independent of each other.
-        Combinations in `undetermined` are not included.
-    success : bool
-        Whether the fit has converged, no parameter is at the limit of its change, and the residuals are at most twice
-        the noise, if it was given.
-    message : str
-        The size of the residuals, whether the data determine all parameters, and a remedy if `success` is False.
-    undetermined : tuple of str
-        Combinations of relative changes that the data do not determine, such as "0.71 link1.mass - 0.71 link2.mass".
-        Their standard deviation exceeds 100 %, or they do not change the motion at all. They approximately keep their
-        first guesses.
-    residuals : (times, 2 nv) array
-        Fitted minus measured positions and velocities; NaN where nothing was measured.
-    motion : Trajectory
-        The motion of the fitted model.
-    drives : tuple
-        The drives with the estimated gains.
-    costs : (starts,) array
-        Half the sum of squared residuals, divided by the noise, at the result of each starting point.
-    """
-
-    model: Model
-    names: tuple[str, ...]
-    values: dict[str, float]
-    standard_deviations: dict[str, float]
-    covariance: FloatArray
-    success: bool
-    message: str
-    undetermined: tuple[str, ...]
-    residuals: FloatArray
-    motion: Trajectory
-    drives: tuple[Drive, ...]
-    costs: FloatArray
-
-    def __repr__(self) -> str:
-        numbers = [f"{name} = {x:.6g} +- {self.standard_deviations[name]:.2g}" for name, x in self.values.items()]
-        words = f"undetermined: {'; '.join(self.undetermined)}" if self.undetermined else ""
-        return "\n".join(filter(None, ["Fit", *numbers, self.message, words]))
 
 
 @explains_calls()
 def fit(
     model: Model,
-    motion: Trajectory | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike | None],
+    motion: Measured | list[Measured],
     parameters: Sequence[str],
     *,
     drives: Sequence[Drive] | None = None,
     forces: Sequence[Force] = (),
     tau: npt.ArrayLike = 0.0,
     noise: npt.ArrayLike | None = None,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    priors: Mapping[str, tuple[float, float]] | None = None,
     starts: int = 8,
     spread: float = 0.2,
     rng: np.random.Generator | int | None = 0,
@@ -110,7 +44,7 @@ def fit(
     atol: float = 1e-10,
     max_step: float | None = None,
 ) -> Fit:
-    """Estimate parameters of a model from a measured motion.
+    """Estimate parameters of a model from measured motions.
 
     The method is nonlinear least squares with the derivatives of `simulate(..., derivatives=...)`. All starting
     points are simulated in one batch. Levenberg-Marquardt steps improve all of them, and SciPy's
@@ -120,21 +54,29 @@ def fit(
     ----------
     model : Model
         The model with first guesses of the parameters.
-    motion : Trajectory, or tuple (t, q, qd)
+    motion : Trajectory, tuple (t, q, qd), Measurement, or list of them
         The measured motion of one sample: times (times,) from 0 on, positions (times, nq) and velocities (times, nv).
-        NaN marks missing numbers; qd may be None, except for its first row, which is then zero.
+        NaN marks missing numbers; qd may be None, except for its first row, which is then zero. The motions of a list
+        have the same parameters. Their times and initial states differ, and with `Measurement` also their actions.
     parameters : sequence of str
         Names of fields, such as "mass" for all masses, or paths, such as "link2.mass" or "link[2-6].cg.x", as in
-        `simulate(..., derivatives=...)`. "q" and "qd" stand for the initial state. Without
-        them, the motion starts exactly at the first measured state. Positive parameters are fitted as logarithms, and
-        entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is always
-        physically consistent.
+        `simulate(..., derivatives=...)`. "q" and "qd" stand for the initial state of each motion. Without
+        them, a motion starts exactly at its first measured state. In closed chains, they are the initial state in
+        independent coordinates, and the others follow from the constraints. Positive parameters are fitted as
+        logarithms, and entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is
+        always physically consistent.
     drives, forces, tau
-        The actions on the mechanism, as for `simulate`. Random signals are the same as in the first sample of a
-        simulation.
+        The actions on the mechanism, as for `simulate`, of motions without own ones. Random signals are the same as in
+        the first sample of a simulation.
     noise : float or (2 nv,) array, optional
         Standard deviation of the measured positions and velocities. If not given, it is estimated from the residuals,
         and equal for all of them.
+    bounds : dict of (lower, upper), optional
+        Smallest and largest values of parameters, by fields or paths, in SI units. They contain the first guesses. An
+        infinite number stands for no bound. The standard deviations do not consider bounds.
+    priors : dict of (mean, standard deviation), optional
+        What is known about parameters before the fit, by fields or paths, in SI units. Priors count as measurements.
+        They need `noise`.
     starts : int
         Number of starting points: the parameters of the model, and random ones near them.
     spread : float
@@ -176,97 +118,40 @@ def fit(
     """
     from scipy.optimize import least_squares
 
-    fields = _fitted_entries(model, parameters)
+    entries = fitted_entries(model, parameters)
     starts = whole_number("starts", starts, ArgumentError, least=1, most=100_000)
     spread = finite_number("spread", spread, ArgumentError, least=0.0)
-    data = Measurements(model, motion, noise)
-    tau = np.broadcast_to(real_array("tau", tau, ArgumentError), (model.nv,))
-    drives = model.drives if drives is None else drives
-    drives, forces = actions_of_samples(drives, forces, float(data.t[-1]), np.array(0))
+    common = Measurement((), (), tau=tau, drives=drives, forces=forces, noise=noise)
     problem = Problem(
-        model, data, fields, tuple(drives), tuple(forces), tau, {"rtol": rtol, "atol": atol, "max_step": max_step}
+        model, motions_of(model, motion, common), entries, {"rtol": rtol, "atol": atol, "max_step": max_step}
     )
-    if np.count_nonzero(data.weights) < problem.size:
+    limits, problem.priors = Bounds(problem, bounds), priors_of(problem, priors)
+    if problem.count < problem.size:
         raise ArgumentError(
-            f"the motion contains {np.count_nonzero(data.weights)} numbers, fewer than the {problem.size} parameters; "
-            "expected more measurements"
+            f"the motion contains {problem.count} numbers, fewer than the {problem.size} parameters; expected more "
+            "measurements"
         )
     x: FloatArray = np.zeros((starts, problem.size))
     x[1:] = spread * generator_of(rng).normal(size=(starts - 1, problem.size)) * problem.is_varied
-    x, costs = improve(problem, x)
+    x, costs = improve(problem, np.clip(x, limits.lower, limits.upper), limits)
     if not np.isfinite(costs).any():
-        raise SimulationError(problem.motion.message, problem.motion)
+        failed = next((one for one in problem.simulated if not one.success), problem.simulated[0])
+        raise SimulationError(failed.message, failed)
     best = least_squares(
         lambda x: problem.evaluate(x[None])[0][0],
         x[np.argmin(costs)],
         lambda x: problem.evaluate(x[None])[1][0],
-        bounds=(-problem.largest_changes, problem.largest_changes),
+        bounds=(limits.lower, limits.upper),
         xtol=1e-12,
         ftol=1e-12,
         gtol=1e-12,
         max_nfev=MAX_ITERATIONS,
     )
-    at_limit = [
-        label
-        for label, x, largest in zip(problem.labels, best.x, problem.largest_changes, strict=True)
-        if abs(x) > SHARE_OF_LIMIT * largest
-    ]
-    return _result(problem, best.x, noise is None, costs, _reasons_of_failure(at_limit, best.status == 0))
+    at_bounds, at_limit = limits.reached_by(best.x)
+    return fit_of(problem, best.x, costs, at_bounds, _reasons_of_failure(at_limit, best.status == 0))
 
 
-def _fitted_entries(model: Model, parameters: Sequence[str]) -> dict[str, set[int] | None]:
-    """Return the fields to fit, with the entries of their flat arrays; None for all.
-
-    Raises an error if `fit` cannot estimate a parameter of this model.
-    """
-    if isinstance(parameters, str) or not isinstance(parameters, Sequence):
-        raise ArgumentError(
-            f'parameters is {excerpt(parameters)}; expected a list of names such as ["link2.mass", "damping"]'
-        )
-    if not parameters:
-        raise ArgumentError('parameters is empty; expected names such as ["link2.mass", "damping"]')
-    if model.batch_shape:
-        raise ModelError(
-            f"fit needs one set of parameters, but the model has batch_shape {model.batch_shape}; expected (). Use "
-            "model[i]"
-        )
-    found: dict[str, set[int] | None] = {}
-    for name in parameters:
-        if name in KINDS:
-            entries: dict[str, set[int] | None] = {name: None}
-        elif isinstance(name, str) and "." in name:
-            matches = parameters_at(model, name)
-            if matches[0].field == MASS_AND_INERTIA:
-                raise ArgumentError(
-                    f"parameters contains {name!r}, which fit does not support; expected the path of the mass, for "
-                    "which the inertia tensor does not change, or of the inertia"
-                )
-            entries = {matches[0].field: {entry for match in matches for entry in _entries_of(match)}}
-        else:
-            raise UnknownNameError(
-                f"parameters contains {excerpt(name)}; expected names among {', '.join(KINDS)}, or paths such as "
-                f'"link2.mass"{did_you_mean(str(name), KINDS)}'
-            )
-        for field, numbers in entries.items():
-            if field in found and (numbers is None or numbers & (found[field] or numbers)):
-                raise ArgumentError(f"parameters is {excerpt(list(parameters))}; expected each parameter once")
-            found[field] = None if numbers is None else numbers | (found.get(field) or set())
-    if not found.keys().isdisjoint(("q", "qd")) and model.kernel_model.constraint_tables is not None:
-        raise ArgumentError(
-            'parameters contains "q" or "qd", which fit does not support for closed chains, because initial states '
-            "have to satisfy the constraints; expected other parameters. Pass a motion that starts in a closed state"
-        )
-    return found
-
-
-def _entries_of(match: Match[int]) -> list[int]:
-    """Return the entries of a parameter in the flat array of its field; of an inertia the body."""
-    if match.field == "inertia" and not match.is_whole:
-        raise ArgumentError(f'{match.name} is fitted as a whole tensor; expected "{match.name}" without a component')
-    return [3 * match.owned.value + c for c in match.components] if match.field == "cg" else [match.owned.value]
-
-
-def improve(problem: Problem, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def improve(problem: Problem, x: FloatArray, limits: Bounds) -> tuple[FloatArray, FloatArray]:
     """Improve all starting points together by Levenberg-Marquardt steps, and return them with their costs."""
 
     def evaluated(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -278,14 +163,16 @@ def improve(problem: Problem, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     damping = np.full(len(x), 1e-3)
     for _ in range(MAX_ITERATIONS):
         runs = np.isfinite(costs)
-        J_used, r_used = np.where(runs[:, None, None], J, 0.0), np.where(runs[:, None], residuals, 0.0)
-        H, g = np.swapaxes(J_used, -1, -2) @ J_used, (np.swapaxes(J_used, -1, -2) @ r_used[..., None])[..., 0]
+        g = (np.swapaxes(J, -1, -2) @ residuals[..., None])[..., 0]
+        held = ((x <= limits.lower) & (g > 0.0)) | ((x >= limits.upper) & (g < 0.0))  # the cost decreases outside
+        J_used = np.where(runs[:, None, None] & ~held[:, None], J, 0.0)
+        H, g = np.swapaxes(J_used, -1, -2) @ J_used, np.where(runs[:, None] & ~held, g, 0.0)
         scale = np.einsum("...ii->...i", H)
         H = H + (damping[:, None] * (scale + 1e-8 * scale.max(-1, keepdims=True) + 1e-300))[..., None] * np.eye(
             x.shape[1]
         )
         steps = -np.linalg.solve(H, g[..., None])[..., 0]
-        trial = np.clip(x + steps, -problem.largest_changes, problem.largest_changes)
+        trial = np.clip(x + steps, limits.lower, limits.upper)
         new = evaluated(trial)
         better = new[0] < costs
         change = np.where(better, (costs - new[0]) / np.maximum(costs, 1e-300), 0.0)
@@ -308,73 +195,3 @@ def _reasons_of_failure(at_limit: list[str], ends_early: bool) -> str:
     if ends_early:
         found += " The fit has not converged: use better first guesses or fewer parameters."
     return found
-
-
-def _result(problem: Problem, x: FloatArray, estimates_noise: bool, costs: FloatArray, reasons: str) -> Fit:
-    """Return the Fit for the best variables x. `reasons` says why they are not a minimum."""
-    residuals, J = (part[0] for part in problem.evaluate(x[None]))
-    misfit = float(residuals @ residuals) / max(residuals.size - problem.size, 1)
-    variance, is_explained = (misfit, True) if estimates_noise else (1.0, misfit <= LARGEST_MISFIT**2)
-    _, sizes, V = np.linalg.svd(J, full_matrices=False)
-    largest = sizes.max(initial=0.0)
-    is_known = (sizes > NULL_SHARE * largest) & (sizes > np.sqrt(variance))
-    known, unknown = V[is_known], V[~is_known]
-    inverse = (known / np.square(sizes[is_known, None])).T @ known
-    slopes = np.zeros((problem.size, problem.size))
-    numbers, scales = np.zeros(problem.size), np.zeros(problem.size)
-    for name, field in problem.fields.items():
-        part = problem.parts[name]
-        numbers[part], slopes[np.ix_(part, part)] = field.numbers(x[None, part])
-        scales[part] = field.scales(x[None, part])
-        if isinstance(field, EntryVariables) and name in ("q", "qd"):  # displacements of the measured state
-            numbers[part] += problem.initial_numbers(name)[field.entries]
-    covariance = variance * slopes @ inverse @ slopes.T
-    deviations = np.sqrt(np.diag(covariance))
-    changes = (slopes @ unknown.T).T / scales
-    deviations[(np.abs(changes) > SMALL_SHARE).any(0)] = np.inf
-    values = {name: found[0] for name, found in problem.values(x[None]).items()}
-    motion, data = problem.motion[0], problem.data
-    error = np.concatenate([problem.model.difference(data.q, motion.q), motion.qd - data.qd], -1)
-    return Fit(
-        model=problem.fitted_model(values),
-        names=tuple(problem.labels),
-        values=dict(zip(problem.labels, numbers.tolist(), strict=True)),
-        standard_deviations=dict(zip(problem.labels, deviations.tolist(), strict=True)),
-        covariance=covariance,
-        success=is_explained and not reasons,
-        message=_message(misfit, is_explained, estimates_noise, len(unknown)) + reasons,
-        undetermined=tuple(_as_text(row, problem.labels) for row in changes),
-        residuals=np.where(data.weights > 0.0, error, np.nan),
-        motion=motion,
-        drives=problem.fitted_drives(values),
-        costs=costs,
-    )
-
-
-def _message(misfit: float, is_explained: bool, estimates_noise: bool, unknown: int) -> str:
-    """Describe the residuals, whose mean square divided by the noise is `misfit`, and the undetermined combinations."""
-    size = float(np.sqrt(misfit))
-    found = f"The residuals are {size:.2g} rad, m, rad/s or m/s." if estimates_noise else ""
-    if not estimates_noise:
-        found = f"The residuals are {size:.2g} times the noise"
-        found += (
-            "."
-            if is_explained
-            else (
-                "; expected about 1. The model does not explain the motion, or this is a local minimum. Fit other "
-                "parameters, or use other first guesses, more starts or a shorter motion."
-            )
-        )
-    return found + (
-        f" The data do not determine {unknown} combination{'s' if unknown > 1 else ''} of parameters."
-        if unknown
-        else " The data determine all parameters."
-    )
-
-
-def _as_text(row: FloatArray, labels: Sequence[str]) -> str:
-    """Return a combination of relative changes as text, such as "0.71 link1.mass - 0.71 link2.mass"."""
-    row = row * (np.sign(row[np.argmax(np.abs(row))]) / np.linalg.norm(row))
-    terms = [(share, label) for share, label in zip(row, labels, strict=True) if abs(share) > SMALL_SHARE]
-    text = "".join(f" {'-' if share < 0.0 else '+'} {abs(share):.2f} {label}" for share, label in terms)
-    return text.removeprefix(" + ").strip()

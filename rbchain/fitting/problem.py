@@ -1,116 +1,115 @@
-"""The least-squares problem of a fit: measurements, residuals of simulated motions, and their derivatives."""
+"""The least-squares problem of a fit: residuals of simulated motions and of priors, and their derivatives."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..acting.coordinates import dof_index
 from ..acting.drives import PID, PRESCRIBED
-from ..acting.numeric_fields import Drive, Force
+from ..acting.numeric_fields import Drive
 from ..common.real_arrays import FloatArray, real_array
-from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..errors import ArgumentError
 from ..simulate.trajectory import Trajectory
-from .variables import variables_of
+from .initial_states import ClosedInitialState, InitialState
+from .measurements import ActionsOfMotion, Motion
+from .variables import Variables, state_variables_of, units_of, variables_of
 
 if TYPE_CHECKING:
     from ..facade.model import Model
+    from .limits import Prior
 
-GAINS = ("kp", "ki", "kd")
-
-
-class Measurements:
-    """The measured motion, and the reciprocals of its standard deviations, (times, 2 nv); zero for missing numbers."""
-
-    def __init__(self, model: Model, motion: Any, noise: npt.ArrayLike | None) -> None:
-        if isinstance(motion, Trajectory):
-            motion = motion.t, motion.q, motion.qd
-        if not (isinstance(motion, tuple) and len(motion) == 3):
-            raise ArgumentError(
-                "motion is not a measured motion; expected a Trajectory or a tuple (t, q, qd). Without measured "
-                "velocities, write (t, q, None): the motion then starts at rest"
-            )
-        t, q, qd = motion
-        self.t, self.q = real_array("t", t, ArgumentError), _with_missing("q", q)
-        self.qd = np.full((self.t.size, model.nv), np.nan) if qd is None else _with_missing("qd", qd)
-        expected = (self.t.size, model.nq), (self.t.size, model.nv)
-        if self.t.ndim != 1 or (self.q.shape, self.qd.shape) != expected:
-            raise ArgumentError(
-                f"motion has times, positions and velocities of shapes {self.t.shape}, {self.q.shape} and "
-                f"{self.qd.shape}; expected (times,), (times, {model.nq}) and (times, {model.nv})"
-            )
-        if self.t.size < 2 or self.t[0] != 0.0 or not np.isfinite(self.q[0]).all():
-            raise ArgumentError("motion has no state at t = 0; expected at least two times, of which the first is 0 s")
-        sigma = 1.0 if noise is None else real_array("noise", noise, ArgumentError)
-        if not (np.asarray(sigma) > 0.0).all():
-            raise ArgumentError(f"noise is {noise!r}; expected positive standard deviations")
-        known = ~np.isnan(np.concatenate([model.difference(self.q, self.q), self.qd], -1))
-        try:
-            self.weights = known / np.broadcast_to(sigma, (2 * model.nv,))
-        except ValueError:
-            expected_shapes = f"one number or an array ({2 * model.nv},)"
-            raise ArgumentError(f"noise has shape {np.shape(sigma)}; expected {expected_shapes}") from None
-        self.start = self.q[0], np.where(np.isnan(self.qd[0]), 0.0, self.qd[0])
-
-
-def _with_missing(name: str, values: npt.ArrayLike) -> FloatArray:
-    try:
-        found = np.array(values, float)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name} of the motion is not an array of numbers") from None
-    if np.isinf(found).any():
-        raise ArgumentError(
-            f"{name} of the motion contains infinite numbers; expected finite ones, or NaN where it is missing"
-        )
-    return found
+GAINS, STATE = ("kp", "ki", "kd"), ("q", "qd")
 
 
 class Problem:
     """Residuals and their derivatives by the variables of all parameters.
 
     `entries` are the fields to fit with the entries of their flat arrays, of "inertia" the bodies; None for all.
+    `simulated` are the last motions.
     """
 
     def __init__(
         self,
         model: Model,
-        data: Measurements,
+        motions: Sequence[Motion],
         entries: Mapping[str, set[int] | None],
-        drives: tuple[Drive, ...],
-        forces: tuple[Force, ...],
-        tau: FloatArray,
         settings: Mapping[str, Any],
     ) -> None:
         names = self.names = tuple(entries)
-        self.model, self.data, self.drives, self.forces = model, data, drives, forces
-        self.tau, self.settings = tau, settings
+        self.model, self.motions, self.settings = model, motions, settings
+        first = motions[0].actions
+        if "tau" in names and any(motion.actions.has_own_tau for motion in motions):
+            raise ArgumentError(
+                'parameters contains "tau", but a Measurement has its own tau; expected the tau of all motions. Pass '
+                "the known forces of a motion as drives=[rb.PrescribedForce(joint, force)]"
+            )
+        driven = {dof for motion in motions for dof in self._driven(motion.actions)}
+        self.starts = [self._start(motion) for motion in motions]
         gains = {name: self._gains(name) for name in GAINS}
-        driven = [
-            dof_index(model, "drive", drive.joint, drive.dof) for drive in drives if isinstance(drive, PRESCRIBED)
-        ]
-        self.fields = {name: variables_of(model, name, tau, gains, driven, entries[name]) for name in names}
+        self.fields: dict[str, Variables] = {
+            name: state_variables_of(model, name, self.starts, entries[name])
+            if name in STATE
+            else variables_of(model, name, first.tau, gains, sorted(driven), entries[name])
+            for name in names
+        }
         counts = [len(field.labels) for field in self.fields.values()]
         self.size = sum(counts)
         self.parts = dict(zip(names, np.split(np.arange(self.size), np.cumsum(counts)[:-1]), strict=True))
         self.labels = [label for field in self.fields.values() for label in field.labels]
         self.is_varied = np.repeat([field.is_varied for field in self.fields.values()], counts)
-        self.largest_changes = np.repeat([field.largest_change for field in self.fields.values()], counts)
-        self.motion: Any = None  # the last simulation
+        self.largest_changes: FloatArray = np.repeat([field.largest_change for field in self.fields.values()], counts)
+        self.priors: list[Prior] = []
+        self.simulated: list[Any] = []
         self._last: tuple[bytes, Any] = (b"", None)
 
+    @property
+    def motion_names(self) -> list[str]:
+        """Names of the motions of a list; none for a single motion."""
+        return [motion.name for motion in self.motions if motion.name]
+
+    @property
+    def count(self) -> int:
+        """Number of residuals."""
+        return sum(int(np.count_nonzero(motion.weights)) for motion in self.motions) + len(self.priors)
+
+    def _driven(self, actions: ActionsOfMotion) -> list[int]:
+        """Return the degrees of freedom whose motion a drive prescribes."""
+        found = [drive for drive in actions.drives if isinstance(drive, PRESCRIBED)]
+        return [dof_index(self.model, "drive", drive.joint, drive.dof) for drive in found]
+
+    def _start(self, motion: Motion) -> InitialState:
+        if self.model.kernel_model.constraint_tables is None or not set(STATE) & set(self.names):
+            return InitialState(self.model, motion.name, *motion.start)
+        if self._driven(motion.actions):
+            raise ArgumentError(
+                'parameters contains "q" or "qd", which fit does not support for closed chains with prescribed '
+                "motions; expected other parameters. Pass a motion that starts in a closed state"
+            )
+        return ClosedInitialState(self.model, motion.name, *motion.start)
+
     def _gains(self, name: str) -> FloatArray:
+        """Return the gains (nv,) of the PID drives, which are zero for other degrees of freedom."""
+        found = [self._gains_of(name, motion.actions) for motion in self.motions]
+        if name in self.names and any(not np.array_equal(gains, found[0]) for gains in found):
+            raise ArgumentError(
+                f'parameters contains "{name}", but the drives of the motions have different gains; expected PID '
+                "drives of the same joints with the same first guesses in all motions"
+            )
+        return found[0]
+
+    def _gains_of(self, name: str, actions: ActionsOfMotion) -> FloatArray:
         found, seen = np.zeros(self.model.nv), set[int]()
-        for drive in self.drives:
+        for drive in actions.drives:
             if isinstance(drive, PID):
                 what = f"PID of joint {drive.joint!r}: {name}"
                 gain = real_array(what, getattr(drive, name), ArgumentError)
                 if gain.ndim:
-                    raise ArgumentError(f"{what} has shape {gain.shape}; fit needs one number for its single motion")
+                    raise ArgumentError(f"{what} has shape {gain.shape}; fit needs one number for each motion")
                 if name in self.names and self._dof(drive) in seen:
                     raise ArgumentError(
                         f'parameters contains "{name}", but joint {drive.joint!r} has several PIDs; expected one. Add '
@@ -127,22 +126,32 @@ class Problem:
         """Return the parameters {name: (starts, ...)} for variables x (starts, size)."""
         return {name: field.values(x[:, self.parts[name]]) for name, field in self.fields.items()}
 
-    def start(self, values: dict[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
-        """Return the initial states (starts, ...) for parameters."""
-        count = len(next(iter(values.values())))
-        q, qd = (np.tile(x, (count, 1)) for x in self.data.start)
-        q = self.model.integrate(q, values["q"]) if "q" in values else q
-        return q, qd + values["qd"] if "qd" in values else qd
+    def numbers(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the numbers (size,) that the labels name, for the variables x (size,) of one start.
 
-    def initial_numbers(self, name: str) -> FloatArray:
-        """Return the measured initial "q" or "qd" of each dof (nv,); 0 for the "q" of free and spherical joints."""
-        q, qd = self.data.start
-        dofs, topology = self.model.kernel_model.dofs, self.model.kernel_model.topology
-        return qd if name == "qd" else np.where(dofs.in_quaternion_joint, 0.0, q[topology[TOPOLOGY_COORDINATE]])
+        The others are their derivatives (size, size) by the variables, and their changes (size,) that count as 100 %.
+        """
+        numbers, slopes, scales = np.zeros(self.size), np.zeros((self.size, self.size)), np.zeros(self.size)
+        for name, field in self.fields.items():
+            part = self.parts[name]
+            numbers[part], slopes[np.ix_(part, part)] = field.numbers(x[None, part])
+            scales[part] = field.scales(x[None, part])
+        return numbers, slopes, scales
 
-    def fitted_drives(self, values: dict[str, FloatArray]) -> tuple[Drive, ...]:
+    @property
+    def units(self) -> dict[str, str]:
+        """The SI units of the numbers, by their labels; empty where they depend on the mechanism."""
+        found = [units_of(self.model, name, field) for name, field in self.fields.items()]
+        return dict(zip(self.labels, chain.from_iterable(found), strict=True))
+
+    def field_of(self, column: int) -> tuple[Variables, int]:
+        """Return the variables of the field to which a column belongs, and its place among them."""
+        name = next(name for name, part in self.parts.items() if column in part)
+        return self.fields[name], column - int(self.parts[name][0])
+
+    def fitted_drives(self, drives: Sequence[Drive], values: dict[str, FloatArray]) -> tuple[Drive, ...]:
         """Return the drives with the gains in `values`."""
-        return tuple(self._fitted(drive, values) if isinstance(drive, PID) else drive for drive in self.drives)
+        return tuple(self._fitted(drive, values) if isinstance(drive, PID) else drive for drive in drives)
 
     def _fitted(self, drive: PID, values: dict[str, FloatArray]) -> PID:
         gains: dict[str, Any] = {name: values[name][..., self._dof(drive)] for name in GAINS if name in values}
@@ -150,7 +159,7 @@ class Problem:
 
     def fitted_model(self, values: dict[str, FloatArray]) -> Model:
         """Return the model with the parameters in `values`."""
-        fields = {name: x for name, x in values.items() if name not in (*GAINS, "q", "qd", "tau")}
+        fields = {name: x for name, x in values.items() if name not in (*GAINS, *STATE, "tau")}
         return self.model.vary(**fields) if fields else self.model
 
     def evaluate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -158,30 +167,55 @@ class Problem:
 
         They are NaN for a motion that fails.
         """
-        if self._last[0] == x.tobytes():
-            return self._last[1]
-        values, data, n = self.values(x), self.data, self.model.nv
+        if self._last[0] != x.tobytes():
+            self.simulated = []
+            parts = [self._evaluated(k, x) for k in range(len(self.motions))] + self._of_priors(x)
+            residuals, derivatives = (np.concatenate(part, 1) for part in zip(*parts, strict=True))
+            self._last = x.tobytes(), (residuals, derivatives)
+        return self._last[1]
+
+    def _evaluated(self, k: int, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the residuals and the derivatives of motion k."""
+        values, measured, start, n = self.values(x), self.motions[k], self.starts[k], self.model.nv
+        dq, dqd = (values[name][:, k] if name in values else np.zeros((len(x), n)) for name in STATE)
+        changes = {name: start.changes(name, dq, dqd) for name in STATE if name in values}
+        is_closed = any(change is not None for change in changes.values())
         motion = self.fitted_model(values).simulate(
-            *self.start(values),
-            duration=data.t[-1],
-            save_at=data.t,
-            forces=self.forces,
-            derivatives=self.names,
-            tau=values.get("tau", self.tau),
-            drives=self.fitted_drives(values),
+            *start.states(dq, dqd),
+            duration=measured.t[-1],
+            save_at=measured.t,
+            forces=measured.actions.forces,
+            derivatives=tuple(dict.fromkeys((*self.names, *(STATE if is_closed else ())))),
+            tau=values.get("tau", measured.actions.tau),
+            drives=self.fitted_drives(measured.actions.drives, values),
             on_failure="ignore",
             **self.settings,
         )
-        self.motion = motion
-        weights, known = data.weights, data.weights > 0.0
-        difference = self.model.difference(np.broadcast_to(data.q, motion.q.shape), motion.q)
-        residuals = np.concatenate([difference, motion.qd - data.qd], -1)
-        residuals = (residuals * weights)[:, known]
-        derivatives = np.empty((len(x), data.t.size, 2 * n, self.size))
+        self.simulated.append(motion)
+        weights, known = measured.weights, measured.weights > 0.0
+        error = self.errors(measured, motion) * weights
+        derivatives = np.empty((len(x), measured.t.size, 2 * n, self.size))
         for name, field in self.fields.items():
-            slopes = field.slopes(x[:, self.parts[name]]).reshape(len(x), 1, -1, len(field.labels))
-            columns = motion.derivatives[name].reshape(len(x), data.t.size, 2 * n, -1)
-            derivatives[..., self.parts[name]] = columns @ slopes
-        found = residuals, (derivatives * weights[..., None])[:, known]
-        self._last = x.tobytes(), found
-        return found
+            columns = motion.derivatives[name].reshape(len(x), measured.t.size, 2 * n, -1)
+            slopes = field.slopes(x[:, self.parts[name]])
+            if name in STATE:
+                slopes = slopes[:, k]
+                change = changes[name]
+                if change is not None:
+                    columns = np.concatenate([motion.derivatives[kind] for kind in STATE], -1) @ change[:, None]
+            derivatives[..., self.parts[name]] = columns @ slopes.reshape(len(x), 1, -1, len(field.labels))
+        return error[:, known], (derivatives * weights[..., None])[:, known]
+
+    def errors(self, measured: Motion, motion: Trajectory) -> FloatArray:
+        """Return simulated minus measured positions and velocities (..., times, 2 nv); NaN for missing numbers."""
+        difference = self.model.difference(np.broadcast_to(measured.q, motion.q.shape), motion.q)
+        return np.concatenate([difference, motion.qd - measured.qd], -1)
+
+    def _of_priors(self, x: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Return the residuals and the derivatives of the priors, as a list with at most one entry."""
+        if not self.priors:
+            return []
+        columns, means, deviations = (np.array(part) for part in zip(*self.priors, strict=True))
+        found = [self.numbers(one)[:2] for one in x]
+        residuals = np.array([(numbers[columns] - means) / deviations for numbers, _ in found])
+        return [(residuals, np.array([slopes[columns] / deviations[:, None] for _, slopes in found]))]

@@ -9,14 +9,22 @@ import numpy as np
 
 from ..common.real_arrays import FloatArray
 from ..errors import ArgumentError, ModelError
+from ..model.passive import PASSIVE_UNITS
 
 if TYPE_CHECKING:
     from ..facade.model import Model
+    from .initial_states import InitialState
 
 #: Parameters that may have any sign. All others are positive, and fitted as logarithms.
 SIGNED = ("rest_position", "cubic_stiffness", "gear_ratio", "tau")
 #: Their largest change, as a multiple of the absolute value of the first guess, or of 1 in SI units if this is larger.
 LARGEST_CHANGE_OF_SIGNED = 1000.0
+#: SI units; " or " separates the units for a rotation and for a translation.
+UNITS = PASSIVE_UNITS | {
+    **{"mass": "kg", "cg": "m", "inertia": "kg m^2", "rotor_inertia": "kg m^2 or "},
+    **{"q": "rad or m", "qd": "rad/s or m/s", "tau": "N m or N"},
+    **{"kp": "N m/rad or N/m", "ki": "N m/(rad s) or N/(m s)", "kd": "N m s/rad or N s/m"},
+}
 #: Rows and columns of the six numbers of a tensor.
 TENSOR = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 
@@ -50,13 +58,30 @@ class Variables:
 
 
 class EntryVariables(Variables):
-    """Entries of an array: first + scale x, or first exp(x) for logarithms."""
+    """Entries of an array: first + scale x, or first exp(x) for logarithms.
+
+    The numbers that the labels name are these entries plus `origin`.
+    """
 
     def __init__(
-        self, first: FloatArray, entries: np.ndarray, scale: FloatArray | None, labels: list[str], is_varied: bool
+        self,
+        first: FloatArray,
+        entries: np.ndarray,
+        scale: FloatArray | None,
+        labels: list[str],
+        is_varied: bool = True,
+        origin: FloatArray | float = 0.0,
     ) -> None:
         super().__init__(labels, is_varied)
         self.first, self.entries, self.scale = first, entries, scale
+        self.origin = np.broadcast_to(origin, entries.size)
+
+    def at(self, place: int, number: float) -> float:
+        """Return the variable at which a number has this value; infinite if there is none."""
+        first = self.first.reshape(-1)[self.entries[place]] + self.origin[place]
+        if self.scale is not None:
+            return float((number - first) / self.scale[place])
+        return float(np.log(number / first)) if number > 0.0 else -np.inf
 
     def values(self, x: FloatArray) -> FloatArray:
         found = np.tile(self.first.reshape(-1), (len(x), 1))
@@ -73,7 +98,7 @@ class EntryVariables(Variables):
         return found.reshape(len(x), *self.first.shape, -1)
 
     def numbers(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self._chosen(x)[0], self.slopes(x)[0].reshape(self.first.size, -1)[self.entries]
+        return self._chosen(x)[0] + self.origin, self.slopes(x)[0].reshape(self.first.size, -1)[self.entries]
 
     def scales(self, x: FloatArray) -> FloatArray:
         return self._chosen(x)[0] if self.scale is None else self.scale
@@ -163,15 +188,7 @@ def variables_of(
     """
     if name == "inertia":
         return TensorVariables(model, range(model.n_bodies) if wanted is None else wanted)
-    joints = [
-        (model.joint_names[body], "" if count == 1 else f".{i}")
-        for body, count in enumerate(model.kernel_model.dofs.counts)
-        for i in range(count)
-    ]
-    if name in ("q", "qd"):  # displacements of the measured initial state
-        entries = np.arange(model.nv) if wanted is None else np.array(sorted(wanted))
-        labels = [f"{joints[i][0]}.{name}{joints[i][1]}" for i in entries]
-        return EntryVariables(np.zeros(model.nv), entries, np.ones(entries.size), labels, False)
+    joints = _owners_of_dofs(model)
     if name == "cg":
         gyration = np.sqrt(np.trace(model.inertia, axis1=-2, axis2=-1) / np.maximum(model.mass, 1e-300))
         bodies = np.flatnonzero(model.mass > 0.0)
@@ -181,7 +198,7 @@ def variables_of(
         paths = [f"{body}.cg.{axis}" for body in model.body_names for axis in "xyz"]
         is_wanted = _is_wanted(paths, entries, wanted, "belongs to a body without mass; expected a body with mass")
         entries, size = entries[is_wanted], size[is_wanted]
-        return EntryVariables(model.cg, entries, size, [paths[entry] for entry in entries], True)
+        return EntryVariables(model.cg, entries, size, [paths[entry] for entry in entries])
     first = gains[name] if name in gains else tau if name == "tau" else getattr(model, name)
     owners = [(body, "") for body in model.body_names] if name == "mass" else joints
     paths = [f"{owner}.{name}{dof}" for owner, dof in owners]
@@ -204,10 +221,43 @@ def variables_of(
         )
     entries = entries[_is_wanted(paths, entries, wanted, problem)]
     scale = np.maximum(np.abs(first[entries]), 1.0) if name in SIGNED else None
-    found = EntryVariables(first, entries, scale, [paths[i] for i in entries], True)
+    found = EntryVariables(first, entries, scale, [paths[i] for i in entries])
     if name in SIGNED:
         found.largest_change = LARGEST_CHANGE_OF_SIGNED
     return found
+
+
+def state_variables_of(
+    model: Model, name: str, starts: Sequence[InitialState], wanted: Collection[int] | None
+) -> Variables:
+    """Return the displacements (motions, nv) of the initial "q" or "qd" of all motions as variables."""
+    entries = [start.entries(name, wanted) for start in starts]
+    owners = _owners_of_dofs(model)
+    labels = [
+        f"{start.name}{'.' if start.name else ''}{owners[i][0]}.{name}{owners[i][1]}"
+        for start, chosen in zip(starts, entries, strict=True)
+        for i in chosen
+    ]
+    flat = np.concatenate([k * model.nv + chosen for k, chosen in enumerate(entries)])
+    origin = np.concatenate([start.numbers(name) for start in starts])[flat]
+    return EntryVariables(np.zeros((len(starts), model.nv)), flat, np.ones(flat.size), labels, False, origin)
+
+
+def units_of(model: Model, name: str, field: Variables) -> list[str]:
+    """Return the SI units of the numbers of a field; empty where they depend on the mechanism."""
+    units = UNITS.get(name, "").split(" or ")
+    if len(units) == 1 or not isinstance(field, EntryVariables):
+        return [units[0]] * len(field.labels)
+    return [units[model.dof_types[entry % model.nv] == "prismatic"] for entry in field.entries]
+
+
+def _owners_of_dofs(model: Model) -> list[tuple[str, str]]:
+    """Return the name of the joint of each degree of freedom, and the end of its paths."""
+    return [
+        (model.joint_names[body], "" if count == 1 else f".{i}")
+        for body, count in enumerate(model.kernel_model.dofs.counts)
+        for i in range(count)
+    ]
 
 
 def _is_wanted(paths: Sequence[str], entries: np.ndarray, wanted: Collection[int] | None, problem: str) -> np.ndarray:

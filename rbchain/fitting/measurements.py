@@ -1,0 +1,158 @@
+"""Measured motions with the actions on the mechanism during each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.numeric_fields import Drive, Force
+from ..acting.random_actions import actions_of_samples
+from ..common.calls import ExplainsCalls
+from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
+from ..common.real_arrays import FloatArray, real_array
+from ..errors import ArgumentError
+from ..simulate.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement(PickledByName, ExplainsCalls, SuggestsAttributes):
+    """A measured motion with its own actions, for `rb.fit` and `rb.experiment_design`.
+
+    Parameters
+    ----------
+    t : (times,) array, s
+        Times from 0 on.
+    q : (times, nq) array, rad or m
+        Positions. NaN marks missing numbers, except in the first row.
+    qd : (times, nv) array, rad/s or m/s, optional
+        Velocities. NaN marks missing numbers. The motion starts at rest where the first row is missing.
+    tau : (nv,) array, N m or N, optional
+        Constant joint forces of this motion. None stands for the ones of all motions, as for the next three.
+    drives, forces : sequences, optional
+        The drives and forces that act during this motion.
+    noise : float or (2 nv,) array, optional
+        Standard deviation of the measured positions and velocities.
+
+    Examples
+    --------
+    >>> import numpy as np, rbchain as rb
+    >>> t = np.linspace(0, 1, 11)
+    >>> rb.Measurement(t, 0.4 * t[:, None] ** 2, tau=[1.0]).tau
+    [1.0]
+    """
+
+    t: npt.ArrayLike
+    q: npt.ArrayLike
+    qd: npt.ArrayLike | None = None
+    _: KW_ONLY
+    tau: npt.ArrayLike | None = None
+    drives: Sequence[Drive] | None = None
+    forces: Sequence[Force] | None = None
+    noise: npt.ArrayLike | None = None
+
+
+#: A measured motion, as a caller gives it.
+Measured: TypeAlias = Trajectory | Measurement | tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike | None]
+
+
+class ActionsOfMotion:
+    """The actions `tau` (nv,), `drives` and `forces` of a motion.
+
+    `has_own_tau` tells that `tau` is not the one of all motions.
+    """
+
+    def __init__(self, model: Model, given: Measurement, common: Measurement, duration: float) -> None:
+        self.has_own_tau = given.tau is not None
+        tau = given.tau if given.tau is not None else common.tau
+        self.tau: FloatArray = np.broadcast_to(real_array("tau", tau, ArgumentError), (model.nv,))
+        drives = given.drives if given.drives is not None else common.drives
+        forces = given.forces if given.forces is not None else common.forces
+        drives, forces = actions_of_samples(
+            model.drives if drives is None else drives, () if forces is None else forces, duration, np.array(0)
+        )
+        self.drives: tuple[Drive, ...] = tuple(drives)
+        self.forces: tuple[Force, ...] = tuple(forces)
+
+
+class Motion:
+    """A checked motion.
+
+    `weights` (times, 2 nv) are the reciprocals of the standard deviations, 1 if no noise is given, and zero for missing
+    numbers. `start` is the first measured state, and `name` the name of a motion of a list, such as "motion2".
+    """
+
+    def __init__(self, model: Model, motion: Measured, common: Measurement, name: str = "") -> None:
+        self.name, name = name, name or "motion"
+        given = _as_measurement(motion, name)
+        self.t, self.q = real_array("t", given.t, ArgumentError), _with_missing("q", given.q, name)
+        missing = np.full((self.t.size, model.nv), np.nan)
+        self.qd = missing if given.qd is None else _with_missing("qd", given.qd, name)
+        expected = (self.t.size, model.nq), (self.t.size, model.nv)
+        if self.t.ndim != 1 or (self.q.shape, self.qd.shape) != expected:
+            raise ArgumentError(
+                f"{name} has times, positions and velocities of shapes {self.t.shape}, {self.q.shape} and "
+                f"{self.qd.shape}; expected (times,), (times, {model.nq}) and (times, {model.nv})"
+            )
+        if self.t.size < 2 or self.t[0] != 0.0 or not np.isfinite(self.q[0]).all():
+            raise ArgumentError(f"{name} has no state at t = 0; expected at least two times, of which the first is 0 s")
+        noise = common.noise if given.noise is None else given.noise
+        self.has_noise = noise is not None
+        sigma = 1.0 if noise is None else real_array("noise", noise, ArgumentError)
+        if not (np.asarray(sigma) > 0.0).all():
+            raise ArgumentError(f"noise is {noise!r}; expected positive standard deviations")
+        known = ~np.isnan(np.concatenate([model.difference(self.q, self.q), self.qd], -1))
+        try:
+            self.weights = known / np.broadcast_to(sigma, (2 * model.nv,))
+        except ValueError:
+            expected_shapes = f"one number or an array ({2 * model.nv},)"
+            raise ArgumentError(f"noise has shape {np.shape(sigma)}; expected {expected_shapes}") from None
+        self.start = self.q[0], np.where(np.isnan(self.qd[0]), 0.0, self.qd[0])
+        self.actions = ActionsOfMotion(model, given, common, float(self.t[-1]))
+
+
+def motions_of(model: Model, motion: Measured | list[Measured], common: Measurement) -> list[Motion]:
+    """Check one motion, or each one of a list. `common` has the actions and the noise of motions without own ones."""
+    if not isinstance(motion, list):
+        return [Motion(model, motion, common)]
+    if not motion:
+        raise ArgumentError("motion is an empty list; expected at least one measured motion")
+    found = [Motion(model, one, common, f"motion{k + 1}") for k, one in enumerate(motion)]
+    if len({one.has_noise for one in found}) > 1:
+        raise ArgumentError(
+            "noise is given for some motions only, so their weights cannot be compared; expected the noise of all "
+            "motions. Pass noise= to the function, too"
+        )
+    return found
+
+
+def _as_measurement(motion: Any, name: str) -> Measurement:
+    if isinstance(motion, Measurement):
+        return motion
+    if isinstance(motion, Trajectory):
+        return Measurement(motion.t, motion.q, motion.qd)
+    if not (isinstance(motion, tuple) and len(motion) == 3):
+        raise ArgumentError(
+            f"{name} is not a measured motion; expected a Trajectory, a Measurement, a tuple (t, q, qd), or a list of "
+            "them. Without measured velocities, write (t, q, None): the motion then starts at rest"
+        )
+    return Measurement(*motion)
+
+
+def _with_missing(quantity: str, values: npt.ArrayLike, name: str) -> FloatArray:
+    try:
+        found = np.array(values, float)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{quantity} of {name} is not an array of numbers") from None
+    if np.isinf(found).any():
+        raise ArgumentError(
+            f"{quantity} of {name} contains infinite numbers; expected finite ones, or NaN where it is missing"
+        )
+    return found
