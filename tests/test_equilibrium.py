@@ -134,6 +134,43 @@ def test_joints_that_are_not_free_are_held_by_forces():
 
 
 @PLAIN
+def test_actuated_joints_hold_a_posture():
+    chain = rb.Model.serial_chain(3, length=0.4, mass=0.5, gravity=(0, -G, 0))
+    posture = [[0.3, -0.2, -0.1 - np.pi / 2], [0.3, -0.2, 0.5]]  # in the first one, the last link hangs
+    found = chain.equilibrium(posture, actuated=["link1", "link2"])
+    assert found.success.tolist() == [True, False]
+    assert found.stable.tolist() == [False, False]
+    assert (found.q == posture).all()
+    np.testing.assert_allclose(found.tau[0], [*chain.gravity_forces(posture[0])[:2], 0.0], rtol=1e-12)
+    np.testing.assert_allclose(chain.accelerations(found.q[0], tau=found.tau[0]), 0.0, atol=1e-9)
+    assert found.tau[1, 2] == 0.0
+    hanging = chain.equilibrium([-np.pi / 2, 0.0, 0.0], actuated=["link1"])
+    assert (bool(hanging.success), bool(hanging.stable)) == (True, True)
+
+
+@PLAIN
+def test_one_actuated_joint_holds_a_four_bar():
+    model, _, guess = four_bar()
+    q = model.assemble(guess)
+    found = model.equilibrium(q, actuated=["crank"])
+    expected = model.inverse_dynamics(q, np.zeros(3), np.zeros(3), actuated=["crank"])
+    assert bool(found.success)
+    np.testing.assert_allclose(found.tau, [*expected, 0.0, 0.0], rtol=1e-9)
+    assert (found.q == q).all()
+
+
+@PLAIN
+def test_a_sample_is_found_alone_as_in_a_batch():
+    """A step computes only the samples that still move."""
+    chain = rb.Model.serial_chain(3, length=0.4, mass=0.5, gravity=(0, -G, 0)).vary({"link1.mass": [0.5, 2.0, 9.0]})
+    guesses = np.array([[-1.5, 0.01, 0.0], [1.0, 2.0, -3.0], [0.1, 0.2, 0.3]])
+    found = chain.equilibrium(guesses)
+    assert found.success.all()
+    for sample, guess in enumerate(guesses):
+        np.testing.assert_allclose(chain[sample].equilibrium(guess).q, found.q[sample], rtol=0, atol=1e-14)
+
+
+@PLAIN
 def test_the_forces_that_hold_a_closed_chain_have_the_smallest_norm():
     model, _, guess = four_bar()
     found = model.equilibrium(model.assemble(guess), free=[])
@@ -190,10 +227,13 @@ def test_batches_may_have_any_shape():
         ({"drives": [rb.Sampled(rb.PID("link1", 0.0, kp=1.0), period=0.1)]}, "equilibrium does not support Sampled"),
         ({"free": "link1"}, "free is 'link1'; expected a list"),
         ({"free": ["elbow"]}, "no joint 'elbow'"),
+        ({"actuated": ["elbow"]}, "no joint 'elbow'"),
+        ({"actuated": "link1"}, "actuated is 'link1'; expected a list"),
+        ({"actuated": ["link1"], "free": []}, "free and actuated are given; expected one"),
         ({"max_iterations": 0}, "max_iterations"),
         ({"q_guess": [[0.0, 1.0]]}, "q_guess has shape"),
     ],
-    ids=range(6),
+    ids=range(9),
 )
 def test_wrong_arguments_are_refused_by_name(arguments, message):
     with pytest.raises(rb.ArgumentError, match=message):

@@ -61,27 +61,45 @@ class Coordinates:
         )
 
 
+def independent_positions(conditions: Conditions, points: OperatingPoints) -> tuple[np.ndarray, np.ndarray]:
+    """Choose the degrees of freedom (p,) whose changes are states, and compute the changes of all by them.
+
+    Returns
+    -------
+    positions : (p,) array of int
+    changes : (rows, nv, p) array
+        NaN where the chosen degrees of freedom do not determine the others.
+    """
+    dofs = np.flatnonzero(conditions.kinds != drive.KIND_PRESCRIBED_POSITION)
+    if conditions.has_loops:
+        return independent_changes(points.closed[:, 0], dofs)
+    return dofs, _copies(dofs, points)
+
+
 def coordinates_of(conditions: Conditions, points: OperatingPoints) -> Coordinates:
     """Choose the states of the linear models of a batch."""
-    is_placed = conditions.kinds == drive.KIND_PRESCRIBED_POSITION
-    is_driven = is_placed | (conditions.kinds == drive.KIND_PRESCRIBED_VELOCITY)
-    n, samples, m = conditions.model.nv, conditions.samples, conditions.actions.integrals
+    n, rows, m = conditions.model.nv, len(points.q), conditions.actions.integrals
+    is_driven = np.isin(conditions.kinds, (drive.KIND_PRESCRIBED_POSITION, drive.KIND_PRESCRIBED_VELOCITY))
+    positions, of_q = independent_positions(conditions, points)
     if conditions.has_loops:
-        changes, rates = points.closed[:, 0], points.closed[:, 1]
-        positions, of_q = independent_changes(changes, np.flatnonzero(~is_placed))
-        velocities, of_qd = independent_changes(changes, np.flatnonzero(~is_driven))
+        velocities, of_qd = independent_changes(points.closed[:, 0], np.flatnonzero(~is_driven))
         # the velocities that an independent position changes, without the changes of the independent velocities
-        by_q = rates @ of_q
+        by_q = points.closed[:, 1] @ of_q
         by_q = by_q - of_qd @ by_q[:, velocities]
         by_q[:, velocities] = np.where(np.isfinite(by_q[:, velocities]), 0.0, np.nan)  # without round-off
     else:
-        positions, velocities = np.flatnonzero(~is_placed), np.flatnonzero(~is_driven)
-        of_q, of_qd = (np.broadcast_to(np.eye(n)[:, dofs], (samples, n, len(dofs))) for dofs in (positions, velocities))
-        by_q = np.zeros((samples, n, len(positions)))
+        velocities = np.flatnonzero(~is_driven)
+        of_qd, by_q = _copies(velocities, points), np.zeros((rows, n, len(positions)))
     p, v = len(positions), len(velocities)
-    of_positions, of_velocities = np.zeros((2, samples, n, p + v + m))
+    of_positions, of_velocities = np.zeros((2, rows, n, p + v + m))
     of_positions[:, :, :p], of_velocities[:, :, :p], of_velocities[:, :, p : p + v] = of_q, by_q, of_qd
     return Coordinates(positions, velocities, m, of_positions, of_velocities)
+
+
+def _copies(dofs: np.ndarray, points: OperatingPoints) -> np.ndarray:
+    """Return the changes (rows, nv, p) of all degrees of freedom by unit changes of some of an open tree."""
+    rows, n = points.qdd.shape
+    return np.broadcast_to(np.eye(n)[:, dofs], (rows, n, len(dofs)))
 
 
 def independent_changes(projection: np.ndarray, dofs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

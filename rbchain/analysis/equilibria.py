@@ -76,6 +76,7 @@ def equilibrium(
     forces: Sequence[Force] = (),
     tau: npt.ArrayLike = 0.0,
     free: Sequence[str] | None = None,
+    actuated: Sequence[str] | None = None,
     t: npt.ArrayLike = 0.0,
     max_iterations: int = 200,
 ) -> Equilibrium:
@@ -97,6 +98,10 @@ def equilibrium(
     free : list of str, optional
         Names of the joints that may move. The others stay at the guess, and the result contains the joint forces that
         hold them; in a closed chain, those with the smallest norm. By default, all joints are free.
+    actuated : list of str, optional
+        Names of joints whose forces hold the posture `q_guess`, with the smallest norm. `success` is False for samples
+        in which they cannot. Then all joints stay at the guess, and `stable` tells whether they would stay there under
+        constant forces.
     t : float or (...) array, s
         Time at which the signals are evaluated, from 0.
     max_iterations : int
@@ -134,6 +139,13 @@ def equilibrium(
     >>> held = chain.equilibrium([0.0, -1.0], free=["link2"])
     >>> held.q.round(6).tolist(), held.tau.round(6).tolist()
     ([0.0, -1.570796], [7.5, 0.0])
+
+    The forces of two of three joints that hold a posture, which would not be stable:
+
+    >>> arm = rb.Model.serial_chain(3, length=0.5, mass=1.0, gravity=(0, -10, 0))
+    >>> posture = arm.equilibrium([0.5, np.pi / 2 - 0.5, 0.0], actuated=["link1", "link2"])
+    >>> posture.tau.round(6).tolist(), bool(posture.success), bool(posture.stable)
+    ([10.969782, 0.0, 0.0], True, False)
     """
     times = checked_times("equilibrium", t)
     most = whole_number("max_iterations", max_iterations, ArgumentError, least=1)
@@ -142,7 +154,16 @@ def equilibrium(
         "equilibrium", model, (q_guess, 0.0, tau), (drives, forces), times, names
     )
     _refuse_motions(conditions)
-    search = Search(conditions, states, t_of_samples, _held(conditions, free))
+    if free is not None and actuated is not None:
+        raise ArgumentError(
+            "free and actuated are given; expected one of them. With free=[...], the forces of all other joints hold them; "
+            "with actuated=[...], all joints stay at the guess"
+        )
+    held = free_held = _others(conditions, free)
+    supports = held
+    if actuated is not None:
+        held, supports = np.arange(model.nv), _dofs_of(conditions, "actuated", actuated)
+    search = Search(conditions, states, t_of_samples, held, supports)
     search.run(most)
     batch = conditions.batch
     return Equilibrium(
@@ -150,7 +171,7 @@ def equilibrium(
         tau=search.tau.reshape(*batch, model.nv),
         integrals=search.integrals.reshape(*batch, search.integrals.shape[-1]),
         residual=search.residual.reshape(batch),
-        stable=(search.is_stable() & search.success).reshape(batch),
+        stable=search.is_stable(free_held).reshape(batch),
         success=search.success.reshape(batch),
     )
 
@@ -165,14 +186,18 @@ def _refuse_motions(conditions: Conditions) -> None:
             )
 
 
-def _held(conditions: Conditions, free: Sequence[str] | None) -> np.ndarray:
+def _others(conditions: Conditions, free: Sequence[str] | None) -> np.ndarray:
     """Return the degrees of freedom of the joints that are not free."""
-    model = conditions.model
     if free is None:
         return np.zeros(0, int)
-    if not isinstance(free, (list, tuple)) or not all(isinstance(name, str) for name in free):
-        raise ArgumentError(f"free is {excerpt(free)}; expected a list of names of joints, such as free=['elbow']")
-    is_held = np.ones(model.nv, bool)
-    for name in free:
-        is_held[dofs_of_joint(model, "free", name)] = False
-    return np.flatnonzero(is_held)
+    return np.setdiff1d(np.arange(conditions.model.nv), _dofs_of(conditions, "free", free))
+
+
+def _dofs_of(conditions: Conditions, argument: str, joints: Any) -> np.ndarray:
+    """Return the degrees of freedom of joints."""
+    if not isinstance(joints, (list, tuple)) or not all(isinstance(name, str) for name in joints):
+        raise ArgumentError(
+            f"{argument} is {excerpt(joints)}; expected a list of names of joints, such as {argument}=['elbow']"
+        )
+    found = [dof for name in joints for dof in dofs_of_joint(conditions.model, argument, name)]
+    return np.unique(np.array(found, int))

@@ -2,7 +2,7 @@
 
 Let x be independent changes of the positions, dq = G x, and f the sum of all joint forces at rest. An equilibrium has
 G^T f = 0 in all free directions. Let K be the derivative of -f, and M the mass matrix, both in coordinates x. In the
-coordinates y = L^T x, with M = L L^T, the step along each eigenvector of the symmetric part of K is
+coordinates y = sqrt(diag M) x, the step along each eigenvector of the symmetric part of K is
 
     y = force / max(|stiffness|, least stiffness).
 
@@ -10,8 +10,10 @@ It is Newton's step for positive stiffness, and follows the force for negative s
 passes the point at which the force along it changes its sign, unless the force decreases. Near the equilibrium, the
 complete K replaces its symmetric part, because forces of controllers and of water have no potential.
 
-Degrees of freedom that are held, and those whose control error is integrated, do not move freely. The forces that hold
-them, and the integrals, balance the forces in these directions, with the smallest norm.
+Degrees of freedom that are held, and those whose control error is integrated, do not move freely. The forces of the
+supports and the integrals balance the forces in these directions, with the smallest norm.
+
+A step computes only the samples that still move.
 
 Source: Dauphin et al. (2014), "Identifying and attacking the saddle point problem in high-dimensional non-convex
 optimization"; Nocedal and Wright (2006), *Numerical Optimization*, chapter 3.
@@ -25,10 +27,9 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..simulate.loops import held_dofs
-from ..simulate.results import set_prescribed_states
-from .coordinates import coordinates_of
+from .coordinates import independent_positions
 from .eigenvalues import tolerance
-from .operating_points import Conditions, OperatingPoints, operating_points
+from .operating_points import Conditions, OperatingPoints, operating_points, prescribed_states
 
 #: Residual of an equilibrium, relative to the largest force.
 LARGEST_RESIDUAL = 1e-12
@@ -48,24 +49,40 @@ DAMPING = 0.1
 NEAR = 1e-4
 #: Share of the force along a step that may act against it at its end.
 OVERSHOOT = 0.5
+#: Share of the largest stiffness above which the stiffness in all directions determines a step.
+REGULAR = 1e-8
 MOST_HALVINGS = 25
+#: Steps if no joint moves: the forces of the first one contain the round-off of all that they balance.
+FORCES_ONLY = 2
 #: Growth of a motion that is round-off, relative to the fastest rate.
 LEAST_GROWTH = 1e-6
 
 
 class Reduced(NamedTuple):
-    """The equations of the samples in independent coordinates, scaled by the mass matrix.
+    """The equations of some samples in scaled independent coordinates y.
 
-    `changes` (samples, nv, p) are the changes of the positions by y. `free` (samples, p, p) is the projection onto the
-    free directions. `fixed` (samples, p, h) are the directions of the other degrees of freedom. `force` (samples, p)
-    are all forces. `largest` (samples,) is the largest unbalanced joint force, N m or N.
+    `changes` (rows, nv, p) are the changes of the positions by y, and `free` (rows, p, p) is the projection onto the
+    free directions, or None if all are free. `fixed` (rows, p, h) are the directions of the other degrees of freedom.
+    `force` (rows, p) are all forces. `largest` (rows,) is the largest unbalanced joint force, N m or N.
     """
 
     changes: np.ndarray
-    free: np.ndarray
+    free: np.ndarray | None
     fixed: np.ndarray
     force: np.ndarray
     largest: np.ndarray
+
+    def rows(self, chosen: np.ndarray) -> Reduced:
+        """Return the equations of some of the rows."""
+        return Reduced(*(None if x is None else x[chosen] for x in self))  # type: ignore[arg-type]
+
+    def free_force(self) -> np.ndarray:
+        """Return the forces (rows, p) in the free directions."""
+        return self.force if self.free is None else _times(self.free, self.force)
+
+    def free_stiffness(self, K: np.ndarray) -> np.ndarray:
+        """Return the stiffness (rows, p, p) in the free directions."""
+        return K if self.free is None else self.free @ K @ self.free
 
 
 class Search:
@@ -79,10 +96,19 @@ class Search:
     t : (samples,) array, s
     held : array of int
         Degrees of freedom that stay at their positions.
+    supports : array of int
+        Degrees of freedom whose joint forces balance the forces in the held directions.
     """
 
-    def __init__(self, conditions: Conditions, states: list[np.ndarray], t: np.ndarray, held: np.ndarray) -> None:
-        self.conditions, self.t, self.held = conditions, t, held
+    def __init__(
+        self,
+        conditions: Conditions,
+        states: list[np.ndarray],
+        t: np.ndarray,
+        held: np.ndarray,
+        supports: np.ndarray,
+    ) -> None:
+        self.conditions, self.t, self.held, self.supports = conditions, t, held, supports
         self.is_prescribed = held_dofs(conditions.actions, conditions.model.nv)  # by drives, (nv,)
         self.q, self.qd, self.tau = states[0], np.zeros_like(states[1]), states[2]
         self.integrals = np.zeros((conditions.samples, conditions.actions.integrals))
@@ -94,51 +120,48 @@ class Search:
 
     # --- the equations ------------------------------------------------------------------------------------------------
 
-    def points_at(self, q: np.ndarray, tau: np.ndarray) -> OperatingPoints:
-        """Return the derivatives of the equations of motion at rest."""
-        return operating_points(self.conditions, (q, self.qd, tau), self.integrals, self.t)
+    def points_at(self, rows: np.ndarray, tau: np.ndarray) -> OperatingPoints:
+        """Return the derivatives of the equations of motion of some samples at rest."""
+        states = self.q[rows], self.qd[rows], self.integrals[rows]
+        return operating_points(self.conditions, states, tau, self.t, rows)
 
     def reduced(self, points: OperatingPoints) -> Reduced:
         """Return the equations in independent coordinates; NaN for samples in singular positions."""
-        coordinates = coordinates_of(self.conditions, points)
-        p = len(coordinates.positions)
-        G = coordinates.of_positions[:, :, :p]
-        mass = np.swapaxes(G, 1, 2) @ points.M @ G
-        is_regular = np.isfinite(mass).all((1, 2)) & points.is_finite
-        safe = np.where(is_regular[:, None, None], mass, np.eye(p))
-        changes = G @ np.swapaxes(np.linalg.inv(np.linalg.cholesky(safe)), 1, 2)
-        force = np.einsum("sip,si->sp", changes, points.forces)
-        finite = np.where(is_regular[:, None, None], changes, 0.0)
-        fixed = np.swapaxes(finite[:, self.fixed], 1, 2)
-        free = np.broadcast_to(np.eye(p), (len(G), p, p))
-        if len(self.fixed):
-            free = free - fixed @ np.linalg.pinv(fixed, rcond=1e-10)
-        largest = np.zeros(len(G))
-        if p:  # joint forces with the same power, without the forces of constraints
-            joint_forces = np.einsum("sip,sp->si", points.M @ changes, force)
-            largest = abs(joint_forces).max(-1, initial=0.0)
-        return Reduced(changes, free, fixed, force, np.where(is_regular, largest, np.inf))
+        positions, G = independent_positions(self.conditions, points)
+        of_positions = np.swapaxes(G, 1, 2)
+        mass, force, is_regular = of_positions @ points.M @ G, _times(of_positions, points.forces), points.is_finite
+        is_regular &= np.isfinite(mass).all((1, 2))
+        diagonal = np.where(is_regular[:, None], np.diagonal(mass, axis1=1, axis2=2), 1.0)
+        size = 1.0 / np.sqrt(diagonal)
+        changes = G * size[:, None]
+        fixed = np.swapaxes(np.where(is_regular[:, None, None], changes, 0.0)[:, self.fixed], 1, 2)
+        free = np.eye(len(positions)) - fixed @ np.linalg.pinv(fixed, rcond=1e-10) if len(self.fixed) else None
+        joint_forces = force
+        if self.conditions.has_loops and len(positions):  # with the same power, without the forces of constraints
+            safe = np.where(is_regular[:, None, None], mass, np.eye(len(positions)))
+            joint_forces = _times(points.M @ G, np.linalg.solve(safe, force[:, :, None])[:, :, 0])
+        largest = np.where(is_regular, abs(joint_forces).max(-1, initial=0.0), np.inf)
+        return Reduced(changes, free, fixed, force * size, largest)
 
-    def balance(self, points: OperatingPoints, reduced: Reduced) -> None:
-        """Add the forces that hold the fixed degrees of freedom to tau, and to the integrals."""
+    def balance(self, rows: np.ndarray, points: OperatingPoints, reduced: Reduced) -> None:
+        """Add the forces that hold the fixed degrees of freedom to the joint forces of the supports and the integrals."""
         m = self.integrals.shape[1]
-        if not len(self.fixed):
-            return
-        by_integrals = np.einsum("sip,sim->spm", reduced.changes, points.C)
-        by_forces = np.swapaxes(reduced.changes[:, self.held], 1, 2)
-        columns = np.concatenate([by_integrals, by_forces], 2)
+        columns = np.swapaxes(reduced.changes, 1, 2) @ np.concatenate([points.C, points.F[:, :, self.supports]], 2)
         is_finite = np.isfinite(columns).all((1, 2)) & np.isfinite(reduced.force).all(-1)
         columns = np.where(is_finite[:, None, None], columns, 0.0)
         force = np.where(is_finite[:, None], reduced.force, 0.0)
-        found = -np.einsum("smp,sp->sm", np.linalg.pinv(columns, rcond=1e-10), force)
-        self.integrals += found[:, :m]
-        self.tau[:, self.held] += found[:, m:]
+        found = -_times(np.linalg.pinv(columns, rcond=1e-10), force)
+        self.integrals[rows] += found[:, :m]
+        self.tau[np.ix_(rows, self.supports)] += found[:, m:]
 
-    def stiffness(self, points: OperatingPoints, reduced: Reduced) -> np.ndarray:
+    def stiffness(self, rows: np.ndarray, points: OperatingPoints, reduced: Reduced) -> np.ndarray:
         """Return the derivative of minus the forces, in scaled coordinates, with the forces balanced."""
-        balanced = np.where(self.is_prescribed, 0.0, self.tau - np.nan_to_num(points.forces))
-        K = self.points_at(self.q, balanced).K
-        self.scale = np.maximum(abs(np.nan_to_num(K)).max((1, 2), initial=0.0), abs(self.tau).max(-1, initial=0.0))
+        tau = self.tau.copy()
+        tau[rows] = np.where(self.is_prescribed, 0.0, tau[rows] - np.nan_to_num(points.forces))
+        K = self.points_at(rows, tau).K
+        self.scale[rows] = np.maximum(
+            abs(np.nan_to_num(K)).max((1, 2), initial=0.0), abs(self.tau[rows]).max(-1, initial=0.0)
+        )
         return np.swapaxes(reduced.changes, 1, 2) @ K @ reduced.changes
 
     # --- the search ---------------------------------------------------------------------------------------------------
@@ -146,32 +169,35 @@ class Search:
     def run(self, most: int) -> None:
         """Search for at most so many steps."""
         self.start()
-        if not self.conditions.samples:
-            return
-        points = self.points_at(self.q, self.tau)
+        if len(self.held) == self.conditions.model.nv:
+            most = min(most, FORCES_ONLY)
+        rows, best = np.arange(self.conditions.samples), np.full(self.conditions.samples, np.inf)
+        points = self.points_at(rows, self.tau)
         _refuse_moving(self.conditions, points)
-        best = np.full(self.conditions.samples, np.inf)
         for iteration in range(most + 1):
             reduced = self.reduced(points)
-            self.balance(points, reduced)
             if len(self.fixed):
-                points = self.points_at(self.q, self.tau)
+                self.balance(rows, points, reduced)
+                points = self.points_at(rows, self.tau)
                 reduced = self.reduced(points)
-            K = self.stiffness(points, reduced)
+            K = self.stiffness(rows, points, reduced)
             error = abs(points.error).max(-1, initial=0.0)
-            self.residual = np.where(error > LARGEST_ERROR, np.inf, reduced.largest)
-            self.success = self.residual <= LARGEST_RESIDUAL * self.scale
-            improves = ~(self.residual > 0.5 * best)
-            best = np.fmin(best, self.residual)
-            is_active = np.isfinite(reduced.largest) & ~(self.success & ~improves) & (self.residual > 0.0)
+            residual = np.where(error > LARGEST_ERROR, np.inf, reduced.largest)
+            success = residual <= LARGEST_RESIDUAL * self.scale[rows]
+            self.residual[rows], self.success[rows] = residual, success
+            improves = ~(residual > 0.5 * best[rows])
+            best[rows] = np.fmin(best[rows], residual)
+            is_active = np.isfinite(reduced.largest) & ~(success & ~improves) & (residual > 0.0)
             if iteration == most or not is_active.any():
                 break
-            points = self.move(points, reduced, K, is_active)
+            rows = rows[is_active]
+            points = self.move(rows, points.error[is_active], reduced.rows(is_active), K[is_active])
 
     def start(self) -> None:
-        """Assemble closed chains."""
-        conditions = self.conditions
-        self.q = self.closed(operating_positions(conditions, self.q, self.t)) if conditions.samples else self.q
+        """Move prescribed joints to their positions, and assemble closed chains."""
+        self.q, _ = prescribed_states(self.conditions, self.q, self.qd, self.t)
+        if self.conditions.samples:
+            self.q = self.closed(self.q)
 
     def closed(self, q: np.ndarray) -> np.ndarray:
         """Return positions (samples, nq) that satisfy the constraints; NaN if none was found."""
@@ -186,59 +212,63 @@ class Search:
         found = model.assemble(q.reshape(*conditions.batch, model.nq), fixed=fixed, on_failure="ignore")
         return np.asarray(found).reshape(-1, model.nq)
 
-    def move(self, points: OperatingPoints, reduced: Reduced, K: np.ndarray, is_active: np.ndarray) -> OperatingPoints:
-        """Move the active samples by one step, and return the derivatives there."""
-        model = self.conditions.model
-        step = np.zeros_like(reduced.force)
-        step[is_active] = _steps(K[is_active], _of(reduced, is_active), self.scale[is_active], self.is_turn)
+    def move(self, rows: np.ndarray, errors: np.ndarray, reduced: Reduced, K: np.ndarray) -> OperatingPoints:
+        """Move some samples by one step, and return the derivatives there. `errors` are the integrated control errors."""
+        step = _steps(K, reduced, self.scale[rows], self.is_turn)
         if len(self.conditions.integrated):  # towards the references of the controllers
-            error = np.zeros((len(step), len(self.fixed)))
-            error[:, len(self.held) :] = points.error
-            pulled = np.linalg.pinv(np.swapaxes(reduced.fixed, 1, 2), rcond=1e-10) @ error[:, :, None]
-            step = np.where(is_active[:, None], step + pulled[:, :, 0], 0.0)
-        change = (np.where(np.isfinite(reduced.changes), reduced.changes, 0.0) @ step[:, :, None])[:, :, 0]
+            fixed_errors = np.zeros((len(rows), len(self.fixed)))
+            fixed_errors[:, len(self.held) :] = errors
+            step += _times(np.linalg.pinv(np.swapaxes(reduced.fixed, 1, 2), rcond=1e-10), fixed_errors)
+        change = _times(reduced.changes, step)
         change[:, self.held] = 0.0  # without round-off
         turn = abs(change[:, self.is_turn]).max(-1, initial=0.0)
         share = np.minimum(1.0, LARGEST_TURN / np.maximum(turn, LARGEST_TURN))
         along = np.einsum("sp,sp->s", reduced.force, step)
-        size = np.linalg.norm(np.einsum("spr,sr->sp", reduced.free, reduced.force), axis=-1)
-        start, is_open = self.q, is_active.copy()
+        size = np.linalg.norm(reduced.free_force(), axis=-1)
+        start, is_open = self.q, np.ones(len(rows), bool)
         for halving in range(MOST_HALVINGS):
-            moved = model.integrate(start, np.where(is_active, share, 0.0)[:, None] * change)
-            self.q = self.closed(np.where(is_active[:, None], moved, start))
-            found = self.points_at(self.q, self.tau)
+            self.q = self.moved(rows, start, share[:, None] * change)
+            found = self.points_at(rows, self.tau)
             after = self.reduced(found)
             if len(self.conditions.integrated) or halving == MOST_HALVINGS - 1:
                 is_open &= ~np.isfinite(after.largest)
             else:
                 at_end = np.einsum("si,si->s", found.forces, change)
-                free_size = np.linalg.norm(np.einsum("spr,sr->sp", after.free, after.force), axis=-1)
+                free_size = np.linalg.norm(after.free_force(), axis=-1)
                 is_open &= ~((at_end >= -OVERSHOOT * along) | (free_size <= 0.9 * size))
             if not is_open.any():
                 break
             share = np.where(is_open, 0.5 * share, share)
         return found
 
-    def is_stable(self) -> np.ndarray:
-        """Whether no small motion of the free directions grows, (samples,)."""
+    def moved(self, rows: np.ndarray, q: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Return the positions (samples, nq) after changes (rows, nv) of some samples."""
+        moved = q.copy()
+        moved[rows] = self.conditions.model.integrate(q[rows], change)
+        closed = self.closed(moved)
+        moved[rows] = closed[rows]
+        return moved
+
+    def is_stable(self, held: np.ndarray) -> np.ndarray:
+        """Whether no small motion grows in which the joints `held` stay at their positions, (samples,)."""
         is_stable = np.zeros(self.conditions.samples, bool)
-        chosen = np.flatnonzero(self.success)
-        if not len(chosen):
+        rows = np.flatnonzero(self.success)
+        points = self.points_at(rows, self.tau)
+        _, G = independent_positions(self.conditions, points)
+        if not len(held):
+            is_stable[rows] = self._are_stable(points, G)
             return is_stable
-        points = self.points_at(self.q, self.tau)
-        changes = self.reduced(points).changes
-        if not len(self.held):
-            is_stable[chosen] = self._are_stable(points, changes[chosen], chosen)
-            return is_stable
-        for k in chosen:  # an orthonormal basis of the directions in which the held joints stay
-            left, values, _ = np.linalg.svd(changes[k][self.held].T)
-            free = changes[k] @ left[:, int((values > 1e-10).sum()) :]
-            is_stable[k] = self._are_stable(points, free[None], np.array([k]))[0]
+        for row, changes in enumerate(G):  # a basis of the directions in which the held joints stay
+            left, values, _ = np.linalg.svd(changes[held].T)
+            free = changes @ left[:, int((values > 1e-10).sum()) :]
+            is_stable[rows[row]] = self._are_stable(points.rows(np.array([row])), free[None])[0]
         return is_stable
 
-    def _are_stable(self, points: OperatingPoints, Z: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Whether no small motion grows in the directions Z (chosen samples, nv, p), scaled by the mass matrix."""
-        K, D, C = (np.swapaxes(Z, 1, 2) @ x[chosen] for x in (points.K, points.D, points.C))
+    def _are_stable(self, points: OperatingPoints, Z: np.ndarray) -> np.ndarray:
+        """Whether no small motion grows in the directions Z (rows, nv, p)."""
+        factor = np.linalg.cholesky(np.swapaxes(Z, 1, 2) @ points.M @ Z)
+        Z = Z @ np.swapaxes(np.linalg.inv(factor), 1, 2)  # scaled by the mass matrix
+        K, D, C = (np.swapaxes(Z, 1, 2) @ x for x in (points.K, points.D, points.C))
         K, D = K @ Z, D @ Z
         p, m = C.shape[1:]
         size = abs(K).max((1, 2), initial=0.0)
@@ -264,16 +294,6 @@ class Search:
         return found
 
 
-def operating_positions(conditions: Conditions, q: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Return positions (samples, nq) with the prescribed ones."""
-    q = q.copy()
-    states = q[:, None], np.zeros((len(q), 1, conditions.model.nv))
-    set_prescribed_states(
-        conditions.model, conditions.drives, t.reshape(*conditions.batch, 1), states, conditions.batch
-    )
-    return q
-
-
 def _refuse_moving(conditions: Conditions, points: OperatingPoints) -> None:
     """Refuse prescribed positions that move."""
     moving = np.flatnonzero((points.qd != 0.0).any(0))
@@ -286,21 +306,15 @@ def _refuse_moving(conditions: Conditions, points: OperatingPoints) -> None:
         )
 
 
-def _of(reduced: Reduced, chosen: np.ndarray) -> Reduced:
-    """Return the equations of some samples."""
-    return Reduced(*(x[chosen] for x in reduced))
-
-
 def _steps(K: np.ndarray, reduced: Reduced, scale: np.ndarray, is_turn: np.ndarray) -> np.ndarray:
-    """Return the steps (samples, p) in the free directions.
+    """Return the steps (rows, p) in the free directions.
 
     `is_turn` (nv,) tells which changes are angles. The stiffness of free and spherical joints contains the moment that
     is not balanced, because their tangent space turns. So smaller stiffness than this moment has no meaning.
     """
-    K = reduced.free @ K @ reduced.free
-    force = np.einsum("spr,sr->sp", reduced.free, reduced.force)
+    K, force = reduced.free_stiffness(K), reduced.free_force()
     values, vectors = np.linalg.eigh((K + np.swapaxes(K, 1, 2)) / 2)
-    along = np.einsum("spr,sp->sr", vectors, force)
+    along = _times(np.swapaxes(vectors, 1, 2), force)
     least = LEAST_STIFFNESS * abs(values).max(-1, initial=0.0)[:, None]
     is_round_off = abs(along) <= least + LEAST_STIFFNESS * np.linalg.norm(force, axis=-1)[:, None]
     angle = np.sqrt((reduced.changes[:, is_turn] ** 2).sum((1, 2)))  # of a unit step, at most
@@ -308,9 +322,16 @@ def _steps(K: np.ndarray, reduced: Reduced, scale: np.ndarray, is_turn: np.ndarr
     divisors = np.maximum(abs(values), np.maximum(np.maximum(least, moment[:, None]), abs(along) / LARGEST_STEP))
     is_still = ((abs(values) <= least) & is_round_off) | (along == 0.0)
     steps = np.where(is_still, 0.0, along / np.where(is_still, 1.0, divisors))
-    found: np.ndarray = np.einsum("spr,sr->sp", vectors, steps)
+    found = _times(vectors, steps)
     is_near = (reduced.largest <= NEAR * scale) & (values >= -least).all(-1)
-    if is_near.any():
-        newton = np.linalg.pinv(K[is_near], rcond=LEAST_STIFFNESS)
-        found[is_near] = (newton @ force[is_near][:, :, None])[:, :, 0]
+    is_regular = is_near & (values > REGULAR * abs(values).max(-1, initial=0.0)[:, None]).all(-1)
+    is_near &= ~is_regular
+    found[is_regular] = np.linalg.solve(K[is_regular], force[is_regular][:, :, None])[:, :, 0]
+    found[is_near] = _times(np.linalg.pinv(K[is_near], rcond=LEAST_STIFFNESS), force[is_near])
     return found
+
+
+def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Multiply matrices (rows, n, m) by vectors (rows, m)."""
+    product: np.ndarray = (matrices @ vectors[:, :, None])[:, :, 0]
+    return product

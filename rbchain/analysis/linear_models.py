@@ -26,6 +26,7 @@ from .operating_points import (
     closed_states,
     conditions_of,
     operating_points,
+    prescribed_states,
 )
 from .ports import Output, outputs_of, rows_of_outputs
 from .tangents import rates_of_tangents
@@ -249,8 +250,9 @@ def linearize(
     sums = checked_integrals(conditions, integrals)
     used_inputs = inputs_of(conditions, inputs)
     used_outputs = outputs_of(conditions, outputs)
-    states[:2] = closed_states(conditions, states[0], states[1])
-    points = operating_points(conditions, states, sums, t_of_samples)
+    q, qd = closed_states(conditions, states[0], states[1])
+    q, qd = prescribed_states(conditions, q, qd, t_of_samples)
+    points = operating_points(conditions, (q, qd, sums), states[2], t_of_samples)
     coordinates = coordinates_of(conditions, points)
     is_usable = points.is_finite
     forces_of_inputs, integrals_of_inputs = changes_by_inputs(conditions, points, used_inputs)

@@ -19,7 +19,14 @@ from ..model.arguments import SampleSequence, check_sample_index
 from .coordinates import Coordinates, coordinates_of
 from .eigenvalues import Eigenpairs, eigenpairs_of, eigenpairs_of_conservative, tolerance
 from .linear_models import state_equations
-from .operating_points import checked_integrals, checked_times, closed_states, conditions_of, operating_points
+from .operating_points import (
+    checked_integrals,
+    checked_times,
+    closed_states,
+    conditions_of,
+    operating_points,
+    prescribed_states,
+)
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -144,8 +151,9 @@ def modes(
     times, sums = checked_times("modes", t), real_array("integrals", integrals, ArgumentError)
     conditions, states, t_of_samples = conditions_of("modes", model, (q, qd, tau), (drives, forces), times)
     of_samples = checked_integrals(conditions, sums)
-    states[:2] = closed_states(conditions, states[0], states[1])
-    points = operating_points(conditions, states, of_samples, t_of_samples)
+    q, qd = closed_states(conditions, states[0], states[1])
+    q, qd = prescribed_states(conditions, q, qd, t_of_samples)
+    points = operating_points(conditions, (q, qd, of_samples), states[2], t_of_samples)
     coordinates = coordinates_of(conditions, points)
     A, _, _ = state_equations(conditions, points, coordinates, [])
     P = coordinates.of_positions

@@ -73,7 +73,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class OperatingPoints:
-    """The derivatives of the equations of motion in the states of the samples, whose axis is the first one.
+    """The derivatives of the equations of motion in states, whose axis is the first one.
 
     With changes dq on the tangent space, dqd, dz of the integrals of control errors, and df of constant joint forces,
 
@@ -97,6 +97,10 @@ class OperatingPoints:
     F: np.ndarray
     by_drive: np.ndarray
     closed: np.ndarray
+
+    def rows(self, chosen: np.ndarray) -> OperatingPoints:
+        """Return some of the states."""
+        return OperatingPoints(**{name: x[chosen] for name, x in vars(self).items()})
 
     @property
     def forces(self) -> np.ndarray:
@@ -240,39 +244,63 @@ def closed_states(conditions: Conditions, q: np.ndarray, qd: np.ndarray) -> tupl
     return q.reshape(-1, model.nq), qd.reshape(-1, model.nv)
 
 
+def prescribed_states(
+    conditions: Conditions, q: np.ndarray, qd: np.ndarray, t: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the states (samples, n) with the motions that drives prescribe at the times t (samples,), s."""
+    q, qd = q.copy(), qd.copy()
+    times, batch = t.reshape(*conditions.batch, 1), conditions.batch
+    set_prescribed_states(conditions.model, conditions.drives, times, (q[:, None], qd[:, None]), batch)
+    return q, qd
+
+
 def operating_points(
-    conditions: Conditions, states: Sequence[np.ndarray], integrals: np.ndarray, t: np.ndarray
+    conditions: Conditions,
+    states: tuple[np.ndarray, np.ndarray, np.ndarray],
+    tau: np.ndarray,
+    t: np.ndarray,
+    samples: np.ndarray | None = None,
 ) -> OperatingPoints:
     """Compute the derivatives of the equations of motion.
 
-    `states` are q, qd and tau (samples, n). `integrals` (samples, m) are those of the control errors, and t (samples,)
-    are the times, s. Raises an ArgumentError if a user function fails.
+    Parameters
+    ----------
+    conditions : Conditions
+    states : tuple of arrays
+        q (rows, nq), qd (rows, nv), with the prescribed motions, and the integrals of control errors (rows, m).
+    tau : (samples, nv) array, N m or N
+    t : (samples,) array, s
+    samples : (rows,) array of int, optional
+        The sample of each row. By default, each sample has one row.
+
+    Raises
+    ------
+    ArgumentError
+        If a user function fails.
     """
-    model, n, samples = conditions.model, conditions.model.nv, conditions.samples
+    model, n, rows = conditions.model, conditions.model.nv, len(states[0])
     m, loops = conditions.actions.integrals, n if conditions.has_loops else 0
     drives = conditions.actions.shared.drives.shape[1]
-    q, qd, tau = (np.array(x, order="C") for x in states)
-    set_prescribed_states(
-        model, conditions.drives, t.reshape(*conditions.batch, 1), (q[:, None], qd[:, None]), conditions.batch
-    )
+    samples = np.arange(rows) if samples is None else samples
     found = Linearised(
-        by_state=np.zeros((samples, 3, n, n)),
-        by_integral=np.zeros((samples, n, m)),
-        by_force=np.zeros((samples, n, n + drives)),
-        rate=np.zeros((samples, n + m)),
-        velocity=np.zeros((samples, n)),
-        closed=np.zeros((samples, 2, loops, loops)),
+        by_state=np.zeros((rows, 3, n, n)),
+        by_integral=np.zeros((rows, n, m)),
+        by_force=np.zeros((rows, n, n + drives)),
+        rate=np.zeros((rows, n + m)),
+        velocity=np.zeros((rows, n)),
+        closed=np.zeros((rows, 2, loops, loops)),
     )
     kernel_model, width = conditions.kernel_model, LANE_WIDTHS[DTYPE.name]
     tables = kernel_model.constraint_tables
     memory = partial(
         linearised_memory, kernel_model.topology, tables, model.nq + n + m, conditions.actions, (width, DTYPE)
     )
-    of_states = q, qd, np.ascontiguousarray(integrals)
+    q, qd, integrals = (np.ascontiguousarray(x) for x in states)
     arrays = model_arrays(kernel_model, conditions.actions, DTYPE)
-    arguments = (*arrays, tables, of_states, tau, conditions.actions, t, found)
-    if samples:
-        threads.run(linearised_states, [], memory, arguments, samples, width)
+    of_states = (q, qd, integrals), samples, np.ascontiguousarray(tau)
+    arguments = (*arrays, tables, *of_states, conditions.actions, t, found)
+    if rows:
+        threads.run(linearised_states, [], memory, arguments, rows, width)
     _raise_failures(conditions)
     K, D, M = (found.by_state[:, by] for by in range(3))
     return OperatingPoints(

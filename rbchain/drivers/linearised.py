@@ -17,20 +17,19 @@ from ..core.loops import constraint_layout as closure
 from ..core.loops.constrained_derivatives import project_change
 from ..core.loops.constraint_hooks import decide_rank, has_constraints
 from ..core.sample import control_layout as controls
-from ..core.sample.rate import allow_calls, evaluate, has_failed_call, record_failed_call, set_sample_forces
-from ..core.tree.layout import set_sample_parameters
-from .trajectories import memory_for, state_memory
+from ..core.sample.rate import evaluate, has_failed_call, record_failed_call
+from .trajectories import allow_calls_of_row, load_row, memory_for, state_memory
 
 
 class Linearised(NamedTuple):
-    """The results of `linearised_states` for each sample, in the units of `core.linear.linearised_rate`.
+    """The results of `linearised_states` for each state, in the units of `core.linear.linearised_rate`.
 
-    * `by_state` (samples, 3, n, n) holds K, D and M, and `by_integral` (samples, n, integrals) holds C.
-    * `by_force` (samples, n, n + drives) is the derivative of the actuator forces by constant joint forces, and by the
+    * `by_state` (rows, 3, n, n) holds K, D and M, and `by_integral` (rows, n, integrals) holds C.
+    * `by_force` (rows, n, n + drives) is the derivative of the actuator forces by constant joint forces, and by the
       force of each column of the table of drives before its limit.
-    * `rate` (samples, n + integrals) holds the accelerations, and the rates of the integrals.
-    * `velocity` (samples, n) are the velocities, with the prescribed ones.
-    * `closed` (samples, 2, n, n) holds, for closed chains, the projections of unit changes of the positions: column j
+    * `rate` (rows, n + integrals) holds the accelerations, and the rates of the integrals.
+    * `velocity` (rows, n) are the velocities, with the prescribed ones.
+    * `closed` (rows, 2, n, n) holds, for closed chains, the projections of unit changes of the positions: column j
       of `closed[:, 0]` is the change of the positions, and of `closed[:, 1]` the change of the velocities.
     """
 
@@ -117,16 +116,16 @@ def store_closed_changes(block, linear, y, rate, closed, place, k):
 
 @driver
 def linearised_states(
-    memory, topology, parameters, variation, tables, states, tau, actions, times, result, first, last
+    memory, topology, parameters, variation, tables, states, samples, tau, actions, times, result, first, last
 ):
     """Compute the derivatives of the equations of motion in states of a batch.
 
-    `memory` is from `linearised_memory`. `states` are q (samples, nq), qd (samples, n) and the integrals of control
-    errors (samples, m). tau (samples, n) are the constant joint forces, N m and N, and `times` (samples,)
-    are in s. `result` is a Linearised. If a user function fails, the accelerations of its sample are NaN, and the
-    records of the actions describe the call.
+    `memory` is from `linearised_memory`. `states` are q (rows, nq), qd (rows, n) and the integrals of control errors
+    (rows, m) of the samples with the numbers `samples` (rows,). tau (all samples, n) are the constant joint forces, N m
+    and N, and `times` (all samples,) are in s. `result` is a Linearised. If a user function fails, the accelerations of
+    its row are NaN, and the records of the actions describe the call.
     """
-    q, qd, integrals = states
+    q, _, integrals = states
     nq, n, m, width, k = q.shape[1], topology.shape[1], integrals.shape[1], lane_width(q), all_lanes(q)
     of_states, of_linear = memory
     block, stepper = memory_for(of_states, 0, topology, tables, parameters, q, actions, (nq + n + m, 1))
@@ -138,25 +137,16 @@ def linearised_states(
         count = min(width, last - start)
         for lane in range(width):
             row = min(start + lane, last - 1)
-            for j in range(nq):
-                y[j, lane] = q[row, j]
-            for j in range(n):
-                y[nq + j, lane] = qd[row, j]
-            for j in range(m):
-                y[nq + n + j, lane] = integrals[row, j]
-            set_sample_parameters(block, block.model.parameters, variation, row, row % width, lane)
-            set_sample_forces(block, tau, times[row], row, lane)
-            # User functions are not called for states that are not finite, nor for lanes that repeat the last sample.
-            is_allowed = math.isfinite(float(y[0, lane])) and lane < count
-            allow_calls(block, is_allowed, lane)
-            stepper.control[controls.TIME, lane] = constant_like(q, times[row])
+            place = samples[row], times[samples[row]]
+            load_row(block, stepper, states, row, (variation, tau), place, lane)
+            allow_calls_of_row(block, y, lane < count, lane)
         t = stepper.control[controls.TIME, k]
         evaluate(block, y, t, rate, k)
         differentiate_exactly(block, linear, y, rate, t, k)
         for lane in range(count):
             store_lane(block, linear, y, rate, result, start + lane, lane)
             if has_failed_call(block, lane):
-                record_failed_call(block, actions.records, start + lane, lane)
+                record_failed_call(block, actions.records, samples[start + lane], lane)
                 result.rate[start + lane, 0] = constant_like(q, math.nan)
         store_derivatives_by_force(block, linear, y, result.by_force, start, count, k)
         store_closed_changes(block, linear, y, rate, result.closed, (t, start, count), k)
@@ -164,7 +154,7 @@ def linearised_states(
 
 @kernel
 def store_lane(block, linear, y, rate, result, sample, lane):
-    """Store the derivatives, the rates and the velocities of one lane in the results of a sample."""
+    """Store the derivatives, the rates and the velocities of one lane in row `sample` of the results."""
     nq, n = block.q.shape[0], block.qd.shape[0]
     for i in range(n):
         for j in range(n):

@@ -362,6 +362,34 @@ def recall_outputs(block, outputs, row, lane):
     recall_lags(block.loads.actions, lane)
 
 
+@kernel
+def load_row(block, stepper, states, row, of_samples, place, lane):
+    """Copy a row of `states`, which are q, qd and the integrals, to a lane, with the numbers of its sample.
+
+    `of_samples` are the variation and the joint forces of all samples, N m and N. `place` is the sample of the row and
+    its time, s.
+    """
+    q, qd, integrals = states
+    variation, tau = of_samples
+    sample, t = place
+    y, nq, n = stepper.y, q.shape[1], qd.shape[1]
+    for j in range(nq):
+        y[j, lane] = q[row, j]
+    for j in range(n):
+        y[nq + j, lane] = qd[row, j]
+    for j in range(integrals.shape[1]):
+        y[nq + n + j, lane] = integrals[row, j]
+    set_sample_parameters(block, block.model.parameters, variation, sample, sample % lane_width(q), lane)
+    set_sample_forces(block, tau, t, sample, lane)
+    stepper.control[controls.TIME, lane] = constant_like(q, t)
+
+
+@kernel
+def allow_calls_of_row(block, y, is_own, lane):
+    """Allow calls of user functions for a state that is finite, if no other lane has the same row."""
+    allow_calls(block, math.isfinite(float(y[0, lane])) and is_own, lane)
+
+
 @driver
 def actuator_forces(memory, topology, parameters, variation, tables, states, tau, actions, times, result, first, last):
     """Compute actuator forces and accelerations at states of trajectories, at the times (samples, times), s.
@@ -381,19 +409,10 @@ def actuator_forces(memory, topology, parameters, variation, tables, states, tau
     for block_start in range(first, last, width):
         for lane in range(width):
             row = min(block_start + lane, last - 1)
-            for j in range(nq):
-                y[j, lane] = q[row, j]
-            for j in range(n):
-                y[nq + j, lane] = qd[row, j]
-            for j in range(integrals.shape[1]):
-                y[nq + n + j, lane] = integrals[row, j]
-            set_sample_parameters(block, block.model.parameters, variation, row // m, row // m % width, lane)
-            set_sample_forces(block, tau, times[row // m, row % m], row // m, lane)
+            sample, t = row // m, times[row // m, row % m]
+            load_row(block, stepper, (q, qd, integrals), row, (variation, tau), (sample, t), lane)
             recall_outputs(block, outputs, row, lane)
-            # User functions are not called for samples that have ended, nor for lanes that repeat the last row.
-            is_allowed = math.isfinite(float(y[0, lane])) and block_start + lane < last
-            allow_calls(block, is_allowed, lane)
-            stepper.control[controls.TIME, lane] = constant_like(q, times[row // m, row % m])
+            allow_calls_of_row(block, y, block_start + lane < last, lane)
         evaluate(block, y, stepper.control[controls.TIME, all_lanes(q)], rate, all_lanes(q))
         for lane in range(min(width, last - block_start)):
             failed, row = has_failed_call(block, lane), block_start + lane
