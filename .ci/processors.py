@@ -1,7 +1,7 @@
 """Repeat tests as other processors run them, so that a green run means green there too.
 
-Plain Python runs without AVX-512 in NumPy, whose sums then round differently. A compiled part runs for each other level
-that this machine supports.
+The quick tests in plain Python run without AVX-512 in NumPy, whose sums then round differently. All of them would take
+half an hour. A compiled part runs for each other level that this machine supports.
 """
 
 import os
@@ -34,7 +34,7 @@ def run_tests(arguments, **variables):
 if __name__ == "__main__":
     features = features_beyond_avx2()
     if features:
-        run_tests(["-m", "plain_python and not slow"], NPY_DISABLE_CPU_FEATURES=" ".join(features))
+        run_tests(["-m", "plain_python and quick and not slow"], NPY_DISABLE_CPU_FEATURES=" ".join(features))
     files = [f"tests/test_{name}.py" for name in COMPILED]
     for level in LEVELS:
         if level != LEVEL and level in supported_levels():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,9 @@ import numpy.typing as npt
 from ..acting.drives import PrescribedAcceleration, PrescribedVelocity
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
-from ..common.misspelt import SuggestsAttributes
-from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, excerpt, whole_number
 from ..errors import ArgumentError
-from ..model.arguments import SampleSequence, check_sample_index
+from ..model.arguments import SampleArrays
 from .equilibrium_search import Search
 from .operating_points import Conditions, checked_times, conditions_of
 from .ports import dofs_of_joint
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Equilibrium(PickledByName, SuggestsAttributes, SampleSequence):
+class Equilibrium(SampleArrays):
     """The result of `Model.equilibrium`. `found[i]` is the equilibrium of one sample of a batch.
 
     Attributes
@@ -47,24 +45,12 @@ class Equilibrium(PickledByName, SuggestsAttributes, SampleSequence):
         changes of joint forces by 1 rad or 1 m.
     """
 
-    internal_names: ClassVar[tuple[str, ...]] = ("batch_shape",)
     q: FloatArray
     tau: FloatArray
     integrals: FloatArray
     residual: FloatArray
     stable: npt.NDArray[np.bool_]
     success: npt.NDArray[np.bool_]
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch."""
-        return self.success.shape
-
-    def __getitem__(self, samples: Any) -> Equilibrium:
-        """Return the equilibrium of one sample of the batch, or of several."""
-        check_sample_index(samples, self.batch_shape, by_name="model.joint_names.index({0!r})")
-        chosen: dict[str, Any] = {name: np.asarray(x[samples]) for name, x in vars(self).items()}
-        return replace(self, **chosen)
 
 
 @explains_calls(is_method=True, contacts="forces", q="q_guess")
@@ -156,8 +142,8 @@ def equilibrium(
     _refuse_motions(conditions)
     if free is not None and actuated is not None:
         raise ArgumentError(
-            "free and actuated are given; expected one of them. With free=[...], the forces of all other joints hold them; "
-            "with actuated=[...], all joints stay at the guess"
+            "free and actuated are given; expected one of them. With free=[...], the forces of all other joints hold "
+            "them; with actuated=[...], all joints stay at the guess"
         )
     held = free_held = _others(conditions, free)
     supports = held

@@ -144,7 +144,7 @@ class Search:
         return Reduced(changes, free, fixed, force * size, largest)
 
     def balance(self, rows: np.ndarray, points: OperatingPoints, reduced: Reduced) -> None:
-        """Add the forces that hold the fixed degrees of freedom to the joint forces of the supports and the integrals."""
+        """Add forces to the joint forces of the supports, and to the integrals, that hold the fixed directions."""
         m = self.integrals.shape[1]
         columns = np.swapaxes(reduced.changes, 1, 2) @ np.concatenate([points.C, points.F[:, :, self.supports]], 2)
         is_finite = np.isfinite(columns).all((1, 2)) & np.isfinite(reduced.force).all(-1)
@@ -213,7 +213,10 @@ class Search:
         return np.asarray(found).reshape(-1, model.nq)
 
     def move(self, rows: np.ndarray, errors: np.ndarray, reduced: Reduced, K: np.ndarray) -> OperatingPoints:
-        """Move some samples by one step, and return the derivatives there. `errors` are the integrated control errors."""
+        """Move some samples by one step, and return the derivatives there.
+
+        `errors` (rows, m) are the control errors that are integrated.
+        """
         step = _steps(K, reduced, self.scale[rows], self.is_turn)
         if len(self.conditions.integrated):  # towards the references of the controllers
             fixed_errors = np.zeros((len(rows), len(self.fixed)))

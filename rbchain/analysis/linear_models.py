@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
-from ..common.misspelt import SuggestsAttributes
-from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError, missing_package
-from ..model.arguments import SampleSequence, check_sample_index
+from ..model.arguments import SampleArrays
 from .coordinates import Coordinates, coordinates_of
 from .input_ports import GivenInput, changes_by_inputs, inputs_of, wrenches_of_inputs
 from .operating_points import (
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearModel(PickledByName, SuggestsAttributes, SampleSequence):
+class LinearModel(SampleArrays):
     """The result of `Model.linearize`: a linear model of each sample.
 
     With the changes x of the states, u of the inputs and y of the outputs from the operating point:
@@ -65,7 +63,6 @@ class LinearModel(PickledByName, SuggestsAttributes, SampleSequence):
         independent degrees of freedom of the batch do not determine the others in this sample.
     """
 
-    internal_names: ClassVar[tuple[str, ...]] = ("batch_shape",)
     A: FloatArray
     B: FloatArray
     C: FloatArray
@@ -77,18 +74,6 @@ class LinearModel(PickledByName, SuggestsAttributes, SampleSequence):
     velocities: FloatArray
     acceleration: FloatArray
     success: npt.NDArray[np.bool_]
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch."""
-        return self.success.shape
-
-    def __getitem__(self, samples: Any) -> LinearModel:
-        """Return the linear model of one sample of the batch, or of several."""
-        check_sample_index(samples, self.batch_shape, by_name="linear.states.index({0!r})")
-        arrays = {name: x for name, x in vars(self).items() if isinstance(x, np.ndarray)}
-        chosen: dict[str, Any] = {name: np.asarray(x[samples]) for name, x in arrays.items()}
-        return replace(self, **chosen)
 
     def frequency_response(self, frequency: npt.ArrayLike) -> FrequencyResponse:
         """Compute the response to inputs that oscillate, at frequencies (f,) in Hz. See `Model.frequency_response`."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
-from ..common.misspelt import SuggestsAttributes
-from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError
-from ..model.arguments import SampleSequence, check_sample_index
+from ..model.arguments import SampleArrays
 from .coordinates import Coordinates, coordinates_of
 from .eigenvalues import Eigenpairs, eigenpairs_of, eigenpairs_of_conservative, tolerance
 from .linear_models import state_equations
@@ -35,7 +33,7 @@ ComplexArray = npt.NDArray[np.complex128]
 
 
 @dataclass(frozen=True, eq=False)
-class Modes(PickledByName, SuggestsAttributes, SampleSequence):
+class Modes(SampleArrays):
     """The result of `Model.modes`: the modes of each sample, sorted by frequency.
 
     A pair of complex conjugate eigenvalues is one mode, and a real eigenvalue is one mode. `modes[i]` are the modes of
@@ -62,7 +60,6 @@ class Modes(PickledByName, SuggestsAttributes, SampleSequence):
         False if the equations of a sample cannot be linearized, as for `LinearModel`.
     """
 
-    internal_names: ClassVar[tuple[str, ...]] = ("batch_shape",)
     frequency: FloatArray
     damping_ratio: FloatArray
     eigenvalue: ComplexArray
@@ -70,17 +67,6 @@ class Modes(PickledByName, SuggestsAttributes, SampleSequence):
     count: npt.NDArray[np.int64]
     acceleration: FloatArray
     success: npt.NDArray[np.bool_]
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch."""
-        return self.success.shape
-
-    def __getitem__(self, samples: Any) -> Modes:
-        """Return the modes of one sample of the batch, or of several."""
-        check_sample_index(samples, self.batch_shape, by_name="modes.frequency")
-        chosen: dict[str, Any] = {name: np.asarray(x[samples]) for name, x in vars(self).items()}
-        return replace(self, **chosen)
 
 
 @explains_calls(is_method=True, contacts="forces")

@@ -12,17 +12,15 @@ the smallest condition number of all scalings of E, which is the spectral radius
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes
-from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, excerpt, finite_array
 from ..errors import ArgumentError
-from ..model.arguments import SampleSequence, check_sample_index
+from ..model.arguments import SampleArrays
 
 ComplexArray = npt.NDArray[np.complex128]
 
@@ -31,7 +29,7 @@ LARGEST_CONDITION = 1e12
 
 
 @dataclass(frozen=True, eq=False)
-class FrequencyResponse(PickledByName, SuggestsAttributes, SampleSequence):
+class FrequencyResponse(SampleArrays):
     """The result of `Model.frequency_response` and `LinearModel.frequency_response`.
 
     An input of amplitude 1 causes an output whose amplitude is `gain`, and that leads the input by `phase`.
@@ -53,17 +51,12 @@ class FrequencyResponse(PickledByName, SuggestsAttributes, SampleSequence):
         False if a sample has no linear model.
     """
 
-    internal_names: ClassVar[tuple[str, ...]] = ("batch_shape",)
+    shared_names: ClassVar[tuple[str, ...]] = ("frequency",)
     frequency: FloatArray
     response: ComplexArray
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     success: npt.NDArray[np.bool_]
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch."""
-        return self.success.shape
 
     @property
     def gain(self) -> FloatArray:
@@ -80,11 +73,6 @@ class FrequencyResponse(PickledByName, SuggestsAttributes, SampleSequence):
         last = np.maximum.accumulate(numbers, axis=-3) if count else numbers
         known = np.take_along_axis(np.where(is_known, angles, 0.0), last, -3)
         return np.where(is_known, np.unwrap(known, axis=-3), np.nan)
-
-    def __getitem__(self, samples: Any) -> FrequencyResponse:
-        """Return the response of one sample of the batch, or of several."""
-        check_sample_index(samples, self.batch_shape, by_name="response.outputs.index({0!r})")
-        return replace(self, response=self.response[samples], success=np.asarray(self.success[samples]))
 
 
 def checked_frequencies(frequency: npt.ArrayLike) -> FloatArray:

@@ -121,9 +121,9 @@ def linearised_states(
     """Compute the derivatives of the equations of motion in states of a batch.
 
     `memory` is from `linearised_memory`. `states` are q (rows, nq), qd (rows, n) and the integrals of control errors
-    (rows, m) of the samples with the numbers `samples` (rows,). tau (all samples, n) are the constant joint forces, N m
-    and N, and `times` (all samples,) are in s. `result` is a Linearised. If a user function fails, the accelerations of
-    its row are NaN, and the records of the actions describe the call.
+    (rows, m). `samples` (rows,) is the sample of each row. tau (all samples, n) are the constant joint forces, N m and
+    N. `times` (all samples,) are in s. `result` is a Linearised. If a user function fails, the accelerations of its row
+    are NaN, and the records of the actions describe the call.
     """
     q, _, integrals = states
     nq, n, m, width, k = q.shape[1], topology.shape[1], integrals.shape[1], lane_width(q), all_lanes(q)

@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.calls import explains_calls
-from ..common.misspelt import SuggestsAttributes
-from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray, finite_number, true_or_false, whole_number
 from ..core.algorithms.inverse_kinematics import search_size
 from ..drivers.inverse_kinematics import inverse_kinematics
 from ..errors import ArgumentError, ModelError
-from ..model.arguments import with_batch
+from ..model.arguments import SampleArrays, with_batch
 from ..model.pose import Pose
 from .attributes import Attributes
 from .targets import Goals, Target, goals_of
@@ -34,8 +32,8 @@ LARGEST_SEED = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class InverseKinematicsSolution(PickledByName, SuggestsAttributes):
-    """The positions that `Model.inverse_kinematics` has found.
+class InverseKinematicsSolution(SampleArrays):
+    """The positions that `Model.inverse_kinematics` has found. `found[i]` is the solution of one sample of a batch.
 
     Attributes
     ----------

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from dataclasses import replace
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from ..common.misspelt import SuggestsAttributes
+from ..common.pickles import PickledByName
 from ..common.real_arrays import FLOAT32, FLOAT64, common_batch, excerpt, real_array
 from ..drivers.single_states import QUATERNION_TOLERANCE
 from ..errors import ArgumentError
@@ -196,6 +199,29 @@ class SampleSequence:
     def __bool__(self) -> bool:
         """Return True, also without samples."""
         return True
+
+
+class SampleArrays(PickledByName, SuggestsAttributes, SampleSequence):
+    """Base class of results of a batch: dataclasses with the array `success`, in which all arrays have its axes first.
+
+    `shared_names` are the fields whose arrays are the same for all samples.
+    """
+
+    internal_names: ClassVar[tuple[str, ...]] = ("batch_shape", "shared_names")
+    shared_names: ClassVar[tuple[str, ...]] = ()
+    success: np.ndarray
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the batch."""
+        return self.success.shape
+
+    def __getitem__(self, samples: Any) -> Self:
+        """Return the results of one sample of the batch, or of several."""
+        check_sample_index(samples, self.batch_shape, by_name="an index of the last axis of its arrays")
+        own = {name: x for name, x in vars(self).items() if isinstance(x, np.ndarray) and name not in self.shared_names}
+        chosen: dict[str, Any] = {name: np.asarray(x[samples]) for name, x in own.items()}
+        return replace(cast(Any, self), **chosen)
 
 
 def with_batch(samples: _Samples, batch: tuple[int, ...]) -> _Samples:
