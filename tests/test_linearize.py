@@ -268,7 +268,6 @@ def no_forces(t, q, qd, parameters, out):
 
 
 REFUSED = [
-    ({"drives": [rb.Sampled(rb.PID("link1", 0.0, kp=1.0), period=0.1)]}, "Sampled.* Pass its controller itself"),
     ({"drives": [rb.UserForces(no_forces)]}, "'no_forces' has no derivatives; expected derivatives=function"),
     ({"forces": [rb.DryFriction("link1", kinetic=0.1)]}, "DryFriction.* not differentiable"),
     ({"inputs": "link1"}, "inputs is 'link1'; expected a list"),

@@ -137,7 +137,7 @@ def _reference(conditions: Conditions, quantity: str, i: int) -> LinearInput:
     label, order = conditions.model.velocity_labels[i], REFERENCES[quantity]
     own = [
         (d, drive)
-        for d, drive in _drives_of_joints(conditions)
+        for d, drive in columns_of_drives(conditions)
         if isinstance(drive, (PID, ComputedTorque)) and conditions.actions.shared.drives[drive_layout.DOF, d] == i
     ]
     if len(own) != 1:
@@ -172,7 +172,7 @@ def _number(conditions: Conditions, name: str) -> LinearInput:
     return LinearInput(f"input {name}", tuple(changes))
 
 
-def _drives_of_joints(conditions: Conditions) -> list[tuple[int, OneJointDrive]]:
+def columns_of_drives(conditions: Conditions) -> list[tuple[int, OneJointDrive]]:
     """Return the drives of single joints, with their columns in the table of drives."""
     drives = [drive for drive in conditions.drives if isinstance(drive, ONE_JOINT)]
     return list(zip(new_table(conditions.model, drives)[1], drives, strict=True))
@@ -180,7 +180,7 @@ def _drives_of_joints(conditions: Conditions) -> list[tuple[int, OneJointDrive]]
 
 def _signals(conditions: Conditions) -> Iterator[tuple[Any, Any]]:
     """Yield the signals of drives and forces, and functions of the name of an input that return their unit changes."""
-    for d, drive in _drives_of_joints(conditions):
+    for d, drive in columns_of_drives(conditions):
         for field in fields_of_kind(drive, SIGNAL):
             signal = as_signal(field, getattr(drive, field))
             yield signal, lambda name, d=d, drive=drive, field=field: _changes_of_drive(conditions, d, drive, field)

@@ -10,24 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
+from ..acting.sampled import Sampled
 from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError, missing_package
 from ..model.arguments import SampleArrays
-from .coordinates import Coordinates, coordinates_of
-from .input_ports import GivenInput, changes_by_inputs, inputs_of, wrenches_of_inputs
-from .operating_points import (
-    Conditions,
-    OperatingPoints,
-    checked_integrals,
-    checked_times,
-    closed_states,
-    conditions_of,
-    operating_points,
-    prescribed_states,
-)
-from .ports import Output, outputs_of, rows_of_outputs
-from .tangents import rates_of_tangents
+from .equations import Request, continuous_equations
+from .input_ports import GivenInput
+from .operating_points import checked_times
+from .ports import Output
+from .sampled_equations import sampled_equations
 from .transfer_functions import FrequencyResponse, checked_frequencies, responses
 
 if TYPE_CHECKING:
@@ -42,6 +34,11 @@ class LinearModel(SampleArrays):
 
         dx/dt = A x + B u,   y = C x + D u.
 
+    Under `Sampled` controllers, it is a discrete model from one measurement of the controllers to the next, with inputs
+    that are constant in between:
+
+        x(k + 1) = A x(k) + B u(k),   y(k) = C x(k) + D u(k).
+
     `linear[i]` is the linear model of one sample of a batch, and `linear[2:5]` are those of several.
 
     Attributes
@@ -51,11 +48,15 @@ class LinearModel(SampleArrays):
     states, inputs, outputs : tuples of str
         Their names. The states are "q NAME" and "qd NAME" for each independent degree of freedom. "integral NAME" is
         the integral of a control error, in rad s or m s. NAME is a name in `Model.velocity_labels`. "q NAME" of a free
-        or spherical joint is a displacement in body axes, as in `Model.integrate`.
+        or spherical joint is a displacement in body axes, as in `Model.integrate`. A former output
+        of sampled controllers that still has to act is a state, in N m or N. "output NAME 2" is the output two periods
+        before.
     positions, velocities : (..., nv, states) arrays
         The map back to all degrees of freedom: the changes of the positions, on the tangent space, are
         `positions @ x`, and the changes of the velocities `velocities @ x`. In a closed chain, they contain the
         dependent degrees of freedom. The rows of prescribed motions are zero.
+    period : float or None, s
+        Time between two measurements of the controllers in a discrete model; None for a continuous one.
     acceleration : (..., nv) array, rad/s^2 or m/s^2
         At the operating point. All numbers are zero in an equilibrium.
     success : (...) array of bool
@@ -74,13 +75,14 @@ class LinearModel(SampleArrays):
     velocities: FloatArray
     acceleration: FloatArray
     success: npt.NDArray[np.bool_]
+    period: float | None = None
 
     def frequency_response(self, frequency: npt.ArrayLike) -> FrequencyResponse:
         """Compute the response to inputs that oscillate, at frequencies (f,) in Hz. See `Model.frequency_response`."""
         frequencies = checked_frequencies(frequency)
         return FrequencyResponse(
             frequency=frequencies,
-            response=responses(frequencies, (self.A, self.B, self.C, self.D)),
+            response=responses(frequencies, (self.A, self.B, self.C, self.D), self.period),
             inputs=self.inputs,
             outputs=self.outputs,
             success=self.success,
@@ -104,7 +106,8 @@ class LinearModel(SampleArrays):
         """
         from scipy.signal import StateSpace
 
-        return StateSpace(*self._matrices("to_scipy"))
+        matrices = self._matrices("to_scipy")
+        return StateSpace(*matrices) if self.period is None else StateSpace(*matrices, dt=self.period)
 
     def to_control(self) -> Any:
         """Return a `control.StateSpace` of the package python-control, for one sample.
@@ -126,7 +129,8 @@ class LinearModel(SampleArrays):
         names = [
             [name.replace(".", "_").replace(" ", "_") for name in x] for x in (self.states, self.inputs, self.outputs)
         ]
-        return control.StateSpace(*matrices, states=names[0], inputs=names[1], outputs=names[2])
+        discrete = {} if self.period is None else {"dt": self.period}
+        return control.StateSpace(*matrices, **discrete, states=names[0], inputs=names[1], outputs=names[2])
 
     def _matrices(self, function: str) -> tuple[FloatArray, ...]:
         """Return A, B, C and D of one sample. Raises an ArgumentError for a batch."""
@@ -186,11 +190,13 @@ def linearize(
         in world axes. A reaction is the force and the moment of `joint_reactions`, in body axes. The default are the
         positions and velocities of all degrees of freedom.
     drives, forces : lists
-        As for `accelerations`. By default, the drives of the model act. `UserForces` must have derivatives.
+        As for `accelerations`, and `Sampled` controllers. By default, the drives of the model act. `UserForces` must
+        have derivatives.
     t : float or (...) array, s
         Time of each sample, from 0, at which the signals are evaluated.
     integrals : float or (..., m) array, rad s or m s
         Integrals of the control errors of `PID` and `ComputedTorque` with an integral gain, in the order of the drives.
+        Integrals of sampled controllers are those that their output uses.
 
     Returns
     -------
@@ -231,71 +237,25 @@ def linearize(
     ([40.0, 0.0, 0.0, 0.0], ('reference link1', 'link1 fx', 'link1 fy', 'link1 fz'))
     """
     times, integrals = checked_times("linearize", t), real_array("integrals", integrals, ArgumentError)
-    conditions, states, t_of_samples = conditions_of("linearize", model, (q, qd, tau), (drives, forces), times)
-    sums = checked_integrals(conditions, integrals)
-    used_inputs = inputs_of(conditions, inputs)
-    used_outputs = outputs_of(conditions, outputs)
-    q, qd = closed_states(conditions, states[0], states[1])
-    q, qd = prescribed_states(conditions, q, qd, t_of_samples)
-    points = operating_points(conditions, (q, qd, sums), states[2], t_of_samples)
-    coordinates = coordinates_of(conditions, points)
-    is_usable = points.is_finite
-    forces_of_inputs, integrals_of_inputs = changes_by_inputs(conditions, points, used_inputs)
-    A, by_dofs, B = state_equations(conditions, points, coordinates, [forces_of_inputs])
-    wrenches = wrenches_of_inputs(conditions, points, used_inputs)
-    C, D = rows_of_outputs(conditions, points, used_outputs, (coordinates, by_dofs, B), wrenches)
-    B = coordinates.select(np.zeros_like(B), B, integrals_of_inputs)
-    results = (A, B, C, D, coordinates.of_positions, coordinates.of_velocities)
-    is_usable &= np.all([np.isfinite(x).all((1, 2)) for x in results], 0)
-    labels = model.velocity_labels
+    used_drives = model.drives if drives is None else drives
+    request = Request(model, (q, qd, tau), used_drives, forces, times, integrals, inputs, outputs)
+    is_sampled = any(isinstance(drive, Sampled) for drive in used_drives)
+    found = sampled_equations(request) if is_sampled else continuous_equations(request)
+    is_usable, batch = found.is_usable, found.batch
     A, B, C, D, *maps = (
-        np.where(is_usable[:, None, None], x, np.nan).reshape(*conditions.batch, *x.shape[1:]) for x in results
+        np.where(is_usable[:, None, None], x, np.nan).reshape(*batch, *x.shape[1:]) for x in found.matrices
     )
     return LinearModel(
         A=A,
         B=B,
         C=C,
         D=D,
-        states=coordinates.names(labels, conditions.integrated),
-        inputs=tuple(given.name for given in used_inputs),
-        outputs=tuple(name for output in used_outputs for name in output.names),
+        states=found.states,
+        inputs=found.inputs,
+        outputs=found.outputs,
         positions=maps[0],
         velocities=maps[1],
-        acceleration=points.qdd.reshape(*conditions.batch, model.nv),
-        success=is_usable.reshape(conditions.batch),
+        acceleration=found.acceleration.reshape(*batch, model.nv),
+        success=is_usable.reshape(batch),
+        period=found.period,
     )
-
-
-def state_equations(
-    conditions: Conditions, points: OperatingPoints, coordinates: Coordinates, forces: Sequence[FloatArray]
-) -> tuple[FloatArray, tuple[FloatArray, FloatArray], FloatArray]:
-    """Compute the equations of the states.
-
-    Parameters
-    ----------
-    conditions, points, coordinates
-    forces : list of (samples, nv, inputs) arrays
-        Changes of the right-hand side of M dqdd = df by the inputs.
-
-    Returns
-    -------
-    A : (samples, states, states) array
-    by_states : two arrays (samples, nv, states)
-        The derivatives of dq/dt and of qdd.
-    by_inputs : (samples, nv, inputs) array
-        The derivatives of qdd.
-    """
-    n, samples, P, V = conditions.model.nv, conditions.samples, coordinates.of_positions, coordinates.of_velocities
-    forces_of_states = -(points.K @ P + points.D @ V)
-    integrals = coordinates.integrals
-    forces_of_states[:, :, forces_of_states.shape[2] - integrals :] += points.C
-    is_solvable = points.is_finite & np.isfinite(forces_of_states).all((1, 2))
-    inverse = np.full((samples, n, n), np.nan)
-    inverse[is_solvable] = np.linalg.inv(points.M[is_solvable]) if n else 0.0
-    accelerations = inverse @ forces_of_states
-    by_inputs = inverse @ np.concatenate([np.zeros((samples, n, 0)), *forces], 2)
-    if conditions.has_loops:
-        by_inputs = points.closed[:, 0] @ by_inputs
-    rates = V + rates_of_tangents(conditions.model, points.qd) @ P
-    of_integrals = -P[:, conditions.integrated]
-    return coordinates.select(rates, accelerations, of_integrals), (rates, accelerations), by_inputs

@@ -16,7 +16,7 @@ from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
 from .coordinates import Coordinates, coordinates_of
 from .eigenvalues import Eigenpairs, eigenpairs_of, eigenpairs_of_conservative, tolerance
-from .linear_models import state_equations
+from .equations import state_equations
 from .operating_points import (
     checked_integrals,
     checked_times,

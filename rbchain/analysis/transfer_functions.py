@@ -84,17 +84,19 @@ def checked_frequencies(frequency: npt.ArrayLike) -> FloatArray:
     return found
 
 
-def responses(frequency: FloatArray, matrices: Sequence[FloatArray]) -> ComplexArray:
+def responses(frequency: FloatArray, matrices: Sequence[FloatArray], period: float | None = None) -> ComplexArray:
     """Compute the responses (..., f, outputs, inputs) at frequencies in Hz; NaN at poles.
 
-    `matrices` are A, B, C and D with axes of the batch in front. They may be NaN.
+    `matrices` are A, B, C and D with axes of the batch in front. They may be NaN. Those of a discrete model have a
+    `period`, s. i w is then exp(i w period).
     """
     A, B, C, D = matrices
     found = np.full((*A.shape[:-2], len(frequency), *D.shape[-2:]), np.nan, complex)
     is_usable = np.isfinite(A).all((-2, -1)) & np.isfinite(D).all((-2, -1))
     A, B, C, D = (x[is_usable] for x in matrices)
     for k, w in enumerate(2.0 * np.pi * frequency):
-        found[is_usable, k] = C @ _inverses(1j * w * np.eye(A.shape[-1]) - A) @ B + D
+        s = 1j * w if period is None else np.exp(1j * w * period)
+        found[is_usable, k] = C @ _inverses(s * np.eye(A.shape[-1]) - A) @ B + D
     return found
 
 
