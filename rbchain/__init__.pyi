@@ -38,6 +38,7 @@ from .errors import (
 from .facade.builder import ModelBuilder
 from .facade.model import Model
 from .facade.targets import Target
+from .fitting.experiments import ExperimentDesign, experiment_design
 from .fitting.fit import fit
 from .fitting.measurements import Measurement
 from .fitting.result import Fit
@@ -93,6 +94,7 @@ __all__ = [
     "DryFriction",
     "Encoder",
     "Event",
+    "ExperimentDesign",
     "FileFormatError",
     "Fit",
     "Fixed",
@@ -140,6 +142,7 @@ __all__ = [
     "WeldConstraint",
     "Wrench",
     "density_of",
+    "experiment_design",
     "fit",
     "get_num_threads",
     "inertia_of_mesh",
