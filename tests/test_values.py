@@ -119,6 +119,7 @@ def test_a_changed_copy_differs():
         (rb.Model.linearize, ["self", "q", "qd"]),
         (rb.Model.modes, ["self", "q", "qd"]),
         (rb.Model.frequency_response, ["self", "frequency", "q", "qd"]),
+        (rb.Model.margins, ["self", "q", "qd"]),
         (rb.Model.equilibrium, ["self", "q_guess"]),
         (rb.Model.generate, ["self", "functions"]),
     ],

@@ -96,11 +96,11 @@ def responses(frequency: FloatArray, matrices: Sequence[FloatArray], period: flo
     A, B, C, D = (x[is_usable] for x in matrices)
     for k, w in enumerate(2.0 * np.pi * frequency):
         s = 1j * w if period is None else np.exp(1j * w * period)
-        found[is_usable, k] = C @ _inverses(s * np.eye(A.shape[-1]) - A) @ B + D
+        found[is_usable, k] = C @ inverses(s * np.eye(A.shape[-1]) - A) @ B + D
     return found
 
 
-def _inverses(E: ComplexArray) -> ComplexArray:
+def inverses(E: ComplexArray) -> ComplexArray:
     """Return the inverses of matrices (samples, n, n); NaN for those that are singular up to round-off."""
     if not E.size:
         return E

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from ..analysis.equilibria import equilibrium
 from ..analysis.frequency_responses import frequency_response
 from ..analysis.linear_models import linearize
+from ..analysis.margins import margins
 from ..analysis.modes import modes
 from ..codegen.generate import generate
 from ..common.calls import explains_calls
@@ -70,7 +71,7 @@ class Model(
     The methods by topic; `help(rb.Model.simulate)` describes one of them:
 
     * Motion: `simulate`, `stepper`, `accelerations`
-    * Linear analysis: `linearize`, `modes`, `frequency_response`, `equilibrium`
+    * Linear analysis: `linearize`, `modes`, `frequency_response`, `margins`, `equilibrium`
     * Dynamics: `forward_dynamics`, `inverse_dynamics`, `hybrid_dynamics`
     * Forces: `bias_forces`, `gravity_forces`, `passive_forces`, `joint_reactions`
     * Derivatives: `forward_dynamics_derivatives`, `inverse_dynamics_derivatives`
@@ -335,6 +336,7 @@ class Model(
     linearize = linearize
     modes = modes
     frequency_response = frequency_response
+    margins = margins
     generate = generate
     view = showing.view
     picture = showing.picture

@@ -1,0 +1,272 @@
+"""`Model.margins`: gain, phase and delay margins of a feedback loop that is cut at a joint force.
+
+Let x' = A x + B u be the linear model with all drives, and u a joint force that adds to the drives of the cut joint.
+The force of these drives changes by -k x. Without it, the mechanism is x' = (A + B k) x + B u, and the loop has the
+transfer function
+
+    L(s) = k (s - A - B k)^-1 B,   and 1 + L = 0 for the eigenvalues of A.
+
+The joint forces have the derivatives K and D of `operating_points`. So k is the difference of these derivatives with
+the drives, and with constant joint forces in their place. In a closed chain, the forces of constraints contain a part
+of it. There, a unit joint force has the projection p, and k is the projection of the difference onto p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..acting.coordinates import dof_index
+from ..acting.drive_table import PRESCRIBES_MOTION
+from ..acting.drives import PID, ComputedTorque, PrescribedForce
+from ..acting.numeric_fields import Drive, Force
+from ..acting.user_forces import UserForces
+from ..common.calls import explains_calls
+from ..common.real_arrays import FloatArray, excerpt, real_array
+from ..errors import ArgumentError
+from ..model.arguments import SampleArrays
+from .coordinates import Coordinates, coordinates_of
+from .crossovers import LoopMargins, grows, margins_of_loop
+from .equations import state_equations
+from .input_ports import INPUT_OF_JOINT
+from .linear_models import LinearModel
+from .operating_points import (
+    Conditions,
+    OperatingPoints,
+    checked_integrals,
+    checked_times,
+    closed_states,
+    conditions_of,
+    operating_points,
+    prescribed_states,
+)
+
+if TYPE_CHECKING:
+    from ..facade.model import Model
+
+OUTPUT_OF_LOOP = "feedback "
+
+
+@dataclass(frozen=True, eq=False)
+class Margins(SampleArrays):
+    """The result of `Model.margins`. `margins[i]` are the margins of one sample of a batch.
+
+    L is the transfer function of the loop, with the sign of negative feedback: the closed loop has 1 + L = 0. All
+    margins are NaN if the closed loop is not stable, because its margins would have no meaning.
+
+    Attributes
+    ----------
+    gain_margin : (...) array
+        The smallest factor above 1 by which the gains of the loop may grow until a motion no longer decays. Infinite if
+        there is none below 1e9.
+    lower_gain_margin : (...) array
+        The largest factor below 1 to which the gains may fall. Zero if there is none above 1e-9.
+    phase_margin : (...) array, rad
+        The smallest change of the phase of L, in both directions, at which a motion no longer decays. Infinite
+        if the gain of L is below 1 at all frequencies.
+    delay_margin : (...) array, s
+        The smallest additional delay in the loop at which a motion no longer decays. It may belong to another crossover
+        than `phase_margin`.
+    phase_crossover, lower_phase_crossover : (...) arrays, Hz
+        Frequencies at which L is real and negative: with the gain 1 / gain_margin, and 1 / lower_gain_margin. NaN
+        if there are none.
+    gain_crossover : (...) array, Hz
+        The frequency at which |L| is 1, with the smallest phase margin. NaN if there is none.
+    stable : (...) array of bool
+        Whether no small motion of the closed loop grows exponentially.
+    loop : LinearModel
+        The linear model of L, with one input and one output. `loop.frequency_response(frequency)` is its response.
+    success : (...) array of bool
+        False if a sample has no linear model.
+    """
+
+    gain_margin: FloatArray
+    lower_gain_margin: FloatArray
+    phase_margin: FloatArray
+    delay_margin: FloatArray
+    phase_crossover: FloatArray
+    lower_phase_crossover: FloatArray
+    gain_crossover: FloatArray
+    stable: npt.NDArray[np.bool_]
+    loop: LinearModel
+    success: npt.NDArray[np.bool_]
+
+    def __getitem__(self, samples: Any) -> Margins:
+        """Return the margins of one sample of the batch, or of several."""
+        return replace(super().__getitem__(samples), loop=self.loop[samples])
+
+
+@explains_calls(is_method=True, contacts="forces", joint="cut")
+def margins(
+    model: Model,
+    q: npt.ArrayLike | None = None,
+    qd: npt.ArrayLike = 0.0,
+    *,
+    cut: str | tuple[str, int],
+    tau: npt.ArrayLike = 0.0,
+    drives: Sequence[Drive] | None = None,
+    forces: Sequence[Force] = (),
+    t: npt.ArrayLike = 0.0,
+    integrals: npt.ArrayLike = 0.0,
+) -> Margins:
+    """Compute the gain, phase and delay margins of a feedback loop, cut at a joint force.
+
+    All drives that command this joint force are in the loop. The loops of other joints remain closed.
+
+    Parameters
+    ----------
+    model : Model
+    q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
+        Equilibrium of each sample, or a state of a steady motion. The default of q are the neutral positions.
+    cut : str or (str, int)
+        Name of the joint, or a pair (joint, dof), whose joint force is cut.
+    tau, drives, forces, t, integrals
+        As for `linearize`. A drive must command the joint force: `PID`, `ComputedTorque`, `PrescribedForce` or
+        `UserForces`.
+
+    Returns
+    -------
+    Margins
+
+    Raises
+    ------
+    ArgumentError
+        As for `linearize`; if no drive commands the joint force; or for `UserForces` on a closed chain.
+    ModelError
+        As for `linearize`.
+
+    Notes
+    -----
+    The margins hold for continuous feedback. A controller in `Sampled` with the period T and the delay d acts about
+    like a delay of d + T / 2, which the delay margin must exceed.
+
+    All crossovers are found, by eigenvalues. Source: Boyd, Balakrishnan and Kabamba (1989), "A bisection method for
+    computing the H-infinity norm of a transfer matrix and related problems".
+
+    Examples
+    --------
+    A rod with I = 1.5 kg m^2 and without gravity under PID control, I s^3 + kd s^2 + kp s + ki = 0. It becomes unstable
+    if its gains are multiplied by less than I ki / (kp kd) = 0.1:
+
+    >>> import rbchain as rb
+    >>> rod = rb.Model.serial_chain(1, length=1.5, mass=2.0, gravity=(0, 0, 0))
+    >>> found = rod.margins([0.0], cut="link1", drives=[rb.PID("link1", 0.0, kp=6.0, kd=5.0, ki=2.0)])
+    >>> float(found.gain_margin), float(found.lower_gain_margin.round(9))
+    (inf, 0.1)
+    >>> found.phase_margin.round(4).item(), found.gain_crossover.round(4).item(), found.delay_margin.round(4).item()
+    (1.2228, 0.5451, 0.357)
+    """
+    times, sums = checked_times("margins", t), real_array("integrals", integrals, ArgumentError)
+    given = q, qd, tau
+    conditions, states, t_of_samples = conditions_of("margins", model, given, (drives, forces), times)
+    of_samples = checked_integrals(conditions, sums)
+    dof = _cut(conditions, cut)
+    opened, _, _ = conditions_of("margins", model, given, (_without_feedback(conditions, dof), forces), times)
+    state = prescribed_states(conditions, *closed_states(conditions, states[0], states[1]), t_of_samples)
+    points = operating_points(conditions, (*state, of_samples), states[2], t_of_samples)
+    is_kept = np.isin(conditions.integrated, opened.integrated)
+    of_opened = (*state, of_samples[:, is_kept])
+    free = operating_points(opened, of_opened, states[2], t_of_samples)
+    coordinates = coordinates_of(conditions, points)
+    A, _, by_force = state_equations(conditions, points, coordinates, [points.F[:, :, [dof]]])
+    missing = points.M @ (points.qdd - free.qdd)[:, :, None]
+    onto = np.eye(model.nv)[None, [dof]]
+    if conditions.has_loops:
+        direction = points.M @ by_force
+        with np.errstate(invalid="ignore"):  # zero by zero for a joint that the loops hold
+            onto = np.swapaxes(direction, 1, 2) / (direction**2).sum(1, keepdims=True)
+        missing = np.eye(model.nv)[:, [dof]] * (onto @ missing)
+    constant = operating_points(opened, of_opened, states[2] + missing[:, :, 0], t_of_samples)
+    k = onto @ _change_of_forces(points, constant, coordinates, is_kept)
+    B = coordinates.select(np.zeros_like(by_force), by_force, np.zeros((conditions.samples, coordinates.integrals, 1)))
+    is_usable = np.all([np.isfinite(x).all((1, 2)) for x in (A, B, k)], 0) & points.is_finite
+    A, B, k, *maps = (
+        np.where(is_usable[:, None, None], x, np.nan)
+        for x in (A, B, k, coordinates.of_positions, coordinates.of_velocities)
+    )
+    batch = conditions.batch
+    A, plant, B, k, *maps = (x.reshape(*batch, *x.shape[1:]) for x in (A, A + B @ k, B, k, *maps))
+    loop = LinearModel(
+        A=plant,
+        B=B,
+        C=k,
+        D=np.where(is_usable[:, None, None], 0.0, np.nan).reshape(*batch, 1, 1),
+        states=coordinates.names(model.velocity_labels, conditions.integrated),
+        inputs=(INPUT_OF_JOINT + model.velocity_labels[dof],),
+        outputs=(OUTPUT_OF_LOOP + model.velocity_labels[dof],),
+        positions=maps[0],
+        velocities=maps[1],
+        acceleration=points.qdd.reshape(*batch, model.nv),
+        success=is_usable.reshape(batch),
+    )
+    return _margins_of(loop, A)
+
+
+def _cut(conditions: Conditions, cut: str | tuple[str, int]) -> int:
+    """Return the degree of freedom whose joint force is cut."""
+    joint, dof = cut if isinstance(cut, tuple) and len(cut) == 2 else (cut, None)
+    if not isinstance(joint, str):
+        raise ArgumentError(f"cut is {excerpt(cut)}; expected the name of a joint, or a pair (joint, dof)")
+    i = dof_index(conditions.model, "cut", joint, dof)
+    if PRESCRIBES_MOTION[conditions.kinds[i]]:
+        raise ArgumentError(
+            f"cut: a drive prescribes the motion of joint {joint!r}, so a joint force has no effect; expected another "
+            "joint. Cut a joint with a PID, or remove the drive"
+        )
+    return i
+
+
+def _without_feedback(conditions: Conditions, dof: int) -> list[Drive]:
+    """Return the drives without feedback. In a closed chain, only those of one degree of freedom are left out."""
+    model, drives = conditions.model, conditions.drives
+    feedback = [drive for drive in drives if isinstance(drive, (PID, ComputedTorque, PrescribedForce, UserForces))]
+    own: list[Drive] = [
+        drive
+        for drive in feedback
+        if isinstance(drive, UserForces) or dof_index(model, "cut", drive.joint, drive.dof) == dof
+    ]
+    if not own:
+        raise ArgumentError(
+            f"cut: no drive commands the joint force of {model.velocity_labels[dof]!r}; expected a PID, "
+            "ComputedTorque, PrescribedForce or UserForces. Cut another joint"
+        )
+    if conditions.has_loops and any(isinstance(drive, UserForces) for drive in own):
+        raise ArgumentError(
+            "margins does not support UserForces on a closed chain, because they act on all joints; expected drives of "
+            "single joints. Use PID"
+        )
+    left_out = own if conditions.has_loops else feedback
+    return [drive for drive in drives if all(drive is not other for other in left_out)]
+
+
+def _change_of_forces(
+    points: OperatingPoints, constant: OperatingPoints, coordinates: Coordinates, is_kept: np.ndarray
+) -> FloatArray:
+    """Compute minus the derivatives of the forces that are constant in `constant` by the states.
+
+    (samples, nv, states). `is_kept` (integrals,) marks the integrals that both have.
+    """
+    change: FloatArray = (points.K - constant.K) @ coordinates.of_positions
+    change += (points.D - constant.D) @ coordinates.of_velocities
+    integrals = change[:, :, change.shape[2] - coordinates.integrals :]
+    integrals -= points.C
+    integrals[:, :, is_kept] += constant.C
+    return change
+
+
+def _margins_of(loop: LinearModel, A: FloatArray) -> Margins:
+    """Return the margins of a loop whose closed loops have the matrices A (..., states, states)."""
+    found = np.full((*loop.batch_shape, 7), np.nan)
+    is_stable = np.zeros(loop.batch_shape, bool)
+    for i in np.argwhere(loop.success):
+        sample = tuple(i)
+        is_stable[sample] = not grows(A[sample])
+        if is_stable[sample]:
+            found[sample] = margins_of_loop(loop.A[sample], loop.B[sample][:, 0], loop.C[sample][0])
+    found[..., 4:] /= 2.0 * np.pi
+    numbers = dict(zip(LoopMargins._fields, np.moveaxis(found, -1, 0), strict=True))
+    return Margins(**numbers, stable=is_stable, loop=loop, success=loop.success)
