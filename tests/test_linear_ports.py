@@ -246,18 +246,25 @@ def wrenches_on_every_joint():
     return with_every_joint()[0], settings_at
 
 
-def drives_and_wrenches_without_springs():
+def drives_and_wrenches_with_cables():
+    """Springs to the world, across the joint and behind it, and a slack cable."""
     model, settings_at = drives_and_wrenches()
+    ends = {"point_a": (0.1, 0, 0), "point_b": (0, 0.2, 0), "stiffness": 20.0}
 
-    def without(u):
+    def with_cables(u):
         settings = settings_at(u)
-        return {**settings, "forces": [force for force in settings["forces"] if isinstance(force, rb.Wrench)]}
+        cables = [
+            rb.SpringDamper("body0", "body3", damping=2.0, rest_length=0.05, tension_only=True, **ends),
+            rb.SpringDamper("body3", "body1", damping=0.5, rest_length=0.1, **ends),
+            rb.SpringDamper("body1", "body2", rest_length=9.0, tension_only=True, **ends),
+        ]
+        return {**settings, "forces": [*settings["forces"], *cables]}
 
-    return model, without
+    return model, with_cables
 
 
 @PLAIN
-@pytest.mark.parametrize("case", [wrenches_on_every_joint, drives_and_wrenches_without_springs])
+@pytest.mark.parametrize("case", [wrenches_on_every_joint, drives_and_wrenches_with_cables])
 def test_reactions_are_outputs(case):
     model, settings_at = case()
     q, qd = (x[0] for x in model.random_state(1, 5))
@@ -296,7 +303,7 @@ def test_the_bearing_of_a_pendulum_carries_its_tension():
 
 INPUT = rb.Input("r")
 PID = rb.PID("link1", INPUT, kp=1.0)
-SPRING = rb.SpringDamper(None, "link1", point_a=(0, 1, 0), point_b=(1, 0, 0), stiffness=1.0)
+BUSHING = rb.Bushing(None, "link1", stiffness=np.eye(6))
 REFUSED = [
     ({"inputs": [rb.Input("gust")], "drives": [PID]}, "'gust', which is not in the drives and forces; .*'r'"),
     ({"inputs": [("reference", "link1")]}, "'link1' has 0 drives with a reference"),
@@ -311,7 +318,7 @@ REFUSED = [
     ({"inputs": [INPUT], "drives": [rb.PrescribedPosition("link1", INPUT)]}, "does not support inputs that prescribe"),
     ({"outputs": [("reaction", "link1", 0)]}, "without a dof"),
     ({"outputs": [("reaction", "elbow")]}, "no joint 'elbow'"),
-    ({"outputs": [("reaction", "link1")], "forces": [SPRING]}, "a reaction, but forces contains SpringDamper"),
+    ({"outputs": [("reaction", "link1")], "forces": [BUSHING]}, "a reaction, but forces contains Bushing"),
 ]
 
 

@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from ..acting.between_bodies import SpringDamper
 from ..acting.signals import three_signals
 from ..acting.wrenches import Wrench
 from ..common.real_arrays import FloatArray
@@ -40,15 +42,15 @@ class Load:
 
 
 def check_reactions(conditions: Conditions) -> None:
-    """Refuse reactions in closed loops and in water, and with forces between bodies."""
+    """Refuse reactions in closed loops and in water, and with bushings."""
     found, expected = "", ""
-    others = [force.label() for force in conditions.forces if not isinstance(force, Wrench)]
+    others = [force.label() for force in conditions.forces if not isinstance(force, (Wrench, SpringDamper))]
     if conditions.has_loops:
         found, expected = "the model has constraints", "an open tree"
     elif conditions.model.in_water:
         found, expected = "the model is in water", "a model with fluid_density=0"
     elif others:
-        found, expected = f"forces contains {others[0]}", "no other forces than Wrench"
+        found, expected = f"forces contains {others[0]}", "no other forces than Wrench and SpringDamper"
     if found:
         raise ArgumentError(
             f"outputs contains a reaction, but {found}; expected {expected}. Use differences of joint_reactions"
@@ -111,31 +113,29 @@ def _placed(conditions: Conditions, points: OperatingPoints, body: int) -> tuple
 
 
 def _loads(conditions: Conditions, points: OperatingPoints, bodies: list[int]) -> Iterator[Load]:
-    """Yield the inertial forces of the bodies, and the opposites of the wrenches on them."""
+    """Yield the inertial forces of the bodies, and the opposites of the wrenches and spring forces on them."""
     for c in bodies:
         yield _inertial_force(conditions, points, c)
-    for wrench in conditions.forces:
-        if isinstance(wrench, Wrench):
-            frame = conditions.model.kernel_model.frame(wrench.frame)
+    for force in conditions.forces:
+        if isinstance(force, Wrench):
+            frame = conditions.model.kernel_model.frame(force.frame)
             if frame.body in bodies:
-                yield _opposite_of_wrench(conditions, points, wrench, frame.body)
+                yield _opposite_of_wrench(conditions, points, force, frame.body)
+        elif isinstance(force, SpringDamper):
+            yield from _opposites_of_spring(conditions, points, force, bodies)
 
 
 def _inertial_force(conditions: Conditions, points: OperatingPoints, c: int) -> Load:
     """Return the inertial force of body c at its center of mass, with gravity."""
-    model, batch, samples = conditions.model, conditions.batch, conditions.samples
+    model = conditions.model
     origin, R, J = _placed(conditions, points, c)
-
-    def of_samples(x: FloatArray, *shape: int) -> FloatArray:
-        return np.broadcast_to(x, (*batch, *shape)).reshape(samples, *shape)
-
-    arm = (R @ of_samples(model.cg[..., c, :], 3)[:, :, None])[:, :, 0]
-    m = of_samples(model.mass[..., c, None], 1)[:, :, None]
-    I = R @ of_samples(model.inertia[..., c, :, :], 3, 3) @ np.swapaxes(R, 1, 2)  # noqa: E741
+    arm = (R @ of_samples(conditions, model.cg[..., c, :], 3)[:, :, None])[:, :, 0]
+    m = of_samples(conditions, model.mass[..., c])[:, None, None]
+    I = R @ of_samples(conditions, model.inertia[..., c, :, :], 3, 3) @ np.swapaxes(R, 1, 2)  # noqa: E741
     J = at_point(J, arm)
     motion = motion_of_frame(model, J, points.qd, points.qdd)
     turn, omega, alpha = J[:, 3:], motion.velocity[:, 3:, None], motion.acceleration[:, 3:, None]
-    force = m * (motion.acceleration[:, :3, None] - of_samples(model.gravity, 3)[:, :, None])
+    force = m * (motion.acceleration[:, :3, None] - of_samples(conditions, model.gravity, 3)[:, :, None])
     moment = I @ alpha + cross(omega, I @ omega)
 
     def change_of_moment(turn: FloatArray, of_omega: FloatArray, of_alpha: FloatArray) -> FloatArray:
@@ -159,15 +159,66 @@ def _opposite_of_wrench(conditions: Conditions, points: OperatingPoints, wrench:
     """Return the opposite of a wrench over time at its point, with its derivatives."""
     model, batch, samples = conditions.model, conditions.batch, conditions.samples
     _, R, J_of_body = _placed(conditions, points, body)
-    q, t = points.q.reshape(*batch, model.nq), points.t.reshape(*batch, 1)
-    pose = model.frame_poses(q, wrench.frame)
-    arm = np.einsum("...ij,...j->...i", pose.rotation, np.asarray(wrench.point, float)).reshape(samples, 3)
+    place, J = _point(conditions, points, wrench.frame, wrench.point)
+    t = points.t.reshape(*batch, 1)
     signals = [s for field in ("force", "moment") for s in three_signals(field, getattr(wrench, field))]
-    value = -np.stack([np.broadcast_to(s(t)[..., 0], batch).reshape(samples) for s in signals], -1)
-    J = at_point(model.jacobian(q, wrench.frame).reshape(samples, 6, model.nv), arm)
+    value = -np.stack([of_samples(conditions, s(t)[..., 0]) for s in signals], -1)
     zero = np.zeros((samples, 6, model.nv))
     by_q = zero
     if wrench.axes == "body":
         value = np.einsum("sij,slj->sli", R, value.reshape(samples, 2, 3)).reshape(samples, 6)
         by_q = np.concatenate([cross(J_of_body[:, 3:], value[:, rows, None]) for rows in (slice(3), slice(3, 6))], 1)
-    return Load(value, by_q, zero, zero, pose.translation.reshape(samples, 3) + arm, J)
+    return Load(value, by_q, zero, zero, place, J)
+
+
+def _opposites_of_spring(
+    conditions: Conditions, points: OperatingPoints, spring: SpringDamper, bodies: list[int]
+) -> Iterator[Load]:
+    """Yield the opposites of the forces of a spring on those of its two bodies that are in a list.
+
+    With the vector d from a to b, its length L and direction u = d / L, the tension is k (L - L_0) + c u . d'.
+    """
+    model = conditions.model
+    ends = [(spring.frame_a, spring.point_a), (spring.frame_b, spring.point_b)]
+    (place_a, J_a), (place_b, J_b) = (_point(conditions, points, *end) for end in ends)
+    a, b = (motion_of_frame(model, J, points.qd, points.qdd) for J in (J_a, J_b))
+    v, v_by_q = (b.velocity - a.velocity)[:, :3, None], (b.velocity_by_q - a.velocity_by_q)[:, :3]
+    d, J = (place_b - place_a)[:, :, None], (J_b - J_a)[:, :3]
+    k, c, rest = (
+        of_samples(conditions, np.asarray(x, float))[:, None, None]
+        for x in (spring.stiffness, spring.damping, spring.rest_length)
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):  # a spring of zero length has no direction
+        length = np.sqrt((d * d).sum(1, keepdims=True))
+        u = d / length
+        stretch = (u * J).sum(1, keepdims=True)
+        u_by_q = (J - u * stretch) / length
+    tension = k * (length - rest) + c * (u * v).sum(1, keepdims=True)
+    by_q = k * stretch + c * ((u_by_q * v).sum(1, keepdims=True) + (u * v_by_q).sum(1, keepdims=True))
+    acts = np.where(tension > 0.0, 1.0, 0.0) if spring.tension_only else 1.0
+    force = (acts * tension * u, acts * (u * by_q + tension * u_by_q), acts * u * (c * stretch))
+    none = np.zeros((conditions.samples, 3, model.nv))
+    for side, place, J_of_end, (frame, _) in ((-1.0, place_a, J_a, ends[0]), (1.0, place_b, J_b, ends[1])):
+        if frame is not None and model.kernel_model.frame(frame).body in bodies:
+            value, of_q, of_qd = (np.concatenate([side * x, np.zeros_like(x)], 1) for x in force)
+            yield Load(value[:, :, 0], of_q, of_qd, np.concatenate([none, none], 1), place, J_of_end)
+
+
+def _point(
+    conditions: Conditions, points: OperatingPoints, frame: str | None, point: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return the place (samples, 3) and the Jacobian (samples, 6, nv) of a point of a frame, or of the world."""
+    model, samples = conditions.model, conditions.samples
+    arm = np.asarray(point, float)
+    if frame is None:
+        return of_samples(conditions, arm, 3), np.zeros((samples, 6, model.nv))
+    q = points.q.reshape(*conditions.batch, model.nq)
+    pose = model.frame_poses(q, frame)
+    arm = of_samples(conditions, np.einsum("...ij,...j->...i", pose.rotation, arm), 3)
+    J = at_point(model.jacobian(q, frame).reshape(samples, 6, model.nv), arm)
+    return pose.translation.reshape(samples, 3) + arm, J
+
+
+def of_samples(conditions: Conditions, x: FloatArray, *shape: int) -> FloatArray:
+    """Return numbers of all samples, (samples, *shape), from an array that fits into (*batch, *shape)."""
+    return np.broadcast_to(x, (*conditions.batch, *shape)).reshape(conditions.samples, *shape)
