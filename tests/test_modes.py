@@ -171,3 +171,26 @@ def test_a_state_away_from_an_equilibrium_shows_its_acceleration():
     rod = rb.Model.serial_chain(1, length=1.5, gravity=(0, -G, 0))
     assert rod.modes([-np.pi / 2]).acceleration == pytest.approx([0.0], abs=1e-12)
     assert rod.modes([0.0]).acceleration == pytest.approx([-G])
+
+
+@PLAIN
+def test_modes_keep_their_identity_where_frequencies_cross():
+    """Two rods that hang from the world beside each other. The first one becomes stiffer than the second one."""
+    builder = rb.ModelBuilder(gravity=(0, -10.0, 0))
+    for name, k in (("first", 1.0), ("second", 2.0)):
+        rod = rb.Inertia(1.0, cg=(0, -0.5, 0), inertia=(1 / 12, 0, 1 / 12))
+        elastic = rb.PassiveForces(stiffness=k)
+        builder.add_body(name, joint=rb.Revolute((0, 0, 1)), inertia=rod, passive=elastic)
+    stiffness = np.linspace(0.1, 4.0, 6)
+    sweep = builder.build().vary({"first.stiffness": stiffness})
+    expected = np.sqrt(3 * np.stack([5 + stiffness, np.full(6, 7.0)], -1)) / (2 * np.pi)
+    found = sweep.modes(order="shape")
+    np.testing.assert_allclose(found.frequency, expected, rtol=1e-12)
+    assert (abs(found.shape[:, 0, 1]) < 1e-12).all()
+    np.testing.assert_allclose(sweep.modes().frequency, np.sort(expected, -1), rtol=1e-12)
+    # an overdamped mode has two entries, of which the first sample has one
+    damped = builder.build().vary({"first.damping": [0.0, 50.0, 0.1]}).modes(order="shape")
+    assert damped.count.tolist() == [2, 3, 2]
+    np.testing.assert_allclose(damped.frequency[:, 1], np.sqrt(21.0) / (2 * np.pi), rtol=1e-12)
+    with pytest.raises(rb.ArgumentError, match="order is 'energy'"):
+        sweep.modes(order="energy")

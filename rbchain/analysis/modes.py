@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
+from ..common.misspelt import one_of
 from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
 from .coordinates import Coordinates, coordinates_of
 from .eigenvalues import Eigenpairs, eigenpairs_of, eigenpairs_of_conservative, tolerance
 from .equations import state_equations
+from .mode_order import order_by_shape
 from .operating_points import (
     checked_integrals,
     checked_times,
@@ -34,7 +36,7 @@ ComplexArray = npt.NDArray[np.complex128]
 
 @dataclass(frozen=True, eq=False)
 class Modes(SampleArrays):
-    """The result of `Model.modes`: the modes of each sample, sorted by frequency.
+    """The result of `Model.modes`: the modes of each sample, sorted by frequency or by shape.
 
     A pair of complex conjugate eigenvalues is one mode, and a real eigenvalue is one mode. `modes[i]` are the modes of
     one sample of a batch.
@@ -53,7 +55,8 @@ class Modes(SampleArrays):
         Amplitudes of the changes of all positions, on the tangent space. The mass matrix M scales each shape:
         conj(shape) M shape = 1. The largest share of it is real and positive. Real for modes without damping.
     count : (...) array of int
-        Number of modes of each sample. The entries behind them are NaN.
+        Number of modes of each sample. The entries behind them are NaN. With `order="shape"`, the entries of modes that
+        a sample does not have are NaN.
     acceleration : (..., nv) array, rad/s^2 or m/s^2
         In the given state. Modes describe oscillations about an equilibrium, where it is zero.
     success : (...) array of bool
@@ -80,6 +83,7 @@ def modes(
     forces: Sequence[Force] = (),
     t: npt.ArrayLike = 0.0,
     integrals: npt.ArrayLike = 0.0,
+    order: Literal["frequency", "shape"] = "frequency",
 ) -> Modes:
     """Compute natural frequencies, damping ratios and shapes of small oscillations about an equilibrium.
 
@@ -93,6 +97,10 @@ def modes(
         neutral positions.
     tau, drives, forces, t, integrals
         As for `linearize`.
+    order : str
+        "frequency" sorts the modes of each sample. With "shape", the modes of all samples correspond to those of the
+        first one, whose modes are sorted by frequency. Then entry k of each sample has a similar shape, also where
+        frequencies cross. The samples of a sweep must be in the order of its parameter.
 
     Returns
     -------
@@ -109,7 +117,7 @@ def modes(
     of states, relative to the square of the fastest rate, in coordinates scaled by the mass matrix. So modes that are
     more than 1e6 times slower than the fastest one count as rigid-body motions.
 
-    Modes of different samples correspond by their frequencies, not by their shapes.
+    Modes with equal frequencies have no shapes of their own, so that their order by shape has no meaning.
 
     Examples
     --------
@@ -134,6 +142,7 @@ def modes(
     >>> found.eigenvalue.round(6).tolist()
     [0j, (-0.4+3.97995j)]
     """
+    one_of("order", order, ("frequency", "shape"), ArgumentError)
     times, sums = checked_times("modes", t), real_array("integrals", integrals, ArgumentError)
     conditions, states, t_of_samples = conditions_of("modes", model, (q, qd, tau), (drives, forces), times)
     of_samples = checked_integrals(conditions, sums)
@@ -153,6 +162,10 @@ def modes(
     for sample, pairs in zip(used, found, strict=True):
         count[sample] = size = len(pairs.values)
         values[sample, :size], shapes[sample, :size] = pairs.values, pairs.positions.T
+    if order == "shape":
+        columns = order_by_shape(shapes, points.M)
+        values = np.take_along_axis(values, columns, 1)
+        shapes = np.take_along_axis(shapes, columns[:, :, None], 1)
     rates = abs(values)
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(rates == 0.0, 0.0, 0.0 - values.real / rates)
