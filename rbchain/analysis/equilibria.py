@@ -15,8 +15,9 @@ from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, excerpt, whole_number
 from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
+from ..simulate.request import checked_times
 from .equilibrium_search import Search
-from .operating_points import Conditions, checked_times, conditions_of
+from .operating_points import Conditions, conditions_of
 from .ports import dofs_of_joint
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError, missing_package
 from ..model.arguments import SampleArrays
+from ..simulate.request import checked_times
 from .equations import Request, continuous_equations
 from .input_ports import GivenInput
-from .operating_points import checked_times
 from .ports import Output
 from .sampled_equations import sampled_equations
 from .transfer_functions import FrequencyResponse, checked_frequencies, responses

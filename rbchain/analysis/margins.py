@@ -29,6 +29,7 @@ from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, excerpt, real_array
 from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
+from ..simulate.request import checked_times
 from .coordinates import Coordinates, coordinates_of
 from .crossovers import LoopMargins, grows, margins_of_loop
 from .equations import state_equations
@@ -38,7 +39,6 @@ from .operating_points import (
     Conditions,
     OperatingPoints,
     checked_integrals,
-    checked_times,
     closed_states,
     conditions_of,
     operating_points,

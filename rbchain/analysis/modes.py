@@ -15,13 +15,13 @@ from ..common.misspelt import one_of
 from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
+from ..simulate.request import checked_times
 from .coordinates import Coordinates, coordinates_of
 from .eigenvalues import Eigenpairs, eigenpairs_of, eigenpairs_of_conservative, tolerance
 from .equations import state_equations
 from .mode_order import order_by_shape
 from .operating_points import (
     checked_integrals,
-    checked_times,
     closed_states,
     conditions_of,
     operating_points,

@@ -19,7 +19,7 @@ from ..acting.random_actions import random_signals_of
 from ..acting.sampled import Sampled
 from ..acting.user_code import UserCalls
 from ..acting.user_forces import UserForces
-from ..common.real_arrays import common_batch, excerpt, real_array
+from ..common.real_arrays import common_batch, real_array
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout
 from ..drivers import threads
@@ -31,7 +31,7 @@ from ..simulate.loops import closed_initial_states, held_dofs, refuse_controller
 from ..simulate.methods import method_named
 from ..simulate.preparation import kernel_model_for_simulation, refuse_forces_of_drives
 from ..simulate.request import checked_states
-from ..simulate.results import exceptions_of, set_prescribed_states
+from ..simulate.results import raise_exceptions, set_prescribed_states
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -178,14 +178,6 @@ def conditions_of(
     return conditions, flat_states, times
 
 
-def checked_times(function: str, t: npt.ArrayLike) -> np.ndarray:
-    """Return the times of the samples, s."""
-    times = real_array("t", t, ArgumentError)
-    if not (np.isfinite(times) & (times >= 0.0)).all():
-        raise ArgumentError(f"{function}: t is {excerpt(t)}; expected finite times from 0, s")
-    return times
-
-
 def checked_integrals(conditions: Conditions, integrals: np.ndarray) -> np.ndarray:
     """Return the integrals of the control errors of all samples, (samples, m)."""
     m, batch = conditions.actions.integrals, conditions.batch
@@ -301,7 +293,7 @@ def operating_points(
     arguments = (*arrays, tables, *of_states, conditions.actions, t, found)
     if rows:
         threads.run(linearised_states, [], memory, arguments, rows, width)
-    _raise_failures(conditions)
+    raise_exceptions(conditions.function, model, conditions.actions, conditions.calls, conditions.batch)
     K, D, M = (found.by_state[:, by] for by in range(3))
     return OperatingPoints(
         t=t,
@@ -317,11 +309,3 @@ def operating_points(
         by_drive=found.by_force[:, :, n:],
         closed=found.closed,
     )
-
-
-def _raise_failures(conditions: Conditions) -> None:
-    """Raise an ArgumentError for the first sample for which a user function has failed."""
-    failures = exceptions_of(conditions.model, conditions.actions, conditions.calls, conditions.batch)
-    if failures:
-        sample = min(failures)
-        raise ArgumentError(f"{conditions.function}: {failures[sample]}" + (f", sample {sample}" if sample else ""))

@@ -14,14 +14,14 @@ from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import random_signals_of
 from ..acting.sampled import Sampled
 from ..common.calls import explains_calls
-from ..common.real_arrays import FloatArray, common_batch, excerpt, real_array
+from ..common.real_arrays import FloatArray, common_batch, real_array
 from ..errors import ArgumentError
 from ..model.arguments import with_batch
 from .loops import refuse_controllers_of_closed_chains
 from .methods import method_named
 from .preparation import kernel_model_for_simulation, refuse_forces_of_drives
-from .request import checked_states
-from .results import exceptions_of, set_prescribed_states, tau_and_qdd
+from .request import checked_states, checked_times
+from .results import raise_exceptions, set_prescribed_states, tau_and_qdd
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -100,18 +100,13 @@ def accelerations(
     ]
     set_prescribed_states(model, drives, times[..., None], (states[0], states[1]), batch)
     found = tau_and_qdd(kernel_model, actions, tau, times[..., None], states, batch)
-    failures = exceptions_of(model, actions, calls, batch)
-    if failures:
-        sample = min(failures)
-        raise ArgumentError(f"accelerations: {failures[sample]}" + (f", sample {sample}" if sample else ""))
+    raise_exceptions("accelerations", model, actions, calls, batch)
     return found[..., 0, model.nv :]
 
 
 def _broadcast(t: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the times and the positions, of one batch shape."""
-    times, q = real_array("t", t, ArgumentError), real_array("q", q, ArgumentError, keep_float32=True)
-    if not (np.isfinite(times) & (times >= 0.0)).all():
-        raise ArgumentError(f"t is {excerpt(t)}; expected finite times from 0, s")
+    times, q = checked_times("accelerations", t), real_array("q", q, ArgumentError, keep_float32=True)
     batch = common_batch({"t": times.shape, "q": q.shape[:-1]}, ArgumentError)
     return times, np.broadcast_to(q, batch + q.shape[-1:])
 

@@ -16,7 +16,7 @@ from ..acting.random_actions import actions_of_samples
 from ..acting.signal_arithmetic import AddsSignals
 from ..common.failures import checked_on_failure
 from ..common.process_options import current
-from ..common.real_arrays import finite_number, float32_array, real_array, true_or_false, whole_number
+from ..common.real_arrays import excerpt, finite_number, float32_array, real_array, true_or_false, whole_number
 from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..errors import ArgumentError
 from ..model.arguments import with_batch
@@ -179,6 +179,14 @@ def checked_start(t0: float, shortest: float) -> float:
 def kept(actions: Any) -> Any:
     """Return a copy of a list, which its owner may change later."""
     return tuple(actions) if isinstance(actions, list) else actions
+
+
+def checked_times(function: str, t: npt.ArrayLike) -> np.ndarray:
+    """Return the times of the samples, s."""
+    times = real_array("t", t, ArgumentError)
+    if not (np.isfinite(times) & (times >= 0.0)).all():
+        raise ArgumentError(f"{function}: t is {excerpt(t)}; expected finite times from 0, s")
+    return times
 
 
 def checked_states(

@@ -293,3 +293,13 @@ def exceptions_of(
     return {
         sample_index(int(sample), batch): calls.failure(actions.records, int(sample), model.nq) for sample in samples
     }
+
+
+def raise_exceptions(
+    function: str, model: Model, actions: Actions | None, calls: UserCalls, batch: tuple[int, ...]
+) -> None:
+    """Raise an ArgumentError for the first sample for which a user function has failed. `function` is a public name."""
+    failures = exceptions_of(model, actions, calls, batch)
+    if failures:
+        sample = min(failures)
+        raise ArgumentError(f"{function}: {failures[sample]}" + (f", sample {sample}" if sample else ""))
