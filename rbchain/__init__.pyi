@@ -1,6 +1,14 @@
 """The public names, each from its module: read by type checkers, and by the package itself, which imports on demand."""
 
-from . import compiled as compiled, errors as errors, io as io, model as model, reference as reference, study as study
+from . import (
+    analysis as analysis,
+    compiled as compiled,
+    errors as errors,
+    io as io,
+    model as model,
+    reference as reference,
+    study as study,
+)
 from .acting.actuators import Actuator
 from .acting.between_bodies import Bushing, SpringDamper
 from .acting.drives import (
