@@ -29,7 +29,7 @@ from ..model.arguments import SampleArrays
 from ..simulate.accelerations import accelerations
 from ..simulate.methods import MethodName
 from ..simulate.simulation import simulate
-from .operating_points import Conditions, checked_times, conditions_of
+from .operating_points import Conditions, conditions_of
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -145,9 +145,8 @@ def periodic(
     tolerance = finite_number("tolerance", tolerance, ArgumentError, above=0.0)
     most = whole_number("max_iterations", max_iterations, ArgumentError, least=1)
     names = ("q_guess", "qd_guess", "tau")
-    times = checked_times("periodic", 0.0)
     conditions, (q, qd, _), _ = conditions_of(
-        "periodic", model, (q_guess, qd_guess, tau), (drives, forces), times, names
+        "periodic", model, (q_guess, qd_guess, tau), (drives, forces), np.zeros(()), names
     )
     _refuse(conditions)
     is_adaptive = method != "rk4"
