@@ -67,6 +67,20 @@ def test_the_integral_of_a_controller_carries_the_weight():
 
 
 @PLAIN
+@pytest.mark.parametrize("joints", [["link1", "link2"], ["link2"], ["link1", "link2", "link3"]])
+def test_joints_whose_errors_are_integrated_reach_their_references(joints):
+    """The other joints hang freely, and no direction is free if all errors are integrated."""
+    chain = rb.Model.serial_chain(3, length=0.4, mass=0.5, gravity=(0, -G, 0))
+    drives = [rb.PID(name, 0.3 - 0.5 * i, kp=20.0, ki=20.0, kd=2.0) for i, name in enumerate(joints)]
+    found = chain.equilibrium([[0.0, 0.0, 0.0], [-2.0, 1.0, 0.5]], drives=drives)
+    assert found.success.all()
+    driven = [chain.joint_names.index(name) for name in joints]
+    np.testing.assert_allclose(found.q[:, driven], [[0.3 - 0.5 * i for i in range(len(joints))]] * 2, atol=1e-11)
+    linear = chain.linearize(found.q, drives=drives, integrals=found.integrals)
+    np.testing.assert_allclose(linear.acceleration, 0.0, atol=1e-8)
+
+
+@PLAIN
 def test_a_buoyant_sphere_stretches_its_tether():
     """k (l - l0) = (rho V - m) g, above the anchor; the sphere may turn about the vertical axis."""
     radius, mass, k, l0 = 0.2, 20.0, 500.0, 1.0

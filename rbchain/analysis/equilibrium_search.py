@@ -331,7 +331,7 @@ def _steps(K: np.ndarray, reduced: Reduced, scale: np.ndarray, is_turn: np.ndarr
     is_near &= ~is_regular
     found[is_regular] = np.linalg.solve(K[is_regular], force[is_regular][:, :, None])[:, :, 0]
     found[is_near] = _times(np.linalg.pinv(K[is_near], rcond=LEAST_STIFFNESS), force[is_near])
-    return found
+    return found if reduced.free is None else _times(reduced.free, found)  # K of other directions is round-off
 
 
 def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
