@@ -387,7 +387,8 @@ def load_row(block, stepper, states, row, of_samples, place, lane):
 @kernel
 def allow_calls_of_row(block, y, is_own, lane):
     """Allow calls of user functions for a state that is finite, if no other lane has the same row."""
-    allow_calls(block, math.isfinite(float(y[0, lane])) and is_own, lane)
+    is_allowed = math.isfinite(float(y[0, lane])) and is_own
+    allow_calls(block, is_allowed, lane)
 
 
 @driver
