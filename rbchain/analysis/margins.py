@@ -75,7 +75,7 @@ class Margins(SampleArrays):
         Frequencies at which L is real and negative: with the gain 1 / gain_margin, and 1 / lower_gain_margin. NaN
         if there are none.
     gain_crossover : (...) array, Hz
-        The frequency at which |L| is 1, with the smallest phase margin. NaN if there is none.
+        The frequency at which L has the gain 1, with the smallest phase margin. NaN if there is none.
     stable : (...) array of bool
         Whether no small motion of the closed loop grows exponentially.
     loop : LinearModel
