@@ -144,10 +144,10 @@ def test_impacts_of_random_mechanisms_add_no_energy():
 
 
 @pytest.mark.slow
-def test_1e5_impacts_of_random_mechanisms_add_no_energy():
-    impacts, limited = check_random_impacts(260, 512, seed=2)
-    assert impacts > 100_000
-    assert limited > 1_000
+def test_40_000_impacts_of_random_mechanisms_add_no_energy():
+    impacts, limited = check_random_impacts(110, 512, seed=2)
+    assert impacts > 40_000
+    assert limited > 400
 
 
 def two_links(samples, seed):
