@@ -61,6 +61,13 @@ class Coordinates:
         )
 
 
+def free_dofs(conditions: Conditions) -> tuple[np.ndarray, np.ndarray]:
+    """Return the degrees of freedom whose positions, and those whose velocities, no drive prescribes."""
+    is_placed = conditions.kinds == drive.KIND_PRESCRIBED_POSITION
+    is_driven = is_placed | (conditions.kinds == drive.KIND_PRESCRIBED_VELOCITY)
+    return np.flatnonzero(~is_placed), np.flatnonzero(~is_driven)
+
+
 def independent_positions(conditions: Conditions, points: OperatingPoints) -> tuple[np.ndarray, np.ndarray]:
     """Choose the degrees of freedom (p,) whose changes are states, and compute the changes of all by them.
 
@@ -70,7 +77,7 @@ def independent_positions(conditions: Conditions, points: OperatingPoints) -> tu
     changes : (rows, nv, p) array
         NaN where the chosen degrees of freedom do not determine the others.
     """
-    dofs = np.flatnonzero(conditions.kinds != drive.KIND_PRESCRIBED_POSITION)
+    dofs, _ = free_dofs(conditions)
     if conditions.has_loops:
         return independent_changes(points.closed[:, 0], dofs)
     return dofs, _copies(dofs, points)
@@ -79,16 +86,15 @@ def independent_positions(conditions: Conditions, points: OperatingPoints) -> tu
 def coordinates_of(conditions: Conditions, points: OperatingPoints) -> Coordinates:
     """Choose the states of the linear models of a batch."""
     n, rows, m = conditions.model.nv, len(points.q), conditions.actions.integrals
-    is_driven = np.isin(conditions.kinds, (drive.KIND_PRESCRIBED_POSITION, drive.KIND_PRESCRIBED_VELOCITY))
+    _, velocities = free_dofs(conditions)
     positions, of_q = independent_positions(conditions, points)
     if conditions.has_loops:
-        velocities, of_qd = independent_changes(points.closed[:, 0], np.flatnonzero(~is_driven))
+        velocities, of_qd = independent_changes(points.closed[:, 0], velocities)
         # the velocities that an independent position changes, without the changes of the independent velocities
         by_q = points.closed[:, 1] @ of_q
         by_q = by_q - of_qd @ by_q[:, velocities]
         by_q[:, velocities] = np.where(np.isfinite(by_q[:, velocities]), 0.0, np.nan)  # without round-off
     else:
-        velocities = np.flatnonzero(~is_driven)
         of_qd, by_q = _copies(velocities, points), np.zeros((rows, n, len(positions)))
     p, v = len(positions), len(velocities)
     of_positions, of_velocities = np.zeros((2, rows, n, p + v + m))

@@ -17,10 +17,9 @@ from .operating_points import (
     Conditions,
     OperatingPoints,
     checked_integrals,
-    closed_states,
     conditions_of,
+    given_states,
     operating_points,
-    prescribed_states,
 )
 from .ports import Output, outputs_of, rows_of_outputs
 from .tangents import rates_of_tangents
@@ -75,9 +74,7 @@ def continuous_equations(request: Request) -> Equations:
     conditions, states, times = request.conditions(request.drives)
     sums = checked_integrals(conditions, request.integrals)
     inputs, outputs = inputs_of(conditions, request.inputs), outputs_of(conditions, request.outputs)
-    q, qd = closed_states(conditions, states[0], states[1])
-    q, qd = prescribed_states(conditions, q, qd, times)
-    points = operating_points(conditions, (q, qd, sums), states[2], times)
+    points = operating_points(conditions, (*given_states(conditions, states, times), sums), states[2], times)
     coordinates = coordinates_of(conditions, points)
     of_forces, of_integrals = changes_by_inputs(conditions, points, inputs)
     A, by_dofs, B = state_equations(conditions, points, coordinates, [of_forces])

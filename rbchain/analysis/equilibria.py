@@ -146,8 +146,8 @@ def equilibrium(
             "free and actuated are given; expected one of them. With free=[...], the forces of all other joints hold "
             "them; with actuated=[...], all joints stay at the guess"
         )
-    held = free_held = _others(conditions, free)
-    supports = held
+    not_free = _others(conditions, free)
+    held = supports = not_free
     if actuated is not None:
         held, supports = np.arange(model.nv), _dofs_of(conditions, "actuated", actuated)
     search = Search(conditions, states, t_of_samples, held, supports)
@@ -158,7 +158,7 @@ def equilibrium(
         tau=search.tau.reshape(*batch, model.nv),
         integrals=search.integrals.reshape(*batch, search.integrals.shape[-1]),
         residual=search.residual.reshape(batch),
-        stable=search.is_stable(free_held).reshape(batch),
+        stable=search.is_stable(not_free).reshape(batch),
         success=search.success.reshape(batch),
     )
 

@@ -14,8 +14,8 @@ of it. There, a unit joint force has the projection p, and k is the projection o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -39,10 +39,9 @@ from .operating_points import (
     Conditions,
     OperatingPoints,
     checked_integrals,
-    closed_states,
     conditions_of,
+    given_states,
     operating_points,
-    prescribed_states,
 )
 
 if TYPE_CHECKING:
@@ -94,10 +93,6 @@ class Margins(SampleArrays):
     stable: npt.NDArray[np.bool_]
     loop: LinearModel
     success: npt.NDArray[np.bool_]
-
-    def __getitem__(self, samples: Any) -> Margins:
-        """Return the margins of one sample of the batch, or of several."""
-        return replace(super().__getitem__(samples), loop=self.loop[samples])
 
 
 @explains_calls(is_method=True, contacts="forces", joint="cut")
@@ -166,7 +161,7 @@ def margins(
     of_samples = checked_integrals(conditions, sums)
     dof = _cut(conditions, cut)
     opened, _, _ = conditions_of("margins", model, given, (_without_feedback(conditions, dof), forces), times)
-    state = prescribed_states(conditions, *closed_states(conditions, states[0], states[1]), t_of_samples)
+    state = given_states(conditions, states, t_of_samples)
     points = operating_points(conditions, (*state, of_samples), states[2], t_of_samples)
     is_kept = np.isin(conditions.integrated, opened.integrated)
     of_opened = (*state, of_samples[:, is_kept])

@@ -22,10 +22,9 @@ from .equations import state_equations
 from .mode_order import order_by_shape
 from .operating_points import (
     checked_integrals,
-    closed_states,
     conditions_of,
+    given_states,
     operating_points,
-    prescribed_states,
 )
 
 if TYPE_CHECKING:
@@ -146,9 +145,8 @@ def modes(
     times, sums = checked_times("modes", t), real_array("integrals", integrals, ArgumentError)
     conditions, states, t_of_samples = conditions_of("modes", model, (q, qd, tau), (drives, forces), times)
     of_samples = checked_integrals(conditions, sums)
-    q, qd = closed_states(conditions, states[0], states[1])
-    q, qd = prescribed_states(conditions, q, qd, t_of_samples)
-    points = operating_points(conditions, (q, qd, of_samples), states[2], t_of_samples)
+    state = given_states(conditions, states, t_of_samples)
+    points = operating_points(conditions, (*state, of_samples), states[2], t_of_samples)
     coordinates = coordinates_of(conditions, points)
     A, _, _ = state_equations(conditions, points, coordinates, [])
     P = coordinates.of_positions

@@ -222,7 +222,7 @@ def _refuse(function: str, drives: Sequence[Drive], forces: Sequence[Force]) -> 
         )
 
 
-def closed_states(conditions: Conditions, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _closed_states(conditions: Conditions, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return states (samples, n) with constraints satisfied up to round-off; NaN where they are not satisfied.
 
     Raises an ArgumentError for a single state that does not satisfy the constraints.
@@ -244,6 +244,11 @@ def prescribed_states(
     times, batch = t.reshape(*conditions.batch, 1), conditions.batch
     set_prescribed_states(conditions.model, conditions.drives, times, (q[:, None], qd[:, None]), batch)
     return q, qd
+
+
+def given_states(conditions: Conditions, states: Sequence[np.ndarray], t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return q and qd of the given states (q, qd, tau), with closed loops and prescribed motions."""
+    return prescribed_states(conditions, *_closed_states(conditions, states[0], states[1]), t)
 
 
 def operating_points(

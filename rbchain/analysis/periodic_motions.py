@@ -23,12 +23,12 @@ import numpy.typing as npt
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, finite_number, whole_number
-from ..core.control import drive_layout
 from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
 from ..simulate.accelerations import accelerations
 from ..simulate.methods import MethodName
 from ..simulate.simulation import simulate
+from .coordinates import free_dofs
 from .operating_points import Conditions, conditions_of
 
 if TYPE_CHECKING:
@@ -183,12 +183,10 @@ class _Shooting:
     def __init__(self, conditions: Conditions, period: float, settings: dict[str, Any]) -> None:
         self.model, self.batch, n = conditions.model, conditions.batch, conditions.model.nv
         self.period, self.settings = period, settings
-        is_placed = conditions.kinds == drive_layout.KIND_PRESCRIBED_POSITION
-        is_driven = is_placed | (conditions.kinds == drive_layout.KIND_PRESCRIBED_VELOCITY)
-        self.positions, self.velocities = np.flatnonzero(~is_placed), np.flatnonzero(~is_driven)
-        self.chosen = np.concatenate([self.positions, n + self.velocities])
+        positions, velocities = free_dofs(conditions)
+        self.chosen = np.concatenate([positions, n + velocities])
         labels = self.model.velocity_labels
-        self.states = (*(f"q {labels[i]}" for i in self.positions), *(f"qd {labels[i]}" for i in self.velocities))
+        self.states = (*(f"q {labels[i]}" for i in positions), *(f"qd {labels[i]}" for i in velocities))
         self.q: FloatArray = np.zeros((conditions.samples, self.model.nq))
         self.qd: FloatArray = np.zeros((conditions.samples, n))
         self.residual = np.full(conditions.samples, np.inf)

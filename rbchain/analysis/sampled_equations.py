@@ -34,7 +34,7 @@ from ..errors import ArgumentError
 from .coordinates import Coordinates, coordinates_of
 from .equations import Equations, Request, are_finite, state_equations
 from .input_ports import LinearInput, changes_by_inputs, columns_of_drives, inputs_of, wrenches_of_inputs
-from .operating_points import Conditions, OperatingPoints, checked_integrals, operating_points, prescribed_states
+from .operating_points import Conditions, OperatingPoints, checked_integrals, given_states, operating_points
 from .ports import outputs_of, rows_of_outputs
 
 #: A dead time that differs by less than this part of the period from whole periods has whole periods.
@@ -82,7 +82,7 @@ def sampled_equations(request: Request) -> Equations:
     inputs = inputs_of(conditions, request.inputs)
     plant, _, _ = request.conditions([drive for drive in request.drives if not isinstance(drive, Sampled)])
     outputs = outputs_of(plant, request.outputs)
-    q, qd = prescribed_states(conditions, states[0], states[1], times)
+    q, qd = given_states(conditions, states, times)
     with_control = operating_points(conditions, (q, qd, sums), states[2], times)
     points = _points_of_plant(plant, controllers, with_control, (q, qd, sums), states[2])
     coordinates = coordinates_of(plant, points)

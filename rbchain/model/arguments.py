@@ -204,7 +204,8 @@ class SampleSequence:
 class SampleArrays(PickledByName, SuggestsAttributes, SampleSequence):
     """Base class of results of a batch: dataclasses with the array `success`, in which all arrays have its axes first.
 
-    `shared_names` are the fields whose arrays are the same for all samples.
+    Other results of the same batch may be among the fields. `shared_names` are the fields whose arrays are the same for
+    all samples.
     """
 
     internal_names: ClassVar[tuple[str, ...]] = ("batch_shape", "shared_names")
@@ -219,8 +220,9 @@ class SampleArrays(PickledByName, SuggestsAttributes, SampleSequence):
     def __getitem__(self, samples: Any) -> Self:
         """Return the results of one sample of the batch, or of several."""
         check_sample_index(samples, self.batch_shape, by_name="an index of the last axis of its arrays")
-        own = {name: x for name, x in vars(self).items() if isinstance(x, np.ndarray) and name not in self.shared_names}
-        chosen: dict[str, Any] = {name: np.asarray(x[samples]) for name, x in own.items()}
+        own = {name: x for name, x in vars(self).items() if name not in self.shared_names}
+        chosen: dict[str, Any] = {name: np.asarray(x[samples]) for name, x in own.items() if isinstance(x, np.ndarray)}
+        chosen |= {name: x[samples] for name, x in own.items() if isinstance(x, SampleArrays)}
         return replace(cast(Any, self), **chosen)
 
 
