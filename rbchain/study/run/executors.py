@@ -239,8 +239,12 @@ def dask(plan: Plan, spans: Iterable[Span], scheduler: Any = None) -> Generator[
             submit()
     finally:
         if is_address:
-            # A message that is on its way at this moment is logged with its traceback, and says nothing to the user.
-            with silence_logging_cmgr(logging.WARNING):
+            # A message that is on its way at this moment, and a result that the client fetches, are logged with their
+            # tracebacks, and say nothing to the user.
+            with (
+                silence_logging_cmgr(logging.WARNING),
+                silence_logging_cmgr(logging.CRITICAL, root="tornado.application"),
+            ):
                 client.close()
         else:
             for _, future in running.values():
