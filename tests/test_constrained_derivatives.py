@@ -277,10 +277,3 @@ def test_closed_chains_in_water_are_refused():
     model = builder.build()
     with pytest.raises(rb.ArgumentError, match="forward_dynamics_derivatives does not support bodies in water"):
         model.forward_dynamics_derivatives([0, 0, 0, 1.0], np.zeros(3), np.zeros(3))
-
-
-@plain
-def test_derivatives_of_inverse_dynamics_are_refused():
-    model, q = four_bar().model, np.zeros(3)
-    with pytest.raises(rb.ModelError, match="inverse_dynamics_derivatives does not support closed chains"):
-        model.inverse_dynamics_derivatives(q, q, q)

@@ -670,15 +670,22 @@ REFUSALS = {
         lambda m, q: m.joint_reactions(q, 0 * q, [9.0, 9.0, 9.0], tau=0 * q),
         "expected the accelerations that tau causes",
     ),
-    "hybrid dynamics": (
-        rb.ModelError,
-        lambda m, q: m.hybrid_dynamics(q, q, q, q, [True, False, False]),
-        "hybrid_dynamics.*inverse_dynamics",
+    "contradictory prescribed accelerations": (
+        rb.ArgumentError,
+        lambda m, q: m.hybrid_dynamics(m.assemble(q), 0 * q, q, [1.0, 1.0, 1.0], [True, True, False]),
+        "hybrid_dynamics: the constraints do not allow the prescribed accelerations.*Prescribe",
     ),
-    "derivatives": (
+    "derivatives without motors": (
         rb.ModelError,
         lambda m, q: m.inverse_dynamics_derivatives(q, q, q),
-        "inverse_dynamics_derivatives",
+        'actuated=\\["crank"\\]',
+    ),
+    "derivatives with too few motors": (
+        rb.ArgumentError,
+        lambda m, q: m.vary(gravity=[0.0, 0.0, 0.0]).inverse_dynamics_derivatives(
+            m.assemble(q), 0 * q, 0 * q, actuated=[]
+        ),
+        r"the joints \[\] do not determine all forces.*Name more joints",
     ),
     "generate": (rb.ModelError, lambda m, q: m.generate("forward_dynamics"), "forward_dynamics"),
     "on_failure": (rb.ArgumentError, lambda m, q: m.assemble(q, on_failure="stop"), "on_failure is 'stop'"),

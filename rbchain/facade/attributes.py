@@ -78,6 +78,25 @@ class Attributes:
             passive: bool,
             out: FloatArray | None,
         ) -> FloatArray: ...
+        def _derivatives_of_actuated_joints(
+            self,
+            states: Sequence[npt.ArrayLike],
+            actuated: Sequence[str] | None,
+            passive: bool,
+            out: FloatArray | None,
+        ) -> FloatArray: ...
+        def _constrained_hybrid_dynamics(
+            self,
+            states: Sequence[npt.ArrayLike],
+            prescribed: np.ndarray,
+            wrenches: npt.ArrayLike | None,
+            passive: bool,
+            out: FloatArray | None,
+        ) -> FloatArray: ...
+        def forward_dynamics_derivatives(
+            self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike = 0.0, *, passive: bool = False
+        ) -> tuple[FloatArray, FloatArray, FloatArray]: ...
+        def mass_matrix(self, q: npt.ArrayLike) -> FloatArray: ...
         def _constraint_wrenches(
             self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None
         ) -> tuple[FloatArray, FloatArray]: ...

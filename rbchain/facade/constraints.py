@@ -16,6 +16,8 @@ from .pseudo_inverses import product, pseudo_inverse
 
 #: Largest relative error of the accelerations that the forces of inverse dynamics cause.
 MOTION_TOLERANCE = {"float64": 1e-7, "float32": 1e-2}
+#: Largest entry of the difference between two projectors that counts as round-off.
+SAME_PROJECTOR = 1e-6
 
 
 class Constraints(Attributes):
@@ -166,10 +168,7 @@ class Constraints(Attributes):
         total = self._inverse_dynamics_of_tree(q, qd, qdd, wrenches)
         if passive:
             total = total - self.passive_forces(q, qd)
-        J = np.broadcast_to(
-            self.constraint_jacobian(q), (*total.shape[:-1], self.kernel_model.constraint_rows, self.nv)
-        )
-        along = np.eye(self.nv) - pseudo_inverse(J) @ J
+        along = self._projector(q, total.shape[:-1])
         forces = product(pseudo_inverse(along[..., dofs]), product(along, total))
         tau = np.zeros(total.shape)
         tau[..., dofs] = forces
@@ -185,6 +184,99 @@ class Constraints(Attributes):
                 "or name more joints"
             )
         return copied_to(out, forces.astype(total.dtype), (q, qd, qdd, wrenches))
+
+    def _projector(self, q: npt.ArrayLike, batch: tuple[int, ...]) -> FloatArray:
+        """Return the projector P (..., nv, nv) onto the velocities that satisfy the constraints, in float64."""
+        J = np.broadcast_to(self.constraint_jacobian(q), (*batch, self.kernel_model.constraint_rows, self.nv))
+        return np.eye(self.nv) - pseudo_inverse(J) @ J
+
+    def _derivatives_of_actuated_joints(
+        self,
+        states: Sequence[npt.ArrayLike],
+        actuated: Sequence[str] | None,
+        passive: bool,
+        out: FloatArray | None,
+    ) -> FloatArray:
+        """Compute the derivatives (..., 3, a, nv) of the forces of actuated joints by `states`: q, qd and qdd.
+
+        The forces are A^+ P t with A = P S^T and the forces t of the tree; A^+ is the pseudo-inverse of A. At constant
+        qdd, the derivative of t less the forces of the constraints is - H times the derivative of the forward dynamics,
+        up to forces of the constraints. If A^+ A is not 1, (1 - A^+ A) S dP y is added, with y = A^+T tau. Because a
+        mechanism at rest with the acceleration y satisfies J dqdd + dJ y = 0, dP y is J^+ J dqdd.
+
+        Source: Golub and Pereyra (1973), "The differentiation of pseudo-inverses", for the derivative of A^+.
+        """
+        (q, qd, qdd), dtype, batch = self.kernel_model.state_arguments.check(("q", "qd", "qdd"), states)
+        q, qd, qdd = (x.astype(np.float64) for x in (q, qd, qdd))
+        forces = self._forces_of_actuated_joints(q, qd, qdd, None, actuated, passive, None)
+        dofs = self.kernel_model.dofs_of_joints("actuated", actuated or ())
+        P = self._projector(q, batch)
+        A = P[..., dofs]
+        inverse = pseudo_inverse(A)
+        missing = np.abs(A @ inverse - P).max((-2, -1)) > SAME_PROJECTOR
+        if missing.any():
+            raise ArgumentError(
+                f"inverse_dynamics_derivatives: {named_samples(missing)}the joints {list(actuated or ())} do not "
+                "determine all forces; expected a motor for each degree of freedom of the closed chain. Name more "
+                "joints"
+            )
+        tau = np.zeros((*batch, self.nv))
+        tau[..., dofs] = forces
+        by_q, by_qd, _ = self.forward_dynamics_derivatives(q, qd, tau, passive=passive)
+        by_qdd = inverse @ self.mass_matrix(q)
+        found = np.stack([-by_qdd @ by_q, -by_qdd @ by_qd, by_qdd], -3)
+        spare = np.eye(len(dofs)) - inverse @ A
+        if np.abs(spare).max(initial=0.0) > SAME_PROJECTOR:
+            rest, y = np.zeros_like(qd), product(np.swapaxes(inverse, -1, -2), forces)
+            by_q, *_ = self.forward_dynamics_derivatives(q, rest, self._inverse_dynamics_of_tree(q, rest, y))
+            found[..., 0, :, :] += spare @ (by_q - P @ by_q)[..., dofs, :]
+        return copied_to(out, found.astype(dtype), states)
+
+    def _constrained_hybrid_dynamics(
+        self,
+        states: Sequence[npt.ArrayLike],
+        prescribed: np.ndarray,
+        wrenches: npt.ArrayLike | None,
+        passive: bool,
+        out: FloatArray | None,
+    ) -> FloatArray:
+        """Compute accelerations and joint forces (..., 2, nv): `hybrid_dynamics` of a closed chain.
+
+        `states` are q, qd, tau and qdd. The forces x of the prescribed dofs change the accelerations of the forward
+        dynamics by delta, with S delta = c and J delta = 0. The rows of S select these dofs. P projects onto the
+        changes with J delta = 0, and Q onto those with S delta = 0 too. Then delta = (S P)^+ c + Q z with
+        Q H delta = 0, and x = (P S^T)^+ H delta, which has the minimum norm.
+        """
+        names = ("q", "qd", "tau", "qdd", "prescribed")
+        arrays, _, _ = self.kernel_model.state_arguments.check(names, (*states, prescribed.astype(np.float32)))
+        dtype = self.kernel_model.state_arguments.check(names[:4], states)[1]
+        q, qd, tau, qdd, held = (x.astype(np.float64) for x in arrays)
+        free = self.forward_dynamics(q, qd, np.where(held, 0.0, tau), wrenches, passive=passive)
+        change = np.where(held, qdd - free, 0.0)
+        failed = np.asarray(~np.isfinite(change).all(-1))
+        unit = np.eye(self.nv)
+        P = self._projector(q, free.shape[:-1])
+        of_held = P * held[..., None]
+        inverse = pseudo_inverse(of_held)
+        Q = P - inverse @ of_held
+        H = np.where(failed[..., None, None], unit, self.mass_matrix(q))
+        scale = np.trace(H, axis1=-2, axis2=-1)[..., None, None] / self.nv
+        delta = product(inverse, change)
+        rest = np.linalg.solve(Q @ H @ Q + scale * (unit - Q), product(Q, product(H, delta))[..., None])
+        delta = delta - product(Q, rest[..., 0])
+        error = np.abs(np.where(held, delta - change, 0.0)).max(-1)
+        largest = np.abs(np.where(held, qdd, 0.0)).max(-1) + np.abs(free).max(-1)
+        contradicts = error > MOTION_TOLERANCE[dtype.name] * (1.0 + largest)
+        if contradicts.any():
+            raise ArgumentError(
+                f"hybrid_dynamics: {named_samples(contradicts)}the constraints do not allow the prescribed "
+                f"accelerations. The nearest accelerations differ by {np.nanmax(error):.1e}; expected "
+                "J qdd + dJ/dt qd = 0. Prescribe the accelerations of fewer joints, or correct qdd"
+            )
+        forces = np.where(held, product(np.swapaxes(inverse, -1, -2), product(H, delta)), tau)
+        found = np.stack([free + delta, np.broadcast_to(forces, free.shape)], -2)
+        found[failed] = np.nan
+        return copied_to(out, found.astype(dtype), (*states, prescribed, wrenches))
 
     def _constraint_wrenches(
         self, q: npt.ArrayLike, qd: npt.ArrayLike, tau: npt.ArrayLike, wrenches: npt.ArrayLike | None

@@ -26,6 +26,7 @@ class Derivatives(Attributes):
         qd: npt.ArrayLike,
         qdd: npt.ArrayLike,
         *,
+        actuated: Sequence[str] | None = None,
         passive: bool = False,
         out: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -34,6 +35,8 @@ class Derivatives(Attributes):
         Parameters
         ----------
         q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
+        actuated : sequence of str
+            Names of the joints with motors, as for `inverse_dynamics`: required for a closed chain, None for a tree.
         passive : bool
             Whether passive joint forces act, as for `inverse_dynamics`. At a kink of a force, such as the limit of an
             elastic stop, the result is the derivative on one side.
@@ -45,11 +48,15 @@ class Derivatives(Attributes):
         dtau_dq, dtau_dqd, dtau_dqdd : (..., nv, nv) arrays
             Row i belongs to tau[i]. Derivatives with respect to q are on the tangent space, in the directions of the
             velocities: column j is d tau / ds at `integrate(q, s e_j)`, as in Pinocchio. dtau_dqdd is the mass matrix.
+            For a closed chain, the shape is (..., a, nv) for a actuated degrees of freedom, in the order of `actuated`.
+            The three derivatives hold together, for changes of q, qd and qdd that satisfy the constraints and their
+            derivatives. If there are more motors than degrees of freedom, they belong to the forces of minimum norm.
 
         Raises
         ------
-        ArgumentError
-            As for `inverse_dynamics`, or if the model is in water.
+        ArgumentError, ModelError
+            As for `inverse_dynamics`; ArgumentError if the model is in water, or if the actuated joints of a closed
+            chain do not move all its degrees of freedom.
 
         References
         ----------
@@ -66,10 +73,13 @@ class Derivatives(Attributes):
         >>> float(abs(dtau_dq[0, 0]).round(9)), float(dtau_dqdd[0, 0].round(9))
         (0.0, 0.166666667)
         """
+        self.kernel_model.refuse_water("inverse_dynamics_derivatives")
+        if self.kernel_model.constraint_rows:
+            of_motors = self._derivatives_of_actuated_joints((q, qd, qdd), actuated, passive, out)
+            return of_motors[..., 0, :, :], of_motors[..., 1, :, :], of_motors[..., 2, :, :]
+        self.kernel_model.refuse_actuated(actuated)
         scratch = DERIVATIVE_ROWS * self.nv
         driver = derivatives.inverse_dynamics_derivatives
-        self.kernel_model.refuse_water("inverse_dynamics_derivatives")
-        self.kernel_model.refuse_constraints("inverse_dynamics_derivatives", "Use finite differences")
         found = _three_matrices(self.kernel_model, driver, ("q", "qd", "qdd"), (q, qd, qdd), scratch, out)
         if true_or_false("passive", passive, ArgumentError):
             of_passive_forces, diagonal = self._passive_derivatives(q, qd), np.arange(self.nv)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..common.real_arrays import FLOAT64, FloatArray, bool_array, excerpt, true_or_false
+from ..common.real_arrays import FLOAT64, FloatArray, bool_array, true_or_false
 from ..drivers import dynamics
-from ..errors import ArgumentError, ModelError
+from ..errors import ArgumentError
 from ..model.arguments import as_array, check_overlap
 from .attributes import Attributes
 
@@ -135,11 +135,7 @@ class Dynamics(Attributes):
         """
         if self.kernel_model.constraint_rows:
             return self._forces_of_actuated_joints(q, qd, qdd, wrenches, actuated, passive, out)
-        if actuated is not None:
-            raise ModelError(
-                f"actuated is {excerpt(actuated)}, but model {self.name!r} has no constraints, so accelerations "
-                "determine all joint forces; expected None. Remove actuated"
-            )
+        self.kernel_model.refuse_actuated(actuated)
         tau = self._inverse_dynamics_of_tree(q, qd, qdd, wrenches, out)
         if true_or_false("passive", passive, ArgumentError):
             tau -= self.passive_forces(q, qd)
@@ -192,15 +188,18 @@ class Dynamics(Attributes):
         Returns
         -------
         qdd, tau : (..., nv) arrays
-            Accelerations and joint forces of all degrees of freedom.
+            Accelerations and joint forces of all degrees of freedom. In a closed chain, the constraints determine the
+            accelerations that depend on the prescribed ones. If the constraints couple several prescribed degrees of
+            freedom, their forces are not unique; the result has the minimum norm.
 
         Raises
         ------
         ArgumentError
-            As for `forward_dynamics`, or if `prescribed` is not an array of bool.
+            As for `forward_dynamics`, or if `prescribed` is not an array of bool, or if the prescribed accelerations
+            contradict the constraints of a closed chain.
         ModelError
-            If inertia does not determine the accelerations that are not prescribed. If this concerns only some samples,
-            their results are NaN.
+            If inertia does not determine the accelerations that are not prescribed; for a closed chain, as for
+            `forward_dynamics`. If this concerns only some samples, their results are NaN.
 
         References
         ----------
@@ -216,8 +215,11 @@ class Dynamics(Attributes):
         >>> qdd.round(6).tolist(), tau.round(6).tolist()
         ([0.0, -60.0], [0.1875, 0.0])
         """
-        self.kernel_model.refuse_constraints("hybrid_dynamics", "Use inverse_dynamics(..., actuated=[...])")
         prescribed = bool_array("prescribed", prescribed, ArgumentError)
+        if self.kernel_model.constraint_rows:
+            tau = self._joint_forces(q, qd, tau, False)
+            found = self._constrained_hybrid_dynamics((q, qd, tau, qdd), prescribed, wrenches, passive, out)
+            return found[..., 0, :], found[..., 1, :]
         failing = np.zeros(1, bool)
         if not self.kernel_model.has_inertia and prescribed.shape[-1:] == (self.nv,):
             failing = self._without_inertia_where(prescribed)

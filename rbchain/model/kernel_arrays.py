@@ -168,6 +168,14 @@ class KernelArrays:
                 f"{names}; expected a model without constraints. {remedy}"
             )
 
+    def refuse_actuated(self, actuated: object) -> None:
+        """Raise a ModelError if actuated joints are given for a model without constraints."""
+        if actuated is not None:
+            raise ModelError(
+                f"actuated is {excerpt(actuated)}, but model {self.description.name!r} has no constraints, so "
+                "accelerations determine all joint forces; expected None. Remove actuated"
+            )
+
     def closed_chain(self, what: str) -> Self:
         """Return this model; raise a ModelError if it has no constraints."""
         if not self.constraint_rows:
