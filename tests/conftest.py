@@ -2,6 +2,7 @@
 
 import signal
 import warnings
+import zlib
 from functools import cache
 
 import pytest
@@ -47,6 +48,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--fuzz", type=int, default=cases.DEFAULT, metavar="N", help=f"random cases in all (default: {cases.DEFAULT})"
     )
+    parser.addoption("--part", metavar="K/N", help="run the part K = 0 ... N - 1 of N parts of the tests")
     parser.addoption(plain_python.OPTION, metavar="FILE", help="where a run without a compiler writes its results")
 
 
@@ -61,14 +63,24 @@ def pytest_configure(config):
 
 
 @pytest.hookimpl(tryfirst=True)  # before `plain_python` looks at the markers
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Order the files; the tests of a file stay in their order. Mark the examples that run in plain Python."""
+    if config.getoption("part"):
+        leave_part(config, items)
     for item in items:
         if isinstance(item, pytest.DoctestItem) and item.name not in COMPILED_EXAMPLES:
             item.add_marker(plain_python.MARKER)
     names = [item.path.stem for item in items]
     ranks = [LONGEST.index(name) if name in LONGEST else len(LONGEST) for name in names]
     items[:] = [items[i] for i in sorted(range(len(items)), key=ranks.__getitem__)]
+
+
+def leave_part(config, items):
+    """Deselect the tests of the other parts. The name of a test decides its part."""
+    part, parts = map(int, config.getoption("part").split("/"))
+    chosen = [item for item in items if zlib.crc32(item.nodeid.encode()) % parts == part]
+    config.hook.pytest_deselected(items=set(items).difference(chosen))
+    items[:] = chosen
 
 
 @cache

@@ -168,10 +168,12 @@ def cases_with_each_value(candidates, factors, gain):
 def compiled_cases():
     """Choose cases that contain each mechanism, drive, force, method and precision, and compile in a short time."""
     candidates = [case for case in all_cases()[0] if case.way == "varied batch" and case.world == "turned"]
+    code = {case: compiled_as(case) for case in candidates}
+    efforts = {case: math.prod(COMPILATION.get(value, 1.0) for value in case) for case in candidates}
 
     def gain(count, case, chosen):
-        is_compiled = compiled_as(case) in map(compiled_as, chosen)
-        return count / (0.1 if is_compiled else math.prod(COMPILATION.get(value, 1.0) for value in case))
+        is_compiled = any(code[case] == code[other] for other in chosen)
+        return count / (0.1 if is_compiled else efforts[case])
 
     return cases_with_each_value(candidates, 5, gain)
 
