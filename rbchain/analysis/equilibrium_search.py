@@ -320,7 +320,10 @@ def _steps(K: np.ndarray, reduced: Reduced, scale: np.ndarray, is_turn: np.ndarr
     along = _times(np.swapaxes(vectors, 1, 2), force)
     least = LEAST_STIFFNESS * abs(values).max(-1, initial=0.0)[:, None]
     is_round_off = abs(along) <= least + LEAST_STIFFNESS * np.linalg.norm(force, axis=-1)[:, None]
-    angle = np.sqrt((reduced.changes[:, is_turn] ** 2).sum((1, 2)))  # of a unit step, at most
+    turns = reduced.changes[:, is_turn].reshape(
+        len(K), is_turn.sum() * K.shape[-1]
+    )  # sums over two axes would depend on the batch
+    angle = np.linalg.norm(turns, axis=-1)  # of a unit step, at most
     moment = DAMPING * angle * np.linalg.norm(force, axis=-1)
     divisors = np.maximum(abs(values), np.maximum(np.maximum(least, moment[:, None]), abs(along) / LARGEST_STEP))
     is_still = ((abs(values) <= least) & is_round_off) | (along == 0.0)

@@ -16,6 +16,7 @@ from ...errors import ArgumentError, StudyError
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
 from . import measure_units
+from .at_rest import OF_EQUILIBRIA, OF_MODES
 from .in_steps import Steps
 from .numbers import Described
 from .quantities import QUANTITIES, Case, dof_of, limited_drive, tracking_drive
@@ -26,6 +27,10 @@ LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its nam
 #: Words for a measure that depends on the saved times.
 AT_SAVED_TIMES = "at the saved times"
 DURATIONS = ("settling_time", "rise_time", "time_above", "time_in_saturation")
+OF_JOINTS = (
+    *("position", "velocity", "torque", "tracking_error", "reaction_force", "reaction_moment"),
+    *("equilibrium", "gain_margin"),
+)
 #: Quantities of the origin of a frame that do not use `point`.
 OF_ORIGINS = ("coordinate", "speed")
 FOR_OTHER_POINTS = (
@@ -52,6 +57,10 @@ Quantity = Literal[
     "energy",
     "energy_drift",
     "energy_error",
+    "frequency",
+    "damping_ratio",
+    "gain_margin",
+    "equilibrium",
     "function",
 ]
 Reduction = Literal[
@@ -97,6 +106,10 @@ class Measure(Described):
         * "energy_drift": the energy minus its initial value, in J
         * "energy_error": the energy that the integration has gained, `Trajectory.energy_error`, in J. A study with
           this measure integrates the work of all forces, which takes more time
+        * "equilibrium": position at rest of the degree of freedom `dof` of `joint`, in rad or m
+        * "frequency" in Hz and "damping_ratio" of the small oscillations `mode` about the equilibrium
+        * "gain_margin" of the feedback loop that is cut at the force of `joint`: a factor, as in `Model.margins`.
+          Infinite if the gains may grow without limit; statistics leave infinite numbers out, as NaN
         * "function": the result of `function`
     over : str
         Reduction over the whole motion. It does not depend on the saved times (`Simulation.save_at`), except for a
@@ -121,6 +134,8 @@ class Measure(Described):
         Name of a joint.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several, except for reactions.
+    mode : int
+        Number of the mode in `Model.modes`, counted from 0 for the lowest frequency.
     axis : "x", "y" or "z"
         Axis of a coordinate.
     point : (3,) array, m
@@ -154,6 +169,12 @@ class Measure(Described):
     "final" values of a sample that ended early. They are the values in its last state, and of "torque", "power" and
     reactions the values at the last saved time.
 
+    "equilibrium", "frequency", "damping_ratio" and "gain_margin" are numbers of `Model.equilibrium`, `modes` and
+    `margins`. The search starts in the last state of the motion, with all drives and forces at this time. So the result
+    is the equilibrium in which a damped motion ends. The measure is NaN without an equilibrium, for a mode that the
+    sample does not have, and for the margin of a loop that is not stable. Modes are sorted by frequency in each sample:
+    where frequencies cross, `mode` has another shape, and an overdamped mode counts as two.
+
     Examples
     --------
     >>> from rbchain.study import Measure
@@ -177,7 +198,17 @@ class Measure(Described):
         "target": "point",
     }
     internal_names: ClassVar[tuple[str, ...]] = (
-        *("check", "evaluated", "factor", "in_si", "is_in_steps", "needs_steps", "reduced_in_steps", "units_in"),
+        *(
+            "check",
+            "evaluated",
+            "factor",
+            "in_si",
+            "is_at_rest",
+            "is_in_steps",
+            "needs_steps",
+            "reduced_in_steps",
+            "units_in",
+        ),
         "values",
     )
     positional: ClassVar[tuple[str, ...]] = ("name", "quantity")
@@ -188,6 +219,7 @@ class Measure(Described):
     frame: str | None = None
     joint: str | None = None
     dof: int | None = None
+    mode: Annotated[int, Field(ge=0)] = 0
     axis: Literal["x", "y", "z"] = "x"
     point: tuple[float, float, float] = (0.0, 0.0, 0.0)
     normal: tuple[float, float, float] | None = None
@@ -208,6 +240,7 @@ class Measure(Described):
             frame: str | None = None,
             joint: str | None = None,
             dof: int | None = None,
+            mode: int = 0,
             axis: Literal["x", "y", "z"] = "x",
             point: npt.ArrayLike = (0.0, 0.0, 0.0),
             normal: npt.ArrayLike | None = None,
@@ -227,7 +260,7 @@ class Measure(Described):
             )
         for key, kinds in (
             ("frame", ("distance", "distance_to_plane", "coordinate", "speed")),
-            ("joint", ("position", "velocity", "torque", "tracking_error", "reaction_force", "reaction_moment")),
+            ("joint", OF_JOINTS),
             ("normal", ("distance_to_plane",)),
             ("function", ("function",)),
         ):
@@ -240,6 +273,7 @@ class Measure(Described):
                 raise ValueError(f"{key} {wrong}")
         for key, is_used in (
             ("dof", self.joint is not None and not self.quantity.startswith("reaction")),
+            ("mode", self.quantity in OF_MODES),
             ("axis", self.quantity == "coordinate"),
             ("point", self.quantity in ("distance", "distance_to_plane")),
             ("band", self.over == "settling_time"),
@@ -254,6 +288,11 @@ class Measure(Described):
 
     def _check_reduction(self) -> None:
         """Raise a ValueError if a key that the reduction needs is missing, or one that it does not use is given."""
+        if self.is_at_rest and self.over != "final":
+            raise ValueError(
+                f"over is {self.over!r}, but the quantity {self.quantity!r} has one number for each sample, which does "
+                "not depend on the time; remove over"
+            )
         of_step = self.over in OF_STEPS and self.quantity != "tracking_error"
         for key, needed in (("step_to", of_step), ("threshold", self.over == "time_above")):
             if (getattr(self, key) is None) == needed:
@@ -359,6 +398,11 @@ class Measure(Described):
         Functions of users receive the saved times only, and an "energy_error" is known at these times only.
         """
         return self.over != "final" and self.quantity not in AT_TIMES
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the measure belongs to the equilibrium near the end of the motion."""
+        return self.quantity in OF_EQUILIBRIA
 
     @property
     def evaluated(self) -> str:

@@ -18,6 +18,7 @@ from ...errors import StudyError
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
 from . import responses
+from .at_rest import AtRest
 
 if TYPE_CHECKING:
     from .measures import Measure
@@ -123,6 +124,10 @@ def _energy_drift(case: Case) -> np.ndarray:
     return energy - energy[..., :1]
 
 
+def _at_rest(case: Case) -> np.ndarray:
+    return AtRest(case.motion).values(case.measure)
+
+
 QUANTITIES = {
     "distance": Quantity(_distance, "m"),
     "distance_to_plane": Quantity(_distance_to_plane, "m"),
@@ -140,6 +145,10 @@ QUANTITIES = {
     "energy": Quantity(lambda case: case.energy, "J"),
     "energy_drift": Quantity(_energy_drift, "J"),
     "energy_error": Quantity(lambda case: case.motion.energy_error, "J"),
+    "frequency": Quantity(_at_rest, "Hz"),
+    "damping_ratio": Quantity(_at_rest),
+    "gain_margin": Quantity(_at_rest),
+    "equilibrium": Quantity(_at_rest, "m", "rad"),
     "function": Quantity(lambda case: case.measure.function(case.model, case.motion)),
 }
 

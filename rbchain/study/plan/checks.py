@@ -17,6 +17,7 @@ from ...common.real_arrays import FLOAT64
 from ...errors import StudyError
 from ...simulate.methods import METHODS
 from ...simulate.settings import refuse_contacts, refuse_events
+from ..describe.at_rest import OF_MODES, cut_of, refuse_unsteady
 from ..describe.description import Simulation
 from ..describe.measures import Measure
 from ..describe.places import errors_at
@@ -103,6 +104,26 @@ def refuse_saturation_with_force(nominal: Nominal, measure: Measure, place: str,
             "torque is not only the force of the drive with the limit; expected one of them. Set the joint force to 0, "
             "or use a PID with a feedforward"
         )
+
+
+def check_at_rest(nominal: Nominal, measure: Measure) -> None:
+    """Raise an error if the linear analysis does not support the study. The check analyses a batch of 0 samples."""
+    if not measure.is_at_rest:
+        return
+    model = nominal.model
+    refuse_unsteady(model, nominal.drives, nominal.forces)
+    acting: dict[str, Any] = {"drives": nominal.drives, "forces": nominal.forces, "t": nominal.simulation.duration}
+    no_states = np.zeros((0, model.nq))
+    model.equilibrium(no_states, **acting)
+    if measure.quantity == "gain_margin":
+        model.margins(no_states, cut=cut_of(measure), **acting)
+    elif measure.quantity in OF_MODES:
+        states = len(model.linearize(no_states, **acting).states)
+        if measure.mode >= states:
+            raise StudyError(
+                f"mode is {measure.mode}, but the linear model has {states} states, so that it has fewer modes; "
+                f"expected a number from 0 to {states - 1}"
+            )
 
 
 def refuse_noise(nominal: Nominal, varied: Container[str]) -> None:

@@ -15,6 +15,7 @@ from ...acting.numeric_fields import Drive
 from ...errors import Status
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
+from ..describe.at_rest import AtRest
 from ..describe.description import Outputs
 from ..describe.in_steps import in_steps, largest, smallest
 from ..describe.measures import Measure
@@ -110,9 +111,12 @@ def outputs_of(
     if events:
         outputs["event_count"] = np.stack([record.count for record in motion.events], -1)
         outputs["event_time"] = np.stack([record.t[..., 0] for record in motion.events], -1)
+    at_rest = AtRest(motion)
     for i, measure in enumerate(measures):
-        if not measure.is_in_steps:
-            with _errors_of(i, measure):
+        with _errors_of(i, measure):
+            if measure.is_at_rest:  # all of them share the equilibria
+                outputs[measure.name] = at_rest.values(measure) * measure.factor(many) * nan_if_failed
+            elif not measure.is_in_steps:
                 outputs[measure.name] = measure.values(many, motion, drives) * nan_if_failed
     if any(m.is_in_steps for m in measures) or any(v.name in EXTREMES for v in variables):
         found = _outputs_in_steps(variables, measures, many, motion, drives)

@@ -31,7 +31,7 @@ from ..describe.identity import as_json
 from ..describe.measures import Measure
 from ..describe.named_columns import in_order
 from ..describe.places import errors_at
-from .checks import check_actions, check_settings, refuse_saturation_with_force
+from .checks import check_actions, check_at_rest, check_settings, refuse_saturation_with_force
 from .columns import Columns, columns_of
 from .nominal import Nominal, nominal_of
 from .outputs import Variable, needs_steps, outputs_of, outputs_of_invalid_draws, variables_of
@@ -301,6 +301,7 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
     for i, measure in enumerate(description.measures):
         with errors_at(f"measures[{i}]"):
             measure.check(nominal.model, nominal.forces, nominal.drives)
+            check_at_rest(nominal, measure)
     measures, modules_of_measures = _with_functions(description.measures, folder, code)
     drawn, table = columns_of(description, nominal), None
     forced = [

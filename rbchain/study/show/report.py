@@ -15,6 +15,7 @@ import numpy as np
 
 from ...common.whole_files import whole_file
 from ..analyse.survivors import survivors_in
+from ..describe.at_rest import OF_EQUILIBRIA, OF_MODES
 from ..plan.outcomes import NOT_RUN, has_failed, sentence
 from ..store.opening import open_finished
 from ..store.stored_results import StoredResults
@@ -185,9 +186,10 @@ def _measures(
 def _meaning(measure: dict[str, Any]) -> str:
     """Describe a measure: its quantity, its owner, and the reduction over time."""
     owner = measure.get("frame") or measure.get("joint")
-    return (
-        f"{measure['quantity'].replace('_', ' ')}{f' of {owner}' if owner else ''}, {measure['over'].replace('_', ' ')}"
-    )
+    if measure["quantity"] in OF_MODES:
+        owner = f"mode {measure['mode']}"
+    meaning = f"{measure['quantity'].replace('_', ' ')}{f' of {owner}' if owner else ''}"
+    return meaning if measure["quantity"] in OF_EQUILIBRIA else f"{meaning}, {measure['over'].replace('_', ' ')}"
 
 
 def _deviation(variance: float | None) -> float | None:
