@@ -189,18 +189,6 @@ def test_fixed_steps_keep_loops_closed(method):
 
 
 @plain
-def test_drives_that_compute_forces_of_open_chains_are_refused():
-    chain = closed_chain("four-bar")
-    q = chain.model.assemble(chain.guess)
-    for drive, name in (
-        (rb.ComputedTorque("crank", rb.Signal.polynomial([1.0]), kp=1.0, kd=1.0), "ComputedTorque"),
-        (rb.PID("crank", rb.Signal.polynomial([1.0]), kp=1.0, gravity_compensation=True), "gravity_compensation"),
-    ):
-        with pytest.raises(rb.ArgumentError, match=f"{name} does not support closed chains.*Use PID"):
-            chain.model.simulate(q, [0.0, 0, 0], 0.1, drives=[drive], save_at=2)
-
-
-@plain
 def test_drives_wrenches_and_events_act_on_closed_chains():
     """The work of a PID and a wrench is the change of the energy, and an event stops the crank at its angle."""
     chain = closed_chain("turned four-bar")

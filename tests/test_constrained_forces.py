@@ -6,12 +6,14 @@ import pytest
 import rbchain as rb
 
 from .closed_chains import closed_chain, closed_state
+from .mechanisms import ROBOTS
 
 plain = pytest.mark.plain_python
 #: Weights of central differences of eighth order.
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 STEP = 1e-3
 GRAVITY = (0.4, -9.0, 1.5)
+PANDA = ROBOTS / "panda_description/urdf/panda.urdf"
 
 
 def slopes(function):
@@ -182,3 +184,149 @@ def test_hybrid_dynamics_of_samples_that_fail_single_precision_and_out():
     np.testing.assert_allclose(single[1], tau[0], rtol=0, atol=1e-4)
     empty = model.hybrid_dynamics(*np.empty((4, 0, 3)), prescribed)
     assert [x.shape for x in empty] == [(0, 3)] * 2
+
+
+# --- controllers ------------------------------------------------------------------------------------------------------
+
+
+def holding(*joints, **options):
+    """Drives that add only gravity compensation."""
+    return [rb.PID(joint, 0.0, kp=0.0, gravity_compensation=True, **options) for joint in joints]
+
+
+@plain
+@pytest.mark.parametrize("method", ["rk45", "dop853", "rk4", "implicit", "moreau"])
+@pytest.mark.parametrize("joints", [("arm", "left"), ("arm", "right"), ("arm", "left", "right")])
+def test_gravity_compensation_holds_coupled_fingers(joints, method):
+    model = gripper(0.7)
+    q = model.assemble([0.3, 0.1, 0.2])
+    step = {} if method in ("rk45", "dop853") else {"step": 0.01}
+    motion = model.simulate(q, duration=0.1, drives=holding(*joints), method=method, save_at=3, **step)
+    np.testing.assert_allclose(motion.q, np.broadcast_to(q, (3, 3)), rtol=0, atol=1e-10)
+    forces = model.gravity_forces(q)
+    if len(joints) == 2:  # the undriven finger's gravity force, through the ratio 0.7 of the coupler
+        mapped = forces[1] + 0.7 * forces[2]
+        forces = [forces[0], *((mapped, 0.0) if "left" in joints else (0.0, mapped / 0.7))]
+    np.testing.assert_allclose(motion.tau[-1], forces, rtol=0, atol=1e-10)
+
+
+@plain
+@pytest.mark.parametrize(
+    "name, joints",
+    [
+        ("four-bar", ["crank"]),
+        ("four-bar with a hinge", ["rocker"]),
+        ("four-bar with a hinge", ["crank", "coupler", "rocker"]),
+    ],
+)
+def test_gravity_compensation_holds_loops(name, joints):
+    chain = closed_chain(name)
+    q, _, _ = closed_state(chain, batch=(2,))
+    found = chain.model.accelerations(q, 0 * q, drives=holding(*joints))
+    np.testing.assert_allclose(found, 0.0, rtol=0, atol=1e-11)
+
+
+@plain
+def test_joints_without_compensation_move_as_in_a_tree():
+    """An arm with compensation gets its own gravity force, and the fingers without it slide."""
+    model = gripper()
+    q = model.assemble([0.3, 0.1, 0.2])
+    tau = model.gravity_forces(q) * [1, 0, 0]
+    found = model.accelerations(q, np.zeros(3), drives=holding("arm"))
+    np.testing.assert_allclose(found, model.forward_dynamics(q, np.zeros(3), tau), rtol=0, atol=1e-11)
+
+
+@plain
+def test_compensation_uses_the_controllers_model():
+    model = gripper()
+    varied = model.vary(mass=model.mass * [[1.0, 1.5, 1.2], [0.9, 1.0, 2.0]], constraint_ratio=[[-1.0], [-0.5]])
+    q = varied.assemble(np.full((2, 3), 0.2))
+    forces = model.gravity_forces(q)
+    tau = np.stack([forces[:, 0], forces[:, 1] - forces[:, 2], 0 * forces[:, 0]], -1)  # with the nominal ratio
+    found = varied.accelerations(q, 0 * q, drives=holding("arm", "left"))
+    np.testing.assert_allclose(found, varied.forward_dynamics(q, 0 * q, tau), rtol=0, atol=1e-10)
+    own = varied.accelerations(q, 0 * q, drives=holding("arm", "left", controller_model="own"))
+    np.testing.assert_allclose(own, 0.0, rtol=0, atol=1e-11)
+
+
+@plain
+@pytest.mark.parametrize("joints", [("upper", "lower"), ("lower",), ("upper",)])
+def test_computed_torque_of_a_geared_arm_is_the_one_of_the_tree_with_an_armature(joints):
+    model, tree = geared()
+    S = np.array([[1.0, 0], [0, 1], [0, 3]])
+    drives = [rb.ComputedTorque(joint, rb.Signal.sines(0.4, 2.0), kp=30.0, kd=7.0) for joint in joints]
+    q, qd = np.array([0.2, -0.4]), np.array([0.3, 0.1])
+    found = model.simulate(S @ q, S @ qd, 0.5, drives=drives, rtol=1e-11, atol=1e-12, save_at=4)
+    expected = tree.simulate(q, qd, 0.5, drives=drives, rtol=1e-11, atol=1e-12, save_at=4)
+    np.testing.assert_allclose(found.q, expected.q @ S.T, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.tau[:, :2], expected.tau, rtol=0, atol=1e-7)
+
+
+@plain
+def test_computed_torque_accelerates_a_joint_of_a_loop_as_wanted():
+    chain = closed_chain("four-bar")
+    q, qd, _ = closed_state(chain, batch=(3,))
+    reference = rb.Signal.polynomial([0.1, 0.2, 0.3])
+    drives = [rb.ComputedTorque("rocker", reference, kp=3.0, kd=2.0), rb.PID("crank", 0.2, kp=4.0)]
+    found = chain.model.accelerations(q, qd, t=0.5, drives=drives)
+    wanted = 0.6 + 3.0 * (reference(0.5) - q[:, 2]) + 2.0 * (0.5 - qd[:, 2])
+    np.testing.assert_allclose(found[:, 2], wanted, rtol=0, atol=1e-11)
+
+
+REFUSED = {
+    "two of three joints": (
+        holding("crank", "rocker"),
+        {},
+        r"gravity_compensation acts on \['crank', 'rocker'\].*\(1\).*model.lock",
+    ),
+    "dependent torques": (
+        [rb.ComputedTorque(joint, 0.1, kp=1.0, kd=1.0) for joint in ("crank", "rocker")],
+        {},
+        r'ComputedTorque: the constraints \[\'tip\'\] couple .*model.lock\({"rocker": position}\)',
+    ),
+    "a method with Jacobians": (holding("crank"), {"method": "rosenbrock"}, "no derivatives in closed chains"),
+    "derivatives of motions": (holding("crank"), {"derivatives": ["mass"]}, "no derivatives in closed chains"),
+}
+
+
+@plain
+@pytest.mark.parametrize("case", REFUSED)
+def test_controllers_that_are_not_supported_are_refused(case):
+    drives, options, message = REFUSED[case]
+    chain = closed_chain("four-bar")
+    q, qd, _ = closed_state(chain)
+    with pytest.raises(rb.ArgumentError, match=message):
+        chain.model.simulate(q, qd, 0.1, drives=drives, save_at=2, **options)
+
+
+@plain
+def test_loops_of_the_controllers_model_need_the_same_geometry():
+    model = closed_chain("four-bar").model
+    points = model.constraint_point_a * [[[1.0, 1, 1]], [[1.01, 1, 1]]]
+    many = model.vary(constraint_point_a=points)
+    q = many.assemble(np.tile(closed_chain("four-bar").guess, (2, 1)))
+    with pytest.raises(rb.ArgumentError, match=r'constraint_point_a differs.*controller_model="own"'):
+        many.accelerations(q, 0 * q, drives=holding("crank"))
+    own = many.accelerations(q, 0 * q, drives=holding("crank", controller_model="own"))
+    np.testing.assert_allclose(own, 0.0, rtol=0, atol=1e-11)
+
+
+@plain
+@pytest.mark.filterwarnings("ignore:.*unknown names")
+def test_a_panda_as_shipped_stays_at_rest():
+    model = rb.load(PANDA)
+    q = model.assemble([0.1, -0.4, 0.3, -2.0, 0.2, 1.7, 0.5, 0.02, 0.02])
+    arm = model.joint_names[:7]
+    for joints in ((*arm, "panda_finger_joint1"), model.joint_names):
+        found = model.accelerations(q, np.zeros(9), drives=holding(*joints))
+        np.testing.assert_allclose(found, 0.0, rtol=0, atol=1e-9)
+
+
+def test_lanes_compensate_gravity():
+    """All samples of a batch rest, in lanes and with compiled code."""
+    model = gripper(0.7)
+    q = np.random.default_rng(1).normal(size=(9, 3))
+    q[:, 2] = 0.7 * q[:, 1] + 0.01
+    drives = [*holding("right"), rb.ComputedTorque("arm", q[:, 0], kp=0.0, kd=0.0)]
+    found = model.accelerations(q, 0 * q, drives=drives)
+    np.testing.assert_allclose(found, 0.0, rtol=0, atol=1e-11)

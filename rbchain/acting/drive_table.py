@@ -32,7 +32,7 @@ def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray
     Returns
     -------
     codes : (drive_layout.ROWS, columns) array of int
-        Rows as in `core.control.drive_layout`. Only DOF and NEXT are set.
+        Rows as in `core.control.drive_layout`. Only DOF, NEXT and RESTS are set.
     columns : list of int
 
     Raises
@@ -46,6 +46,7 @@ def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray
         of_dofs.setdefault(dof_index(model, drive.label(), drive.joint, drive.dof), []).append(number)
     codes = np.zeros((drive_layout.ROWS, model.nv + len(drives) - len(of_dofs)), np.int64)
     codes[[drive_layout.INTEGRAL, drive_layout.NEXT, drive_layout.FEEDFORWARD]] = -1
+    codes[drive_layout.RESTS] = 1
     codes[drive_layout.DOF, : model.nv] = range(model.nv)
     columns, free = [-1] * len(drives), model.nv
     for i, numbers in of_dofs.items():

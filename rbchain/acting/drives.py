@@ -62,7 +62,10 @@ class PrescribedForce(DriveWithModel):
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     gravity_compensation : bool
-        Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`.
+        Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`. Among joints that
+        constraints connect, either all have it, or as many independent ones as the loop or coupling has degrees of
+        freedom. The latter then also hold the others: a joint with the gravity force G1, to which a coupler connects
+        a joint with the gravity force G2 and the ratio r, gets G1 + r G2.
     limit : float or one for each sample, N m or N
         Largest force of this drive, in both directions.
     controller_model : "nominal", "own" or Model
@@ -193,7 +196,10 @@ class PID(DriveWithModel):
         Largest force of this drive, in both directions. It includes `feedforward` and gravity compensation, but not the
         forces of other drives. An `Actuator` limits the sum of all drives.
     gravity_compensation : bool
-        Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`.
+        Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`. Among joints that
+        constraints connect, either all have it, or as many independent ones as the loop or coupling has degrees of
+        freedom. The latter then also hold the others: a joint with the gravity force G1, to which a coupler connects
+        a joint with the gravity force G2 and the ratio r, gets G1 + r G2.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     controller_model : "nominal", "own" or Model
@@ -265,7 +271,8 @@ class ComputedTorque(DriveWithModel):
 
     The controller computes the force with `controller_model` from the state and the actuator forces of the other
     degrees of freedom. The forces of other drives on its own degree of freedom add to it. It does not include friction,
-    springs or wrenches. If all joints have such a drive and the model is exact, the errors obey linear equations. If
+    springs or wrenches. In a closed chain, it includes the forces of the constraints, and the joints with such a drive
+    must be independent. If all joints have such a drive and the model is exact, the errors obey linear equations. If
     only some joints have one, this is partial feedback linearisation.
 
     Parameters

@@ -180,7 +180,10 @@ def flatten_stops(
             f"{what}: the joint also has the elastic stops of PassiveForces; expected one of them. Remove their limits"
         )
     if lower == upper:
-        raise ArgumentError(f"{what}: both position limits are {lower:g}; expected lower < upper. Use Model.lock")
+        raise ArgumentError(
+            f"{what}: both position limits are {lower:g}; expected lower < upper. To fix the joint, use "
+            f'model.lock({{"{force.joint}": {lower:g}}})'
+        )
     columns = []
     for position, sign in ((lower, 1), (upper, -1)):
         if np.isfinite(position):

@@ -257,7 +257,9 @@ def closed_states(memory, topology, parameters, variation, tables, q, qd, held, 
             block.loads.tau[i, k] = constant_like(block.qdd, 0.0)
         one = full_like(block.q[0, k], 1.0)
         for stage in range(2):  # whether rates depend on each other is known only for closed positions
-            constrained_hybrid_dynamics(block, constraints, block.q, block.qd, block.qdd, held_rows, k)
+            constrained_hybrid_dynamics(
+                block.model, constraints, block.q, block.qd, block.loads, block.qdd, held_rows, block.work, k
+            )
             if stage == 0:
                 constraint_rows.update_speeds(block.model, constraints, block.qd, block.work, k)
                 smallest = constant_like(block.q, epsilon(block.q) ** NEARLY_AT_REST)

@@ -88,7 +88,7 @@ def _number(value: npt.ArrayLike, what: str) -> float:
 def _ratio(value: npt.ArrayLike, what: str) -> float:
     found = _number(value, what)
     if found == 0.0:
-        raise ModelError(f"{what} is 0; expected another number. Use Model.lock to fix a joint")
+        raise ModelError(f'{what} is 0; expected another number. To fix a joint, use model.lock({{"joint": position}})')
     return found
 
 

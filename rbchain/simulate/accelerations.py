@@ -17,7 +17,7 @@ from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, common_batch, real_array
 from ..errors import ArgumentError
 from ..model.arguments import with_batch
-from .loops import refuse_controllers_of_closed_chains
+from .closed_chain_controllers import prepare_closed_controllers
 from .methods import method_named
 from .preparation import kernel_model_for_simulation, refuse_forces_of_drives
 from .request import checked_states, checked_times
@@ -90,7 +90,7 @@ def accelerations(
     actions, calls = flatten_actions(model, batch, float(times.max(initial=0.0)), dtype, (drives, forces, ()))
     refuse_forces_of_drives(model, actions, tau)
     kernel_model = kernel_model_for_simulation(model, actions, method_named("rk45"), has_energy_error=False)
-    refuse_controllers_of_closed_chains(kernel_model, actions)
+    prepare_closed_controllers(model, kernel_model, actions, drives, q)
     samples, integrals = times.size, 0 if actions is None else actions.integrals
     states = [
         q.reshape(samples, 1, model.nq).copy(),

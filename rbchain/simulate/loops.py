@@ -36,7 +36,10 @@ def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
 
 
 def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Actions | None) -> None:
-    """Refuse drives that compute the forces of an open tree, if the model has constraints."""
+    """Refuse drives that compute forces with a model, if the model has constraints.
+
+    Functions call it that need the derivatives of these forces, which are those of an open tree.
+    """
     if actions is None or kernel_model.constraint_tables is None:
         return
     for setting, drive in (
@@ -45,8 +48,9 @@ def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Acti
     ):
         if actions.settings[setting] == 1:
             raise ArgumentError(
-                f"{drive} does not support closed chains, because it computes the forces of an open tree; expected "
-                "other drives. Use PID, or PrescribedForce with the forces of Model.inverse_dynamics"
+                f"{drive} has no derivatives in closed chains, so the methods rosenbrock and radau, derivatives of "
+                "motions and the linear analysis refuse it; expected other drives, or simulate with rk45 or dop853. "
+                "Use PID, or PrescribedForce with the forces of Model.inverse_dynamics"
             )
 
 

@@ -35,6 +35,8 @@ class Method:
     has_contacts : bool
         Whether dry friction, hard stops and contacts are supported.
     has_events : bool
+    uses_jacobians : bool
+        Whether steps use derivatives of all forces.
     has_sensitivities : bool
     degree : int
         Degree in time of the states within a step.
@@ -47,6 +49,7 @@ class Method:
     is_implicit_in_joints: bool = False
     has_contacts: bool = False
     has_events: bool = True
+    uses_jacobians: bool = False
     has_sensitivities: bool = False
     degree: int = 4
 
@@ -80,6 +83,7 @@ METHODS: dict[str, Method] = {
             "Rosenbrock method Rodas5P",
             5,
             is_adaptive=True,
+            uses_jacobians=True,
             has_contacts=True,
         ),
         Method(
@@ -87,6 +91,7 @@ METHODS: dict[str, Method] = {
             "Radau IIA",
             9,
             is_adaptive=True,
+            uses_jacobians=True,
             has_events=False,
             degree=5,
         ),

@@ -19,6 +19,7 @@ from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from ..drivers.trajectories import Actions, TrajectoryMemory, trajectory_memory
 from ..errors import ArgumentError
 from ..model.topology import PASSIVE_CODES
+from .closed_chain_controllers import prepare_closed_controllers
 from .contacts import with_modes
 from .dense_output import new_record
 from .energy import new_work, refuse_without_inertia
@@ -133,7 +134,8 @@ def prepare(request: Request) -> Prepared:
     )
     actions, calls = _flattened(request)
     kernel_model = kernel_model_for_simulation(model, actions, method, request.energy_error)
-    refuse_controllers_of_closed_chains(kernel_model, actions)
+    if method.uses_jacobians or request.names:
+        refuse_controllers_of_closed_chains(kernel_model, actions)
     integrals = 0 if actions is None else actions.integrals
     more_rows = integrals + sensitivity_rows(model, actions)
     q, qd, more = _new_states(samples, times, (model.nq, model.nv, more_rows), dtype)
@@ -152,6 +154,7 @@ def prepare(request: Request) -> Prepared:
     states, not_assembled, continuation = list(request.states), np.zeros(samples, bool), request.continuation
     if kernel_model.constraint_tables is not None and continuation is None:
         states[:2], not_assembled = closed_initial_states(model, held_dofs(actions, model.nv), states[:2])
+    prepare_closed_controllers(model, kernel_model, actions, request.drives, states[0])
     saved = Saved(
         q=q.reshape(-1),
         qd=qd.reshape(-1),

@@ -23,8 +23,8 @@ def refuse_samplers(model: Model, actions: Actions | None, method: Method) -> No
         and groups[[sampler.GROUP_COMPENSATES, sampler.GROUP_COMPUTES]].any()
     ):
         raise ArgumentError(
-            "Sampled: ComputedTorque and gravity_compensation do not support closed chains, because they compute the "
-            "forces of an open tree; expected other controllers. Use PID or UserForces"
+            "Sampled: ComputedTorque and gravity_compensation do not support closed chains; expected other "
+            "controllers. Use them without Sampled, or use PID or UserForces"
         )
     if not method.is_adaptive:
         first = groups[sampler.GROUP_DELAY]

@@ -15,7 +15,8 @@ FOLLOWS_TARGET = 5  # 1 if its reference is the target of a sampled controller
 DOF = 6
 NEXT = 7  # column of the next drive of its dof, or -1
 FEEDFORWARD = 8  # column of the signal of the force that it adds to its own, or -1
-ROWS = 9
+RESTS = 9  # of column i < n: 1 if dof i is held while gravity forces are computed, 0 if dofs coupled to it hold it
+ROWS = 10
 (
     KIND_NONE,
     KIND_FORCE,

@@ -7,13 +7,17 @@ passive joint forces, wrenches and drag. `y` (rows, lanes) is a state of the int
 """
 
 from ...compiling.jit import kernel, only_if, routine
-from ..algorithms.hybrid import hybrid_dynamics
 from ..contacts.contact_rates import add_contact_forces
 from ..forces import signal_layout as signal
 from ..forces.passive import exact_passive_stiffness_and_damping, passive_force, passive_stiffness_and_damping
 from ..forces.signals import evaluate_signals
 from ..lanes.lanes import constant_like, full_like, select, zeros_like
-from ..loops.constraint_hooks import forward_dynamics_of_block, hybrid_dynamics_of_block
+from ..loops.constraint_hooks import (
+    forward_dynamics_of_block,
+    has_constraints,
+    hybrid_dynamics_of_block,
+    hybrid_dynamics_of_controllers,
+)
 from ..tree import joint_layout as joint, sampler_layout as sampler, setting_layout as setting
 from ..tree.kinematics import position_rates
 from ..tree.layout import apply_gravity, has_actions
@@ -107,8 +111,8 @@ def sweep_under_actions(sweep, block, y, k):
         return
     if sweep == MOTION_SWEEP:
         hybrid_dynamics_of_block(block, q, joints[joint.QD], qdd, joints[joint.PRESCRIBED], k)
-    else:  # controllers ignore the constraints
-        hybrid_dynamics(model, q, joints[joint.QD], block.loads, qdd, joints[joint.PRESCRIBED], block.work, k)
+    else:
+        hybrid_dynamics_of_controllers(block, model, q, joints[joint.QD], qdd, joints[joint.PRESCRIBED], k)
     for i in range(n):
         store_sweep_result(i, sweep, block, k)
 
@@ -193,7 +197,8 @@ def is_below_limit(d, block, y, k):
 def set_joint_command(i, sweep, block, y, k):
     """Set the inputs of dof i for a sweep: its velocity, and its force or its prescribed acceleration.
 
-    In the gravity sweep, the mechanism is at rest. In the computed-torque sweep, the acceleration of a dof with
+    In the gravity sweep, the mechanism is at rest; dofs without drive.RESTS are held by other dofs, through the
+    constraints. In the computed-torque sweep, the acceleration of a dof with
     computed torque is the acceleration of its signal plus feedback.
     """
     actions, joints = block.loads.actions, block.loads.actions.joints
@@ -205,6 +210,7 @@ def set_joint_command(i, sweep, block, y, k):
         joints[joint.QD, i, k] = zero
         joints[joint.PRESCRIBED, i, k] = one
         joints[joint.QDD, i, k] = zero
+        release_dof(i, block, k)
         return
     joints[joint.QD, i, k] = v
     is_prescribed = kind in drive.PRESCRIBED_KINDS
@@ -229,6 +235,15 @@ def set_joint_command(i, sweep, block, y, k):
         block.loads.tau[i, k] = force
         if sweep == MOTION_SWEEP:
             block.loads.tau[i, k] = force + joints[joint.PASSIVE_FORCE, i, k]
+
+
+@only_if(lambda i, block, k: has_constraints(block))
+@kernel
+def release_dof(i, block, k):
+    """Let dof i move without a force in the gravity sweep, if other dofs hold it through the constraints."""
+    if block.loads.actions.shared.drives[drive.RESTS, i] == 0:
+        block.loads.actions.joints[joint.PRESCRIBED, i, k] = constant_like(block.q, 0.0)
+        block.loads.tau[i, k] = constant_like(block.q, 0.0)
 
 
 @only_if(actions_have_targets, otherwise=lambda actions, s, order, d, k: actions.values[s, order, k])

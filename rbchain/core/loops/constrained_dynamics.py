@@ -51,12 +51,11 @@ def constrained_forward_dynamics(model, constraints, q, qd, loads, qdd, work, k)
 
 
 @routine
-def constrained_hybrid_dynamics(block, constraints, q, qd, qdd, prescribed, k):
+def constrained_hybrid_dynamics(model, constraints, q, qd, loads, qdd, prescribed, work, k):
     """Compute qdd, tau and the multipliers, as `hybrid.hybrid_dynamics` does without constraints.
 
     q is (nq, lanes), qd, qdd and `prescribed` are (n, lanes). Stores the multipliers in MULTIPLIER, N or N m.
     """
-    model, loads, work = block.model, block.loads, block.work
     hybrid_dynamics(model, q, qd, loads, qdd, prescribed, work, k)
     update_rows(model, constraints, q, qd, work, k)
     add_constraint_forces(model, constraints, qdd, work, k)

@@ -12,7 +12,7 @@ from ...compiling.jit import choose, is_given, kernel, only_if
 from ..algorithms.aba import forward_dynamics
 from ..algorithms.derivatives import BY_Q, BY_QD
 from ..algorithms.hybrid import hybrid_dynamics
-from ..lanes.lanes import any_lane, constant_like, epsilon, select
+from ..lanes.lanes import any_lane, constant_like, epsilon, full_like, select
 from . import constrained_dynamics, constraint_layout as closure, equation_layout as equation
 from .constrained_derivatives import project_derivatives, store_reactions
 from .constraint_factors import DEPENDENT_ROW_FACTOR
@@ -45,7 +45,9 @@ forward_dynamics_of_block = choose(has_constraints, forward_dynamics_of_closed_c
 @kernel
 def hybrid_dynamics_of_closed_chain(block, q, qd, qdd, prescribed, k):
     """Compute qdd and tau (n, lanes) of a closed chain; `prescribed` (n, lanes) is 1 for dofs whose qdd is given."""
-    constrained_dynamics.constrained_hybrid_dynamics(block, block.constraints, q, qd, qdd, prescribed, k)
+    constrained_dynamics.constrained_hybrid_dynamics(
+        block.model, block.constraints, q, qd, block.loads, qdd, prescribed, block.work, k
+    )
 
 
 @kernel
@@ -56,6 +58,37 @@ def hybrid_dynamics_of_open_chain(block, q, qd, qdd, prescribed, k):
 
 # Compute the accelerations that are not prescribed, and the forces of the dofs with a prescribed acceleration.
 hybrid_dynamics_of_block = choose(has_constraints, hybrid_dynamics_of_closed_chain, hybrid_dynamics_of_open_chain)
+
+
+@kernel
+def hybrid_dynamics_of_closed_controllers(block, model, q, qd, qdd, prescribed, k):
+    """Run `hybrid_dynamics_of_closed_chain` with the controllers' model.
+
+    It decides which rows are independent, because other dofs move than in the motion. The motion keeps its own choice.
+    """
+    rows, flags = block.constraints.rows, block.constraints.flags
+    decides = flags[closure.FLAG_DECIDES, k]
+    for row in range(rows.shape[0]):
+        rows[row, equation.MOTION_KEPT, k] = rows[row, equation.KEPT, k]
+    flags[closure.FLAG_DECIDES, k] = full_like(decides, 1.0)
+    constrained_dynamics.constrained_hybrid_dynamics(
+        model, block.constraints, q, qd, block.loads, qdd, prescribed, block.work, k
+    )
+    flags[closure.FLAG_DECIDES, k] = decides
+    for row in range(rows.shape[0]):
+        rows[row, equation.KEPT, k] = rows[row, equation.MOTION_KEPT, k]
+
+
+@kernel
+def hybrid_dynamics_of_open_controllers(block, model, q, qd, qdd, prescribed, k):
+    """Run `hybrid_dynamics_of_open_chain` with the controllers' model."""
+    hybrid_dynamics(model, q, qd, block.loads, qdd, prescribed, block.work, k)
+
+
+# The same with the controllers' model, between two evaluations of the motion.
+hybrid_dynamics_of_controllers = choose(
+    has_constraints, hybrid_dynamics_of_closed_controllers, hybrid_dynamics_of_open_controllers
+)
 
 
 @only_if(has_constraints)

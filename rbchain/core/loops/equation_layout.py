@@ -19,4 +19,5 @@ PIVOT_SCALE = 26  # a pivot far below this number is round-off
 ROOT = 27  # square root of the pivot
 COMPLIANCE = 28  # 1 / e of an added inertia e, 1/kg or 1/(kg m^2); 0 if e is 0
 START_KEPT = 29  # KEPT at the start of the step
-ROWS = 30
+MOTION_KEPT = 30  # KEPT of the motion, while controllers compute with the constraints
+ROWS = 31
