@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from ...facade.model import Model
     from .measures import Measure
 
-#: Quantities with one number for each sample, which do not depend on the time.
-OF_EQUILIBRIA = ("frequency", "damping_ratio", "gain_margin", "equilibrium")
-OF_MODES = ("frequency", "damping_ratio")
-
 
 class AtRest:
     """The samples of a motion at rest, under the drives, forces and joint forces of the simulation.

@@ -16,8 +16,8 @@ from ...errors import ArgumentError, StudyError
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
 from . import measure_units
-from .at_rest import OF_EQUILIBRIA, OF_MODES
 from .in_steps import Steps
+from .kinds_of_quantities import OF_EQUILIBRIA, OF_MODES
 from .numbers import Described
 from .quantities import QUANTITIES, Case, dof_of, limited_drive, tracking_drive
 from .reductions import AT_TIMES, OF_FORCES, OF_STEPS, reduced, reduced_in_steps

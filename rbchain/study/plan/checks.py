@@ -17,8 +17,9 @@ from ...common.real_arrays import FLOAT64
 from ...errors import StudyError
 from ...simulate.methods import METHODS
 from ...simulate.settings import refuse_contacts, refuse_events
-from ..describe.at_rest import OF_MODES, cut_of, refuse_unsteady
+from ..describe.at_rest import cut_of, refuse_unsteady
 from ..describe.description import Simulation
+from ..describe.kinds_of_quantities import OF_MODES
 from ..describe.measures import Measure
 from ..describe.places import errors_at
 from ..describe.quantities import dof_of

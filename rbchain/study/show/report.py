@@ -15,7 +15,7 @@ import numpy as np
 
 from ...common.whole_files import whole_file
 from ..analyse.survivors import survivors_in
-from ..describe.at_rest import OF_EQUILIBRIA, OF_MODES
+from ..describe.kinds_of_quantities import OF_EQUILIBRIA, OF_MODES
 from ..plan.outcomes import NOT_RUN, has_failed, sentence
 from ..store.opening import open_finished
 from ..store.stored_results import StoredResults
