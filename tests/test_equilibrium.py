@@ -262,3 +262,12 @@ def test_batches_may_have_any_shape():
 def test_wrong_arguments_are_refused_by_name(arguments, message):
     with pytest.raises(rb.ArgumentError, match=message):
         rod().equilibrium(**arguments)
+
+
+@PLAIN
+def test_joints_with_prescribed_motions_are_not_actuated():
+    """Their joint forces have no effect, so that they cannot hold a posture."""
+    chain, held = rb.Model.serial_chain(2, gravity=(0, -G, 0)), [rb.PrescribedPosition("link2", 0.2)]
+    with pytest.raises(rb.ArgumentError, match="actuated: a drive prescribes the motion of joint 'link2'"):
+        chain.equilibrium([0.1, 0.2], drives=held, actuated=["link1", "link2"])
+    assert chain.equilibrium([0.1, 0.2], drives=held, actuated=["link1"]).success

@@ -194,3 +194,38 @@ def test_modes_keep_their_identity_where_frequencies_cross():
     np.testing.assert_allclose(damped.frequency[:, 1], np.sqrt(21.0) / (2 * np.pi), rtol=1e-12)
     with pytest.raises(rb.ArgumentError, match="order is 'energy'"):
         sweep.modes(order="energy")
+
+
+@PLAIN
+def test_a_campbell_diagram_shows_frequencies_damping_and_orders():
+    """Two decoupled slides, whose frequencies cross; the lower one is damped."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    for name, axis, damping in (("x", (1, 0, 0), 0.0), ("y", (0, 1, 0), 0.4)):
+        elastic = rb.PassiveForces(stiffness=2.0, damping=damping)
+        builder.add_body(name, joint=rb.Prismatic(axis), inertia=rb.Inertia(1.0), passive=elastic)
+    stiffness = np.linspace(1.0, 4.0, 7)
+    found = builder.build().vary({"x.stiffness": stiffness}).modes(order="shape")
+    above, below = found.plot(stiffness, label="stiffness (N/m)", orders=[2]).axes
+    lines = {line.get_label(): line.get_xydata() for line in above.get_lines()}
+    assert [*lines] == ["mode 0", "mode 1", "order 2"]
+    np.testing.assert_allclose(lines["mode 0"], np.stack([stiffness, np.sqrt(stiffness) / (2 * np.pi)], -1))
+    np.testing.assert_allclose(lines["mode 1"][:, 1], np.sqrt(2.0) / (2 * np.pi))
+    np.testing.assert_allclose(lines["order 2"][:, 1], 2 * stiffness)
+    ratios = [line.get_ydata() for line in below.get_lines()]
+    np.testing.assert_allclose(ratios, np.outer([0.0, 0.4 / (2 * np.sqrt(2.0))], np.ones(7)), atol=1e-15)
+    assert below.get_xlabel() == "stiffness (N/m)"
+
+
+@PLAIN
+@pytest.mark.parametrize(
+    ("parameter", "keys", "message"),
+    [
+        ([1.0, 2.0], {}, r"parameter is .*of shape \(2,\), and the modes have the batch shape \(3,\)"),
+        ([1.0, np.nan, 2.0], {}, "a finite number for each of its samples"),
+        ([1.0, 2.0, 3.0], {"orders": 2}, "orders is 2; expected a list of finite numbers"),
+    ],
+)
+def test_wrong_arguments_of_campbell_diagrams_are_refused(parameter, keys, message):
+    found = rb.Model.serial_chain(1).modes(np.zeros((3, 1)))
+    with pytest.raises(rb.ArgumentError, match=message):
+        found.plot(parameter, **keys)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..acting.drive_table import PRESCRIBES_MOTION
 from ..acting.drives import PrescribedAcceleration, PrescribedVelocity
 from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
@@ -150,6 +151,7 @@ def equilibrium(
     held = supports = not_free
     if actuated is not None:
         held, supports = np.arange(model.nv), _dofs_of(conditions, "actuated", actuated)
+        _refuse_prescribed(conditions, supports)
     search = Search(conditions, states, t_of_samples, held, supports)
     search.run(most)
     batch = conditions.batch
@@ -171,6 +173,18 @@ def _refuse_motions(conditions: Conditions) -> None:
                 f"equilibrium does not support {type(drive).__name__}, which prescribes no position; expected other "
                 "drives. Use PrescribedPosition, or hold the joint by free=[...] without it"
             )
+
+
+def _refuse_prescribed(conditions: Conditions, supports: np.ndarray) -> None:
+    """Refuse forces of joints whose motion a drive prescribes."""
+    prescribed = supports[PRESCRIBES_MOTION[conditions.kinds[supports]]]
+    if len(prescribed):
+        model = conditions.model
+        joint = model.joint_names[int(model.kernel_model.dofs.body[prescribed[0]])]
+        raise ArgumentError(
+            f"actuated: a drive prescribes the motion of joint {joint!r}, so a joint force has no effect; expected "
+            "other joints. Remove the drive, or the joint from actuated"
+        )
 
 
 def _others(conditions: Conditions, free: Sequence[str] | None) -> np.ndarray:

@@ -15,6 +15,7 @@ from ..common.misspelt import one_of
 from ..common.real_arrays import FloatArray, real_array
 from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
+from ..plots import campbell
 from ..simulate.request import checked_times
 from .coordinates import Coordinates, coordinates_of
 from .eigenvalues import Eigenpairs, eigenpairs_of, eigenpairs_of_conservative, tolerance
@@ -69,6 +70,8 @@ class Modes(SampleArrays):
     count: npt.NDArray[np.int64]
     acceleration: FloatArray
     success: npt.NDArray[np.bool_]
+
+    plot = campbell.plot
 
 
 @explains_calls(is_method=True, contacts="forces")
