@@ -589,7 +589,12 @@ def last_samples():
     drives[1] = rb.PID(arm.joint_names[1], 0.5, kp=1.0)
     motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "kp"])
     found |= {f"{name} of an arm with both controllers": x[7:] for name, x in motion.derivatives.items()}
-    return found
+    drives = [
+        rb.PrescribedForce(arm.joint_names[0], rb.Signal.table([0.0, 0.02, 0.05], rng.normal(size=(9, 3)))),
+        rb.PID(arm.joint_names[1], rb.Signal.table([0.0, 0.05], [0.1, 0.2], interpolation="linear"), kp=1.0, ki=1.0),
+    ]
+    motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["signal"])
+    return found | {f"{name} of an arm with tables": x[7:] for name, x in motion.derivatives.items()}
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ from .flatten_sampled import flatten_samplers
 from .numeric_fields import Drive, Force
 from .packing import SampleNumbers, SignalTables
 from .sampled import Sampled, controller_of
+from .signals import Signal
 from .user_code import BatchFunction, UserCall, UserCalls
 from .user_forces import UserForces, flatten_user_forces
 from .wrenches import flatten_current, flatten_wrenches
@@ -51,6 +52,7 @@ def flatten_actions(
     actions: tuple[Sequence[Drive], Sequence[Force], Sequence[Event]],
     implicit: bool = False,
     always: bool = False,
+    weights: Sequence[tuple[str, Signal, int]] = (),
 ) -> tuple[Actions | None, UserCalls]:
     """Flatten the actions on a batch of samples of a model.
 
@@ -69,6 +71,8 @@ def flatten_actions(
         Whether the method of integration uses the stiffness and damping of the joints.
     always : bool
         Whether to return Actions even if only constant joint forces act.
+    weights : list of tuples
+        More signals, which become the last ones: names, signals and derivatives as for `SignalTables.add`.
 
     Returns
     -------
@@ -110,6 +114,8 @@ def flatten_actions(
     contacts = flatten_contacts(model, forces, numbers, drive_codes[drive_layout.KIND, : model.nv])
     event_codes, event_calls = _flatten_events(model, events, numbers)
     functions |= user_calls | event_calls
+    for weight in weights:
+        signals.add(*weight)
     signal_codes, tables, knots = signals.arrays()
     rows = numbers.rows()
     controller, variation = controller_arrays(model, controllers_model(model, drives, batch), dtype)

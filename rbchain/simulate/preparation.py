@@ -32,6 +32,7 @@ from .rounded_times import warn_of_rounded_times
 from .samplers import refuse_samplers
 from .sensitivities import sensitivity_rows, with_sensitivities
 from .settings import LESS_MEMORY, memory_for, refuse_contacts, refuse_events
+from .signal_columns import SIGNALS, weights_of
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -181,7 +182,8 @@ def _new_states(samples: int, times: int, rows: tuple[int, ...], dtype: np.dtype
 
 def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
     """Return the actions as numbers, with modes of contacts and sensitivities, and the functions of the user."""
-    model, method, dtype, names = request.model, request.method, request.dtype, request.names
+    model, method, dtype = request.model, request.method, request.dtype
+    weights = weights_of(model, request.drives, request.given[1]) if SIGNALS in request.names else None
     actions, calls = flatten_actions(
         model,
         request.batch,
@@ -189,15 +191,15 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
         dtype,
         (request.drives, request.forces, request.events),
         method.is_implicit_in_joints,
-        always=bool(names),
+        always=bool(request.names),
+        weights=() if weights is None else weights.signals,
     )
     warn_of_rounded_times(actions, request.samples, request.end, dtype)
     refuse_events(request.events, method)
     refuse_contacts(request.forces, method)
     refuse_samplers(model, actions, method)
     refuse_forces_of_drives(model, actions, request.states[2])
-    actions = with_modes(model, actions, method, dtype)
-    return with_sensitivities(model, actions, request.drives, names, method, request.control_derivative_errors), calls
+    return with_sensitivities(request, with_modes(model, actions, method, dtype), weights), calls
 
 
 def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarray) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..acting.contacts import NAMES_OF_CONTACTS
 from ..acting.controllers import uses_simulated_model
@@ -20,11 +21,13 @@ from ..model.parameter_paths import MASS_AND_INERTIA, TENSOR, XYZ, relatives_of
 from ..model.parameters import UPPER_TRIANGLE
 from ..model.paths import Match, Owned, matches
 from .methods import Method, names_of
+from .signal_columns import SIGNALS, Weights
 
 if TYPE_CHECKING:
     from ..acting.numeric_fields import Drive as AnyDrive
     from ..drivers.trajectories import Actions
     from ..facade.model import Model
+    from .request import Request
 
 #: The kind of the columns of each name.
 KINDS = {
@@ -53,31 +56,49 @@ GAINS = ("kp", "ki", "kd")
 PARAMETERS_OF_CONTROLLERS = ("mass", MASS_AND_INERTIA, "cg", "inertia", "rotor_inertia", "gear_ratio")
 
 
-def with_sensitivities(
-    model: Model,
-    actions: Actions | None,
-    drives: Sequence[AnyDrive],
-    names: Sequence[str],
-    method: Method,
-    controls_steps: bool,
-) -> Actions | None:
+def with_sensitivities(request: Request, actions: Actions | None, weights: Weights | None) -> Actions | None:
     """Return the actions with the settings of the sensitivities, and memory for the states of events with them.
+
+    `weights` are of the values of tables, if the names contain "signal". They are the last signals of the actions.
 
     Raises
     ------
     ArgumentError
         If a name is unknown, or the sensitivities do not support the method, the model or the actions.
     """
+    model, names = request.model, request.names
     if not names:
         return actions
     assert actions is not None  # flatten_actions was called with always=True
-    _refuse_unsupported(model, actions, drives, names, method)
-    columns = np.concatenate([_columns_of(model, actions, name) for name in names], 1)
-    settings = SensitivitySettings(np.ascontiguousarray(columns), int(controls_steps))
+    _refuse_unsupported(model, actions, request.drives, names, request.method)
+    of_name = {SIGNALS: _columns_of_weights(model, actions, weights)} if weights is not None else {}
+    of_name |= {name: _columns_of(model, actions, name) for name in names if name != SIGNALS}
+    columns = np.concatenate([of_name[name] for name in names], 1)
+    settings = SensitivitySettings(np.ascontiguousarray(columns), int(request.control_derivative_errors))
     states = actions.records.states
     rows = states.shape[-1] + columns.shape[1] * _rows_of_column(model, actions)
     states = np.full((*states.shape[:-1], rows), np.nan, states.dtype)
     return actions._replace(sensitivities=settings, records=actions.records._replace(states=states))
+
+
+def _columns_of_weights(model: Model, actions: Actions, weights: Weights) -> np.ndarray:
+    """Return the columns (COLUMN_ROWS, count) of the values of tables, whose weights are the last signals."""
+    if not weights.signals:
+        raise ArgumentError(
+            f'derivatives contains "{SIGNALS}", but no drive has a table; expected a drive such as '
+            "rb.PrescribedForce(joint, rb.Signal.table(times, values))"
+        )
+    columns = weights.columns.copy()
+    if (columns[codes.COLUMN_KIND] == codes.BY_ACCELERATION).any():
+        is_closed = model.kernel_model.constraint_tables is not None
+        if is_closed or actions.settings[setting.COMPUTES]:
+            raise ArgumentError(
+                f'derivatives contains "{SIGNALS}", but a PrescribedAcceleration has a table, and '
+                f"{'the model is a closed chain' if is_closed else 'another drive is a ComputedTorque'}; expected "
+                "tables in PrescribedForce and PID only. Use one of them, or differences of simulations"
+            )
+    columns[codes.COLUMN_SIGNAL] += actions.shared.signals.shape[1] - len(weights.signals)
+    return columns
 
 
 def sensitivity_rows(model: Model, actions: Actions | None) -> int:
@@ -99,13 +120,14 @@ def checked_names(model: Model, names: Any, argument: str = "derivatives") -> tu
     """
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise ArgumentError(f'{argument} is {excerpt(names)}; expected a list of names such as ("q", "link2.mass")')
+    names_of_all = (*KINDS, SIGNALS)
     for name in names:
-        if isinstance(name, str) and name in KINDS:
+        if isinstance(name, str) and name in names_of_all:
             continue
         if not (isinstance(name, str) and "." in name):
             raise UnknownNameError(
-                f"{argument} contains {excerpt(name)}; expected names among {', '.join(KINDS)}, or paths such as "
-                f'"link2.mass"{did_you_mean(str(name), KINDS)}'
+                f"{argument} contains {excerpt(name)}; expected names among {', '.join(names_of_all)}, or paths such "
+                f'as "link2.mass"{did_you_mean(str(name), names_of_all)}'
             )
         found = parameters_at(model, name)
         if len(found) > 1 or not (found[0].is_whole or len(found[0].components) == 1):
@@ -171,7 +193,7 @@ def _refuse_unsupported_controllers(
     """Refuse controllers with a model, if the derivatives of their forces are not computed."""
     if not actions.settings[[setting.COMPUTES, setting.COMPENSATES]].any():
         return
-    of_model = [name for name in names if _field_of(model, name) in PARAMETERS_OF_CONTROLLERS]
+    of_model = [name for name in names if name != SIGNALS and _field_of(model, name) in PARAMETERS_OF_CONTROLLERS]
     if of_model and uses_simulated_model(model, drives):
         raise ArgumentError(
             f"derivatives contains {', '.join(of_model)}, but the controllers use these parameters too "
@@ -197,7 +219,12 @@ def _columns_of(model: Model, actions: Actions, name: str) -> np.ndarray:
     else:
         dofs = _dofs_of(model, actions, name)
         entry = np.zeros(dofs.size, int)
-    return np.stack([np.full(dofs.size, KINDS[name]), dofs, entry]).astype(np.int64)
+    return _rows(np.full(dofs.size, KINDS[name]), dofs, entry)
+
+
+def _rows(kinds: npt.ArrayLike, dofs: npt.ArrayLike, entries: npt.ArrayLike) -> np.ndarray:
+    """Return columns (COLUMN_ROWS, count) without signals."""
+    return np.stack(np.broadcast_arrays(kinds, dofs, entries, -1)).astype(np.int64)
 
 
 def _columns_of_path(model: Model, actions: Actions, path: str) -> np.ndarray:
@@ -207,18 +234,16 @@ def _columns_of_path(model: Model, actions: Actions, path: str) -> np.ndarray:
     if name == MASS_AND_INERTIA:
         if not (model.mass[..., i] > 0.0).all():
             raise ArgumentError(f"derivatives contains {path!r}, but the mass is 0; expected a body with a mass")
-        of_inertia = [(KINDS["inertia"], entry) for entry in range(ENTRIES_OF_BODY["inertia"])]
-        dof = int(model.kernel_model.dofs.last[i])
-        return np.array([[kind, dof, entry] for kind, entry in [(KINDS["mass"], 0), *of_inertia]], np.int64).T
+        entries = np.arange(ENTRIES_OF_BODY["inertia"])
+        kinds = [KINDS["mass"], *np.full(entries.size, KINDS["inertia"])]
+        return _rows(kinds, model.kernel_model.dofs.last[i], [0, *entries])
     if name in ENTRIES_OF_BODY:
-        entries = list(match.components) or [0]
-        dof = int(model.kernel_model.dofs.last[i])
-        return np.array([[KINDS[name], dof, entry] for entry in entries], np.int64).T
+        return _rows(KINDS[name], model.kernel_model.dofs.last[i], list(match.components) or [0])
     if name in GAINS:
-        return np.array([[KINDS[name], i, d] for d in _pid_drives(model, actions, name, i)], np.int64).T
+        return _rows(KINDS[name], i, _pid_drives(model, actions, name, i))
     if i not in _dofs_of(model, actions, name):
         raise ArgumentError(f"derivatives contains {path!r}, which has no derivative; expected a joint with an angle")
-    return np.array([[KINDS[name], i, 0]], np.int64).T
+    return _rows(KINDS[name], i, [0])
 
 
 def _dofs_of(model: Model, actions: Actions, name: str) -> np.ndarray:
@@ -276,14 +301,24 @@ def sensitivities_of(
     columns = saved.reshape(*saved.shape[:-1], saved.shape[-1] // rows, rows)
     columns = np.swapaxes(columns[..., : 2 * n], -1, -2)  # (..., times, 2 nv, columns)
     for name in names:
-        count = _columns_of(model, actions, name).shape[1]
+        count = _count_of(model, actions, name)
         found[name] = _shaped(model, actions, name, columns[..., first : first + count])
         first += count
     return found
 
 
+def _count_of(model: Model, actions: Actions, name: str) -> int:
+    """Return the number of columns of a field, a path, or the values of tables."""
+    if name == SIGNALS:
+        settings: Any = actions.sensitivities
+        return int(np.isin(settings.columns[codes.COLUMN_KIND], codes.OF_SIGNALS).sum())
+    return _columns_of(model, actions, name).shape[1]
+
+
 def _shaped(model: Model, actions: Actions, name: str, columns: np.ndarray) -> np.ndarray:
     """Return the columns (..., times, 2 nv, count) of a field or path with the shape of its value."""
+    if name == SIGNALS:
+        return columns
     if name not in KINDS:
         return _shaped_for_path(model, name, columns)
     if name in ENTRIES_OF_BODY:

@@ -87,8 +87,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         Derivatives of the states at the saved times, {name: (..., times, 2 nv, ...) array}, for the names in the
         argument `derivatives` of `simulate`. The rows are the positions on the tangent space, in the directions of
         the velocities as in `Model.difference`, then the velocities. The last axes are the axes of the field: (nv,) for
-        "q", "qd", "tau", joints and gains, (n_bodies,) for "mass", (n_bodies, 3) for "cg" and (n_bodies, 3, 3) for
-        "inertia". NaN after the end of a sample that ended early.
+        "q", "qd", "tau", joints and gains, (n_bodies,) for "mass", (n_bodies, 3) for "cg", (n_bodies, 3, 3) for
+        "inertia" and (values,) for "signal". NaN after the end of a sample that ended early.
     start_time : float, s
         Time at the start of the motion.
     dense_output : DenseOutput, optional

@@ -21,8 +21,9 @@ from ..tree.layout import parameter, parameter3
 COLUMN_KIND = 0  # one of BY_POSITION, ...
 COLUMN_DOF = 1  # the dof; for an inertial parameter, the dof of the body
 COLUMN_ENTRY = 2  # of the center of mass (0 to 2), or of the tensor (0 to 5: xx, xy, xz, yy, yz, zz)
-COLUMN_DRIVE = COLUMN_ENTRY  # of a gain, the column of its drive
-COLUMN_ROWS = 3
+COLUMN_DRIVE = COLUMN_ENTRY  # of a gain or of a value of a signal, the column of its drive
+COLUMN_SIGNAL = 3  # of a value of a signal, the signal that is the derivative of the whole signal by this value
+COLUMN_ROWS = 4
 (
     BY_POSITION,
     BY_VELOCITY,
@@ -40,9 +41,13 @@ COLUMN_ROWS = 3
     BY_KP,
     BY_KI,
     BY_KD,
-) = range(16)
+    BY_SIGNAL_OF_FORCE,
+    BY_REFERENCE,
+    BY_ACCELERATION,
+) = range(19)
 INERTIAL = (BY_MASS, BY_CG, BY_INERTIA)
-OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD)
+OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD, BY_SIGNAL_OF_FORCE, BY_REFERENCE)
+OF_SIGNALS = (BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_ACCELERATION)
 
 
 @kernel
@@ -52,14 +57,14 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
     `columns` is (COLUMN_ROWS, count); y and `rate` are (rows, lanes).
     """
     kind, i = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column]
-    if kind in (BY_POSITION, BY_VELOCITY):
+    if kind in (BY_POSITION, BY_VELOCITY, BY_ACCELERATION):
         return
     if kind in INERTIAL:
         subtract_force_of_body(i, block, kind, columns[COLUMN_ENTRY, column], w, k)
     elif kind == BY_ARMATURE:
         w[i, k] = w[i, k] - rate[block.q.shape[0] + i, k]
     elif kind in OF_ACTUATORS:
-        change = derivative_of_actuator_force(i, block, kind, columns[COLUMN_DRIVE, column], y, k)
+        change = derivative_of_actuator_force(block, columns, column, y, k)
         w[i, k] = w[i, k] + change
         if computes_some_torques(block):
             responses = block.loads.actions.sensitivities.linear.of_forces[0]
@@ -70,11 +75,13 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
 
 
 @kernel
-def derivative_of_actuator_force(i, block, kind, d, y, k):
-    """Return the derivative of the actuator force of dof i by its constant force or by a gain of its PID drive d.
+def derivative_of_actuator_force(block, columns, column, y, k):
+    """Return the derivative of the actuator force of a dof by its constant force, or by a number of one of its drives.
 
-    The result is a number; y is (rows, lanes).
+    The number is a gain of a PID or a value of a signal. The result is a number. `columns` is (COLUMN_ROWS, count); y
+    is (rows, lanes).
     """
+    kind, i, d = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column], columns[COLUMN_DRIVE, column]
     if kind == BY_FORCE:
         return is_inside_curve(i, block, y, k)
     actions, nq, factor = block.loads.actions, block.q.shape[0], is_below_limit(d, block, y, k)
@@ -85,6 +92,12 @@ def derivative_of_actuator_force(i, block, kind, d, y, k):
         factor = factor * (actions.values[s, signal.RATE, k] - y[nq + i, k])
     elif kind == BY_KI:
         factor = factor * y[integral_row(block, d), k]
+    elif kind == BY_SIGNAL_OF_FORCE:
+        factor = factor * actions.values[columns[COLUMN_SIGNAL, column], signal.VALUE, k]
+    else:
+        gains, change = actions.shared.drives[drive.GAINS, d], actions.values[columns[COLUMN_SIGNAL, column]]
+        of_error = actions.numbers[gains + drive.GAIN_KP, k] * change[signal.VALUE, k]
+        factor = factor * (of_error + actions.numbers[gains + drive.GAIN_KD, k] * change[signal.RATE, k])
     return factor
 
 

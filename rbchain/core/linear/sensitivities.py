@@ -22,8 +22,12 @@ within the error of the integration, as states do.
 A parameter of an actuator force also changes the computed torques of other dofs, which depend on this force
 (`controller_derivatives`).
 
+A value of a table is a parameter of a drive. The derivative of the table by this value is another signal, the weight of
+the value. It changes the force of the drive, the integral of a PID, or a prescribed acceleration.
+
 For an inertial parameter, dtau/dp is the derivative of the Newton-Euler equations of one body, whose force acts on its
-dof and on the ancestors. A prescribed acceleration does not depend on parameters: its row of the equations is w' = 0.
+dof and on the ancestors. A prescribed acceleration does not depend on other parameters: its row of the equations is
+w' = 0.
 
 Source: Hairer, Norsett and Wanner (1993), *Solving Ordinary Differential Equations I*, section I.14; Dickinson and
 Gelinas (1976), "Sensitivity analysis of ordinary differential equation systems".
@@ -39,6 +43,7 @@ from ..algorithms.lu import factorize, solve
 from ..algorithms.rnea import accelerate_with_joint
 from ..control import drive_layout as drive
 from ..control.controller_derivatives import computes_some_torques, store_responses_of_controllers
+from ..forces import signal_layout as signal
 from ..lanes.error_norm import norm
 from ..lanes.lanes import constant_like, full_like, zeros_like
 from ..loops import constraint_layout as closure
@@ -50,10 +55,14 @@ from ..tree.kinematics import move_dof
 from ..tree.layout import POSING_CARRIED, POSING_FREE, POSING_OWN
 from .linearised_rate import LinearisedRate, differentiate_exactly
 from .parameter_forces import (
+    BY_ACCELERATION,
     BY_POSITION,
+    BY_REFERENCE,
     BY_VELOCITY,
     COLUMN_DOF,
+    COLUMN_DRIVE,
     COLUMN_KIND,
+    COLUMN_SIGNAL,
     INERTIAL,
     OF_ACTUATORS,
     subtract_parameter_force,
@@ -137,12 +146,14 @@ def evaluate_with_sensitivities(block, y, t, rate, k):
     for column in range(columns.shape[1]):
         u, change = y[first : first + size], rate[first : first + size]
         store_position_rates(block, y, u, change, k)
+        add_change_of_reference(block, columns, column, change, k)
         w = change[n : 2 * n]
         for i in range(n):
             w[i, k] = constant_like(y, 0.0)
         subtract_parameter_force(block, columns, column, y, rate, w, k)
         remove_constrained_force(block, w, k)
         subtract_state_force(block, linear, u, w, k)
+        set_change_of_acceleration(block, columns, column, w, k)
         solve(linear.factors, linear.pivots, w, k)
         first += size
 
@@ -253,6 +264,30 @@ def store_position_rates(block, y, u, change, k):
         row = integral_row(block, d)
         if row >= 0:
             change[n + row - nq, k] = -u[dof_of_drive(block, d), k]
+
+
+@kernel
+def set_change_of_acceleration(block, columns, column, w, k):
+    """Set the derivative of a prescribed acceleration by a value of its signal in w (n, lanes).
+
+    `columns` is (COLUMN_ROWS, count).
+    """
+    if columns[COLUMN_KIND, column] == BY_ACCELERATION:
+        weight = columns[COLUMN_SIGNAL, column]
+        w[columns[COLUMN_DOF, column], k] = block.loads.actions.values[weight, signal.VALUE, k]
+
+
+@kernel
+def add_change_of_reference(block, columns, column, change, k):
+    """Add the derivative of a reference by one of its values to the rate of the integral of the error.
+
+    `change` is (rows of a column, lanes), and `columns` is (COLUMN_ROWS, count).
+    """
+    if columns[COLUMN_KIND, column] == BY_REFERENCE:
+        row, n = integral_row(block, columns[COLUMN_DRIVE, column]), block.qd.shape[0]
+        if row >= 0:
+            at, weight = n + row - block.q.shape[0], columns[COLUMN_SIGNAL, column]
+            change[at, k] = change[at, k] + block.loads.actions.values[weight, signal.VALUE, k]
 
 
 @kernel
