@@ -1,5 +1,7 @@
 """`Model.modes`: natural frequencies, damping ratios and shapes, compared with closed forms."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -229,3 +231,46 @@ def test_wrong_arguments_of_campbell_diagrams_are_refused(parameter, keys, messa
     found = rb.Model.serial_chain(1).modes(np.zeros((3, 1)))
     with pytest.raises(rb.ArgumentError, match=message):
         found.plot(parameter, **keys)
+
+
+@PLAIN
+def test_a_motion_of_a_mode_solves_the_linear_equations():
+    """M q'' + K q = 0 for small amplitudes, by the accelerations of each sample of a varied model."""
+    arm = rb.Model.serial_chain(2, length=1.5, gravity=(0, -G, 0)).vary({"link1.mass": [0.1, 0.4]})
+    found = arm.modes([-np.pi / 2, 0.0])
+    for sample in range(2):
+        one, size = found[sample], 1e-5
+        motion = one.motion(1, amplitude=size)
+        w = 2 * np.pi * one.frequency[1]
+        change = motion.q - [-np.pi / 2, 0.0]
+        np.testing.assert_allclose(abs(change).max(), size, rtol=1e-9)
+        np.testing.assert_allclose(motion.t[-1], 2 * np.pi / w, rtol=1e-12)
+        found_rates = arm[sample].accelerations(motion.q, 0.0 * motion.qd)
+        np.testing.assert_allclose(found_rates, -(w**2) * change, atol=1e-8 * w**2 * size)
+        np.testing.assert_allclose(motion.qd[0], 0.0, atol=1e-15)
+        np.testing.assert_allclose(abs(motion.qd).max(), w * size, rtol=1e-9)
+        assert motion.plot("states").axes
+    with pytest.raises(rb.ArgumentError, match="expected the modes of one sample"):
+        found.motion(0)
+    with pytest.raises(rb.ArgumentError, match="mode is 2"):
+        found[0].motion(2)
+    free = rb.Model.serial_chain(1, gravity=(0, 0, 0)).modes([0.0])
+    with pytest.raises(rb.ArgumentError, match="mode 0 does not oscillate"):
+        free.motion(0)
+
+
+@PLAIN
+def test_results_of_the_linear_analysis_can_be_pickled():
+    arm = rb.Model.serial_chain(2).vary({"link1.mass": [0.1, 0.4]})
+    control = {"drives": [rb.PID("link1", 0.0, kp=9.0, kd=1.0)]}
+    states = np.zeros((2, 2))
+    for found in (
+        arm.modes(states),
+        arm.linearize(states),
+        arm.equilibrium(states),
+        arm.margins(states, cut="link1", **control),
+        arm.frequency_response([1.0], states),
+    ):
+        copy = pickle.loads(pickle.dumps(found))
+        assert type(copy) is type(found)
+        np.testing.assert_array_equal(copy[1].success, found[1].success)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from ..errors import ArgumentError
 from ..model.arguments import SampleArrays
 from ..plots import campbell
 from ..simulate.request import checked_times
+from . import mode_motions
 from .coordinates import Coordinates, coordinates_of
 from .eigenvalues import Eigenpairs, eigenpairs_of, eigenpairs_of_conservative, tolerance
 from .equations import state_equations
@@ -61,6 +62,9 @@ class Modes(SampleArrays):
         In the given state. Modes describe oscillations about an equilibrium, where it is zero.
     success : (...) array of bool
         False if the equations of a sample cannot be linearized, as for `LinearModel`.
+    q : (..., nq) array, rad or m
+        The given positions, with closed loops and prescribed motions.
+    model : Model
     """
 
     frequency: FloatArray
@@ -70,8 +74,16 @@ class Modes(SampleArrays):
     count: npt.NDArray[np.int64]
     acceleration: FloatArray
     success: npt.NDArray[np.bool_]
+    q: FloatArray
+    model: Model
 
     plot = campbell.plot
+    motion = mode_motions.motion
+
+    def __getitem__(self, samples: Any) -> Self:
+        """Return the modes of one sample of the batch, or of several."""
+        chosen = super().__getitem__(samples)
+        return replace(chosen, model=self.model[samples]) if self.model.batch_shape else chosen
 
 
 @explains_calls(is_method=True, contacts="forces")
@@ -179,6 +191,8 @@ def modes(
         count=count.reshape(batch),
         acceleration=points.qdd.reshape(*batch, model.nv),
         success=is_usable.reshape(batch),
+        q=points.q.reshape(*batch, model.nq),
+        model=conditions.model,
     )
 
 
