@@ -6,7 +6,7 @@ import pytest
 import rbchain as rb
 
 from .actions import CONTACTS, KD, KP, RESOLUTION
-from .cases import FIXED_STEPS, LOOPS, PRESCRIBED, covering_cases, documented_refusals, short_cases
+from .cases import FIXED_STEPS, LOOPS, PRESCRIBED, controls_a_loop, covering_cases, documented_refusals, short_cases
 from .running import STEPS, WAYS_TO_RUN, Setup
 from .worlds import WORLDS, World
 
@@ -27,7 +27,9 @@ def other_method(case):
     """A method for the reference, of another family if there is one that supports the case."""
     if case.force in CONTACTS and (case.mechanism in LOOPS or case.drive in PRESCRIBED):
         return None
-    return "rosenbrock" if case.method == "rk45" else "rk45"
+    if case.method != "rk45":
+        return "rk45"
+    return "dop853" if controls_a_loop(case) else "rosenbrock"
 
 
 def size_of(motion):
