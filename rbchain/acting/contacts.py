@@ -11,6 +11,7 @@ import numpy as np
 from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray
+from ..core.contacts import element_layout as element, gear_friction as gear
 from ..core.sample.records import ContactRecords
 from ..errors import ArgumentError
 from .body_contacts import BodyContact
@@ -140,6 +141,23 @@ def flatten_contacts(
             elements.append([kind, dof, first, row, sign, number, other, size])
             row += size
     return np.array(elements, np.int64).T.copy()
+
+
+def gear_friction_of(elements: np.ndarray | None, forces: Sequence[Any]) -> np.ndarray | None:
+    """Return the table (gear.GEAR_ROWS, count) of friction that grows with the force of drives; None without.
+
+    `elements` is the result of `flatten_contacts`.
+    """
+    if elements is None:
+        return None
+    found = [force for force in forces if is_contact(force)]
+    grows = [isinstance(found[number], DryFriction) and found[number].has_gear for number in elements[element.FORCE]]
+    if not any(grows):
+        return None
+    codes = np.zeros((gear.GEAR_ROWS, sum(grows)), np.int64)
+    codes[gear.GEAR_DOF] = elements[element.DOF, grows]
+    codes[gear.GEAR_NUMBERS] = elements[element.NUMBERS, grows]
+    return codes
 
 
 def new_contact_records(elements: np.ndarray | None, forces: Sequence[Any], samples: int) -> ContactRecords | None:

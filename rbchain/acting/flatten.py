@@ -26,7 +26,7 @@ from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
 from .actuators import Actuator, flatten_actuators
 from .between_bodies import flatten_between_bodies, is_between_bodies
-from .contacts import flatten_contacts, new_contact_records
+from .contacts import flatten_contacts, gear_friction_of, new_contact_records
 from .controllers import controller_arrays, controllers_model
 from .drive_table import new_table, settings_of_drives
 from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive
@@ -127,6 +127,7 @@ def flatten_actions(
         springs=springs,
         bushings=bushings,
         contacts=contacts,
+        gear_friction=gear_friction_of(contacts, forces),
         samplers=samplers,
         actuators=actuator_codes,
         events=event_codes,

@@ -25,7 +25,8 @@ class DryFriction(Force):
     """Coulomb friction of a joint that sticks: below the static friction, the velocity is exactly zero.
 
     While the joint slides, the friction force is `kinetic`, against the motion. While it sticks, the force balances the
-    other forces. The joint starts to slide if the balancing force would exceed `static`.
+    other forces. The joint starts to slide if the balancing force would exceed `static`. With `gear_friction`, both
+    limits grow with the force of the drives, as in a gear.
 
     Parameters
     ----------
@@ -38,6 +39,9 @@ class DryFriction(Force):
         Largest friction of the sticking joint, at least `kinetic`, which is the default.
     kinetic_backward, static_backward : float or (...) array, N m or N
         Friction that resists motion in the negative direction. The defaults are `kinetic` and `static`.
+    gear_friction : float or (...) array
+        Increase of all limits per force of the drives, from 0 to 1. With the force f of all drives of the joint and of
+        its `tau`, after the limits of an `Actuator`, the limits increase by `gear_friction` times abs(f).
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     max_records : int
@@ -49,6 +53,12 @@ class DryFriction(Force):
     -----
     A joint cannot also have the regularised friction of `PassiveForces`. Only some methods of `simulate` support dry
     friction; see there.
+
+    Drives that lift a weight through a gear with a `gear_friction` of c have the efficiency 1 - c. To move the joint
+    against its drives, 1 + c times their force is necessary. At rest, drives with the force f withstand all forces
+    between (1 - c) f and (1 + c) f, if there is no other friction. With c = 1, no force of the drives moves the joint.
+    Friction that grows with the torque is a part of the models of servos by Duclusaud et al. (2024), "Extended Friction
+    Models for the Physics Simulation of Servo Actuators".
 
     Examples
     --------
@@ -63,12 +73,13 @@ class DryFriction(Force):
     ([0.5], [0.0])
     """
 
-    internal_names: ClassVar[tuple[str, ...]] = ("with_defaults",)
+    internal_names: ClassVar[tuple[str, ...]] = ("with_defaults", "has_gear")
     numeric_fields: ClassVar = (
         NumericField("kinetic", "N m or N", 0.0, LARGEST_FLOAT32),
         NumericField("static", "N m or N", 0.0, LARGEST_FLOAT32),
         NumericField("kinetic_backward", "N m or N", 0.0, LARGEST_FLOAT32),
         NumericField("static_backward", "N m or N", 0.0, LARGEST_FLOAT32),
+        NumericField("gear_friction", "1", 0.0, 1.0),
     )
     joint: str
     kinetic: npt.ArrayLike
@@ -76,6 +87,7 @@ class DryFriction(Force):
     static: npt.ArrayLike | None = None
     kinetic_backward: npt.ArrayLike | None = None
     static_backward: npt.ArrayLike | None = None
+    gear_friction: npt.ArrayLike = 0.0
     dof: int | None = None
     max_records: int = 16
 
@@ -83,6 +95,11 @@ class DryFriction(Force):
         super().__post_init__()
         if self.static_backward is None and self.kinetic_backward is not None and self.static is not None:
             raise ArgumentError(f"{self.label()}: kinetic_backward and static are given; expected static_backward, too")
+
+    @property
+    def has_gear(self) -> bool:
+        """Whether the friction of any sample grows with the force of the drives."""
+        return bool(np.any(np.asarray(self.gear_friction) > 0.0))
 
     def with_defaults(self) -> DryFriction:
         """Return the friction with all numbers that are not given."""
@@ -152,10 +169,11 @@ def flatten_friction(
             "friction to 0"
         )
     full, first = force.with_defaults(), len(numbers.columns)
+    limits = ("kinetic", "static", "kinetic_backward", "static_backward")
+    for name in (*limits, "gear_friction", *limits) if force.has_gear else limits:
+        numbers.add_field(what, full, name)
     for direction in ("", "_backward"):
         names = f"kinetic{direction}", f"static{direction}"
-        for name in names:
-            numbers.add_field(what, full, name)
         kinetic, static = (real_array(name, getattr(full, name), ArgumentError) for name in names)
         if np.any(static < kinetic):
             raise ArgumentError(

@@ -92,7 +92,9 @@ def touching():
     builder.add_body("slide", joint=rb.Prismatic(), placement=rb.Pose((2, 0, 0)), inertia=rod)
     model = builder.build()
     contacts = [
-        rb.DryFriction("rod", kinetic=1.0, static=9.0, kinetic_backward=1.5, static_backward=9.5, name="dry"),
+        rb.DryFriction(
+            "rod", kinetic=1.0, static=9.0, kinetic_backward=1.5, static_backward=9.5, gear_friction=0.1, name="dry"
+        ),
         rb.HardStops("rod", restitution=0.5, name="stops"),
         rb.SphereContact(
             "rod",

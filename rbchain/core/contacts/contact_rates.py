@@ -13,6 +13,7 @@ from .contact_rows import (
     update_jacobian,
     update_row_velocities,
 )
+from .gear_friction import update_gear_friction
 
 
 def has_contact_modes(block, *_):
@@ -31,6 +32,7 @@ def add_contact_forces(block, y, rate, k):
     actions, model, nq, n = block.loads.actions, block.model, block.q.shape[0], block.qd.shape[0]
     contacts, modes, numbers = actions.contacts, actions.modes, actions.numbers
     table, qdd = contacts.table, rate[nq : nq + n]
+    update_gear_friction(actions, k)
     update_gaps(model, contacts, y[:nq], numbers, block.work, k)
     update_jacobian(model, contacts, numbers, block.work, k)
     for e in range(table.shape[1]):

@@ -19,6 +19,11 @@ FRICTION, STOP, FIRST_SHAPE = 0, 1, 2  # kinds; contacts have the kinds from FIR
 # --- numbers of an element ---
 FRICTION_KINETIC_FORWARD, FRICTION_STATIC_FORWARD = 0, 1  # friction of a motion in the positive direction, N m or N
 FRICTION_KINETIC_BACKWARD, FRICTION_STATIC_BACKWARD = 2, 3
+FRICTION_LIMITS = 4  # number of these limits
+# Only of friction that grows with the force of the drives (`gear_friction`). Its limits are those of the last
+# evaluation.
+FRICTION_OF_GEAR = 4  # increase of the limits per force of the drives
+FRICTION_WITHOUT_GEAR = 5  # the first of the four limits without drives, N m or N
 NUMBER_RESTITUTION = 0  # of a stop or a contact
 STOP_POSITION = 1  # m or rad
 NUMBER_FRICTION = 1  # mu of a contact

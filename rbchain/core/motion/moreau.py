@@ -33,6 +33,7 @@ from ..contacts import contact_layout as contact, element_layout as element
 from ..contacts.contact_responses import add_responses, update_responses
 from ..contacts.contact_rows import update_biases, update_gaps, update_jacobian, update_row_velocities
 from ..contacts.contact_solver import solve_contacts
+from ..contacts.gear_friction import update_gear_friction
 from ..contacts.impact_law import limit_energy
 from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
 from ..loops.constraint_hooks import has_open_loops
@@ -297,6 +298,7 @@ def set_rows(block, stepper, v_free, settings, h, k):
     update_row_velocities(model, contacts, y[nq : nq + n], contact.START_VELOCITY, k)
     update_row_velocities(model, contacts, v_free, contact.FREE_VELOCITY, k)
     half = constant_like(rows, 0.5) * h
+    update_gear_friction(block.loads.actions, k)
     for row in range(rows.shape[0]):
         turn = half * rows[row, contact.BIAS, k]
         rows[row, contact.START_VELOCITY, k] = rows[row, contact.START_VELOCITY, k] - turn

@@ -132,11 +132,12 @@ class SharedActions(NamedTuple):
     `core.forces.signal_layout`, `core.control.drive_layout`, `core.control.user_calls`, `core.forces.wrenches`,
     `core.forces.springs`, `core.forces.bushings` and `core.motion.events` describe their rows. `springs` and `bushings`
     are None if there are no forces between bodies, so that compiled code contains nothing for them. `contacts` holds
-    the elements of `core.contacts.contact_layout`, or is None without dry friction, stops and contacts. `samplers` is a
-    `core.tree.sampler_layout.Samplers`, or None without sampled controllers. `actuators` (rows, n) holds the integers
-    of `core.control.actuators`, or is None without actuators. `tables` (m,) holds the tables of signals, `knots`
-    (samples or 1, m) the classes of their knots, `numbers` (samples or 1, m) all other numbers. `variation` is the
-    Variation of the controllers' model, or None.
+    the elements of `core.contacts.contact_layout`, or is None without dry friction, stops and contacts.
+    `gear_friction` (rows, count) holds the integers of `core.contacts.gear_friction`, or is None if no dry friction
+    grows with the force of the drives. `samplers` is a `core.tree.sampler_layout.Samplers`, or None without sampled
+    controllers. `actuators` (rows, n) holds the integers of `core.control.actuators`, or is None without actuators.
+    `tables` (m,) holds the tables of signals, `knots` (samples or 1, m) the classes of their knots, `numbers` (samples
+    or 1, m) all other numbers. `variation` is the Variation of the controllers' model, or None.
     """
 
     signals: np.ndarray
@@ -146,6 +147,7 @@ class SharedActions(NamedTuple):
     springs: object
     bushings: object
     contacts: object
+    gear_friction: object
     samplers: Samplers | None
     actuators: object
     events: np.ndarray

@@ -112,6 +112,7 @@ class Dispersion(Described):
     * "dry_friction" ("multiply"): factor of all numbers of a `DryFriction`.
     * "kinetic", "static", "kinetic_backward", "static_backward": of a `DryFriction`, in N m or N. Numbers that the
       `DryFriction` does not give follow the others, as in Python.
+    * "gear_friction": of a `DryFriction`, without a unit.
     * "restitution": of `HardStops`.
     * "friction", "restitution": coefficients of a contact.
     * "point" (components x, y, z), "radius": of a `SphereContact`, in m.
