@@ -18,6 +18,7 @@ from .describe.model_source import ModelSource
 from .describe.scipy_distributions import Scipy
 from .loading import load_results
 from .plan.inputs import Input, Inputs
+from .rare.result import Probability
 from .show.accessor import Results
 from .study import Study
 
@@ -37,6 +38,7 @@ __all__ = [
     "MultivariateNormal",
     "Normal",
     "Outputs",
+    "Probability",
     "Random",
     "Results",
     "Scipy",

@@ -30,6 +30,7 @@ from .plan.episodes import EpisodesOfStudy
 from .plan.given_inputs import given_inputs
 from .plan.inputs import Inputs
 from .plan.plan import Plan, plan_of
+from .rare import probability as rare
 from .run import executors, replay
 from .run.chunks import chosen_chunk_size, run
 from .run.compilation import compiled_in_parallel
@@ -371,3 +372,4 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     control_variates = controls.control_variates
     sobol_indices = sensitivity.sobol_indices
     morris = sensitivity.morris
+    probability = rare.probability

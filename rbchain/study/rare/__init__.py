@@ -1,0 +1,1 @@
+"""Probabilities of rare events: the methods on standard normal vectors, and their simulations by a study."""

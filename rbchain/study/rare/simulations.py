@@ -1,0 +1,198 @@
+"""Simulations of a method: margins of standard normal vectors by a study, all of them kept, and stored if asked."""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from ...common.whole_files import whole_file
+from ...errors import StudyError
+from ..describe.designs import SMALLEST
+from ..plan.outcomes import has_failed, status_in_words
+from ..plan.plan import Plan
+from ..run.chunks import chosen_chunk_size
+from ..run.executors import Executor
+
+Undefined = Literal["failure", "no_failure"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where and how to simulate: an executor, the limits of a chunk as for `Study.run`, and a folder."""
+
+    executor: Executor
+    chunk: int | None
+    memory: float | None
+    folder: Path | None
+
+
+class Simulations:
+    """Simulates samples of a study, counts them and keeps their results.
+
+    Parameters
+    ----------
+    plan : Plan
+    measure : str
+    threshold, sign : float
+        The margin is sign * (threshold - measure): the sign is 1 if large numbers are failures, and -1 otherwise.
+    undefined : "failure", "no_failure" or None
+        What a sample without a number counts as.
+    limit : int
+        Largest number of simulations.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        measure: str,
+        threshold: float,
+        sign: float,
+        undefined: Undefined | None,
+        limit: int,
+        settings: Settings,
+    ) -> None:
+        variables = tuple(v for v in plan.variables if v.name in (measure, "status"))
+        self.plan, self.measure, self.settings = replace(plan, variables=variables), measure, settings
+        self.threshold, self.sign, self.undefined, self.limit = threshold, sign, undefined, limit
+        self.count = 0
+        self._kept: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def __call__(self, u: np.ndarray) -> np.ndarray:
+        """Return the margins (m,) of standard normal vectors (m, d). Raises a StudyError if one is unknown."""
+        found = self.of_points(np.clip(special.ndtr(u), SMALLEST, 1.0 - 2 * SMALLEST), u)
+        if np.isnan(found).any():
+            self._refuse_undefined()
+        return found
+
+    def of_points(self, points: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the margins (m,) of points (m, d) in the unit cube; NaN if unknown. `u` are their normal numbers."""
+        if self.count + len(points) > self.limit:
+            raise StudyError(
+                f"the method needs more than the {self.limit:,} simulations that it may use: {self.count:,} are done, "
+                f"and the nearest margin to a failure is {self._nearest():g} ({self.measure!r}, threshold "
+                f"{self.threshold:g}); expected more. Increase simulations"
+            )
+        values = self.plan.drawn.values(points)
+        measured, status = self._simulated(values)
+        self.count += len(values)
+        self._kept.append((u, values, measured, status))
+        return self._margins(measured)
+
+    @property
+    def u(self) -> np.ndarray:
+        """Standard normal vectors (simulations, d) of all simulations."""
+        return self._of_all(0)
+
+    @property
+    def values(self) -> np.ndarray:
+        """Drawn numbers (simulations, d) of all simulations."""
+        return self._of_all(1)
+
+    @property
+    def margins(self) -> np.ndarray:
+        """Margins (simulations,) of all simulations."""
+        return self._margins(self._of_all(2))
+
+    @property
+    def failed(self) -> int:
+        """Number of simulations that failed."""
+        return int(has_failed(self._of_all(3)).sum())
+
+    @property
+    def without_number(self) -> int:
+        """Number of simulations that succeeded, but whose measure is NaN."""
+        return int((np.isnan(self._of_all(2)) & ~has_failed(self._of_all(3))).sum())
+
+    def _of_all(self, index: int) -> np.ndarray:
+        if len(self._kept) > 1:
+            self._kept = [tuple(np.concatenate(arrays) for arrays in zip(*self._kept, strict=True))]  # type: ignore[list-item]
+        return self._kept[0][index]
+
+    def _nearest(self) -> float:
+        known = self.margins[np.isfinite(self.margins)] if self._kept else np.zeros(0)
+        return float(known.min()) if known.size else np.nan
+
+    def _margins(self, measured: np.ndarray) -> np.ndarray:
+        found = self.sign * (self.threshold - measured)
+        if self.undefined is not None:
+            found[np.isnan(measured)] = -np.inf if self.undefined == "failure" else np.inf
+        return found
+
+    def _refuse_undefined(self) -> None:
+        measured, status = self._of_all(2), self._of_all(3)
+        unknown = np.flatnonzero(np.isnan(measured))
+        first, failed = unknown[0], has_failed(status[unknown])
+        reason = status_in_words(int(status[unknown[failed][0]])) if failed.any() else f"{self.measure!r} is NaN"
+        drawn = ", ".join(f"{n} = {x:.6g}" for n, x in zip(self.plan.columns, self.values[first], strict=True))
+        raise StudyError(
+            f"{unknown.size} of {self.count:,} simulations have no number: {int(failed.sum())} failed, and "
+            f"{int((~failed).sum())} succeeded with {self.measure!r} NaN. {reason} The first one has {drawn}. This "
+            "method has to know whether they count: pass undefined='failure' or undefined='no_failure', change the "
+            "settings of simulate, or use method='monte_carlo', whose interval covers both cases"
+        )
+
+    def _simulated(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the measure (m,) and the status (m,) of the next samples."""
+        measured, status = np.empty(len(values)), np.empty(len(values), np.int64)
+        for first, last, of_measure, of_status in self._parts(values):
+            measured[first:last], status[first:last] = of_measure, of_status
+        return measured, status
+
+    def _parts(self, values: np.ndarray) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
+        """Yield parts of the results, those of the folder first."""
+        missing = []
+        first = 0
+        size = chosen_chunk_size(self.plan.with_values(values), self.settings.chunk, self.settings.memory)
+        while first < len(values):
+            stored = self._stored(self.count + first, values[first:])
+            if stored is None:
+                last = min(first + size, len(values))
+                missing.append((first, last))
+            else:
+                last = first + len(stored[0])
+                yield first, last, *stored
+            first = last
+        start = self.count
+        plan = replace(self.plan.with_values(values), table_start=start)
+        spans = [(chunk, start + first, start + last) for chunk, (first, last) in enumerate(missing)]
+        for chunk, outputs in self.settings.executor(plan, spans):
+            first, last = missing[chunk]
+            found = outputs[self.measure], outputs["status"].astype(np.int64)
+            self._store(start + first, values[first:last], *found)
+            yield first, last, *found
+
+    def _file(self, number: int) -> Path:
+        assert self.settings.folder is not None
+        return self.settings.folder / "simulations" / f"{number:012d}.npz"
+
+    def _store(self, number: int, values: np.ndarray, measured: np.ndarray, status: np.ndarray) -> None:
+        if self.settings.folder is None:
+            return
+        self._file(number).parent.mkdir(exist_ok=True)
+        with whole_file(self._file(number)) as partial, partial.open("wb") as file:
+            np.savez(file, values=values, measured=measured, status=status)
+
+    def _stored(self, number: int, values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the stored results of the samples from this number on, as many as their file has."""
+        if self.settings.folder is None or not self._file(number).exists():
+            return None
+        try:
+            with self._file(number).open("rb") as opened, np.load(opened) as file:
+                drawn, measured, status = file["values"], file["measured"], file["status"]
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            warnings.warn(f"{self._file(number)} is damaged; its simulations are computed again", stacklevel=2)
+            return None
+        count = min(len(drawn), len(values))
+        if drawn[:count].tobytes() != np.ascontiguousarray(values[:count]).tobytes():
+            raise StudyError(
+                f"{self._file(number)}: the drawn numbers are not the numbers of this analysis; they may come from "
+                "another processor or other versions of NumPy and SciPy. Choose another folder"
+            )
+        return measured[:count], status[:count]

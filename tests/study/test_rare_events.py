@@ -1,0 +1,254 @@
+"""Probabilities of rare events: the methods against closed forms, and `Study.probability`."""
+
+import json
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import rbchain as rb
+from rbchain.study.rare.estimates import clopper_pearson
+from rbchain.study.rare.monte_carlo import monte_carlo
+from rbchain.study.rare.random_numbers import normal_numbers
+from rbchain.study.rare.subset import subset_simulation
+
+pytestmark = pytest.mark.plain_python
+
+
+def parabola_probability():
+    """P(u2 > 3 + u1^2 / 5), by quadrature."""
+    density = lambda x: stats.norm.pdf(x) * stats.norm.sf(3.0 + 0.2 * x**2)  # noqa: E731
+    return integrate.quad(density, -10, 10, epsabs=0, epsrel=1e-10)[0]
+
+
+#: Margin, dimension and exact probability of problems with known answers.
+PROBLEMS = {
+    "linear": (lambda u: 3.5 - u.sum(-1) / np.sqrt(2), 2, stats.norm.sf(3.5)),
+    "parabola": (lambda u: 3.0 + 0.2 * u[:, 0] ** 2 - u[:, 1], 2, parabola_probability()),
+    "series system": (lambda u: 3.5 - np.abs(u).max(-1), 2, 1 - (1 - 2 * stats.norm.sf(3.5)) ** 2),
+    "50 dimensions": (lambda u: 4.0 - u.sum(-1) / np.sqrt(50), 50, stats.norm.sf(4.0)),
+}
+REPETITIONS = 100
+#: Fewest of 100 intervals that contain the probability: fewer have the probability 4e-4 if each does with 95 %.
+LEAST_COVERED = 87
+
+
+@cache
+def repeated(method, problem, **settings):
+    margins, dimension, exact = PROBLEMS[problem]
+    return [method(margins, dimension, seed, **settings) for seed in range(REPETITIONS)], exact
+
+
+def covered(found, exact):
+    return sum(one.interval[0] <= exact <= one.interval[1] for one in found)
+
+
+def in_stage_of_500(margins, dimension, seed):
+    return subset_simulation(margins, dimension, seed, 500)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_intervals_of_subset_simulation_contain_the_probability(problem):
+    """95 of 100 intervals; the logarithms of the estimates scatter as the coefficient of variation says."""
+    found, exact = repeated(in_stage_of_500, problem)
+    assert covered(found, exact) >= LEAST_COVERED
+    logarithms = np.log([one.value / exact for one in found])
+    stated = np.sqrt(np.mean([np.log1p(one.coefficient_of_variation**2) for one in found]))
+    # the relative standard deviation of a standard deviation of 100 numbers is 0.07; four of them
+    assert 0.72 < logarithms.std() / stated < 1.28
+    # subset simulation has a bias of the order 1 / samples: its logarithm is that of a skew distribution
+    assert abs(logarithms.mean()) < stated**2 + 4 * stated / np.sqrt(REPETITIONS)
+
+
+def test_the_interval_of_monte_carlo_is_the_one_of_scipy():
+    for failures, samples in ((0, 10), (3, 50), (10, 10)):
+        exact = stats.binomtest(failures, samples).proportion_ci(0.95, method="exact")
+        assert clopper_pearson(failures, samples) == pytest.approx((exact.low, exact.high), rel=1e-12)
+
+
+def test_intervals_of_monte_carlo_contain_the_probability():
+    found = []
+    for seed in range(REPETITIONS):
+        u = normal_numbers(seed, (0, 0), 500, 1)
+        found.append(monte_carlo(u, 2.0 - u[:, 0]))
+    assert covered(found, stats.norm.sf(2.0)) >= LEAST_COVERED
+
+
+def test_unknown_samples_widen_the_interval_of_monte_carlo():
+    u = np.zeros((10, 1))
+    margins = np.array([-1.0, np.nan, *[1.0] * 8])
+    found = monte_carlo(u, margins)
+    assert found.value == 1 / 9
+    assert found.interval == (clopper_pearson(1, 10)[0], clopper_pearson(2, 10)[1])
+
+
+def test_margins_with_few_values_do_not_bias_subset_simulation():
+    """Half of the margins are equal: P(3 - floor(u) < 0) = P(u >= 4), whose levels have probabilities far from 0.1."""
+    margins = lambda u: 3.5 - np.floor(np.maximum(u[:, 0], 0.0))  # noqa: E731
+    exact = stats.norm.sf(4.0)
+    found = [subset_simulation(margins, 1, seed, 1000) for seed in range(20)]
+    assert covered(found, exact) >= 17
+    with pytest.raises(rb.StudyError, match="the same in at least half"):
+        subset_simulation(lambda u: np.ones(len(u)), 1, 0, 200)
+    with pytest.raises(rb.StudyError, match="no failure found"):
+        subset_simulation(lambda u: 1.0 + np.exp(-u[:, 0]), 1, 0, 200)
+
+
+# --- studies ----------------------------------------------------------------------------------------------------------
+
+
+def total(model, motion):
+    x, y, _ = np.moveaxis(model.gravity, -1, 0)
+    return x + y
+
+
+def sometimes_undefined(model, motion):
+    x, y, _ = np.moveaxis(model.gravity, -1, 0)
+    return np.where(x < -1.0, np.nan, x + y)
+
+
+def study_of(function=total, **changed):
+    given = {
+        "samples": 10,
+        "seed": 3,
+        "vary": {"gravity.[xy]": rb.Normal(0.0, 1.0)},
+        "simulate": {"duration": 0.01, "method": "rk4", "step": 0.01, "save_at": 2},
+        "measures": [{"name": "total", "quantity": "function", "function": function, "unit": "m"}],
+    }
+    return rb.Study(rb.Model.serial_chain(1), **given | changed)
+
+
+#: P(total > 4) = P(u > 4 / sqrt(2)).
+EXACT = stats.norm.sf(4.0 / np.sqrt(2.0))
+
+
+def test_the_probability_of_a_study(tmp_path):
+    """A study has the probability of its distributions; the most probable failing sample can be simulated again."""
+    study = study_of()
+    found = study.probability("total", above="4000 mm", stage=400)
+    assert found.interval[0] < EXACT < found.interval[1]
+    assert (found.failed, found.undefined, found.method) == (0, 0, "subset")
+    assert found.question == "total > 4 m"
+    assert found.simulations == len(found.study.plan.table) == sum(stage.simulations for stage in found.stages) - 80
+    # the design point is (2, 2)
+    assert np.abs(found.inputs - 2.0).max() < 0.5
+    assert np.abs(found.importance - 0.5).max() < 0.2
+    again = found.study.sample(found.sample)
+    assert [*again[0].values()] == found.inputs.values.tolist()
+    assert found.motion().success
+    assert total(again[1], None) > 4.0
+    assert f"P(total > 4 m) = {found.estimate:.4g}" in str(found)
+    mirrored = study.probability("total", below=-4.0, stage=400)
+    assert mirrored.interval[0] < EXACT < mirrored.interval[1]
+
+
+def test_correlations_and_distributions_have_an_effect():
+    """Exponential of a sum of normal numbers with correlation 1/2: P(x + y > 4), of variance 3."""
+    covariance = [[1.0, 0.5], [0.5, 1.0]]
+    study = study_of(vary={"gravity.[xy]": rb.study.MultivariateNormal(mean=[0.0, 0.0], covariance=covariance)})
+    found = study.probability("total", above=4.0, stage=400)
+    assert found.interval[0] < stats.norm.sf(4.0 / np.sqrt(3.0)) < found.interval[1]
+    uniform = study_of(vary={"gravity.[xy]": rb.Uniform(0.0, 1.0)}).probability("total", above=1.9, stage=400)
+    assert uniform.interval[0] < 0.005 < uniform.interval[1]
+
+
+def test_the_samples_of_monte_carlo_are_the_samples_of_the_study():
+    study = study_of(samples=40)
+    found = study.probability("total", above=0.5, method="monte_carlo", simulations=40)
+    results = study.run()
+    assert np.array_equal(found.study.plan.table, results.parameters.values)
+    assert found.estimate == (results.total > 0.5).mean().item()
+
+
+def test_simulations_do_not_depend_on_chunks_and_continue_to_the_bit(tmp_path):
+    study = study_of()
+    whole = study.probability("total", above=4.0, stage=200)
+    with pytest.raises(rb.StudyError, match="needs more than the 500 simulations"):
+        study.probability("total", above=4.0, stage=200, simulations=500, out=tmp_path / "one", chunk=37)
+    assert len([*(tmp_path / "one" / "simulations").iterdir()]) > 5
+    continued = study.probability("total", above=4.0, stage=200, out=tmp_path / "one")
+    assert (continued.estimate, continued.interval) == (whole.estimate, whole.interval)
+    assert np.array_equal(continued.study.plan.table, whole.study.plan.table)
+    stored = json.loads((tmp_path / "one" / "probability.json").read_text())
+    assert stored["estimate"] == whole.estimate
+    with pytest.raises(rb.StudyError, match=r"belongs to another analysis: question.threshold was 4\.0, is 3\.0"):
+        study.probability("total", above=3.0, stage=200, out=tmp_path / "one")
+    with pytest.raises(rb.StudyError, match=r"belongs to another analysis: study.seed was 3, is 4"):
+        study_of(seed=4).probability("total", above=4.0, stage=200, out=tmp_path / "one")
+    damaged = min((tmp_path / "one" / "simulations").iterdir())
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    with pytest.warns(UserWarning, match="is damaged"):
+        repaired = study.probability("total", above=4.0, stage=200, out=tmp_path / "one")
+    assert repaired.estimate == whole.estimate
+
+
+def test_a_folder_of_monte_carlo_can_grow(tmp_path):
+    study = study_of()
+    study.probability("total", above=2.0, method="monte_carlo", simulations=50, out=tmp_path)
+    grown = study.probability("total", above=2.0, method="monte_carlo", simulations=80, out=tmp_path)
+    assert grown.estimate == study.probability("total", above=2.0, method="monte_carlo", simulations=80).estimate
+
+
+def test_samples_without_a_number_are_reported():
+    """x < -1 gives NaN, in 16 % of the samples. They count as the user says."""
+    study = study_of(sometimes_undefined)
+    found = study.probability("total", above=1.0, method="monte_carlo", simulations=300)
+    assert (found.failed, found.undefined > 20) == (0, True)
+    as_failure, as_none = (
+        study.probability("total", above=1.0, method="monte_carlo", simulations=300, undefined=choice)
+        for choice in ("failure", "no_failure")
+    )
+    assert found.interval == (as_none.interval[0], as_failure.interval[1])
+    assert as_failure.estimate == pytest.approx(as_none.estimate + found.undefined / 300)
+    with pytest.raises(rb.StudyError, match=r"have no number: 0 failed.*gravity\.x = -.*undefined='failure'"):
+        study.probability("total", above=3.0)
+    counted = study.probability("total", above=3.0, stage=300, undefined="no_failure")
+    exact = integrate.quad(lambda x: stats.norm.pdf(x) * stats.norm.sf(3.0 - x), -1.0, 10.0)[0]
+    assert counted.interval[0] < exact < counted.interval[1]
+    assert counted.undefined > 20
+
+
+def test_failed_simulations_are_reported():
+    """Draws of a negative mass are invalid: the simulation fails."""
+    study = study_of(vary={"gravity.[xy]": rb.Normal(0.0, 1.0), "link1.mass": rb.Normal(1.0, 0.5)})
+    found = study.probability("total", above=1.0, method="monte_carlo", simulations=200)
+    assert found.failed > 0
+    assert found.undefined == 0
+    with pytest.raises(rb.StudyError, match=r"have no number: \d+ failed.*\"invalid parameters\""):
+        study.probability("total", above=3.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "expected one threshold"),
+        ({"above": 1.0, "below": 2.0}, "expected one threshold"),
+        ({"above": "1 kg"}, "above is '1 kg'; expected a number in 'm'"),
+        ({"above": np.nan}, "above is nan"),
+        ({"above": 1.0, "method": "montecarlo"}, "method is 'montecarlo'"),
+        ({"above": 1.0, "undefined": "fail"}, "undefined is 'fail'"),
+        ({"above": 1.0, "method": "monte_carlo", "stage": 200}, "has no stages"),
+        ({"above": 1.0, "stage": 10}, "stage is 10"),
+        ({"above": 1.0, "simulations": 0}, "simulations is 0"),
+        ({"above": 1.0, "sample": 3}, "Study.probability has no argument 'sample'"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(rb.StudyError, match=re.escape(message)):
+        study_of().probability("total", **arguments)
+
+
+def test_studies_that_a_method_does_not_support_are_refused():
+    noise = rb.Wrench("link1", force=(rb.Signal.noise(1.0, (0.0, 10.0)), 0.0, 0.0))
+    with pytest.raises(rb.StudyError, match=r"method is 'subset', but .*noise.*method='monte_carlo'"):
+        study_of(forces=[noise]).probability("total", above=1.0)
+    found = study_of(forces=[noise]).probability("total", above=1.0, method="monte_carlo", simulations=20)
+    assert found.simulations == 20
+    with pytest.raises(rb.StudyError, match="come from a table"):
+        study_of(design=np.zeros((10, 2))).probability("total", above=1.0)
+    with pytest.raises(rb.StudyError, match="has no dispersions"):
+        study_of(vary={}).probability("total", above=1.0)
+    with pytest.raises(rb.StudyError, match="no failure"):
+        study_of().probability("total", above=99.0, method="monte_carlo", simulations=10).motion()
