@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..errors import StudyError
 from .output import EXIT_OK, EXIT_SOME_FAILED, Renamed, help_texts, table_of_numbers, writable
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..study.store.stored_results import StoredResults
 
 
-RESUMABLE = ("run", "resume", "indices")
+RESUMABLE = ("run", "resume", "merge", "indices")
 
 
 class _Verb(NamedTuple):
@@ -52,6 +53,15 @@ def add_study(commands: Any) -> None:
         parser = verbs.add_parser(name, parents=parents, help=verb.summary, **texts)
         again = "run the same command again" + (" to resume" if name in RESUMABLE else "")
         parser.set_defaults(command=verb.action, subject=verb.load, when_interrupted=again)
+        if name == "run":
+            parser.add_argument(
+                "--part",
+                metavar="K/N",
+                type=_part,
+                help="compute part K of N into --out; `rbchain study merge` joins them",
+            )
+        if name == "merge":
+            parser.add_argument("parts", metavar="FOLDER", nargs="+", help="folder of a part")
         if name == "sample":
             parser.add_argument("number", metavar="K", type=int, help="number of the sample, from 0")
             parser.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
@@ -72,6 +82,7 @@ def _arguments() -> dict[str, argparse.ArgumentParser]:
         "file": _parent("file", metavar="FILE", help="study: a TOML file"),
         "folder": _parent("folder", metavar="FOLDER", help="folder of the results"),
         "code": _parent("--no-code", action="store_true", help="refuse a study that imports user functions"),
+        "merged": _parent("folder", metavar="OUT", help="folder for all results"),
         "out": _parent("--out", metavar="FOLDER", help="folder for the results (default: FILE without its ending)"),
         "running": _options_of_runs(),
     }
@@ -124,6 +135,20 @@ def _with_modules_printed(study: Study) -> Study:
     return study
 
 
+def _study_of_first_part(options: argparse.Namespace) -> Study:
+    from ..study.loading import study_of_results
+
+    return _with_modules_printed(study_of_results(options.parts[0], code=not options.no_code))
+
+
+def _part(text: str) -> tuple[int, int]:
+    """Return the part that the text K/N means."""
+    number, separator, parts = text.partition("/")
+    if not separator or not number.isdecimal() or not parts.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a part; expected K/N, such as 3/100 for the third of 100")
+    return int(number), int(parts)
+
+
 def _folder(options: argparse.Namespace) -> str:
     return options.folder
 
@@ -139,7 +164,35 @@ def _running(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _run_study(options: argparse.Namespace, study: Study, console: Console) -> int:
+    if options.part is not None:
+        return _run_part(options, study, console)
     return _run_into(_study_folder(options), options, study, console)
+
+
+def _run_part(options: argparse.Namespace, study: Study, console: Console) -> int:
+    """Run a part of a study with a progress bar, and print its samples."""
+    from ..study.plan.outcomes import has_failed
+
+    if options.out is None:
+        raise StudyError("--part needs --out; expected a folder of its own for each part")
+    results = study.run(options.out, part=options.part, progress=True, **_running(options))
+    failed = int(has_failed(results["status"].values).sum())
+    number, parts = options.part
+    console.print(
+        f"part {number} of {parts}: {results.sizes['sample']:,} samples, {failed:,} failed",
+        highlight=False,
+        markup=False,
+    )
+    console.print(f"results are in {options.out}", markup=False, highlight=False, soft_wrap=True)
+    return EXIT_SOME_FAILED if failed else EXIT_OK
+
+
+def _merge_parts(options: argparse.Namespace, study: Study, console: Console) -> int:
+    """Merge parts of a study, and print the statistics."""
+    from ..study.merge_into import merge_into
+
+    merge_into(study, options.folder, options.parts)
+    return _run_into(Path(options.folder), options, study, console)
 
 
 def _check_study(options: argparse.Namespace, study: Study, console: Console) -> int:
@@ -175,7 +228,7 @@ def _run_into(folder: Path, options: argparse.Namespace, study: Study, console: 
     from ..study.store.opening import stored_results_in
 
     _print_effects(console, study.effects)
-    with bar_of(study.description) as advance:
+    with bar_of(study.description.name, study.description.samples) as advance:
         run_into(study, folder, progress=advance, **_running(options))
     return _print_study(console, stored_results_in(folder), folder)
 
@@ -309,6 +362,13 @@ VERBS = {
         _resume_study,
         "resume the study whose results are in a folder",
         ("rbchain study resume landing",),
+    ),
+    "merge": _Verb(
+        ("merged", "running", "code"),
+        _study_of_first_part,
+        _merge_parts,
+        "merge the parts of a study that the jobs of a cluster have computed",
+        ("rbchain study merge landing parts/*",),
     ),
     "indices": _Verb(
         ("file", "running", "out", "code"),

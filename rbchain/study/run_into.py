@@ -15,6 +15,7 @@ from .describe.identity import changes_that_are_not_noticed
 from .run import executors
 from .run.chunks import chosen_chunk_size, run
 from .run.compilation import compiled_in_parallel
+from .run.parts import Part
 from .run.statistics import Statistics
 from .store.description_files import study_file, write_description
 from .store.opening import stored_results_in
@@ -35,13 +36,16 @@ def run_into(
     chunk: int | None = None,
     memory: float | None = None,
     progress: Callable[[int, Statistics], object] | None = None,
-) -> None:
-    """Simulate all samples, or those that are missing in a folder of results: `Study.run` without opening the results.
+    part: Part | None = None,
+) -> range:
+    """Simulate the samples that are missing in a folder of results: `Study.run` without opening the results.
 
-    `Study.run` describes the arguments.
+    `Study.run` describes the arguments. Returns the numbers of the samples of the study, or of a part of it.
     """
     plan, compute = study.plan, executors.executor_of(executor, workers, scheduler)
     size = chosen_chunk_size(plan, chunk, memory)
+    if part is not None:
+        size = part.chunk_size(plan, size)
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
         with locked(out):
@@ -56,17 +60,29 @@ def run_into(
             not_written = write_description(Path(out), plan) if file is None else ""
             entries = {"file": file} | ({"not_written": not_written} if not_written else {})
             log.write(event="started", samples=plan.description.samples, **entries)
+            if store.grown_from is not None:
+                log.write(event="grown", samples_before=store.grown_from)
             if store.repaired:
                 log.write(event="repaired", files=[str(damage) for damage in store.repaired])
                 warnings.warn(store.repair_message(), stacklevel=4)
             with compiled_in_parallel(plan):
-                statistics = run(plan, store, compute, progress)
+                statistics = run(plan, store, compute, progress, part)
+            if part is not None:
+                log.write(event="part finished", part=[part.number, part.parts])
+                return _samples_of(store, part)
             store.write_statistics(statistics.as_json(), survivors_in(stored_results_in(out)))
             log.write(event="finished", samples=statistics.count, failures=statistics.failures)
             # last, so that the study is finished even if a motion at the means ends the process
             if store.repaired or not store.has_linear_analysis:
                 store.write_linear_analysis(linear_analysis(plan, store, compute))
+            return range(store.samples)
     except OSError as error:
         raise StudyError(
             f"{out}: the results cannot be written into this folder ({error.strerror or error}); choose another folder"
         ) from error
+
+
+def _samples_of(store: Store, part: Part) -> range:
+    """Return the numbers of the samples of a part."""
+    chunks = part.chunks(store.chunks)
+    return range(store.bounds(chunks.start)[0], store.bounds(chunks.stop - 1)[1]) if chunks else range(0)

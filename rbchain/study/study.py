@@ -15,6 +15,7 @@ from ..acting.wrenches import Force
 from ..common.calls import ExplainsCalls, explains_calls
 from ..common.failures import OnFailure, checked_on_failure
 from ..common.misspelt import ClosedAttributes, NamesClassMethods
+from ..common.real_arrays import excerpt
 from ..errors import SimulationWarning, StudyError
 from ..facade.model import Model
 from .analyse import control_variates as controls, gradients, sensitivity
@@ -25,6 +26,7 @@ from .describe.dispersions import Dispersion
 from .describe.distributions import Distribution
 from .describe.measures import Measure
 from .describe.model_source import ModelSource
+from .merge_into import merge_into
 from .plan.effects import effects_of
 from .plan.episodes import EpisodesOfStudy
 from .plan.given_inputs import given_inputs
@@ -34,6 +36,7 @@ from .rare import probability as rare
 from .run import executors, replay
 from .run.chunks import chosen_chunk_size, run
 from .run.compilation import compiled_in_parallel
+from .run.parts import Part
 from .run.settings_of_run import settings_of_run
 from .run.statistics import Statistics
 from .run_into import run_into
@@ -225,6 +228,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         scheduler: Any = None,
         chunk: int | None = None,
         memory: float | None = None,
+        part: Sequence[int] | None = None,
         progress: Callable[[int, Statistics], object] | bool = False,
         on_failure: OnFailure = "warn",
     ) -> xarray.Dataset:
@@ -234,7 +238,8 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         ----------
         out : path, optional
             Folder for the results. They stay in memory if it is not given. If the folder contains results of the same
-            study, the run adds the missing samples and repairs damaged files.
+            study, the run adds the missing samples and repairs damaged files. The study may have more samples than
+            these results if its design is "random" or "sobol": the results are then those of a new study, bit for bit.
         executor : "local", "processes" or "dask"
             Where to compute: in this process on all threads, in `workers` processes, or on the dask cluster of
             `scheduler`. The results are the same, bit for bit.
@@ -246,6 +251,9 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
             Samples computed at once; by default as many as `memory` allows, up to 4096.
         memory : float, bytes, optional
             Limit for the chunks in memory, in place of `chunk`; 1 GiB by default. Statistics need up to 128 MB more.
+        part : (int, int), optional
+            Number of a part of the study, counted from 1, and the number of parts: (3, 100) computes the third of 100
+            parts into `out`, and returns its samples without statistics. `Study.merge` joins the parts.
         progress : bool or function(count, statistics)
             True shows a progress bar in a terminal or a notebook, and logs lines elsewhere. A function is called after
             each chunk, with its number of samples and the statistics so far.
@@ -288,13 +296,21 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         """
         settings: dict[str, Any] = {"executor": executor, "workers": workers, "scheduler": scheduler}
         settings |= {"chunk": chunk, "memory": memory}
+        chosen = None if part is None else Part.checked(part, self.plan)
         if progress is True:
-            with bar_of(self.description) as advance:
-                return self.run(out, progress=advance, on_failure=on_failure, **settings)
+            samples = self.description.samples if chosen is None else chosen.samples(self.plan)
+            with bar_of(self.description.name, samples) as advance:
+                return self.run(out, progress=advance, on_failure=on_failure, part=part, **settings)
         checked_on_failure(on_failure, StudyError)
         if out is not None:
-            run_into(self, out, progress=progress or None, **settings)
+            numbers = run_into(self, out, progress=progress or None, part=chosen, **settings)
             results = dataset_in(Path(out))
+            if chosen is not None:
+                return results.isel(sample=slice(numbers.start, numbers.stop))
+        elif chosen is not None:
+            raise StudyError(
+                f"part is {excerpt(part)}, but out is missing; expected a folder for the results of the part"
+            )
         else:
             compute = executors.executor_of(executor, workers, scheduler)
             store = InMemory(self.plan, chosen_chunk_size(self.plan, chunk, memory))
@@ -308,6 +324,49 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         if survivors and on_failure == "warn":
             warnings.warn(survivors, SimulationWarning, stacklevel=3)
         return results
+
+    def merge(self, out: str | Path, folders: Sequence[str | Path], **settings: Any) -> xarray.Dataset:
+        """Merge the results of parts of the study, for job arrays on a cluster.
+
+        Each job runs a part into a folder of its own, `study.run(f"part{k}", part=(k, 100))`. The merged results are
+        the results of a run of the whole study, bit for bit.
+
+        Parameters
+        ----------
+        out : path
+            Folder for all results.
+        folders : sequence of paths
+            Folders of the parts.
+        **settings
+            As for `Study.run`, for the report's motions and gradients after the last sample.
+
+        Returns
+        -------
+        xarray.Dataset
+            As from `Study.run`.
+
+        Raises
+        ------
+        StudyError
+            If a folder has damaged files, or results of another study, or if samples are in none of the folders. The
+            message names them. The samples that were found are in `out` then.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import rbchain as rb
+        >>> study = rb.Study(
+        ...     rb.Model.serial_chain(1), samples=10, simulate=rb.Simulation(0.1), vary={"*.q": rb.Normal(std=0.1)}
+        ... )
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     parts = [f"{folder}/part{k}" for k in (1, 2)]
+        ...     sizes = [study.run(parts[k - 1], part=(k, 2)).sizes["sample"] for k in (1, 2)]
+        ...     print(sizes, study.merge(f"{folder}/all", parts).sizes["sample"])
+        [5, 5] 10
+        """
+        run_settings = settings_of_run(self.run, "Study.merge", settings)
+        merge_into(self, out, folders)
+        return self.run(out, **run_settings)
 
     @property
     def inputs(self) -> Inputs:

@@ -24,8 +24,9 @@ SMALLEST = 2.0**-54  # designs avoid 0 and 1, where distributions may be infinit
 class Design(Described):
     """Base class of all designs."""
 
-    internal_names: ClassVar[tuple[str, ...]] = ("type", "check", "points")
+    internal_names: ClassVar[tuple[str, ...]] = ("type", "check", "points", "can_grow")
     renamed: ClassVar[Mapping[str, str]] = {"kind": "type"}
+    can_grow: ClassVar[bool] = False  # whether sample k is the same for each number of samples
 
     def check(self, samples: int, columns: int) -> None:
         """Raise a ValueError if the design cannot have this number of samples and columns."""
@@ -42,6 +43,7 @@ class Random(Design):
     """
 
     type: Literal["random"] = "random"
+    can_grow: ClassVar[bool] = True
 
     def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
         """Return points (last - first, columns) in the open unit cube, of the samples from `first` to before `last`."""
@@ -78,6 +80,7 @@ class Sobol(Design):
     """
 
     type: Literal["sobol"] = "sobol"
+    can_grow: ClassVar[bool] = True
 
     def check(self, samples: int, columns: int) -> None:
         from scipy.stats import qmc

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import sys
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from ...errors import StudyError
 from ..plan.plan import Plan
 from ..store.store import InMemory, Store
 from .executors import Executor
+from .parts import Part
 from .statistics import Statistics, is_narrow_enough
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def chunk_size(plan: Plan, memory: float) -> int:
             f"memory is {memory:.3g} bytes; expected at least {4 * plan.bytes_per_sample():.3g} bytes, which one "
             "sample needs"
         )
-    return min(CHUNK, at_once, plan.description.samples)
+    return min(CHUNK, at_once, _most_samples(plan))
 
 
 def chosen_chunk_size(plan: Plan, chunk: int | None, memory: float | None) -> int:
@@ -42,7 +44,12 @@ def chosen_chunk_size(plan: Plan, chunk: int | None, memory: float | None) -> in
             f"chunk is {chunk!r} and memory is {memory!r}, which both determine how many samples are computed at once; "
             "expected one of them"
         )
-    return min(whole_number("chunk", chunk, StudyError, least=1), plan.description.samples)
+    return min(whole_number("chunk", chunk, StudyError, least=1), _most_samples(plan))
+
+
+def _most_samples(plan: Plan) -> int:
+    """Return the number of samples of a study, or a very large one if it can grow: its chunks would stay small."""
+    return sys.maxsize if plan.description.design.can_grow else plan.description.samples
 
 
 def run(
@@ -50,18 +57,20 @@ def run(
     store: Store | InMemory,
     executor: Executor,
     progress: Callable[[int, Statistics], object] | None = None,
+    part: Part | None = None,
 ) -> Statistics:
-    """Compute the samples that the store lacks; returns the Statistics of all samples.
+    """Compute the samples of the study, or of a part of it, that the store lacks; returns the Statistics.
 
     This thread computes a chunk or waits for it, while another thread stores the previous one. Ctrl-C reaches this
     thread only, so it does not wait for the computation of a chunk.
     """
     collector = _Collector(plan, store)
+    chunks = range(store.chunks) if part is None else part.chunks(store.chunks)
     if progress is not None:
-        progress(sum(last - first for first, last in map(store.bounds, store.finished)), collector.statistics)
+        progress(sum(store.missing(chunk)[0] - store.bounds(chunk)[0] for chunk in chunks), collector.statistics)
     collector.add_finished()
-    missing = (chunk for chunk in range(store.chunks) if not store.is_finished(chunk))
-    computed = executor(plan, ((chunk, *store.bounds(chunk)) for chunk in missing))
+    missing = (chunk for chunk in chunks if not store.is_finished(chunk))
+    computed = executor(plan, ((chunk, *store.missing(chunk)) for chunk in missing))
     with contextlib.closing(Writer(collector)) as writer, contextlib.closing(computed):
 
         def wait_for_writer() -> None:
@@ -78,9 +87,9 @@ def run(
         store.end_at(collector.ended)
     elif collector.next == store.chunks:
         collector.statistics.finish()
-    else:
+    elif not all(map(store.is_finished, chunks)):
         raise StudyError(
-            f"the executor ended without an error before it computed chunk {collector.next}; run the same command again"
+            "the executor ended without an error before it computed all samples; run the same command again"
         )
     return collector.statistics
 
@@ -152,7 +161,14 @@ class _Collector:
 
     def add_finished(self, own: int | None = None, outputs: dict[str, np.ndarray] | None = None) -> None:
         """Add all stored chunks that follow without a gap, unless the study stops early before."""
-        while self.ended is None and self.store.is_finished(self.next):
-            added = outputs if self.next == own and outputs is not None else self.store.read(self.next, self.names)
+        while self.ended is None and self.next < self.store.chunks and self.store.is_finished(self.next):
+            added = self._outputs_of_next(own, outputs)
             self.ended = self.statistics.add(added, self.enough)
             self.next += 1
+
+    def _outputs_of_next(self, own: int | None, outputs: dict[str, np.ndarray] | None) -> dict[str, np.ndarray]:
+        """Return the outputs of the next chunk: those that were just stored if they are whole, else the stored ones."""
+        first, last = self.store.bounds(self.next)
+        if self.next == own and outputs is not None and len(outputs["status"]) == last - first:
+            return outputs
+        return self.store.read(self.next, self.names)

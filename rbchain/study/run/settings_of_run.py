@@ -12,7 +12,7 @@ from ...errors import StudyError
 
 def settings_of_run(run: Callable[..., Any], function: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings that a function passes to `Study.run`. Raises a StudyError if `Study.run` has no such setting."""
-    known = [name for name in inspect.signature(run).parameters if name not in ("self", "out")]
+    known = [name for name in inspect.signature(run).parameters if name not in ("self", "out", "part")]
     for name in settings:
         if name not in known:
             raise StudyError(

@@ -7,17 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ...common.progress import progress
-from ..describe.description import Description
 from ..run.statistics import Statistics
 
 
 @contextmanager
-def bar_of(description: Description) -> Iterator[Callable[[int, Statistics], None]]:
-    """Display a bar; yield the function that advances it, the `progress` of `Study.run`.
+def bar_of(name: str, samples: int) -> Iterator[Callable[[int, Statistics], None]]:
+    """Display a bar for the samples of a study; yield the function that advances it, the `progress` of `Study.run`.
 
     If a study stops early, the bar shows the number of samples it needed.
     """
-    with progress(description.name, description.samples, after=0.0) as bar:
+    with progress(name, samples, after=0.0) as bar:
         started: list[float] = []
         computed = 0
 

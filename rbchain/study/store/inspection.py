@@ -26,8 +26,8 @@ class Findings:
         `identity_of` the study to which the files must belong, if it is known.
     arrays : dict
         The undamaged `zarr.json` documents of the arrays, by name.
-    finished : set of int
-        Chunks whose files are all undamaged.
+    finished : dict of int
+        Number of stored samples of each chunk whose files are all undamaged.
     damage : list of Damage
     """
 
@@ -35,7 +35,7 @@ class Findings:
     identity: str | None = None
     attributes: dict[str, Any] | None = None
     arrays: dict[str, dict[str, Any]] = field(default_factory=dict)
-    finished: set[int] = field(default_factory=set)
+    finished: dict[int, int] = field(default_factory=dict)
     damage: list[Damage] = field(default_factory=list)
 
     @property
@@ -158,6 +158,9 @@ def _inspect_arrays(findings: Findings) -> None:
     if not findings.damage and findings.samples is None:
         disagreement = "the arrays have different numbers of samples, because a run was killed while it ended"
         findings.damage.append(Damage(FOLDER, disagreement))
+    elif not findings.damage and findings.samples > findings.attributes["samples"]:  # type: ignore[index]
+        disagreement = "the arrays have more samples than the study, because a run was killed while the study grew"
+        findings.damage.append(Damage(FOLDER, disagreement))
 
 
 def _inspect_chunks(findings: Findings) -> None:
@@ -172,12 +175,21 @@ def _inspect_chunks(findings: Findings) -> None:
             _check_identity(findings, record)
             for file, digest in record["files"].items():
                 _compare(findings, file, digest, chunk)
+            stored = record.get("samples", _planned(findings, chunk))
         except DamagedFile as reason:
             findings.damage.append(Damage(record_of(chunk), str(reason), chunk))
         if len(findings.damage) == before:
-            findings.finished.add(chunk)
+            findings.finished[chunk] = stored
         elif not ended and not (findings.folder / record_of(chunk)).exists():
             del findings.damage[before:]  # a running study has just removed the chunk
+
+
+def _planned(findings: Findings, chunk: int) -> int:
+    """Return the number of samples of a chunk as they were planned: earlier versions of rbchain did not store it."""
+    samples = findings.samples if findings.attributes is None else int(findings.attributes["samples"])
+    if samples is None or findings.chunk is None:
+        return 0
+    return min(findings.chunk, samples - chunk * findings.chunk)
 
 
 def _check_identity(findings: Findings, document: dict[str, Any]) -> None:

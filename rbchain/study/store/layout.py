@@ -3,7 +3,7 @@
 results.zarr/zarr.json            description of the study; statistics, once all samples are done
 results.zarr/NAME/zarr.json       description of an array: shape, type, units
 results.zarr/NAME/c/CHUNK...      values of the array for the samples of one chunk
-checksums/CHUNK.json              SHA-256 of the files of a chunk, written when the chunk is finished
+checksums/CHUNK.json              number of samples of a chunk, and SHA-256 of its files; written when it is finished
 description/study.toml, model.toml  the study and its model, if the study comes from Python; not part of the results
 log.jsonl                         log of the runs; not part of the results
 """

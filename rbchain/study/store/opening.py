@@ -13,7 +13,7 @@ def open_finished(folder: str | Path) -> tuple[StoredResults, int]:
     """Open the results up to the last finished sample, and return the planned number of samples with them."""
     findings = inspect(folder)
     findings.check_undamaged()
-    done = max((findings.bounds(chunk)[1] for chunk in findings.finished), default=0)
+    done = max((findings.bounds(chunk)[0] + count for chunk, count in findings.finished.items()), default=0)
     return stored_results_in(folder, done), findings.samples or 0
 
 

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from ...common.whole_files import whole_file
 from ...errors import StudyError
 from ..plan.plan import Plan
 from .capacity import check_disk, check_memory
 from .checksums import Damage, digest_of, read_verified, write_with_checksum
 from .inspection import Findings, damage_message, damaged_chunks, inspect, repair_message
 from .layout import CHECKSUMS, FOLDER, LOCK, document_of, file_of, identity_of, record_of
-from .repair import attributes_of, change_attributes, drop, laid_out, refuse_another_study, restore
+from .repair import OF_ALL_SAMPLES, attributes_of, change_attributes, drop, laid_out, restore, samples_before
 
 
 class Chunked:
@@ -29,7 +30,7 @@ class Chunked:
 
     samples: int
     chunk: int
-    finished: set[int]
+    finished: dict[int, int]  # number of stored samples by chunk
 
     def bounds(self, chunk: int) -> tuple[int, int]:
         """Return the first sample of a chunk, and the sample after its last."""
@@ -40,14 +41,26 @@ class Chunked:
         """Number of chunks."""
         return -(-self.samples // self.chunk)
 
+    def is_finished(self, chunk: int) -> bool:
+        """Tell whether all results of a chunk are stored."""
+        first, last = self.bounds(chunk)
+        return self.finished.get(chunk, 0) >= last - first
+
+    def missing(self, chunk: int) -> tuple[int, int]:
+        """Return the first sample of a chunk that is not stored, and the sample after its last."""
+        first, last = self.bounds(chunk)
+        return min(first + self.finished.get(chunk, 0), last), last
+
 
 class Store(Chunked):
     """The results of one study in a folder, from `Store.create` or `Store.open`.
 
     Attributes
     ----------
-    finished : set of int
-        Chunks whose results are all stored.
+    finished : dict of int
+        Number of stored samples by chunk. The last chunk of a study that has grown may contain a part of its samples.
+    grown_from : int, optional
+        Number of samples that the study had before it grew.
     repaired : list of Damage
         Files that were damaged when the store was opened. They are restored, or their samples are computed again.
     has_linear_analysis : bool
@@ -58,6 +71,7 @@ class Store(Chunked):
         import zarr
 
         self.folder, self.plan, self.finished = folder, plan, findings.finished
+        self.grown_from: int | None = None
         self.repaired: list[Damage] = findings.damage
         group: Any = zarr.open_group(folder / FOLDER, mode="r+")
         self.group = group
@@ -84,7 +98,7 @@ class Store(Chunked):
 
     @classmethod
     def open(cls, folder: str | Path, plan: Plan, effects: dict[str, str]) -> Store:
-        """Open the store of this study, and remove or restore its damaged files.
+        """Open the store of this study, and remove or restore its damaged files. More samples make it grow.
 
         Raises
         ------
@@ -93,44 +107,59 @@ class Store(Chunked):
         """
         folder = Path(folder)
         findings = inspect(folder, identity_of(json.dumps(plan.as_json())))
-        refuse_another_study(findings, plan)
+        before = samples_before(findings, plan)
+        grows = before not in (None, plan.description.samples)
         for pattern in ("*.partial", f"{FOLDER}/**/*.partial", f"{CHECKSUMS}/*.partial"):
             for left in folder.glob(pattern):  # from an interrupted write
                 left.unlink(missing_ok=True)
         (folder / CHECKSUMS).mkdir(exist_ok=True)
         drop(findings, plan)
-        if any(damage.chunk is None for damage in findings.damage):
+        if grows or any(damage.chunk is None for damage in findings.damage):
             restore(findings, plan, effects)
         elif findings.damage:
-            change_attributes(folder, statistics=None, survivors=None, linear_analysis=None)
-        return cls(folder, plan, findings)
+            change_attributes(folder, **dict.fromkeys(OF_ALL_SAMPLES))
+        store = cls(folder, plan, findings)
+        store.grown_from = before if grows else None
+        return store
 
     def repair_message(self) -> str:
         """Describe the damaged files and their repair."""
         lost = [last - first for first, last in map(self.bounds, damaged_chunks(self.repaired))]
         return f"{damage_message(self.folder, self.repaired)}; {repair_message(sum(lost))}"
 
-    def is_finished(self, chunk: int) -> bool:
-        """Tell whether all results of a chunk are stored."""
-        return chunk in self.finished
-
     def write(self, chunk: int, outputs: dict[str, np.ndarray]) -> None:
-        """Write the results of a chunk, then their checksums."""
-        first, last = self.bounds(chunk)
+        """Write the missing results of a chunk, then the checksums of the whole chunk."""
+        first, last = self.missing(chunk)
         try:
+            (self.folder / record_of(chunk)).unlink(missing_ok=True)  # it does not hold while the files change
             for name, values in outputs.items():
                 if values.size and name != "status":
                     self._array(name)[first:last] = values
             self._array("status")[first:last] = outputs["status"]
             files = [file_of(variable, chunk) for variable in self.plan.variables if outputs[variable.name].size]
             digests = {file: digest_of(self.folder / file) for file in files}
-            write_with_checksum(self.folder, record_of(chunk), {"study_sha256": self.identity, "files": digests})
+            count = last - self.bounds(chunk)[0]
+            record = {"study_sha256": self.identity, "samples": count, "files": digests}
+            write_with_checksum(self.folder, record_of(chunk), record)
         except OSError as error:
             raise StudyError(
                 f"{self.folder}: the results cannot be written ({error.strerror or error}). Once the cause is removed, "
                 "run the same command again to resume"
             ) from error
-        self.finished.add(chunk)
+        self.finished[chunk] = count
+
+    def take(self, findings: Findings) -> None:
+        """Copy the finished chunks of another folder of the same study that this store lacks."""
+        for chunk in findings.finished:
+            whole = findings.finished[chunk] >= self.bounds(chunk)[1] - self.bounds(chunk)[0]
+            if not whole or self.is_finished(chunk):
+                continue
+            record = read_verified(findings.folder, record_of(chunk))
+            for file in (*record["files"], record_of(chunk)):  # the record last, because it marks the chunk as finished
+                (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
+                with whole_file(self.folder / file) as partial:
+                    shutil.copyfile(findings.folder / file, partial)
+            self.finished[chunk] = findings.finished[chunk]
 
     def _array(self, name: str) -> Any:
         """Return an array that also writes chunks of fill values only, because a missing file counts as damage."""
@@ -184,17 +213,14 @@ class InMemory(Chunked):
     def __init__(self, plan: Plan, chunk: int) -> None:
         check_memory(plan)
         sizes = plan.sizes()
-        self.samples, self.chunk, self.finished = plan.description.samples, chunk, set()
+        self.samples, self.chunk, self.finished = plan.description.samples, chunk, {}
         self.arrays = {v.name: np.empty((self.samples, *(sizes[d] for d in v.dims)), v.dtype) for v in plan.variables}
-
-    def is_finished(self, chunk: int) -> bool:
-        return chunk in self.finished
 
     def write(self, chunk: int, outputs: dict[str, np.ndarray]) -> None:
         first, last = self.bounds(chunk)
         for name, values in outputs.items():
             self.arrays[name][first:last] = values
-        self.finished.add(chunk)
+        self.finished[chunk] = last - first
 
     def read(self, chunk: int, names: Sequence[str]) -> dict[str, np.ndarray]:
         first, last = self.bounds(chunk)
