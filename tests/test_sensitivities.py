@@ -572,6 +572,10 @@ def test_refused_user_forces():
         slide().simulate([0.0], [0.0], 0.1, drives=[rb.UserForces(forces)], derivatives=["mass"], save_at=2)
 
 
+def speed_above(t, q, qd, parameters, out):
+    out[0] = qd[0] - parameters[0]
+
+
 def last_samples():
     """Derivatives of the last two of nine samples: one in the first block of lanes, one alone in the second."""
     model, rng = arm_with(rb.Spherical()), two_seeds(9)
@@ -584,8 +588,12 @@ def last_samples():
     arm = rb.Model.serial_chain(2)
     drives = [rb.ComputedTorque(joint, 0.5, kp=100.0, kd=20.0, limit=4.0) for joint in arm.joint_names]
     q, qd = rng.normal(size=(2, 9, 2))
-    motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "mass"])
+    events = [rb.Event(function=speed_above, parameters=qd[:, :1] - 0.5, max_records=1)]
+    settings = {"drives": drives, "derivatives": ["q", "mass"], "events": events}
+    motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, **settings)
     found |= {f"{name} of an arm with a controller": x[7:] for name, x in motion.derivatives.items()}
+    found |= {f"time of an event by {name}": x[7:] for name, x in motion.events[0].derivatives_of_t.items()}
+    assert np.isfinite(found["time of an event by mass"]).all()
     drives[1] = rb.PID(arm.joint_names[1], 0.5, kp=1.0)
     motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["q", "kp"])
     found |= {f"{name} of an arm with both controllers": x[7:] for name, x in motion.derivatives.items()}

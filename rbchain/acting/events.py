@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -150,13 +150,55 @@ class EventRecord(PickledByName, SuggestsAttributes):
         Times of the recorded occurrences; NaN for unused entries.
     q, qd : (..., max_records, nq), (..., max_records, nv) arrays
         States at these times.
+    derivatives_of_t : dict
+        Derivatives of the times, {name: (..., max_records, ...) array}, for the names in the argument `derivatives` of
+        `simulate`. The last axes are the axes of the parameter, as in `Trajectory.derivatives`.
+    derivatives_of_state : dict
+        Derivatives of the states at the events, {name: (..., max_records, 2 nv, ...) array}, with the rows of
+        `Trajectory.derivatives`. They contain the change of the time of the event.
+
+    Notes
+    -----
+    The derivatives are NaN for an event whose value turns back within 100 times the tolerance of its level, because
+    the errors of the motion then decide when it occurs. A user function is differentiated by central differences of
+    eighth order with steps between 2^-4 and 2^-23 (s, rad, m, rad/s, m/s, or times the velocity if it is larger). The
+    derivatives are NaN if their errors exceed 1e-6 of the largest slope of the function.
+
+    Examples
+    --------
+    A mass falls 5 m in 1 s under 10 m/s^2. The time is sqrt(2 h / g), so a higher start delays it by 0.1 s/m:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    >>> builder.add_body("mass", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=1.0))
+    >>> ground = rb.Event("mass", value=0.0, stop=True, max_records=1)
+    >>> motion = builder.build().simulate([5.0], [0.0], 2.0, events=[ground], derivatives=["q"])
+    >>> record = motion.events[0]
+    >>> record.t.round(6).tolist(), record.derivatives_of_t["q"].round(6).tolist()
+    ([1.0], [[0.1]])
+    >>> record.derivatives_of_state["q"].round(6).tolist()  # of the position, which is 0, and of the velocity
+    [[[0.0], [-1.0]]]
     """
 
-    foreign_attributes: ClassVar[dict[str, str]] = {"time": "t", "times": "t", "t_events": "t"}
+    foreign_attributes: ClassVar[dict[str, str]] = {
+        "time": "t",
+        "times": "t",
+        "t_events": "t",
+        "derivatives": "derivatives_of_state",
+    }
     count: np.ndarray
     t: FloatArray
     q: FloatArray
     qd: FloatArray
+    derivatives_of_t: dict[str, FloatArray] = field(default_factory=dict)
+    derivatives_of_state: dict[str, FloatArray] = field(default_factory=dict)
+
+    def of_samples(self, samples: Any) -> EventRecord:
+        """Return the occurrences in the samples of an index."""
+        return EventRecord(
+            *(x[samples] for x in (self.count, self.t, self.q, self.qd)),
+            *({k: x[samples] for k, x in of.items()} for of in (self.derivatives_of_t, self.derivatives_of_state)),
+        )
 
 
 def flatten_event(model: Model, event: Event, numbers: SampleNumbers) -> tuple[np.ndarray, UserCall | None]:

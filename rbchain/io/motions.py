@@ -258,6 +258,10 @@ def _check_records(motion: Trajectory) -> None:
         _check_record(
             f"events[{i}]", record, EventRecord, {"t": (), "q": (motion.model.nq,), "qd": (motion.model.nv,)}, batch
         )
+        for of, rows in (("derivatives_of_t", ()), ("derivatives_of_state", (2 * motion.model.nv,))):
+            for name, x in getattr(record, of).items():
+                first = (*np.shape(record.t), *rows)
+                _check_array(f"events[{i}].{of}[{name!r}]", x, "f", (*first, *np.shape(x)[len(first) :]))
     for i, impacts in enumerate(motion.impacts):
         impulse = () if isinstance(getattr(impacts, "force", None), HardStops) else (3,)
         _check_record(f"impacts[{i}]", impacts, ImpactRecord, {"t": (), "impulse": impulse}, batch)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..acting.contacts import ImpactRecord, StickingRecord
-from ..acting.events import EventRecord
 from ..model.arguments import numbers_of_samples
 from . import messages
 
@@ -29,9 +28,7 @@ def results_of_samples(motion: Trajectory, samples: Any) -> dict[str, Any]:
     return {
         **{name: getattr(motion, name)[samples] for name in OF_SAMPLES},
         "t": motion.t if motion.t.ndim == 1 else motion.t[samples],
-        "events": tuple(
-            EventRecord(e.count[samples], e.t[samples], e.q[samples], e.qd[samples]) for e in motion.events
-        ),
+        "events": tuple(record.of_samples(samples) for record in motion.events),
         "model": model[samples] if model.batch_shape else model,
         "forces": forces,
         "exceptions": _exceptions_of(motion, samples),

@@ -290,21 +290,30 @@ def _joints_of(model: Model, dofs: np.ndarray) -> list[str]:
     return [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[dofs])]
 
 
+def columns_of_states(model: Model, actions: Actions, saved: np.ndarray) -> np.ndarray:
+    """Return all columns (..., 2 nv, columns) from the rows of states (..., rows) behind the integrals."""
+    rows = _rows_of_column(model, actions)
+    columns = saved.reshape(*saved.shape[:-1], saved.shape[-1] // rows, rows)
+    return np.swapaxes(columns[..., : 2 * model.nv], -1, -2)
+
+
+def named(model: Model, actions: Actions, names: Sequence[str], columns: np.ndarray) -> dict[str, np.ndarray]:
+    """Return {name: array} from columns (..., times, rows, columns); each array has the axes of its parameter last."""
+    found, first = {}, 0
+    for name in names:
+        count = _count_of(model, actions, name)
+        found[name] = _shaped(model, actions, name, columns[..., first : first + count])
+        first += count
+    return found
+
+
 def sensitivities_of(
     model: Model, actions: Actions | None, names: Sequence[str], saved: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Return {name: sensitivities} from the rows of saved states (..., times, rows) behind the integrals."""
     if actions is None or not names:
         return {}
-    n, found, first = model.nv, {}, 0
-    rows = _rows_of_column(model, actions)
-    columns = saved.reshape(*saved.shape[:-1], saved.shape[-1] // rows, rows)
-    columns = np.swapaxes(columns[..., : 2 * n], -1, -2)  # (..., times, 2 nv, columns)
-    for name in names:
-        count = _count_of(model, actions, name)
-        found[name] = _shaped(model, actions, name, columns[..., first : first + count])
-        first += count
-    return found
+    return named(model, actions, names, columns_of_states(model, actions, saved))
 
 
 def _count_of(model: Model, actions: Actions, name: str) -> int:

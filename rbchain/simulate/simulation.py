@@ -16,11 +16,13 @@ from ..acting.numeric_fields import Drive, Force
 from ..common.calls import explains_calls
 from ..common.failures import OnFailure
 from ..core.methods.settings import AdaptiveStepSettings
+from ..core.sample import tally_layout as tallies
 from ..drivers.trajectories import integrate_batch
 from ..errors import SimulationError, SimulationWarning, Status, raise_or_warn
 from .batch_functions import run_driver
 from .continuation import Continuation, continued
 from .energy import energy_error_of
+from .event_derivatives import with_derivatives
 from .loops import close_saved_states
 from .messages import message_of_limits
 from .methods import MethodName
@@ -161,15 +163,16 @@ def simulate(
         default. The other methods take the steps that `step` determines.
     derivatives : sequence of str
         Derivatives of the motion to compute, with the methods "rk45", "dop853" and "rk4". `Trajectory.derivatives`
-        holds the results. "q" and "qd" are the initial state, "tau" the constant joint forces, "kp", "ki" and "kd" the
-        gains of `PID`. The name "signal" stands for the values of the tables of `PrescribedForce` and
-        `PrescribedAcceleration`, and of the references and the feedforward of `PID`. They are in the order of the
-        drives, of the fields of a drive, and of the times. The other names are fields of the model. These are "mass",
-        "cg", "inertia", "rotor_inertia", "gear_ratio", "stiffness", "rest_position", "cubic_stiffness", "damping",
-        "friction" and "static_friction". They need forces with known derivatives. A path, such as "link2.mass",
-        "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. For closed chains, "q" and "qd" are the
-        initial state before its projection onto the constraints. The tolerances of "rk45" and "dop853" also hold for
-        the derivatives, unless `rb.options(control_derivative_errors=False)` turns this off.
+        holds the results, and `EventRecord` the derivatives of the times of events. "q" and "qd" are the initial state,
+        "tau" the constant joint forces, "kp", "ki" and "kd" the gains of `PID`. The name "signal" stands for the values
+        of the tables of `PrescribedForce` and `PrescribedAcceleration`, and of the references and the feedforward of
+        `PID`. They are in the order of the drives, of the fields of a drive, and of the times. The other names are
+        fields of the model. These are "mass", "cg", "inertia", "rotor_inertia", "gear_ratio", "stiffness",
+        "rest_position", "cubic_stiffness", "damping", "friction" and "static_friction". They need forces with known
+        derivatives. A path, such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. For
+        closed chains, "q" and "qd" are the initial state before its projection onto the constraints. The tolerances of
+        "rk45" and "dop853" also hold for the derivatives, unless `rb.options(control_derivative_errors=False)` turns
+        this off.
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
         extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and
@@ -316,6 +319,9 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
     q, qd, found = (
         x.reshape(*batch, times[asked].size, x.shape[-1]) for x in (*asked_states[:2], more[:, asked, integrals:])
     )
+    exceptions = exceptions_of(model, actions, prepared.calls, batch)  # before the forces at events are computed again
+    events = event_records(model, actions, request.events, batch)
+    events = with_derivatives(events, request, prepared, outcome.tally[:, tallies.STEPS], outcome.end_times)
     status, steps, rejections, evaluations, is_stiff, _, beyond_limit = (x.reshape(batch) for x in outcome.tally.T)
     end_states = outcome.end_states.reshape(*batch, outcome.end_states.shape[1])
     tau = prepared.start.tau
@@ -327,7 +333,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
         steps=steps,
         rejections=rejections,
         evaluations=evaluations,
-        events=event_records(model, actions, request.events, batch),
+        events=events,
         model=model,
         forces=tuple(request.forces),
         end_time=outcome.end_times.reshape(batch),
@@ -337,7 +343,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
         dof_beyond_limits=beyond_limit - 1,
         **contact_results(actions, request.forces, saved.forces, asked, batch),
         contact_tolerance=getattr(request.settings, "tolerance", math.inf),
-        exceptions=exceptions_of(model, actions, prepared.calls, batch),
+        exceptions=exceptions,
         derivatives=sensitivities_of(model, actions, request.names, found),
         start_time=float(times[0]),
         _continuation=continuation,
