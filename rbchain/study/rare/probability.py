@@ -23,7 +23,7 @@ from ..store.capacity import total_memory, with_unit
 from .estimates import Estimate
 from .monte_carlo import monte_carlo
 from .question import locked_folder
-from .result import Probability
+from .result import Probability, write_result
 from .simulations import Settings, Simulations, Undefined
 from .subset import subset_simulation
 
@@ -137,7 +137,7 @@ def probability(
         estimate = _estimated(simulate, method, plan, size)
         result = _result(study, simulate, estimate, method, asked)
         if folder is not None:
-            result.write(folder)
+            write_result(result, folder)
     return result
 
 

@@ -117,24 +117,22 @@ class Probability:
                 )
         return "\n".join(lines)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers of the result for a file, with None in place of NaN and infinity."""
-        plain = ("question", "method", "simulations", "failed", "undefined", "sample")
-        return {name: getattr(self, name) for name in plain} | {
-            "estimate": _plain(self.estimate),
-            "interval": [_plain(x) for x in self.interval],
-            "coefficient_of_variation": _plain(self.coefficient_of_variation),
-            "parameters": [str(name) for name in self.inputs.parameter.values],
-            "units": [str(unit) for unit in self.inputs.units.values],
-            "inputs": [_plain(x) for x in self.inputs.values.tolist()],
-            "importance": [_plain(x) for x in self.importance.values.tolist()],
-            "stages": [[s.simulations, _plain(s.level), _plain(s.probability)] for s in self.stages],
-        }
 
-    def write(self, folder: Path) -> None:
-        """Write the numbers of the result into a folder."""
-        with whole_file(folder / RESULT) as partial:
-            partial.write_text(json.dumps(self.as_json(), indent=1), encoding="utf-8")
+def write_result(found: Probability, folder: Path) -> None:
+    """Write the numbers of a result into a folder, with null in place of NaN and infinity."""
+    plain = ("question", "method", "simulations", "failed", "undefined", "sample")
+    numbers = {name: getattr(found, name) for name in plain} | {
+        "estimate": _plain(found.estimate),
+        "interval": [_plain(x) for x in found.interval],
+        "coefficient_of_variation": _plain(found.coefficient_of_variation),
+        "parameters": [str(name) for name in found.inputs.parameter.values],
+        "units": [str(unit) for unit in found.inputs.units.values],
+        "inputs": [_plain(x) for x in found.inputs.values.tolist()],
+        "importance": [_plain(x) for x in found.importance.values.tolist()],
+        "stages": [[s.simulations, _plain(s.level), _plain(s.probability)] for s in found.stages],
+    }
+    with whole_file(folder / RESULT) as partial:
+        partial.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
 
 
 def _plain(x: float) -> float | None:
