@@ -140,6 +140,16 @@ def test_all_starting_points_see_the_random_signals_of_the_first_sample():
 
 
 @plain
+def test_states_that_an_event_holds_are_no_measurements():
+    rod = rb.Model.serial_chain(1, gravity=(0, -10, 0))
+    stop = rb.Event("link1", value=-0.5, stop=True)
+    motion = rod.replace(damping=[0.1]).simulate(duration=1.0, save_at=11, events=[stop], **LOOSE)
+    assert (motion.q[6:] == motion.end_q).all()
+    fit = rb.fit(rod.replace(damping=[0.05]), motion, ["damping"], starts=1, **LOOSE)
+    np.testing.assert_allclose(numbers(fit.values), [0.1], rtol=1e-4)
+
+
+@plain
 def test_a_tensor_stays_physical_and_its_slopes_are_exact():
     """The log-Cholesky form reaches all physical tensors, and its derivatives agree with differences."""
     model, rng = arm_with(rb.Universal()), two_seeds(3)

@@ -210,6 +210,16 @@ COUNTS = ("status", "steps", "rejections", "evaluations")
 
 
 @pytest.mark.plain_python
+def test_a_sample_stays_where_an_event_has_stopped_it():
+    """It is drawn at its last saved state before the event, without the velocity that it has there."""
+    stop = rb.Event("link1", value=-0.5, stop=True)
+    motion = rb.Model.serial_chain(1).simulate(duration=1.0, method="rk4", step=0.01, save_at=11, events=[stop])
+    q = scene_of_motion(motion, 0, 201).q[:, 0]
+    after = np.linspace(0.0, 1.0, 201) >= motion.end_time
+    assert (q[after] == q[after][0]).all()
+
+
+@pytest.mark.plain_python
 def test_points_of_constraints_are_drawn_on_both_bodies():
     builder = rb.ModelBuilder()
     for name, x in (("left", 0.0), ("right", 2.0)):

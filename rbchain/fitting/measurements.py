@@ -137,7 +137,8 @@ def _as_measurement(motion: Any, name: str) -> Measurement:
     if isinstance(motion, Measurement):
         return motion
     if isinstance(motion, Trajectory):
-        return Measurement(motion.t, motion.q, motion.qd)
+        has_ended = (motion.t > motion.end_time)[:, None]  # an event holds the states, which are no measurements
+        return Measurement(motion.t, *(np.where(has_ended, np.nan, x) for x in (motion.q, motion.qd)))
     if not (isinstance(motion, tuple) and len(motion) == 3):
         raise ArgumentError(
             f"{name} is not a measured motion; expected a Trajectory, a Measurement, a tuple (t, q, qd), or a list of "

@@ -122,6 +122,17 @@ def tau_and_qdd(
     return found.reshape(*batch, m, 2 * n)
 
 
+def held_after_stop(states: np.ndarray, ends: np.ndarray, status: np.ndarray) -> np.ndarray:
+    """Return positions or velocities (*batch, times, n) that an event holds from the end of its sample on.
+
+    The states after the end are NaN. Those of samples that have failed stay NaN. `ends` are (*batch, n).
+    """
+    held = (status == Status.STOPPED)[..., None] & np.isnan(states).any(-1)
+    if not held.any():
+        return states
+    return np.where(held[..., None], ends[..., None, :].astype(states.dtype, copy=False), states)
+
+
 def with_dense_output(
     motion: Trajectory,
     kernel_model: KernelModel,

@@ -32,6 +32,7 @@ from .results import (
     contact_results,
     event_records,
     exceptions_of,
+    held_after_stop,
     outputs_of_samples,
     refuse_penetration,
     set_prescribed_states,
@@ -324,11 +325,12 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
     events = with_derivatives(events, request, prepared, outcome.tally[:, tallies.STEPS], outcome.end_times)
     status, steps, rejections, evaluations, is_stiff, _, beyond_limit = (x.reshape(batch) for x in outcome.tally.T)
     end_states = outcome.end_states.reshape(*batch, outcome.end_states.shape[1])
+    end_q, end_qd = end_states[..., : model.nq], end_states[..., model.nq : model.nq + model.nv]
     tau = prepared.start.tau
     motion = Trajectory(
         t=times[asked],
-        q=q,
-        qd=qd,
+        q=held_after_stop(q, end_q, status),
+        qd=held_after_stop(qd, end_qd, status),
         status=status,
         steps=steps,
         rejections=rejections,
@@ -337,8 +339,8 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
         model=model,
         forces=tuple(request.forces),
         end_time=outcome.end_times.reshape(batch),
-        end_q=end_states[..., : model.nq],
-        end_qd=end_states[..., model.nq : model.nq + model.nv],
+        end_q=end_q,
+        end_qd=end_qd,
         is_stiff=is_stiff == 1,
         dof_beyond_limits=beyond_limit - 1,
         **contact_results(actions, request.forces, saved.forces, asked, batch),

@@ -48,7 +48,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     t : (times,) array, s
         Saved times.
     q, qd : (..., times, nq), (..., times, nv) arrays
-        Positions and velocities at these times; NaN after the end of a sample that ended early.
+        Positions and velocities at these times. After an event with `stop=True`, they stay as they are at the event.
+        After the end of a sample that failed, they are NaN.
     status : (...) array of int
         Status of each sample, as the integer of a `Status`. For example, `motion.status == rb.Status.DONE`.
     end_time, end_q, end_qd : (...), (..., nq), (..., nv) arrays
@@ -193,7 +194,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     def tau(self) -> FloatArray:
         """Actuator forces at the saved times, (..., times, nv), N m or N, including the forces of prescribed motions.
 
-        The forces of prescribed motions are NaN if the simulation has dry friction, hard stops or contacts.
+        The forces of prescribed motions are NaN if the simulation has dry friction, hard stops or contacts. All are NaN
+        after the end of a sample that ended early, also at an event, like accelerations and reactions.
         """
         return self._tau_and_qdd[..., : self.qd.shape[-1]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -196,6 +196,7 @@ def scene_of_motion(motion: Trajectory, sample: int | tuple[int, ...], frames: i
     """
     batch, samples = motion.status.shape, motion.status.size
     warn_of_few_times(motion)
+    motion = _without_held_states(motion)
     number = number_of(sample, batch)
     index = np.unravel_index(number, batch)
     one = motion[tuple(int(i) for i in index)] if batch else motion
@@ -261,6 +262,12 @@ def _between(model: Model, saved: np.ndarray, q: np.ndarray, qd: np.ndarray, t: 
     step = model.difference(q[:, k], q[:, k + 1])
     moved = s**2 * (3 - 2 * s) * step + s * (1 - s) ** 2 * h * qd[:, k] - s**2 * (1 - s) * h * qd[:, k + 1]
     return model.integrate(q[:, k], moved)
+
+
+def _without_held_states(motion: Trajectory) -> Trajectory:
+    """Return a motion with NaN after the end of each sample: the velocity at an event would move a body at rest."""
+    has_ended = (motion.t > motion.end_time[..., None])[..., None]
+    return replace(motion, q=np.where(has_ended, np.nan, motion.q), qd=np.where(has_ended, np.nan, motion.qd))
 
 
 def _frozen_after_failure(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

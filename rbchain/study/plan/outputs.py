@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -102,12 +102,10 @@ def outputs_of(
     `saved` are the times of the motion to store.
     """
     failed = motion.failed
-    q, qd = motion.q[:, saved], motion.qd[:, saved]
-    motion = _held_after_stop(motion, events)
     outputs = {"parameters": values, "status": motion.status.astype(np.int8), "end_time": motion.end_time}
     nan_if_failed = np.where(failed, np.nan, 1.0)
-    for name, held, raw in (("q", motion.q, q), ("qd", motion.qd, qd)):
-        outputs |= {name: raw, f"{name}_final": held[:, -1] * nan_if_failed[:, None]}
+    for name, states in (("q", motion.q), ("qd", motion.qd)):
+        outputs |= {name: states[:, saved], f"{name}_final": states[:, -1] * nan_if_failed[:, None]}
     if events:
         outputs["event_count"] = np.stack([record.count for record in motion.events], -1)
         outputs["event_time"] = np.stack([record.t[..., 0] for record in motion.events], -1)
@@ -165,19 +163,3 @@ def _quantity(i: int, measure: Measure, many: Model, drives: Sequence[Drive], mo
 def _entry(name: str, i: int, motion: Trajectory) -> np.ndarray:
     """Return entry i of q or qd at the times of a motion."""
     return np.asarray(getattr(motion, name)[..., i], float)
-
-
-def _held_after_stop(motion: Trajectory, events: Sequence[Event]) -> Trajectory:
-    """Return the motion with the state of each sample held from the event that stopped it to the end."""
-    stopped = motion.status == Status.STOPPED
-    if not stopped.any():
-        return motion
-    q, qd, t = motion.q.copy(), motion.qd.copy(), np.full(stopped.shape, np.inf)
-    for event, record in zip(events, motion.events, strict=True):
-        if event.stop:
-            first = stopped & (record.count > 0) & np.isinf(t)
-            t[first] = record.t[first, 0]
-            later = first[:, None] & (motion.t >= t[:, None])
-            q[later] = np.broadcast_to(record.q[:, :1], q.shape)[later]
-            qd[later] = np.broadcast_to(record.qd[:, :1], qd.shape)[later]
-    return replace(motion, q=q, qd=qd)
