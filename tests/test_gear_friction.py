@@ -222,6 +222,174 @@ def test_float32():
     np.testing.assert_allclose(motion.qd[0, -1], 2.25, rtol=1e-5)
 
 
+# --- actuators, whose friction is regularised -------------------------------------------------------------------------
+
+
+SMOOTH = {
+    **{"rk45": {}, "dop853": {}, "rosenbrock": {}, "radau": {}, "rk4": {"step": 4e-3}},
+    **{"implicit": {"step": 4e-3}, "moreau": {"step": 4e-3}},
+}
+
+
+def servo(c=0.3, limit=12.0, v0=0.2):
+    """A rod under gravity, whose servo accelerates, brakes and is at its torque-speed curve for a while."""
+    rod = rb.Model.serial_chain(1, length=0.5, mass=2.0, gravity=(0, -G, 0))
+    motor = rb.Actuator("link1", stall_torque=limit, no_load_speed=9.0, gear_friction=c, gear_friction_velocity=v0)
+    return rod, [rb.PID("link1", 0.8, kp=40.0, kd=1.0), motor]
+
+
+def delivered(q, qd, c=0.3, limit=12.0, v0=0.2):
+    """The delivered torque of `servo`, written again."""
+    upper = limit * (1.0 - np.clip(qd / 9.0, 0.0, 1.0))
+    lower = -limit * (1.0 - np.clip(-qd / 9.0, 0.0, 1.0))
+    f = np.clip(40.0 * (0.8 - q) - qd, lower, upper)
+    return f - c * np.abs(f) * qd / np.sqrt(qd**2 + v0**2)
+
+
+@PLAIN
+@pytest.mark.parametrize("method", SMOOTH)
+def test_a_servo_with_a_gear_agrees_with_scipy(method):
+    rod, drives = servo()
+
+    def rate(t, y):
+        return [y[1], rod.forward_dynamics(y[:1], y[1:], delivered(y[:1], y[1:]))[0]]
+
+    duration = 0.4
+    expected = solve_ivp(rate, (0.0, duration), [-0.5, 0.0], method="DOP853", rtol=1e-10, atol=1e-12, max_step=0.02)
+    motion = rod.simulate(
+        [-0.5], duration=duration, method=method, drives=drives, save_at=3, energy_error=True, **SMOOTH[method]
+    )
+    # corners of the curve, in which the tolerances of 1e-8 do not hold for a step; errors of first order
+    atol = {"rk4": 1e-4, "implicit": 0.1, "moreau": 0.1}.get(method, 1e-6)
+    np.testing.assert_allclose([motion.q[-1, 0], motion.qd[-1, 0]], expected.y[:, -1], rtol=0, atol=atol)
+    np.testing.assert_allclose(motion.tau, delivered(motion.q, motion.qd), rtol=1e-12, atol=1e-12)
+    assert abs(motion.energy_error[-1]) < {"rk4": 1e-3, "implicit": 0.2, "moreau": 0.2}.get(method, 1e-5)
+
+
+def difference(function, step=1e-3):
+    """The derivative at 0, by central differences of eighth order."""
+    weights = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
+    return sum(w * (function(k * step) - function(-k * step)) for k, w in weights) / step
+
+
+@PLAIN
+@pytest.mark.parametrize("state", [(0.6, 0.3), (0.9, -0.4), (-0.5, 2.0)], ids=["forward", "backward", "on the curve"])
+def test_linear_models_of_a_gear_are_exact(state):
+    rod, drives = servo()
+    q, qd = (np.array([x]) for x in state)
+
+    def acceleration(dq=0.0, dqd=0.0, force=0.0):
+        return rod.accelerations(q + dq, qd + dqd, tau=force, drives=drives)[0]
+
+    found = rod.linearize(q, qd, inputs=["link1"], drives=drives)
+    expected = [difference(lambda x: acceleration(x)), difference(lambda x: acceleration(dqd=x))]
+    np.testing.assert_allclose(found.A[1], expected, rtol=1e-8)
+    np.testing.assert_allclose(found.B[1, 0], difference(lambda x: acceleration(force=x)), rtol=1e-8, atol=1e-12)
+
+
+@PLAIN
+def test_linear_models_of_computed_torque_beside_a_gear_are_exact():
+    """The computed torque of one joint depends on the delivered torque of the other joint."""
+    arm = rb.Model.serial_chain(2, length=0.5, mass=1.0, gravity=(0, -G, 0))
+    drives = [
+        rb.ComputedTorque("link1", 0.3, kp=4.0, kd=0.5),
+        rb.PID("link2", 0.9, kp=30.0, kd=0.2, gravity_compensation=True),
+        rb.Actuator("link1", gear_friction=0.2, gear_friction_velocity=0.3),
+        rb.Actuator("link2", gear_friction=0.3, gear_friction_velocity=0.1),
+    ]
+    state = np.array([0.2, 0.4, 0.5, -0.3])
+
+    def accelerations(change):
+        y = state + change
+        return arm.accelerations(y[:2], y[2:], drives=drives)
+
+    found = arm.linearize(state[:2], state[2:], drives=drives).A[2:]
+    expected = np.stack([difference(lambda s, e=e: accelerations(s * e)) for e in np.eye(4)], -1)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+
+
+@PLAIN
+def test_derivatives_of_motions_by_the_gear_friction():
+    """Exact derivatives against differences of motions, for samples that differ."""
+    rod, _ = servo()
+    c, tight = np.array([0.2, 0.4]), {"duration": 0.2, "rtol": 1e-10, "atol": 1e-12, "save_at": 2}
+
+    def motion(change=0.0, **more):
+        return rod.simulate([[-0.5], [-0.5]], drives=servo(c + change, v0=0.5)[1], **tight, **more)
+
+    found = motion(derivatives=("gear_friction", "link1.gear_friction")).derivatives
+    h = 1e-3
+    sides = [np.concatenate([m.q[:, -1], m.qd[:, -1]], -1) for m in (motion(h), motion(-h))]
+    # third derivatives times h^2 / 6; the sizes of the derivatives are 0.1 and 1
+    np.testing.assert_allclose(
+        found["link1.gear_friction"][:, -1], (sides[0] - sides[1]) / (2 * h), rtol=1e-5, atol=1e-7
+    )
+    np.testing.assert_array_equal(found["gear_friction"][..., 0], found["link1.gear_friction"])
+
+
+@PLAIN
+def test_fits_estimate_the_gear_friction():
+    """Without noise, the fit returns the gear friction that moved the rod, and never a number above 1."""
+    rod, drives = servo(0.25, v0=0.5)
+    t, settings = np.linspace(0.0, 0.15, 6), {"starts": 1, "rtol": 1e-6, "atol": 1e-8}
+    measured = rod.simulate([-0.5], duration=t[-1], save_at=t, drives=drives, rtol=1e-6, atol=1e-8)
+    guess = servo(0.1, v0=0.5)[1]
+    fit = rb.fit(rod, measured, ["link1.gear_friction"], drives=guess, **settings)
+    assert fit.values["link1.gear_friction"] == pytest.approx(0.25, rel=1e-6)
+    assert fit.units["link1.gear_friction"] == "1"
+    assert fit.drives[1].gear_friction == fit.values["link1.gear_friction"]
+    # a motion that is slower than any gear friction allows
+    slow = measured.q[:1] + 0.1 * (measured.q - measured.q[:1])
+    limited = rb.fit(rod, (t, slow, None), ["gear_friction"], drives=guess, **settings)
+    assert 1.0 - 1e-12 < limited.values["link1.gear_friction"] <= 1.0 and limited.at_bounds == ("link1.gear_friction",)
+
+
+@PLAIN
+def test_a_gear_is_too_stiff_for_explicit_steps():
+    """At rest, the slope of the friction, c |f| / v0, exceeds the limit of stability of rk4 with this step."""
+    drives = [force(5.0), rb.Actuator("block", gear_friction=1.0, gear_friction_velocity=1e-4)]
+    motion = block().simulate([[0.0]], duration=0.5, method="rk4", step=0.01, drives=drives, on_failure="ignore")
+    assert motion.status[0] == rb.Status.TOO_STIFF
+    drives[1] = rb.Actuator("block", gear_friction=0.5, gear_friction_velocity=0.5)
+    assert block().simulate([[0.0]], duration=0.5, method="rk4", step=0.01, drives=drives).status[0] == rb.Status.DONE
+
+
+@PLAIN
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rb.Actuator("block", gear_friction=-0.1), "gear_friction is -0.1; expected numbers from 0 to 1"),
+        (lambda: rb.Actuator("block", gear_friction=1.1), "gear_friction is 1.1; expected numbers from 0 to 1"),
+        (lambda: rb.Actuator("block", gear_friction_velocity=0.0), "gear_friction_velocity is 0.0; expected"),
+        (
+            lambda: simulated(
+                block(),
+                [1.0],
+                0.1,
+                "rk45",
+                rb.DryFriction("block", 1.0, gear_friction=0.1),
+                [force(1.0), rb.Actuator("block", gear_friction=0.1)],
+            ),
+            "DryFriction of joint 'block': it has a gear_friction, and the Actuator of this joint, too; expected one",
+        ),
+        (
+            lambda: block().simulate([0.0], duration=0.1, derivatives=("gear_friction",)),
+            "no Actuator has a gear_friction",
+        ),
+        (
+            lambda: rb.fit(block(), ([0, 1], [[0.0], [1.0]], None), ["gear_friction"], drives=[rb.Actuator("block")]),
+            "all its entries are zero, which are held; expected an Actuator with a positive gear_friction",
+        ),
+    ],
+)
+def test_gears_that_are_not_possible_are_refused_by_name(call, message):
+    with pytest.raises(rb.ArgumentError, match=message):
+        call()
+
+
+# --- compiled code ----------------------------------------------------------------------------------------------------
+
+
 def motor_of_samples(first, last):
     """Samples that start to slide at different times or not at all."""
     samples = slice(first, last)
@@ -237,3 +405,20 @@ def test_lanes_agree_with_plain_python():
     for name in ("q", "qd"):
         np.testing.assert_allclose(compiled[name], plain[name], rtol=1e-12, atol=1e-13, err_msg=name)
     np.testing.assert_array_equal(compiled["q"][1:2], motor_of_samples(1, 2)["q"])
+
+
+def servos_of_samples(first, last):
+    """Servos with gears of different friction, and the derivatives of their motions."""
+    c = np.array([0.0, 0.2, 0.6])[first:last]
+    rod, drives = servo(c)
+    start, names = np.full((c.size, 1), -0.5), ("gear_friction", "kp")
+    motion = rod.simulate(start, duration=0.2, drives=drives, save_at=3, derivatives=names)
+    return {"q": motion.q, "tau": motion.tau, **motion.derivatives}
+
+
+@pytest.mark.slow
+def test_servos_in_lanes_agree_with_plain_python():
+    compiled, plain = servos_of_samples(0, 3), computed(servos_of_samples, 0, 3, NUMBA_DISABLE_JIT="1")
+    for name in ("q", "tau", "gear_friction", "kp"):  # steps may differ by round-off
+        np.testing.assert_allclose(compiled[name], plain[name], rtol=1e-7, atol=1e-9, err_msg=name)
+    np.testing.assert_array_equal(compiled["q"][1:2], servos_of_samples(1, 2)["q"])

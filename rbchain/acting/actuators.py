@@ -1,6 +1,7 @@
-"""Actuators: the lag and the torque-speed curve between the command of a joint's drives and its actuator force.
+"""Actuators: lag, torque-speed curve and gear friction between the command of a joint's drives and its actuator force.
 
-`flatten_actuators` turns them into arrays: time constants, and torque-speed curves as piecewise linear functions.
+`flatten_actuators` turns them into arrays: time constants, and torque-speed curves as piecewise linear functions, and
+the numbers of gears.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..core.tree import sampler_layout as sampler
 from ..core.tree.sampler_layout import Samplers
 from ..errors import ArgumentError
 from .coordinates import dof_index
-from .numeric_fields import LARGEST, Drive, NumericField
+from .numeric_fields import LARGEST, LARGEST_FLOAT32, Drive, NumericField
 from .packing import SampleNumbers
 
 if TYPE_CHECKING:
@@ -26,16 +27,19 @@ if TYPE_CHECKING:
 
 #: Kinds of drives whose force is constant between the instants of sampled controllers.
 HELD_KINDS = (drive.KIND_NONE, drive.KIND_HELD)
+#: Smallest `gear_friction_velocity`, rad/s or m/s. Its square and its third power are not zero in float32.
+SMALLEST_VELOCITY = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Actuator(Drive):
-    """The motor of a joint: a first-order lag, and a torque-speed curve that limits the delivered torque.
+    """The motor of a joint: a first-order lag, a torque-speed curve that limits the torque, and friction of the gear.
 
     The command u is the sum of the forces of all drives of this joint and of its `tau`. The lag follows it by T df/dt =
     u - f from f = 0 on, with T = `time_constant`. The curve F(v) is the largest torque in positive direction at the
-    velocity v of the joint. The delivered torque is f, clipped to -F(-v) <= f <= F(v) at every instant.
-    `Trajectory.tau` contains the delivered torque.
+    velocity v of the joint. The torque of the motor is f, clipped to -F(-v) <= f <= F(v) at every instant. The friction
+    of the gear is c abs(f) v / sqrt(v^2 + v0^2) against the motion, with c = `gear_friction` and
+    v0 = `gear_friction_velocity`. `Trajectory.tau` contains the delivered torque, which is f less this friction.
 
     Parameters
     ----------
@@ -53,6 +57,11 @@ class Actuator(Drive):
         Points (v, F) of the curve in the order of increasing velocities, in place of `stall_torque` and
         `no_load_speed`. The curve is linear between the points and constant beyond them. Points at negative velocities
         describe braking.
+    gear_friction : float or one for each sample
+        Friction of the gear per torque of the motor, from 0 to 1. The friction is regularised: use the `gear_friction`
+        of a `DryFriction` for a gear that sticks.
+    gear_friction_velocity : float or one for each sample, rad/s or m/s
+        Velocity v0 below which the friction of the gear is reduced. Joints drift slowly instead of sticking.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     name : str, optional
@@ -62,6 +71,10 @@ class Actuator(Drive):
     -----
     Torques and speeds refer to the joint. For a motor with the gear ratio n, multiply the torques of the data sheet
     by n, and divide its speeds by n.
+
+    A motor that lifts a weight through a gear with a `gear_friction` of c has the efficiency 1 - c. Friction that grows
+    with the torque is a part of the models of servos by Duclusaud et al. (2024), "Extended Friction Models for the
+    Physics Simulation of Servo Actuators". `rb.fit` estimates `gear_friction`.
 
     Between two instants of a sampled controller, the command is constant and the lag is an exponential function. So it
     is computed exactly with every method of integration.
@@ -92,6 +105,8 @@ class Actuator(Drive):
         NumericField("stall_torque", "N m or N"),
         NumericField("no_load_speed", "rad/s or m/s"),
         NumericField("torque_speed", "", -LARGEST, LARGEST, (None, 2)),
+        NumericField("gear_friction", "1", 0.0, 1.0),
+        NumericField("gear_friction_velocity", "rad/s or m/s", SMALLEST_VELOCITY, LARGEST_FLOAT32),
     )
     joint: str
     _: KW_ONLY
@@ -99,6 +114,8 @@ class Actuator(Drive):
     stall_torque: npt.ArrayLike = np.inf
     no_load_speed: npt.ArrayLike = np.inf
     torque_speed: npt.ArrayLike | None = None
+    gear_friction: npt.ArrayLike = 0.0
+    gear_friction_velocity: npt.ArrayLike = 0.01
     dof: int | None = None
 
 
@@ -152,6 +169,10 @@ def flatten_actuators(
             _refuse_continuous_commands(what, i, kinds, samplers, has_user_forces)
             codes[rows.ACTUATOR_TIME_CONSTANT, i] = column
         codes[[rows.ACTUATOR_CURVE, rows.ACTUATOR_POINTS], i] = _add_curve(what, actuator, numbers)
+        column = numbers.add_field(what, actuator, "gear_friction")
+        numbers.add_field(what, actuator, "gear_friction_velocity")
+        if (numbers.columns[column] > 0.0).any():
+            codes[rows.ACTUATOR_GEAR, i] = column
     return codes
 
 

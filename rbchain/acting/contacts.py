@@ -12,6 +12,7 @@ from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray
 from ..core.contacts import element_layout as element, gear_friction as gear
+from ..core.control.actuators import ACTUATOR_GEAR
 from ..core.sample.records import ContactRecords
 from ..errors import ArgumentError
 from .body_contacts import BodyContact
@@ -143,10 +144,17 @@ def flatten_contacts(
     return np.array(elements, np.int64).T.copy()
 
 
-def gear_friction_of(elements: np.ndarray | None, forces: Sequence[Any]) -> np.ndarray | None:
+def gear_friction_of(
+    elements: np.ndarray | None, forces: Sequence[Any], actuators: np.ndarray | None
+) -> np.ndarray | None:
     """Return the table (gear.GEAR_ROWS, count) of friction that grows with the force of drives; None without.
 
-    `elements` is the result of `flatten_contacts`.
+    `elements` is the result of `flatten_contacts`, and `actuators` of `flatten_actuators`.
+
+    Raises
+    ------
+    ArgumentError
+        If the actuator of the same degree of freedom has a gear friction, too.
     """
     if elements is None:
         return None
@@ -157,6 +165,12 @@ def gear_friction_of(elements: np.ndarray | None, forces: Sequence[Any]) -> np.n
     codes = np.zeros((gear.GEAR_ROWS, sum(grows)), np.int64)
     codes[gear.GEAR_DOF] = elements[element.DOF, grows]
     codes[gear.GEAR_NUMBERS] = elements[element.NUMBERS, grows]
+    for number, dof in zip(elements[element.FORCE, grows], codes[gear.GEAR_DOF], strict=True):
+        if actuators is not None and actuators[ACTUATOR_GEAR, dof] >= 0:
+            raise ArgumentError(
+                f"{found[number].label()}: it has a gear_friction, and the Actuator of this joint, too; expected one "
+                "of them. Set the other one to 0"
+            )
     return codes
 
 

@@ -127,7 +127,7 @@ def flatten_actions(
         springs=springs,
         bushings=bushings,
         contacts=contacts,
-        gear_friction=gear_friction_of(contacts, forces),
+        gear_friction=gear_friction_of(contacts, forces, actuator_codes),
         samplers=samplers,
         actuators=actuator_codes,
         events=event_codes,

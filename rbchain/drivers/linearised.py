@@ -8,7 +8,7 @@ import numpy as np
 from ..compiling.jit import driver, kernel, only_if
 from ..core.control import drive_layout as drive
 from ..core.control.controller_derivatives import computes_some_torques, store_responses_of_controllers
-from ..core.control.drives import CONTINUOUS_FORCES, is_below_limit, is_inside_curve
+from ..core.control.drives import CONTINUOUS_FORCES, share_of_drive, share_of_forces
 from ..core.lanes.lane_memory import all_lanes, lane_width
 from ..core.lanes.lanes import constant_like
 from ..core.linear.linear_memory import linearised_rate_in, linearised_rate_memory, without_tree
@@ -61,7 +61,7 @@ def store_derivatives_by_force(block, linear, y, by_force, first, count, k):
     n, responses, scale = block.qd.shape[0], linear.of_forces[0], linear.direction
     drives = block.loads.actions.shared.drives
     for i in range(n):
-        scale[i, k] = is_inside_curve(i, block, y, k)
+        scale[i, k] = share_of_forces(i, block, y, k)
         for j in range(n):
             responses[i, j, k] = constant_like(y, 0.0)
     store_responses(block, linear, y, k)
@@ -69,7 +69,7 @@ def store_derivatives_by_force(block, linear, y, by_force, first, count, k):
         store_responses_by_force(linear, j, j, scale[j], by_force, first, count)
     for d in range(drives.shape[1]):
         if drives[drive.KIND, d] in CONTINUOUS_FORCES:
-            linear.tangent[0, k] = is_below_limit(d, block, y, k)
+            linear.tangent[0, k] = share_of_drive(d, block, y, k)
             j = drives[drive.DOF, d]
             store_responses_by_force(linear, j, n + d, linear.tangent[0], by_force, first, count)
 

@@ -28,13 +28,21 @@ class Prior(NamedTuple):
 
 
 class Bounds:
-    """The interval of the variables of a problem: the bounds of a caller, and otherwise their largest changes."""
+    """The interval of the variables of a problem: the bounds of a caller, and otherwise their largest changes.
+
+    Largest possible numbers count as bounds of the caller.
+    """
 
     def __init__(self, problem: Problem, bounds: Mapping[str, Any] | None) -> None:
         self.labels, self.upper = problem.labels, problem.largest_changes.copy()
         self.lower = -self.upper
         self.is_given = np.zeros((2, problem.size), bool)
         first = problem.numbers(np.zeros(problem.size))[0]
+        for column in range(problem.size):
+            field, place = problem.field_of(column)
+            if isinstance(field, EntryVariables) and np.isfinite(field.largest_number):
+                self.upper[column] = field.at(place, field.largest_number)
+                self.is_given[1, column] = True
         for name, column, (low, high) in _pairs(problem, "bounds", bounds, "(lower, upper)"):
             if not low < high:
                 raise ArgumentError(f"bounds of {name} are ({low:g}, {high:g}); expected a lower number first")
@@ -49,7 +57,7 @@ class Bounds:
                     f"bounds contains {name}, which fit does not support, because a tensor is fitted as a whole; "
                     "expected other parameters. Use a prior for the tensor"
                 )
-            given = [field.at(place, number) for number in (low, high)]
+            given = [field.at(place, number) for number in (low, min(high, field.largest_number))]
             self.is_given[:, column] = np.isfinite(given)
             self.lower[column] = given[0] if np.isfinite(given[0]) else self.lower[column]
             self.upper[column] = given[1] if np.isfinite(given[1]) else self.upper[column]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..acting.actuators import Actuator
 from ..acting.coordinates import dof_index
 from ..acting.drives import PID, PRESCRIBED
 from ..acting.numeric_fields import Drive
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from ..facade.model import Model
     from .limits import Prior
 
-GAINS, STATE = ("kp", "ki", "kd"), ("q", "qd")
+#: The fitted numbers of drives, and the classes with these numbers.
+OF_DRIVES: dict[str, type[PID] | type[Actuator]] = {"kp": PID, "ki": PID, "kd": PID, "gear_friction": Actuator}
+STATE = ("q", "qd")
 
 
 class Problem:
@@ -50,11 +53,11 @@ class Problem:
             )
         driven = {dof for motion in motions for dof in self._driven(motion.actions)}
         self.starts = [self._start(motion) for motion in motions]
-        gains = {name: self._gains(name) for name in GAINS}
+        of_drives = {name: self._numbers_of_drives(name) for name in OF_DRIVES}
         self.fields: dict[str, Variables] = {
             name: state_variables_of(model, name, self.starts, entries[name])
             if name in STATE
-            else variables_of(model, name, first.tau, gains, sorted(driven), entries[name])
+            else variables_of(model, name, first.tau, of_drives, sorted(driven), entries[name])
             for name in names
         }
         counts = [len(field.labels) for field in self.fields.values()]
@@ -92,35 +95,37 @@ class Problem:
             )
         return ClosedInitialState(self.model, motion.name, *motion.start)
 
-    def _gains(self, name: str) -> FloatArray:
-        """Return the gains (nv,) of the PID drives, which are zero for other degrees of freedom."""
-        found = [self._gains_of(name, motion.actions) for motion in self.motions]
-        if name in self.names and any(not np.array_equal(gains, found[0]) for gains in found):
+    def _numbers_of_drives(self, name: str) -> FloatArray:
+        """Return the gains of the PID drives or the numbers of the actuators (nv,); zero for other dofs."""
+        found = [self._numbers_of(name, motion.actions) for motion in self.motions]
+        if name in self.names and any(not np.array_equal(numbers, found[0]) for numbers in found):
+            owner = OF_DRIVES[name].__name__
+            kind, drives = ("gains", f"{owner} drives") if owner == "PID" else ("numbers", f"an {owner}")
             raise ArgumentError(
-                f'parameters contains "{name}", but the drives of the motions have different gains; expected PID '
-                "drives of the same joints with the same first guesses in all motions"
+                f'parameters contains "{name}", but the drives of the motions have different {kind}; expected {drives} '
+                "of the same joints with the same first guesses in all motions"
             )
         return found[0]
 
-    def _gains_of(self, name: str, actions: ActionsOfMotion) -> FloatArray:
+    def _numbers_of(self, name: str, actions: ActionsOfMotion) -> FloatArray:
         found, seen = np.zeros(self.model.nv), set[int]()
         for drive in actions.drives:
-            if isinstance(drive, PID):
-                what = f"PID of joint {drive.joint!r}: {name}"
-                gain = real_array(what, getattr(drive, name), ArgumentError)
-                if gain.ndim:
-                    raise ArgumentError(f"{what} has shape {gain.shape}; fit needs one number for each motion")
+            if isinstance(drive, OF_DRIVES[name]):
+                what = f"{type(drive).__name__} of joint {drive.joint!r}: {name}"
+                number = real_array(what, getattr(drive, name), ArgumentError)
+                if number.ndim:
+                    raise ArgumentError(f"{what} has shape {number.shape}; fit needs one number for each motion")
                 if name in self.names and self._dof(drive) in seen:
                     raise ArgumentError(
                         f'parameters contains "{name}", but joint {drive.joint!r} has several PIDs; expected one. Add '
                         "their gains in one PID"
                     )
                 seen.add(self._dof(drive))
-                found[self._dof(drive)] = gain
+                found[self._dof(drive)] = number
         return found
 
-    def _dof(self, drive: PID) -> int:
-        return dof_index(self.model, f"PID of joint {drive.joint!r}", drive.joint, drive.dof)
+    def _dof(self, drive: PID | Actuator) -> int:
+        return dof_index(self.model, f"{type(drive).__name__} of joint {drive.joint!r}", drive.joint, drive.dof)
 
     def values(self, x: FloatArray) -> dict[str, FloatArray]:
         """Return the parameters {name: (starts, ...)} for variables x (starts, size)."""
@@ -150,16 +155,17 @@ class Problem:
         return self.fields[name], column - int(self.parts[name][0])
 
     def fitted_drives(self, drives: Sequence[Drive], values: dict[str, FloatArray]) -> tuple[Drive, ...]:
-        """Return the drives with the gains in `values`."""
-        return tuple(self._fitted(drive, values) if isinstance(drive, PID) else drive for drive in drives)
+        """Return the drives with the numbers in `values`."""
+        return tuple(self._fitted(drive, values) if isinstance(drive, (PID, Actuator)) else drive for drive in drives)
 
-    def _fitted(self, drive: PID, values: dict[str, FloatArray]) -> PID:
-        gains: dict[str, Any] = {name: values[name][..., self._dof(drive)] for name in GAINS if name in values}
-        return replace(drive, **gains)
+    def _fitted(self, drive: PID | Actuator, values: dict[str, FloatArray]) -> Drive:
+        names = [name for name, owner in OF_DRIVES.items() if name in values and isinstance(drive, owner)]
+        numbers: dict[str, Any] = {name: values[name][..., self._dof(drive)] for name in names}
+        return replace(drive, **numbers)
 
     def fitted_model(self, values: dict[str, FloatArray]) -> Model:
         """Return the model with the parameters in `values`."""
-        fields = {name: x for name, x in values.items() if name not in (*GAINS, *STATE, "tau")}
+        fields = {name: x for name, x in values.items() if name not in (*OF_DRIVES, *STATE, "tau")}
         return self.model.vary(**fields) if fields else self.model
 
     def evaluate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:

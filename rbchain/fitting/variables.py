@@ -23,8 +23,11 @@ LARGEST_CHANGE_OF_SIGNED = 1000.0
 UNITS = PASSIVE_UNITS | {
     **{"mass": "kg", "cg": "m", "inertia": "kg m^2", "rotor_inertia": "kg m^2 or "},
     **{"q": "rad or m", "qd": "rad/s or m/s", "tau": "N m or N"},
+    **{"gear_friction": "1"},
     **{"kp": "N m/rad or N/m", "ki": "N m/(rad s) or N/(m s)", "kd": "N m s/rad or N s/m"},
 }
+#: The largest possible numbers of parameters.
+LARGEST_NUMBERS = {"gear_friction": 1.0}
 #: Rows and columns of the six numbers of a tensor.
 TENSOR = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 
@@ -32,10 +35,12 @@ TENSOR = ((0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2))
 class Variables:
     """The variables of one parameter name, zero at the first guess, and the parameter as a function of them.
 
-    `largest_change` is the largest absolute value of the variables.
+    `largest_change` is the largest absolute value of the variables, and `largest_number` the largest possible value of
+    the numbers that the labels name.
     """
 
     largest_change = 5.0  # of a logarithm: a factor of 148
+    largest_number = np.inf
 
     def __init__(self, labels: list[str], is_varied: bool = True) -> None:
         self.labels, self.is_varied = labels, is_varied
@@ -90,7 +95,8 @@ class EntryVariables(Variables):
 
     def _chosen(self, x: FloatArray) -> FloatArray:
         first = self.first.reshape(-1)[self.entries]
-        return first * np.exp(x) if self.scale is None else first + self.scale * x
+        chosen = first * np.exp(x) if self.scale is None else first + self.scale * x
+        return np.minimum(chosen, self.largest_number)  # in spite of round-off
 
     def slopes(self, x: FloatArray) -> FloatArray:
         found = np.zeros((len(x), self.first.size, len(self.entries)))
@@ -171,15 +177,15 @@ def variables_of(
     model: Model,
     name: str,
     tau: FloatArray,
-    gains: dict[str, FloatArray],
+    of_drives: dict[str, FloatArray],
     driven: Sequence[int],
     wanted: Collection[int] | None = None,
 ) -> Variables:
     """Return the variables of a field.
 
-    `tau` (nv,) are the constant joint forces, `gains` {name: (nv,)} the gains of PID drives, and `driven` the degrees
-    of freedom whose motion a drive prescribes, which have no constant force. `wanted` are the entries of the flat array
-    that are fitted, of "inertia" the bodies; None stands for all.
+    `tau` (nv,) are the constant joint forces, and `of_drives` {name: (nv,)} the gains of PID drives and the numbers of
+    actuators. `driven` are the degrees of freedom whose motion a drive prescribes, which have no constant force.
+    `wanted` are the entries of the flat array that are fitted, of "inertia" the bodies; None stands for all.
 
     Raises
     ------
@@ -199,12 +205,14 @@ def variables_of(
         is_wanted = _is_wanted(paths, entries, wanted, "belongs to a body without mass; expected a body with mass")
         entries, size = entries[is_wanted], size[is_wanted]
         return EntryVariables(model.cg, entries, size, [paths[entry] for entry in entries])
-    first = gains[name] if name in gains else tau if name == "tau" else getattr(model, name)
+    first = of_drives[name] if name in of_drives else tau if name == "tau" else getattr(model, name)
     owners = [(body, "") for body in model.body_names] if name == "mass" else joints
     paths = [f"{owner}.{name}{dof}" for owner, dof in owners]
     entries = np.arange(first.size) if name in SIGNED else np.flatnonzero(first > 0.0)
     expected = "a positive first guess. Use model.replace"
-    if name in gains:
+    if name == "gear_friction":
+        expected = "an Actuator with a positive gear_friction"
+    elif name in of_drives:
         expected = "a PID drive with a positive gain. A PID in a Sampled is not supported"
     problem = f"is zero and therefore held; expected {expected}"
     if name == "tau":
@@ -224,6 +232,7 @@ def variables_of(
     found = EntryVariables(first, entries, scale, [paths[i] for i in entries])
     if name in SIGNED:
         found.largest_change = LARGEST_CHANGE_OF_SIGNED
+    found.largest_number = LARGEST_NUMBERS.get(name, np.inf)
     return found
 
 

@@ -13,6 +13,7 @@ from ..acting.controllers import uses_simulated_model
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout as drive
+from ..core.control.actuators import ACTUATOR_GEAR
 from ..core.linear import parameter_forces as codes
 from ..core.linear.sensitivities import SensitivitySettings
 from ..core.tree import setting_layout as setting
@@ -48,10 +49,11 @@ KINDS = {
     "kp": codes.BY_KP,
     "ki": codes.BY_KI,
     "kd": codes.BY_KD,
+    "gear_friction": codes.BY_GEAR_FRICTION,
 }
 ENTRIES_OF_BODY = {"mass": 1, "cg": 3, "inertia": 6}
 SPRINGS = ("stiffness", "rest_position", "cubic_stiffness")
-GAINS = ("kp", "ki", "kd")
+GAINS, GEAR_FRICTION = ("kp", "ki", "kd"), "gear_friction"
 #: The parameters that the forces of controllers with a model depend on.
 PARAMETERS_OF_CONTROLLERS = ("mass", MASS_AND_INERTIA, "cg", "inertia", "rotor_inertia", "gear_ratio")
 
@@ -242,7 +244,8 @@ def _columns_of_path(model: Model, actions: Actions, path: str) -> np.ndarray:
     if name in GAINS:
         return _rows(KINDS[name], i, _pid_drives(model, actions, name, i))
     if i not in _dofs_of(model, actions, name):
-        raise ArgumentError(f"derivatives contains {path!r}, which has no derivative; expected a joint with an angle")
+        expected = "an Actuator with a gear_friction" if name == GEAR_FRICTION else "a joint with an angle"
+        raise ArgumentError(f"derivatives contains {path!r}, which has no derivative; expected {expected}")
     return _rows(KINDS[name], i, [0])
 
 
@@ -252,7 +255,19 @@ def _dofs_of(model: Model, actions: Actions, name: str) -> np.ndarray:
         return np.flatnonzero(~model.kernel_model.dofs.in_quaternion_joint)
     if name in GAINS:
         return actions.shared.drives[drive.DOF, _pid_drives(model, actions, name)]
-    return np.arange(model.nv)
+    return _dofs_of_gears(actions) if name == GEAR_FRICTION else np.arange(model.nv)
+
+
+def _dofs_of_gears(actions: Actions) -> np.ndarray:
+    """Return the degrees of freedom whose actuator has a gear friction. Raises an ArgumentError if there is none."""
+    actuators: Any = actions.shared.actuators
+    found = np.zeros(0, int) if actuators is None else np.flatnonzero(actuators[ACTUATOR_GEAR] >= 0)
+    if not found.size:
+        raise ArgumentError(
+            f'derivatives contains "{GEAR_FRICTION}", but no Actuator has a gear_friction; expected an Actuator whose '
+            "gear_friction is not zero in at least one sample"
+        )
+    return found
 
 
 def _pid_drives(model: Model, actions: Actions, name: str, dof: int | None = None) -> np.ndarray:

@@ -164,16 +164,16 @@ def simulate(
         default. The other methods take the steps that `step` determines.
     derivatives : sequence of str
         Derivatives of the motion to compute, with the methods "rk45", "dop853" and "rk4". `Trajectory.derivatives`
-        holds the results, and `EventRecord` the derivatives of the times of events. "q" and "qd" are the initial state,
-        "tau" the constant joint forces, "kp", "ki" and "kd" the gains of `PID`. The name "signal" stands for the values
-        of the tables of `PrescribedForce` and `PrescribedAcceleration`, and of the references and the feedforward of
-        `PID`. They are in the order of the drives, of the fields of a drive, and of the times. The other names are
-        fields of the model. These are "mass", "cg", "inertia", "rotor_inertia", "gear_ratio", "stiffness",
-        "rest_position", "cubic_stiffness", "damping", "friction" and "static_friction". They need forces with known
-        derivatives. A path, such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. For
-        closed chains, "q" and "qd" are the initial state before its projection onto the constraints. The tolerances of
-        "rk45" and "dop853" also hold for the derivatives, unless `rb.options(control_derivative_errors=False)` turns
-        this off.
+        holds the results, and `EventRecord` the derivatives of the times of events. The names "q" and "qd" stand for
+        the initial state, "tau" for the constant joint forces, "kp", "ki" and "kd" for the gains of `PID`. The name
+        "gear_friction" stands for the gears of `Actuator`, and "signal" for the values of the tables of
+        `PrescribedForce` and `PrescribedAcceleration`, and of the references and the feedforward of `PID`. They are in
+        the order of the drives, of the fields of a drive, and of the times. The other names are fields of the model.
+        These are "mass", "cg", "inertia", "rotor_inertia", "gear_ratio", "stiffness", "rest_position",
+        "cubic_stiffness", "damping", "friction" and "static_friction". They need forces with known derivatives. A path, such as "link2.mass",
+        "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. For closed chains, "q" and "qd" are the
+        initial state before its projection onto the constraints. The tolerances of "rk45" and "dop853" also hold for
+        the derivatives, unless `rb.options(control_derivative_errors=False)` turns this off.
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
         extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and

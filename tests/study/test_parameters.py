@@ -127,7 +127,7 @@ def drives(model):
         rb.PID(model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0, feedforward=0.3),
         rb.PrescribedForce(model.joint_names[3], 1.0),
         rb.Sampled(rb.PID(screw, 0.1, kp=1.0), sensors=[encoder], **CLOCK),
-        rb.Actuator(screw, time_constant=1e-3, stall_torque=5.0, no_load_speed=9.0),
+        rb.Actuator(screw, time_constant=1e-3, stall_torque=5.0, no_load_speed=9.0, gear_friction=0.2),
     ]
 
 
@@ -295,7 +295,8 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         distribution = stats.uniform(0.12, 0.05)
     if parameter == "friction_asymmetry" and how != "multiply":  # at most the friction
         distribution = stats.uniform(0.02, 0.05)
-    if PARAMETERS[parameter].owner in ON_CONTACT and how == "set":  # at most the static friction, or 1
+    is_limited = PARAMETERS[parameter].owner in ON_CONTACT or parameter == "gear_friction"
+    if is_limited and how == "set":  # at most the static friction, or 1
         distribution = stats.uniform(9.6 if "static" in parameter else 0.4, 0.05)
     path = path_of(model, parameter)
     reached = effects_of(plan_of({path: rb.Dispersion(distribution, how=how)}, model, **keys))

@@ -1,4 +1,4 @@
-"""Actuators: a first-order lag of the outputs of sampled controllers, and limits that depend on the velocity.
+"""Actuators: a lag of the outputs of sampled controllers, limits that depend on the velocity, and friction of gears.
 
 The input u of a lag is the sum of the constant force and of the latched outputs. It is constant between two stops, the
 times at which steps end for sampled controllers. The equation T df/dt = u - f of the force f therefore has a closed
@@ -6,8 +6,13 @@ solution, and the state of the integrator has no row for f. With the force f_0 a
 
     f(t) = f_0 e + u (1 - e),   e = exp(-(t - t_0) / T).
 
-The largest force in positive direction at the velocity v is a piecewise linear function F(v). The force of the joint is
-clipped to [-F(-v), F(v)] in every evaluation. Forces and velocities are one number for each lane.
+The largest force in positive direction at the velocity v is a piecewise linear function F(v). The force of the motor is
+clipped to [-F(-v), F(v)] in every evaluation. The friction of its gear grows with the clipped force c. The joint
+receives the force
+
+    c - mu |c| s(v),   s(v) = v / sqrt(v^2 + v_0^2).
+
+Forces and velocities are one number for each lane.
 """
 
 import math
@@ -22,7 +27,8 @@ from . import drive_layout as drive
 ACTUATOR_TIME_CONSTANT = 0  # index of the time constant of the lag, or -1 without a lag
 ACTUATOR_CURVE = 1  # index of F before its first point; then follow v_0, slope_0, v_1, slope_1, ..., v_(m-1)
 ACTUATOR_POINTS = 2  # number m of points of F, or 0 without limits that depend on the velocity
-ACTUATOR_ROWS = 3
+ACTUATOR_GEAR = 3  # index of mu of the gear, which v_0 follows, or -1 without friction that grows with the force
+ACTUATOR_ROWS = 4
 
 LOG_2 = math.log(2.0)
 # To reduce x to [0, log(2) / 2): if x is at least the first entry, subtract it and multiply exp(-x) by the second.
@@ -156,10 +162,6 @@ def force_on_curve(i, actions, v, k):
     return force, slope
 
 
-@only_if(
-    lambda i, actions, force, v, k: is_given(actions, "shared", "actuators"),
-    otherwise=lambda i, actions, force, v, k: force,
-)
 @kernel
 def clip_to_curve(i, actions, force, v, k):
     """Clip a force of dof i, N m or N, to the limits at the velocity v, rad/s or m/s."""
@@ -184,3 +186,72 @@ def place_on_curve(i, actions, force, v, k):
     is_above, is_below = force >= upper, force <= -lower
     slope = select(is_above, rise, select(is_below, fall, zero))
     return select(is_above | is_below, zero, one), slope
+
+
+# --- friction that grows with the force -------------------------------------------------------------------------------
+
+
+@kernel
+def direction_of_friction(i, actions, v, k):
+    """Return s(v) of the friction of the gear of dof i, and its derivative by v, s/rad or s/m."""
+    rest = actions.numbers[actions.shared.actuators[ACTUATOR_GEAR, i] + 1, k]
+    inverse = constant_like(v, 1.0) / math.sqrt(v * v + rest * rest)
+    return v * inverse, (rest * rest) * (inverse * inverse * inverse)
+
+
+@only_if(
+    lambda i, actions, force, v, k: is_given(actions, "shared", "actuators"),
+    otherwise=lambda i, actions, force, v, k: force,
+)
+@kernel
+def delivered_force(i, actions, force, v, k):
+    """Return the force that the joint of dof i receives, N m or N, for the sum `force` of the forces of its drives.
+
+    The sum is clipped to the limits at the velocity v, rad/s or m/s, and reduced or increased by the friction of the
+    gear.
+    """
+    force, at = clip_to_curve(i, actions, force, v, k), actions.shared.actuators[ACTUATOR_GEAR, i]
+    if at < 0:
+        return force
+    share, _ = direction_of_friction(i, actions, v, k)
+    return force - actions.numbers[at, k] * abs(force) * share
+
+
+@kernel
+def slopes_of_delivered_force(i, actions, force, v, k):
+    """Return the derivatives of `delivered_force` by the sum of the forces, and by the velocity v.
+
+    The second one is in N m s/rad or N s/m.
+    """
+    by_force, by_velocity = place_on_curve(i, actions, force, v, k)
+    at, zero, one = actions.shared.actuators[ACTUATOR_GEAR, i], zeros_like(v), full_like(v, 1.0)
+    if at < 0:
+        return by_force, by_velocity
+    clipped, (share, rise) = clip_to_curve(i, actions, force, v, k), direction_of_friction(i, actions, v, k)
+    sign = select(clipped > zero, one, select(clipped < zero, -one, zero))
+    factor = one - actions.numbers[at, k] * sign * share
+    return factor * by_force, factor * by_velocity - actions.numbers[at, k] * abs(clipped) * rise
+
+
+@kernel
+def derivative_by_gear_friction(i, actions, force, v, k):
+    """Return the derivative of `delivered_force` by the gear friction mu, N m or N."""
+    share, _ = direction_of_friction(i, actions, v, k)
+    return -abs(clip_to_curve(i, actions, force, v, k)) * share
+
+
+@kernel
+def change_of_gear_slope(i, actions, force, v, w, is_counted, k):
+    """Return the mean slope of the friction of a gear between the velocities v and w, less its slope at w if counted.
+
+    The slope is - d force / d velocity, N m s/rad or N s/m, for the sum `force` of the forces at w, N m or N. Zero
+    without this friction. `is_counted` is 1 or 0 for all lanes.
+    """
+    at = actions.shared.actuators[ACTUATOR_GEAR, i]
+    if at < 0:
+        return zeros_like(v)
+    (before, _), (after, slope) = direction_of_friction(i, actions, v, k), direction_of_friction(i, actions, w, k)
+    change = select(v == w, constant_like(v, 1.0), v - w)
+    mean = select(v == w, slope, (before - after) / change)
+    size = actions.numbers[at, k] * abs(clip_to_curve(i, actions, force, w, k))
+    return size * (mean - constant_like(v, 1.0 * is_counted) * slope)

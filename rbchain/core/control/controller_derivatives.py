@@ -34,7 +34,7 @@ from ..loops.constraint_hooks import has_constraints
 from ..tree import joint_layout as joint, setting_layout as setting
 from ..tree.layout import apply_gravity, has_actions, remove_gravity
 from . import drive_layout as drive
-from .drives import derivative_by_integral, derivatives_of_actuator_force, feedback, is_below_limit
+from .drives import derivative_by_integral, derivatives_of_actuator_force, feedback, share_of_drive
 
 
 @only_if(has_actions, False)
@@ -91,7 +91,7 @@ def add_gravity_compensation(block, linear, y, k):
     differentiate_controllers_model(block, y[:nq], linear.direction, linear.direction, linear, k)
     for d in range(actions.shared.drives.shape[1]):
         if actions.shared.drives[drive.COMPENSATES_GRAVITY, d] == 1:
-            i, varies = actions.shared.drives[drive.DOF, d], is_below_limit(d, block, y, k)
+            i, varies = actions.shared.drives[drive.DOF, d], share_of_drive(d, block, y, k)
             for j in range(n):
                 change = varies * linear.derivatives[BY_Q, i, j, k]
                 linear.of_forces[BY_Q, i, j, k] = linear.of_forces[BY_Q, i, j, k] + change
@@ -125,7 +125,7 @@ def add_all_computed_torques(block, linear, y, k):
     nq, n, actions, of_forces = block.q.shape[0], block.qd.shape[0], block.loads.actions, linear.of_forces
     drives, derivatives = actions.shared.drives, linear.derivatives
     for i in range(n):
-        varies = is_below_limit(i, block, y, k)
+        varies = share_of_drive(i, block, y, k)
         for j in range(n):
             gains, row, M = drives[drive.GAINS, j], drives[drive.INTEGRAL, j], derivatives[BY_INPUT, i, j, k]
             by_q = derivatives[BY_Q, i, j, k] - M * actions.numbers[gains + drive.GAIN_KP, k]
@@ -155,7 +155,7 @@ def add_some_computed_torques(block, linear, y, k):
             for i in range(n):
                 if actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
                     change = linear.derivatives[by, i, j, k] + product_with_direction(i, M, linear, k)
-                    change = is_below_limit(i, block, y, k) * change
+                    change = share_of_drive(i, block, y, k) * change
                     linear.of_forces[by, i, j, k] = linear.of_forces[by, i, j, k] + change
     store_integrals_of_some_torques(block, linear, y, k)
 
@@ -188,7 +188,7 @@ def store_integrals_of_some_torques(block, linear, y, k):
             solve(linear.factors, linear.pivots, linear.direction, k)
             for i in range(n):
                 if actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE:
-                    change = is_below_limit(i, block, y, k) * product_with_direction(i, M, linear, k)
+                    change = share_of_drive(i, block, y, k) * product_with_direction(i, M, linear, k)
                     linear.by_integral[i, row - nq - n, k] = change
 
 
@@ -249,7 +249,7 @@ def store_responses_of_controllers(block, linear, y, k):
         for i in range(n):
             is_response = actions.shared.drives[drive.KIND, i] == drive.KIND_COMPUTED_TORQUE
             is_response = is_response and not accelerates_with_input(actions, j)
-            response = is_below_limit(i, block, y, k) * loads.tau[i, k]
+            response = share_of_drive(i, block, y, k) * loads.tau[i, k]
             responses[i, j, k] = response if is_response else zeros_like(response)
     actions.settings[setting.EXTERNAL_FORCES] = 1
     apply_gravity(block.model, block.work, k)

@@ -24,10 +24,12 @@ from ..tree.layout import apply_gravity, has_actions
 from ..tree.sampler_layout import actions_have_samplers, actions_have_targets
 from . import drive_layout as drive
 from .actuators import (
-    clip_to_curve,
+    change_of_gear_slope,
+    delivered_force,
+    derivative_by_gear_friction,
     has_actuators,
     lagged_output,
-    place_on_curve,
+    slopes_of_delivered_force,
 )
 from .user_calls import call_user_forces
 
@@ -134,7 +136,7 @@ def store_stiffness_and_damping(block, y, k):
     """Compute - d force / d position and - d force / d velocity of each dof, for its passive and its PID forces.
 
     Writes joint.STIFFNESS, N m/rad or N/m, and joint.DAMPING, N m s/rad or N s/m. A PID force at its limit is constant
-    and adds nothing. A force on the torque-speed curve of an actuator adds the damping of the curve.
+    and adds nothing. An actuator adds the damping of its torque-speed curve, if the force is on it, and of its gear.
     """
     actions, model, nq = block.loads.actions, block.model, block.q.shape[0]
     q, qd = y[:nq], y[nq : nq + block.qd.shape[0]]
@@ -143,54 +145,81 @@ def store_stiffness_and_damping(block, y, k):
         d = i
         while d >= 0:
             if actions.shared.drives[drive.KIND, d] == drive.KIND_PID:
-                gains, varies = actions.shared.drives[drive.GAINS, d], is_below_limit(d, block, y, k)
+                gains, varies = actions.shared.drives[drive.GAINS, d], share_of_drive(d, block, y, k)
                 stiffness = stiffness + varies * actions.numbers[gains + drive.GAIN_KP, k]
                 damping = damping + varies * actions.numbers[gains + drive.GAIN_KD, k]
             d = actions.shared.drives[drive.NEXT, d]
         actions.joints[joint.STIFFNESS, i, k] = stiffness
-        actions.joints[joint.DAMPING, i, k] = add_damping_of_curve(i, damping, block, y, k)
+        actions.joints[joint.DAMPING, i, k] = add_damping_of_actuator(i, damping, block, y, k)
 
 
 @kernel
-def state_of_curve(i, block, y, k):
-    """Return 1 if the force of dof i is inside its torque-speed curve, else 0, and its derivative on the curve."""
-    return place_on_curve(i, block.loads.actions, sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k], k)
+def slopes_of_actuator(i, block, y, k):
+    """Return the derivatives of the actuator force of dof i by the sum of its forces, and by its velocity alone."""
+    total, v = sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k]
+    return slopes_of_delivered_force(i, block.loads.actions, total, v, k)
 
 
 @only_if(lambda i, block, y, k: has_actuators(block), otherwise=lambda i, block, y, k: full_like(y[0, k], 1.0))
 @kernel
-def is_inside_curve(i, block, y, k):
-    """Return 1 if the force of dof i is inside its torque-speed curve, so that it varies with its drives; else 0."""
-    is_inside, _ = state_of_curve(i, block, y, k)
-    return is_inside
+def share_of_forces(i, block, y, k):
+    """Return the derivative of the actuator force of dof i by the sum of its forces.
+
+    It is 1 without an actuator, and 0 on a torque-speed curve.
+    """
+    share, _ = slopes_of_actuator(i, block, y, k)
+    return share
 
 
 @only_if(lambda i, damping, block, y, k: has_actuators(block), otherwise=lambda i, damping, block, y, k: damping)
 @kernel
-def add_damping_of_curve(i, damping, block, y, k):
-    """Add the damping of the torque-speed curve of dof i, if its force is on the curve; negative damping is omitted."""
-    _, slope = state_of_curve(i, block, y, k)
+def add_damping_of_actuator(i, damping, block, y, k):
+    """Add the damping of the torque-speed curve and of the gear of dof i; negative damping is omitted."""
+    _, slope = slopes_of_actuator(i, block, y, k)
     return damping + max(-slope, zeros_like(slope))
 
 
 @only_if(lambda i, by_qd, block, y, k: has_actuators(block), otherwise=lambda i, by_qd, block, y, k: by_qd)
 @kernel
-def add_slope_of_curve(i, by_qd, block, y, k):
-    """Add the slope of the torque-speed curve of dof i to a derivative by velocity, if the force is on the curve."""
-    _, slope = state_of_curve(i, block, y, k)
+def add_slope_of_actuator(i, by_qd, block, y, k):
+    """Add the slopes of the torque-speed curve and of the gear of dof i to a derivative by velocity."""
+    _, slope = slopes_of_actuator(i, block, y, k)
     return by_qd + slope
 
 
+@only_if(lambda block, *_: has_actuators(block))
 @kernel
-def is_below_limit(d, block, y, k):
-    """Return 1 if the force of drive d is below its limit and inside the torque-speed curve of its dof; else 0.
+def use_mean_slopes_of_gears(block, y, y_stage, is_counted, k):
+    """Count the friction of gears in the damping at a stage of a step with its mean slope since the start y.
 
-    The force of the dof then varies with the input of the drive.
+    See `rate.use_mean_slopes_of_friction`. `is_counted` is 1 if the damping counts the slope at the stage already, else
+    0. y and `y_stage` are states (rows, lanes).
+    """
+    joints, actions, nq = block.loads.actions.joints, block.loads.actions, block.q.shape[0]
+    for i in range(block.qd.shape[0]):
+        total, v, w = sum_of_forces(i, block, y_stage, k), y[nq + i, k], y_stage[nq + i, k]
+        change = change_of_gear_slope(i, actions, total, v, w, is_counted, k)
+        joints[joint.DAMPING, i, k] = joints[joint.DAMPING, i, k] + change
+
+
+@only_if(lambda i, block, y, k: has_actuators(block), otherwise=lambda i, block, y, k: zeros_like(y[0, k]))
+@kernel
+def slope_of_gear_friction(i, block, y, k):
+    """Return the derivative of the actuator force of dof i by the gear friction of its actuator, N m or N."""
+    total, v = sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k]
+    return derivative_by_gear_friction(i, block.loads.actions, total, v, k)
+
+
+@kernel
+def share_of_drive(d, block, y, k):
+    """Return the derivative of the actuator force of the dof of drive d by the force of d before its limit.
+
+    It is 0 if the force is at its limit, and otherwise the result of `share_of_forces`.
     """
     actions, drives = block.loads.actions, block.loads.actions.shared.drives
     limit, one = actions.numbers[drives[drive.GAINS, d] + drive.GAIN_LIMIT, k], full_like(y[0, k], 1.0)
     is_below = select(abs(unlimited_force(d, block, y, k)) < limit, one, zeros_like(one))
-    return is_below * is_inside_curve(drives[drive.DOF, d], block, y, k)
+    return is_below * share_of_forces(drives[drive.DOF, d], block, y, k)
 
 
 @kernel
@@ -317,9 +346,9 @@ def sum_of_forces(i, block, y, k):
 
 @kernel
 def actuator_force(i, block, y, k):
-    """Compute the actuator force of dof i, N m or N: the sum of its forces, clipped to a torque-speed curve."""
+    """Compute the actuator force of dof i, N m or N: the force that its actuator delivers for the sum of its forces."""
     force, v = sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k]
-    return clip_to_curve(i, block.loads.actions, force, v, k)
+    return delivered_force(i, block.loads.actions, force, v, k)
 
 
 @kernel
@@ -333,11 +362,11 @@ def derivatives_of_actuator_force(i, block, y, k):
     drives, by_q, by_qd, d = actions.shared.drives, zero, zero, i
     while d >= 0:
         if drives[drive.KIND, d] == drive.KIND_PID:
-            gains, factor = drives[drive.GAINS, d], is_below_limit(d, block, y, k)
+            gains, factor = drives[drive.GAINS, d], share_of_drive(d, block, y, k)
             by_q = by_q - factor * actions.numbers[gains + drive.GAIN_KP, k]
             by_qd = by_qd - factor * actions.numbers[gains + drive.GAIN_KD, k]
         d = drives[drive.NEXT, d]
-    return by_q, add_slope_of_curve(i, by_qd, block, y, k)
+    return by_q, add_slope_of_actuator(i, by_qd, block, y, k)
 
 
 @kernel
@@ -346,7 +375,7 @@ def derivative_by_integral(d, block, y, k):
     actions, drives = block.loads.actions, block.loads.actions.shared.drives
     if drives[drive.KIND, d] != drive.KIND_PID:
         return zeros_like(y[0, k])
-    return is_below_limit(d, block, y, k) * actions.numbers[drives[drive.GAINS, d] + drive.GAIN_KI, k]
+    return share_of_drive(d, block, y, k) * actions.numbers[drives[drive.GAINS, d] + drive.GAIN_KI, k]
 
 
 @kernel

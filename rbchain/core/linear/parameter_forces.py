@@ -5,7 +5,7 @@ import math
 from ...compiling.jit import kernel
 from ..control import drive_layout as drive
 from ..control.controller_derivatives import computes_some_torques
-from ..control.drives import is_below_limit, is_inside_curve
+from ..control.drives import share_of_drive, share_of_forces, slope_of_gear_friction
 from ..forces import signal_layout as signal
 from ..forces.passive import stribeck_share
 from ..lanes.lanes import constant_like, select, zeros_like
@@ -44,9 +44,10 @@ COLUMN_ROWS = 4
     BY_SIGNAL_OF_FORCE,
     BY_REFERENCE,
     BY_ACCELERATION,
-) = range(19)
+    BY_GEAR_FRICTION,
+) = range(20)
 INERTIAL = (BY_MASS, BY_CG, BY_INERTIA)
-OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD, BY_SIGNAL_OF_FORCE, BY_REFERENCE)
+OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD, BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_GEAR_FRICTION)
 OF_SIGNALS = (BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_ACCELERATION)
 
 
@@ -78,13 +79,15 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
 def derivative_of_actuator_force(block, columns, column, y, k):
     """Return the derivative of the actuator force of a dof by its constant force, or by a number of one of its drives.
 
-    The number is a gain of a PID or a value of a signal. The result is a number. `columns` is (COLUMN_ROWS, count); y
-    is (rows, lanes).
+    The number is a gain of a PID, a value of a signal, or the gear friction of the actuator. The result is a number.
+    `columns` is (COLUMN_ROWS, count); y is (rows, lanes).
     """
     kind, i, d = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column], columns[COLUMN_DRIVE, column]
     if kind == BY_FORCE:
-        return is_inside_curve(i, block, y, k)
-    actions, nq, factor = block.loads.actions, block.q.shape[0], is_below_limit(d, block, y, k)
+        return share_of_forces(i, block, y, k)
+    if kind == BY_GEAR_FRICTION:
+        return slope_of_gear_friction(i, block, y, k)
+    actions, nq, factor = block.loads.actions, block.q.shape[0], share_of_drive(d, block, y, k)
     s = actions.shared.drives[drive.SIGNAL, d]
     if kind == BY_KP:
         factor = factor * (actions.values[s, signal.VALUE, k] - y[block.model.coordinate[i], k])

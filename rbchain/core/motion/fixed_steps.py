@@ -7,7 +7,7 @@ end of the step, which also moves the positions.
 
 from ...compiling.jit import kernel, only_if, routine
 from ..control import drive_layout as drive
-from ..control.drives import store_stiffness_and_damping
+from ..control.drives import store_stiffness_and_damping, use_mean_slopes_of_gears
 from ..lanes.lanes import any_lane, constant_like
 from ..linear.sensitivities import evaluate_with_sensitivities, has_sensitivities
 from ..loops.constraint_hooks import (
@@ -127,14 +127,16 @@ def end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k):
     """End the samples that are too stiff for an explicit step at a stage.
 
     The articulated inertias are those of the last rate, which is the rate of this stage or of the one before.
-    Forces such as elastic stops may act within a step only. Drives count at the end only: stages may pass
-    states in which a drive is not saturated.
+    Forces such as elastic stops may act within a step only. Drives count at the end only, except for the friction of
+    their gears: stages may pass states in which a drive is not saturated.
     """
-    if stage == tableau.c.shape[0] - 1:
+    is_end = int(stage == tableau.c.shape[0] - 1)
+    if is_end:
         store_stiffness_and_damping(block, stepper.y_new, k)
     else:
         update_passive_stiffness_and_damping(block, stepper.y_new, k)
     use_mean_slopes_of_friction(block, stepper.y, stepper.y_new, k)
+    use_mean_slopes_of_gears(block, stepper.y, stepper.y_new, is_end, k)
     end_lanes_if_too_stiff(block, stepper, batch, t, h, k)
 
 

@@ -7,7 +7,7 @@ The type of `loads.actions` decides at compile time. Without actions, the compil
 from ...compiling.jit import choose, kernel, only_if, routine
 from ..algorithms.derivatives import BY_INPUT, BY_Q, BY_QD
 from ..control import drive_layout as drive
-from ..control.drives import is_inside_curve, rate_under_actions, set_prescribed_state
+from ..control.drives import rate_under_actions, set_prescribed_state, share_of_forces
 from ..control.sampler_clocks import begin_samplers
 from ..control.user_calls import call_user_derivatives
 from ..forces.passive import friction_slope, mean_friction_slope, passive_stiffness_and_damping
@@ -136,7 +136,7 @@ def next_drive(block, d):
 @only_if(has_actions)
 @kernel
 def add_user_derivatives(block, y, derivatives, k):
-    """Add the derivatives of user forces inside the torque-speed curves to derivatives (2, n, n, lanes).
+    """Add the derivatives of user forces behind their actuators to derivatives (2, n, n, lanes).
 
     These are the derivatives of joint forces, N m and N, by q and qd in the state y (rows, lanes). Row i is dof i.
     """
@@ -146,7 +146,7 @@ def add_user_derivatives(block, y, derivatives, k):
     for lane in range(actions.time.shape[1]):
         call_user_derivatives(actions, nq, n, y, derivatives, lane)
     for i in range(n):
-        factor = is_inside_curve(i, block, y, k)
+        factor = share_of_forces(i, block, y, k)
         for j in range(n):
             for by in range(2):
                 derivatives[by, i, j, k] = factor * derivatives[by, i, j, k]

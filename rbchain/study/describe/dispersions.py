@@ -85,6 +85,7 @@ class Dispersion(Described):
     * "delay", "latency", "rate_limit", "resolution": of a `Sampled`, in s, N m/s or N/s, and N m or N.
     * "time_constant", "stall_torque", "no_load_speed": of an `Actuator`, in s, N m or N, and rad/s or m/s.
     * "torque_speed" ("multiply"): factor of the torques of the curve of an `Actuator`.
+    * "gear_friction", "gear_friction_velocity": of an `Actuator`, without a unit, and in rad/s or m/s.
     * "resolution", "bias", "noise": of the `Encoder` or the `VelocitySensor` of a joint, in all drives.
     * "parameters": of `UserForces`; "spring.parameters.0" is the first parameter of the function spring.
     * "limit", "states": of a `Sampled` with a user function; "pulse.states.0" is the first state.
