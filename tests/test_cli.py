@@ -562,7 +562,7 @@ def test_help_shows_examples_of_several_commands_and_exit_codes(run):
     assert "exit code" in output
 
 
-STUDY_VERBS = ("run", "check", "resume", "merge", "indices", "sample", "status", "report")
+STUDY_VERBS = ("run", "check", "resume", "merge", "indices", "probability", "sample", "status", "report")
 STUDY_COMMANDS = [f"study {verb}" for verb in STUDY_VERBS]
 
 

@@ -15,13 +15,14 @@ from rich.table import Table
 
 from ..errors import StudyError
 from .output import EXIT_OK, EXIT_SOME_FAILED, Renamed, help_texts, table_of_numbers, writable
+from .probability import add_arguments, print_probability
 
 if TYPE_CHECKING:
     from ..study import Study
     from ..study.store.stored_results import StoredResults
 
 
-RESUMABLE = ("run", "resume", "merge", "indices")
+RESUMABLE = ("run", "resume", "merge", "indices", "probability")
 
 
 class _Verb(NamedTuple):
@@ -72,6 +73,8 @@ def add_study(commands: Any) -> None:
             )
             parser.add_argument("--base-samples", type=int, default=512, help="size of the base design (default: 512)")
             parser.add_argument("--samples", action=Renamed, const="--base-samples")
+        if name == "probability":
+            add_arguments(parser)
     former = verbs.add_parser("sensitivity", add_help=False)
     former.add_argument("arguments", action=Renamed, const="rbchain study indices")
 
@@ -337,6 +340,10 @@ def _indices(options: argparse.Namespace, study: Study, console: Console) -> int
     return EXIT_OK
 
 
+def _probability(options: argparse.Namespace, study: Study, console: Console) -> int:
+    return print_probability(options, study, _study_folder(options), _running(options), console)
+
+
 #: The commands of `rbchain study` by their names, in the order of their list in `--help`.
 VERBS = {
     "run": _Verb(
@@ -378,6 +385,16 @@ VERBS = {
         (
             "rbchain study indices examples/landing.toml",
             'rbchain study indices landing.toml --measure "peak speed" --method morris --base-samples 64',
+        ),
+    ),
+    "probability": _Verb(
+        ("file", "running", "out", "code"),
+        read_study,
+        _probability,
+        "estimate the probability that a measure is above or below a threshold",
+        (
+            "rbchain study probability examples/landing.toml 'peak speed > 3 m/s'",
+            "rbchain study probability landing.toml 'clearance < 0' --method importance --variation 0.1",
         ),
     ),
     "sample": _Verb(

@@ -9,7 +9,10 @@ import pytest
 from scipy import integrate, stats
 
 import rbchain as rb
+from rbchain.cli import main
 from rbchain.study.rare.estimates import clopper_pearson
+from rbchain.study.rare.form import form
+from rbchain.study.rare.importance import importance_sampling
 from rbchain.study.rare.monte_carlo import monte_carlo
 from rbchain.study.rare.random_numbers import normal_numbers
 from rbchain.study.rare.subset import subset_simulation
@@ -60,6 +63,46 @@ def test_intervals_of_subset_simulation_contain_the_probability(problem):
     assert 0.72 < logarithms.std() / stated < 1.28
     # subset simulation has a bias of the order 1 / samples: its logarithm is that of a skew distribution
     assert abs(logarithms.mean()) < stated**2 + 4 * stated / np.sqrt(REPETITIONS)
+
+
+def with_stages_of_300(margins, dimension, seed):
+    return importance_sampling(margins, dimension, seed, 300, 0.2, 20_000)
+
+
+def around_design_points(margins, dimension, seed):
+    return form(margins, dimension, seed, 0.2, 20_000)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_intervals_of_importance_sampling_contain_the_probability(problem):
+    """95 of 100 intervals. The estimates have no bias, and scatter as the coefficient of variation says, or less."""
+    found, exact = repeated(with_stages_of_300, problem)
+    assert covered(found, exact) >= LEAST_COVERED
+    ratios = np.array([one.value / exact for one in found])
+    assert abs(ratios.mean() - 1.0) < 4 * ratios.std() / np.sqrt(REPETITIONS)
+    assert np.mean([one.coefficient_of_variation < 0.25 for one in found]) >= 0.95
+    assert max(sum(stage.simulations for stage in one.stages) for one in found) < 5000
+
+
+@pytest.mark.parametrize("problem", ["linear", "parabola", "50 dimensions"])
+def test_intervals_of_form_contain_the_probability(problem):
+    found, exact = repeated(around_design_points, problem)
+    assert covered(found, exact) >= LEAST_COVERED
+    if problem != "parabola":  # the first order is exact for linear margins
+        assert found[0].first_order == pytest.approx(exact, rel=1e-6)
+    else:  # Breitung (1984): a curvature of 0.4 divides the probability by about sqrt(1 + 3 * 0.4)
+        assert found[0].first_order == pytest.approx(stats.norm.sf(3.0), rel=1e-6)
+        assert exact == pytest.approx(found[0].first_order / np.sqrt(1 + 3.0 * 0.4), rel=0.05)
+
+
+def test_form_finds_a_second_design_point():
+    """Two regions of failures, u > 3 and u < -3.2."""
+    exact = stats.norm.sf(3.0) + stats.norm.sf(3.2)
+    margins = lambda u: (3.0 - u[:, 0]) * (3.2 + u[:, 0])  # noqa: E731
+    found = [form(margins, 3, seed, 0.2, 20_000) for seed in range(20)]
+    assert covered(found, exact) >= 17
+    with pytest.raises(rb.StudyError, match="does not change near a point"):
+        form(lambda u: 3.5 - np.abs(u).max(-1).round(), 2, 0, 0.2, 1000)
 
 
 def test_the_interval_of_monte_carlo_is_the_one_of_scipy():
@@ -144,6 +187,19 @@ def test_the_probability_of_a_study(tmp_path):
     assert mirrored.interval[0] < EXACT < mirrored.interval[1]
 
 
+@pytest.mark.parametrize("method", ["importance", "form"])
+def test_methods_that_choose_their_number_of_simulations(method):
+    study = study_of()
+    settings = {"stage": 300} if method == "importance" else {}
+    found = study.probability("total", above=4.0, method=method, coefficient_of_variation=0.3, **settings)
+    assert found.interval[0] < EXACT < found.interval[1]
+    assert found.coefficient_of_variation < 0.35
+    assert np.abs(found.importance - 0.5).max() < 0.2
+    assert found.simulations == sum(stage.simulations for stage in found.stages)
+    assert np.isnan(found.first_order) == (method == "importance")
+    assert total(found.study.sample(found.sample)[1], None) > 4.0
+
+
 def test_correlations_and_distributions_have_an_effect():
     """Exponential of a sum of normal numbers with correlation 1/2: P(x + y > 4), of variance 3."""
     covariance = [[1.0, 0.5], [0.5, 1.0]]
@@ -182,6 +238,27 @@ def test_simulations_do_not_depend_on_chunks_and_continue_to_the_bit(tmp_path):
     with pytest.warns(UserWarning, match="is damaged"):
         repaired = study.probability("total", above=4.0, stage=200, out=tmp_path / "one")
     assert repaired.estimate == whole.estimate
+
+
+def test_the_command_prints_the_result_of_the_study(tmp_path, capsys):
+    """The command reads the question with its unit, and keeps the simulations beside the results."""
+    study = rb.Study(
+        rb.Model.serial_chain(1),
+        samples=10,
+        vary={"link1.q": rb.Normal(0.0, 0.1)},
+        simulate={"duration": 0.01, "method": "rk4", "step": 0.01, "save_at": 2},
+        measures=[rb.Measure("start angle", "position", joint="link1", over="max")],
+    )
+    study.run(tmp_path / "arm")
+    file = tmp_path / "arm" / "description" / "study.toml"
+    command = ["study", "probability", str(file), "start angle > 14 deg", "--stage", "100", "--out", str(tmp_path)]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    found = study.probability("start angle", above="14 deg", stage=100)
+    assert str(found) in printed
+    folder = tmp_path / "probability" / "start angle above 14 deg, subset"
+    assert (folder / "probability.json").exists()
+    assert main(command[:3] + ["start angle = 3"]) == 2
 
 
 def test_a_folder_of_monte_carlo_can_grow(tmp_path):
@@ -230,6 +307,9 @@ def test_failed_simulations_are_reported():
         ({"above": 1.0, "method": "montecarlo"}, "method is 'montecarlo'"),
         ({"above": 1.0, "undefined": "fail"}, "undefined is 'fail'"),
         ({"above": 1.0, "method": "monte_carlo", "stage": 200}, "has no stages"),
+        ({"above": 1.0, "method": "form", "stage": 200}, "has no stages"),
+        ({"above": 1.0, "coefficient_of_variation": 0.1}, "does not choose its number of simulations"),
+        ({"above": 1.0, "method": "form", "coefficient_of_variation": 0.0}, "coefficient_of_variation is 0"),
         ({"above": 1.0, "stage": 10}, "stage is 10"),
         ({"above": 1.0, "simulations": 0}, "simulations is 0"),
         ({"above": 1.0, "sample": 3}, "Study.probability has no argument 'sample'"),
@@ -248,6 +328,9 @@ def test_studies_that_a_method_does_not_support_are_refused():
     assert found.simulations == 20
     with pytest.raises(rb.StudyError, match="come from a table"):
         study_of(design=np.zeros((10, 2))).probability("total", above=1.0)
+    discrete = study_of(vary={"gravity.[xy]": rb.study.Discrete([0.0, 1.0])})
+    with pytest.raises(rb.StudyError, match="has a discrete distribution"):
+        discrete.probability("total", above=1.0, method="form")
     with pytest.raises(rb.StudyError, match="has no dispersions"):
         study_of(vary={}).probability("total", above=1.0)
     with pytest.raises(rb.StudyError, match="no failure"):

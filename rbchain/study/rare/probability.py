@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -14,6 +15,7 @@ from ...common.misspelt import did_you_mean, one_of
 from ...common.real_arrays import finite_number, whole_number
 from ...errors import StudyError
 from ..describe.designs import OF_VALUES, uniforms
+from ..describe.distributions import Discrete
 from ..describe.measure_units import number_in_si
 from ..plan.checks import refuse_noise
 from ..plan.plan import Plan
@@ -21,6 +23,8 @@ from ..run.compilation import compiled_in_parallel
 from ..run.executors import executor_of
 from ..store.capacity import total_memory, with_unit
 from .estimates import Estimate
+from .form import form
+from .importance import importance_sampling
 from .monte_carlo import monte_carlo
 from .question import locked_folder
 from .result import Probability, write_result
@@ -30,7 +34,9 @@ from .subset import subset_simulation
 if TYPE_CHECKING:
     from ..study import Study
 
-Method = Literal["monte_carlo", "subset"]
+Method = Literal["monte_carlo", "subset", "importance", "form"]
+STAGED = ("subset", "importance")
+ADAPTIVE = ("importance", "form")  # number of simulations
 LEAST_STAGE = 100  # simulations
 SETTINGS = ("executor", "workers", "scheduler", "chunk", "memory")
 
@@ -44,6 +50,7 @@ def probability(
     method: Method = "subset",
     simulations: int = 20_000,
     stage: int | None = None,
+    coefficient_of_variation: float | None = None,
     undefined: Undefined | None = None,
     out: str | Path | None = None,
     **settings: Any,
@@ -59,10 +66,16 @@ def probability(
     method : str
         * "monte_carlo": share of the failures in independent samples. Supports all studies.
         * "subset" (default): subset simulation, for probabilities down to 1e-12 and any number of drawn numbers.
+        * "importance": importance sampling from a mixture of normal distributions that stages fit to the failures.
+        * "form": first-order reliability method, corrected by importance sampling around the design points. For smooth
+          measures.
     simulations : int
         "monte_carlo" does this number of simulations. It is a limit for the other methods.
     stage : int, optional
-        Simulations of each stage of "subset" (1000 by default).
+        Simulations of each stage of "subset" and "importance" (1000 by default).
+    coefficient_of_variation : float, optional
+        "importance" and "form" simulate until the estimate has this coefficient of variation (0.2 by default), or up to
+        the limit.
     undefined : "failure" or "no_failure", optional
         What a sample without a number counts as: its simulation failed, or its measure is NaN, such as the settling
         time of a motion that does not settle. By default, the interval of "monte_carlo" covers both cases, and the
@@ -89,9 +102,10 @@ def probability(
     Random numbers depend on the seed of the study, the stage and the sample, not on chunks, threads and processes. The
     samples of "monte_carlo" are those of `study.run` with the design "random".
 
-    Sources: Clopper and Pearson (1934); Au and Beck (2001, "Estimation of small failure probabilities in high
-    dimensions by subset simulation"); Papaioannou, Betz, Zwirglmaier and Straub (2015, "MCMC algorithms for subset
-    simulation").
+    Sources: Clopper and Pearson (1934). Au and Beck (2001), "Estimation of small failure probabilities in high
+    dimensions by subset simulation". Papaioannou, Betz, Zwirglmaier and Straub (2015), "MCMC algorithms for subset
+    simulation". Papaioannou, Geyer and Straub (2019), "Improved cross entropy-based importance sampling with a flexible
+    mixture model". Rackwitz and Fiessler (1978), "Structural reliability under combined random load sequences".
 
     Examples
     --------
@@ -116,9 +130,7 @@ def probability(
     threshold, sign, asked = _threshold(plan, measure, above, below)
     _check(plan, method)
     limit = whole_number("simulations", simulations, StudyError, least=2)
-    if stage is not None and method == "monte_carlo":
-        raise StudyError(f"stage is {stage!r}, but method {method!r} has no stages; remove stage")
-    size = whole_number("stage", 1000 if stage is None else stage, StudyError, least=LEAST_STAGE)
+    size, wanted = _size_and_variation(method, stage, coefficient_of_variation)
     needed = limit * (16 * len(plan.columns) + 32)
     if needed > total_memory():
         raise StudyError(
@@ -127,14 +139,14 @@ def probability(
         )
     executor, chunk, memory = _run_settings(settings)
     question = {"measure": measure, "threshold": threshold, "sign": sign, "method": method, "undefined": undefined}
-    if method != "monte_carlo":
-        question |= {"stage": size}
+    if method in STAGED:
+        question["stage"] = size
     with contextlib.ExitStack() as stack:
         folder = None if out is None else stack.enter_context(locked_folder(out, plan, question))
         stack.enter_context(compiled_in_parallel(plan))
         of_run = Settings(executor, chunk, memory, folder)
         simulate = Simulations(plan, measure, threshold, sign, undefined, limit, of_run)
-        estimate = _estimated(simulate, method, plan, size)
+        estimate = _estimated(simulate, method, plan, size, wanted)
         result = _result(study, simulate, estimate, method, asked)
         if folder is not None:
             write_result(result, folder)
@@ -156,6 +168,20 @@ def _threshold(
     return threshold, sign, f"{measure} {'>' if sign > 0 else '<'} {threshold:.6g} {unit}".rstrip()
 
 
+def _size_and_variation(method: str, stage: int | None, variation: float | None) -> tuple[int, float]:
+    """Return the simulations of a stage and the wanted coefficient of variation."""
+    if stage is not None and method not in STAGED:
+        raise StudyError(f"stage is {stage!r}, but method {method!r} has no stages; remove stage")
+    if variation is not None and method not in ADAPTIVE:
+        raise StudyError(
+            f"coefficient_of_variation is {variation!r}, but method {method!r} does not choose its number of "
+            "simulations; remove coefficient_of_variation, or use method='importance'"
+        )
+    size = whole_number("stage", 1000 if stage is None else stage, StudyError, least=LEAST_STAGE)
+    given = 0.2 if variation is None else variation
+    return size, finite_number("coefficient_of_variation", given, StudyError, above=0.0)
+
+
 def _check(plan: Plan, method: str) -> None:
     """Raise a StudyError if the method does not support the study."""
     if plan.table is not None:
@@ -168,6 +194,12 @@ def _check(plan: Plan, method: str) -> None:
             f"the study has no dispersions, but method {method!r} needs at least one; add vary, or use "
             "method='monte_carlo'"
         )
+    discrete = [c.name for c in plan.drawn.columns if isinstance(c.distribution, Discrete)]
+    if method == "form" and discrete:
+        raise StudyError(
+            f"{discrete[0]!r} has a discrete distribution, but method 'form' needs the derivative by each drawn "
+            "number; use method='importance' or method='subset'"
+        )
     if method != "monte_carlo":
         try:
             refuse_noise(plan.nominal, [draws.varied.parameter for draws in plan.drawn.draws])
@@ -179,7 +211,7 @@ def _run_settings(settings: Mapping[str, Any]) -> tuple[Any, int | None, float |
     """Return the executor, the chunk and the memory."""
     for name in settings:
         if name not in SETTINGS:
-            known = ("above", "below", "method", "simulations", "stage", "undefined", "out", *SETTINGS)
+            known = (*inspect.getfullargspec(probability).kwonlyargs, *SETTINGS)
             raise StudyError(
                 f"Study.probability has no argument {name!r}; expected one of {', '.join(known)}"
                 f"{did_you_mean(name, known)}"
@@ -188,7 +220,7 @@ def _run_settings(settings: Mapping[str, Any]) -> tuple[Any, int | None, float |
     return executor, settings.get("chunk"), settings.get("memory")
 
 
-def _estimated(simulate: Simulations, method: str, plan: Plan, stage: int) -> Estimate:
+def _estimated(simulate: Simulations, method: str, plan: Plan, stage: int, wanted: float) -> Estimate:
     """Run the method."""
     dimension, seed = len(plan.columns), plan.description.seed
     if method == "monte_carlo":
@@ -196,6 +228,10 @@ def _estimated(simulate: Simulations, method: str, plan: Plan, stage: int) -> Es
         points = uniforms(seed, OF_VALUES, 0, count, dimension) if dimension else np.zeros((count, 0))
         u = special.ndtri(points)
         return monte_carlo(u, simulate.of_points(points, u))
+    if method == "importance":
+        return importance_sampling(simulate, dimension, seed, stage, wanted, simulate.limit)
+    if method == "form":
+        return form(simulate, dimension, seed, wanted, simulate.limit)
     return subset_simulation(simulate, dimension, seed, stage)
 
 
@@ -223,6 +259,7 @@ def _result(study: Study, simulate: Simulations, estimate: Estimate, method: str
         importance=xarray.DataArray(_importance(plan, estimate), of_parameters, ("parameter",)),
         stages=estimate.stages,
         study=study.of_plan(all_samples),
+        first_order=estimate.first_order,
     )
 
 
@@ -230,12 +267,21 @@ def _importance(plan: Plan, estimate: Estimate) -> np.ndarray:
     """Return the importance (d,) of the drawn numbers, of sum 1; NaN without failures.
 
     The mean square of a standard normal number is 1. The number drives the failures if its mean square in failures is
-    larger. For a linear margin, the excess is proportional to the squared cosine alpha^2 of FORM.
+    larger. For a linear margin, the excess is proportional to the squared cosine alpha^2 of FORM. FORM itself has the
+    scores of its design point.
     """
+    if estimate.design_point is not None:
+        scores = _scores(plan, estimate.design_point[None])[0] ** 2
+        return scores / scores.sum() if scores.sum() > 0.0 else np.full(len(plan.columns), np.nan)
     if not len(estimate.failing):
         return np.full(len(plan.columns), np.nan)
-    scores = np.array(estimate.failing)
-    for columns, triangle in plan.drawn.correlations:
-        scores[:, columns] = estimate.failing[:, columns] @ triangle.T
-    excess = np.maximum(estimate.weights @ scores**2 - 1.0, 0.0)
+    excess = np.maximum(estimate.weights @ _scores(plan, estimate.failing) ** 2 - 1.0, 0.0)
     return excess / excess.sum() if excess.sum() > 0.0 else np.full(len(plan.columns), np.nan)
+
+
+def _scores(plan: Plan, u: np.ndarray) -> np.ndarray:
+    """Return the correlated standard normal scores (m, d) of the drawn numbers."""
+    scores = np.array(u)
+    for columns, triangle in plan.drawn.correlations:
+        scores[:, columns] = u[:, columns] @ triangle.T
+    return scores

@@ -16,6 +16,7 @@ from ..plan.plan import Plan
 from ..store.store import locked
 
 QUESTION = "question.json"
+FOLDER = "probability"  # in the folder of the results
 #: Keys of a description on which the simulations do not depend.
 UNUSED = ("name", "samples", "design", "stop_when", "outputs")
 COMPARISON = re.compile(r"\s*(?P<measure>.*\S)\s*(?P<sign>[<>])(?P<equal>=?)\s*(?P<threshold>[^<>=]*\S)\s*")
@@ -82,3 +83,15 @@ def read_question(text: str) -> tuple[str, dict[str, float | str]]:
     with contextlib.suppress(ValueError):
         threshold = float(threshold)
     return match["measure"], {"above" if match["sign"] == ">" else "below": threshold}
+
+
+def folder_of(results: Path, text: str, method: str) -> Path:
+    """Return the folder of an analysis beside the results of its study.
+
+    Examples
+    --------
+    >>> folder_of(Path("arm"), "tool error > 5 mm", "subset").as_posix()
+    'arm/probability/tool error above 5 mm, subset'
+    """
+    words = re.sub(r"\s*([<>])\s*", lambda sign: " above " if sign[1] == ">" else " below ", text.strip())
+    return results / FOLDER / f"{words.replace('/', ' per ')}, {method}"

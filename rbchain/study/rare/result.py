@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,8 @@ class Probability:
         Simulations, margin and conditional probability of each stage.
     study : Study
         The study of all simulations, in their order: `study.sample(k)` simulates one of them again.
+    first_order : float
+        The probability of first order; NaN for other methods than "form".
     """
 
     question: str
@@ -69,6 +72,7 @@ class Probability:
     importance: xarray.DataArray
     stages: tuple[Stage, ...]
     study: Study
+    first_order: float = math.nan
 
     def motion(self, sample: int | None = None, **times: Any) -> Trajectory:
         """Simulate a sample again; its motion has the bits of the analysis.
@@ -106,6 +110,8 @@ class Probability:
             f"simulations               {self.simulations:,} ({self.method})",
             f"without a number          {self.failed:,} failed, {self.undefined:,} undefined",
         ]
+        if math.isfinite(self.first_order):
+            lines.append(f"first order               {self.first_order:.4g}")
         if self.sample is not None:
             lines += [f"most probable failing sample: {self.sample}"]
             order = (-self.importance.fillna(0.0)).argsort(kind="stable").values[:MOST_SHOWN]
@@ -129,6 +135,7 @@ def write_result(found: Probability, folder: Path) -> None:
         "units": [str(unit) for unit in found.inputs.units.values],
         "inputs": [_plain(x) for x in found.inputs.values.tolist()],
         "importance": [_plain(x) for x in found.importance.values.tolist()],
+        "first_order": _plain(found.first_order),
         "stages": [[s.simulations, _plain(s.level), _plain(s.probability)] for s in found.stages],
     }
     with whole_file(folder / RESULT) as partial:
