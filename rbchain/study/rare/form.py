@@ -105,9 +105,7 @@ def _design_point(margins: _Counted, u: np.ndarray, scale: float) -> np.ndarray:
         tried = u + LENGTHS[:, None] * (target - u)
         of_tried = margins(tried)
         merit = (tried**2).sum(-1) / 2 + penalty * np.abs(of_tried)
-        old = norm**2 / 2 + penalty * abs(found)
-        lower = np.flatnonzero(merit < old)
-        chosen = int(lower[0]) if lower.size else int(np.argmin(merit))
+        chosen = int(np.argmin(merit))
         u, found = tried[chosen], float(of_tried[chosen])
     raise StudyError(
         f"the search for the design point did not converge in {MOST_ITERATIONS} iterations; the last margin is "
