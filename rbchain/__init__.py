@@ -15,8 +15,8 @@ __version__ = "0.1.0"
 _imported, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 # studies need the extra `study`; `from rbchain import *` must also work without it
 OF_STUDIES = (
-    *("Discrete", "Dispersion", "LogNormal", "Measure", "MultivariateNormal", "Normal", "Simulation", "Study"),
-    *("Triangular", "TruncatedNormal", "Uniform", "load_results", "study"),
+    *("Discrete", "Dispersion", "Gumbel", "LogNormal", "Measure", "MultivariateNormal", "Normal", "Simulation"),
+    *("Study", "Triangular", "TruncatedNormal", "Uniform", "Weibull", "load_results", "study"),
 )
 __all__ = [name for name in __all__ if name not in OF_STUDIES]
 

@@ -73,6 +73,7 @@ from .simulate.trajectory import Trajectory
 from .study import (
     Discrete as Discrete,
     Dispersion as Dispersion,
+    Gumbel as Gumbel,
     LogNormal as LogNormal,
     Measure as Measure,
     MultivariateNormal as MultivariateNormal,
@@ -82,6 +83,7 @@ from .study import (
     Triangular as Triangular,
     TruncatedNormal as TruncatedNormal,
     Uniform as Uniform,
+    Weibull as Weibull,
     load_results as load_results,
 )
 

@@ -41,11 +41,51 @@ def test_a_dataset_contains_the_whole_motion(floating):
 
 def test_a_table_has_a_row_for_each_sample_and_time(floating, tmp_path):
     found = floating.to_dataframe()
-    assert found.shape == (25 * TIMES, floating.model.nq + floating.model.nv)
+    assert found.shape == (25 * TIMES, floating.model.nq + 2 * floating.model.nv)
+    assert found.attrs["units"]["hull.x"] == "m" and found.attrs["units"]["tau hull.wx"] == "N m"
     np.testing.assert_array_equal(found.loc[3]["mast"], floating.q[3, :, 7])
     np.testing.assert_array_equal(found.loc[(7, floating.t[2])]["lamp.wy"], floating.qd[7, 2, 8])
     floating.to_parquet(tmp_path / "motion.parquet")
     pandas.testing.assert_frame_equal(pandas.read_parquet(tmp_path / "motion.parquet"), found)
+
+
+@pytest.mark.plain_python
+def test_tables_contain_torques_contact_forces_and_events(tmp_path):
+    builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    builder.add_body("ball", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=2.0))
+    flat = {"point": (0, 0, 0), "radius": 0.0, "plane_normal": (0, 0, 1)}
+    motion = builder.build().simulate(
+        [[0.0], [1.0]],
+        duration=0.5,
+        method="moreau",
+        step=0.05,
+        save_at=6,
+        drives=[rb.PrescribedForce("ball", rb.Signal.polynomial([1.0, 2.0]))],
+        forces=[rb.SphereContact("ball", plane_point=(0, 0, z), **flat) for z in (0.0, -5.0)],
+        events=[rb.Event("ball", value=0.5, max_records=2), rb.Event("ball", value=0.8)],
+    )
+    rows, found = motion.to_dataframe(), motion.to_xarray()
+    contacts = ["SphereContact on 'ball' (0)", "SphereContact on 'ball' (1)"]
+    names = [f"{contact} {axis}" for contact in contacts for axis in "xyz"]
+    assert list(rows.columns) == ["ball", "d ball", "tau ball", *names, "event 0", "event 1"]
+    assert [*rows.attrs["units"].values()] == ["m", "m/s", "N", *["N"] * 6, "1", "1"]
+    np.testing.assert_allclose(rows["tau ball"].to_numpy().reshape(2, 6), np.tile(1.0 + 2.0 * motion.t, (2, 1)))
+    np.testing.assert_array_equal(rows[f"{contacts[0]} z"].to_numpy().reshape(2, 6), motion.contact_forces[..., 0, 2])
+    np.testing.assert_array_equal(
+        found.contact_forces.sel(contact=contacts[0], axis="z"), motion.contact_forces[..., 0, 2]
+    )
+    assert found.contact_forces.max() > 10.0 and found.force_units.values.tolist() == ["N"]
+    assert found.event_count.values.tolist() == [[0, 0], [1, 1]]
+    times = found.event_time.values
+    assert times.shape == (2, 2, 16) and np.isfinite(times).sum() == 2
+    for i in range(2):
+        expected = motion.t >= times[1, i, 0]
+        np.testing.assert_array_equal(rows.loc[1][f"event {i}"], expected)
+        assert not rows.loc[0][f"event {i}"].any()
+    rows.to_parquet(tmp_path / "motion.parquet")
+    assert pandas.read_parquet(tmp_path / "motion.parquet").attrs == rows.attrs
+    alone = rb.Trajectory(motion.t, motion.q, motion.qd, *(motion.status,) * 4, model=motion.model)
+    assert list(alone.to_dataframe().columns) == ["ball", "d ball"] and "tau" not in alone.to_xarray()
 
 
 def test_a_single_motion_is_a_table_by_time(floating):

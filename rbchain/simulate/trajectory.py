@@ -101,6 +101,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         "continuation",
         "has_energy_error",
         "joint_forces",
+        "knows_tau_and_qdd",
         "model_of_states",
         "without_energy_error",
     )
@@ -284,7 +285,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         }
 
     @property
-    def _knows_tau_and_qdd(self) -> bool:
+    def knows_tau_and_qdd(self) -> bool:
         """Whether actuator forces and accelerations are known or can be computed."""
         return self._compute_tau_and_qdd is not None or "_tau_and_qdd" in self.__dict__
 
@@ -326,7 +327,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
             **results_of_samples(self, samples),
             _continuation=None,
             _energy_error=None if self._energy_error is None else self._energy_error[samples],
-            _compute_tau_and_qdd=(lambda: self._tau_and_qdd[samples]) if self._knows_tau_and_qdd else None,
+            _compute_tau_and_qdd=(lambda: self._tau_and_qdd[samples]) if self.knows_tau_and_qdd else None,
         )
 
     def at_times(self, indices: npt.ArrayLike) -> Trajectory:
@@ -342,7 +343,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
             )
         if np.array_equal(chosen, np.arange(self.t.size)):
             return self
-        compute = (lambda: self._tau_and_qdd[..., chosen, :]) if self._knows_tau_and_qdd else None
+        compute = (lambda: self._tau_and_qdd[..., chosen, :]) if self.knows_tau_and_qdd else None
         return replace(
             self,
             **results_at_times(self, chosen),
@@ -376,7 +377,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         """
         from ..io.motions import save_motion
 
-        save_motion(self, path, self._tau_and_qdd if self._knows_tau_and_qdd else None)
+        save_motion(self, path, self._tau_and_qdd if self.knows_tau_and_qdd else None)
 
     of_joint = joint_motion.of_joint
     plot = motions.plot

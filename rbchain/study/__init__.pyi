@@ -6,12 +6,14 @@ from .describe.designs import Factorial, GivenValues, LatinHypercube, Random, So
 from .describe.dispersions import Dispersion
 from .describe.distributions import (
     Discrete,
+    Gumbel,
     LogNormal,
     MultivariateNormal,
     Normal,
     Triangular,
     TruncatedNormal,
     Uniform,
+    Weibull,
 )
 from .describe.measures import Measure
 from .describe.model_source import ModelSource
@@ -29,6 +31,7 @@ __all__ = [
     "Dispersion",
     "Factorial",
     "GivenValues",
+    "Gumbel",
     "Input",
     "Inputs",
     "LatinHypercube",
@@ -50,5 +53,6 @@ __all__ = [
     "Triangular",
     "TruncatedNormal",
     "Uniform",
+    "Weibull",
     "load_results",
 ]

@@ -30,6 +30,9 @@ DISTRIBUTIONS = [
     distributions.LogNormal(median=4.0, sigma=0.3),
     distributions.Uniform(low=-1.0, high=4.0),
     distributions.Triangular(low=0.0, mode=0.5, high=2.0),
+    distributions.Weibull(scale=2.0, shape=1.5, low=0.5),
+    distributions.Weibull(scale=2.0, shape=300.0),
+    distributions.Gumbel(mode=1.0, scale=0.5),
     scipy_distributions.Scipy(name="beta", args=(2.0, 3.0), kwds={"scale": 2.0}),
 ]
 

@@ -11,6 +11,7 @@ import rbchain as rb
 from rbchain.errors import StudyError
 from rbchain.study import (
     Discrete,
+    Gumbel,
     LogNormal,
     MultivariateNormal,
     Normal,
@@ -18,6 +19,7 @@ from rbchain.study import (
     Triangular,
     TruncatedNormal,
     Uniform,
+    Weibull,
 )
 from rbchain.study.describe.description import Description
 from rbchain.study.describe.designs import Factorial, LatinHypercube, Random, Sobol, permuted, uniforms
@@ -79,6 +81,8 @@ DISTRIBUTIONS = [
     (LogNormal(median=3.0, sigma=0.2), stats.lognorm(0.2, scale=3.0)),
     (Uniform(low=-1.0, high=4.0), stats.uniform(-1.0, 5.0)),
     (Triangular(low=0.0, mode=1.0, high=3.0), stats.triang(1 / 3, 0.0, 3.0)),
+    (Weibull(scale=2.0, shape=1.5, low=0.5), stats.weibull_min(1.5, loc=0.5, scale=2.0)),
+    (Gumbel(mode=1.0, scale=0.5), stats.gumbel_r(1.0, 0.5)),
     (Scipy(name="beta", args=(2.0, 3.0), kwds={"scale": 4.0}), stats.beta(2.0, 3.0, scale=4.0)),
 ]
 
@@ -154,11 +158,31 @@ def test_any_object_with_quantiles_is_a_distribution(arm):
     assert np.allclose(plan.drawn.values(np.array([[0.25]])), histogram.ppf(0.25))
 
 
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+def test_columns_of_a_table_that_the_study_does_not_use_are_refused(ending, tmp_path, arm):
+    """Weights of samples would change all statistics."""
+    import pandas
+
+    path, table = tmp_path / f"design.{ending}", {"link1.mass": [1.0, 2.0], "weight": [0.2, 0.8]}
+    pandas.DataFrame(table).to_csv(path, index=False) if ending == "csv" else np.savez(path, **table)
+    with pytest.raises(StudyError, match=r"has the columns \['weight'\], which the study does not use"):
+        plans.plan_of(
+            Description(
+                model=arm,
+                samples=2,
+                design={"type": "table", "file": path.name},
+                vary={"link1.mass": Normal(std=1.0)},
+                simulate={"duration": 1.0},
+            ),
+            tmp_path,
+        )
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "npy"])
 def test_a_user_table_is_used_unchanged(ending, tmp_path, arm):
     import pandas
 
-    table = pandas.DataFrame({"link1.mass": [1.0, 2.0, 3.0], "link2.mass": [4.0, 5.0, 6.5], "more": [0, 0, 0]})
+    table = pandas.DataFrame({"link1.mass": [1.0, 2.0, 3.0], "link2.mass": [4.0, 5.0, 6.5]})
     path = tmp_path / f"design.{ending}"
     if ending == "csv":
         table.to_csv(path, index=False)
@@ -167,7 +191,7 @@ def test_a_user_table_is_used_unchanged(ending, tmp_path, arm):
     elif ending == "npz":
         np.savez(path, **{name: table[name] for name in table})
     else:
-        np.save(path, table.iloc[:, :2].to_numpy())
+        np.save(path, table.to_numpy())
     given = {
         "model": arm,
         "samples": 3,
@@ -176,8 +200,8 @@ def test_a_user_table_is_used_unchanged(ending, tmp_path, arm):
         "simulate": {"duration": 1.0},
     }
     plan = plans.plan_of(Description(**given), tmp_path)
-    assert np.array_equal(plan.draw(0, 3), table.iloc[:, :2])
-    assert np.array_equal(plan.draw(1, 2), table.iloc[1:2, :2])
+    assert np.array_equal(plan.draw(0, 3), table)
+    assert np.array_equal(plan.draw(1, 2), table.iloc[1:2])
     with pytest.raises(StudyError, match="3 rows; expected at least 4, the number of samples"):
         plans.plan_of(Description(**given | {"samples": 4}), tmp_path)
     path.write_bytes(b"" if ending == "npy" else b"PK nothing")

@@ -15,6 +15,8 @@ def test_first_arguments_may_be_given_by_position():
     assert rb.Normal(1, 0.05) == rb.Normal(mean=1, std=0.05)
     assert rb.TruncatedNormal(1, 0.1, 0.8, 1.2) == rb.TruncatedNormal(mean=1, std=0.1, low=0.8, high=1.2)
     assert rb.Triangular(0, 1, 3) == rb.Triangular(low=0, mode=1, high=3)
+    assert rb.Weibull("2 mm", 1.5) == rb.Weibull(scale="2 mm", shape=1.5, low=0.0)
+    assert rb.Gumbel(1, 0.5) == rb.Gumbel(mode=1.0, scale=0.5)
     assert rb.LogNormal(4, 0.3) == rb.LogNormal(median=4, sigma=0.3)
     assert rb.Discrete([1, 2]).values.tolist() == [1, 2]
     assert rb.Measure("v", "speed", frame="tool") == rb.Measure(name="v", quantity="speed", frame="tool")

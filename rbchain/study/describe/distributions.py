@@ -57,7 +57,7 @@ class Distribution(Described):
 
 
 #: Fields that may be strings with a unit.
-WITH_UNITS = ("mean", "std", "low", "high", "mode", "median")
+WITH_UNITS = ("mean", "std", "low", "high", "mode", "median", "scale")
 
 
 class Normal(Distribution):
@@ -277,6 +277,85 @@ class Triangular(Bounded):
     def moments(self) -> tuple[float, float]:
         mode, width = self.mode - self.low, self.high - self.low
         return self.low + (mode + width) / 3, math.sqrt((mode**2 - mode * width + width**2) / 18)
+
+
+class Weibull(Distribution):
+    """Weibull distribution, such as of strengths and lifetimes.
+
+    The value exceeds `low` + x with the probability exp(-(x / `scale`)^`shape`).
+
+    Parameters
+    ----------
+    scale : float or str
+        Above 0, in SI units or with a unit. 63 % of the values are below `low` + `scale`.
+    shape : float
+        Above 0. The values scatter less for a greater shape.
+    low : float or str
+        Smallest value, in SI units or with a unit (0 by default).
+
+    Examples
+    --------
+    >>> from rbchain.study import Weibull
+    >>> Weibull(scale=2.0, shape=1.5).ppf([0.1, 0.6321]).round(2).tolist()
+    [0.45, 2.0]
+    """
+
+    positional: ClassVar[tuple[str, ...]] = ("scale", "shape")
+    type: Literal["weibull"] = "weibull"
+    scale: Positive
+    shape: Annotated[float, Field(gt=0.0)]
+    low: Quantity = 0.0
+
+    if TYPE_CHECKING:
+
+        def __init__(self, scale: Quantity, shape: float, *, low: Quantity = 0.0) -> None: ...
+
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):  # the largest value is infinite
+            return self.low + self.scale * (-np.log1p(-u)) ** (1.0 / self.shape)
+
+    def moments(self) -> tuple[float, float]:
+        with np.errstate(over="ignore"):
+            mean = self.scale * special.gamma(1.0 + 1.0 / self.shape)
+            # the square of std / mean, without the difference of two gamma functions
+            log_ratio = special.gammaln(1.0 + 2.0 / self.shape) - 2.0 * special.gammaln(1.0 + 1.0 / self.shape)
+            return float(self.low + mean), float(mean * np.sqrt(np.expm1(log_ratio)))
+
+
+class Gumbel(Distribution):
+    """Gumbel distribution, such as of the largest load of a year.
+
+    The value is below x with the probability exp(-exp(-(x - `mode`) / `scale`)). Its mean is `mode` + 0.5772 `scale`.
+
+    Parameters
+    ----------
+    mode : float or str
+        Most probable value, in SI units or with a unit.
+    scale : float or str
+        Above 0, in SI units or with a unit. The standard deviation is 1.2825 `scale`.
+
+    Examples
+    --------
+    >>> from rbchain.study import Gumbel
+    >>> Gumbel(mode=10.0, scale=2.0).ppf([0.3679, 0.99]).round(1).tolist()
+    [10.0, 19.2]
+    """
+
+    positional: ClassVar[tuple[str, ...]] = ("mode", "scale")
+    type: Literal["gumbel"] = "gumbel"
+    mode: Quantity
+    scale: Positive
+
+    if TYPE_CHECKING:
+
+        def __init__(self, mode: Quantity, scale: Quantity) -> None: ...
+
+    def _quantile(self, u: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):  # the smallest and the largest value are infinite
+            return self.mode - self.scale * np.log(-np.log(u))
+
+    def moments(self) -> tuple[float, float]:
+        return self.mode + np.euler_gamma * self.scale, math.pi / math.sqrt(6.0) * self.scale
 
 
 class Discrete(Distribution):

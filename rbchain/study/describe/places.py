@@ -30,7 +30,18 @@ BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
 #: Parts of a place in pydantic's errors that name the tried type and not a key of the description.
 TYPES_TRIED = {
-    *("normal", "truncated_normal", "log_normal", "uniform", "triangular", "discrete", "multivariate_normal", "scipy"),
+    *(
+        "normal",
+        "truncated_normal",
+        "log_normal",
+        "uniform",
+        "triangular",
+        "weibull",
+        "gumbel",
+        "discrete",
+        "multivariate_normal",
+        "scipy",
+    ),
     *("random", "latin_hypercube", "sobol", "factorial", "table", "array"),
     *("given", "ModelSource", "float", "str"),
 }

@@ -10,12 +10,14 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from .distributions import (
     Discrete,
     Distribution,
+    Gumbel,
     LogNormal,
     MultivariateNormal,
     Normal,
     Triangular,
     TruncatedNormal,
     Uniform,
+    Weibull,
 )
 from .numbers import real_numbers, refuse_unreal
 
@@ -123,7 +125,17 @@ def from_object(value: Any) -> Any:
 #: Any distribution: an object, or a table with its `type`.
 AnyDistribution = Annotated[
     Annotated[
-        Normal | TruncatedNormal | LogNormal | Uniform | Triangular | Discrete | MultivariateNormal | Scipy | Given,
+        Normal
+        | TruncatedNormal
+        | LogNormal
+        | Uniform
+        | Triangular
+        | Weibull
+        | Gumbel
+        | Discrete
+        | MultivariateNormal
+        | Scipy
+        | Given,
         Field(discriminator="type"),
     ],
     BeforeValidator(from_object),

@@ -17,7 +17,8 @@ def read_design(path: Path, columns: Sequence[str], samples: int) -> np.ndarray:
     Raises
     ------
     StudyError
-        If the file or a column is missing, has too few rows, or holds a value that is not a finite number.
+        If the file or a column is missing, a column is not used, there are too few rows, or a value is not a finite
+        number.
     """
     if not path.is_file():
         raise StudyError(
@@ -35,6 +36,12 @@ def read_design(path: Path, columns: Sequence[str], samples: int) -> np.ndarray:
         raise StudyError(
             f"design.file: {path.name} has no column {missing[0]!r}; expected a column for each drawn number, "
             f"{list(columns)}, and found {list(table)}"
+        )
+    unused = [name for name in table if name not in columns]
+    if unused:
+        raise StudyError(
+            f"design.file: {path.name} has the columns {unused}, which the study does not use, such as weights of "
+            f"samples; expected a column for each drawn number, {list(columns)}, and no others. Remove them"
         )
     try:
         values = np.stack([_column(table, name) for name in columns], -1)

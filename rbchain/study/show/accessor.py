@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import xarray
 
 from ...common.public_names import HasPublicNames
 from ...errors import StudyError
+from . import exports
 from .pictures import GROUPS, draw_bands, draw_distribution, draw_influences, measures_of
 
 if TYPE_CHECKING:
@@ -166,6 +168,61 @@ class Results(HasPublicNames):
     def morris(self, measure: str | None, **settings: Any) -> xarray.Dataset:
         """Compute the elementary effects of a measure: an abbreviation of `study.morris`."""
         return self.study.morris(measure, **settings)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write a table with a row for each sample, for spreadsheets and other programs.
+
+        The columns are the number of the sample, the name of its status, the drawn numbers, and all outputs without an
+        axis of times, in the order of the description. Their names contain the units: "link1.mass (kg)".
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import rbchain as rb
+        >>> study = rb.Study(
+        ...     rb.Model.serial_chain(1), samples=2, simulate=rb.Simulation(0.1),
+        ...     vary={"*.q": rb.Uniform(-0.1, 0.1)},
+        ...     measures=[rb.Measure("energy", "kinetic_energy", over="max")],
+        ... )
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study.run().rbchain.to_csv(f"{folder}/results.csv")
+        ...     print(pathlib.Path(f"{folder}/results.csv").read_text().splitlines()[0])
+        sample,status,link1.q (rad),q_final link1 (rad),qd_final link1 (rad/s),energy (J),end_time (s)
+        """
+        exports.to_csv(self._results, path)
+
+    def to_mat(self, path: str | Path) -> None:
+        """Write a file for MATLAB.
+
+        Parameters
+        ----------
+        path : path
+            The file. It contains `measures` (samples, measures) with the cell arrays `measure_names` and
+            `measure_units`, `parameters` (samples, columns) with `parameter_names` and `parameter_units`, the numbers
+            `status` of `rb.Status` with `status_names`, and the other outputs by their names.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import rbchain as rb
+        >>> from scipy.io import loadmat
+        >>> study = rb.Study(
+        ...     rb.Model.serial_chain(1), samples=2, simulate=rb.Simulation(0.1),
+        ...     vary={"*.q": rb.Uniform(-0.1, 0.1)},
+        ...     measures=[rb.Measure("energy", "kinetic_energy", over="max")],
+        ... )
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     study.run().rbchain.to_mat(f"{folder}/results.mat")
+        ...     found = loadmat(f"{folder}/results.mat", simplify_cells=True)
+        >>> found["measures"].shape, found["measure_names"], found["measure_units"]
+        ((2,), 'energy', 'J')
+        """
+        exports.to_mat(self._results, path)
 
     def plot(self, name: str | None = None, *, influences: bool = False) -> Figure:
         """Plot one output.

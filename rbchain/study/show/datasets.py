@@ -24,6 +24,7 @@ def dataset_in(folder: Path) -> xarray.Dataset:
     from . import accessor  # noqa: F401 - it adds the accessor `rbchain` to datasets
 
     dataset = xarray.open_zarr(folder / FOLDER, chunks=None, mask_and_scale=False, consolidated=False)
+    dataset = dataset[dataset.attrs["arrays"]]  # in the order of the description, as in memory
     for described in (dataset, *dataset.variables.values()):
         for name in OF_CHECKS:
             described.attrs.pop(name, None)
