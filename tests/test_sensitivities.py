@@ -601,8 +601,13 @@ def last_samples():
         rb.PrescribedForce(arm.joint_names[0], rb.Signal.table([0.0, 0.02, 0.05], rng.normal(size=(9, 3)))),
         rb.PID(arm.joint_names[1], rb.Signal.table([0.0, 0.05], [0.1, 0.2], interpolation="linear"), kp=1.0, ki=1.0),
     ]
-    motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, derivatives=["signal"])
-    return found | {f"{name} of an arm with tables": x[7:] for name, x in motion.derivatives.items()}
+    forces = [
+        rb.SpringDamper(None, "link2", point_a=(0.7, 0.4, 0), point_b=(0.1, 0, 0), stiffness=2.0, name="cord"),
+        rb.Bushing("link1", "link2", stiffness=np.eye(6), damping=0.1 * np.eye(6), name="mount"),
+    ]
+    names = ["signal", "cord.stiffness", "cord.damping", "cord.rest_length", "mount.damping"]
+    motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, forces=forces, derivatives=names)
+    return found | {f"{name} of an arm with tables and springs": x[7:] for name, x in motion.derivatives.items()}
 
 
 @pytest.mark.slow

@@ -131,17 +131,17 @@ def experiment_design(
     motion1     0.000       0.250
     motion2     1.000       1.000
     """
-    entries = fitted_entries(model, parameters)
-    if entries.keys() <= set(STATE):
-        raise ArgumentError(
-            f"parameters is {list(parameters)}, which are initial states; expected at least one parameter of the model"
-        )
     if not isinstance(motions, list):
         raise ArgumentError("motions is not a list; expected a list of Measurements, Trajectories or tuples (t, q, qd)")
     common = Measurement((), (), tau=tau, drives=drives, forces=forces, noise=noise)
     checked = motions_of(model, [_at_all_times(motion) for motion in motions], common)
     if not checked[0].has_noise:
         raise ArgumentError("noise is None; expected the standard deviations of the measurements")
+    entries = fitted_entries(model, parameters, checked[0].actions.forces)
+    if entries.keys() <= set(STATE):
+        raise ArgumentError(
+            f"parameters is {list(parameters)}, which are initial states; expected at least one parameter of the model"
+        )
     problem = Problem(model, checked, entries, {"rtol": rtol, "atol": atol, "max_step": max_step})
     slopes_of_motions = _slopes_of_motions(problem)
     columns = _columns_of_model(problem)

@@ -60,7 +60,8 @@ def fit(
         have the same parameters. Their times and initial states differ, and with `Measurement` also their actions.
     parameters : sequence of str
         Names of fields, such as "mass" for all masses, or paths, such as "link2.mass" or "link[2-6].cg.x", as in
-        `simulate(..., derivatives=...)`. "q" and "qd" stand for the initial state of each motion. Without
+        `simulate(..., derivatives=...)`. Paths such as "cord.stiffness" name parameters of a `SpringDamper` in
+        `forces`, by its name. "q" and "qd" stand for the initial state of each motion. Without
         them, a motion starts exactly at its first measured state. In closed chains, they are the initial state in
         independent coordinates, and the others follow from the constraints. Positive parameters are fitted as
         logarithms, and entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is
@@ -118,13 +119,12 @@ def fit(
     """
     from scipy.optimize import least_squares
 
-    entries = fitted_entries(model, parameters)
     starts = whole_number("starts", starts, ArgumentError, least=1, most=100_000)
     spread = finite_number("spread", spread, ArgumentError, least=0.0)
     common = Measurement((), (), tau=tau, drives=drives, forces=forces, noise=noise)
-    problem = Problem(
-        model, motions_of(model, motion, common), entries, {"rtol": rtol, "atol": atol, "max_step": max_step}
-    )
+    motions = motions_of(model, motion, common)
+    entries = fitted_entries(model, parameters, motions[0].actions.forces)
+    problem = Problem(model, motions, entries, {"rtol": rtol, "atol": atol, "max_step": max_step})
     limits, problem.priors = Bounds(problem, bounds), priors_of(problem, priors)
     if problem.count < problem.size:
         raise ArgumentError(

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..acting.numeric_fields import Force
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, ModelError, UnknownNameError
 from ..model.parameter_paths import MASS_AND_INERTIA
 from ..model.paths import Match
+from ..simulate.force_columns import PlaceOfForce
 from ..simulate.sensitivities import KINDS, parameters_at
 
 if TYPE_CHECKING:
     from ..facade.model import Model
 
 
-def fitted_entries(model: Model, parameters: Sequence[str]) -> dict[str, set[int] | None]:
+def fitted_entries(model: Model, parameters: Sequence[str], forces: Sequence[Force] = ()) -> dict[str, set[int] | None]:
     """Return the fields to fit, with the entries of their flat arrays; None for all.
+
+    Parameters of springs among the forces have their paths instead of fields.
 
     Raises an error if `fit` cannot estimate a parameter of this model.
     """
@@ -37,13 +41,7 @@ def fitted_entries(model: Model, parameters: Sequence[str]) -> dict[str, set[int
         if name in KINDS:
             entries: dict[str, set[int] | None] = {name: None}
         elif isinstance(name, str) and "." in name:
-            matches = parameters_at(model, name)
-            if matches[0].field == MASS_AND_INERTIA:
-                raise ArgumentError(
-                    f"parameters contains {name!r}, which fit does not support; expected the path of the mass, for "
-                    "which the inertia tensor does not change, or of the inertia"
-                )
-            entries = {matches[0].field: {entry for match in matches for entry in _entries_of(match)}}
+            entries = _entries_at(model, name, forces)
         else:
             raise UnknownNameError(
                 f"parameters contains {excerpt(name)}; expected names among {', '.join(KINDS)}, or paths such as "
@@ -56,7 +54,28 @@ def fitted_entries(model: Model, parameters: Sequence[str]) -> dict[str, set[int
     return found
 
 
-def _entries_of(match: Match[int]) -> list[int]:
+def _entries_at(model: Model, path: str, forces: Sequence[Force]) -> dict[str, set[int] | None]:
+    """Return the fields and entries that a path names."""
+    found: dict[str, set[int] | None] = {}
+    for match in parameters_at(model, path, forces):
+        if isinstance(match.owned.value, PlaceOfForce):
+            if match.owned.value.is_matrix:
+                raise ArgumentError(
+                    f"parameters contains {path!r}, a matrix of a Bushing, which fit does not support; expected "
+                    "parameters of the model or of a SpringDamper"
+                )
+            found[match.name] = None
+            continue
+        if match.field == MASS_AND_INERTIA:
+            raise ArgumentError(
+                f"parameters contains {path!r}, which fit does not support; expected the path of the mass, for "
+                "which the inertia tensor does not change, or of the inertia"
+            )
+        found[match.field] = (found.get(match.field) or set()) | set(_entries_of(match))
+    return found
+
+
+def _entries_of(match: Match[Any]) -> list[int]:
     """Return the entries of a parameter in the flat array of its field; of an inertia the body."""
     if match.field == "inertia" and not match.is_whole:
         raise ArgumentError(f'{match.name} is fitted as a whole tensor; expected "{match.name}" without a component')

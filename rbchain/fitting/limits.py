@@ -122,7 +122,12 @@ def _columns_at(problem: Problem, argument: str, path: Any) -> list[int]:
     first, _, rest = path.partition(".")
     of_motion = f"{first}." if "." in rest and first in problem.motion_names else ""
     found = set()
-    for match in parameters_at(problem.model, f"*.{path}" if path in KINDS else path.removeprefix(of_motion)):
+    forces = problem.motions[0].actions.forces
+    for match in (
+        parameters_at(problem.model, f"*.{path}")
+        if path in KINDS
+        else parameters_at(problem.model, path.removeprefix(of_motion), forces)
+    ):
         names = [match.owned.components[c] for c in match.components]
         found |= {f"{match.name}.{name}" for name in names} if names else {match.name}
     prefixes = [of_motion] if of_motion else ["", *(f"{name}." for name in problem.motion_names)]

@@ -18,6 +18,7 @@ from ..errors import ArgumentError
 from ..simulate.trajectory import Trajectory
 from .initial_states import ClosedInitialState, InitialState
 from .measurements import ActionsOfMotion, Motion
+from .springs import SpringVariables, fitted_forces, is_of_spring, variables_of_spring
 from .variables import Variables, state_variables_of, units_of, variables_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ STATE = ("q", "qd")
 class Problem:
     """Residuals and their derivatives by the variables of all parameters.
 
-    `entries` are the fields to fit with the entries of their flat arrays, of "inertia" the bodies; None for all.
+    `entries` are the fields to fit with the entries of their flat arrays, of "inertia" the bodies; None for all. They
+    also contain the paths of parameters of springs.
     `simulated` are the last motions.
     """
 
@@ -57,6 +59,8 @@ class Problem:
         self.fields: dict[str, Variables] = {
             name: state_variables_of(model, name, self.starts, entries[name])
             if name in STATE
+            else variables_of_spring(model, name, [motion.actions.forces for motion in motions])
+            if is_of_spring(name)
             else variables_of(model, name, first.tau, of_drives, sorted(driven), entries[name])
             for name in names
         }
@@ -146,7 +150,10 @@ class Problem:
     @property
     def units(self) -> dict[str, str]:
         """The SI units of the numbers, by their labels; empty where they depend on the mechanism."""
-        found = [units_of(self.model, name, field) for name, field in self.fields.items()]
+        found = [
+            [field.unit] if isinstance(field, SpringVariables) else units_of(self.model, name, field)
+            for name, field in self.fields.items()
+        ]
         return dict(zip(self.labels, chain.from_iterable(found), strict=True))
 
     def field_of(self, column: int) -> tuple[Variables, int]:
@@ -165,7 +172,8 @@ class Problem:
 
     def fitted_model(self, values: dict[str, FloatArray]) -> Model:
         """Return the model with the parameters in `values`."""
-        fields = {name: x for name, x in values.items() if name not in (*OF_DRIVES, *STATE, "tau")}
+        others = (*OF_DRIVES, *STATE, "tau")
+        fields = {name: x for name, x in values.items() if not (name in others or is_of_spring(name))}
         return self.model.vary(**fields) if fields else self.model
 
     def evaluate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -190,7 +198,7 @@ class Problem:
             *start.states(dq, dqd),
             duration=measured.t[-1],
             save_at=measured.t,
-            forces=measured.actions.forces,
+            forces=fitted_forces(self.model, measured.actions.forces, values),
             derivatives=tuple(dict.fromkeys((*self.names, *(STATE if is_closed else ())))),
             tau=values.get("tau", measured.actions.tau),
             drives=self.fitted_drives(measured.actions.drives, values),

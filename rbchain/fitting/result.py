@@ -12,6 +12,7 @@ from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray
 from .problem import Problem
+from .springs import fitted_forces
 
 if TYPE_CHECKING:
     from ..facade.model import Model
@@ -63,6 +64,8 @@ class Fit(PickledByName, SuggestsAttributes):
         The motion of the fitted model, or one for each motion of a list.
     drives : tuple, or tuple of them
         The drives with the estimated gains, or the drives of each motion of a list.
+    forces : tuple, or tuple of them
+        The forces with the estimated parameters of springs, or the forces of each motion of a list.
     costs : (starts,) array
         Half the sum of squared residuals, divided by the noise, at the result of each starting point.
     """
@@ -80,6 +83,7 @@ class Fit(PickledByName, SuggestsAttributes):
     residuals: Any  # of a list of motions a tuple, as the next two
     motion: Any
     drives: tuple[Any, ...]
+    forces: tuple[Any, ...]
     costs: FloatArray
 
     def __repr__(self) -> str:
@@ -123,6 +127,7 @@ def fit_of(problem: Problem, x: FloatArray, costs: FloatArray, at_bounds: Sequen
         for measured, motion in zip(problem.motions, fitted, strict=True)
     ]
     drives = [problem.fitted_drives(motion.actions.drives, values) for motion in problem.motions]
+    forces = [fitted_forces(problem.model, motion.actions.forces, values) for motion in problem.motions]
     is_single = not problem.motion_names
     return Fit(
         model=problem.fitted_model(values),
@@ -138,6 +143,7 @@ def fit_of(problem: Problem, x: FloatArray, costs: FloatArray, at_bounds: Sequen
         residuals=errors[0] if is_single else tuple(errors),
         motion=fitted[0] if is_single else tuple(fitted),
         drives=drives[0] if is_single else tuple(drives),
+        forces=forces[0] if is_single else tuple(forces),
         costs=costs,
     )
 

@@ -70,7 +70,7 @@ def with_derivatives(
         u = columns_of_states(request.model, actions, states[..., first + prepared.integrals :])
         of_t, of_state = _derivatives(request, prepared, e, occurrences, u.astype(np.float64))
         rows = np.concatenate([of_t[..., None, :], of_state], -2).astype(request.dtype)
-        by_name = named(request.model, actions, request.names, rows.reshape(*record.t.shape, *rows.shape[2:]))
+        by_name = named(request, actions, rows.reshape(*record.t.shape, *rows.shape[2:]))
         axis = record.t.ndim
         found.append(
             replace(

@@ -120,7 +120,7 @@ def check(
     duration = checked_duration(duration)
     t0 = checked_start(t0, duration if options["step"] is None else options["step"])
     of_call = checked_options_of_call(options)
-    names = checked_names(model, options["derivatives"])
+    names = checked_names(model, options["derivatives"], actions[1])
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), *states)
     of_method = method_named(method)
     times, asked = times_to_save(duration, *saved, None if of_method.is_adaptive else options["step"], t0)

@@ -14,18 +14,18 @@ from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout as drive
 from ..core.control.actuators import ACTUATOR_GEAR
-from ..core.linear import parameter_forces as codes
+from ..core.linear import parameter_layout as codes
 from ..core.linear.sensitivities import SensitivitySettings
 from ..core.tree import setting_layout as setting
 from ..errors import ArgumentError, UnknownNameError
 from ..model.parameter_paths import MASS_AND_INERTIA, TENSOR, XYZ, relatives_of
 from ..model.parameters import UPPER_TRIANGLE
 from ..model.paths import Match, Owned, matches
-from .methods import Method, names_of
+from .force_columns import PlaceOfForce, matrices_of_columns, parameters_of_forces
+from .methods import names_of
 from .signal_columns import SIGNALS, Weights
 
 if TYPE_CHECKING:
-    from ..acting.numeric_fields import Drive as AnyDrive
     from ..drivers.trajectories import Actions
     from ..facade.model import Model
     from .request import Request
@@ -72,9 +72,9 @@ def with_sensitivities(request: Request, actions: Actions | None, weights: Weigh
     if not names:
         return actions
     assert actions is not None  # flatten_actions was called with always=True
-    _refuse_unsupported(model, actions, request.drives, names, request.method)
+    _refuse_unsupported(request, actions)
     of_name = {SIGNALS: _columns_of_weights(model, actions, weights)} if weights is not None else {}
-    of_name |= {name: _columns_of(model, actions, name) for name in names if name != SIGNALS}
+    of_name |= {name: _columns_of(model, actions, request.forces, name) for name in names if name != SIGNALS}
     columns = np.concatenate([of_name[name] for name in names], 1)
     settings = SensitivitySettings(np.ascontiguousarray(columns), int(request.control_derivative_errors))
     states = actions.records.states
@@ -115,8 +115,10 @@ def _rows_of_column(model: Model, actions: Actions) -> int:
     return 2 * model.nv + actions.integrals
 
 
-def checked_names(model: Model, names: Any, argument: str = "derivatives") -> tuple[str, ...]:
-    """Return the names of fields and the paths of parameters as a tuple.
+def checked_names(
+    model: Model, names: Any, forces: Sequence[Any] = (), argument: str = "derivatives"
+) -> tuple[str, ...]:
+    """Return the names of fields and the paths of parameters of a model and of forces as a tuple.
 
     Raises ArgumentError or UnknownNameError if one is unknown, given twice, or names several parameters.
     """
@@ -131,19 +133,24 @@ def checked_names(model: Model, names: Any, argument: str = "derivatives") -> tu
                 f"{argument} contains {excerpt(name)}; expected names among {', '.join(names_of_all)}, or paths such "
                 f'as "link2.mass"{did_you_mean(str(name), names_of_all)}'
             )
-        found = parameters_at(model, name)
+        found = parameters_at(model, name, forces)
         if len(found) > 1 or not (found[0].is_whole or len(found[0].components) == 1):
+            known = [match.name for match in found]
+            remedy = ". Give each force another name" if len(set(known)) < len(known) else ""
             raise ArgumentError(
                 f"{argument} contains {name!r}, which names {len(found)} parameters; expected the path of one of "
-                f"{excerpt([match.name for match in found])}"
+                f"{excerpt(known)}{remedy}"
             )
     if len(set(names)) < len(names):
         raise ArgumentError(f"{argument} is {excerpt(list(names))}; expected each name once")
     return tuple(names)
 
 
-def parameters_at(model: Model, path: str) -> list[Match[int]]:
-    """Return the parameters with derivatives that a path names, with the indices of their bodies or dofs."""
+def parameters_at(model: Model, path: str, forces: Sequence[Any] = ()) -> list[Match[Any]]:
+    """Return the parameters with derivatives that a path names, of the model and of springs and bushings.
+
+    Their values are the indices of bodies or dofs, or a PlaceOfForce.
+    """
     components = {"cg": XYZ, "inertia": TENSOR}
     of_body = [Owned(body, i) for i, body in enumerate(model.body_names)]
     first, counts = model.velocity_index.tolist(), model.kernel_model.dofs.counts.tolist()
@@ -158,14 +165,14 @@ def parameters_at(model: Model, path: str) -> list[Match[int]]:
         else of_dof
         for name in KINDS
     } | {MASS_AND_INERTIA: of_body}
+    for name, of_forces in parameters_of_forces(forces).items():
+        parameters[name] = [*parameters.get(name, ()), *of_forces]
     return matches(path, parameters, relatives_of(model.description))
 
 
-def _refuse_unsupported(
-    model: Model, actions: Actions, drives: Sequence[AnyDrive], names: Sequence[str], method: Method
-) -> None:
+def _refuse_unsupported(request: Request, actions: Actions) -> None:
     """Refuse methods, models and actions without derivatives of the motion."""
-    remedy = "Use differences of simulations"
+    remedy, method = "Use differences of simulations", request.method
     if not method.has_sensitivities:
         raise ArgumentError(
             f'method is "{method.name}", which does not compute derivatives; expected '
@@ -176,7 +183,7 @@ def _refuse_unsupported(
             f"derivatives do not support {NAMES_OF_CONTACTS}, because motions with impacts are not smooth; expected "
             "forces without them. Use the friction and the elastic stops of PassiveForces"
         )
-    _refuse_unsupported_controllers(model, actions, drives, names, remedy)
+    _refuse_unsupported_controllers(request, actions, remedy)
     if actions.shared.samplers is not None:
         raise ArgumentError(
             "derivatives do not support Sampled, because the derivatives of its outputs are not computed; expected "
@@ -189,13 +196,16 @@ def _refuse_unsupported(
         )
 
 
-def _refuse_unsupported_controllers(
-    model: Model, actions: Actions, drives: Sequence[AnyDrive], names: Sequence[str], remedy: str
-) -> None:
+def _refuse_unsupported_controllers(request: Request, actions: Actions, remedy: str) -> None:
     """Refuse controllers with a model, if the derivatives of their forces are not computed."""
+    model, drives = request.model, request.drives
     if not actions.settings[[setting.COMPUTES, setting.COMPENSATES]].any():
         return
-    of_model = [name for name in names if name != SIGNALS and _field_of(model, name) in PARAMETERS_OF_CONTROLLERS]
+    of_model = [
+        name
+        for name in request.names
+        if name != SIGNALS and _field_of(model, request.forces, name) in PARAMETERS_OF_CONTROLLERS
+    ]
     if of_model and uses_simulated_model(model, drives):
         raise ArgumentError(
             f"derivatives contains {', '.join(of_model)}, but the controllers use these parameters too "
@@ -203,15 +213,15 @@ def _refuse_unsupported_controllers(
         )
 
 
-def _field_of(model: Model, name: str) -> str:
+def _field_of(model: Model, forces: Sequence[Any], name: str) -> str:
     """Return the field of a name, which is a field or a path."""
-    return name if name in KINDS else parameters_at(model, name)[0].field
+    return name if name in KINDS else parameters_at(model, name, forces)[0].field
 
 
-def _columns_of(model: Model, actions: Actions, name: str) -> np.ndarray:
+def _columns_of(model: Model, actions: Actions, forces: Sequence[Any], name: str) -> np.ndarray:
     """Return the columns (COLUMN_ROWS, count) of one field or path."""
     if name not in KINDS:
-        return _columns_of_path(model, actions, name)
+        return _columns_of_path(model, actions, name, parameters_at(model, name, forces)[0])
     if name in ENTRIES_OF_BODY:
         entries = ENTRIES_OF_BODY[name]
         dofs, entry = np.repeat(model.kernel_model.dofs.last, entries), np.tile(np.arange(entries), model.n_bodies)
@@ -229,10 +239,11 @@ def _rows(kinds: npt.ArrayLike, dofs: npt.ArrayLike, entries: npt.ArrayLike) -> 
     return np.stack(np.broadcast_arrays(kinds, dofs, entries, -1)).astype(np.int64)
 
 
-def _columns_of_path(model: Model, actions: Actions, path: str) -> np.ndarray:
-    """Return the columns (COLUMN_ROWS, count) of the parameter that a path names."""
-    match = parameters_at(model, path)[0]
+def _columns_of_path(model: Model, actions: Actions, path: str, match: Match[Any]) -> np.ndarray:
+    """Return the columns (COLUMN_ROWS, count) of the parameter `match` that a path names."""
     name, i = match.field, match.owned.value
+    if isinstance(i, PlaceOfForce):
+        return i.rows
     if name == MASS_AND_INERTIA:
         if not (model.mass[..., i] > 0.0).all():
             raise ArgumentError(f"derivatives contains {path!r}, but the mass is 0; expected a body with a mass")
@@ -312,39 +323,37 @@ def columns_of_states(model: Model, actions: Actions, saved: np.ndarray) -> np.n
     return np.swapaxes(columns[..., : 2 * model.nv], -1, -2)
 
 
-def named(model: Model, actions: Actions, names: Sequence[str], columns: np.ndarray) -> dict[str, np.ndarray]:
+def named(request: Request, actions: Actions, columns: np.ndarray) -> dict[str, np.ndarray]:
     """Return {name: array} from columns (..., times, rows, columns); each array has the axes of its parameter last."""
-    found, first = {}, 0
-    for name in names:
-        count = _count_of(model, actions, name)
-        found[name] = _shaped(model, actions, name, columns[..., first : first + count])
+    model, forces, found, first = request.model, request.forces, {}, 0
+    for name in request.names:
+        count = _count_of(model, actions, forces, name)
+        found[name] = _shaped(model, actions, forces, name, columns[..., first : first + count])
         first += count
     return found
 
 
-def sensitivities_of(
-    model: Model, actions: Actions | None, names: Sequence[str], saved: np.ndarray
-) -> dict[str, np.ndarray]:
+def sensitivities_of(request: Request, actions: Actions | None, saved: np.ndarray) -> dict[str, np.ndarray]:
     """Return {name: sensitivities} from the rows of saved states (..., times, rows) behind the integrals."""
-    if actions is None or not names:
+    if actions is None or not request.names:
         return {}
-    return named(model, actions, names, columns_of_states(model, actions, saved))
+    return named(request, actions, columns_of_states(request.model, actions, saved))
 
 
-def _count_of(model: Model, actions: Actions, name: str) -> int:
+def _count_of(model: Model, actions: Actions, forces: Sequence[Any], name: str) -> int:
     """Return the number of columns of a field, a path, or the values of tables."""
     if name == SIGNALS:
         settings: Any = actions.sensitivities
         return int(np.isin(settings.columns[codes.COLUMN_KIND], codes.OF_SIGNALS).sum())
-    return _columns_of(model, actions, name).shape[1]
+    return _columns_of(model, actions, forces, name).shape[1]
 
 
-def _shaped(model: Model, actions: Actions, name: str, columns: np.ndarray) -> np.ndarray:
+def _shaped(model: Model, actions: Actions, forces: Sequence[Any], name: str, columns: np.ndarray) -> np.ndarray:
     """Return the columns (..., times, 2 nv, count) of a field or path with the shape of its value."""
     if name == SIGNALS:
         return columns
     if name not in KINDS:
-        return _shaped_for_path(model, name, columns)
+        return _shaped_for_path(model, parameters_at(model, name, forces)[0], columns)
     if name in ENTRIES_OF_BODY:
         of_bodies = columns.reshape(*columns.shape[:-1], model.n_bodies, ENTRIES_OF_BODY[name])
         if name == "mass":
@@ -365,9 +374,10 @@ def _slope_of_armature(model: Model, name: str) -> np.ndarray:
     return model.gear_ratio**2 if name == "rotor_inertia" else 2.0 * model.rotor_inertia * model.gear_ratio
 
 
-def _shaped_for_path(model: Model, path: str, columns: np.ndarray) -> np.ndarray:
-    """Return the columns (..., times, 2 nv, count) of the parameter that a path names with the shape of its value."""
-    match = parameters_at(model, path)[0]
+def _shaped_for_path(model: Model, match: Match[Any], columns: np.ndarray) -> np.ndarray:
+    """Return the columns (..., times, 2 nv, count) of the parameter of a path with the shape of its value."""
+    if isinstance(match.owned.value, PlaceOfForce):
+        return matrices_of_columns(columns) if match.owned.value.is_matrix else columns[..., 0]
     if match.is_whole and match.components:
         return _tensors(columns) if match.field == "inertia" else columns
     found = columns[..., 0]

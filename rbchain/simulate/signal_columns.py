@@ -19,7 +19,7 @@ from ..acting.numeric_fields import RANDOM, SIGNAL, fields_of_kind
 from ..acting.sampled import controller_of
 from ..acting.signals import Signal, as_signal
 from ..core.control import drive_layout
-from ..core.linear import parameter_forces as codes
+from ..core.linear import parameter_layout as codes
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -171,9 +171,11 @@ def simulate(
         the order of the drives, of the fields of a drive, and of the times. The other names are fields of the model.
         These are "mass", "cg", "inertia", "rotor_inertia", "gear_ratio", "stiffness", "rest_position",
         "cubic_stiffness", "damping", "friction" and "static_friction". They need forces with known derivatives. A path,
-        such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. For closed chains, "q"
-        and "qd" are the initial state before its projection onto the constraints. The tolerances of "rk45" and "dop853"
-        also hold for the derivatives, unless `rb.options(control_derivative_errors=False)` turns this off.
+        such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The paths
+        "NAME.stiffness", "NAME.damping" and "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing` with
+        this name. For closed chains, "q" and "qd" are the initial state before its projection onto the constraints. The
+        tolerances of "rk45" and "dop853" also hold for the derivatives, unless
+        `rb.options(control_derivative_errors=False)` turns this off.
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
         extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and
@@ -346,7 +348,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
         **contact_results(actions, request.forces, saved.forces, asked, batch),
         contact_tolerance=getattr(request.settings, "tolerance", math.inf),
         exceptions=exceptions,
-        derivatives=sensitivities_of(model, actions, request.names, found),
+        derivatives=sensitivities_of(request, actions, found),
         start_time=float(times[0]),
         _continuation=continuation,
         _energy_error=None if errors is None else errors[..., asked],

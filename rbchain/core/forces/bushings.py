@@ -157,12 +157,18 @@ def bushing_energy(s, model, bushings, numbers, work, k):
 def bushing_power(s, model, bushings, numbers, work, k):
     """Compute the rate of the elastic energy of bushing s: x^T K dx/dt, W."""
     bushing = bushing_state(s, model, bushings, numbers, work, k)
+    force, moment = matrix6_times(numbers, bushing.at + BUSHING_STIFFNESS, bushing.p, bushing.r.phi, k)
+    rate, turn = bushing_rates(s, bushing, bushings, work, k)
+    return dot(force, rate) + dot(moment, turn)
+
+
+@kernel
+def bushing_rates(s, bushing, bushings, work, k):
+    """Return dx/dt of bushing s: of its displacement (3), m/s, and of its rotation vector (3), rad/s (reads V)."""
     v_a = load_motion(work.dof, bushings[BUSHING_DOF_A, s], frame.V, k)
     v_b = load_motion(work.dof, bushings[BUSHING_DOF_B, s], frame.V, k)
     velocity = subtract3(motion_at_tip(v_b, bushing.arm_b).lin, motion_at_tip(v_a, bushing.arm_a).lin)
-    force, moment = matrix6_times(numbers, bushing.at + BUSHING_STIFFNESS, bushing.p, bushing.r.phi, k)
-    rate = rotation_vector_rate(bushing.r, bushing.spin)
-    return dot(force, rotate_back(bushing.axes, velocity)) + dot(moment, rate)
+    return rotate_back(bushing.axes, velocity), rotation_vector_rate(bushing.r, bushing.spin)
 
 
 @kernel

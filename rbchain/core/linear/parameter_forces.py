@@ -11,44 +11,38 @@ from ..forces.passive import stribeck_share
 from ..lanes.lanes import constant_like, select, zeros_like
 from ..sample.rate import integral_row
 from ..spatial.storage import load9, load_motion
-from ..spatial.vectors import Force, add3, cross, rotate, scale3, z_axis
+from ..spatial.vectors import Force, add3, cross, rotate, scale3
 from ..tree import frame_layout as frame, parameter_layout as param
-from ..tree.joints import joint_force
 from ..tree.kinematics import body_axes, force_on_parent
 from ..tree.layout import parameter, parameter3
-
-# Rows of `SensitivitySettings.columns`, with one column for each parameter.
-COLUMN_KIND = 0  # one of BY_POSITION, ...
-COLUMN_DOF = 1  # the dof; for an inertial parameter, the dof of the body
-COLUMN_ENTRY = 2  # of the center of mass (0 to 2), or of the tensor (0 to 5: xx, xy, xz, yy, yz, zz)
-COLUMN_DRIVE = COLUMN_ENTRY  # of a gain or of a value of a signal, the column of its drive
-COLUMN_SIGNAL = 3  # of a value of a signal, the signal that is the derivative of the whole signal by this value
-COLUMN_ROWS = 4
-(
-    BY_POSITION,
-    BY_VELOCITY,
-    BY_FORCE,
-    BY_MASS,
-    BY_CG,
-    BY_INERTIA,
+from .parameter_layout import (
+    BETWEEN_BODIES,
+    BY_ACCELERATION,
     BY_ARMATURE,
-    BY_STIFFNESS,
-    BY_REST,
     BY_CUBIC_STIFFNESS,
     BY_DAMPING,
+    BY_FORCE,
     BY_FRICTION,
-    BY_STATIC_FRICTION,
-    BY_KP,
-    BY_KI,
-    BY_KD,
-    BY_SIGNAL_OF_FORCE,
-    BY_REFERENCE,
-    BY_ACCELERATION,
     BY_GEAR_FRICTION,
-) = range(20)
-INERTIAL = (BY_MASS, BY_CG, BY_INERTIA)
-OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD, BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_GEAR_FRICTION)
-OF_SIGNALS = (BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_ACCELERATION)
+    BY_INERTIA,
+    BY_KD,
+    BY_KI,
+    BY_KP,
+    BY_MASS,
+    BY_POSITION,
+    BY_SIGNAL_OF_FORCE,
+    BY_STATIC_FRICTION,
+    BY_STIFFNESS,
+    BY_VELOCITY,
+    COLUMN_DOF,
+    COLUMN_DRIVE,
+    COLUMN_ENTRY,
+    COLUMN_KIND,
+    COLUMN_SIGNAL,
+    INERTIAL,
+    OF_ACTUATORS,
+)
+from .parameters_between_bodies import add_force_between_bodies, force_of_dof
 
 
 @kernel
@@ -62,6 +56,8 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
         return
     if kind in INERTIAL:
         subtract_force_of_body(i, block, kind, columns[COLUMN_ENTRY, column], w, k)
+    elif kind in BETWEEN_BODIES:
+        add_force_between_bodies(block, columns, column, w, k)
     elif kind == BY_ARMATURE:
         w[i, k] = w[i, k] - rate[block.q.shape[0] + i, k]
     elif kind in OF_ACTUATORS:
@@ -135,11 +131,10 @@ def subtract_force_of_body(i, block, kind, entry, w, k):
 
     w is (n, lanes).
     """
-    n, dof, model, f = block.qd.shape[0], block.work.dof, block.model, force_by_parameter(i, block, kind, entry, k)
+    n, model, f = block.qd.shape[0], block.model, force_by_parameter(i, block, kind, entry, k)
     j = i
     while j < n:
-        axis, advance = z_axis(load9(dof, j, frame.R, k)), parameter(model.parameters, j, param.ADVANCE, k)
-        w[j, k] = w[j, k] - joint_force(model.joint[j], axis, advance, f)
+        w[j, k] = w[j, k] - force_of_dof(j, f, block, k)
         f = force_on_parent(j, f, model, block.work, k)
         j = model.parent[j]
 

@@ -54,7 +54,8 @@ from ..spatial.vectors import add3, cross
 from ..tree.kinematics import move_dof
 from ..tree.layout import POSING_CARRIED, POSING_FREE, POSING_OWN
 from .linearised_rate import LinearisedRate, differentiate_exactly
-from .parameter_forces import (
+from .parameter_forces import subtract_parameter_force
+from .parameter_layout import (
     BY_ACCELERATION,
     BY_POSITION,
     BY_REFERENCE,
@@ -65,8 +66,8 @@ from .parameter_forces import (
     COLUMN_SIGNAL,
     INERTIAL,
     OF_ACTUATORS,
-    subtract_parameter_force,
 )
+from .parameters_between_bodies import place_bodies
 
 
 class SensitivitySettings(NamedTuple):
@@ -142,6 +143,7 @@ def evaluate_with_sensitivities(block, y, t, rate, k):
     update_responses_of_controllers(block, columns, y, k)
     close_columns(block, y, t, rate, k)
     update_motion(block, columns, y, rate, k)
+    place_bodies(block, columns, y, k)
     first, size = rows_of_motion(block), rows_of_column(block)
     for column in range(columns.shape[1]):
         u, change = y[first : first + size], rate[first : first + size]

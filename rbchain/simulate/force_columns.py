@@ -1,0 +1,68 @@
+"""Parameters of springs and bushings between bodies, as columns of `simulate(derivatives=...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..acting.between_bodies import BETWEEN_BODIES, Bushing, SpringDamper, label_of
+from ..core.linear import parameter_layout as codes
+from ..model.paths import Owned
+
+#: The kinds of the columns of each class, by the fields that have derivatives.
+KINDS: dict[type, dict[str, int]] = {
+    SpringDamper: {
+        "stiffness": codes.BY_SPRING_STIFFNESS,
+        "damping": codes.BY_SPRING_DAMPING,
+        "rest_length": codes.BY_REST_LENGTH,
+    },
+    Bushing: {"stiffness": codes.BY_BUSHING_STIFFNESS, "damping": codes.BY_BUSHING_DAMPING},
+}
+#: Rows and columns of the upper triangle of the matrices of a bushing.
+TRIANGLE = np.triu_indices(6)
+
+
+class PlaceOfForce(NamedTuple):
+    """A parameter of a spring or a bushing.
+
+    `force` is its place among all forces, and `column` the place among the forces of its class.
+    """
+
+    force: int
+    column: int
+    kind: int
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether the parameter is a matrix of a bushing."""
+        return self.kind in codes.OF_BUSHINGS
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The columns (COLUMN_ROWS, count) of `SensitivitySettings`."""
+        entries = np.arange(TRIANGLE[0].size if self.is_matrix else 1)
+        return np.stack(np.broadcast_arrays(self.kind, 0, entries, self.column)).astype(np.int64)
+
+
+def parameters_of_forces(forces: Sequence[Any]) -> dict[str, list[Owned[Any]]]:
+    """Return the parameters of springs and bushings by field. The owner is the name, or the names of the bodies."""
+    found: dict[str, list[Owned[Any]]] = {}
+    counts = dict.fromkeys(BETWEEN_BODIES, 0)
+    for i, force in enumerate(forces if isinstance(forces, list | tuple) else ()):
+        if isinstance(force, BETWEEN_BODIES):
+            for field, kind in KINDS[type(force)].items():
+                place = PlaceOfForce(i, counts[type(force)], kind)
+                found.setdefault(field, []).append(Owned(force.name or label_of(force), place))
+            counts[type(force)] += 1
+    return found
+
+
+def matrices_of_columns(columns: np.ndarray) -> np.ndarray:
+    """Return symmetric matrices (..., 6, 6) from columns (..., 21), each the derivative by two entries together."""
+    found = np.zeros((*columns.shape[:-1], 6, 6), columns.dtype)
+    share = np.where(np.equal(*TRIANGLE), 1.0, 0.5).astype(columns.dtype)
+    for rows in (TRIANGLE, TRIANGLE[::-1]):
+        found[..., rows[0], rows[1]] = share * columns
+    return found
