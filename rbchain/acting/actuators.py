@@ -52,7 +52,8 @@ class Actuator(Drive):
         Largest torque at zero speed and when braking.
     no_load_speed : float or one for each sample, rad/s or m/s
         Speed at which the largest torque is zero. It decreases linearly from `stall_torque` at zero speed. At higher
-        speeds, the motor can only brake. By default the torque does not depend on the speed.
+        speeds, the torque in the direction of motion is zero, and the motor still brakes with up to `stall_torque`. By
+        default the torque does not depend on the speed.
     torque_speed : (m, 2) or (..., m, 2) array, optional
         Points (v, F) of the curve in the order of increasing velocities, in place of `stall_torque` and
         `no_load_speed`. The curve is linear between the points and constant beyond them. Points at negative velocities

@@ -1,5 +1,6 @@
 """Measures of responses against closed forms, and modules of users that are found next to the study file."""
 
+import json
 import math
 import sys
 
@@ -423,3 +424,64 @@ def test_a_joint_with_several_degrees_of_freedom_needs_dof():
     measures.append(Measure("load", "reaction_force", joint="disk"))
     results = rb.Study(model, samples=1, simulate=simulate, measures=measures).run()
     np.testing.assert_allclose([results[f"v{i}"].item() for i in range(3)], [1.0, 2.0, 3.0], rtol=1e-12)
+
+
+def test_measures_at_events_are_those_of_the_closed_form():
+    """A mass falls from h: it passes z after sqrt(2 (h - z) / g) with the speed sqrt(2 g (h - z))."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    builder.add_body("mass", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(mass=2.0))
+    events = [rb.Event("mass", value=0.5), rb.Event("mass", value=0.0, stop=True, name="ground")]
+    measures = [
+        rb.Measure("landing", "event_time", event="ground", unit="ms"),
+        rb.Measure("half way", "event_time", event=0),
+        rb.Measure("speed", "velocity", joint="mass", over="at_event", event=0),
+        rb.Measure("height", "coordinate", frame="mass", axis="z", over="at_event", event=1),
+        rb.Measure("energy", "kinetic_energy", over="at_event", event="ground"),
+        rb.Measure("drift", "energy_drift", over="at_event", event="ground"),
+    ]
+    heights = np.array([[0.75], [1.0], [0.25], [-0.5]])  # the third starts below the first event, the last below both
+    study = rb.Study(
+        builder.build(),
+        samples=4,
+        design=heights,
+        vary={"mass.q": rb.Uniform(-1, 1)},
+        simulate=rb.Simulation(1.0, method="rk4", step=0.1, save_at=2),
+        events=events,
+        measures=measures,
+    )
+    results, h = study.run(), heights[:, 0]
+    with np.errstate(invalid="ignore"):
+        landing, half_way = np.sqrt(2 * h / 10), np.sqrt(2 * (h - 0.5) / 10)
+    np.testing.assert_allclose(results.landing, 1e3 * landing, rtol=1e-10)
+    np.testing.assert_allclose(results["half way"], half_way, rtol=1e-10)
+    np.testing.assert_allclose(results.speed, -10 * half_way, rtol=1e-10)
+    np.testing.assert_allclose(results.height, np.where(h > 0, 0.0, np.nan), atol=1e-10)
+    np.testing.assert_allclose(results.energy, np.where(h > 0, 20 * h, np.nan), rtol=1e-10)
+    np.testing.assert_allclose(results.drift, np.where(h > 0, 0.0, np.nan), atol=1e-9)
+    assert json.loads(results.attrs["statistics"])["of"]["landing"]["count"] == 3
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        ({"quantity": "event_time"}, "event is missing; the quantity 'event_time' needs it"),
+        ({"quantity": "energy", "over": "at_event"}, "event is missing; over = 'at_event' needs it"),
+        (
+            {"quantity": "energy", "event": 0},
+            "event is 0, but the quantity 'energy' with over = 'final' does not use it",
+        ),
+        ({"quantity": "event_time", "over": "max", "event": 0}, "has one number for each sample"),
+        ({"quantity": "power", "over": "at_event", "event": 0}, "does not determine the quantity 'power'"),
+        ({"quantity": "event_time", "event": 1}, "event is 1; expected an event of the study, by number or name: .0."),
+        ({"quantity": "event_time", "event": "ground"}, "event is 'ground'; expected an event of the study"),
+    ],
+)
+def test_measures_at_events_that_do_not_exist_are_refused(arm, measure, message):
+    with pytest.raises(rb.StudyError, match=message):
+        rb.Study(
+            arm,
+            samples=1,
+            simulate=rb.Simulation(1.0),
+            events=[rb.Event("link1", value=0.5)],
+            measures=[rb.Measure("m", **measure)],
+        )

@@ -26,6 +26,7 @@ LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its nam
 
 #: Words for a measure that depends on the saved times.
 AT_SAVED_TIMES = "at the saved times"
+NOT_AT_EVENTS = (*OF_FORCES, *AT_TIMES, "event_time")
 DURATIONS = ("settling_time", "rise_time", "time_above", "time_in_saturation")
 OF_JOINTS = (
     *("position", "velocity", "torque", "tracking_error", "reaction_force", "reaction_moment"),
@@ -61,10 +62,12 @@ Quantity = Literal[
     "damping_ratio",
     "gain_margin",
     "equilibrium",
+    "event_time",
     "function",
 ]
 Reduction = Literal[
     "final",
+    "at_event",
     "max",
     "min",
     "mean",
@@ -110,6 +113,7 @@ class Measure(Described):
         * "frequency" in Hz and "damping_ratio" of the small oscillations `mode` about the equilibrium
         * "gain_margin" of the feedback loop that is cut at the force of `joint`: a factor, as in `Model.margins`.
           Infinite if the gains may grow without limit; statistics leave infinite numbers out, as NaN
+        * "event_time": time of the first occurrence of `event`, in s; NaN if it does not occur
         * "function": the result of `function`
     over : str
         Reduction over the whole motion. It does not depend on the saved times (`Simulation.save_at`), except for a
@@ -118,6 +122,7 @@ class Measure(Described):
 
         * "final" value (default), "max", "min", "mean", "rms" (root mean square), "peak" (largest magnitude),
           "peak_to_peak" (largest minus smallest value)
+        * "at_event": value in the state at the first occurrence of `event`; NaN if it does not occur. Not of forces
         * "integral", "integral_of_magnitude", "integral_of_square" over time: the "integral" of "power" is the energy,
           and the "integral_of_square" of "torque" is a usual measure of the control effort
         * "settling_time": time in s after which the quantity stays within `band` times its initial deviation from the
@@ -136,6 +141,8 @@ class Measure(Described):
         Degree of freedom of the joint, counted from 0. Required if the joint has several, except for reactions.
     mode : int
         Number of the mode in `Model.modes`, counted from 0 for the lowest frequency.
+    event : int or str
+        Number of an `Event` of the study, counted from 0, or its `name`.
     axis : "x", "y" or "z"
         Axis of a coordinate.
     point : (3,) array, m
@@ -203,11 +210,13 @@ class Measure(Described):
             "evaluated",
             "factor",
             "in_si",
+            "is_at_event",
             "is_at_rest",
             "is_in_steps",
             "needs_steps",
             "reduced_in_steps",
             "units_in",
+            "with_number_of_event",
         ),
         "values",
     )
@@ -220,6 +229,7 @@ class Measure(Described):
     joint: str | None = None
     dof: int | None = None
     mode: Annotated[int, Field(ge=0)] = 0
+    event: Annotated[int, Field(ge=0)] | str | None = None
     axis: Literal["x", "y", "z"] = "x"
     point: tuple[float, float, float] = (0.0, 0.0, 0.0)
     normal: tuple[float, float, float] | None = None
@@ -241,6 +251,7 @@ class Measure(Described):
             joint: str | None = None,
             dof: int | None = None,
             mode: int = 0,
+            event: int | str | None = None,
             axis: Literal["x", "y", "z"] = "x",
             point: npt.ArrayLike = (0.0, 0.0, 0.0),
             normal: npt.ArrayLike | None = None,
@@ -288,11 +299,20 @@ class Measure(Described):
 
     def _check_reduction(self) -> None:
         """Raise a ValueError if a key that the reduction needs is missing, or one that it does not use is given."""
-        if self.is_at_rest and self.over != "final":
+        if (self.is_at_rest or self.quantity == "event_time") and self.over != "final":
             raise ValueError(
                 f"over is {self.over!r}, but the quantity {self.quantity!r} has one number for each sample, which does "
                 "not depend on the time; remove over"
             )
+        if self.over == "at_event" and self.quantity in NOT_AT_EVENTS:
+            raise ValueError(
+                f"over is 'at_event', but the state at the event does not determine the quantity {self.quantity!r}; "
+                "expected a quantity of the state, such as 'position', 'speed' or 'energy'"
+            )
+        if (self.event is None) == self.is_at_event:
+            user = "over = 'at_event'" if self.over == "at_event" else f"the quantity {self.quantity!r}"
+            wrong = f"is {self.event!r}, but {user} with over = {self.over!r} does not use it; remove it"
+            raise ValueError(f"event {f'is missing; {user} needs it' if self.event is None else wrong}")
         of_step = self.over in OF_STEPS and self.quantity != "tracking_error"
         for key, needed in (("step_to", of_step), ("threshold", self.over == "time_above")):
             if (getattr(self, key) is None) == needed:
@@ -334,8 +354,10 @@ class Measure(Described):
     def _unit_of_quantity(self, model: Model) -> str:
         return QUANTITIES[self.quantity].unit_of(self, model)
 
-    def check(self, model: Model, forces: Sequence[Force], drives: Sequence[Drive] = ()) -> None:
-        """Raise a StudyError if the measure does not fit the model, the forces or the drives."""
+    def check(
+        self, model: Model, forces: Sequence[Force], drives: Sequence[Drive] = (), events: Sequence[Event] = ()
+    ) -> None:
+        """Raise a StudyError if the measure does not fit the model, the forces, the drives or the events."""
         if self.frame is not None and self.frame not in (*model.body_names, *model.fixed_frames):
             names = [*model.body_names, *model.fixed_frames]
             raise StudyError(
@@ -353,6 +375,7 @@ class Measure(Described):
                     dof_of(self, model)
                 except ArgumentError as error:
                     raise StudyError(str(error)) from None
+        self.with_number_of_event(events)
         self.factor(model)
         for key in ("step_to", "threshold"):
             self.in_si(key, model)
@@ -368,6 +391,17 @@ class Measure(Described):
                     f"quantity is {self.quantity!r}, but the study has {', '.join(found)}; rbchain computes reactions "
                     "only without water and forces other than Current. Remove the measure, or these"
                 )
+
+    def with_number_of_event(self, events: Sequence[Event]) -> Self:
+        """Return the measure with the number of its event in place of its name. Raises StudyError if there is none."""
+        if self.event is None:
+            return self
+        names = [event.name for event in events]
+        number = names.index(self.event) if self.event in names else self.event
+        if isinstance(number, str) or number >= len(events):
+            known = [i if name is None else name for i, name in enumerate(names)]
+            raise StudyError(f"event is {self.event!r}; expected an event of the study, by number or name: {known}")
+        return self.model_copy(update={"event": number})
 
     def values(self, model: Model, motion: Trajectory, drives: Sequence[Drive] = ()) -> np.ndarray:
         """Compute the measure of each sample of a trajectory.
@@ -397,7 +431,12 @@ class Measure(Described):
 
         Functions of users receive the saved times only, and an "energy_error" is known at these times only.
         """
-        return self.over != "final" and self.quantity not in AT_TIMES
+        return self.over not in ("final", "at_event") and self.quantity not in AT_TIMES
+
+    @property
+    def is_at_event(self) -> bool:
+        """Whether the measure belongs to the first occurrence of an event."""
+        return self.over == "at_event" or self.quantity == "event_time"
 
     @property
     def is_at_rest(self) -> bool:

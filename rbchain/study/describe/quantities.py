@@ -10,6 +10,7 @@ import numpy as np
 from ...acting.actuators import Actuator
 from ...acting.coordinates import dof_index
 from ...acting.drives import PID, ComputedTorque, PrescribedForce
+from ...acting.events import EventRecord
 from ...acting.numeric_fields import Drive
 from ...acting.sampled import Sampled, controller_of
 from ...acting.signals import as_signal
@@ -128,6 +129,20 @@ def _at_rest(case: Case) -> np.ndarray:
     return AtRest(case.motion).values(case.measure)
 
 
+def _event_time(case: Case) -> np.ndarray:
+    return first_occurrence(case.measure, case.motion).t[..., 0]
+
+
+def first_occurrence(measure: Measure, motion: Trajectory) -> EventRecord:
+    """Return the record of the event of a measure. Raises StudyError if the motion has no such event."""
+    if not isinstance(measure.event, int) or measure.event >= len(motion.events):
+        raise StudyError(
+            f"event is {measure.event!r}, and the motion has {len(motion.events)} events; expected the number of one, "
+            "counted from 0. Only a study knows the names of events"
+        )
+    return motion.events[measure.event]
+
+
 QUANTITIES = {
     "distance": Quantity(_distance, "m"),
     "distance_to_plane": Quantity(_distance_to_plane, "m"),
@@ -149,6 +164,7 @@ QUANTITIES = {
     "damping_ratio": Quantity(_at_rest),
     "gain_margin": Quantity(_at_rest),
     "equilibrium": Quantity(_at_rest, "m", "rad"),
+    "event_time": Quantity(_event_time, "s"),
     "function": Quantity(lambda case: case.measure.function(case.model, case.motion)),
 }
 

@@ -17,7 +17,7 @@ from ...simulate.trajectory import Trajectory
 from . import crossings, in_steps, responses
 from .in_steps import along
 from .numbers import real_numbers
-from .quantities import QUANTITIES, Case, largest_output, quantity_of
+from .quantities import QUANTITIES, Case, first_occurrence, largest_output, quantity_of
 
 if TYPE_CHECKING:
     from .measures import Measure
@@ -57,6 +57,8 @@ OF_STEPS = ("settling_time", "overshoot", "rise_time")
 def reduced(case: Case) -> np.ndarray:
     """Return the measure of each sample of a motion, (...)."""
     measure, model, motion, drives = case
+    if measure.over == "at_event":
+        return _at_event(case)
     if measure.over == "final" and measure.quantity in OF_FRAMES and motion.t.size > 1:
         end = replace(motion, t=motion.t[-1:], q=motion.q[..., -1:, :], qd=motion.qd[..., -1:, :])
         final = reduced(Case(measure, model, end))
@@ -77,6 +79,14 @@ def reduced(case: Case) -> np.ndarray:
     if measure.over == "final" and measure.quantity not in AT_TIMES:
         series = _with_values_at_ends(series, case)
     return _of_series(_extended(series), case)
+
+
+def _at_event(case: Case) -> np.ndarray:
+    """Return the quantity of each sample in the state at the first occurrence of the event of the measure."""
+    record = first_occurrence(case.measure, case.motion)
+    state = _states(case.motion, record.t[..., :1], record.q[..., :1, :], record.qd[..., :1, :])
+    x = quantity_of(case._replace(motion=state))[..., 0]
+    return x - case.energy[..., 0] if case.measure.quantity == "energy_drift" else x
 
 
 def _of_series(series: np.ndarray, case: Case) -> np.ndarray:
@@ -113,7 +123,11 @@ def _with_values_at_ends(series: np.ndarray, case: Case) -> np.ndarray:
 
 def _last_states(motion: Trajectory) -> Trajectory:
     """Return the last state of each sample as a motion of (..., 1) times, without actuator forces."""
-    t, q, qd = motion.end_time[..., None], motion.end_q[..., None, :], motion.end_qd[..., None, :]
+    return _states(motion, motion.end_time[..., None], motion.end_q[..., None, :], motion.end_qd[..., None, :])
+
+
+def _states(motion: Trajectory, t: np.ndarray, q: np.ndarray, qd: np.ndarray) -> Trajectory:
+    """Return a motion of one time for each sample, (..., 1), with these states and without actuator forces."""
     counts = motion.status, motion.steps, motion.rejections, motion.evaluations
     return Trajectory(t, q, qd, *counts, model=motion.model, forces=motion.forces, end_time=motion.end_time)
 

@@ -300,9 +300,10 @@ def plan_of(description: Description, folder: str | Path = ".", code: bool = Tru
     check_actions(nominal)
     for i, measure in enumerate(description.measures):
         with errors_at(f"measures[{i}]"):
-            measure.check(nominal.model, nominal.forces, nominal.drives)
+            measure.check(nominal.model, nominal.forces, nominal.drives, nominal.events)
             check_at_rest(nominal, measure)
     measures, modules_of_measures = _with_functions(description.measures, folder, code)
+    measures = tuple(measure.with_number_of_event(nominal.events) for measure in measures)
     drawn, table = columns_of(description, nominal), None
     forced = [
         *np.flatnonzero(nominal.tau),
