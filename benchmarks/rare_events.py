@@ -84,7 +84,7 @@ def openturns(of_arm):
     sampling.setMaximumOuterSampling(10)
     sampling.setBlockSize(1000)
     sampling.run()
-    result = sampling.getSimulationResult()
+    result = sampling.getResult()
     print(
         "OpenTURNS subset",
         result.getProbabilityEstimate(),

@@ -16,6 +16,7 @@ from rbchain.study.rare.importance import importance_sampling
 from rbchain.study.rare.monte_carlo import monte_carlo
 from rbchain.study.rare.random_numbers import normal_numbers
 from rbchain.study.rare.subset import subset_simulation
+from rbchain.study.show.report import write_report
 
 pytestmark = pytest.mark.plain_python
 
@@ -259,6 +260,16 @@ def test_the_command_prints_the_result_of_the_study(tmp_path, capsys):
     folder = tmp_path / "probability" / "start angle above 14 deg, subset"
     assert (folder / "probability.json").exists()
     assert main(command[:3] + ["start angle = 3"]) == 2
+    (tmp_path / "probability").rename(tmp_path / "arm" / "probability")
+    page = write_report(tmp_path / "arm").read_text()
+    section = page[page.index("<h2>Rare events</h2>") : page.index("<h2>Failures</h2>")]
+    assert "start angle &gt; 0.244346 rad" in section
+    assert f"{found.estimate:.5g}<small>{found.interval[0]:.4g} to {found.interval[1]:.4g}" in section
+    assert f"most probable failing sample {found.sample}" in section
+    assert f"{found.inputs.values[0]:.5g}" in section
+    assert '<img alt="most probable failing motion: start angle' in section
+    stored = json.loads((tmp_path / "arm" / "probability" / folder.name / "probability.json").read_text())
+    assert np.array_equal(stored["motion"]["q"], found.motion().q)
 
 
 def test_a_folder_of_monte_carlo_can_grow(tmp_path):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...common.whole_files import whole_file
 from ...errors import StudyError
 from .estimates import Stage
@@ -136,10 +138,23 @@ def write_result(found: Probability, folder: Path) -> None:
         "inputs": [_plain(x) for x in found.inputs.values.tolist()],
         "importance": [_plain(x) for x in found.importance.values.tolist()],
         "first_order": _plain(found.first_order),
+        "motion": None if found.sample is None else _motion(found),
         "stages": [[s.simulations, _plain(s.level), _plain(s.probability)] for s in found.stages],
     }
     with whole_file(folder / RESULT) as partial:
         partial.write_text(json.dumps(numbers, indent=1), encoding="utf-8")
+
+
+def _motion(found: Probability) -> dict[str, Any]:
+    """Return the positions of the most probable failing motion for a file."""
+    motion, model = found.motion(), found.study.plan.nominal.model
+    valid = np.isfinite(motion.q).all(-1)
+    return {
+        "t": motion.t[valid].tolist(),
+        "q": motion.q[valid].tolist(),
+        "labels": list(model.position_labels),
+        "units": list(model.position_units),
+    }
 
 
 def _plain(x: float) -> float | None:

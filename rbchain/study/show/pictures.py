@@ -233,5 +233,17 @@ def draw_bands(results: AnyResults, name: str, statistics: dict[str, Any]) -> Fi
     return figure
 
 
+def draw_motion(times: np.ndarray, q: np.ndarray, labels: Sequence[str], units: Sequence[str]) -> Figure:
+    """Plot the positions (times, coordinates) of one motion over time."""
+    columns = min(3, len(labels))
+    figure, all_axes = _axes(-(-len(labels) // columns), columns, 2.6)
+    for axes, values, label, unit in zip(all_axes, q.T, labels, units, strict=False):
+        axes.plot(times, values, color=COLORS["line"])
+        _finish(axes, "t (s)", with_unit(label, unit))
+    for axes in all_axes[len(labels) :]:
+        axes.remove()
+    return figure
+
+
 def _label(variable: xarray.DataArray | StoredArray) -> str:
     return str(variable.attrs.get("long_name") or variable.name)

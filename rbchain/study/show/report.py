@@ -32,6 +32,7 @@ from .pictures import (
     units_along,
     with_unit,
 )
+from .rare_report import rare_events
 from .report_tables import number, table
 
 if TYPE_CHECKING:
@@ -69,8 +70,10 @@ def write_report(folder: str | Path) -> Path:
     The report begins with a table of the measures: quantiles and mean with their 95 % confidence intervals, standard
     deviations of the samples and of first order, and the parameters that explain most of the variance. For each measure
     it shows the distribution, its convergence with the number of samples, its dependence on these parameters, and the
-    mean by control variates. Quantile bands over time follow if the motion was stored, then the failed samples and the
-    dispersions. Local sensitivities, the statistics of other outputs and the description of the study are folded.
+    mean by control variates. Quantile bands over time follow if the motion was stored, then analyses of rare events in
+    the folder (`rbchain study probability`): the most probable failing sample, the parameters that drive it, and its
+    motion. Then come the failed samples and the dispersions. Local sensitivities, the statistics of other outputs and
+    the description of the study are folded.
     """
     folder = Path(folder)
     results, samples = open_finished(folder)
@@ -88,6 +91,7 @@ def write_report(folder: str | Path) -> Path:
         sections.append(linear.mean(results, name))
     if statistics:
         sections += [_bands(results, name, statistics, pictures) for name in ("q", "qd") if name in results]
+    sections.append(rare_events(folder, pictures.element))
     sections += [_failures(results), _dispersions(results), linear.sensitivities(results)]
     if statistics:
         sections.append(_other_statistics(results, statistics, "" if influences else " open", survivors))

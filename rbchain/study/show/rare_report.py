@@ -1,0 +1,64 @@
+"""The section of a report about rare events: probabilities, and the region of failure with its motion."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..rare.question import FOLDER
+from ..rare.result import RESULT
+from .pictures import draw_motion
+from .report_tables import number, table
+
+if TYPE_CHECKING:
+    from ...plots.figure import Figure
+
+MOST_PARAMETERS = 10
+
+
+def rare_events(folder: Path, picture: Callable[[str, Figure | None], str]) -> str:
+    """Return the section about the analyses beside the results of a study; empty without them.
+
+    `picture` returns the element of a figure with a title.
+    """
+    found = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((folder / FOLDER).glob(f"*/{RESULT}"))]
+    if not found:
+        return ""
+    head = ("failure", "method", "probability", "coefficient of variation", "simulations", "failed", "undefined")
+    rows = [_row(one) for one in found]
+    note = (
+        "The small numbers are 95 % confidence intervals. The number of simulations contains the failed ones, and the "
+        "undefined ones, whose measure is NaN."
+    )
+    regions = [_region(one, picture) for one in found if one["sample"] is not None]
+    return f'<h2>Rare events</h2>{table(head, rows, head[:2])}<p class="note">{note}</p>{"".join(regions)}'
+
+
+def _row(one: dict[str, Any]) -> str:
+    cells = f"<th>{html.escape(one['question'])}</th><td>{html.escape(one['method'].replace('_', ' '))}</td>"
+    cells += number(one["estimate"], one["interval"]) + number(one["coefficient_of_variation"])
+    cells += "".join(f'<td class="number">{one[key]:,}</td>' for key in ("simulations", "failed", "undefined"))
+    return f"<tr>{cells}</tr>"
+
+
+def _region(one: dict[str, Any], picture: Callable[[str, Figure | None], str]) -> str:
+    """Return the most probable failing sample, the parameters that drive it, and its motion."""
+    importance = np.array([0.0 if x is None else x for x in one["importance"]])
+    rows = [
+        f"<tr><th>{html.escape(one['parameters'][i])}</th>{number(one['inputs'][i])}"
+        f"<td>{html.escape(one['units'][i])}</td>{number(float(importance[i]))}</tr>"
+        for i in np.argsort(-importance, kind="stable")[:MOST_PARAMETERS]
+    ]
+    title = f"{one['question']}, {one['method'].replace('_', ' ')}"
+    head = ("parameter", "value", "unit", "importance")
+    shown = table(head, rows, ("parameter", "unit"), f"{title}: most probable failing sample {one['sample']}")
+    motion = one["motion"]
+    if motion is None:
+        return shown
+    of_motion = np.array(motion["t"]), np.array(motion["q"]), motion["labels"], motion["units"]
+    return shown + picture(f"most probable failing motion: {title}", draw_motion(*of_motion))
