@@ -52,7 +52,7 @@ def test_a_long_work_is_logged_every_few_seconds(caplog, monkeypatch):
 
 def test_an_estimated_total_gives_an_expected_time_until_the_work_ends(caplog, monkeypatch):
     """After 30 of 120 units in 5 s, all of them take 20 s."""
-    clock = iter([0.0, 5.0, 5.0, 5.0, 5.0])
+    clock = iter([0.0, *[5.0] * 5])
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 3600.0)
     caplog.set_level(logging.INFO, "rbchain")
@@ -62,6 +62,34 @@ def test_an_estimated_total_gives_an_expected_time_until_the_work_ends(caplog, m
         work.advance(100)
         assert work.text == "Compiling: 5 s"
     assert caplog.records[-1].getMessage() == "Compiling: 5 s"
+
+
+def test_the_time_that_is_left_does_not_count_the_wait_for_the_first_units(monkeypatch):
+    """The first 10 of 100 units come after a compilation of 30 s, and the next 20 take 4 s: 70 take 14 s more."""
+    clock = iter([0.0, *[30.0] * 2, *[34.0] * 2, *[48.0] * 2])
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    work = module.Progress("Study", 100)
+    work.advance(10)
+    assert (work.text, work.rate) == ("Study: 10/100, 30 s", 0.0)
+    work.advance(20)
+    assert (work.text, work.rate) == ("Study: 30/100, 34 s, about 14 s left", 5.0)
+    work.advance(70)
+    assert work.text == "Study: 100/100, 48 s"
+
+
+def test_only_the_work_that_began_last_logs_lines(caplog, monkeypatch):
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0.01)
+    caplog.set_level(logging.INFO, "rbchain")
+    with progress("Study", after=0.0):
+        time.sleep(0.05)
+        with progress("Compiling", after=0.0):
+            while "Compiling: " not in caplog.text:
+                time.sleep(0.01)
+            begun = len(caplog.records)
+            time.sleep(0.1)
+            lines = [record.getMessage() for record in caplog.records[begun:]]
+    assert not any(line.startswith("Study") for line in lines)
+    assert caplog.records[-1].getMessage().startswith("Study: ")
 
 
 def test_short_work_is_silent(caplog):

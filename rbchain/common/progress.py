@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from .process_options import current
 
@@ -69,22 +69,37 @@ class Progress:
         self.description, self.total, self.is_estimate = description, total, is_estimate
         self.done, self.note = 0, ""
         self._started = time.monotonic()
+        self._first: tuple[float, int] | None = None  # time and amount of the first advance
+        self._last = self._started
 
     def advance(self, count: int = 1, note: str | None = None) -> None:
         """Add units of work that are done, and replace the note if one is given."""
         self.done += count
         self.note = self.note if note is None else note
+        self._last = time.monotonic()
+        if self._first is None:
+            self._first = self._last, self.done
+
+    @property
+    def rate(self) -> float:
+        """Units of work per second since the first units were done, which may wait for a compilation; 0 before."""
+        if self._first is None or self._last == self._first[0]:
+            return 0.0
+        return (self.done - self._first[1]) / (self._last - self._first[0])
 
     @property
     def details(self) -> str:
-        """Amount, note and seconds: "40/100, 12 s", or "12 s of about 30 s" for an estimated total."""
+        """Amount, note and seconds: "40/100, 12 s, about 18 s left", or "12 s of about 30 s" for an estimated total."""
         elapsed = time.monotonic() - self._started
         amount = [] if self.total is None or self.is_estimate else [f"{self.done}/{self.total}"]
         note = [self.note] if self.note else []
         seconds = f"{elapsed:.0f} s"
         if self.is_estimate and self.total is not None and 0 < self.done < self.total:
             seconds += f" of about {elapsed * self.total / self.done:.0f} s"
-        return ", ".join([*amount, *note, seconds])
+        parts = [*amount, *note, seconds]
+        if not self.is_estimate and self.total is not None and self.done < self.total and self.rate > 0.0:
+            parts.append(f"about {(self.total - self.done) / self.rate:.0f} s left")
+        return ", ".join(parts)
 
     @property
     def text(self) -> str:
@@ -158,16 +173,22 @@ def _display(work: Progress, ended: threading.Event, after: float) -> None:
 
 
 class _Lines:
-    """A log line every few seconds."""
+    """A log line every few seconds, of the work that began last: other work waits for it."""
+
+    active: ClassVar[list[Progress]] = []
 
     def __init__(self, work: Progress) -> None:
         self.interval = SECONDS_BETWEEN_LINES
+        self.active.append(work)
         log("%s", work.description)
 
     def show(self, work: Progress) -> None:
-        log("%s", work.text)
+        if self.active[-1] is work:
+            log("%s", work.text)
 
-    close = show
+    def close(self, work: Progress) -> None:
+        self.active.remove(work)
+        log("%s", work.text)
 
 
 class _Notebook:
@@ -204,7 +225,7 @@ class _Terminal:
 
         with self.lock:
             if _Terminal.lines == 0:
-                columns = ("{task.description}", bars.BarColumn(), "{task.fields[details]}", bars.TimeRemainingColumn())
+                columns = ("{task.description}", bars.BarColumn(), "{task.fields[details]}")
                 # sys.stdout is left alone: the main thread may replace it at the same time
                 redirect: Any = {"redirect_stdout": False, "redirect_stderr": False}
                 _Terminal.shared = bars.Progress(*columns, console=Console(stderr=True), **redirect)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -17,19 +16,18 @@ def bar_of(name: str, samples: int) -> Iterator[Callable[[int, Statistics], None
     If a study stops early, the bar shows the number of samples it needed.
     """
     with progress(name, samples, after=0.0) as bar:
-        started: list[float] = []
-        computed = 0
+        is_first = True
 
         def advance(count: int, statistics: Statistics) -> None:
-            nonlocal computed
-            if not started:  # the first call counts the samples of earlier runs
-                started.append(time.perf_counter())
-                bar.advance(count, "finished before" if bar.done + count == bar.total else "")
+            nonlocal is_first
+            if is_first:  # the first call counts the samples of earlier runs, which say nothing about the rate
+                is_first = False
+                bar.done, bar.note = count, "finished before" if count == bar.total else ""
                 return
-            computed += count
-            rate = computed / (time.perf_counter() - started[0])
-            failed = f", {statistics.failures:,} failed" if statistics.failures else ""
-            bar.advance(count, f"{rate:,.0f} per s{failed}")
+            bar.advance(count)
+            rate = [f"{bar.rate:,.0f} per s"] if bar.rate else []
+            failed = [f"{statistics.failures:,} failed"] if statistics.failures else []
+            bar.note = ", ".join(rate + failed)
 
         yield advance
         bar.total = bar.done
