@@ -75,7 +75,7 @@ def test_a_pendulum_swings_to_its_lowest_position():
     builder = rb.ModelBuilder(gravity=(0, -gravity, 0))
     builder.add_body("bob", joint=rb.Revolute((0, 0, 1)), inertia=rb.Inertia(2.0, cg=(length, 0, 0)))
     event = rb.Event("bob", value=-np.pi / 2, max_records=3)
-    names = ["q", "bob.cg.x", "mass"]
+    names = ["q", "bob.cg.x", "mass", "gravity.y"]
     motion = builder.build().simulate([amplitude - np.pi / 2], duration=8.0, events=[event], derivatives=names, **TIGHT)
     (record,), m = motion.events, np.sin(amplitude / 2) ** 2
     quarter = ellipk(m) * np.sqrt(length / gravity)
@@ -85,6 +85,8 @@ def test_a_pendulum_swings_to_its_lowest_position():
     np.testing.assert_allclose(record.t, number * quarter, rtol=0, atol=1e-9)
     np.testing.assert_allclose(record.derivatives_of_t["q"][:, 0], number * by_amplitude, rtol=0, atol=1e-9)
     np.testing.assert_allclose(record.derivatives_of_t["bob.cg.x"], number * quarter / (2 * length), rtol=0, atol=1e-9)
+    by_gravity = number * quarter / (2 * gravity)  # of gravity along y, which is negative
+    np.testing.assert_allclose(record.derivatives_of_t["gravity.y"], by_gravity, rtol=0, atol=1e-9)
     np.testing.assert_allclose(record.derivatives_of_t["mass"], 0.0, rtol=0, atol=1e-9)
     # the angle is the level, and energy gives the rate there: rate^2 = 4 m g / L
     np.testing.assert_allclose(record.derivatives_of_state["q"][:, 0], 0.0, rtol=0, atol=1e-9)

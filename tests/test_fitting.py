@@ -224,3 +224,14 @@ def test_gains_with_several_numbers_are_refused():
     drive = rb.PID("slide", 0.3, kp=np.array([1.0, 2.0]))
     with pytest.raises(rb.ArgumentError, match=r"PID of joint 'slide': kp has shape \(2,\); fit needs one number"):
         rb.fit(slide(2.0), (t, t[:, None], None), ["mass"], drives=[drive])
+
+
+@pytest.mark.plain_python
+def test_the_direction_of_gravity_follows_from_a_motion():
+    """A pendulum about z determines two components; its tilt is unknown."""
+    arm, t = rb.Model.serial_chain(1), np.linspace(0, 1, 6)
+    true = arm.replace(gravity=(1.5, -9.6, 0)).simulate([0.3], duration=1.0, save_at=t)
+    fit = rb.fit(arm, true, ["gravity.x", "gravity.y"], starts=1, bounds={"gravity.x": (-3, 3)})
+    np.testing.assert_allclose(list(fit.values.values()), [1.5, -9.6], rtol=1e-6)
+    assert fit.names == ("gravity.x", "gravity.y") and set(fit.units.values()) == {"m/s^2"}
+    np.testing.assert_allclose(fit.model.gravity, [1.5, -9.6, 0], rtol=1e-6)

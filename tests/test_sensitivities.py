@@ -218,6 +218,32 @@ def test_a_pendulum_at_rest_has_the_sensitivities_of_a_linear_oscillator():
 
 
 @plain
+@pytest.mark.parametrize("joint", [rb.Universal(), rb.Free(), rb.Spherical()], ids=["universal", "free", "spherical"])
+def test_gravity_agrees_with_differences(joint):
+    """Along each axis, also by the path of one component."""
+    model, step, duration = arm_with(joint), 0.05, 0.05
+    q, qd = model.random_state(two_seeds(6))
+    settings = {"method": "dop853"} | TIGHT
+    motion = model.simulate(q, qd, duration, derivatives=["gravity", "gravity.y", "qd"], save_at=2, **settings)
+    found = motion.derivatives["gravity"]
+    assert found.shape == (2, 2 * model.nv, 3)
+    np.testing.assert_array_equal(motion.derivatives["gravity.y"], found[..., 1])
+    steps = step * np.array([1.0, 2, 3, -1, -2, -3])[:, None]
+    for axis in range(3):
+        varied = model.vary(gravity=model.gravity + steps * np.eye(3)[axis])
+        ends = varied.simulate(np.tile(q, (6, 1)), np.tile(qd, (6, 1)), duration, save_at=[duration], **settings)
+        moves = np.concatenate([model.difference(motion.q[-1:], ends.q[:, -1]), ends.qd[:, -1]], -1)
+        wanted = np.array([3 / 4, -3 / 20, 1 / 60]) @ (moves[:3] - moves[3:]) / step
+        np.testing.assert_allclose(found[-1, :, axis], wanted, rtol=0, atol=1e-9)
+
+
+@plain
+def test_refused_derivatives_by_gravity():
+    with pytest.raises(rb.ArgumentError, match="contains gravity, but the model is in water"):
+        arm_with(rb.Universal(), in_water=True).simulate(np.zeros(4), duration=0.1, derivatives=["gravity.z"])
+
+
+@plain
 def test_a_mass_under_a_constant_force():
     """q = F t^2 / (2 m)."""
     motion = slide().simulate([0.0], [0.0], 1.5, tau=3.0, derivatives=("mass", "tau"), save_at=2, **TIGHT)
@@ -605,7 +631,7 @@ def last_samples():
         rb.SpringDamper(None, "link2", point_a=(0.7, 0.4, 0), point_b=(0.1, 0, 0), stiffness=2.0, name="cord"),
         rb.Bushing("link1", "link2", stiffness=np.eye(6), damping=0.1 * np.eye(6), name="mount"),
     ]
-    names = ["signal", "cord.stiffness", "cord.damping", "cord.rest_length", "mount.damping"]
+    names = ["signal", "cord.stiffness", "cord.damping", "cord.rest_length", "mount.damping", "gravity"]
     motion = arm.simulate(q, qd, 0.05, rtol=1e-6, atol=1e-6, drives=drives, forces=forces, derivatives=names)
     return found | {f"{name} of an arm with tables and springs": x[7:] for name, x in motion.derivatives.items()}
 

@@ -79,4 +79,5 @@ def _entries_of(match: Match[Any]) -> list[int]:
     """Return the entries of a parameter in the flat array of its field; of an inertia the body."""
     if match.field == "inertia" and not match.is_whole:
         raise ArgumentError(f'{match.name} is fitted as a whole tensor; expected "{match.name}" without a component')
-    return [3 * match.owned.value + c for c in match.components] if match.field == "cg" else [match.owned.value]
+    is_vector = match.field in ("cg", "gravity")
+    return [3 * match.owned.value + c for c in match.components] if is_vector else [match.owned.value]

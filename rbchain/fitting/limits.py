@@ -9,7 +9,7 @@ import numpy as np
 
 from ..common.real_arrays import FloatArray, excerpt, real_array
 from ..errors import ArgumentError
-from ..simulate.sensitivities import KINDS, parameters_at
+from ..simulate.sensitivities import GRAVITY, KINDS, parameters_at
 from .variables import EntryVariables
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _columns_at(problem: Problem, argument: str, path: Any) -> list[int]:
     found = set()
     forces = problem.motions[0].actions.forces
     for match in (
-        parameters_at(problem.model, f"*.{path}")
+        parameters_at(problem.model, path if path == GRAVITY else f"*.{path}")
         if path in KINDS
         else parameters_at(problem.model, path.removeprefix(of_motion), forces)
     ):

@@ -21,7 +21,7 @@ SIGNED = ("rest_position", "cubic_stiffness", "gear_ratio", "tau")
 LARGEST_CHANGE_OF_SIGNED = 1000.0
 #: SI units; " or " separates the units for a rotation and for a translation.
 UNITS = PASSIVE_UNITS | {
-    **{"mass": "kg", "cg": "m", "inertia": "kg m^2", "rotor_inertia": "kg m^2 or "},
+    **{"gravity": "m/s^2", "mass": "kg", "cg": "m", "inertia": "kg m^2", "rotor_inertia": "kg m^2 or "},
     **{"q": "rad or m", "qd": "rad/s or m/s", "tau": "N m or N"},
     **{"gear_friction": "1"},
     **{"kp": "N m/rad or N/m", "ki": "N m/(rad s) or N/(m s)", "kd": "N m s/rad or N s/m"},
@@ -192,6 +192,10 @@ def variables_of(
     ArgumentError, ModelError
         If the parameter is zero everywhere, or an inertia tensor belongs to a rod, a plate or a point.
     """
+    if name == "gravity":
+        entries = np.arange(3) if wanted is None else np.array(sorted(wanted))
+        size = np.full(entries.size, float(np.linalg.norm(model.gravity)) or 1.0)
+        return EntryVariables(model.gravity, entries, size, [f"gravity.{'xyz'[entry]}" for entry in entries])
     if name == "inertia":
         return TensorVariables(model, range(model.n_bodies) if wanted is None else wanted)
     joints = _owners_of_dofs(model)

@@ -50,12 +50,14 @@ KINDS = {
     "ki": codes.BY_KI,
     "kd": codes.BY_KD,
     "gear_friction": codes.BY_GEAR_FRICTION,
+    "gravity": codes.BY_GRAVITY,
 }
+GRAVITY = "gravity"
 ENTRIES_OF_BODY = {"mass": 1, "cg": 3, "inertia": 6}
 SPRINGS = ("stiffness", "rest_position", "cubic_stiffness")
 GAINS, GEAR_FRICTION = ("kp", "ki", "kd"), "gear_friction"
 #: The parameters that the forces of controllers with a model depend on.
-PARAMETERS_OF_CONTROLLERS = ("mass", MASS_AND_INERTIA, "cg", "inertia", "rotor_inertia", "gear_ratio")
+PARAMETERS_OF_CONTROLLERS = ("gravity", "mass", MASS_AND_INERTIA, "cg", "inertia", "rotor_inertia", "gear_ratio")
 
 
 def with_sensitivities(request: Request, actions: Actions | None, weights: Weights | None) -> Actions | None:
@@ -152,6 +154,7 @@ def parameters_at(model: Model, path: str, forces: Sequence[Any] = ()) -> list[M
     Their values are the indices of bodies or dofs, or a PlaceOfForce.
     """
     components = {"cg": XYZ, "inertia": TENSOR}
+    of_model = [Owned("", 0, XYZ)]
     of_body = [Owned(body, i) for i, body in enumerate(model.body_names)]
     first, counts = model.velocity_index.tolist(), model.kernel_model.dofs.counts.tolist()
     of_dof = [
@@ -162,6 +165,8 @@ def parameters_at(model: Model, path: str, forces: Sequence[Any] = ()) -> list[M
     parameters = {
         name: [owned._replace(components=components.get(name, ())) for owned in of_body]
         if name in ENTRIES_OF_BODY
+        else of_model
+        if name == GRAVITY
         else of_dof
         for name in KINDS
     } | {MASS_AND_INERTIA: of_body}
@@ -182,6 +187,11 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
         raise ArgumentError(
             f"derivatives do not support {NAMES_OF_CONTACTS}, because motions with impacts are not smooth; expected "
             "forces without them. Use the friction and the elastic stops of PassiveForces"
+        )
+    if request.model.in_water and any(name.partition(".")[0] == GRAVITY for name in request.names):
+        raise ArgumentError(
+            "derivatives contains gravity, but the model is in water, whose buoyancy depends on gravity too; expected "
+            f"other parameters. {remedy}"
         )
     _refuse_unsupported_controllers(request, actions, remedy)
     if actions.shared.samplers is not None:
@@ -225,6 +235,8 @@ def _columns_of(model: Model, actions: Actions, forces: Sequence[Any], name: str
     if name in ENTRIES_OF_BODY:
         entries = ENTRIES_OF_BODY[name]
         dofs, entry = np.repeat(model.kernel_model.dofs.last, entries), np.tile(np.arange(entries), model.n_bodies)
+    elif name == GRAVITY:
+        dofs, entry = np.zeros(3, int), np.arange(3)
     elif name in GAINS:
         entry = _pid_drives(model, actions, name)
         dofs = actions.shared.drives[drive.DOF, entry]
@@ -252,6 +264,8 @@ def _columns_of_path(model: Model, actions: Actions, path: str, match: Match[Any
         return _rows(kinds, model.kernel_model.dofs.last[i], [0, *entries])
     if name in ENTRIES_OF_BODY:
         return _rows(KINDS[name], model.kernel_model.dofs.last[i], list(match.components) or [0])
+    if name == GRAVITY:
+        return _rows(KINDS[name], 0, list(match.components))
     if name in GAINS:
         return _rows(KINDS[name], i, _pid_drives(model, actions, name, i))
     if i not in _dofs_of(model, actions, name):
@@ -350,7 +364,7 @@ def _count_of(model: Model, actions: Actions, forces: Sequence[Any], name: str) 
 
 def _shaped(model: Model, actions: Actions, forces: Sequence[Any], name: str, columns: np.ndarray) -> np.ndarray:
     """Return the columns (..., times, 2 nv, count) of a field or path with the shape of its value."""
-    if name == SIGNALS:
+    if name in (SIGNALS, GRAVITY):
         return columns
     if name not in KINDS:
         return _shaped_for_path(model, parameters_at(model, name, forces)[0], columns)

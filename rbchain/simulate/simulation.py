@@ -170,11 +170,11 @@ def simulate(
         `PrescribedForce` and `PrescribedAcceleration`, and of the references and the feedforward of `PID`. They are in
         the order of the drives, of the fields of a drive, and of the times. The other names are fields of the model.
         These are "mass", "cg", "inertia", "rotor_inertia", "gear_ratio", "stiffness", "rest_position",
-        "cubic_stiffness", "damping", "friction" and "static_friction". They need forces with known derivatives. A path,
-        such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The paths
-        "NAME.stiffness", "NAME.damping" and "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing` with
-        this name. For closed chains, "q" and "qd" are the initial state before its projection onto the constraints. The
-        tolerances of "rk45" and "dop853" also hold for the derivatives, unless
+        "cubic_stiffness", "damping", "friction", "static_friction" and "gravity". They need forces with known
+        derivatives. A path, such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The
+        paths "NAME.stiffness", "NAME.damping" and "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing`
+        with this name. For closed chains, "q" and "qd" are the initial state before its projection onto the
+        constraints. The tolerances of "rk45" and "dop853" also hold for the derivatives, unless
         `rb.options(control_derivative_errors=False)` turns this off.
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes

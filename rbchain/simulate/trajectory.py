@@ -89,8 +89,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         argument `derivatives` of `simulate`. The rows are the positions on the tangent space, in the directions of
         the velocities as in `Model.difference`, then the velocities. The last axes are the axes of the field: (nv,) for
         "q", "qd", "tau", joints and gains, (n_bodies,) for "mass", (n_bodies, 3) for "cg", (n_bodies, 3, 3) for
-        "inertia" and (values,) for "signal". A matrix of a bushing has the axes (6, 6). NaN after the end of a sample
-        that ended early.
+        "inertia" and (values,) for "signal". Gravity has the axis (3,), and a matrix of a bushing (6, 6). NaN after the
+        end of a sample that ended early.
     start_time : float, s
         Time at the start of the motion.
     dense_output : DenseOutput, optional

@@ -24,6 +24,7 @@ from .parameter_layout import (
     BY_FORCE,
     BY_FRICTION,
     BY_GEAR_FRICTION,
+    BY_GRAVITY,
     BY_INERTIA,
     BY_KD,
     BY_KI,
@@ -56,6 +57,8 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
         return
     if kind in INERTIAL:
         subtract_force_of_body(i, block, kind, columns[COLUMN_ENTRY, column], w, k)
+    elif kind == BY_GRAVITY:
+        add_weights(block, columns[COLUMN_ENTRY, column], w, k)
     elif kind in BETWEEN_BODIES:
         add_force_between_bodies(block, columns, column, w, k)
     elif kind == BY_ARMATURE:
@@ -137,6 +140,33 @@ def subtract_force_of_body(i, block, kind, entry, w, k):
         w[j, k] = w[j, k] - force_of_dof(j, f, block, k)
         f = force_on_parent(j, f, model, block.work, k)
         j = model.parent[j]
+
+
+@kernel
+def add_weights(block, entry, w, k):
+    """Add the joint forces of the weights of all bodies in a field of 1 m/s^2 along an axis of the world.
+
+    `entry` is the number of the axis. Changes w (n, lanes). Reads R and LEVER.
+    """
+    n, model, dof = block.qd.shape[0], block.model, block.work.dof
+    one, zero = constant_like(dof, 1.0), constant_like(dof, 0.0)
+    e = unit_vector(entry, one, zero)
+    for i in range(n):
+        c = rotate(load9(dof, i, frame.R, k), parameter3(model.parameters, i, param.CG, k))
+        weight = scale3(parameter(model.parameters, i, param.MASS, k) + zero, e)
+        f, j = Force(cross(c, weight), weight), i
+        while j < n:
+            w[j, k] = w[j, k] + force_of_dof(j, f, block, k)
+            f = force_on_parent(j, f, model, block.work, k)
+            j = model.parent[j]
+
+
+@kernel
+def unit_vector(axis, one, zero):
+    """Return the unit vector (3) of axis 0, 1 or 2."""
+    if axis == 0:
+        return (one, zero, zero)
+    return (zero, one, zero) if axis == 1 else (zero, zero, one)
 
 
 @kernel

@@ -4,7 +4,9 @@
 # their upper triangle, row by row.
 COLUMN_KIND = 0  # one of BY_POSITION, ...
 COLUMN_DOF = 1  # the dof; for an inertial parameter, the dof of the body
-COLUMN_ENTRY = 2  # of the center of mass (0 to 2), of the tensor (0 to 5), or of a matrix of a bushing (0 to 20)
+COLUMN_ENTRY = (
+    2  # of gravity or the center of mass (0 to 2), of the tensor (0 to 5), or of a matrix of a bushing (0 to 20)
+)
 COLUMN_DRIVE = COLUMN_ENTRY  # of a gain or of a value of a signal, the column of its drive
 COLUMN_SIGNAL = 3  # of a value of a signal, the signal that is the derivative of the whole signal by this value
 COLUMN_FORCE = COLUMN_SIGNAL  # of a parameter of a force between bodies, the column of its spring or bushing
@@ -35,8 +37,10 @@ COLUMN_ROWS = 4
     BY_REST_LENGTH,
     BY_BUSHING_STIFFNESS,
     BY_BUSHING_DAMPING,
-) = range(25)
+    BY_GRAVITY,
+) = range(26)
 INERTIAL = (BY_MASS, BY_CG, BY_INERTIA)
+OF_BODIES = (*INERTIAL, BY_GRAVITY)
 OF_ACTUATORS = (BY_FORCE, BY_KP, BY_KI, BY_KD, BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_GEAR_FRICTION)
 OF_SIGNALS = (BY_SIGNAL_OF_FORCE, BY_REFERENCE, BY_ACCELERATION)
 OF_BUSHINGS = (BY_BUSHING_STIFFNESS, BY_BUSHING_DAMPING)

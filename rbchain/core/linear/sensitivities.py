@@ -25,6 +25,8 @@ A parameter of an actuator force also changes the computed torques of other dofs
 A value of a table is a parameter of a drive. The derivative of the table by this value is another signal, the weight of
 the value. It changes the force of the drive, the integral of a PID, or a prescribed acceleration.
 
+For gravity, -dtau/dp are the joint forces of the weights in a field of 1 m/s^2 along one axis of the world.
+
 For an inertial parameter, dtau/dp is the derivative of the Newton-Euler equations of one body, whose force acts on its
 dof and on the ancestors. A prescribed acceleration does not depend on other parameters: its row of the equations is
 w' = 0.
@@ -64,8 +66,8 @@ from .parameter_layout import (
     COLUMN_DRIVE,
     COLUMN_KIND,
     COLUMN_SIGNAL,
-    INERTIAL,
     OF_ACTUATORS,
+    OF_BODIES,
 )
 from .parameters_between_bodies import place_bodies
 
@@ -212,14 +214,14 @@ def factorize_mass_matrix(block, linear, k):
 
 @kernel
 def update_motion(block, columns, y, rate, k):
-    """Compute velocities and accelerations of all dofs (V and A), if the motion depends on an inertial parameter.
+    """Compute velocities and accelerations of all dofs (V and A), for columns of inertial parameters or gravity.
 
     `differentiate_exactly` uses A as scratch memory if the model is in water. `columns` is (COLUMN_ROWS, count); y and
     `rate` are (rows, lanes).
     """
     nq, n, needed = block.q.shape[0], block.qd.shape[0], False
     for column in range(columns.shape[1]):
-        needed = needed or columns[COLUMN_KIND, column] in INERTIAL
+        needed = needed or columns[COLUMN_KIND, column] in OF_BODIES
     if needed:
         q, qd, qdd = y[:nq], y[nq : nq + n], rate[nq : nq + n]
         for i in range(n):
