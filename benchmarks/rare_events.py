@@ -20,7 +20,11 @@ JOINTS = [f"link{i}" for i in range(1, 8)]
 KP = [400.0, 6000.0, 300.0, 1500.0, 60.0, 150.0, 10.0]  # N m/rad
 KD = [60.0, 600.0, 40.0, 150.0, 8.0, 15.0, 1.0]  # N m s/rad
 THRESHOLD = "30.5 mm"
-SIZES: dict[str, dict] = {"importance": {}, "form": {}, "subset": {"stage": 2500}}
+SIZES: dict[str, dict] = {
+    "form": {"coefficient_of_variation": 0.08},
+    "importance": {"coefficient_of_variation": 0.06},
+    "subset": {"stage": 2800},
+}
 
 
 def arm():
