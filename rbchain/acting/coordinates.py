@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
@@ -40,6 +41,11 @@ def dof_index(model: Model, what: str, joint: str | None, dof: int | None) -> in
             f"{what}: dof is {dof!r}, but joint {joint!r} has {count} degree{plural} of freedom; expected {expected}"
         )
     return int(model.velocity_index[body]) + int(dof)
+
+
+def joints_of_dofs(model: Model, dofs: npt.ArrayLike) -> list[str]:
+    """Return the names of the joints with these degrees of freedom, each once, in the order of the joints."""
+    return [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[np.asarray(dofs)])]
 
 
 def refuse_quaternion(model: Model, what: str, i: int, remedy: str) -> None:

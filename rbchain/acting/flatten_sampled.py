@@ -13,7 +13,7 @@ from ..common.real_arrays import excerpt
 from ..core.control import drive_layout
 from ..core.tree import sampler_layout as sampler
 from ..errors import ArgumentError
-from .coordinates import dof_index
+from .coordinates import dof_index, joints_of_dofs
 from .drives import PID
 from .flatten_needs import flatten_needs
 from .packing import SampleNumbers
@@ -362,4 +362,4 @@ class Targets:
             )
 
     def _joint(self, i: int) -> str:
-        return self.model.joint_names[int(self.model.kernel_model.dofs.body[i])]
+        return joints_of_dofs(self.model, i)[0]

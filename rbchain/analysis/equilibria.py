@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..acting.coordinates import joints_of_dofs
 from ..acting.drive_table import PRESCRIBES_MOTION
 from ..acting.drives import PrescribedAcceleration, PrescribedVelocity
 from ..acting.numeric_fields import Drive, Force
@@ -179,8 +180,7 @@ def _refuse_prescribed(conditions: Conditions, supports: np.ndarray) -> None:
     """Refuse forces of joints whose motion a drive prescribes."""
     prescribed = supports[PRESCRIBES_MOTION[conditions.kinds[supports]]]
     if len(prescribed):
-        model = conditions.model
-        joint = model.joint_names[int(model.kernel_model.dofs.body[prescribed[0]])]
+        joint = joints_of_dofs(conditions.model, prescribed)[0]
         raise ArgumentError(
             f"actuated: a drive prescribes the motion of joint {joint!r}, so a joint force has no effect; expected "
             "other joints. Remove the drive, or the joint from actuated"

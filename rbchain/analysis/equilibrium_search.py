@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..acting.coordinates import joints_of_dofs
 from ..errors import ArgumentError
 from ..simulate.loops import held_dofs
 from .coordinates import independent_positions
@@ -301,8 +302,7 @@ def _refuse_moving(conditions: Conditions, points: OperatingPoints) -> None:
     """Refuse prescribed positions that move."""
     moving = np.flatnonzero((points.qd != 0.0).any(0))
     if len(moving):
-        model = conditions.model
-        joint = model.joint_names[int(model.kernel_model.dofs.body[moving[0]])]
+        joint = joints_of_dofs(conditions.model, moving)[0]
         raise ArgumentError(
             f"equilibrium: PrescribedPosition moves joint {joint!r} at the time t; expected a velocity of zero. Use a "
             "constant signal, or another time"
@@ -320,9 +320,8 @@ def _steps(K: np.ndarray, reduced: Reduced, scale: np.ndarray, is_turn: np.ndarr
     along = _times(np.swapaxes(vectors, 1, 2), force)
     least = LEAST_STIFFNESS * abs(values).max(-1, initial=0.0)[:, None]
     is_round_off = abs(along) <= least + LEAST_STIFFNESS * np.linalg.norm(force, axis=-1)[:, None]
-    turns = reduced.changes[:, is_turn].reshape(
-        len(K), is_turn.sum() * K.shape[-1]
-    )  # sums over two axes would depend on the batch
+    # one axis, because sums over two axes would depend on the batch
+    turns = reduced.changes[:, is_turn].reshape(len(K), is_turn.sum() * K.shape[-1])
     angle = np.linalg.norm(turns, axis=-1)  # of a unit step, at most
     moment = DAMPING * angle * np.linalg.norm(force, axis=-1)
     divisors = np.maximum(abs(values), np.maximum(np.maximum(least, moment[:, None]), abs(along) / LARGEST_STEP))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..acting.controllers import controllers_model
+from ..acting.coordinates import joints_of_dofs
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout
 from ..core.loops import constraint_layout as closure
@@ -106,7 +107,7 @@ def _check_model(model: Model, what: str, controller: Model) -> None:
 def _check_torques(model: Model, J: np.ndarray, torques: np.ndarray, given: np.ndarray) -> None:
     """Refuse computed torque and prescribed motions of dofs whose accelerations depend on each other."""
     if _rank(J, given) < _rank(J, given[:0]) + len(given):
-        names = _joints(model, torques)
+        names = joints_of_dofs(model, torques)
         raise ArgumentError(
             f"ComputedTorque: the constraints {excerpt(list(model.constraint_names))} couple the accelerations of "
             f"joints with ComputedTorque or prescribed motions; ComputedTorque acts on {excerpt(names)}; expected "
@@ -120,12 +121,12 @@ def _check_group(model: Model, J: np.ndarray, group: np.ndarray, holding: np.nda
     position = np.searchsorted(group, holding)
     free = len(group) - rank
     if not _rank(J[..., group], position) == rank + len(holding) == len(group):
-        others = _joints(model, np.setdiff1d(group, holding))
+        others = joints_of_dofs(model, np.setdiff1d(group, holding))
         raise ArgumentError(
-            f"gravity_compensation acts on {excerpt(_joints(model, holding))}, but constraints connect the joints "
-            f"{excerpt(_joints(model, group))}. The forces are not unique or do not hold the other joints. Expected "
-            f"gravity_compensation of all these joints, or of as many independent ones as they have degrees of freedom "
-            f"({free}). Add or remove it, or lock a joint: {_lock(others[-1])}"
+            f"gravity_compensation acts on {excerpt(joints_of_dofs(model, holding))}, but constraints connect the "
+            f"joints {excerpt(joints_of_dofs(model, group))}. The forces are not unique or do not hold the other "
+            "joints. Expected gravity_compensation of all these joints, or of as many independent ones as they have "
+            f"degrees of freedom ({free}). Add or remove it, or lock a joint: {_lock(others[-1])}"
         )
 
 
@@ -149,10 +150,6 @@ def _groups(tables: ConstraintTables, nv: int) -> list[np.ndarray]:
             )
         label[np.isin(label, label[dofs])] = label[dofs].min(initial=nv)
     return [np.flatnonzero(label == value) for value in np.unique(label) if (label == value).sum() > 1]
-
-
-def _joints(model: Model, dofs: np.ndarray) -> list[str]:
-    return [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[dofs])]
 
 
 def _lock(joint: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..acting.coordinates import joints_of_dofs
 from ..errors import Status
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def message_of_limits(motion: Trajectory) -> str:
     """One line: how many samples have left the position limits of joints without stops, and the first of them."""
     beyond, model = np.flatnonzero(motion.beyond_limits.reshape(-1)), motion.model
     index = sample_index(int(beyond[0]), motion.status.shape)
-    joint = model.joint_names[model.kernel_model.dofs.body[int(motion.dof_beyond_limits[index])]]
+    [joint] = joints_of_dofs(model, motion.dof_beyond_limits[index])
     where = f" in sample {index[0] if len(index) == 1 else index}" if index else ""
     return (
         f"{beyond.size} of {motion.status.size}: The motion is beyond the position limits of a joint without stops: "

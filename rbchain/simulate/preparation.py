@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..acting.controllers import model_arrays
+from ..acting.coordinates import joints_of_dofs
 from ..acting.flatten import flatten_actions
 from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
@@ -209,7 +210,7 @@ def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarr
         return
     both = held & (tau != 0.0).any(tuple(range(tau.ndim - 1)))
     if both.any():
-        names = [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[both])]
+        names = joints_of_dofs(model, both)
         raise ArgumentError(
             f"joints {names} have a tau other than zero, but a drive prescribes their motion, so tau has no effect; "
             "expected one of them. Set their tau to 0, or remove the drives"

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..acting.contacts import NAMES_OF_CONTACTS
 from ..acting.controllers import uses_simulated_model
+from ..acting.coordinates import joints_of_dofs
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout as drive
@@ -306,28 +307,23 @@ def _pid_drives(model: Model, actions: Actions, name: str, dof: int | None = Non
     found = found if dof is None else found[drives[drive.DOF, found] == dof]
     found = found[np.argsort(drives[drive.DOF, found], kind="stable")]
     if not found.size:
-        where = "drives contains no PID" if dof is None else f"joints {_joints_of(model, np.array([dof]))} have no PID"
+        where = "drives contains no PID" if dof is None else f"joints {joints_of_dofs(model, [dof])} have no PID"
         raise ArgumentError(f'derivatives contains "{name}", but {where}; expected a PID drive')
     dofs, counts = np.unique(drives[drive.DOF, found], return_counts=True)
     if (counts > 1).any():
-        joints = _joints_of(model, dofs[counts > 1])
+        joints = joints_of_dofs(model, dofs[counts > 1])
         raise ArgumentError(
             f'derivatives contains "{name}", but a degree of freedom of joints {joints} has several PIDs; expected '
             "one. Add their gains in one PID"
         )
     without = drives[drive.INTEGRAL, found] < 0
     if name == "ki" and without.any():
-        joints = _joints_of(model, dofs[without])
+        joints = joints_of_dofs(model, dofs[without])
         raise ArgumentError(
             f'derivatives contains "ki", but the drives of joints {joints} have ki = 0 and integrate no error; '
             "expected a ki other than zero in at least one sample"
         )
     return found
-
-
-def _joints_of(model: Model, dofs: np.ndarray) -> list[str]:
-    """Return the names of the joints with these degrees of freedom."""
-    return [model.joint_names[body] for body in np.unique(model.kernel_model.dofs.body[dofs])]
 
 
 def columns_of_states(model: Model, actions: Actions, saved: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...acting.actuators import Actuator
-from ...acting.coordinates import dof_index
+from ...acting.coordinates import dof_index, joints_of_dofs
 from ...acting.drives import PID, ComputedTorque, PrescribedForce
 from ...acting.events import EventRecord
 from ...acting.numeric_fields import Drive
@@ -203,7 +203,7 @@ def _is_function_on(drive: Drive, model: Model, dof: int) -> bool:
         return False
     if not isinstance(drive, Sampled):
         return True
-    joint = model.joint_names[int(model.kernel_model.dofs.body[dof])]
+    [joint] = joints_of_dofs(model, dof)
     return drive.outputs in ("force", ["force"], ("force",)) and (drive.joints is None or joint in drive.joints)
 
 
