@@ -14,9 +14,9 @@ from ...errors import StudyError
 from ..describe.identity import differences
 from ..plan.plan import Plan
 from ..store.store import locked
+from .layout import FOLDER
 
 QUESTION = "question.json"
-FOLDER = "probability"  # in the folder of the results
 #: Keys of a description on which the simulations do not depend.
 UNUSED = ("name", "samples", "design", "stop_when", "outputs")
 COMPARISON = re.compile(r"\s*(?P<measure>.*\S)\s*(?P<sign>[<>])(?P<equal>=?)\s*(?P<threshold>[^<>=]*\S)\s*")

@@ -13,6 +13,7 @@ import numpy as np
 from ...common.whole_files import whole_file
 from ...errors import StudyError
 from .estimates import Stage
+from .layout import RESULT
 
 if TYPE_CHECKING:
     import xarray
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from ...simulate.trajectory import Trajectory
     from ..study import Study
 
-RESULT = "probability.json"
 MOST_SHOWN = 5  # parameters in the table
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..rare.question import FOLDER
-from ..rare.result import RESULT
+from ..rare.layout import FOLDER, RESULT
 from .pictures import draw_motion
 from .report_tables import number, table
 
