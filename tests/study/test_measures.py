@@ -461,6 +461,13 @@ def test_measures_at_events_are_those_of_the_closed_form():
     assert json.loads(results.attrs["statistics"])["of"]["landing"]["count"] == 3
 
 
+def test_a_name_of_several_events_is_refused(arm):
+    twice = [rb.Event("link1", value=value, name="passes") for value in (0.1, 0.2)]
+    measure = rb.Measure("m", "event_time", event="passes")
+    with pytest.raises(rb.StudyError, match="'passes', which is the name of several events; expected a number"):
+        rb.Study(arm, samples=1, simulate=rb.Simulation(1.0), events=twice, measures=[measure])
+
+
 @pytest.mark.parametrize(
     ("measure", "message"),
     [

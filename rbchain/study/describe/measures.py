@@ -398,6 +398,8 @@ class Measure(Described):
             return self
         names = [event.name for event in events]
         number = names.index(self.event) if self.event in names else self.event
+        if names.count(self.event) > 1:  # type: ignore[arg-type]
+            raise StudyError(f"event is {self.event!r}, which is the name of several events; expected a number")
         if isinstance(number, str) or number >= len(events):
             known = [i if name is None else name for i, name in enumerate(names)]
             raise StudyError(f"event is {self.event!r}; expected an event of the study, by number or name: {known}")
