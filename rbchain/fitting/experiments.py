@@ -15,7 +15,7 @@ from ..common.misspelt import SuggestsAttributes
 from ..common.pickles import PickledByName
 from ..common.real_arrays import FloatArray
 from ..errors import ArgumentError, SimulationError
-from .fitted_entries import fitted_entries
+from .fitted_entries import checked_names, fitted_entries
 from .measurements import Measured, Measurement, motions_of
 from .problem import STATE, Problem
 from .result import NULL_SHARE, as_text
@@ -131,13 +131,14 @@ def experiment_design(
     motion1     0.000       0.250
     motion2     1.000       1.000
     """
+    chosen = checked_names(model, parameters)
     if not isinstance(motions, list):
         raise ArgumentError("motions is not a list; expected a list of Measurements, Trajectories or tuples (t, q, qd)")
     common = Measurement((), (), tau=tau, drives=drives, forces=forces, noise=noise)
     checked = motions_of(model, [_at_all_times(motion) for motion in motions], common)
     if not checked[0].has_noise:
         raise ArgumentError("noise is None; expected the standard deviations of the measurements")
-    entries = fitted_entries(model, parameters, checked[0].actions.forces)
+    entries = fitted_entries(model, chosen, checked[0].actions.forces)
     if entries.keys() <= set(STATE):
         raise ArgumentError(
             f"parameters is {list(parameters)}, which are initial states; expected at least one parameter of the model"

@@ -13,7 +13,7 @@ from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, finite_number, whole_number
 from ..errors import ArgumentError, SimulationError
 from ..facade.states import generator_of
-from .fitted_entries import fitted_entries
+from .fitted_entries import checked_names, fitted_entries
 from .limits import Bounds, priors_of
 from .measurements import Measured, Measurement, motions_of
 from .problem import Problem
@@ -119,11 +119,12 @@ def fit(
     """
     from scipy.optimize import least_squares
 
+    names = checked_names(model, parameters)
     starts = whole_number("starts", starts, ArgumentError, least=1, most=100_000)
     spread = finite_number("spread", spread, ArgumentError, least=0.0)
     common = Measurement((), (), tau=tau, drives=drives, forces=forces, noise=noise)
     motions = motions_of(model, motion, common)
-    entries = fitted_entries(model, parameters, motions[0].actions.forces)
+    entries = fitted_entries(model, names, motions[0].actions.forces)
     problem = Problem(model, motions, entries, {"rtol": rtol, "atol": atol, "max_step": max_step})
     limits, problem.priors = Bounds(problem, bounds), priors_of(problem, priors)
     if problem.count < problem.size:

@@ -18,13 +18,8 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 
-def fitted_entries(model: Model, parameters: Sequence[str], forces: Sequence[Force] = ()) -> dict[str, set[int] | None]:
-    """Return the fields to fit, with the entries of their flat arrays; None for all.
-
-    Parameters of springs among the forces have their paths instead of fields.
-
-    Raises an error if `fit` cannot estimate a parameter of this model.
-    """
+def checked_names(model: Model, parameters: Sequence[str]) -> Sequence[str]:
+    """Return the names of the parameters to fit. Raises an error for names that are neither fields nor paths."""
     if isinstance(parameters, str) or not isinstance(parameters, Sequence):
         raise ArgumentError(
             f'parameters is {excerpt(parameters)}; expected a list of names such as ["link2.mass", "damping"]'
@@ -36,20 +31,28 @@ def fitted_entries(model: Model, parameters: Sequence[str], forces: Sequence[For
             f"a fit needs one set of parameters, but the model has batch_shape {model.batch_shape}; expected (). Use "
             "model[i]"
         )
-    found: dict[str, set[int] | None] = {}
     for name in parameters:
-        if name in KINDS:
-            entries: dict[str, set[int] | None] = {name: None}
-        elif isinstance(name, str) and "." in name:
-            entries = _entries_at(model, name, forces)
-        else:
+        if name not in KINDS and not (isinstance(name, str) and "." in name):
             raise UnknownNameError(
                 f"parameters contains {excerpt(name)}; expected names among {', '.join(KINDS)}, or paths such as "
                 f'"link2.mass"{did_you_mean(str(name), KINDS)}'
             )
+    return parameters
+
+
+def fitted_entries(model: Model, names: Sequence[str], forces: Sequence[Force] = ()) -> dict[str, set[int] | None]:
+    """Return the fields to fit, with the entries of their flat arrays; None for all.
+
+    Parameters of springs among the forces have their paths instead of fields.
+
+    Raises an error if `fit` cannot estimate a parameter of this model.
+    """
+    found: dict[str, set[int] | None] = {}
+    for name in names:
+        entries: dict[str, set[int] | None] = {name: None} if name in KINDS else _entries_at(model, name, forces)
         for field, numbers in entries.items():
             if field in found and (numbers is None or numbers & (found[field] or numbers)):
-                raise ArgumentError(f"parameters is {excerpt(list(parameters))}; expected each parameter once")
+                raise ArgumentError(f"parameters is {excerpt(list(names))}; expected each parameter once")
             found[field] = None if numbers is None else numbers | (found.get(field) or set())
     return found
 

@@ -137,9 +137,8 @@ def _as_measurement(motion: Any, name: str) -> Measurement:
     if isinstance(motion, Measurement):
         return motion
     if isinstance(motion, Trajectory):
-        has_ended = (motion.t > motion.end_time[..., None])[
-            ..., None
-        ]  # an event holds the states, which are no measurements
+        # an event holds the states, which are no measurements
+        has_ended = (motion.t > motion.end_time[..., None])[..., None]
         return Measurement(motion.t, *(np.where(has_ended, np.nan, x) for x in (motion.q, motion.qd)))
     if not (isinstance(motion, tuple) and len(motion) == 3):
         raise ArgumentError(
