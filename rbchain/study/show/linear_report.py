@@ -34,14 +34,18 @@ class LinearAnalysis:
         self._control_variates = analysis.get("control_variates", {})
         self._reasons = analysis.get("reasons", {})
 
-    def first_order(self, measure: str) -> str:
-        """Return the standard deviation of first order for the table of the measures."""
-        std = self._gradients.get(measure, {}).get("first_order_std")
-        return "" if std is None else f"{std:.4g} by gradient"
+    def first_order(self, measure: str) -> float | None:
+        """Return the standard deviation of first order of a measure, if it is known."""
+        return self._gradients.get(measure, {}).get("first_order_std")
+
+    @property
+    def has_first_order(self) -> bool:
+        """Whether the standard deviation of first order of a measure is known."""
+        return any(self.first_order(name) is not None for name in self._gradients)
 
     def note(self, results: StoredResults, statistics: dict[str, Any]) -> str:
         """Explain the standard deviations of first order, and name the measures for which they are different."""
-        known = [name for name in self._gradients if self.first_order(name)]
+        known = [name for name in self._gradients if self.first_order(name) is not None]
         if not known:
             return ""
         different: dict[str, list[str]] = {INCOMPLETE: [], NOT_SMOOTH: [], NOT_LINEAR: []}

@@ -81,7 +81,8 @@ def _finish(axes: Any, xlabel: str, ylabel: str = "") -> None:
     for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
         if axis.get_scale() == "log":
             powers = 10 ** np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 1).astype(int)
-            axis.set_ticks(powers, [f"{power:,}" for power in powers])  # exponents take time to typeset
+            places = powers if len(powers) > 1 else np.array([low, high]).astype(int)
+            axis.set_ticks(places, [f"{place:,}" for place in places])  # exponents take time to typeset
             continue
         axis.get_major_locator().set_params(nbins=MOST_TICKS)
         ticks = axis.get_major_locator().tick_values(low, high)
@@ -108,7 +109,7 @@ def draw_distribution(
         for level, style in zip(SHOWN_LEVELS, (":", "-", ":"), strict=True):
             label = f"{level:.0%}: {quantiles[level]:.5g} {results[name].attrs.get('units', '')}"
             axes.axvline(quantiles[level], color=COLORS["line"], linestyle=style, label=label)
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, fontsize=8, borderpad=0.0)
     _finish(axes, _label(results[name]), "samples")
     return figure
 
@@ -173,7 +174,7 @@ def draw_influences(
         return None
     values, drawn = _finite_pairs(results, name)
     labels, units = results["parameter"].values, units_along(results, "parameter")
-    figure, all_axes = _axes(1, len(influences), 3.0, shared_y=True)
+    figure, all_axes = _axes(1, len(influences), 3.0, shared_y=True, width=WIDTH * min(1.0, (1 + len(influences)) / 4))
     for axes, (c, share) in zip(all_axes, influences, strict=True):
         if values.size <= FEW_POINTS:
             axes.plot(drawn[:, c], values, ".", markersize=3, alpha=0.6, color=COLORS["point"])
@@ -222,7 +223,7 @@ def draw_bands(results: AnyResults, name: str, statistics: dict[str, Any]) -> Fi
     dim = str(variable.dims[2])
     labels, units, times = results[dim].values, units_along(results, dim), results["time"].values
     columns = min(3, len(labels))
-    figure, all_axes = _axes(-(-len(labels) // columns), columns, 2.6)
+    figure, all_axes = _axes(-(-len(labels) // columns), columns, 2.6, width=WIDTH * (1 + columns) / 4)
     for i, (axes, label) in enumerate(zip(all_axes, labels, strict=False)):
         draw_quantile_bands(axes, times, levels, quantiles[:, :, i])
         _finish(axes, "t (s)", with_unit(f"{name} {label}", units[i]))
@@ -236,7 +237,7 @@ def draw_bands(results: AnyResults, name: str, statistics: dict[str, Any]) -> Fi
 def draw_motion(times: np.ndarray, q: np.ndarray, labels: Sequence[str], units: Sequence[str]) -> Figure:
     """Plot the positions (times, coordinates) of one motion over time."""
     columns = min(3, len(labels))
-    figure, all_axes = _axes(-(-len(labels) // columns), columns, 2.6)
+    figure, all_axes = _axes(-(-len(labels) // columns), columns, 2.6, width=WIDTH * (1 + columns) / 4)
     for axes, values, label, unit in zip(all_axes, q.T, labels, units, strict=False):
         axes.plot(times, values, color=COLORS["line"])
         _finish(axes, "t (s)", with_unit(label, unit))

@@ -50,8 +50,8 @@ h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.2rem; margin-top: 2
 p { margin: 0.5rem 0 } table { border-collapse: collapse; font-size: 0.9rem } .wide { overflow-x: auto }
 td, th { padding: 0.2rem 0.6rem; border-bottom: 1px solid #e5e5e5; vertical-align: top; text-align: left }
 caption { text-align: left; padding: 0.2rem 0.6rem }
-thead th { vertical-align: bottom } tr > th:first-child { min-width: 10rem } td { white-space: nowrap }
-.number { text-align: right; font-variant-numeric: tabular-nums }
+thead th { vertical-align: bottom } tr > th:first-child { min-width: 10rem }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 small { display: block; color: #666; font-size: 0.75rem; font-weight: normal } .note { color: #555; font-size: 0.85rem }
 img { max-width: 100% } .beside { display: flex } .beside img { min-width: 0; object-fit: contain }
 details { margin-top: 1.5rem } summary { cursor: pointer; font-weight: bold }
@@ -138,8 +138,12 @@ def _summary(results: StoredResults, samples: int, statistics: dict[str, Any] | 
     if not statistics:
         done = int((results["status"].values != NOT_RUN).sum())
         return f"The study is not finished: {done:,} of {samples:,} samples are done."
-    rate = statistics["failure_rate"]
+    rate, study = statistics["failure_rate"], json.loads(results.attrs["study"])
+    drawn = results["parameters"].values[:1].shape[1]
+    model, simulation = study["model"].get("model"), study["simulate"]
     return (
+        f"The model{f' {html.escape(str(model))}' if model else ''} was simulated for {simulation['duration']:g} s with the "
+        f"method {simulation['method']}, with {drawn} drawn {'number' if drawn == 1 else 'numbers'} for each sample. "
         f"{statistics['failures']:,} of {statistics['samples']:,} samples failed. The failure rate is "
         f"{rate['estimate']:.3%} (95 % confidence interval {rate['low']:.3%} to {rate['high']:.3%})."
     )
@@ -166,7 +170,8 @@ def _measures(
         intervals = found.get("quantile_intervals")  # results of earlier versions have none
         cells = [number(found["quantiles"][i], intervals[i] if intervals else ()) for i in at]
         cells += [number(found["mean"], found.get("mean_interval", ()))]
-        cells += [number(_deviation(found["variance"]), below=linear.first_order(name))]
+        cells += [number(_deviation(found["variance"]))]
+        cells += [number(linear.first_order(name))] if linear.has_first_order else []
         reasons = "<br>".join(
             f"{html.escape(str(results['parameter'].values[c]))} {share:.0%}" for c, share in of_measure[:2]
         )
@@ -178,7 +183,8 @@ def _measures(
             title += f"<small>without {undefined:,} samples, in which it is not a finite number</small>"
         rows.append(f"<tr><th>{title}</th>{''.join(cells)}<td>{unit}</td><td>{reasons}</td></tr>")
     words = ("measure", "unit", "explains most of the variance")
-    head = (words[0], *_levels(), "mean", "std", *words[1:])
+    stds = ("std", "std by gradient") if linear.has_first_order else ("std",)
+    head = (words[0], *_levels(), "mean", *stds, *words[1:])
     note = "The small numbers are 95 % confidence intervals, for quantiles from order statistics."
     design = study["design"]["type"]
     if design != "random":
