@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 CONFIDENCE = 0.95
+#: Three numbers: a quantile, and the ends of its confidence interval; NaN for an end that is unknown.
+QuantileAndInterval = tuple[float, float, float]
 TAIL = 12.0  # standard deviations of the binomial distribution; what is beyond them is below round-off
 
 
@@ -45,3 +49,16 @@ def ranks_around_quantile(count: int, level: float, confidence: float = CONFIDEN
     tail = (1.0 - confidence) / 2 * cumulative[-1]
     low, high = np.searchsorted(cumulative, [tail, cumulative[-1] - tail])
     return first + int(low), first + int(high) + 1
+
+
+def quantile_and_interval(ordered: np.ndarray, level: float) -> QuantileAndInterval:
+    """Return a quantile of sorted numbers, and the ends of its confidence interval; NaN for an end that is unknown.
+
+    Examples
+    --------
+    >>> quantile_and_interval(np.arange(1.0, 101.0), 0.5)
+    (50.0, 40.0, 61.0)
+    """
+    count = len(ordered)
+    ranks = (math.ceil(level * count), *ranks_around_quantile(count, level))
+    return tuple(float(ordered[rank - 1]) if 1 <= rank <= count else math.nan for rank in ranks)  # type: ignore[return-value]

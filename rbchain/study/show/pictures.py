@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ...plots.motions import draw_quantile_bands
-from ..run.order_statistics import ranks_around_quantile
+from ..run.order_statistics import QuantileAndInterval, quantile_and_interval
 from ..store.stored_results import StoredArray, StoredResults
+from .report_tables import with_digits
 
 if TYPE_CHECKING:
     import xarray
@@ -105,13 +106,21 @@ def draw_distribution(
     figure, (axes,) = _axes(1, 1, 3.2, width=width)
     axes.stairs(counts, edges, fill=True, color=COLORS["bar"])
     if statistics:
-        quantiles = dict(zip(statistics["levels"], statistics["of"][name]["quantiles"], strict=True))
-        for level, style in zip(SHOWN_LEVELS, (":", "-", ":"), strict=True):
-            label = f"{level:.0%}: {quantiles[level]:.5g} {results[name].attrs.get('units', '')}"
-            axes.axvline(quantiles[level], color=COLORS["line"], linestyle=style, label=label)
+        found = zip(SHOWN_LEVELS, shown_quantiles(results, name), (":", "-", ":"), strict=True)
+        for level, (quantile, low, high), style in found:
+            known, *_ = with_digits(quantile, low, high)
+            label = f"{level:.0%}: {known} {results[name].attrs.get('units', '')}"
+            axes.axvline(quantile, color=COLORS["line"], linestyle=style, label=label)
         axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, fontsize=8, borderpad=0.0)
     _finish(axes, _label(results[name]), "samples")
     return figure
+
+
+def shown_quantiles(results: AnyResults, name: str) -> list[QuantileAndInterval]:
+    """Return the quantiles of the finite values of a measure at `SHOWN_LEVELS`, and their 95 % confidence intervals."""
+    values = results[name].values
+    ordered = np.sort(values[np.isfinite(values)])
+    return [quantile_and_interval(ordered, level) for level in SHOWN_LEVELS]
 
 
 def draw_convergence(results: AnyResults, name: str, width: float = WIDTH) -> Figure | None:
@@ -126,8 +135,7 @@ def draw_convergence(results: AnyResults, name: str, width: float = WIDTH) -> Fi
     for i, count in enumerate(counts):
         ordered = np.sort(values[:count])
         for of_level, level in zip(found, SHOWN_LEVELS, strict=True):
-            ranks = (int(np.ceil(level * count)), *ranks_around_quantile(count, level))
-            of_level[:, i] = [ordered[rank - 1] if 1 <= rank <= count else np.nan for rank in ranks]
+            of_level[:, i] = quantile_and_interval(ordered, level)
     figure, (axes,) = _axes(1, 1, 3.2, width=width)
     for (quantile, low, high), level in zip(found, SHOWN_LEVELS, strict=True):
         style = "-" if level == 0.5 else ":"

@@ -29,6 +29,7 @@ from .pictures import (
     draw_influences,
     influences_on,
     measures_of,
+    shown_quantiles,
     units_along,
     with_unit,
 )
@@ -141,9 +142,10 @@ def _summary(results: StoredResults, samples: int, statistics: dict[str, Any] | 
     rate, study = statistics["failure_rate"], json.loads(results.attrs["study"])
     drawn = results["parameters"].values[:1].shape[1]
     model, simulation = study["model"].get("model"), study["simulate"]
+    name = f" {html.escape(str(model))}" if model else ""
     return (
-        f"The model{f' {html.escape(str(model))}' if model else ''} was simulated for {simulation['duration']:g} s with the "
-        f"method {simulation['method']}, with {drawn} drawn {'number' if drawn == 1 else 'numbers'} for each sample. "
+        f"The model{name} was simulated for {simulation['duration']:g} s with the method {simulation['method']}, "
+        f"with {drawn} drawn {'number' if drawn == 1 else 'numbers'} for each sample. "
         f"{statistics['failures']:,} of {statistics['samples']:,} samples failed. The failure rate is "
         f"{rate['estimate']:.3%} (95 % confidence interval {rate['low']:.3%} to {rate['high']:.3%})."
     )
@@ -166,9 +168,7 @@ def _measures(
     described = {of["name"]: of for of in study["measures"]}
     for name, of_measure in influences.items():
         found, unit = statistics["of"][name], html.escape(results[name].attrs.get("units", ""))
-        at = [statistics["levels"].index(level) for level in SHOWN_LEVELS]
-        intervals = found.get("quantile_intervals")  # results of earlier versions have none
-        cells = [number(found["quantiles"][i], intervals[i] if intervals else ()) for i in at]
+        cells = [number(quantile, interval) for quantile, *interval in shown_quantiles(results, name)]
         cells += [number(found["mean"], found.get("mean_interval", ()))]
         cells += [number(_deviation(found["variance"]))]
         cells += [number(linear.first_order(name))] if linear.has_first_order else []

@@ -9,10 +9,13 @@ from collections.abc import Iterable, Sequence
 
 def number(value: float | None, interval: Sequence[float | None] = (), below: str = "") -> str:
     """Return the cell of a number, with its confidence interval or other text below it."""
-    known = "" if value is None else f"{value:.5g}"
-    if value is not None and interval:
+    if value is None or math.isnan(value):
+        known, below = "", "" if interval else below
+    elif interval:
         known, *ends = with_digits(value, *interval)
         below = f"{ends[0]} to {ends[1]}"
+    else:
+        known = f"{value:.5g}"
     return f'<td class="number">{known}{f"<small>{html.escape(below)}</small>" if below else ""}</td>'
 
 
@@ -24,16 +27,16 @@ def with_digits(value: float, low: float | None, high: float | None) -> tuple[st
     >>> with_digits(123456.0, 120000.0, None)
     ('1.2346e+05', '1.2e+05', 'unknown')
     """
-    ends = [end for end in (low, high) if end is not None]
-    largest = max(abs(x) for x in (value, *ends))
-    if len(ends) < 2 or ends[0] == ends[1] or largest == 0.0:
-        return f"{value:.5g}", *("unknown" if end is None else f"{end:.4g}" for end in (low, high))
-    place = math.floor(math.log10(ends[1] - ends[0])) - 1  # of the last digit
-    if place >= -5 and largest < 1e6:
-        decimals = max(0, -place)
-        return tuple(f"{x:.{decimals}f}" for x in (value, *ends))  # type: ignore[return-value]
-    digits = min(15, max(0, math.floor(math.log10(largest)) - place))
-    return tuple(f"{x:.{digits}e}" for x in (value, *ends))  # type: ignore[return-value]
+    low, high = (None if end is None or math.isnan(end) else end for end in (low, high))
+    largest = max(abs(x) for x in (value, low or 0.0, high or 0.0))
+    if low is None or high is None or low == high or largest == 0.0:
+        first, last = ("unknown" if end is None else f"{end:.4g}" for end in (low, high))
+        return f"{value:.5g}", first, last
+    place = math.floor(math.log10(high - low)) - 1  # of the last digit
+    form = f".{max(0, -place)}f"
+    if place < -5 or largest >= 1e6:
+        form = f".{min(15, max(0, math.floor(math.log10(largest)) - place))}e"
+    return f"{value:{form}}", f"{low:{form}}", f"{high:{form}}"
 
 
 def table(head: Iterable[str], rows: Iterable[str], words: Sequence[str] = (), first_line: str = "") -> str:
