@@ -13,10 +13,11 @@ import xarray
 import rbchain as rb
 from rbchain import cli
 from rbchain.cli import output
+from rbchain.study.analyse.explained_variance import explained_shares
 from rbchain.study.describe.description import Description
 from rbchain.study.run.order_statistics import ranks_around_quantile
 from rbchain.study.show.linear_report import LinearAnalysis
-from rbchain.study.show.pictures import draw_convergence, draw_influences, explained
+from rbchain.study.show.pictures import draw_convergence, draw_influences
 from rbchain.study.show.report import write_report
 
 STUDY = """
@@ -122,13 +123,33 @@ def test_the_command_line_prints_sensitivities(folder, capsys):
     assert cli.main([*arguments, "--method", "morris", "--measure", "none"]) == output.EXIT_REFUSED
 
 
-def test_the_explained_share_of_variance_agrees_with_the_closed_form():
+def test_explained_shares_of_variance_agree_with_the_closed_form():
     """For y = x^2 + e it is var(x^2) / (var(x^2) + var(e)), while the correlation of x and y is zero."""
     rng = np.random.default_rng(0)
-    x, e = rng.uniform(-1, 1, 40_000), rng.normal(0, 0.2, 40_000)
+    x, e = rng.uniform(-1, 1, (40_000, 2)), rng.normal(0, 0.2, 40_000)
     expected = (4 / 45) / (4 / 45 + 0.04)
-    assert abs(explained(x, x**2 + e) - expected) < 0.02
-    assert explained(rng.normal(size=40_000), x**2 + e) < 1e-3
+    np.testing.assert_allclose(explained_shares(x, x[:, 0] ** 2 + e), [expected, 0.0], atol=0.01)
+    x = rng.uniform(-1, 1, (2000, 3))  # the variances are 1/3, 1/12 and 1/300
+    np.testing.assert_allclose(explained_shares(x, x @ [1.0, 0.5, 0.1]), np.array([100, 25, 1]) / 126, atol=0.02)
+    assert explained_shares(x, np.sin(8 * x[:, 0]))[0] > 0.9
+    two_values = np.sign(x)
+    assert explained_shares(two_values, two_values[:, 0] + e[:2000])[0] > 0.9
+
+
+def test_noise_seldom_counts_as_an_influence():
+    """The level of the test is 1 % for all parameters together: 30 of 500 studies would have a probability of 1e-14."""
+    rng = np.random.default_rng(0)
+    noise = ((rng.normal(size=(300, 10)), rng.normal(size=300)) for _ in range(500))
+    assert sum((explained_shares(x, y) > 0.0).any() for x, y in noise) < 30
+
+
+def test_influences_of_constant_and_of_dependent_parameters_and_of_few_samples_are_known():
+    x = np.linspace(-1.0, 1.0, 50)[:, None]
+    assert explained_shares(np.hstack([x, 0 * x]), x[:, 0]).tolist()[1] == 0.0
+    np.testing.assert_allclose(explained_shares(np.hstack([x, x]), x[:, 0]), 1.0, rtol=0.05)  # by their groups
+    assert explained_shares(x[:2], x[:2, 0]).tolist() == [0.0]
+    assert explained_shares(x[:0], x[:0, 0]).tolist() == [0.0]
+    assert explained_shares(np.zeros((50, 0)), x[:, 0]).size == 0
 
 
 def small_study(**more):

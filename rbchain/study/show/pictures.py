@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ...plots.motions import draw_quantile_bands
+from ..analyse.explained_variance import explained_shares
 from ..run.order_statistics import QuantileAndInterval, quantile_and_interval
 from ..store.stored_results import StoredArray, StoredResults
 from .report_tables import with_digits
@@ -155,9 +156,9 @@ def influences_on(results: AnyResults, name: str) -> list[tuple[int, float]]:
     values, drawn = _finite_pairs(results, name)
     if values.size < 2 * GROUPS or np.ptp(values) == 0:
         return []
-    shares = {c: explained(drawn[:, c], values) for c in range(drawn.shape[1]) if np.ptp(drawn[:, c]) > 0}
-    most = sorted(shares, key=lambda c: -shares[c])[:MOST_INFLUENTIAL]
-    return [(c, shares[c]) for c in most if shares[c] > LEAST_SHARE]
+    shares = explained_shares(drawn, values)
+    most = np.argsort(-shares, kind="stable")[:MOST_INFLUENTIAL]
+    return [(int(c), float(shares[c])) for c in most if shares[c] > LEAST_SHARE]
 
 
 def _finite_pairs(results: AnyResults, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -209,19 +210,6 @@ def draw_influences(
 def _groups(parameter: np.ndarray) -> list[np.ndarray]:
     """Return the indices of samples in groups of equal size, sorted by the parameter."""
     return np.array_split(np.argsort(parameter, kind="stable"), GROUPS)
-
-
-def explained(parameter: np.ndarray, values: np.ndarray) -> float:
-    """Estimate the share of the variance of `values` that the parameter alone explains: the correlation ratio.
-
-    Samples are sorted by the parameter into groups. The variance that the means of random groups would have is
-    subtracted.
-    """
-    groups = [values[indices] for indices in _groups(parameter)]
-    means, sizes = np.array([g.mean() for g in groups]), np.array([g.size for g in groups])
-    between, total = (sizes * (means - values.mean()) ** 2).sum(), ((values - values.mean()) ** 2).sum()
-    by_chance = (total - between) / (values.size - GROUPS) * (GROUPS - 1)
-    return max(0.0, float((between - by_chance) / total))
 
 
 def draw_bands(results: AnyResults, name: str, statistics: dict[str, Any]) -> Figure:
