@@ -108,6 +108,21 @@ def test_states_are_plotted_under_their_names(floating):
     np.testing.assert_array_equal(alone[0].get_ydata(), floating.q[2, :, 7])
 
 
+@pytest.mark.parametrize("what", ["states", "phase", "energy"])
+def test_samples_that_are_drawn_one_by_one_differ_and_have_a_legend(floating, what):
+    figure = floating[[3, 5, 8]].plot(what)
+    lines = [line for line in figure.axes[0].get_lines() if line.get_linestyle() != "None"]
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 3
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["0", "1", "2"]
+    assert not floating[3].plot(what).legends
+
+
+def test_the_steps_of_one_sample_are_numbers(floating):
+    texts = [axes.texts[0].get_text() for axes in floating[3].plot("steps").axes]
+    assert texts[0] == f"accepted steps\n{floating.steps[3]}"
+
+
 def test_the_plotted_energy_is_that_of_the_motion(floating):
     axes = next(axes for axes in floating[0].plot("energy").axes if axes.get_ylabel() == "total energy (J)")
     kinetic, potential = floating.model[..., None].energy(floating.q, floating.qd)

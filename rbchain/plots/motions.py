@@ -24,6 +24,10 @@ MAX_ROWS = 20  # of plots of states, if the caller does not select joints
 MAX_PHASE_PLOTS = 12  # the same for phase plots
 BANDS = ((0.05, 0.95), (0.25, 0.75))
 COLOR = "#1f5a99"
+#: Colors of samples that are drawn one by one, near those of Okabe and Ito (2008), for people with color blindness.
+SAMPLE_COLORS = (COLOR, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#000000", "#b8a800")
+LINE_STYLES = ("-", "--", ":")  # of the first, the second and the third eight samples
+COLUMNS_OF_LEGEND = 10
 OF_JOINTS = ("states", "phase")
 
 
@@ -43,9 +47,10 @@ def plot(
         * "energy": kinetic, potential and total energy, and the change of the total, or `energy_error` if the
           motion has it. The potential energy includes the elastic energy.
         * "phase": velocities against positions
-        * "steps": histograms of accepted steps, mean step size and rejected steps
+        * "steps": histograms of accepted steps, mean step size and rejected steps; the numbers of a single sample
 
-        More than 20 samples are drawn as their median and bands of quantiles; "phase" draws 20 of them.
+        Up to 20 samples have their own lines. More are drawn as their median and bands of quantiles; "phase" draws 20
+        of them.
     joints : sequence of str, optional
         Names of the joints that "states" and "phase" show. If not given, all joints are shown. If these have more
         than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure says so.
@@ -159,10 +164,30 @@ def _grid(rows: int, columns: int, height: float = 2.2) -> tuple[Figure, np.ndar
 def _over_time(axes: Any, t: np.ndarray, values: np.ndarray) -> None:
     """Draw values (samples, times): a line for each sample, or the median and bands of quantiles of many samples."""
     if len(values) <= MAX_LINES:
-        axes.plot(t, values.T, color=COLOR, linewidth=1.2, alpha=1.0 if len(values) == 1 else 0.6)
+        for k, series in enumerate(values):
+            axes.plot(t, series, linewidth=1.2, **_line_of_sample(k))
         return
     levels = sorted({0.5, *(level for band in BANDS for level in band)})
     draw_quantile_bands(axes, t, levels, np.nanquantile(values, levels, axis=0))
+
+
+def _line_of_sample(k: int) -> dict[str, Any]:
+    """Return the color and the style of the line of the k-th sample that is drawn."""
+    count = len(SAMPLE_COLORS)
+    return {"color": SAMPLE_COLORS[k % count], "linestyle": LINE_STYLES[k // count % len(LINE_STYLES)]}
+
+
+def _add_legend(figure: Figure, panel: Any, motion: Trajectory, step: int = 1) -> None:
+    """Add a legend of the samples, of which each one in `step` is drawn, or of the bands of quantiles of a panel."""
+    batch, samples = motion.status.shape, motion.status.size
+    if step == 1 and samples > MAX_LINES:
+        panel.legend(frameon=False, fontsize=7)
+    elif samples > 1:
+        indices = [np.unravel_index(k, batch) for k in range(0, samples, step)]
+        names = [str(int(i[0]) if len(i) == 1 else tuple(map(int, i))) for i in indices]
+        lines = panel.get_lines()[: len(names)]
+        settings: dict[str, Any] = {"ncols": COLUMNS_OF_LEGEND, "frameon": False, "fontsize": 7, "title": "sample"}
+        figure.legend(lines, names, loc="outside upper center", title_fontsize=7, **settings)
 
 
 def draw_quantile_bands(axes: Any, t: np.ndarray, levels: Sequence[float], quantiles: np.ndarray) -> None:
@@ -197,8 +222,7 @@ def _states(motion: Trajectory, selection: Selection) -> Figure:
             rate = " rate" if column and labels[entry] in model.position_labels else ""
             axes.set_ylabel(f"{labels[entry]}{rate}" + (f"\n({units[entry]})" if units[entry] != "1" else ""))
         panels[min(len(entries), len(panels)) - 1, column].set_xlabel("t (s)")
-    if len(q) > MAX_LINES:
-        panels[0, 0].legend(frameon=False, fontsize=7)
+    _add_legend(figure, panels[0, 0], motion)
     return figure
 
 
@@ -223,8 +247,7 @@ def _energy(motion: Trajectory) -> Figure:
     for axes, (name, values) in zip(panels.ravel(), named, strict=True):
         _over_time(axes, motion.t, values)
         axes.set(ylabel=f"{name} (J)", xlabel="t (s)")
-    if len(total) > MAX_LINES:
-        panels[0, 0].legend(frameon=False, fontsize=7)
+    _add_legend(figure, panels[0, 0], motion)
     return figure
 
 
@@ -237,18 +260,23 @@ def _phase(motion: Trajectory, selection: Selection) -> Figure:
     figure, panels = _grid(max(1, -(-len(pairs) // columns)), columns, height=3.0)
     for axes in panels.ravel()[len(pairs) :]:
         axes.set_visible(False)
-    step = max(1, len(q) // MAX_LINES)
+    step = -(-len(q) // MAX_LINES)
     for axes, (i, j) in zip(panels.ravel(), pairs, strict=False):
-        axes.plot(q[::step, :, i].T, qd[::step, :, j].T, color=COLOR, linewidth=0.9, alpha=0.6)
-        axes.plot(q[::step, 0, i], qd[::step, 0, j], ".", color=COLOR)
+        drawn = list(enumerate(range(0, len(q), max(1, step))))
+        for k, sample in drawn:
+            axes.plot(q[sample, :, i], qd[sample, :, j], linewidth=0.9, **_line_of_sample(k))
+        for k, sample in drawn:
+            axes.plot(q[sample, 0, i], qd[sample, 0, j], ".", color=_line_of_sample(k)["color"])
         axes.set(
             xlabel=f"{model.position_labels[i]} ({model.position_units[i]})", ylabel=f"({model.velocity_units[j]})"
         )
+    if pairs:
+        _add_legend(figure, panels[0, 0], motion, max(1, step))
     return figure
 
 
 def _steps(motion: Trajectory) -> Figure:
-    """Draw histograms of accepted steps, mean step size and rejected steps."""
+    """Draw histograms of accepted steps, mean step size and rejected steps, or the numbers of a single sample."""
     duration = motion.t[-1] - motion.t[0]
     numbers = {
         "accepted steps": motion.steps.ravel(),
@@ -257,6 +285,11 @@ def _steps(motion: Trajectory) -> Figure:
     }
     figure, panels = _grid(1, 3, height=3.0)
     for axes, (name, values) in zip(panels[0], numbers.items(), strict=True):
+        if motion.status.size == 1:
+            axes.set_axis_off()
+            text = f"{values[0]:.4g}" if values.size else "unknown"
+            axes.text(0.5, 0.5, f"{name}\n{text}", ha="center", va="center", fontsize=14)
+            continue
         whole = values.dtype.kind == "i" and values.size
         axes.hist(values, bins=min(60, int(np.ptp(values)) + 1) if whole else 30, color=COLOR)
         axes.set(xlabel=name, ylabel="samples")
