@@ -124,9 +124,11 @@ def read_study(options: argparse.Namespace) -> Study:
 
 
 def _study_of_results(options: argparse.Namespace) -> Study:
+    """Return the study of a folder of results, or of the first part of a study."""
     from ..study.loading import study_of_results
 
-    return _with_modules_printed(study_of_results(options.folder, code=not options.no_code))
+    folder = getattr(options, "parts", [options.folder])[0]
+    return _with_modules_printed(study_of_results(folder, code=not options.no_code))
 
 
 def _with_modules_printed(study: Study) -> Study:
@@ -136,12 +138,6 @@ def _with_modules_printed(study: Study) -> Study:
             f"rbchain: the study imports module {module!r} from {file}", markup=False, soft_wrap=True
         )
     return study
-
-
-def _study_of_first_part(options: argparse.Namespace) -> Study:
-    from ..study.loading import study_of_results
-
-    return _with_modules_printed(study_of_results(options.parts[0], code=not options.no_code))
 
 
 def _part(text: str) -> tuple[int, int]:
@@ -372,7 +368,7 @@ VERBS = {
     ),
     "merge": _Verb(
         ("merged", "running", "code"),
-        _study_of_first_part,
+        _study_of_results,
         _merge_parts,
         "merge the parts of a study that the jobs of a cluster have computed",
         ("rbchain study merge landing parts/*",),

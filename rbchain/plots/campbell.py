@@ -52,7 +52,7 @@ def plot(modes: Modes, parameter: npt.ArrayLike, *, label: str = "parameter", or
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['frequency (Hz)', 'damping ratio']
     """
-    from .figure import Figure
+    from .figure import figure_with_panels
 
     values, multiples = real_array("parameter", parameter, ArgumentError), real_array("orders", orders, ArgumentError)
     batch = modes.batch_shape
@@ -63,8 +63,8 @@ def plot(modes: Modes, parameter: npt.ArrayLike, *, label: str = "parameter", or
         )
     if multiples.ndim != 1 or not np.isfinite(multiples).all():
         raise ArgumentError(f"orders is {excerpt(orders)}; expected a list of finite numbers, such as [1, 2]")
-    figure = Figure(figsize=(7.0, 5.6), layout="constrained")
-    of_frequency, of_damping = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    figure, panels = figure_with_panels(2, 1, (7.0, 5.6), sharex=True, height_ratios=(2, 1))
+    of_frequency, of_damping = panels[:, 0]
     for k in range(modes.frequency.shape[-1]):
         of_frequency.plot(values, modes.frequency[:, k], color=f"C{k}", marker=".", label=f"mode {k}")
         of_damping.plot(values, modes.damping_ratio[:, k], color=f"C{k}", marker=".")
@@ -74,6 +74,4 @@ def plot(modes: Modes, parameter: npt.ArrayLike, *, label: str = "parameter", or
     of_frequency.set(ylabel="frequency (Hz)", ylim=(0.0, top))
     of_frequency.legend(frameon=False, fontsize=7)
     of_damping.set(ylabel="damping ratio", xlabel=label)
-    for axes in (of_frequency, of_damping):
-        axes.spines[["top", "right"]].set_visible(False)
     return figure

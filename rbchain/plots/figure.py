@@ -1,7 +1,9 @@
 """Figures that notebooks show."""
 
 import io
+from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure as MatplotlibFigure
 
 
@@ -16,3 +18,14 @@ class Figure(MatplotlibFigure):
         picture = io.BytesIO()
         self.savefig(picture, format="png")
         return picture.getvalue()
+
+
+def figure_with_panels(
+    rows: int, columns: int, size: tuple[float, float], **settings: Any
+) -> tuple[Figure, np.ndarray]:
+    """Return a figure of this size, in inches, and its axes (rows, columns). `settings` are for `Figure.subplots`."""
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, **settings)
+    for axes in panels.ravel():
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, panels

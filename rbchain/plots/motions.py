@@ -152,13 +152,9 @@ def warn_of_few_times(motion: Trajectory) -> None:
 
 
 def _grid(rows: int, columns: int, height: float = 2.2) -> tuple[Figure, np.ndarray]:
-    from .figure import Figure
+    from .figure import figure_with_panels
 
-    figure = Figure(figsize=(min(4.2 * columns, 12.0), height * rows + 0.4), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False)
-    for axes in panels.ravel():
-        axes.spines[["top", "right"]].set_visible(False)
-    return figure, panels
+    return figure_with_panels(rows, columns, (min(4.2 * columns, 12.0), height * rows + 0.4))
 
 
 def _over_time(axes: Any, t: np.ndarray, values: np.ndarray) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy import special
 
-from ...common.misspelt import did_you_mean, one_of
+from ...common.misspelt import one_of
 from ...common.real_arrays import finite_number, whole_number
 from ...errors import StudyError
 from ..describe.designs import OF_VALUES, uniforms
@@ -21,6 +20,7 @@ from ..plan.checks import refuse_noise
 from ..plan.plan import Plan
 from ..run.compilation import compiled_in_parallel
 from ..run.executors import executor_of
+from ..run.settings_of_run import settings_of_run
 from ..store.capacity import total_memory, with_unit
 from .estimates import Estimate
 from .form import form
@@ -38,7 +38,7 @@ Method = Literal["monte_carlo", "subset", "importance", "form"]
 STAGED = ("subset", "importance")
 ADAPTIVE = ("importance", "form")  # number of simulations
 LEAST_STAGE = 100  # simulations
-SETTINGS = ("executor", "workers", "scheduler", "chunk", "memory")
+UNUSED = ("progress", "on_failure")  # settings of `Study.run` that do not apply
 
 
 def probability(
@@ -137,14 +137,16 @@ def probability(
             f"simulations is {limit:,}: they need {with_unit(needed)} of memory, but this machine has "
             f"{with_unit(total_memory())}; reduce simulations"
         )
-    executor, chunk, memory = _run_settings(settings)
+    own = inspect.getfullargspec(probability).kwonlyargs
+    settings_of_run(study.run, "Study.probability", settings, own=own, without=UNUSED)
+    executor = executor_of(settings.get("executor", "local"), settings.get("workers"), settings.get("scheduler"))
     question = {"measure": measure, "threshold": threshold, "sign": sign, "method": method, "undefined": undefined}
     if method in STAGED:
         question["stage"] = size
     with contextlib.ExitStack() as stack:
         folder = None if out is None else stack.enter_context(locked_folder(out, plan, question))
         stack.enter_context(compiled_in_parallel(plan))
-        of_run = Settings(executor, chunk, memory, folder)
+        of_run = Settings(executor, settings.get("chunk"), settings.get("memory"), folder)
         simulate = Simulations(plan, measure, threshold, sign, undefined, limit, of_run)
         estimate = _estimated(simulate, method, plan, size, wanted)
         result = _result(study, simulate, estimate, method, asked)
@@ -205,19 +207,6 @@ def _check(plan: Plan, method: str) -> None:
             refuse_noise(plan.nominal, [draws.varied.parameter for draws in plan.drawn.draws])
         except StudyError as error:
             raise StudyError(f"method is {method!r}, but {error}. Or use method='monte_carlo'") from None
-
-
-def _run_settings(settings: Mapping[str, Any]) -> tuple[Any, int | None, float | None]:
-    """Return the executor, the chunk and the memory."""
-    for name in settings:
-        if name not in SETTINGS:
-            known = (*inspect.getfullargspec(probability).kwonlyargs, *SETTINGS)
-            raise StudyError(
-                f"Study.probability has no argument {name!r}; expected one of {', '.join(known)}"
-                f"{did_you_mean(name, known)}"
-            )
-    executor = executor_of(settings.get("executor", "local"), settings.get("workers"), settings.get("scheduler"))
-    return executor, settings.get("chunk"), settings.get("memory")
 
 
 def _estimated(simulate: Simulations, method: str, plan: Plan, stage: int, wanted: float) -> Estimate:

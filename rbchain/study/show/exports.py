@@ -46,9 +46,8 @@ def to_mat(results: xarray.Dataset, path: str | Path) -> None:
 def _columns(results: xarray.Dataset) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the columns of a table with a row for each sample, with their names and units."""
     yield "status", np.array(_status_names(results), object)
-    measures = measures_of(results)
     for name, values in _others(results, []):
-        if name in measures or values.dims == ("sample",):
+        if values.dims == ("sample",):
             yield with_unit(name, _unit(results, name)), values.values
         elif "time" not in values.dims:
             yield from _entries(results, name, values)

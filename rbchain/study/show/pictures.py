@@ -110,7 +110,7 @@ def draw_distribution(
         found = zip(SHOWN_LEVELS, shown_quantiles(results, name), (":", "-", ":"), strict=True)
         for level, (quantile, low, high), style in found:
             known, *_ = with_digits(quantile, low, high)
-            label = f"{level:.0%}: {known} {results[name].attrs.get('units', '')}"
+            label = f"{100 * level:.0f} %: {known} {results[name].attrs.get('units', '')}"
             axes.axvline(quantile, color=COLORS["line"], linestyle=style, label=label)
         axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, fontsize=8, borderpad=0.0)
     _finish(axes, _label(results[name]), "samples")
@@ -141,7 +141,7 @@ def draw_convergence(results: AnyResults, name: str, width: float = WIDTH) -> Fi
     for (quantile, low, high), level in zip(found, SHOWN_LEVELS, strict=True):
         style = "-" if level == 0.5 else ":"
         axes.fill_between(counts, low, high, color=COLORS["bar"], alpha=0.3, linewidth=0)
-        axes.plot(counts, quantile, color=COLORS["line"], linestyle=style, label=f"{level:.0%}")
+        axes.plot(counts, quantile, color=COLORS["line"], linestyle=style, label=f"{100 * level:.0f} %")
     axes.set_xscale("log")
     axes.minorticks_off()
     axes.set_xlim(counts[0], counts[-1])
@@ -201,7 +201,7 @@ def draw_influences(
         means = [(drawn[g, c].mean(), values[g].mean()) for g in _groups(drawn[:, c])]
         axes.plot(*np.transpose(means), color=COLORS["line"])
         # without y, matplotlib measures all labels to place the title
-        axes.set_title(f"explains {share:.0%} of the variance", fontsize=9, y=1.0, pad=14)
+        axes.set_title(f"explains {100 * share:.0f} % of the variance", fontsize=9, y=1.0, pad=14)
         label = with_unit(str(labels[c]), units[c])
         _finish(axes, label, _label(results[name]) if axes is all_axes[0] else "")
     return figure
@@ -212,19 +212,25 @@ def _groups(parameter: np.ndarray) -> list[np.ndarray]:
     return np.array_split(np.argsort(parameter, kind="stable"), GROUPS)
 
 
+def _axes_of_coordinates(count: int) -> tuple[Any, Any]:
+    """Return a figure, and axes over time for each of the coordinates."""
+    columns = min(3, count)
+    figure, all_axes = _axes(-(-count // columns), columns, 2.6, width=WIDTH * (1 + columns) / 4)
+    for axes in all_axes[count:]:
+        axes.remove()
+    return figure, all_axes[:count]
+
+
 def draw_bands(results: AnyResults, name: str, statistics: dict[str, Any]) -> Figure:
     """Plot median and quantile bands of each coordinate over time."""
     variable, levels = results[name], statistics["levels"]
     quantiles = np.array(statistics["of"][name]["quantiles"], dtype=float)  # (levels, times, coordinates)
     dim = str(variable.dims[2])
     labels, units, times = results[dim].values, units_along(results, dim), results["time"].values
-    columns = min(3, len(labels))
-    figure, all_axes = _axes(-(-len(labels) // columns), columns, 2.6, width=WIDTH * (1 + columns) / 4)
-    for i, (axes, label) in enumerate(zip(all_axes, labels, strict=False)):
+    figure, all_axes = _axes_of_coordinates(len(labels))
+    for i, (axes, label) in enumerate(zip(all_axes, labels, strict=True)):
         draw_quantile_bands(axes, times, levels, quantiles[:, :, i])
         _finish(axes, "t (s)", with_unit(f"{name} {label}", units[i]))
-    for axes in all_axes[len(labels) :]:
-        axes.remove()
     handles = all_axes[0].get_legend_handles_labels()
     figure.legend(*handles, loc="upper right", ncols=len(handles[0]), frameon=False, fontsize=8, borderaxespad=0.2)
     return figure
@@ -232,13 +238,10 @@ def draw_bands(results: AnyResults, name: str, statistics: dict[str, Any]) -> Fi
 
 def draw_motion(times: np.ndarray, q: np.ndarray, labels: Sequence[str], units: Sequence[str]) -> Figure:
     """Plot the positions (times, coordinates) of one motion over time."""
-    columns = min(3, len(labels))
-    figure, all_axes = _axes(-(-len(labels) // columns), columns, 2.6, width=WIDTH * (1 + columns) / 4)
-    for axes, values, label, unit in zip(all_axes, q.T, labels, units, strict=False):
+    figure, all_axes = _axes_of_coordinates(len(labels))
+    for axes, values, label, unit in zip(all_axes, q.T, labels, units, strict=True):
         axes.plot(times, values, color=COLORS["line"])
         _finish(axes, "t (s)", with_unit(label, unit))
-    for axes in all_axes[len(labels) :]:
-        axes.remove()
     return figure
 
 

@@ -34,7 +34,7 @@ from .pictures import (
     with_unit,
 )
 from .rare_report import rare_events
-from .report_tables import number, table
+from .report_tables import number, table, with_digits
 
 if TYPE_CHECKING:
     from ...plots.figure import Figure
@@ -147,12 +147,16 @@ def _summary(results: StoredResults, samples: int, statistics: dict[str, Any] | 
         f"The model{name} was simulated for {simulation['duration']:g} s with the method {simulation['method']}, "
         f"with {drawn} drawn {'number' if drawn == 1 else 'numbers'} for each sample. "
         f"{statistics['failures']:,} of {statistics['samples']:,} samples failed. The failure rate is "
-        f"{rate['estimate']:.3%} (95 % confidence interval {rate['low']:.3%} to {rate['high']:.3%})."
+        f"{_percent(rate['estimate'])} (95 % confidence interval {_percent(rate['low'])} to {_percent(rate['high'])})."
     )
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
 def _levels() -> list[str]:
-    return ["median" if level == 0.5 else f"{level:.0%}".replace("%", " %") for level in SHOWN_LEVELS]
+    return ["median" if level == 0.5 else _percent(level) for level in SHOWN_LEVELS]
 
 
 def _measures(
@@ -170,10 +174,10 @@ def _measures(
         found, unit = statistics["of"][name], html.escape(results[name].attrs.get("units", ""))
         cells = [number(quantile, interval) for quantile, *interval in shown_quantiles(results, name)]
         cells += [number(found["mean"], found.get("mean_interval", ()))]
-        cells += [number(_deviation(found["variance"]))]
+        cells += [_cell_of_deviation(found)]
         cells += [number(linear.first_order(name))] if linear.has_first_order else []
         reasons = "<br>".join(
-            f"{html.escape(str(results['parameter'].values[c]))} {share:.0%}" for c, share in of_measure[:2]
+            f"{html.escape(str(results['parameter'].values[c]))} {100 * share:.0f} %" for c, share in of_measure[:2]
         )
         evaluated = results[name].attrs.get("evaluated", "")
         meaning = _meaning(described[name]) + (f", {evaluated}" if evaluated else "")
@@ -204,6 +208,15 @@ def _meaning(measure: dict[str, Any]) -> str:
 
 def _deviation(variance: float | None) -> float | None:
     return None if variance is None else variance**0.5
+
+
+def _cell_of_deviation(found: dict[str, Any]) -> str:
+    """Return the cell of a standard deviation, with the digits that the error for normal distributions allows."""
+    std, count = _deviation(found["variance"]), found["count"]
+    if not std or count < 2:
+        return number(std)
+    half = 2.0 * std / (2.0 * (count - 1)) ** 0.5
+    return f'<td class="number">{with_digits(std, std - half, std + half)[0]}</td>'
 
 
 def _measure(
