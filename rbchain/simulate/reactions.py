@@ -34,17 +34,45 @@ def reactions(motion: Trajectory) -> FloatArray:
     >>> bool(abs(force[0]) < 1e-12), round(float(force[~(force != force)].min()), 1)
     (True, -30.0)
     """
+    wrenches = _wrenches(motion, "reactions")
+    return motion.model_of_states.joint_reactions(motion.q, motion.qd, motion.qdd, wrenches, tau=joint_forces(motion))
+
+
+def constraint_forces(motion: Trajectory) -> FloatArray:
+    """Forces and moments of the constraints at the saved times, (..., times, m), N and N m.
+
+    They are the results of `Model.constraint_forces`, with all forces of the simulation. Raises ModelError if the model
+    has no constraints, and ArgumentError as `reactions` does.
+
+    Examples
+    --------
+    A massless rod holds a bob of 1 kg, which starts from rest beside the pivot. At the bottom, the force is three times
+    the weight:
+
+    >>> import rbchain as rb
+    >>> builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    >>> builder.add_body("bob", joint=rb.Free(), inertia=rb.Inertia.sphere(0.01, mass=1.0))
+    >>> builder.add_constraint(rb.DistanceConstraint("rod", None, "bob", (0, 0, 0), (0, 0, 0), length=2.0))
+    >>> motion = builder.build().simulate([2, 0, 0, 0, 0, 0, 1], duration=1.2, save_at=1201)
+    >>> round(float(motion.constraint_forces.min()), 2)  # negative in tension
+    -30.0
+    """
+    wrenches, tau = _wrenches(motion, "constraint_forces"), joint_forces(motion)
+    return motion.model_of_states.constraint_forces(motion.q, motion.qd, 0.0 if tau is None else tau, wrenches)
+
+
+def _wrenches(motion: Trajectory, what: str) -> FloatArray | None:
+    """Return the wrenches on the bodies of a motion; None without forces. Refuses forces that are not known."""
     model = motion.model
-    refuse_contacts(motion, "reactions")
+    refuse_contacts(motion, what)
     if any(isinstance(force, Current) for force in motion.forces) or model.kernel_model.has_drag:
         raise ArgumentError(
-            "reactions are not available in water with drag or a current; expected a model without drag, and no "
+            f"{what} are not available in water with drag or a current; expected a model without drag, and no "
             "Current in forces"
         )
-    wrenches = None
-    if motion.forces:
-        wrenches = wrenches_on_bodies(model, motion.forces, motion.q, motion.qd, motion.t).astype(motion.q.dtype)
-    return motion.model_of_states.joint_reactions(motion.q, motion.qd, motion.qdd, wrenches, tau=joint_forces(motion))
+    if not motion.forces:
+        return None
+    return wrenches_on_bodies(model, motion.forces, motion.q, motion.qd, motion.t).astype(motion.q.dtype)
 
 
 def refuse_contacts(motion: Trajectory, what: str) -> None:
@@ -57,7 +85,7 @@ def refuse_contacts(motion: Trajectory, what: str) -> None:
 
 
 def joint_forces(motion: Trajectory) -> FloatArray | None:
-    """Actuator and passive forces that `Model.joint_reactions` needs; None for an open chain."""
+    """Actuator and passive forces that forces of constraints need; None for an open chain."""
     if not motion.model.constraint_names:
         return None
     return motion.tau + motion.model_of_states.passive_forces(motion.q, motion.qd)

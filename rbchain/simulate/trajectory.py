@@ -23,7 +23,7 @@ from ..model.arguments import SampleSequence, check_sample_index
 from ..plots import motions
 from . import joint_motion, messages, showing, tables
 from .parts_of_motions import results_at_times, results_of_samples
-from .reactions import joint_forces, reactions, refuse_contacts
+from .reactions import constraint_forces, joint_forces, reactions, refuse_contacts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -389,6 +389,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     to_parquet = tables.to_parquet
     message = property(messages.message)
     reactions = cached_property(reactions)
+    constraint_forces = cached_property(constraint_forces)
     joint_forces = property(joint_forces)
 
     def __repr__(self) -> str:

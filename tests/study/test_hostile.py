@@ -339,8 +339,9 @@ WRONG_FOR_THE_MODEL = [
     (measure(quantity="energy", name="a/b"), r"measures\[0\].name is 'a/b'; expected a name that a folder can have"),
     (measure(quantity="energy", name=200 * "é"), r"measures\[0\].name is 'é.*up to 200 bytes"),
     (
-        measure(quantity="reaction_force", joint="link1") | {"forces": [rb.Wrench("link1", force=(1, 0, 0))]},
-        r"measures\[0\]: quantity is 'reaction_force', but the study has Wrench; "
+        measure(quantity="reaction_force", joint="link1")
+        | {"forces": [rb.DryFriction("link1", 1.0)], **motion(method="moreau")},
+        r"measures\[0\]: quantity is 'reaction_force', but the study has DryFriction; "
         r"rbchain computes",
     ),
     (vary("*.mass", {"type": "normal", "mean": "5 deg", "std": "1 g"}), r"vary\.\S+.distribution: mass is '5 deg'"),

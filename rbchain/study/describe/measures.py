@@ -8,18 +8,18 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
+from ...acting.contacts import NAMES_OF_CONTACTS, is_contact
 from ...acting.events import Event
 from ...acting.numeric_fields import Drive, Force
-from ...acting.wrenches import Current
 from ...common.misspelt import did_you_mean
 from ...errors import ArgumentError, StudyError
 from ...facade.model import Model
 from ...simulate.trajectory import Trajectory
 from . import measure_units
 from .in_steps import Steps
-from .kinds_of_quantities import OF_EQUILIBRIA, OF_MODES
+from .kinds_of_quantities import OF_BEARINGS, OF_CONSTRAINTS, OF_EQUILIBRIA, OF_MODES, OF_REACTIONS
 from .numbers import Described
-from .quantities import QUANTITIES, Case, dof_of, limited_drive, tracking_drive
+from .quantities import QUANTITIES, Case, dof_of, limited_drive, rows_of_constraint, tracking_drive
 from .reductions import AT_TIMES, OF_FORCES, OF_STEPS, reduced, reduced_in_steps
 
 LONGEST_NAME = 200  # bytes; the results of a measure are in a folder of its name
@@ -29,7 +29,7 @@ AT_SAVED_TIMES = "at the saved times"
 NOT_AT_EVENTS = (*OF_FORCES, *AT_TIMES, "event_time")
 DURATIONS = ("settling_time", "rise_time", "time_above", "time_in_saturation")
 OF_JOINTS = (
-    *("position", "velocity", "torque", "tracking_error", "reaction_force", "reaction_moment"),
+    *("position", "velocity", "torque", "tracking_error", *OF_REACTIONS),
     *("equilibrium", "gain_margin"),
 )
 #: Quantities of the origin of a frame that do not use `point`.
@@ -53,6 +53,8 @@ Quantity = Literal[
     "power",
     "reaction_force",
     "reaction_moment",
+    "constraint_force",
+    "constraint_moment",
     "kinetic_energy",
     "potential_energy",
     "energy",
@@ -104,7 +106,10 @@ class Measure(Described):
         * "tracking_error": position of the degree of freedom minus the reference of its `PID` or `ComputedTorque`, of
           which it must have one
         * "power" of the actuator of the degree of freedom, in W; of all actuators if `joint` is not given
-        * "reaction_force", "reaction_moment": magnitude of the force or moment that `joint` transmits, in N or N m
+        * "reaction_force", "reaction_moment": magnitude of the force or moment that `joint` transmits, in N or N m, as
+          in `Trajectory.reactions`. The moment is about the origin of the joint and contains the torque of the actuator
+        * "constraint_force", "constraint_moment": magnitude of the force or moment of `constraint`, in N or N m, as in
+          `Trajectory.constraint_forces`. In an overconstrained mechanism, it is one of many solutions
         * "kinetic_energy", "potential_energy" (of gravity, and elastic energy), and their sum "energy", in J
         * "energy_drift": the energy minus its initial value, in J
         * "energy_error": the energy that the integration has gained, `Trajectory.energy_error`, in J. A study with
@@ -137,6 +142,8 @@ class Measure(Described):
         Name of a body or of a fixed frame.
     joint : str
         Name of a joint.
+    constraint : str
+        Name of a constraint of the model.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several, except for reactions.
     mode : int
@@ -173,8 +180,8 @@ class Measure(Described):
 
     A "function" receives the motion at the saved times, so its reductions use the values at these times. Between
     them, the series counts as linear. The same holds for `values` of a trajectory without `dense_output`, except for
-    "final" values of a sample that ended early. They are the values in its last state, and of "torque", "power" and
-    reactions the values at the last saved time.
+    "final" values of a sample that ended early. They are the values in its last state, and of "torque", "power",
+    reactions and forces of constraints the values at the last saved time.
 
     "equilibrium", "frequency", "damping_ratio" and "gain_margin" are numbers of `Model.equilibrium`, `modes` and
     `margins`. The search starts in the last state of the motion, with all drives and forces at this time. So the result
@@ -227,6 +234,7 @@ class Measure(Described):
     over: Reduction = "final"
     frame: str | None = None
     joint: str | None = None
+    constraint: str | None = None
     dof: int | None = None
     mode: Annotated[int, Field(ge=0)] = 0
     event: Annotated[int, Field(ge=0)] | str | None = None
@@ -249,6 +257,7 @@ class Measure(Described):
             over: Reduction = "final",
             frame: str | None = None,
             joint: str | None = None,
+            constraint: str | None = None,
             dof: int | None = None,
             mode: int = 0,
             event: int | str | None = None,
@@ -272,6 +281,7 @@ class Measure(Described):
         for key, kinds in (
             ("frame", ("distance", "distance_to_plane", "coordinate", "speed")),
             ("joint", OF_JOINTS),
+            ("constraint", OF_CONSTRAINTS),
             ("normal", ("distance_to_plane",)),
             ("function", ("function",)),
         ):
@@ -283,7 +293,7 @@ class Measure(Described):
                     wrong = f"is {getattr(self, key)!r}, but the quantity {self.quantity!r} does not use it; remove it"
                 raise ValueError(f"{key} {wrong}")
         for key, is_used in (
-            ("dof", self.joint is not None and not self.quantity.startswith("reaction")),
+            ("dof", self.joint is not None and self.quantity not in OF_REACTIONS),
             ("mode", self.quantity in OF_MODES),
             ("axis", self.quantity == "coordinate"),
             ("point", self.quantity in ("distance", "distance_to_plane")),
@@ -370,7 +380,7 @@ class Measure(Described):
                     f"joint is {self.joint!r}; expected a joint of model {model.name!r}: {list(model.joint_names)}"
                     f"{did_you_mean(self.joint, model.joint_names)}"
                 )
-            if not self.quantity.startswith("reaction"):
+            if self.quantity not in OF_REACTIONS:
                 try:
                     dof_of(self, model)
                 except ArgumentError as error:
@@ -383,13 +393,16 @@ class Measure(Described):
             tracking_drive(self, model, drives)
         if self.over == "time_in_saturation":
             limited_drive(self, model, drives)
-        if self.quantity.startswith("reaction"):
-            acting = {type(force).__name__ for force in forces if not isinstance(force, Current)}
+        if self.constraint is not None:
+            rows_of_constraint(self, model)
+        if self.quantity in OF_BEARINGS:
+            acting = {type(force).__name__ for force in forces if is_contact(force)}
             found = (["bodies in water"] if model.in_water else []) + sorted(acting)
             if found:
                 raise StudyError(
                     f"quantity is {self.quantity!r}, but the study has {', '.join(found)}; rbchain computes reactions "
-                    "only without water and forces other than Current. Remove the measure, or these"
+                    f"and forces of constraints only without water and {NAMES_OF_CONTACTS}. Remove the measure, or "
+                    "these"
                 )
 
     def with_number_of_event(self, events: Sequence[Event]) -> Self:

@@ -15,8 +15,10 @@ from ...acting.numeric_fields import Drive
 from ...acting.sampled import Sampled, controller_of
 from ...acting.signals import as_signal
 from ...acting.user_forces import UserForces
+from ...common.misspelt import did_you_mean
 from ...errors import StudyError
 from ...facade.model import Model
+from ...model.constraints import CouplerConstraint
 from ...simulate.trajectory import Trajectory
 from . import responses
 from .at_rest import AtRest
@@ -107,9 +109,41 @@ def _power(case: Case) -> np.ndarray:
 
 def _reaction(case: Case, part: slice) -> np.ndarray:
     """Return the magnitude of the force or of the moment that a joint transmits."""
-    motion, joint = case.motion, case.model.joint_names.index(case.measure.joint)
-    reactions = motion.model_of_states.joint_reactions(motion.q, motion.qd, motion.qdd, tau=motion.joint_forces)
-    return np.linalg.norm(reactions[..., joint, part], axis=-1)
+    joint = case.model.joint_names.index(case.measure.joint)
+    return np.linalg.norm(case.motion.reactions[..., joint, part], axis=-1)
+
+
+def _constraint_force(case: Case) -> np.ndarray:
+    """Return the magnitude of the force or of the moment of a constraint."""
+    rows = rows_of_constraint(case.measure, case.model)
+    return np.linalg.norm(case.motion.constraint_forces[..., rows], axis=-1)
+
+
+def rows_of_constraint(measure: Measure, model: Model) -> np.ndarray:
+    """Return the indices of the multipliers that are forces, or moments, of the constraint of a measure.
+
+    Raises StudyError if the model does not have the constraint, or if the constraint transmits none.
+    """
+    names, wants_forces = model.constraint_names, measure.quantity == "constraint_force"
+    if measure.constraint not in names:
+        raise StudyError(
+            f"constraint is {measure.constraint!r}; expected a constraint of model {model.name!r}: {list(names)}"
+            f"{did_you_mean(str(measure.constraint), names)}"
+        )
+    place = model.description.constraints[names.index(measure.constraint)]
+    rows = np.flatnonzero(np.array(model.constraint_names_of_rows) == measure.constraint)
+    if place.kind == CouplerConstraint.kind:
+        has_forces = model.joint_types[place.body_b] == "prismatic"
+        found = rows if has_forces == wants_forces else rows[:0]
+    else:
+        found = rows[:3] if wants_forces else rows[3:]
+    if not found.size:
+        other = "constraint_moment" if wants_forces else "constraint_force"
+        raise StudyError(
+            f"quantity is {measure.quantity!r}, but the {place.kind} constraint {measure.constraint!r} transmits no "
+            f"{'force' if wants_forces else 'moment'}; expected {other!r}"
+        )
+    return found
 
 
 def _kinetic_energy(case: Case) -> np.ndarray:
@@ -155,6 +189,8 @@ QUANTITIES = {
     "power": Quantity(_power, "W"),
     "reaction_force": Quantity(lambda case: _reaction(case, slice(0, 3)), "N"),
     "reaction_moment": Quantity(lambda case: _reaction(case, slice(3, 6)), "N m"),
+    "constraint_force": Quantity(_constraint_force, "N"),
+    "constraint_moment": Quantity(_constraint_force, "N m"),
     "kinetic_energy": Quantity(_kinetic_energy, "J"),
     "potential_energy": Quantity(_potential_energy, "J"),
     "energy": Quantity(lambda case: case.energy, "J"),

@@ -16,6 +16,7 @@ from ...errors import StudyError
 from ...simulate.trajectory import Trajectory
 from . import crossings, in_steps, responses
 from .in_steps import along
+from .kinds_of_quantities import OF_BEARINGS
 from .numbers import real_numbers
 from .quantities import QUANTITIES, Case, first_occurrence, largest_output, quantity_of
 
@@ -47,7 +48,7 @@ EXTREMES = {
 #: Quantities that are known at the saved times only.
 AT_TIMES = ("function", "energy_error")
 #: Quantities that the last state of a sample does not determine, because they need the drives and the forces.
-OF_FORCES = ("torque", "power", "reaction_force", "reaction_moment")
+OF_FORCES = ("torque", "power", *OF_BEARINGS)
 #: Quantities whose final value is computed from the last states only.
 OF_FRAMES = ("distance", "coordinate", "speed")
 #: Reductions that need the final value of a step.
