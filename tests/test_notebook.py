@@ -11,8 +11,9 @@ from lxml import etree
 from PIL import Image
 
 import rbchain as rb
-from rbchain.plots.notebook import html_of, origins_at_rest, sketch_of
-from tests.mechanisms import random_trees
+from rbchain.plots.notebook import html_of
+from rbchain.plots.sketch import poses_in_python, sketch_of
+from tests.mechanisms import MECHANISMS, random_trees
 
 # the packages of Jupyter warn of each other
 in_a_kernel = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -57,13 +58,25 @@ def test_constraints_are_listed_and_drawn_from_body_to_body():
     assert (ends[0][1], ends[1][1]) == (ends[1][0], ends[2][0])
 
 
-def test_joints_are_drawn_at_their_positions():
-    for model in random_trees(1)[:10]:
-        origins, centers = origins_at_rest(model)
-        poses = model.body_poses(model.neutral())
-        np.testing.assert_allclose(origins, poses.translation, atol=1e-13)
-        expected = poses.translation + (poses.rotation @ model.cg[:, :, None])[..., 0]
-        np.testing.assert_allclose(centers, expected, atol=1e-13)
+@pytest.mark.plain_python
+@pytest.mark.parametrize("name", ["mixed_tree", "every_joint_tree", "coordinate_tree", "small_floating_tree"])
+def test_poses_in_plain_python_are_those_of_compiled_code(name):
+    model = MECHANISMS[name]()
+    q = model.integrate(model.neutral(), np.random.default_rng(0).normal(size=model.nv))
+    rotations, origins = poses_in_python(model, q)
+    poses = model.body_poses(q)
+    np.testing.assert_allclose(origins, poses.translation, atol=1e-13)
+    np.testing.assert_allclose(rotations, poses.rotation, atol=1e-13)
+
+
+def test_a_planar_mechanism_is_seen_along_its_axes():
+    """The arm hangs down: its joints lie below each other, and its links have their true ratio."""
+    arm = rb.Model.serial_chain(3, length=0.5)  # in the x-y plane
+    sketch = etree.fromstring(sketch_of(arm, np.array([-np.pi / 2, 0.0, 0.0])))
+    x, y = np.array([(float(circle.get("cx")), float(circle.get("cy"))) for circle in sketch if len(circle)]).T
+    np.testing.assert_allclose(x, x[0], atol=0.1)
+    np.testing.assert_allclose(np.diff(y), np.diff(y)[0], atol=0.2)
+    assert np.diff(y)[0] > 20
 
 
 def test_names_are_escaped_in_markup():

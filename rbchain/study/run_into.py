@@ -17,7 +17,9 @@ from .run.chunks import chosen_chunk_size, run
 from .run.compilation import compiled_in_parallel
 from .run.parts import Part
 from .run.statistics import Statistics
+from .show.initial_state import write_sketch
 from .store.description_files import study_file, write_description
+from .store.layout import SKETCH
 from .store.opening import stored_results_in
 from .store.provenance import Log
 from .store.store import Store, locked
@@ -52,6 +54,7 @@ def run_into(
             exists = Store.exists(out)
             if not exists:  # the description of results that were deleted
                 study_file(out).unlink(missing_ok=True)
+                (Path(out) / SKETCH).unlink(missing_ok=True)
             store = Store.open(out, plan, study.effects) if exists else Store.create(out, plan, size, study.effects)
             log = Log(out)
             file = None if study.file is None else os.path.relpath(study.file, Path(out).resolve())
@@ -72,6 +75,8 @@ def run_into(
                 return _samples_of(store, part)
             store.write_statistics(statistics.as_json(), survivors_in(stored_results_in(out)))
             log.write(event="finished", samples=statistics.count, failures=statistics.failures)
+            if not (Path(out) / SKETCH).exists():
+                write_sketch(plan, Path(out))
             # last, so that the study is finished even if a motion at the means ends the process
             if store.repaired or not store.has_linear_analysis:
                 store.write_linear_analysis(linear_analysis(plan, store, compute))

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from ..common.lock_free import cached_property
 from ..errors import ArgumentError
 from ..plots.motions import warn_of_few_times
+from ..plots.sketch import ends_of
 from .camera import Camera
-from .shapes import Shape, Sizes, ends_of, sizes_of
+from .shapes import Shape, Sizes, sizes_of
 
 if TYPE_CHECKING:
     from ..facade.model import Model

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..plots.sketch import ends_of, points_of_constraints
 from .meshes import Mesh, ball, box, capsule, cylinder
 
 if TYPE_CHECKING:
@@ -155,29 +156,6 @@ def _from_file(visual: Visual, missing: list[str]) -> tuple[np.ndarray, np.ndarr
     except Exception:  # readers of many formats raise many types; one mesh must not prevent the picture
         missing.append(f"{visual.file} cannot be read")
         return None
-
-
-def ends_of(model: Model, i: int) -> np.ndarray:
-    """Ends (m, 3) of body i in its frame, m: joints of its children, frames and constraints, or the end of a rod.
-
-    The rod is twice as long as the distance to the center of mass.
-    """
-    children = model.placement_translation[model.parent == i]
-    frames = [frame.pose.translation for frame in model.description.frames.values() if frame.body == i]
-    points = np.array([*children, *frames, *points_of_constraints(model, i)]).reshape(-1, 3)
-    if not points.any() and model.mass[i] > 0.0:
-        points = 2.0 * model.cg[None, i]
-    return points[points.any(axis=1)]
-
-
-def points_of_constraints(model: Model, i: int) -> np.ndarray:
-    """Points (m, 3) of body i, or of the world (-1), that constraints hold, in its frame, m."""
-    d, found = model.description, []
-    for c, place in enumerate(d.constraints):
-        if place.rows.of_points:
-            ends = (place.body_a, d.constraint_point_a[c]), (place.body_b, d.constraint_point_b[c])
-            found += [point for body, point in ends if body == i]
-    return np.reshape(found, (-1, 3))
 
 
 def _markers(model: Model, sizes: Sizes, pixel: float) -> list[Shape]:

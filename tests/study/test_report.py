@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import xarray
+from lxml import etree
 
 import rbchain as rb
 from rbchain import cli
@@ -184,7 +185,15 @@ def test_the_report_begins_with_the_measures_and_shows_units(tmp_path):
     )
     results = study.run(tmp_path)
     page = write_report(tmp_path).read_text()
-    order = ("<h1>", ">second<", ">first<", "distribution of second", "influences on second", "distribution of first")
+    order = (
+        "<h1>",
+        "initial state of sample 0",
+        ">second<",
+        ">first<",
+        "distribution of second",
+        "influences on second",
+        "distribution of first",
+    )
     order += ("q over time", "Failures", "Dispersions", "<details>", ">link1.q<", "Description of the study")
     places = [page.index(text) for text in order]
     assert places == sorted(places)
@@ -201,6 +210,29 @@ def test_the_report_begins_with_the_measures_and_shows_units(tmp_path):
     for name, unit in (("link1.q", "rad"), ("q_final link1", "rad"), ("qd_final link1", "rad/s")):
         assert re.search(rf"<tr><th>{re.escape(name)}</th>.*?<td>{unit}</td></tr>", page)
     assert "<details open>" not in page
+    (tmp_path / "sketch.svg").unlink()  # earlier versions wrote none
+    assert "initial state of sample 0" not in write_report(tmp_path).read_text()
+
+
+@pytest.mark.plain_python
+def test_the_sketch_of_a_closed_chain_shows_the_assembled_state(tmp_path):
+    """A lever with a strut: the ball joint at the end of the strut is closed, and the ends of its line coincide."""
+    builder = rb.ModelBuilder(gravity=(0, -9.8, 0))
+    rod = rb.Inertia.rod(1.0, mass=1.0)
+    builder.add_body("lever", joint=rb.Revolute(), inertia=rod)
+    builder.add_body("strut", parent="lever", joint=rb.Revolute(), placement=rb.Pose((1, 0, 0)), inertia=rod)
+    builder.add_constraint(rb.BallConstraint("end", "strut", None, (1, 0, 0), (1.0, 1.0, 0.0)))
+    study = rb.Study(
+        builder.build(),
+        samples=2,
+        simulate={"duration": 0.01, "q": [0.3, 1.2], "assemble": True, "method": "rk4", "step": 0.01},
+        vary={"gravity.y": rb.Normal(std=0.1)},
+    )
+    study.run(tmp_path)
+    sketch = etree.fromstring((tmp_path / "sketch.svg").read_bytes())
+    a, b, _ = [line for line in sketch if line.get("stroke-dasharray")]
+    assert (b.get("x1"), b.get("y1")) == (b.get("x2"), b.get("y2"))
+    assert (a.get("x1"), a.get("y1")) != (a.get("x2"), a.get("y2"))
 
 
 def test_the_report_of_a_study_without_measures_shows_the_states(tmp_path):

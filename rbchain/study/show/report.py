@@ -17,6 +17,7 @@ from ...common.whole_files import whole_file
 from ..analyse.survivors import survivors_in
 from ..describe.kinds_of_quantities import OF_EQUILIBRIA, OF_MODES
 from ..plan.outcomes import NOT_RUN, has_failed, sentence
+from ..store.layout import SKETCH
 from ..store.opening import open_finished
 from ..store.stored_results import StoredResults
 from .linear_report import LinearAnalysis
@@ -54,12 +55,14 @@ caption { text-align: left; padding: 0.2rem 0.6rem }
 thead th { vertical-align: bottom } tr > th:first-child { min-width: 10rem }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 small { display: block; color: #666; font-size: 0.75rem; font-weight: normal } .note { color: #555; font-size: 0.85rem }
-img { max-width: 100% } .beside { display: flex } .beside img { min-width: 0; object-fit: contain }
+img { max-width: 100% } .beside { display: flex; gap: 2rem } figure { margin: -2rem 0 0; flex: none }
+figcaption { color: #555; font-size: 0.75rem; text-align: center }
+.beside .beside img { min-width: 0; object-fit: contain }
 details { margin-top: 1.5rem } summary { cursor: pointer; font-weight: bold }
 pre { background: #f6f6f6; padding: 1rem; overflow-x: auto; font-size: 0.8rem }
 </style></head><body>
 <h1>$title</h1>
-<p>$summary</p>
+<div class="beside"><p>$summary</p>$sketch</div>
 $sections
 </body></html>
 """)
@@ -68,8 +71,9 @@ $sections
 def write_report(folder: str | Path) -> Path:
     """Write `report.html` and `report/*.png` into a folder of results; returns the path of the page.
 
-    The report begins with a table of the measures: quantiles and mean with their 95 % confidence intervals, standard
-    deviations of the samples and of first order, and the parameters that explain most of the variance. For each measure
+    The report begins with what was simulated and a picture of the mechanism in the initial state of sample 0. The table
+    of the measures follows: quantiles and mean with their 95 % confidence intervals, standard deviations of the samples
+    and of first order, and the parameters that explain most of the variance. For each measure
     it shows the distribution, its convergence with the number of samples, its dependence on these parameters, and the
     mean by control variates. Quantile bands over time follow if the motion was stored, then analyses of rare events in
     the folder (`rbchain study probability`): the most probable failing sample, the parameters that drive it, and its
@@ -99,7 +103,8 @@ def write_report(folder: str | Path) -> Path:
     sections.append(_description(results))
     page = folder / "report.html"
     title = html.escape(results.attrs["title"])
-    filled = PAGE.substitute(title=title, summary=_summary(results, samples, statistics), sections="\n".join(sections))
+    summary = _summary(results, samples, statistics)
+    filled = PAGE.substitute(title=title, summary=summary, sketch=_sketch(folder), sections="\n".join(sections))
     with whole_file(page) as partial:
         partial.write_text(filled, encoding="utf-8")
     return page
@@ -149,6 +154,16 @@ def _summary(results: StoredResults, samples: int, statistics: dict[str, Any] | 
         f"{statistics['failures']:,} of {statistics['samples']:,} samples failed. The failure rate is "
         f"{_percent(rate['estimate'])} (95 % confidence interval {_percent(rate['low'])} to {_percent(rate['high'])})."
     )
+
+
+def _sketch(folder: Path) -> str:
+    """Return the picture of the mechanism; nothing for a folder of an earlier version of rbchain."""
+    file = folder / SKETCH
+    if not file.exists():
+        return ""
+    code = base64.b64encode(file.read_bytes()).decode()
+    picture = f'<img alt="mechanism" src="data:image/svg+xml;base64,{code}">'
+    return f"<figure>{picture}<figcaption>initial state of sample 0</figcaption></figure>"
 
 
 def _percent(share: float) -> str:

@@ -5,6 +5,7 @@ results.zarr/NAME/zarr.json       description of an array: shape, type, units
 results.zarr/NAME/c/CHUNK...      values of the array for the samples of one chunk
 checksums/CHUNK.json              number of samples of a chunk, and SHA-256 of its files; written when it is finished
 description/study.toml, model.toml  the study and its model, if the study comes from Python; not part of the results
+sketch.svg                        the mechanism of the first sample in its initial state; not part of the results
 log.jsonl                         log of the runs; not part of the results
 """
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ..plan.plan import Plan
 
 FOLDER, CHECKSUMS, DESCRIPTION, LOCK = "results.zarr", "checksums", "description", ".lock"
+SKETCH = "sketch.svg"
 FORMAT = 2
 WITHOUT_CHECKSUMS = 1  # the format of earlier versions of rbchain
 
