@@ -25,6 +25,7 @@ from .acting.inputs import Input
 from .acting.needs import Needs
 from .acting.sampled import Sampled
 from .acting.sensors import Encoder, VelocitySensor
+from .acting.shape_contacts import Plane
 from .acting.signals import Signal
 from .acting.sphere_contacts import SphereContact, SphereSphereContact
 from .acting.user_forces import UserForces
@@ -53,6 +54,7 @@ from .fitting.result import Fit
 from .io import load, save
 from .io.meshes import inertia_of_mesh
 from .io.motions import load_motion
+from .model.collision_shape import CollisionShape
 from .model.constraints import (
     BallConstraint,
     CouplerConstraint,
@@ -96,6 +98,7 @@ __all__ = [
     "AssemblyError",
     "BallConstraint",
     "Bushing",
+    "CollisionShape",
     "Composite",
     "ComputedTorque",
     "CouplerConstraint",
@@ -122,6 +125,7 @@ __all__ = [
     "Needs",
     "PassiveForces",
     "Planar",
+    "Plane",
     "Pose",
     "PrescribedAcceleration",
     "PrescribedForce",

@@ -14,6 +14,7 @@ from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ModelError, UnknownNameError
 from ..model import validation
 from ..model.assembly import Body, Mechanism
+from ..model.collision_shape import CollisionShape
 from ..model.constraints import Constraint
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
@@ -40,6 +41,7 @@ class BodyArguments(NamedTuple):
     immersion: Immersion | None
     limits: JointLimits
     visuals: Sequence[Visual]
+    collisions: Sequence[CollisionShape]
     joint_name: str
 
 
@@ -77,14 +79,18 @@ def checked_body(name: str, given: BodyArguments) -> Body:
         raise ModelError(
             f"body {name!r}: placement is {placement!r}; expected one Pose, such as Pose(translation=(0, 0, 1))"
         )
-    if not isinstance(visuals, (list, tuple)):
-        raise ModelError(f"body {name!r}: visuals is {excerpt(visuals)}; expected a list of Visual, even for one")
+    for field, shapes, kind in (("visuals", visuals, Visual), ("collisions", given.collisions, CollisionShape)):
+        if not isinstance(shapes, (list, tuple)):
+            raise ModelError(
+                f"body {name!r}: {field} is {excerpt(shapes)}; expected a list of {kind.__name__}, even for one"
+            )
     for what, value, kind in (
         ("inertia", inertia, Inertia),
         ("passive", passive, PassiveForces),
         ("limits", limits, JointLimits),
         *(() if immersion is None else (("immersion", immersion, Immersion),)),
         *(("an element of visuals", visual, Visual) for visual in visuals),
+        *(("an element of collisions", shape, CollisionShape) for shape in given.collisions),
     ):
         if not isinstance(value, kind):
             article = "an" if kind.__name__[0] in "AEIOU" else "a"
@@ -111,6 +117,7 @@ def checked_body(name: str, given: BodyArguments) -> Body:
         limits=ranges,
         immersion=immersion,
         visuals=tuple(visuals),
+        collisions=tuple(given.collisions),
         joint_name=given.joint_name,
     )
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..model.collision_shape import CollisionShape
     from ..model.pose import Pose
     from ..model.visual import Visual
 
@@ -245,6 +246,10 @@ class Attributes:
     @property
     def visuals(self) -> dict[str, tuple[Visual, ...]]:
         return dict(self.description.visuals)
+
+    @property
+    def collisions(self) -> dict[str, tuple[CollisionShape, ...]]:
+        return dict(self.description.collisions)
 
     @property
     def fixed_frames(self) -> dict[str, int]:

@@ -17,6 +17,7 @@ from ..common.real_arrays import FloatArray, excerpt
 from ..errors import ModelError, UnknownNameError
 from ..model import validation
 from ..model.assembly import Body, Mechanism, assemble
+from ..model.collision_shape import CollisionShape
 from ..model.constraint_fields import attached_constraint
 from ..model.constraints import KINDS, Constraint
 from ..model.editing import editable
@@ -130,6 +131,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         immersion: Immersion | None = None,
         limits: JointLimits | None = None,
         visuals: Sequence[Visual] = (),
+        collisions: Sequence[CollisionShape] = (),
     ) -> None:
         """Add a body and the joint that connects it to its parent.
 
@@ -161,6 +163,8 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             `PassiveForces` for stops.
         visuals : sequence of Visual
             Shapes for pictures.
+        collisions : sequence of CollisionShape
+            Shapes for `Model.contacts`.
 
         Raises
         ------
@@ -180,6 +184,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             immersion=immersion,
             limits=JointLimits() if limits is None else limits,
             visuals=visuals,
+            collisions=collisions,
             joint_name=joint_name,
         )
         body = checked_body(name, given)

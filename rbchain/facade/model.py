@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 
+from ..acting.shape_contacts import contacts
 from ..analysis.equilibria import equilibrium
 from ..analysis.frequency_responses import frequency_response
 from ..analysis.linear_models import linearize
@@ -71,6 +72,7 @@ class Model(
     The methods by topic; `help(rb.Model.simulate)` describes one of them:
 
     * Motion: `simulate`, `stepper`, `accelerations`
+    * Contacts of the collision shapes: `contacts`
     * Linear analysis: `linearize`, `modes`, `frequency_response`, `margins`, `equilibrium`
     * Dynamics: `forward_dynamics`, `inverse_dynamics`, `hybrid_dynamics`
     * Forces: `bias_forces`, `gravity_forces`, `passive_forces`, `joint_reactions`
@@ -152,6 +154,8 @@ class Model(
         Name of each frame on a fixed joint, with the index of the body that it is fixed to (-1: the world).
     visuals : dict
         Shapes (a tuple of `Visual`) of each body or frame that has any.
+    collisions : dict
+        Shapes (a tuple of `CollisionShape`) of each body or frame that has any. They act only by `contacts`.
     bodies_without_inertia : tuple
         Names of the bodies whose motion is not resisted by any mass, inertia or rotor, in any position and in every
         sample. Forces do not determine their accelerations. `forward_dynamics`, `simulate` and all methods that use the
@@ -332,6 +336,7 @@ class Model(
     simulate = simulation.simulate
     stepper = stepper
     accelerations = accelerations
+    contacts = contacts
     equilibrium = equilibrium
     linearize = linearize
     modes = modes

@@ -16,6 +16,7 @@ from ..model.joint import QUATERNION_JOINTS, AnyJoint, Composite, Fixed, Free, P
 from ..model.limits import JointLimits
 from ..model.pose import Pose
 from ..model.visual import Shape, Visual
+from .mjcf_collisions import collisions_of
 from .mjcf_constraints import active_equalities, constraint_of
 from .mjcf_differences import differences, refusals
 from .mjcf_forces import Forces
@@ -32,8 +33,9 @@ def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn
 
     rbchain keeps joints, masses, springs, damping, dry friction, armature, gravity compensation, the fluid and ranges.
     Equality constraints between bodies or sites, and linear ones between joints, become constraints of the model; their
-    solref and solimp are ignored. Geoms become visuals, except planes, meshes and height fields; sites become frames.
-    One warning names everything else that acts in MuJoCo.
+    solref and solimp are ignored. Geoms become visuals, except planes, meshes and height fields. Geoms that can collide
+    become collision shapes for `Model.contacts`, and sites become frames. One warning names everything else that acts
+    in MuJoCo.
 
     The frame of a body is at the anchor of its joint, which in MuJoCo need not be the origin of the body. If a body has
     joints at several points, massless bodies connect them. Positions are relative to the pose in the file: `ref` of a
@@ -110,6 +112,7 @@ class _Reader:
             inertia=Inertia(model.body_mass[body], cg=model.body_ipos[body] - point, inertia=(tensor + tensor.T) / 2),
             immersion=self.forces.immersion(body, point),
             visuals=_visuals(self.source, body, point),
+            collisions=collisions_of(self.source, body, point),
         )
         self._frames[body] = name, point
 

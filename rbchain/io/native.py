@@ -67,6 +67,7 @@ from ..common.real_arrays import excerpt
 from ..errors import ArgumentError, FileFormatError, ModelError
 from ..facade.builder import ModelBuilder
 from ..facade.model import Model
+from ..model.collision_shape import CollisionShape
 from ..model.constraints import KINDS as CONSTRAINT_KINDS, Constraint
 from ..model.declared_constraint import BodyConstraint
 from ..model.editing import unused_name
@@ -105,7 +106,7 @@ SHARED_WITH_NOMINAL = ("units", "degrees", "gravity", "fluid_density", "nonphysi
 SAME_IN_NOMINAL = ("body_names", "parent", "joint_names", "joint_types", "dof_types", "constraints")
 BODY_KEYS = (
     *("name", "parent", "joint", "joint_name", "placement", "mass", "cg", "inertia"),
-    *("rotor_inertia", "gear_ratio", "passive", "immersion", "limits", "visual"),
+    *("rotor_inertia", "gear_ratio", "passive", "immersion", "limits", "visual", "collision"),
 )
 #: Fields of an Immersion that are converted to SI, and their dimensions. The matrices are always in SI.
 IMMERSION_MEASURES = {"volume": "volume"} | dict.fromkeys(
@@ -173,14 +174,20 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
     joints = set(kinds)
     for frame in _tables(given, "frame"):
         where = f"frame {frame.get('name')!r}"
-        _expect_keys(where, frame, ("name", "body", "placement", "visual"))
+        _expect_keys(where, frame, ("name", "body", "placement", "visual", "collision"))
         with naming(where):
             pose = _pose(where, _table(where, frame, "placement"), units)
-            looks = _visuals(where, frame, units, folder)
+            visuals, collisions = _visuals(where, frame, units, folder), _collisions(where, frame, units, folder)
         joint = unused_name(f"{frame.get('name')}", joints)  # a joint of the file may have the name of a frame
         joints.add(joint)
         builder.add_body(
-            frame.get("name"), parent=frame.get("body"), joint=Fixed(), placement=pose, visuals=looks, joint_name=joint
+            frame.get("name"),
+            parent=frame.get("body"),
+            joint=Fixed(),
+            placement=pose,
+            joint_name=joint,
+            visuals=visuals,
+            collisions=collisions,
         )
     for drive in _tables(given, "drive"):
         from .controller_models import with_controller_model  # imports this module
@@ -249,6 +256,7 @@ def _arguments_of(where: str, body: Mapping[str, Any], units: FileUnits, folder:
         "immersion": _immersion(where, immersion, units) if immersion else None,
         "limits": _made(where, JointLimits, table("limits", JointLimits, LIMIT_UNITS)),
         "visuals": _visuals(where, body, units, folder),
+        "collisions": _collisions(where, body, units, folder),
     }
 
 
@@ -378,15 +386,30 @@ def _immersion(where: str, given: Mapping[str, Any], units: FileUnits) -> Immers
 
 
 def _visuals(where: str, given: Mapping[str, Any], units: FileUnits, folder: Path) -> list[Visual]:
+    keys = ("shape", "size", "placement", "color", "file")
+    return [_made(where, Visual, fields) for fields in _shapes(where, given, "visual", keys, units, folder)]
+
+
+def _collisions(where: str, given: Mapping[str, Any], units: FileUnits, folder: Path) -> list[CollisionShape]:
+    keys = ("shape", "size", "placement", "points", "touches_ground", "file")
+    return [_made(where, CollisionShape, fields) for fields in _shapes(where, given, "collision", keys, units, folder)]
+
+
+def _shapes(
+    where: str, given: Mapping[str, Any], key: str, keys: tuple[str, ...], units: FileUnits, folder: Path
+) -> list[dict[str, Any]]:
+    """Return the arguments for the shapes in the tables of a body with this key, in SI units."""
     found = []
-    for visual in _tables(given, "visual"):
-        _expect_keys(f"{where}: visual", visual, ("shape", "size", "placement", "color", "file"))
-        fields = dict(visual)
+    for table in _tables(given, key):
+        _expect_keys(f"{where}: {key}", table, keys)
+        fields = dict(table)
         pose = _pose(where, _table(where, fields, "placement"), units)
         fields.pop("placement", None)
         if fields.get("shape") != "mesh" and "size" in fields:  # the size of a mesh consists of factors
             fields["size"] = units("length", fields["size"])
+        if "points" in fields:
+            fields["points"] = units("length", fields["points"])
         if isinstance(fields.get("file"), str) and fields["file"]:
             fields["file"] = str(folder / fields["file"])
-        found.append(_made(where, Visual, {**fields, "pose": pose}))
+        found.append({**fields, "pose": pose})
     return found

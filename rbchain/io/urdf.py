@@ -10,6 +10,7 @@ from ..common.real_arrays import excerpt
 from ..errors import FileFormatError, ModelError
 from ..facade.builder import ModelBuilder
 from ..facade.model import Model
+from ..model.collision_shape import CollisionShape
 from ..model.constraints import CouplerConstraint
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Fixed
@@ -21,7 +22,7 @@ from .urdf_checks import apply_version, check_elements, note_likely_mistakes
 from .urdf_elements import Joint, Link, Robot, robot_of
 from .urdf_extensions import Extensions, combined, extensions_of
 from .urdf_limits import limits_of
-from .urdf_visuals import visuals_of
+from .urdf_visuals import collisions_of, visuals_of
 from .urdf_vocabulary import check_names
 from .urdf_xacro import check_expressions, check_macros, remedy
 from .xml_reading import label, xml_root
@@ -69,12 +70,13 @@ class _File(NamedTuple):
     root: str
     children: dict[str, list[Joint]]
     visuals: dict[str, list[Visual]]
+    collisions: dict[str, list[CollisionShape]]
     extensions: Extensions
 
 
 def _add_bodies(builder: ModelBuilder, file: _File, base: AnyJoint | None, notes: Notes) -> None:
     """Add the links, parents first, and the frames."""
-    robot, root, children, visuals, extensions = file
+    robot, root, children, visuals, collisions, extensions = file
     links, names = {link.name: link for link in robot.links}, {joint.name for joint in robot.joints}
     own_name = unused_name(root, names)
     if base is not None and own_name != root:
@@ -85,6 +87,7 @@ def _add_bodies(builder: ModelBuilder, file: _File, base: AnyJoint | None, notes
         inertia=_inertia(links[root]),
         joint_name=own_name,
         visuals=visuals.get(root, ()),
+        collisions=collisions.get(root, ()),
     )
     limits = limits_of(robot, notes)
     waiting = children.get(root, [])[::-1]
@@ -103,6 +106,7 @@ def _add_bodies(builder: ModelBuilder, file: _File, base: AnyJoint | None, notes
             passive=_passive(joint, extensions, notes),
             limits=limits.get(joint.name),
             visuals=visuals.get(joint.child, ()),
+            collisions=collisions.get(joint.child, ()),
         )
         waiting.extend(children.get(joint.child, [])[::-1])
     for name, link, pose in extensions.frames:
@@ -173,7 +177,7 @@ def _parse(path: Path, notes: Notes) -> _File:
         extensions = extensions_of(path, root, robot, notes)
     except FileFormatError as error:
         raise FileFormatError(f"{error}{misspelt}") from None
-    return _File(robot, *tree, visuals_of(path, root, notes), extensions)
+    return _File(robot, *tree, visuals_of(path, root, notes), collisions_of(path, root, notes), extensions)
 
 
 def _passive(joint: Joint, extensions: Extensions, notes: Notes) -> PassiveForces | None:

@@ -1,19 +1,22 @@
-"""Reader for the visuals of URDF files. A faulty visual is only noted, as it has no effect on the dynamics."""
+"""Reader for the visuals and collision shapes of URDF files. A faulty one is only noted: none acts by itself."""
 
 import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..errors import ModelError
+from ..model.collision_shape import CollisionShape
 from ..model.visual import Visual
 from .notes import Notes
 from .urdf_elements import pose_of
 
 SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",), "capsule": ("radius", "length")}
 PACKAGE = "package://"
+Shape = TypeVar("Shape", Visual, CollisionShape)
 
 
 def visuals_of(path: Path, robot: Any, notes: Notes) -> dict[str, list[Visual]]:
@@ -23,16 +26,26 @@ def visuals_of(path: Path, robot: Any, notes: Notes) -> dict[str, list[Visual]]:
         with contextlib.suppress(ValueError, AttributeError, TypeError):
             name = material.get("name", "")
             colors[name] = _color(material) or colors.get(name)
-    found: dict[str, list[Visual]] = {}
+    return _read(robot, "visual", lambda element: _visual(path, element, colors), notes)
+
+
+def collisions_of(path: Path, robot: Any, notes: Notes) -> dict[str, list[CollisionShape]]:
+    """Read the collision shapes of all links that have any, from the root element of the file."""
+    return _read(robot, "collision", lambda element: CollisionShape(**_geometry(path, element)), notes)
+
+
+def _read(robot: Any, tag: str, made: Callable[[Any], Shape], notes: Notes) -> dict[str, list[Shape]]:
+    """Make an object of each element with a tag in a link; note the links with faulty ones."""
+    found: dict[str, list[Shape]] = {}
     unread = []
     for link in robot.findall("link"):
-        for element in link.findall("visual"):
+        for element in link.findall(tag):
             try:
-                found.setdefault(link.get("name"), []).append(_visual(path, element, colors))
+                found.setdefault(link.get("name"), []).append(made(element))
             except (ModelError, OSError, ValueError, AttributeError, TypeError):
                 unread.append(link.get("name"))
     if unread:
-        notes.add(f"some visuals of links {list(dict.fromkeys(unread))} are invalid and left out")
+        notes.add(f"some {tag}s of links {list(dict.fromkeys(unread))} are invalid and left out")
     return found
 
 
@@ -41,15 +54,20 @@ def _numbers(text: str | None, default: str | None = None) -> np.ndarray:
 
 
 def _visual(path: Path, element: Any, colors: dict[str, tuple[float, ...] | None]) -> Visual:
-    pose = pose_of(element.find("origin"))
     material = element.find("material")
     color = None if material is None else _color(material) or colors.get(material.get("name"))
+    return Visual(**_geometry(path, element), color=color)
+
+
+def _geometry(path: Path, element: Any) -> dict[str, Any]:
+    """Return the arguments of a Visual and of a CollisionShape for the origin and the geometry of an element."""
+    pose = pose_of(element.find("origin"))
     (shape,) = (child for child in element.find("geometry") if isinstance(child.tag, str))
     if shape.tag == "mesh":
         file, scale = _file(path, shape.get("filename")), _numbers(shape.get("scale"), "1 1 1")
-        return Visual("mesh", scale, pose=pose, color=color, file=file)
+        return {"shape": "mesh", "size": scale, "pose": pose, "file": file}
     size = np.concatenate([_numbers(shape.get(name)) for name in SIZES.get(shape.tag, ())])
-    return Visual(shape.tag, size, pose=pose, color=color)
+    return {"shape": shape.tag, "size": size, "pose": pose}
 
 
 def _color(material: Any) -> tuple[float, ...] | None:

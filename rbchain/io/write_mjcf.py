@@ -265,6 +265,7 @@ class _Writer:
         lost += [_of_joints(limit, names) for limit, names in self.lost_limits.items()]
         meshes = any(visual.shape == "mesh" for visuals in d.visuals.values() for visual in visuals)
         lost += ["visuals that are meshes"] if meshes else []
+        lost += ["collision shapes"] if d.collisions else []
         lost += ["drives"] if d.drives else []
         lost += ["the nominal model, which controllers use"] if d.nominal is not None else []
         lost += ["water and immersions"] if model.in_water else []

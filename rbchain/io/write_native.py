@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import tomli_w
 
 from ..acting.tables import table_of_drive
 from ..facade.model import Model
+from ..model.collision_shape import CollisionShape
 from ..model.constraint_fields import constraints_of
 from ..model.constraints import Constraint
 from ..model.description import Description
@@ -53,7 +53,7 @@ def _table_of(model: Model) -> dict[str, Any]:
             {"name": name}
             | ({"body": description.body_names[frame.body]} if frame.body >= 0 else {})
             | _placement_of(frame.pose.translation, frame.pose.rotation)
-            | _visuals_of(model.visuals.get(name, ()))
+            | _shapes_of(description, name)
             for name, frame in frames
         ]
     return given
@@ -102,22 +102,29 @@ def _body_of(description: Description, i: int, first: int) -> dict[str, Any]:
     tables: dict[str, dict[str, Any]] = {"passive": passive, "immersion": _immersion_of(description, i), "limits": {}}
     for column, key in enumerate(LIMITS):
         tables["limits"] |= _of_dofs(key, description.limits[dofs, column], getattr(JointLimits, key))
-    return (
-        body
-        | {key: table for key, table in tables.items() if table}
-        | _visuals_of(description.visuals.get(body["name"], ()))
-    )
+    return body | {key: table for key, table in tables.items() if table} | _shapes_of(description, body["name"])
 
 
-def _visuals_of(visuals: Sequence[Visual]) -> dict[str, Any]:
-    """Return the tables of the visuals of a body."""
-    tables = []
-    for visual in visuals:
-        table: dict[str, Any] = {"shape": visual.shape, "size": list(visual.size)}
-        table |= {"color": list(visual.color)} if visual.color is not None else {}
-        table |= {"file": str(Path(visual.file).resolve())} if visual.file else {}
-        tables.append(table | _placement_of(visual.pose.translation, visual.pose.rotation))
-    return {"visual": tables} if tables else {}
+def _shapes_of(description: Description, name: str) -> dict[str, Any]:
+    """Return the tables of the visuals and the collision shapes of a body or a frame."""
+    visuals = [
+        _shape_of(visual) | ({"color": list(visual.color)} if visual.color is not None else {})
+        for visual in description.visuals.get(name, ())
+    ]
+    collisions = [
+        _shape_of(shape)
+        | ({"points": shape.points.tolist()} if len(shape.points) else {})
+        | ({} if shape.touches_ground else {"touches_ground": False})
+        for shape in description.collisions.get(name, ())
+    ]
+    return {key: tables for key, tables in (("visual", visuals), ("collision", collisions)) if tables}
+
+
+def _shape_of(shape: Visual | CollisionShape) -> dict[str, Any]:
+    """Return what the tables of visuals and of collision shapes have in common."""
+    table: dict[str, Any] = {"shape": shape.shape, "size": list(shape.size)}
+    table |= {"file": str(Path(shape.file).resolve())} if shape.file else {}
+    return table | _placement_of(shape.pose.translation, shape.pose.rotation)
 
 
 def _of_dofs(key: str, values: np.ndarray, default: float) -> dict[str, Any]:

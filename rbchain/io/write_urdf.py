@@ -1,4 +1,4 @@
-"""Writer for URDF: links, visuals, joints, limits, damping, friction and couplers.
+"""Writer for URDF: links, visuals, collision shapes, joints, limits, damping, friction and couplers.
 
 A warning names the elements that URDF cannot represent.
 """
@@ -14,6 +14,7 @@ from lxml import etree
 
 from ..errors import FileFormatError
 from ..facade.model import Model
+from ..model.collision_shape import CollisionShape
 from ..model.constraint_fields import constraints_of
 from ..model.constraints import CouplerConstraint
 from ..model.description import Description, Frame
@@ -48,16 +49,16 @@ def urdf_of(model: Model) -> str:
     frames = dict(description.frames)
     root = _root(description.body_names, frames)
     robot = etree.Element("robot", name=description.name, **_version(model))
-    _add_visuals(etree.SubElement(robot, "link", name=root), model.visuals.get(root, ()))
+    _add_shapes(etree.SubElement(robot, "link", name=root), model, root)
     for i, name in enumerate(description.body_names):
         link = etree.SubElement(robot, "link", name=name)
         if description.mass[i] or description.inertia[i].any():
             _add_inertia(link, description.mass[i], description.cg[i], description.inertia[i])
-        _add_visuals(link, model.visuals.get(name, ()))
+        _add_shapes(link, model, name)
         _add_joint(robot, description, i, model.velocity_index[i], root)
     joints = set(description.joint_names)
     for name, frame in frames.items():
-        _add_visuals(etree.SubElement(robot, "link", name=name), model.visuals.get(name, ()))
+        _add_shapes(etree.SubElement(robot, "link", name=name), model, name)
         joint = etree.SubElement(robot, "joint", name=unused_name(f"{name}_fixed", joints), type="fixed")
         parent = root if frame.body < 0 else description.body_names[frame.body]
         etree.SubElement(joint, "parent", link=parent)
@@ -74,7 +75,7 @@ def _version(model: Model) -> dict[str, str]:
     columns = [LIMITS.index(name) for name in OF_VERSION_1_2]
     if np.isfinite(model.description.limits[:, columns]).any():
         return {"version": "1.2"}
-    shapes = {visual.shape for visuals in model.visuals.values() for visual in visuals}
+    shapes = {shape.shape for of in (model.visuals, model.collisions) for own in of.values() for shape in own}
     return {"version": "1.1"} if "capsule" in shapes else {}
 
 
@@ -168,23 +169,31 @@ def _add_mimics(robot: Any, description: Description) -> list[str]:
     return others
 
 
-def _add_visuals(link: Any, visuals: Sequence[Visual]) -> None:
-    for visual in visuals:
-        if visual.shape not in SHAPES:
-            continue
-        element = etree.SubElement(link, "visual")
-        _add_origin(element, visual.pose.translation, visual.pose.rotation)
-        shape = etree.SubElement(etree.SubElement(element, "geometry"), visual.shape)
-        if visual.shape == "mesh":
-            shape.attrib.update({"filename": visual.file, "scale": number_text(visual.size)})
-        elif visual.shape == "box":
-            shape.set("size", number_text(visual.size))
-        else:
-            for name, x in zip(("radius", "length"), visual.size, strict=False):
-                shape.set(name, repr(x))
-        if visual.color is not None:
-            material = etree.SubElement(element, "material", name="-".join(f"{x:.3g}" for x in visual.color))
-            etree.SubElement(material, "color", rgba=number_text(visual.color))
+def _add_shapes(link: Any, model: Model, name: str) -> None:
+    """Add the visuals and the collision shapes of a body or a frame to its link."""
+    for visual in model.visuals.get(name, ()):
+        if visual.shape in SHAPES:
+            element = _shape_in(link, "visual", visual)
+            if visual.color is not None:
+                material = etree.SubElement(element, "material", name="-".join(f"{x:.3g}" for x in visual.color))
+                etree.SubElement(material, "color", rgba=number_text(visual.color))
+    for collision in model.collisions.get(name, ()):
+        if collision.shape in SHAPES:
+            _shape_in(link, "collision", collision)
+
+
+def _shape_in(link: Any, tag: str, shape: Visual | CollisionShape) -> Any:
+    element = etree.SubElement(link, tag)
+    _add_origin(element, shape.pose.translation, shape.pose.rotation)
+    geometry = etree.SubElement(etree.SubElement(element, "geometry"), shape.shape)
+    if shape.shape == "mesh":
+        geometry.attrib.update({"filename": shape.file, "scale": number_text(shape.size)})
+    elif shape.shape == "box":
+        geometry.set("size", number_text(shape.size))
+    else:
+        for name, x in zip(("radius", "length"), shape.size, strict=False):
+            geometry.set(name, repr(x))
+    return element
 
 
 def _is_lost(model: Model, key: str) -> bool:
@@ -217,6 +226,11 @@ def _warn_of_losses(model: Model, constraints: Sequence[str]) -> None:
         lost.append("limits of velocity, effort, acceleration and jerk that are zero")
     others = {visual.shape for visuals in description.visuals.values() for visual in visuals} - set(SHAPES)
     lost += [f"visuals that are {' or '.join(sorted(others))}"] if others else []
+    collisions = [shape for own in description.collisions.values() for shape in own]
+    unknown = {shape.shape for shape in collisions} - set(SHAPES)
+    lost += [f"collision shapes that are {' or '.join(sorted(unknown))}"] if unknown else []
+    no_ground = any(not shape.touches_ground for shape in collisions)
+    lost += ["that some collision shapes do not touch the ground"] if no_ground else []
     lost += [f"constraints {', '.join(map(repr, constraints))}"] if constraints else []
     lost += ["drives"] if description.drives else []
     lost += ["the nominal model, which controllers use"] if description.nominal is not None else []

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ModelError
 from . import validation
+from .collision_shape import CollisionShape
 from .constraint_fields import constraint_fields, constraints_of
 from .constraints import Constraint
 from .description import Description, Frame, water_of
@@ -35,6 +36,7 @@ class Body(NamedTuple):
     limits: np.ndarray
     immersion: Immersion | None
     visuals: tuple[Visual, ...]
+    collisions: tuple[CollisionShape, ...]
     joint_name: str
 
 
@@ -51,7 +53,12 @@ class Mechanism:
     constraints: Sequence[Constraint] = ()
 
 
-def fixed_body(parent: str | None, placement: Pose, visuals: tuple[Visual, ...] = ()) -> Body:
+def fixed_body(
+    parent: str | None,
+    placement: Pose,
+    visuals: tuple[Visual, ...] = (),
+    collisions: tuple[CollisionShape, ...] = (),
+) -> Body:
     """Return a body without mass on a fixed joint: a frame."""
     nothing = np.zeros(0)
     passive = dict.fromkeys(PASSIVE_FIELDS, nothing)
@@ -67,6 +74,7 @@ def fixed_body(parent: str | None, placement: Pose, visuals: tuple[Visual, ...] 
         limits=limits,
         immersion=None,
         visuals=visuals,
+        collisions=collisions,
         joint_name="",
     )
 
@@ -133,6 +141,7 @@ def assemble(mechanism: Mechanism) -> Description:
         limits=np.concatenate([body.limits for body in movable]),
         drives=tuple(mechanism.drives),
         visuals={name: body.visuals for name, body in bodies.items() if body.visuals},
+        collisions={name: body.collisions for name, body in bodies.items() if body.collisions},
         **constraint_fields(mechanism.constraints, carriers, joint_places),
     )
 
@@ -167,11 +176,12 @@ def mechanism_of(description: Description) -> Mechanism:
             limits=d.limits[dofs],
             immersion=_immersion_of(d, i),
             visuals=d.visuals.get(name, ()),
+            collisions=d.collisions.get(name, ()),
             joint_name=d.joint_names[i],
         )
     for name, frame in d.frames.items():
         carrier = d.body_names[frame.body] if frame.body >= 0 else None
-        bodies[name] = fixed_body(carrier, frame.pose, d.visuals.get(name, ()))
+        bodies[name] = fixed_body(carrier, frame.pose, d.visuals.get(name, ()), d.collisions.get(name, ()))
     density, constraints = float(d.fluid_density), constraints_of(d)
     return Mechanism(d.name, bodies, d.gravity, density, d.nonphysical_inertia, d.drives, constraints)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..common.pickles import PickledByName, new
+from .collision_shape import CollisionShape
 from .constraints import KINDS
 from .declared_constraint import Rows
 from .immersion import Immersion, shifted
@@ -102,6 +103,7 @@ class Description(PickledByName):
     limits: np.ndarray  # (nv, 7), in the order of LIMITS
     drives: tuple[Any, ...]
     visuals: dict[str, tuple[Visual, ...]]  # by name of body or frame
+    collisions: dict[str, tuple[CollisionShape, ...]] = field(default_factory=dict)  # by name of body or frame
     nominal: Any = None  # the Description before its samples were varied; None if they are equal
     constraints: tuple[ConstraintPlace, ...] = ()
     constraint_point_a: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))

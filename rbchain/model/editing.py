@@ -38,6 +38,8 @@ from .pose import NEARLY_ORTHOGONAL, Pose, numbers
 
 #: Largest residual of a constraint between bodies that `lock` fixes to each other, relative to 1 plus the positions.
 LOCK_TOLERANCE = 1e-6
+#: Fields of a body that belong to its link, and not to its joint.
+OF_LINK = ("inertia", "immersion", "visuals", "collisions")
 
 # --- locked joints ----------------------------------------------------------------------------------------------------
 
@@ -61,7 +63,7 @@ def locked_description(description: Description, joints: Mapping[str, npt.ArrayL
         name = of_joint[joint_name]
         body = bodies[name]
         place = body.placement @ joint_pose(f"lock: joint {joint_name!r}", body.joint, position)
-        held = fixed_body(body.parent, place, body.visuals)
+        held = fixed_body(body.parent, place, body.visuals, body.collisions)
         bodies[name] = held._replace(inertia=body.inertia, immersion=body.immersion)
     drives = [drive for drive in mechanism.drives if drive.joint not in positions]
     constraints = [x for x in mechanism.constraints if not _is_always_satisfied(x, bodies, positions)]
@@ -190,7 +192,7 @@ def rerooted_description(description: Description, root: str) -> Description:
 
     The joints between the old and the new root are reversed: the parent becomes the child. A body has the frame of its
     joint. Therefore a moving body named after the old parent, with the suffix "_body", has the frame of the reversed
-    joint. The old parent itself is fixed to this body, so its name, frame, inertia and visuals do not change. Raises a
+    joint. The old parent itself is fixed to this body, so its name, frame, inertia and shapes do not change. Raises a
     ModelError if the joints cannot be reversed.
     """
     mechanism = editable(description, "reroot")
@@ -200,7 +202,8 @@ def rerooted_description(description: Description, root: str) -> Description:
     old = mechanism.bodies[path[-1]]
     _check_old_root(old, mechanism.drives)
     new = mechanism.bodies[root]
-    bodies = {root: old._replace(inertia=new.inertia, immersion=new.immersion, visuals=new.visuals)}
+    of_root = {key: getattr(new, key) for key in OF_LINK}
+    bodies = {root: old._replace(**of_root)}
     reversed_joints = {}
     for child_name, parent_name in pairwise(path):
         child, parent = mechanism.bodies[child_name], mechanism.bodies[parent_name]
@@ -217,14 +220,13 @@ def rerooted_description(description: Description, root: str) -> Description:
             limits=child.limits[::-1],
             immersion=None,
             visuals=(),
+            collisions=(),
         )
         if not is_identity(child.placement):
             carrier = unused_name(f"{parent_name}_body", mechanism.bodies)
             bodies[carrier] = moving
             moving = fixed_body(carrier, child.placement.inverse())
-        bodies[parent_name] = moving._replace(
-            inertia=parent.inertia, immersion=parent.immersion, visuals=parent.visuals
-        )
+        bodies[parent_name] = moving._replace(**{key: getattr(parent, key) for key in OF_LINK})
     bodies |= {name: body for name, body in mechanism.bodies.items() if name not in bodies}
     drives = [
         replace(drive, dof=reversed_joints[drive.joint] - 1 - (drive.dof or 0))

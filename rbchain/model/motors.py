@@ -108,6 +108,7 @@ def _motor(what: str, link: Body, given: dict[str, float]) -> Body:
         passive=passive,
         immersion=None,
         visuals=(),
+        collisions=(),
     )
 
 

@@ -67,19 +67,8 @@ class Visual(Value):
 
     def __post_init__(self) -> None:
         one_of("shape", self.shape, [*SIZES], ModelError)
-        is_unscaled = self.shape == "mesh" and isinstance(self.size, (tuple, list)) and not self.size
-        given = (1.0, 1.0, 1.0) if is_unscaled else self.size
-        size, names = numbers(given, f"size of a {self.shape}"), SIZES[self.shape]
-        if size.shape != (len(names),):
-            expected = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
-            raise ModelError(f"size of a {self.shape} is {size.tolist()}; expected {expected}")
-        if not isinstance(self.pose, Pose):
-            raise ModelError(f"pose of a {self.shape} is {self.pose!r}; expected a Pose, such as Pose((0, 0, 1))")
-        if self.shape != "mesh" and (size <= 0.0).any():
-            raise ModelError(f"size of a {self.shape} is {size.tolist()}; expected more than zero")
-        if not isinstance(self.file, str) or (self.shape == "mesh") != bool(self.file):
-            expected = "the path of a file" if self.shape == "mesh" else "none, because only a mesh has a file"
-            raise ModelError(f"file of a {self.shape} is {self.file!r}; expected {expected}")
+        size = checked_size(self.shape, self.size, SIZES[self.shape], self.pose, self.file)
+        object.__setattr__(self, "size", size)
         if self.color is not None:
             if isinstance(self.color, str):
                 raise ModelError(f"color is {self.color!r}; expected three or four numbers from 0 to 1")
@@ -88,4 +77,25 @@ class Visual(Value):
                 raise ModelError(f"color is {color.tolist()}; expected three or four numbers from 0 to 1")
             color = np.append(color, 1.0)[:4]
             object.__setattr__(self, "color", tuple(color.tolist()))
-        object.__setattr__(self, "size", tuple(size.tolist()))
+
+
+def checked_size(
+    shape: str, size: Sequence[float] | np.ndarray, names: Sequence[str], pose: Pose, file: str
+) -> tuple[float, ...]:
+    """Return the numbers of the size of a shape, which have these names.
+
+    Raises ModelError if they, the pose or the path of the file do not fit the shape.
+    """
+    is_unscaled = shape == "mesh" and isinstance(size, (tuple, list)) and not size
+    found = numbers((1.0, 1.0, 1.0) if is_unscaled else size, f"size of a {shape}")
+    if found.shape != (len(names),):
+        expected = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+        raise ModelError(f"size of a {shape} is {found.tolist()}; expected {expected}")
+    if not isinstance(pose, Pose):
+        raise ModelError(f"pose of a {shape} is {pose!r}; expected a Pose, such as Pose((0, 0, 1))")
+    if shape != "mesh" and (found <= 0.0).any():
+        raise ModelError(f"size of a {shape} is {found.tolist()}; expected more than zero")
+    if not isinstance(file, str) or (shape == "mesh") != bool(file):
+        expected = "the path of a file" if shape == "mesh" else "none, because only a mesh has a file"
+        raise ModelError(f"file of a {shape} is {file!r}; expected {expected}")
+    return tuple(found.tolist())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..model.description import Description
 
 #: Fields of a description that do not change the motion. Controllers use the nominal model.
-OTHER_FIELDS = ("name", "drives", "visuals", "nominal")
+OTHER_FIELDS = ("name", "drives", "visuals", "collisions", "nominal")
 
 
 @dataclass(frozen=True)
