@@ -222,9 +222,73 @@ def test_a_model_in_a_file_keeps_its_inputs(tmp_path):
     stepper.inputs["push"][:] = 8.0
     stepper.step(2)
     np.testing.assert_allclose(stepper.q, 1.0, rtol=1e-15)  # 8 N on 4 kg for 1 s
-    builder.add_drive(rb.PrescribedForce("slide", 2.0 * rb.Input("push")))
-    with pytest.raises(rb.ArgumentError, match="multiple of inputs, which a table cannot hold"):
+    builder.add_drive(rb.PrescribedForce("slide", 2.0 * rb.Input("push", 0.25, -1.0, 2.0) - 1.0))
+    rb.save(builder.build(), tmp_path / "slide.toml")
+    assert rb.load(tmp_path / "slide.toml").drives == builder.build().drives
+    builder.add_drive(rb.PrescribedForce("slide", rb.Input("push") + rb.Signal.sines(1.0, 2.0)))
+    with pytest.raises(rb.ArgumentError, match="sum of an input and other signals, which a table cannot hold"):
         rb.save(builder.build(), tmp_path / "slide.toml")
+
+
+@plain
+def test_numbers_beyond_the_range_of_an_input_act_as_its_ends():
+    force = rb.PrescribedForce("link1", 3.0 * rb.Input("a", 0.5, -1.0, 2.0))
+    found = []
+    for value in (5.0, 2.0, np.inf):
+        stepper = arm()[0].stepper(Q[0], step=STEP, drives=[force])
+        stepper.inputs["a"][...] = value
+        stepper.step(2)
+        found.append(stepper.q.copy())
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[2], found[1])
+    for given in ({"value": 3.0, "upper": 2.0}, {"lower": 1.0, "value": 2.0, "upper": 0.0}):
+        with pytest.raises(rb.ArgumentError, match="input 'a'"):
+            rb.Input("a", **given)
+
+
+@plain
+def test_a_model_with_other_inputs():
+    """A number is a start, and a signal takes the place of an input, in sums and multiples, also with noise."""
+    wave, noise = rb.Signal.sines(0.2, 3.0), rb.Signal.ornstein_uhlenbeck(0.1, 1.0)
+    drives = [
+        rb.PID("link1", 2.0 * rb.Input("a", 0.0, -1.0, 1.0) + 0.1, kp=2.0, kd=0.3),
+        rb.PrescribedForce("link2", noise - rb.Input("b")),
+        rb.PrescribedForce("link2", rb.Input("a", 0.0, -1.0, 1.0)),
+    ]
+    builder = rb.ModelBuilder()
+    builder.add_model(rb.Model.serial_chain(2))
+    for drive in drives:
+        builder.add_drive(drive)
+    model = builder.build()
+    assert model.inputs == {"a": 0.0, "b": 0.0}
+    changed = model.with_inputs({"a": wave, "b": [0.5, 0.25]})
+    assert changed.inputs == {"b": [0.5, 0.25]}
+    same = [
+        rb.PID("link1", 2.0 * wave + 0.1, kp=2.0, kd=0.3),
+        rb.PrescribedForce("link2", noise - rb.Input("b", [0.5, 0.25])),
+        rb.PrescribedForce("link2", wave),
+    ]
+    settings = {"method": "rk4", "step": 0.01}
+    motions = [
+        changed.simulate(Q[:2], duration=0.05, **settings),
+        model.simulate(Q[:2], duration=0.05, drives=same, **settings),
+    ]
+    np.testing.assert_allclose(motions[0].q, motions[1].q, rtol=0, atol=1e-14)
+    with pytest.raises(rb.UnknownNameError, match="the drives of the model have no input 'c'; they have"):
+        model.with_inputs({"c": 1.0})
+    with pytest.raises(rb.ArgumentError, match=r"value of input 'a' is 2.0; expected numbers from -1 to 1"):
+        model.with_inputs({"a": 2.0})
+
+
+@plain
+def test_models_that_are_added_keep_their_own_inputs():
+    builder = rb.ModelBuilder()
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=4.0))
+    builder.add_drive(rb.PrescribedForce("slide", rb.Input("push", 0.25)))
+    both = rb.ModelBuilder()
+    for prefix in ("left/", "right/"):
+        both.add_model(builder.build(), prefix=prefix)
+    assert both.build().inputs == {"left/push": 0.25, "right/push": 0.25}
 
 
 @plain

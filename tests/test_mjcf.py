@@ -402,6 +402,7 @@ TENDON = """
 </tendon>
 """
 MOTOR = '<actuator><motor joint="ja"/></actuator>'
+MUSCLE = '<actuator><muscle name="m" joint="ja" lengthrange="0 1"/></actuator>'
 WELD = '<equality><weld name="glue" body1="a" body2="b"/></equality>'
 CONSTRAINTS = """
 <equality>
@@ -412,7 +413,7 @@ CONSTRAINTS = """
 LEFT_OUT = "left out of the model: "
 #: Fields of COUPLED, and the warning.
 DIFFERENT = {
-    "actuators": ({"more": MOTOR}, LEFT_OUT + "actuators (1)"),
+    "actuators": ({"more": MUSCLE}, LEFT_OUT + "actuators 'm' (activation dynamics)"),
     "limits": ({"ja": 'range="-1 1"'}, LEFT_OUT + "limits of joints (1; stored but not enforced)"),
     "limits of a ball": ({"ja": 'type="ball" range="0 1"'}, LEFT_OUT + "limits of ball joints 'ja'"),
     "contacts": ({"geom": 'contype="1" conaffinity="1"'}, LEFT_OUT + "contacts of geoms"),
@@ -422,7 +423,7 @@ DIFFERENT = {
     "limited tendons": ({"more": TENDON.format('range="-1 1"')}, LEFT_OUT + "tendons 't'"),
     "motors that make tendons heavy": (
         {"more": TENDON.format("") + '<actuator><motor tendon="t" armature="1"/></actuator>'},
-        LEFT_OUT + "tendons 't', actuators (1)",
+        LEFT_OUT + "tendons 't'",
     ),
     "a constraint": ({"more": WELD}, "equality constraints 'glue' are exact: solref and solimp are ignored"),
     "constraints without names": (
@@ -480,14 +481,15 @@ DIFFERENT = {
         "bodies 'b' are simulated from the start, although the file lets them sleep",
     ),
     "several": (
-        {"more": WELD + MOTOR, "ja": 'frictionloss="1"', "jb": 'frictionloss="1"'},
-        LEFT_OUT + "actuators (1); equality constraints 'glue' are exact: solref and solimp are ignored; dry friction "
-        "of joints 'ja', 'jb' is regularised: they drift slowly instead of sticking",
+        {"more": WELD + MUSCLE, "ja": 'frictionloss="1"', "jb": 'frictionloss="1"'},
+        LEFT_OUT + "actuators 'm' (activation dynamics); equality constraints 'glue' are exact: solref and solimp are "
+        "ignored; dry friction of joints 'ja', 'jb' is regularised: they drift slowly instead of sticking",
     ),
 }
 #: Features of the file without effect.
 WITHOUT_EFFECT = {
-    "disabled actuators": {"more": MOTOR, "flag": 'actuation="disable"'},
+    "disabled actuators": {"more": MUSCLE, "flag": 'actuation="disable"'},
+    "motors": {"more": MOTOR},
     "disabled limits": {"ja": 'range="-1 1"', "flag": 'limit="disable"'},
     "geoms that do not meet": {"geom": 'contype="1" conaffinity="2"'},
     "disabled contacts": {"geom": 'contype="1" conaffinity="1"', "flag": 'contact="disable"'},

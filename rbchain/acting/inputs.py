@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..common.pickles import new
-from ..common.real_arrays import FloatArray, excerpt, finite_array
+from ..common.real_arrays import FloatArray, excerpt, finite_array, real_array
 from ..errors import ArgumentError
 from .signal_arithmetic import AddsSignals
 
@@ -34,11 +34,13 @@ class Input(AddsSignals):
         The key in `Stepper.inputs`.
     value : float or one for each sample
         The number at the start of each episode.
+    lower, upper : float
+        Range of the number. A smaller number acts as `lower`, and a larger one as `upper`.
 
     Raises
     ------
     ArgumentError
-        If the name is empty or no string, or the value is not finite.
+        If the name is empty or no string, the value is not finite or beyond its range, or `lower` exceeds `upper`.
 
     Notes
     -----
@@ -63,12 +65,27 @@ class Input(AddsSignals):
 
     name: str
     value: npt.ArrayLike = 0.0
+    lower: float = -np.inf
+    upper: float = np.inf
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ArgumentError(f"the name of an input is {excerpt(self.name)}; expected a string, such as 'gust'")
         value = np.array(finite_array(f"value of input {self.name!r}", self.value, ArgumentError))
+        lower, upper = (real_array(f"range of input {self.name!r}", x, ArgumentError) for x in (self.lower, self.upper))
+        if lower.ndim or upper.ndim or not lower <= upper:
+            raise ArgumentError(
+                f"input {self.name!r}: lower is {excerpt(self.lower)} and upper is {excerpt(self.upper)}; expected two "
+                "numbers, lower <= upper"
+            )
+        if not ((value >= lower) & (value <= upper)).all():
+            raise ArgumentError(
+                f"value of input {self.name!r} is {excerpt(value.tolist())}; expected numbers from {lower:g} to "
+                f"{upper:g}"
+            )
         object.__setattr__(self, "value", value if value.ndim else float(value))
+        object.__setattr__(self, "lower", float(lower))
+        object.__setattr__(self, "upper", float(upper))
 
     def derivative(self) -> Signal:
         """Return the derivative of the input with respect to time, which is zero between changes."""
@@ -77,11 +94,13 @@ class Input(AddsSignals):
 
 
 class InputTerm(NamedTuple):
-    """A multiple of an input in a signal: its name, the factor (...), and the value (...) at the start."""
+    """A multiple of an input in a signal: its name, the factor (...), the value (...) at the start, and its range."""
 
     name: str
     factor: FloatArray
     value: FloatArray
+    lower: float = -np.inf
+    upper: float = np.inf
 
     def __reduce__(self) -> tuple[Any, ...]:
         return new, ("InputTerm", *self)
@@ -97,11 +116,13 @@ class InputTerm(NamedTuple):
 
     def flat(self, batch: tuple[int, ...]) -> InputTerm:
         """Return the term with a number for each sample of a batch, along one axis."""
-        return InputTerm(self.name, *(np.broadcast_to(x, batch).reshape(-1) for x in self[1:]))
+        factor, value = (np.broadcast_to(x, batch).reshape(-1) for x in (self.factor, self.value))
+        return self._replace(factor=factor, value=value)
 
     def of_sample(self, i: Any, batch_shape: tuple[int, ...]) -> InputTerm:
         """Return the term of one sample of a batch."""
-        return InputTerm(self.name, *(np.broadcast_to(x, batch_shape)[i] for x in self[1:]))
+        factor, value = (np.broadcast_to(x, batch_shape)[i] for x in (self.factor, self.value))
+        return self._replace(factor=factor, value=value)
 
 
 def with_inputs(
@@ -110,7 +131,7 @@ def with_inputs(
     """Return constant coefficients (..., pieces) of a signal plus its inputs. Their default are the initial values."""
     for term in terms:
         value = term.value if values is None else values[term.name]
-        constants = constants + (term.factor * value)[..., None]
+        constants = constants + (term.factor * np.clip(value, term.lower, term.upper))[..., None]
     return constants
 
 

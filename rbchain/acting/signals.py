@@ -48,7 +48,7 @@ class Signal(AddsSignals):
     end : float, s
         End of the time range in which the signal is defined. `simulate` refuses to go beyond it.
     inputs : tuple of InputTerm
-        Names of the inputs to add, their factors, and their values at the start.
+        Names of the inputs to add, their factors, their values at the start, and their ranges.
 
     Examples
     --------
@@ -78,9 +78,9 @@ class Signal(AddsSignals):
                     f"{axes} axes"
                 )
             object.__setattr__(self, name, found)
-        object.__setattr__(
-            self, "inputs", tuple(InputTerm(name, *map(np.asarray, numbers)) for name, *numbers in self.inputs)
-        )
+        terms = (InputTerm(*term) for term in self.inputs)
+        terms = (term._replace(factor=np.asarray(term.factor), value=np.asarray(term.value)) for term in terms)
+        object.__setattr__(self, "inputs", tuple(terms))
         object.__setattr__(self, "end", float(real_array("end of a signal", self.end, ArgumentError)))
         pieces = self.coefficients.shape[-2]
         if self.breaks.shape != (pieces,) or not (np.diff(self.breaks) > 0.0).all() or self.waves.shape[-1] != 3:
@@ -341,7 +341,8 @@ def as_signal(name: str, value: SignalLike) -> Signal:
     if isinstance(value, Signal):
         return value
     if isinstance(value, Input):
-        return Signal(np.zeros((1, 1)), inputs=(InputTerm(value.name, np.ones(()), np.asarray(value.value)),))
+        term = InputTerm(value.name, np.ones(()), np.asarray(value.value), value.lower, value.upper)
+        return Signal(np.zeros((1, 1)), inputs=(term,))
     if type(value) is float and math.isfinite(value):
         return _constant(value.hex())
     if hasattr(value, "c") and hasattr(value, "x"):

@@ -24,6 +24,16 @@ from .user_forces import UserForces
 
 DRIVES: dict[str, type] = {kind.__name__: kind for kind in ONE_JOINT}
 SENSORS: dict[str, type] = {"Encoder": Encoder, "VelocitySensor": VelocitySensor}
+
+
+def _input(
+    name: str, value: Any = 0.0, lower: float = -np.inf, upper: float = np.inf, factor: Any = 1.0, offset: Any = 0.0
+) -> Input | Signal:
+    """Return an input, or a multiple of it plus an offset."""
+    control, found = Input(name, value, lower, upper), (np.asarray(factor), np.asarray(offset))
+    return control if (found[0] == 1.0).all() and not found[1].any() else found[0] * control + found[1]
+
+
 SIGNALS: dict[str, Callable[..., Signal | RandomSignal | Input]] = {
     "constant": Signal.constant,
     "polynomial": Signal.polynomial,
@@ -34,7 +44,7 @@ SIGNALS: dict[str, Callable[..., Signal | RandomSignal | Input]] = {
     "ornstein_uhlenbeck": Signal.ornstein_uhlenbeck,
     "random_walk": Signal.random_walk,
     "sea_state": Signal.sea_state,
-    "input": Input,
+    "input": _input,
 }
 #: Frames of a force. A table without them means the world, because TOML has no None.
 ENDS = ("frame_a", "frame_b")
@@ -162,19 +172,29 @@ def _table_of_signal(name: str, value: Any) -> Any:
             f"{name} is a sum or a derivative of random signals, which a table cannot hold; expected a single signal. "
             "Pass the drive to simulate() instead of adding it to the model"
         )
-    if isinstance(value, Input):
-        return {"type": "input", "name": value.name, "value": np.asarray(value.value).tolist()}
     signal = as_signal(name, value)
     if signal.inputs:
-        raise ArgumentError(
-            f"{name} is a sum or a multiple of inputs, which a table cannot hold; expected a single Input. Pass the "
-            "drive to simulate() instead of adding it to the model"
-        )
+        return _table_of_input(name, signal)
     if signal.is_constant and not np.isfinite(signal.end):
         return signal.coefficients[..., 0, 0].tolist()
     pieces = {"breaks": signal.breaks.tolist(), "coefficients": signal.coefficients.tolist()}
     pieces |= {"waves": signal.waves.tolist()} if signal.waves.size else {}
     return {"type": "pieces", **pieces} | ({"end": signal.end} if np.isfinite(signal.end) else {})
+
+
+def _table_of_input(name: str, signal: Signal) -> dict[str, Any]:
+    """Return the table of a multiple of an input plus a constant."""
+    if len(signal.inputs) > 1 or signal.coefficients.shape[-2:] != (1, 1) or signal.waves.size:
+        raise ArgumentError(
+            f"{name} is a sum of an input and other signals, which a table cannot hold; expected a multiple of one "
+            "Input, plus a constant. Pass the drive to simulate() instead of adding it to the model"
+        )
+    (term,) = signal.inputs
+    numbers = {"value": term.value, "lower": term.lower, "upper": term.upper}
+    numbers |= {"factor": term.factor, "offset": signal.coefficients[..., 0, 0]}
+    defaults = {"lower": -np.inf, "upper": np.inf, "factor": 1.0, "offset": 0.0}
+    found = {key: np.asarray(number).tolist() for key, number in numbers.items()}
+    return {"type": "input", "name": term.name} | {k: x for k, x in found.items() if x != defaults.get(k)}
 
 
 def _table_of_random_signal(name: str, value: RandomSignal) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def add_view(commands: Any, file: argparse.ArgumentParser, load_model: Callable[
         help="show a mechanism or its motion in the browser, or write a film",
         **help_texts(
             "Show a mechanism in the browser, with a slider for each joint. With --duration, simulate it from a random "
-            "initial state without actuator forces, and show the motion or write a film.",
+            "initial state with its drives, and show the motion or write a film.",
             "rbchain view examples/puma560.urdf",
             "rbchain view arm.urdf --duration 2 --batch 50 --out swing.html",
         ),

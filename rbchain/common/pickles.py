@@ -23,6 +23,7 @@ MODULES = {
     "InverseKinematicsSolution": "rbchain.facade.inverse_kinematics",
     "InputTerm": "rbchain.acting.inputs",
     "ImpactRecord": "rbchain.acting.contacts",
+    "Keyframe": "rbchain.model.keyframe",
     "LinearModel": "rbchain.analysis.linear_models",
     "Margins": "rbchain.analysis.margins",
     "Modes": "rbchain.analysis.modes",

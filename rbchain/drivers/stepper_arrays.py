@@ -33,7 +33,7 @@ class InputTerms(NamedTuple):
     `constants` (samples, m) are the coefficients without inputs, and `places` (samples, m) their places in the tables
     of signals. `columns` (m,) are their columns in the numbers of the samples, or -1 for coefficients in the tables.
     Coefficient c has the terms from `ends[c]` to `ends[c + 1]`; `ends` is (m + 1,). `inputs` (terms,) are the inputs,
-    and `factors` (samples, terms) their factors.
+    `factors` (samples, terms) their factors, and `ranges` (terms, 2) the smallest and the largest numbers that act.
     """
 
     constants: np.ndarray
@@ -42,6 +42,7 @@ class InputTerms(NamedTuple):
     ends: np.ndarray
     inputs: np.ndarray
     factors: np.ndarray
+    ranges: np.ndarray
 
 
 class Beginning(NamedTuple):

@@ -86,7 +86,10 @@ def write_inputs(samples):
         for c in range(terms.columns.shape[0]):
             number = terms.constants[s, c]
             for term in range(terms.ends[c], terms.ends[c + 1]):
-                number = with_term(number, terms.factors[s, term], samples.inputs[s, terms.inputs[term]])
+                value = samples.inputs[s, terms.inputs[term]]
+                lower, upper = terms.ranges[term, 0], terms.ranges[term, 1]
+                value = lower if value < lower else upper if value > upper else value  # NaN stays NaN
+                number = with_term(number, terms.factors[s, term], value)
             is_wrong = is_wrong or not math.isfinite(float(constant_like(samples.q, number)))
             if terms.columns[c] < 0:
                 shared.tables[terms.places[s, c]] = number

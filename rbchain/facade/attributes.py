@@ -12,6 +12,7 @@ from ..errors import ModelError
 from ..model.constraint_tables import row_counts_of
 from ..model.description import VARIABLE_FIELDS, Description
 from ..model.kernel_model import KernelModel
+from ..model.keyframe import Keyframe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,6 +177,7 @@ class Attributes:
     quadratic_damping = DescriptionField[FloatArray]()
     strip_drag = DescriptionField[FloatArray]()
     drives = DescriptionField[tuple[Any, ...]]()
+    keyframes = DescriptionField[dict[str, Keyframe]]()
     constraint_point_a = DescriptionField[FloatArray]()
     constraint_point_b = DescriptionField[FloatArray]()
     constraint_axes_a = DescriptionField[FloatArray]()

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..acting.drives import ONE_JOINT, OneJointDrive
+from ..acting.input_values import with_prefix
 from ..common.calls import ExplainsCalls, explains_calls
 from ..common.misspelt import ClosedAttributes, did_you_mean
 from ..common.real_arrays import FloatArray, excerpt
@@ -205,7 +206,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             self._negative_moments.append(name)
 
     def add_drive(self, drive: OneJointDrive) -> None:
-        """Add a drive to the `drives` that the model stores; pass them to `simulate` to use them.
+        """Add a drive to the `drives` of the model, which act in `simulate` by default.
 
         Parameters
         ----------
@@ -262,8 +263,8 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         placement : Pose, optional
             Pose of the other model's world in the frame of `parent`. By default the two frames coincide.
         prefix : str
-            Text to put in front of all names of bodies, joints, frames and constraints of the other model, such as
-            "left/".
+            Text to put in front of all names of bodies, joints, frames, constraints and inputs of the other model, such
+            as "left/".
 
         Raises
         ------
@@ -302,7 +303,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         for name, body in added.bodies.items():
             self._check_inertia(prefix + name, body.inertia)
         self._bodies |= attached_bodies(added, prefix, parent, placement)
-        self._drives += [replace(drive, joint=prefix + drive.joint) for drive in added.drives]
+        self._drives += [with_prefix(replace(drive, joint=prefix + drive.joint), prefix) for drive in added.drives]
         for constraint in added.constraints:
             self.add_constraint(attached_constraint(constraint, prefix, parent, placement))
         if other.description.nominal is not None:

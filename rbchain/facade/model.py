@@ -25,6 +25,7 @@ from ..simulate import simulation
 from ..simulate.accelerations import accelerations
 from ..simulate.stepping import stepper
 from . import showing
+from .actuation import Actuation
 from .assembly import Assembly
 from .between_bodies import ForcesBetweenBodies
 from .constraints import Constraints
@@ -57,6 +58,7 @@ class Model(
     Matrices,
     Derivatives,
     Identification,
+    Actuation,
     Varying,
     Editing,
     SampleSequence,
@@ -88,6 +90,7 @@ class Model(
     * States: `neutral`, `random_state`, `integrate`, `difference`, `joint_order`
     * Other parameters: `vary`, `replace`, `with_payload`, `with_motor`
     * Other mechanisms: `serial_chain`, `lock`, `lock_state`, `reroot`, `reroot_state`, `open_tree`
+    * Drives: `with_inputs`, `hard_stops`, `dry_friction`
     * Identification: `base_parameters`, `inverse_dynamics_regressor`, `kinetic_energy_regressor`,
       `potential_energy_regressor`
     * Source code and pictures: `generate`, `view`, `picture`
@@ -173,6 +176,11 @@ class Model(
     drives : tuple
         The drives in the model's file or from `ModelBuilder.add_drive`. They act
         in `simulate`, unless it is called with other `drives`.
+    inputs : dict
+        Values of the inputs of `drives`, by their names: the controls of an MJCF file.
+    keyframes : dict
+        The keyframes of an MJCF file, by their names, with `q`, `qd` and `inputs`. `lock`, `reroot` and `add_model` do
+        not keep them.
 
     Arrays are read-only. A field given to `vary` has the batch axes in front.
     """

@@ -8,14 +8,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..acting.input_values import inputs_of_drives
 from ..errors import FileFormatError, ModelError
 from ..facade.builder import ModelBuilder
 from ..facade.model import Model
 from ..model.inertia import Inertia
 from ..model.joint import QUATERNION_JOINTS, AnyJoint, Composite, Fixed, Free, Prismatic, Revolute, Spherical
+from ..model.keyframe import Keyframe
 from ..model.limits import JointLimits
 from ..model.pose import Pose
 from ..model.visual import Shape, Visual
+from .mjcf_actuators import Actuators
 from .mjcf_collisions import collisions_of
 from .mjcf_constraints import active_equalities, constraint_of
 from .mjcf_differences import differences, refusals
@@ -31,7 +34,8 @@ __all__ = ["load_mjcf", "state_from_mujoco", "state_to_mujoco"]
 def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn") -> Model:
     """Read an MJCF file as MuJoCo compiles it.
 
-    rbchain keeps joints, masses, springs, damping, dry friction, armature, gravity compensation, the fluid and ranges.
+    rbchain keeps joints, masses, springs, damping, dry friction, armature, gravity compensation, the fluid, ranges and
+    keyframes. Actuators become drives, and their controls become inputs.
     Equality constraints between bodies or sites, and linear ones between joints, become constraints of the model; their
     solref and solimp are ignored. Geoms become visuals, except planes, meshes and height fields. Geoms that can collide
     become collision shapes for `Model.contacts`, and sites become frames. One warning names everything else that acts
@@ -59,13 +63,30 @@ def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn
         reader.add_body(body)
     for site in range(source.model.nsite):
         reader.add_site(site)
-    notes = Notes()
-    notes.add(*differences(source, forces, *reader.add_constraints()), *reader.renamed())
+    notes, actuators = Notes(), Actuators(source, reader.dofs)
+    for drive in actuators.drives:
+        reader.builder.add_drive(drive)
+    notes.add(*differences(source, forces, *reader.add_constraints(), actuators), *reader.renamed())
     notes.add(*(f"MuJoCo warns: {text}" for text in source.warnings))
     with notes.of_warnings():
         model = reader.builder.build()
     notes.warn(path, stacklevel=4)
-    return model
+    keyframes = _keyframes(source, model, actuators)
+    return Model(model.description.replaced({"keyframes": keyframes})) if keyframes else model
+
+
+def _keyframes(source: Source, model: Model, actuators: Actuators) -> dict[str, Keyframe]:
+    """The keyframes of a file, in the coordinates of the model. Controls beyond their ranges are clipped."""
+    engine, terms = source.model, inputs_of_drives(model.drives)
+    names = Names(source.name("key", key) for key in range(engine.nkey))
+    q, qd = state_from_mujoco(model, engine, engine.key_qpos, engine.key_qvel)
+    first = getattr(engine, "actuator_ctrladr", range(len(engine.actuator_trntype)))
+    found = {}
+    for key in range(engine.nkey):
+        controls = {name: engine.key_ctrl[key, first[i]] for i, name in actuators.controls.items()}
+        inputs = {name: float(np.clip(controls[name], term.lower, term.upper)) for name, term in terms.items()}
+        found[source.name("key", key) or names.new(f"key{key}")] = Keyframe(q[key], qd[key], inputs)
+    return found
 
 
 class _Reader:
@@ -91,6 +112,8 @@ class _Reader:
         self._frames: dict[int, tuple[str | None, np.ndarray]] = {0: (None, np.zeros(3))}
         #: Names of MuJoCo's hinges and slides that are joints of the model.
         self._joints: dict[int, str] = {}
+        #: Names in the model of MuJoCo's joints, and their first degrees of freedom there; None if there is only one.
+        self.dofs: dict[int, tuple[str, int | None]] = {}
 
     def add_body(self, body: int) -> None:
         """Add a body. If it has joints at several points, add a massless body for each point except the last first."""
@@ -132,6 +155,8 @@ class _Reader:
             self._composites[joint_name] = names
         if len(joints) == len(joint.dofs) == 1:
             self._joints[joints[0]] = joint_name
+        has_one = len(joint.dofs) == 1
+        self.dofs |= {number: (joint_name, None if has_one else dof) for dof, number in enumerate(joints)}
         self.builder.add_body(
             name,
             parent=parent,

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from .mjcf_actuators import Actuators
 from .mjcf_forces import Forces
 from .mjcf_source import Source
+from .notes import MAX_NAMES
 
 #: Fields of tendons that exert forces, with the flags that disable them.
 OF_TENDONS = {
@@ -83,15 +85,23 @@ def _of_fluid(source: Source) -> Iterator[str]:
         )
 
 
-def differences(source: Source, forces: Forces, exact: list[int], no_constraints: list[int]) -> list[str]:
+def differences(
+    source: Source, forces: Forces, exact: list[int], no_constraints: list[int], actuators: Actuators
+) -> list[str]:
     """Parts of the text of a warning: elements that the model leaves out, and elements that it treats differently.
 
     `exact` are the equality constraints that the model has, `no_constraints` the ones that it leaves out.
     """
     lacking = [f"{what} {_listed(names)}" for what, names in _lacking(source, forces, no_constraints).items() if names]
+    lacking += [f"actuators {_shortened(names)} ({reason})" for reason, names in actuators.left_out.items()]
     lacking += _lacking_without_names(source)
     found = [f"left out of the model: {', '.join(lacking)}"] if lacking else []
-    return found + [text.format(_listed(names)) for text, names in _changed(source, forces, exact).items() if names]
+    changed = _changed(source, forces, exact) | {
+        "actuatorfrcrange of joints {} does not limit the sum of their actuator forces": _joints(
+            source, actuators.unclipped
+        )
+    }
+    return found + [text.format(_listed(names)) for text, names in changed.items() if names]
 
 
 def _lacking(source: Source, forces: Forces, equalities: list[int]) -> dict[str, list[str]]:
@@ -108,14 +118,12 @@ def _lacking(source: Source, forces: Forces, equalities: list[int]) -> dict[str,
 def _lacking_without_names(source: Source) -> list[str]:
     """Parts that most files contain. The warning does not name their elements, because it would become too long."""
     model, limits = source.model, len(_limited(source, ("slide", "hinge")))
-    actuators = 0 if source.disabled("actuation") else len(model.actuator_trntype)
     types, affinities = (
         np.bitwise_or.reduce([*getattr(model, f"geom_{name}"), *getattr(model, f"flex_{name}"), 0])
         for name in ("contype", "conaffinity")
     )
     shapes = {source.geom_type(geom) for geom in range(model.ngeom)}
     found = {
-        f"actuators ({actuators})": actuators,
         f"limits of joints ({limits}; stored but not enforced)": limits,
         "contacts of geoms": (types & affinities or model.npair) and not source.disabled("contact", "constraint"),
         "geoms of the world": model.body_geomnum[0],
@@ -188,6 +196,11 @@ def _equality(source: Source, i: int) -> str:
 
 def _where(mask: np.ndarray) -> list[int]:
     return np.flatnonzero(mask).tolist()
+
+
+def _shortened(names: list[str]) -> str:
+    more = len(names) - MAX_NAMES
+    return _listed(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -37,6 +37,11 @@
     name = "tool"
     body = "upper"
 
+    [[keyframe]]                    # a state, and values of inputs of the drives, always in SI
+    name = "home"
+    q = [0.1]
+    qd = [0.0]
+
     [nominal]                       # the model that controllers use, if it differs: the keys above without drives.
                                     # Units, gravity, fluid density and the treatment of nonphysical inertia are the
                                     # same unless they are given
@@ -74,9 +79,10 @@ from ..model.editing import unused_name
 from ..model.immersion import Immersion
 from ..model.inertia import Inertia
 from ..model.joint import JOINTS, AnyJoint, Composite, Fixed
+from ..model.keyframe import Keyframe
 from ..model.limits import LIMIT_UNITS, JointLimits
 from ..model.passive import PASSIVE_UNITS, PassiveForces
-from ..model.pose import Pose
+from ..model.pose import Pose, numbers
 from ..model.validation import naming
 from ..model.visual import Visual
 from .file_units import FileUnits, drive_in_si
@@ -96,6 +102,7 @@ MODEL_KEYS = (
     "nonphysical_inertia",
     "body",
     "drive",
+    "keyframe",
     "frame",
     "constraint",
     "nominal",
@@ -201,13 +208,30 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
     model = builder.build()
     changed = {key: np.array(of_bodies) for key, of_bodies in added.items() if np.any(of_bodies)}
     model = model.replace(**changed) if changed else model
+    model = _with_keyframes(model, _tables(given, "keyframe"))
     return _with_nominal(model, given, folder) if "nominal" in given else model
+
+
+def _with_keyframes(model: Model, tables: Sequence[Mapping[str, Any]]) -> Model:
+    """Return a model with the keyframes in tables, which are always in SI."""
+    found: dict[str, Keyframe] = {}
+    for table in tables:
+        where = f"keyframe {table.get('name')!r}"
+        _expect_keys(where, table, ("name", "q", "qd", "inputs"))
+        if not isinstance(table.get("name"), str):
+            raise FileFormatError(f"{where}: expected a name, a string")
+        q, qd = (
+            numbers(table.get(key, ()), f"{where}: {key}", (size,)) for key, size in (("q", model.nq), ("qd", model.nv))
+        )
+        inputs = {name: float(numbers(x, f"{where}: {name}", ())) for name, x in _table(where, table, "inputs").items()}
+        found[table["name"]] = Keyframe(q, qd, inputs)
+    return Model(model.description.replaced({"keyframes": found})) if found else model
 
 
 def _with_nominal(model: Model, given: Mapping[str, Any], folder: Path) -> Model:
     """Return a model with the nominal model in its table, which has the same bodies, joints and drives."""
     table = _table("the model", given, "nominal")
-    _expect_keys("nominal", table, [key for key in MODEL_KEYS if key not in ("format", "drive", "nominal")])
+    _expect_keys("nominal", table, [key for key in MODEL_KEYS if key not in ("format", "drive", "keyframe", "nominal")])
     shared = {key: given[key] for key in SHARED_WITH_NOMINAL if key in given}
     try:
         nominal = _model({**shared, **table, "drive": given.get("drive", [])}, folder).description

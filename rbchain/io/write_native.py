@@ -16,6 +16,7 @@ from ..model.constraint_fields import constraints_of
 from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joint import Composite, Planar, Prismatic, Revolute, Screw, Universal
+from ..model.keyframe import Keyframe
 from ..model.limits import LIMITS, JointLimits
 from ..model.passive import PASSIVE_FIELDS, PassiveForces
 from ..model.pose import Pose
@@ -29,11 +30,18 @@ def toml_of(model: Model) -> str:
     given = {"format": FORMAT} | _table_of(model)
     if description.drives:
         given["drive"] = [table_of_drive(drive) for drive in description.drives]
+    if description.keyframes:
+        given["keyframe"] = [_keyframe_of(name, key) for name, key in description.keyframes.items()]
     if description.nominal is not None:
         # the reader takes these from the model if the table of the nominal model does not have them
         defaults = {"fluid_density": 0.0, "nonphysical_inertia": "refuse"}
         given["nominal"] = {key: value for key, value in defaults.items() if key in given} | _table_of(model.nominal)
     return tomli_w.dumps(given)
+
+
+def _keyframe_of(name: str, keyframe: Keyframe) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": name, "q": keyframe.q.tolist(), "qd": keyframe.qd.tolist()}
+    return found | {"inputs": dict(keyframe.inputs)} if keyframe.inputs else found
 
 
 def _table_of(model: Model) -> dict[str, Any]:

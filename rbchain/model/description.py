@@ -13,6 +13,7 @@ from .collision_shape import CollisionShape
 from .constraints import KINDS
 from .declared_constraint import Rows
 from .immersion import Immersion, shifted
+from .keyframe import Keyframe
 from .passive import PASSIVE_FIELDS
 from .pose import Pose
 from .visual import Visual
@@ -104,6 +105,7 @@ class Description(PickledByName):
     drives: tuple[Any, ...]
     visuals: dict[str, tuple[Visual, ...]]  # by name of body or frame
     collisions: dict[str, tuple[CollisionShape, ...]] = field(default_factory=dict)  # by name of body or frame
+    keyframes: dict[str, Keyframe] = field(default_factory=dict)
     nominal: Any = None  # the Description before its samples were varied; None if they are equal
     constraints: tuple[ConstraintPlace, ...] = ()
     constraint_point_a: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))

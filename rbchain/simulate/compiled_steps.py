@@ -148,4 +148,5 @@ def terms_of(places: Sequence[InputPlace], names: Sequence[str], samples: int) -
         ends=np.cumsum([0, *map(len, terms)]),
         inputs=np.array([names.index(term.name) for term in flat], np.int64),
         factors=np.array([np.broadcast_to(term.factor, samples) for term in flat]).T.copy(),
+        ranges=np.array([(term.lower, term.upper) for term in flat]),
     )

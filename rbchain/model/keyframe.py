@@ -1,0 +1,26 @@
+"""Keyframe: a state of a model that its file names, with the values of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..common.real_arrays import FloatArray
+from ..common.values import Value
+
+
+@dataclass(frozen=True, eq=False)
+class Keyframe(Value):
+    """A state of a model that its file names, such as the pose in which a robot stands.
+
+    Attributes
+    ----------
+    q, qd : (nq,), (nv,) arrays
+        Positions and velocities.
+    inputs : dict of float
+        Values of the inputs of the model's drives, by their names.
+    """
+
+    q: FloatArray
+    qd: FloatArray
+    inputs: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,243 @@
+"""Actuators and keyframes of MJCF files, compared with MuJoCo's own motion."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import rbchain as rb
+from rbchain.io.mjcf import state_from_mujoco, state_to_mujoco
+
+plain = pytest.mark.plain_python
+STEP, STEPS = 1e-3, 100
+#: Joints of all types, in MuJoCo's coordinates with a reference, and two fixed tendons.
+MJCF = """
+<mujoco>
+  <compiler angle="radian"/>
+  <option timestep="1e-3" integrator="RK4" gravity="0.3 0.2 -9.81"><flag contact="disable" {flag}/></option>
+  <worldbody>
+    <body name="a">
+      <joint name="ja" axis="0 1 0" ref="0.2" damping="0.1" {ja}/>
+      <geom size="0.1" mass="1" pos="0.2 0 0"/>
+      <body name="b" pos="0.4 0 0">
+        <joint name="jb" axis="0 1 0"/> <joint name="jc" axis="0 0 1"/>
+        <geom size="0.1" mass="0.8" pos="0.2 0 0.1"/>
+        <body name="d" pos="0.4 0 0">
+          <joint name="ball" type="ball"/> <geom size="0.1" mass="0.6" pos="0.2 0.1 0"/>
+        </body>
+        <body name="e" pos="0.4 0.3 0">
+          <joint name="slide" type="slide" ref="-0.1"/> <geom size="0.1" mass="0.5" pos="0.2 0.1 0"/>
+        </body>
+      </body>
+    </body>
+    <body name="f" pos="0 0 2"> <freejoint name="free"/> <geom size="0.1" mass="0.5"/> <site name="s"/> </body>
+  </worldbody>
+  <tendon>
+    <fixed name="two"> <joint joint="jb" coef="0.7"/> <joint joint="slide" coef="-2"/> </fixed>
+    <fixed name="one"> <joint joint="slide" coef="-2"/> </fixed>
+    <fixed name="weak" actuatorfrclimited="true" actuatorfrcrange="-1 1"> <joint joint="slide" coef="1"/> </fixed>
+    <spatial name="path"> <site site="s"/> <site site="t"/> </spatial>
+  </tendon>
+  <actuator>{actuators}</actuator>
+  {more}
+</mujoco>
+""".replace('<body name="a">', '<site name="t"/><body name="a">')
+#: Actuators that become drives, and one control for each.
+DRIVES = {
+    "motor": ('<motor name="m" joint="jb" gear="-3"/>', [0.4]),
+    "limited control": ('<motor name="m" joint="jb" ctrlrange="-1 2"/>', [3.0]),
+    "unlimited control": ('<motor name="m" joint="jb" ctrlrange="-1 2" ctrllimited="false"/>', [3.0]),
+    "one-sided control": ('<motor name="m" joint="jb" ctrlrange="0.5 2"/>', [0.0]),
+    "limited force": ('<motor name="m" joint="jb" forcerange="-1 2"/>', [-3.0]),
+    "position": ('<position name="m" joint="ja" kp="20"/>', [1.2]),
+    "damped position": ('<position name="m" joint="slide" kp="20" kv="3" gear="-2"/>', [0.3]),
+    "critically damped position": ('<position name="m" joint="ja" kp="20" dampratio="1"/>', [0.3]),
+    "position with a range": ('<position name="m" joint="ja" kp="90" forcerange="-2 5" ctrlrange="-1 1"/>', [1.2]),
+    "velocity": ('<velocity name="m" joint="jc" kv="0.7" gear="2"/>', [0.9]),
+    "general": (
+        '<general name="m" joint="slide" gainprm="2" biastype="affine" biasprm="0.3 -4 -1" gear="0.5"/>',
+        [-0.8],
+    ),
+    "affine gain that is constant": (
+        '<general name="m" joint="jb" gaintype="affine" gainprm="2 0 0" biastype="affine" biasprm="0.3 0 0"/>',
+        [0.5],
+    ),
+    "ball": ('<motor name="m" joint="ball" gear="0.1 0.2 -0.3" forcerange="-0.2 1"/>', [-0.7]),
+    "tendon of one joint": ('<position name="m" tendon="one" kp="4" kv="0.2"/>', [0.6]),
+    "tendon of two joints": ('<motor name="m" tendon="two" gear="1.5" forcerange="-0.5 2"/>', [-0.9]),
+    "several": (
+        '<position name="m" joint="ja" kp="5"/><motor joint="ja"/><motor joint="ja"/><damper name="w" joint="jc" kv="1"'
+        ' ctrlrange="0 1"/>',
+        [0.2, 0.3, -0.1, 0.0],
+    ),
+}
+JOINTS = {
+    "limited joint": ('actuatorfrcrange="-1 2"', '<motor name="m" joint="ja" forcerange="-4 1.5" gear="-2"/>', [3.0]),
+    "joint beyond the range": ('actuatorfrcrange="3 4"', '<motor name="m" joint="ja" forcerange="-1 2"/>', [1.0]),
+}
+#: Actuators that the model leaves out, and the reasons in the warning.
+LEFT_OUT = {
+    "filter": ('<position joint="ja" timeconst="0.1"/>', "activation dynamics"),
+    "integrator": ('<intvelocity joint="ja" actrange="-1 1"/>', "activation dynamics"),
+    "muscle": ('<muscle joint="ja" lengthrange="0 1"/>', "activation dynamics"),
+    "damper": ('<damper joint="ja" kv="1" ctrlrange="0 1"/>', "its gain is not constant, or its force is not linear"),
+    "growing": (
+        '<general joint="ja" biastype="affine" biasprm="0 1 0"/>',
+        "its force grows with the position or the velocity",
+    ),
+    "site": ('<motor site="s"/>', "its transmission is not a joint or a tendon"),
+    "free": ('<motor joint="free"/>', "its transmission is a free joint"),
+    "servo of a ball": ('<position joint="ball"/>', "its transmission is a ball joint"),
+    "ball in its parent": ('<motor jointinparent="ball"/>', "its transmission is a ball joint"),
+    "spatial tendon": ('<motor tendon="path"/>', "a spatial tendon"),
+    "weak tendon": ('<motor tendon="weak"/>', "a tendon with a range of forces"),
+    "length of a tendon": (
+        '<position tendon="two"/>',
+        "its force depends on the length of a tendon of several joints",
+    ),
+}
+
+#: Two fingers that an equality constraint couples, on one tendon.
+GRIPPER = """
+<mujoco>
+  <compiler angle="radian"/>
+  <worldbody>
+    <body name="hand">
+      <joint name="wrist" axis="0 1 0"/> <geom size="0.1" mass="1" pos="0.2 0 0"/>
+      <body name="right" pos="0.1 0 0">
+        <joint name="right" axis="1 0 0" ref="0.3"/> <geom size="0.1" mass="0.8" pos="0.2 0 0.1"/>
+      </body>
+      <body name="left" pos="0.4 0.1 0">
+        <joint name="left" type="slide" ref="-0.2"/> <geom size="0.1" mass="0.6" pos="0.2 0.1 0"/>
+      </body>
+    </body>
+  </worldbody>
+  <tendon><fixed name="both"> <joint joint="right" coef="0.7"/> <joint joint="left" coef="-2"/> </fixed></tendon>
+  <equality><joint joint1="left" joint2="right" polycoef="0.1 -0.5 0 0 0"/></equality>
+  <actuator><position name="m" tendon="both" kp="4" kv="0.3" gear="-1.5" forcerange="-9 2"/></actuator>
+</mujoco>
+"""
+
+
+def written(folder, actuators, ja="", flag="", more=""):
+    file = folder / "model.xml"
+    file.write_text(MJCF.format(actuators=actuators, ja=ja, flag=flag, more=more))
+    return file
+
+
+def pair(file):
+    """The models of a file, without the warning."""
+    with pytest.warns(UserWarning) as caught:
+        model = rb.load(file)
+    return model, mujoco.MjModel.from_xml_path(str(file)), str(caught[0].message)
+
+
+def check_motion(file, controls):
+    """Compare 100 steps of the same method, from a random state."""
+    model, engine, _ = pair(file)
+    data, rng = mujoco.MjData(engine), np.random.default_rng(7)
+    data.qvel[:] = rng.normal(0.0, 0.5, engine.nv)
+    data.ctrl[:] = controls
+    q, qd = state_from_mujoco(model, engine, data.qpos, data.qvel)
+    stepper = model.stepper(q, qd, method="rk4", step=STEP)
+    for i in range(engine.nu):
+        name = engine.actuator(i).name or {1: "ja", 2: "ja_2"}.get(i)
+        if name in model.inputs:
+            stepper.inputs[name][...] = controls[i]
+    stepper.step(STEPS)
+    mujoco.mj_step(engine, data, STEPS)
+    found = np.concatenate([stepper.q, stepper.qd])
+    expected = np.concatenate(state_from_mujoco(model, engine, data.qpos, data.qvel))
+    # MuJoCo moves free and ball joints otherwise: its steps of them are of another fourth order
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+    assert np.abs(expected[: model.nq] - q).max() > 0.01
+
+
+@plain
+@pytest.mark.parametrize("case", DRIVES)
+def test_a_motion_under_actuators_is_the_motion_of_mujoco(tmp_path, case):
+    actuators, controls = DRIVES[case]
+    check_motion(written(tmp_path, actuators), controls)
+
+
+@plain
+@pytest.mark.parametrize("case", JOINTS)
+def test_the_range_of_the_forces_of_a_joint_limits_its_actuator(tmp_path, case):
+    ja, actuators, controls = JOINTS[case]
+    check_motion(written(tmp_path, actuators, ja), controls)
+
+
+@plain
+@pytest.mark.parametrize("case", LEFT_OUT)
+def test_actuators_that_are_left_out_are_named_with_the_reason(tmp_path, case):
+    actuators, reason = LEFT_OUT[case]
+    model, _, message = pair(written(tmp_path, actuators.replace(" ", ' name="m" ', 1)))
+    assert f"left out of the model: actuators 'm' ({reason})" in message
+    assert not model.drives
+    assert not model.inputs
+
+
+@plain
+def test_the_range_of_a_joint_with_several_actuators_is_named(tmp_path):
+    _, _, message = pair(written(tmp_path, '<motor joint="ja"/><motor joint="ja"/>', 'actuatorfrcrange="-1 1"'))
+    assert "actuatorfrcrange of joints 'ja' does not limit the sum of their actuator forces" in message
+
+
+@plain
+def test_disabled_actuators_do_not_act(tmp_path):
+    motor = '<motor name="m" joint="ja" group="3"/>'
+    assert not pair(written(tmp_path, motor, flag='actuation="disable"'))[0].drives
+    file = written(tmp_path, motor + '<motor name="n" joint="ja"/>')
+    file.write_text(file.read_text().replace('integrator="RK4"', 'integrator="RK4" actuatorgroupdisable="3"'))
+    assert pair(file)[0].inputs == {"n": 0.0}
+
+
+@plain
+def test_a_servo_on_a_tendon_of_coupled_joints(tmp_path):
+    """The force at one joint has the power of the forces at all joints of the tendon."""
+    file = tmp_path / "gripper.xml"
+    file.write_text(GRIPPER)
+    model, engine, _ = pair(file)
+    data, q, qd = mujoco.MjData(engine), np.array([0.3, 0.25, -0.025]), np.array([0.2, -0.1, 0.05])
+    np.testing.assert_allclose(model.constraint_residual(q), 0.0, atol=1e-15)  # left = 0.1 - 0.5 right
+    data.qpos[:], data.qvel[:] = state_to_mujoco(model, engine, q, qd)
+    data.ctrl[:] = 0.7
+    mujoco.mj_forward(engine, data)
+    found = model.with_inputs({"m": 0.7}).accelerations(q, qd)
+    expected = model.accelerations(q, qd, tau=data.qfrc_actuator, drives=())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+    assert np.abs(data.qfrc_actuator[1:]).min() > 0.1
+
+
+@plain
+def test_keyframes_have_states_of_the_model_and_controls(tmp_path):
+    keys = """<keyframe>
+      <key name="home" qpos="0.3 0.1 0.2 1 0 0 0 0.4 1 2 3 0 1 0 0" qvel="1 2 3 4 5 6 7 8 9 10 11 12 13" ctrl="3"/>
+      <key/></keyframe>"""
+    file = written(tmp_path, '<motor name="m" joint="jb" ctrlrange="-1 2"/>', more=keys)
+    model, engine, _ = pair(file)
+    assert [*model.keyframes] == ["home", "key1"]
+    home = model.keyframes["home"]
+    q, qd = state_from_mujoco(model, engine, engine.key_qpos[0], engine.key_qvel[0])
+    np.testing.assert_array_equal(home.q, q)
+    np.testing.assert_array_equal(home.qd, qd)
+    assert home.inputs == {"m": 2.0}
+    np.testing.assert_allclose(model.keyframes["key1"].q, model.neutral(), rtol=0, atol=1e-15)
+    rb.save(model, tmp_path / "model.toml")
+    again = rb.load(tmp_path / "model.toml")
+    assert again.keyframes == model.keyframes
+    assert again.drives == model.drives
+    assert model.lock({"slide": 0.0}).keyframes == {}
+    assert model.with_inputs(home.inputs).inputs == {"m": 2.0}
+
+
+@plain
+def test_stops_and_friction_on_request(tmp_path):
+    file = written(tmp_path, "", 'range="-1 1" frictionloss="0.3"')
+    model, _, _ = pair(file)
+    stops, (rough, friction) = model.hard_stops(restitution=0.5), model.dry_friction()
+    assert stops == (rb.HardStops("ja", restitution=0.5),)
+    assert [force.joint for force in friction] == ["ja"]
+    assert not rough.friction.any()
+    many = model.vary(friction=0.1 * np.arange(1, 3)[:, None] * np.ones(model.nv))
+    _, friction = many.dry_friction()
+    np.testing.assert_array_equal(friction[0].kinetic, [0.1, 0.2])
