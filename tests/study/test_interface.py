@@ -64,7 +64,7 @@ def test_a_misspelt_argument_of_a_study_is_refused():
 )
 def test_a_distribution_alone_is_a_dispersion(distribution):
     study = rb.Study(rb.Model.serial_chain(2), vary={"link[12].damping": distribution}, **SETTINGS)
-    assert study.inputs.units == {"link1.damping": "", "link2.damping": ""}
+    assert study.inputs.units == {"link1.damping": "N m s/rad", "link2.damping": "N m s/rad"}
     assert study.plan.drawn.values(np.array([[0.25, 0.5]])).tolist() == [[0.25, 0.5]]
 
 

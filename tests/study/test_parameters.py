@@ -23,6 +23,7 @@ from rbchain.study.describe.parameter_table import (
     DRIVE,
     DRY_FRICTION,
     ENCODER,
+    EVENT,
     FUNCTION,
     HARD_STOPS,
     MODEL,
@@ -188,6 +189,18 @@ def driven():
     ]
 
 
+def far(t, q, qd, parameters, out):
+    out[0] = q[0] - parameters[0] - parameters[1]
+
+
+def events(model):
+    return [
+        rb.Event(model.joint_names[0], value=0.3, name="event of a position"),
+        rb.Event(model.joint_names[0], value=0.3, quantity="velocity", name="event of a velocity"),
+        rb.Event(function=far, parameters=[0.1, 0.2]),
+    ]
+
+
 #: Names of the owners of parameters, or patterns that match them.
 OWNERS = {
     BODY: "*",
@@ -201,6 +214,7 @@ OWNERS = {
     DRY_FRICTION: "dry",
     HARD_STOPS: "stops",
     CONTACT: "contact*",
+    EVENT: "[ef]*",
 }
 #: Parameters of the drives that only `driven` has.
 OF_DRIVEN = [
@@ -242,6 +256,8 @@ def path_of(model, parameter):
         names = ["link1", "link2", "link3"][["acceleration", "velocity", "position"].index(parameter[11:]) :][:1]
     elif owner == DRIVE:
         names = ["*"] if parameter != "resolution" else names[4:5]
+    elif owner == EVENT and field == "value":
+        names = [parameter.replace("event_", "event of a ")]
     elif owner == MODEL:
         names = ["current"] if PARAMETERS[parameter].classes else []
     elif owner in OWNERS:
@@ -284,6 +300,8 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         model, keys["forces"] = touching()
     if parameter in OF_DRIVEN:
         model, keys["drives"] = driven()
+    if PARAMETERS[parameter].owner == EVENT:
+        keys["events"] = events(model)
     if parameter == "q" and how == "set":
         with pytest.raises(
             StudyError, match=r"how is 'set' for a rotation of .*, a free or spherical joint; expected 'add'"
@@ -311,6 +329,7 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
         "mass_and_inertia": "mass, inertia",
     }
     in_actions = [name for name, given in PARAMETERS.items() if given.classes]
+    words |= {name: "events" for name in in_actions if name.startswith("event")}
     assert words.get(parameter, "drives and forces" if parameter in in_actions else " of ") in reached[path]
 
 
@@ -512,12 +531,12 @@ def test_effects_on_many_bodies_name_the_first_and_the_last():
 
 
 @pytest.mark.plain_python
-def test_every_number_of_drives_and_forces_varies_or_is_refused_with_a_reason():
+def test_every_number_of_drives_forces_and_events_varies_or_is_refused_with_a_reason():
     for kind in CLASSES:
         fields = [field.name for field in kind.numeric_fields]
         varies = {p.field.name for p in PARAMETERS.values() if kind in p.classes and p.field is not None}
         for name in fields:
-            assert name in varies or name in REFUSED or (kind is rb.Event and name == "parameters"), (kind, name)
+            assert name in varies, (kind, name)
         others = [x.name for x in dataclasses.fields(kind) if str(x.type) in ("int", "float", "int | None")]
         assert set(others) - set(fields) - {"direction"} <= set(REFUSED), kind
     for name, reason in REFUSED.items():
@@ -616,3 +635,78 @@ def test_samples_without_dispersions_equal_the_model(arm):
     chains = Samples(plan_of({"*.mass": stats.uniform(1, 1)}, arm).nominal, np.arange(3))
     assert chains.build().batch_shape == ()
     assert np.array_equal(chains.q, np.zeros((3, 2)))
+
+
+def height(t, q, qd, parameters, out):
+    out[0] = q[0] - parameters[0] * parameters[1]
+
+
+@pytest.mark.plain_python
+def test_the_values_and_the_parameters_of_events_vary():
+    """A mass falls from 5 m: it passes z after sqrt(2 (5 - z) / g), and has a speed v after v / g."""
+    builder = rb.ModelBuilder(gravity=(0, 0, -10))
+    builder.add_body("mass", joint=rb.Prismatic((0, 0, 1)), inertia=rb.Inertia(1.0))
+    quantities = ("position", "velocity", "function")
+    study = rb.Study(
+        builder.build(),
+        samples=3,
+        simulate=rb.Simulation(1.1, q=5.0, rtol=1e-9, atol=1e-11),
+        events=[
+            rb.Event("mass", value=1.0, name="position"),
+            rb.Event("mass", quantity="velocity", value=-1.0, name="velocity"),
+            rb.Event(function=height, parameters=[2.0, 1.0], name="function"),
+        ],
+        vary={
+            "position.value": rb.Uniform(1.0, 2.0),
+            "velocity.value": rb.Dispersion(rb.Uniform("-2 m/s", "2 m/s"), how="add"),
+            "function.parameters.1": rb.Dispersion(rb.Uniform(0.2, 1.8), how="multiply"),
+        },
+        measures=[rb.Measure(f"time of {name}", "event_time", event=name) for name in quantities],
+    )
+    assert study.effects == {"position.value": "events", "velocity.value": "events", "function.parameters.1": "events"}
+    assert study.plan.units == ("m", "m/s", "1")
+    results = study.run()
+    level, speed, factor = results.parameters.values.T
+    np.testing.assert_allclose(results["time of position"], np.sqrt((5.0 - level) / 5.0), rtol=1e-9)
+    np.testing.assert_allclose(
+        results["time of velocity"], np.where(speed < 1.0, (1.0 - speed) / 10.0, np.nan), rtol=1e-9
+    )
+    np.testing.assert_allclose(results["time of function"], np.sqrt((5.0 - 2.0 * factor) / 5.0), rtol=1e-9)
+    drawn, _, motion = study.sample(2)
+    assert motion.events[0].t[0] == results["time of position"][2].item()
+    assert drawn["position.value"] == level[2]
+
+
+@pytest.mark.plain_python
+def test_parameters_without_a_named_dimension_have_units():
+    """Stiffness, damping and gains, of joints that turn and that slide, also in texts."""
+    builder = rb.ModelBuilder()
+    for name, joint in (("turn", rb.Revolute()), ("slide", rb.Prismatic())):
+        builder.add_body(name, joint=joint, inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+    paths = ("turn.stiffness", "slide.stiffness", "turn.damping", "slide.damping", "slide.kp", "spring.stiffness")
+    study = rb.Study(
+        builder.build(),
+        samples=2,
+        simulate=rb.Simulation(0.1),
+        drives=[rb.PID("slide", 0.1, kp=1.0)],
+        forces=[rb.SpringDamper(None, "slide", point_a=(0, 0, 0), point_b=(1, 0, 0), stiffness=1.0, name="spring")],
+        vary={path: rb.Uniform(1.0, 2.0) for path in paths} | {"turn.rotor_inertia": rb.Uniform("1 kg m^2", 2.0)},
+    )
+    units = ("N m/rad", "N/m", "N m s/rad", "N s/m", "N/m", "N/m", "kg m^2")
+    assert study.plan.units == units
+    assert study.run().parameter_units.values.tolist() == list(units)
+    spring = study.description.model_copy(update={"vary": {"spring.stiffness": rb.Dispersion(rb.Normal(std="1 N/mm"))}})
+    assert plans.plan_of(spring).drawn.columns[0].distribution.std == 1000.0
+    wrong = study.description.model_copy(update={"vary": {"spring.stiffness": rb.Dispersion(rb.Normal(std="1 N"))}})
+    with pytest.raises(StudyError, match="found '1 N'; expected a number and a unit such as '1 N/m'"):
+        plans.plan_of(wrong)
+
+
+@pytest.mark.plain_python
+def test_bodies_may_have_the_names_of_fields_that_cannot_vary():
+    builder = rb.ModelBuilder()
+    builder.add_body("lower", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+    model = builder.build()
+    assert plan_of({"lower.mass": stats.norm(1, 0.1)}, model).columns == ("lower.mass",)
+    with pytest.raises(StudyError, match="'lower' has no 'mas'"):
+        plan_of({"lower.mas": stats.norm(1, 0.1)}, model)

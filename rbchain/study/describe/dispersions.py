@@ -38,11 +38,11 @@ class Dispersion(Described):
     A path is `owner.field` or `owner.field.component`, such as "link2.mass" or "link2.cg.x". "*", "?" and "[1-3]" match
     parts of names, and "{waist,elbow}.friction" lists several names. Degree of freedom i of a joint that has several is
     "joint.field.i". The owner of a parameter of a body, joint or constraint is its name. A drive, sensor, wrench,
-    spring or contact has its `name`, if it has one. If not, a drive, an `Actuator`, a sensor, `DryFriction` or
-    `HardStops` has the name of its joint, a `Wrench` the name of its frame, a `SphereContact` the name of its body. A
-    spring, bushing or contact of two bodies has the names of its bodies, such as "slider-rod" or "world-rod",
-    `UserForces` the name of the function, and a `Current` the name "current". If a path could name several of them, the
-    study asks for a `name`.
+    spring, contact or event has its `name`, if it has one. If not, a drive, an `Actuator`, a sensor, `DryFriction`,
+    `HardStops` or the `Event` of a joint has the name of its joint. A `Wrench` has the name of its frame, and a
+    `SphereContact` the name of its body. A spring, bushing or contact of two bodies has the names of its bodies, such as "slider-rod"
+    or "world-rod", `UserForces` or an `Event` the name of the function, and a `Current` the name "current". If a path
+    could name several of them, the study asks for a `name`.
 
     The field is the argument of the constructor, or the field of the model. A study prints the effects of each
     dispersion on the model before it runs. The following fields can vary. `how` can be "set", "add" or "multiply",
@@ -121,6 +121,11 @@ class Dispersion(Described):
     * "plane_point": components x, y, z of a point of the plane of a `SphereContact` in m, in world axes.
     * "plane_normal" ("add"): components x, y, z of a rotation vector in rad that tilts the normal, in world axes.
 
+    Of events:
+
+    * "value": of the `Event` of a joint, in rad or m, or in rad/s or m/s.
+    * "parameters": of the function of an `Event`; "far.parameters.0" is the first parameter of the function far.
+
     Of constraints:
 
     * "point_a", "point_b": components x, y, z of a point in m, in the axes of its moving body.
@@ -128,6 +133,12 @@ class Dispersion(Described):
       `HingeConstraint` or `WeldConstraint`, in its own axes. The z axis is the axis of a hinge.
     * "length": length of a `DistanceConstraint` in m.
     * "ratio", "offset": of a `CouplerConstraint`; the offset in rad or m.
+
+    All samples share the other numbers: the `period` and `phase` of a `Sampled`, `max_records`, the shape of a signal
+    over time, the positions of hard stops, and the settings of `simulate`. The study refuses their paths, with the
+    reason and the remedy. A frequency of a force, for example, varies as a parameter of `UserForces`.
+
+    Numbers are in SI units. Texts such as "5 deg" or "2 N/mm" have their own units.
 
     With `simulate.assemble`, each sample starts from a closed configuration of its own.
 

@@ -25,17 +25,18 @@ class Distribution(Described):
     internal_names: ClassVar[tuple[str, ...]] = ("type", "in_si", "moments", "ppf")
     renamed: ClassVar[Mapping[str, str]] = {"kind": "type"}
 
-    def in_si(self, dimension: str | None, expected: str) -> Self:
-        """Return the distribution with its strings converted to numbers in SI units.
+    def in_si(self, dimension: str | None, unit: str, expected: str) -> Self:
+        """Return the distribution with its strings converted to numbers of a dimension, or in an SI unit without one.
 
-        Raises a ValueError for a string if the dimension is None; `expected` describes the expected number.
+        Raises a ValueError for a string if both are unknown; `expected` describes the expected number.
         """
         numbers = {name: getattr(self, name) for name in type(self).model_fields}
         with_units = {name: x for name, x in numbers.items() if name in WITH_UNITS and isinstance(x, str)}
         for name, text in with_units.items():
-            if dimension is None:
+            if dimension is None and unit in ("", "1"):
                 raise ValueError(f"{text!r} has a unit; expected {expected}")
-            numbers[name] = Units("SI").quantity(text, dimension)
+            units = Units("SI")
+            numbers[name] = units.in_si(text, unit) if dimension is None else units.quantity(text, dimension)
         return type(self)(**numbers) if with_units else self
 
     if TYPE_CHECKING:

@@ -8,12 +8,14 @@ from ...acting.actuators import Actuator
 from ...acting.between_bodies import Bushing, SpringDamper
 from ...acting.contacts import BODY_CONTACTS
 from ...acting.drives import ONE_JOINT, PrescribedAcceleration, PrescribedPosition, PrescribedVelocity
+from ...acting.events import Event
 from ...acting.friction_and_stops import DryFriction, HardStops
 from ...acting.numeric_fields import POSE, Declared, NumericField
 from ...acting.sampled import Sampled
 from ...acting.sensors import Encoder, VelocitySensor
 from ...acting.user_forces import UserForces
 from ...acting.wrenches import Current, Wrench
+from ...model.passive import PASSIVE_UNITS
 from ...model.units import SI
 
 XYZ = ("x", "y", "z")
@@ -21,7 +23,7 @@ STRAINS = ("xx", "yy", "zz", "xy", "xz", "yz")
 BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive", "wrench"
 SPRING, BUSHING, CONSTRAINT = "spring", "bushing", "constraint"
 ENCODER, VELOCITY_SENSOR, FUNCTION = "encoder", "velocity sensor", "user function"
-DRY_FRICTION, HARD_STOPS, CONTACT = "dry friction", "hard stops", "contact"
+DRY_FRICTION, HARD_STOPS, CONTACT, EVENT = "dry friction", "hard stops", "contact", "event"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Parameter:
     ----------
     owner : str
         What has a value of its own: each body, each degree of freedom, the model, or each drive, user function, wrench,
-        spring, bushing, constraint, sensor, contact, dry friction or pair of hard stops.
+        spring, bushing, constraint, sensor, contact, dry friction, pair of hard stops or event.
     components : tuple of str
         Names of its numbers; () if it is one number.
     dimension : str or (str, str), optional
@@ -43,9 +45,12 @@ class Parameter:
     note : str
         Clarification that a study prints with the effects of a dispersion.
     classes : tuple of type
-        Classes of drives, sensors and forces with this parameter.
+        Classes of drives, sensors, forces and events with this parameter.
     field : NumericField, optional
         The field of these classes; None if the parameter changes several fields.
+    si_unit : str
+        SI unit of a parameter without a dimension, as in `NumericField`; "1" for a factor, strain or coefficient, empty
+        if it depends on the function or the mechanism.
     """
 
     owner: str
@@ -55,6 +60,7 @@ class Parameter:
     note: str = ""
     classes: tuple[type[Declared], ...] = ()
     field: NumericField | None = None
+    si_unit: str = ""
 
     def field_in_paths(self, name: str) -> str:
         """Return the field by which paths name this parameter: the argument of the constructor of its owner.
@@ -71,39 +77,47 @@ class Parameter:
         """Return the dimension for a rotational (`angular`) or a translational degree of freedom."""
         return self.dimension[not angular] if isinstance(self.dimension, tuple) else self.dimension
 
+    def unit_of(self, angular: bool) -> str:
+        """Return the SI unit for a rotational (`angular`) or a translational degree of freedom; empty if unknown."""
+        dimension = self.dimension_of(angular)
+        if dimension is not None:
+            return SI[dimension]
+        of_rotation, has_both, of_translation = self.si_unit.partition(" or ")
+        return of_translation if has_both and not angular else of_rotation
+
 
 ANGLE, TORQUE = ("angle", "length"), ("moment", "force")
 PARAMETERS = {
     "mass": Parameter(BODY, dimension="mass", note='inertia tensors do not change; "mass_and_inertia" scales both'),
     "mass_and_inertia": Parameter(BODY, dimension="mass", note="inertia tensors scale with the mass"),
     "cg": Parameter(BODY, XYZ, "length", note="inertia tensors about the center of mass do not change"),
-    "inertia": Parameter(BODY, STRAINS, ways=("add",), note="masses do not change"),
+    "inertia": Parameter(BODY, STRAINS, ways=("add",), note="masses do not change", si_unit="1"),
     "placement_translation": Parameter(BODY, XYZ, "length"),
     "placement_rotation": Parameter(BODY, XYZ, "angle", ways=("add",)),
     "volume": Parameter(BODY, dimension="volume"),
     "buoyancy_center": Parameter(BODY, XYZ, "length"),
-    "strip_drag": Parameter(BODY),
+    "strip_drag": Parameter(BODY, si_unit="1"),
     "linear_damping": Parameter(BODY, ways=("multiply",)),
     "quadratic_damping": Parameter(BODY, ways=("multiply",)),
     "added_volume": Parameter(BODY, ways=("multiply",)),
     "added_mass": Parameter(BODY, ways=("multiply",)),
     "payload": Parameter(BODY, dimension="mass", ways=("set",), note="a point mass added to the body"),
     "axis": Parameter(DOF, XYZ, "angle", ways=("add",)),
-    "pitch": Parameter(DOF),
-    "rotor_inertia": Parameter(DOF),
-    "gear_ratio": Parameter(DOF),
-    "stiffness": Parameter(DOF),
+    "pitch": Parameter(DOF, si_unit="m/rad"),
+    "rotor_inertia": Parameter(DOF, si_unit="kg m^2 or "),
+    "gear_ratio": Parameter(DOF, si_unit="1 or "),
+    "stiffness": Parameter(DOF, si_unit=PASSIVE_UNITS["stiffness"]),
     "rest_position": Parameter(DOF, dimension=ANGLE),
-    "cubic_stiffness": Parameter(DOF),
-    "damping": Parameter(DOF),
+    "cubic_stiffness": Parameter(DOF, si_unit=PASSIVE_UNITS["cubic_stiffness"]),
+    "damping": Parameter(DOF, si_unit=PASSIVE_UNITS["damping"]),
     "friction": Parameter(DOF, dimension=TORQUE),
     "static_friction": Parameter(DOF, dimension=TORQUE),
     "stribeck_velocity": Parameter(DOF, dimension=("angular_velocity", "velocity")),
     "friction_velocity": Parameter(DOF, dimension=("angular_velocity", "velocity")),
     "stop_lower": Parameter(DOF, dimension=ANGLE),
     "stop_upper": Parameter(DOF, dimension=ANGLE),
-    "limit_stiffness": Parameter(DOF),
-    "limit_damping": Parameter(DOF),
+    "limit_stiffness": Parameter(DOF, si_unit=PASSIVE_UNITS["limit_stiffness"]),
+    "limit_damping": Parameter(DOF, si_unit=PASSIVE_UNITS["limit_damping"]),
     "friction_asymmetry": Parameter(DOF, dimension=TORQUE),
     "q": Parameter(DOF, dimension=ANGLE, ways=("set", "add")),
     "qd": Parameter(DOF, dimension=("angular_velocity", "velocity")),
@@ -140,6 +154,7 @@ OWNERS: tuple[tuple[str, str, tuple[type[Declared], ...]], ...] = (
     (DRY_FRICTION, "dry_friction_", (DryFriction,)),
     (HARD_STOPS, "stop_", (HardStops,)),
     (CONTACT, "contact_", BODY_CONTACTS),
+    (EVENT, "event_", (Event,)),
 )
 #: Names of parameters that are not the start and the name of the field.
 NAMES = {
@@ -154,7 +169,11 @@ NAMES = {
     "spring_rest_length": "rest_length",
     "contact_plane_point": "plane_point",
     "contact_plane_normal": "plane_normal",
+    "event_value": "event_position",
+    "event_parameters": "event_parameter",
 }
+#: Units of fields of a `Sampled` that holds the force of a joint. With a user function, they depend on its outputs.
+UNITS_OF_SAMPLED_FORCES = {"rate_limit": "N m/s or N/s", "resolution": "N m or N"}
 #: Ways of the parameters for which not all three are useful.
 WAYS: dict[str, tuple[str, ...]] = {
     "reference": ("add",),
@@ -165,11 +184,28 @@ WAYS: dict[str, tuple[str, ...]] = {
 }
 #: Fields that cannot vary, and the reason.
 REFUSED = {
-    "value": "the samples of a study have the same events. Use a study for each value, or record the motion",
     **dict.fromkeys(("period", "phase"), "the samples of a study share the instants. Use a study for each value"),
     "dof": "it chooses a degree of freedom of a joint",
     "max_records": "it is the size of an array of all samples",
-    **dict.fromkeys(("seed", "samples"), "the study numbers its samples. Set the seed of the study"),
+    **dict.fromkeys(("seed", "samples", "sample_ids"), "the study numbers its samples. Set the seed of the study"),
+    **dict.fromkeys(
+        ("amplitude", "angular_frequency", "coefficients", "breaks", "waves"),
+        "the samples of a study share the shape of a signal. Vary the signal itself, by an offset or a factor, or pass "
+        "a function with this number in its `parameters`, as UserForces",
+    ),
+    **dict.fromkeys(
+        ("position_limits", "lower", "upper"),
+        "the samples of a study share the positions of hard stops. Vary `stop_lower` and `stop_upper` of elastic stops",
+    ),
+    **dict.fromkeys(
+        ("duration", "step", "rtol", "atol", "save_at"),
+        "the samples of a study are simulated together with one setting. Use a study for each value",
+    ),
+    "controller_model": "its numbers are those of the model without dispersions. Vary the simulated model instead",
+    **dict.fromkeys(
+        ("direction", "stop", "quantity", "axes", "tension_only", "outputs"),
+        "it is a choice and not a number. Use a study for each choice",
+    ),
 }
 
 
@@ -192,16 +228,18 @@ def _parameters_of_actions() -> dict[str, Parameter]:
                 else:
                     components = XYZ if field.shape == (3,) else ()
                     ways = WAYS.get(name, ("set", "add", "multiply"))
-                    found[name] = Parameter(owner, components, _dimension(field), ways, classes=(kind,), field=field)
+                    unit = UNITS_OF_SAMPLED_FORCES.get(name, field.unit)
+                    found[name] = Parameter(owner, components, _dimension(unit), ways, "", (kind,), field, unit)
     found["plane_normal"] = replace(found["plane_normal"], dimension="angle")
+    found["event_velocity"] = replace(found["event_position"], dimension=("angular_velocity", "velocity"))
     note = "the torques of the curve scale, its velocities do not change"
     found["torque_speed"] = replace(found["torque_speed"], note=note)
     return found
 
 
-def _dimension(field: NumericField) -> str | tuple[str, str] | None:
-    """Return the dimension of a field as in `Units`; None if there is no name for it."""
-    names, units = {unit: dimension for dimension, unit in SI.items()}, field.unit.split(" or ")
+def _dimension(unit: str) -> str | tuple[str, str] | None:
+    """Return the dimension of an SI unit as in `Units`; None if there is no name for it."""
+    names, units = {unit: dimension for dimension, unit in SI.items()}, unit.split(" or ")
     if not names.keys() >= set(units):
         return None
     return names[units[0]] if len(units) == 1 else (names[units[0]], names[units[1]])
@@ -209,8 +247,3 @@ def _dimension(field: NumericField) -> str | tuple[str, str] | None:
 
 PARAMETERS |= _parameters_of_actions()
 PARAMETERS["dry_friction"] = Parameter(DRY_FRICTION, ways=("multiply",), classes=(DryFriction,))
-#: Parameters whose unit is 1. The units of other parameters without a dimension have no name in `Units`.
-DIMENSIONLESS = (
-    "inertia",
-    *(name for name, p in PARAMETERS.items() if p.field is not None and p.field.unit == "1" and p.dimension is None),
-)

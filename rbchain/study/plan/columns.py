@@ -8,12 +8,11 @@ import numpy as np
 from scipy import special
 
 from ...errors import StudyError
-from ...model.units import SI
 from ..describe.correlations import triangle_of_correlation
 from ..describe.description import Description
 from ..describe.dispersions import Dispersion
 from ..describe.distributions import Distribution, MultivariateNormal
-from ..describe.parameter_table import DIMENSIONLESS, PARAMETERS
+from ..describe.parameter_table import PARAMETERS
 from ..describe.places import errors_at
 from .checks import refuse_driven
 from .nominal import Nominal
@@ -38,7 +37,7 @@ class Column:
     place : str
         Place of its distribution in the description, for error messages.
     unit : str
-        SI unit; "1" for a factor, strain or coefficient, "" if the parameter table names no unit.
+        SI unit; "1" for a factor, strain or coefficient, "" if it depends on a function or the mechanism.
     """
 
     name: str
@@ -133,11 +132,11 @@ def _columns_of(path: str, dispersion: Dispersion, varied: Varied) -> list[Colum
     if dispersion.shared:
         names = [path] if len(names) == 1 else [f"{path}.{component}" for component in varied.component_names]
     dimension = None if is_factor else parameter.dimension_of(varied.target.angular)
-    unit = "1" if is_factor or varied.parameter in DIMENSIONLESS else SI.get(dimension or "", "")
+    unit = "1" if is_factor else parameter.unit_of(varied.target.angular)
     place = f'vary."{path}".distribution'
     with errors_at(place):
         expected = "a plain number, a factor" if is_factor else "a plain number in SI units"
-        distribution: Distribution = dispersion.distribution.in_si(dimension, expected)
+        distribution: Distribution = dispersion.distribution.in_si(dimension, unit, expected)
         if not isinstance(distribution, MultivariateNormal):
             return [Column(name, place, unit, distribution) for name in names]
         if distribution.mean.size != len(names):

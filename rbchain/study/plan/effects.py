@@ -12,7 +12,7 @@ from ...errors import RbchainError, StudyError
 from ...facade.model import Model
 from ...model.parameters import COLUMNS, WATER_COLUMNS
 from ...simulate.methods import METHODS
-from ..describe.parameter_table import PARAMETERS
+from ..describe.parameter_table import EVENT, PARAMETERS
 from .columns import Draws
 from .nominal import Nominal
 from .plan import Plan
@@ -73,7 +73,10 @@ def _effects_of_draw(plan: Plan, of_path: list[Draws], values: np.ndarray) -> li
             neutral, draw = draws.varied.neutral()
             nominal_samples.apply(neutral, np.full_like(own, draw))
     effects = _in_state(samples, nominal_samples) + _in_parameters(plan.nominal.model, samples.build())
-    return effects + (_in_actions(plan.nominal, samples, nominal_samples) if changes_actions else [])
+    if changes_actions and _differ_in_actions(plan.nominal, samples, nominal_samples):
+        owner = PARAMETERS[of_path[0].varied.parameter].owner
+        effects.append("events" if owner == EVENT else "drives and forces")
+    return effects
 
 
 def _in_state(samples: Samples, nominal_samples: Samples) -> list[str]:
@@ -118,15 +121,15 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names)
 
 
-def _in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) -> list[str]:
-    """Tell whether the arrays of drives and forces differ."""
+def _differ_in_actions(nominal: Nominal, samples: Samples, nominal_samples: Samples) -> bool:
+    """Whether the arrays of drives, forces and events differ."""
     simulate = nominal.simulation
     settings, implicit = ((1,), simulate.duration, FLOAT64), METHODS[simulate.method].is_implicit_in_joints
     tables = [
-        flatten_actions(nominal.model, *settings, (c.drives, c.forces, nominal.events), implicit)[0]
+        flatten_actions(nominal.model, *settings, (c.drives, c.forces, c.events), implicit)[0]
         for c in (samples, nominal_samples)
     ]
-    return [] if _same(*tables) else ["drives and forces"]
+    return not _same(*tables)
 
 
 def _same(first: Any, second: Any) -> bool:

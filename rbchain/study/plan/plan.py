@@ -163,7 +163,7 @@ class Plan:
             tau=samples.tau,
             drives=samples.drives,
             forces=samples.forces,
-            events=self.nominal.events,
+            events=samples.events,
             save_at=self.nominal.times if save_at is None else save_at,
             energy_error=self.nominal.energy_error,
             on_failure="ignore",
@@ -251,7 +251,7 @@ class Plan:
         try:
             samples, simulate = self.samples(values, np.arange(len(values))), self.nominal.simulation
             samples.build()
-            actions = samples.drives, samples.forces, self.nominal.events
+            actions = samples.drives, samples.forces, samples.events
             implicit = METHODS[simulate.method].is_implicit_in_joints
             flatten_actions(self.nominal.model, (len(values),), simulate.duration, FLOAT64, actions, implicit)
         except (ModelError, ArgumentError):

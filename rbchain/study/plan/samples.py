@@ -1,4 +1,4 @@
-"""Samples: models, initial states, drives and forces of a range of samples, from their draws."""
+"""Samples: models, initial states, drives, forces and events of a range of samples, from their draws."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ...facade.model import Model
 from ...model.joint import Free
 from ...model.pose import Pose, computed_pose
 from ...simulate.loops import assembled_states
-from ..describe.parameter_table import DRIVE, ENCODER, FUNCTION, MODEL, PARAMETERS, STRAINS, VELOCITY_SENSOR
+from ..describe.parameter_table import DRIVE, ENCODER, EVENT, FUNCTION, MODEL, PARAMETERS, STRAINS, VELOCITY_SENSOR
 from .nominal import Nominal
 from .targets import Varied, owner_of
 
 
 class Samples:
-    """Samples of a study. `apply` changes fields of the model, initial states, drives or forces by a draw.
+    """Samples of a study. `apply` changes fields of the model, initial states, drives, forces or events by a draw.
 
     Parameters
     ----------
@@ -45,6 +45,7 @@ class Samples:
         self.qd = np.tile(nominal.qd, (count, 1))
         self.tau = np.tile(nominal.tau, (count, 1))
         self.drives, self.forces = nominal.actions(numbers)
+        self.events = list(nominal.events)
 
     @property
     def q(self) -> np.ndarray:
@@ -86,6 +87,8 @@ class Samples:
             owner = owner_of(given, name)
             new = self._with_draws(owner, varied, values)
             self.drives[i] = new if owner is given else replace(given, controller=new)
+        elif PARAMETERS[name].owner == EVENT:
+            self.events[i] = self._with_draws(self.events[i], varied, values)
         elif PARAMETERS[name].classes:
             self.forces[i] = self._with_draws(self.forces[i], varied, values)
         else:
@@ -179,7 +182,7 @@ class Samples:
         self.forces[varied.target.index] = replace(force, **{name: old * values[:, 0] for name, old in given.items()})
 
     def _with_draws(self, owner: Any, varied: Varied, values: np.ndarray) -> Any:
-        """Return a drive, sensor or force whose field has been changed by draws (count, components)."""
+        """Return a drive, sensor, force or event whose field has been changed by draws (count, components)."""
         field, how = PARAMETERS[varied.parameter].field, varied.how
         assert field is not None
         old = getattr(owner.with_defaults() if isinstance(owner, DryFriction) else owner, field.name)

@@ -1,4 +1,4 @@
-"""The parameters of a study by their paths: their bodies, degrees of freedom, drives or forces."""
+"""The parameters of a study by their paths: their bodies, degrees of freedom, drives, forces or events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...acting.friction_and_stops import DryFriction, HardStops
 from ...acting.sampled import controller_of, sensors_of
 from ...acting.user_forces import UserForces
 from ...acting.wrenches import Current
-from ...errors import StudyError
+from ...errors import StudyError, UnknownNameError
 from ...facade.model import Model
 from ...model.constraints import KINDS
 from ...model.parameter_paths import relatives_of
@@ -25,6 +25,7 @@ from ..describe.parameter_table import (
     DOF,
     DRIVE,
     ENCODER,
+    EVENT,
     FUNCTION,
     MODEL,
     PARAMETERS,
@@ -43,13 +44,13 @@ class Target:
     owner : str
         The name by which paths name it; empty for parameters of the whole model.
     index : int
-        Index of the body, degree of freedom, constraint, drive or force.
+        Index of the body, degree of freedom, constraint, drive, force or event.
     angular : bool
         Whether positions are angles, else lengths.
     dof, dofs : int
         Number of the degree of freedom in its joint, None if the owner is not a joint, and their count.
     entries : int
-        Number of the parameters or the states of a user function.
+        Number of the parameters or the states of a user function of a drive or an event.
     """
 
     owner: str
@@ -105,10 +106,14 @@ def parameters_of(nominal: Nominal) -> Parameters:
 
 def varied_at(path: str, dispersion: Dispersion, parameters: Parameters, nominal: Nominal) -> list[Varied]:
     """Return the parameters that a dispersion changes. Raises StudyError if the path or the dispersion does not fit."""
-    field = next((name for name in reversed(path.split(".")) if name in REFUSED), None)
-    if field is not None and field not in parameters:
-        raise StudyError(f"{field!r} cannot vary: {REFUSED[field]}")
-    found = matches(path, parameters, relatives_of(nominal.model.description))
+    try:
+        found = matches(path, parameters, relatives_of(nominal.model.description))
+    except UnknownNameError:
+        owner, *rest = path.split(".")
+        field = next((name for name in reversed(rest or [owner]) if name in REFUSED and name not in parameters), None)
+        if field is None:
+            raise
+        raise StudyError(f"{field!r} cannot vary: {REFUSED[field]}") from None
     names = [match.name for match in found]
     repeated = next((match for match in found if names.count(match.name) > 1), None)
     kinds = list(dict.fromkeys(match.owned.value[0] for match in found))
@@ -150,7 +155,7 @@ def _class_of(parameter: str, target: Target, nominal: Nominal) -> str:
     owner = PARAMETERS[parameter].owner
     if owner in (DRIVE, FUNCTION):
         return type(owner_of(nominal.drives[target.index], parameter)).__name__
-    if owner in (ENCODER, VELOCITY_SENSOR) or not PARAMETERS[parameter].classes:
+    if owner in (ENCODER, VELOCITY_SENSOR, EVENT) or not PARAMETERS[parameter].classes:
         return f"the {owner}"
     return type(nominal.forces[target.index]).__name__
 
@@ -188,6 +193,8 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
         return list(dict.fromkeys(found))
     if owner == DRIVE:
         return _drives(nominal, parameter)
+    if owner == EVENT:
+        return _events(nominal, parameter)
     return _functions(nominal, parameter) if owner == FUNCTION else _forces(nominal, parameter)
 
 
@@ -204,6 +211,20 @@ def _forces(nominal: Nominal, parameter: str) -> list[Target]:
         else:
             place = force.frame if hasattr(force, "frame") else label_of(force)
             found.append(Target(force.name or place, i))
+    return found
+
+
+def _events(nominal: Nominal, parameter: str) -> list[Target]:
+    """Return a target for each event of a joint, or of a user function with parameters."""
+    dofs, is_of_function = _degrees_of_freedom(nominal.model), parameter == "event_parameter"
+    found = []
+    for i, event in enumerate(nominal.events):
+        if event.function is not None and is_of_function and np.size(event.parameters):
+            name = event.name or str(getattr(event.function, "__name__", "function"))
+            found.append(Target(name, i, entries=np.shape(event.parameters)[-1]))
+        elif event.joint is not None and parameter == f"event_{event.quantity}":
+            at = dofs[dof_index(nominal.model, EVENT, event.joint, event.dof)]
+            found.append(replace(at, index=i) if event.name is None else Target(event.name, i, at.angular))
     return found
 
 
