@@ -120,7 +120,7 @@ def flatten_samplers(
         groups=np.array([group.codes for group in groups]).T.copy(),
         channels=channels,
         sensors=np.array(sensors, np.int64).reshape(-1, sampler.SENSOR_ROWS).T.copy(),
-        sizes=np.array([max(group.pending for group in groups), states, most_outputs, *of_needs]),
+        sizes=np.array([max(sampler.LAST_OUTPUTS, *(g.pending for g in groups)), states, most_outputs, *of_needs]),
         drives=controllers,
         batch_calls=_new_batch_calls(model, math.prod(numbers.batch), batch_calls, most_outputs),
         targets=targets.table(controllers, numbers),

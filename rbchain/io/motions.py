@@ -233,6 +233,7 @@ def _check_numbers(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
         ("end_qd", "f", (*batch, nv)),
         ("is_stiff", "b", batch),
         ("dof_beyond_limits", "i", batch),
+        ("oscillating_dof", "i", batch),
         ("contact_forces", "f", (*saved, contacts, 3)),
         ("contact_residual", "f", batch),
     ):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..acting.coordinates import joints_of_dofs
+from ..core.tree.sampler_layout import LAST_OUTPUTS
 from ..errors import Status
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 def message(motion: Trajectory) -> str:
     """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
 
-    Further lines say how many samples were stiff, how many were beyond position limits, and in how many the impulses of
-    contacts missed their tolerance.
+    Further lines say how many samples were stiff, and how many were beyond position limits. They also say in how many a
+    digital loop oscillates at its sampling rate, and in how many the impulses of contacts missed their tolerance.
     """
     lines = []
     for status in Status:
@@ -36,6 +37,8 @@ def message(motion: Trajectory) -> str:
         )
     if motion.beyond_limits.any():
         lines.append(message_of_limits(motion))
+    if (motion.oscillating_dof >= 0).any():
+        lines.append(_message_of_digital_loops(motion))
     missed = np.count_nonzero(motion.contact_residual > motion.contact_tolerance)
     if missed:
         lines.append(
@@ -80,6 +83,20 @@ def message_of_limits(motion: Trajectory) -> str:
         f"{beyond.size} of {motion.status.size}: The motion is beyond the position limits of a joint without stops: "
         f"{joint!r}{where}. Limits alone do not act on the motion. Use HardStops, or the elastic stops of "
         "PassiveForces."
+    )
+
+
+def _message_of_digital_loops(motion: Trajectory) -> str:
+    """One line: how many samples end with a digital loop that oscillates at its sampling rate, and the first one."""
+    oscillate, model = np.flatnonzero(motion.oscillating_dof.reshape(-1) >= 0), motion.model
+    index = sample_index(int(oscillate[0]), motion.status.shape)
+    [joint] = joints_of_dofs(model, motion.oscillating_dof[index])
+    where = f" in sample {index[0] if len(index) == 1 else index}" if index else ""
+    return (
+        f"{oscillate.size} of {motion.status.size}: A digital loop oscillates at its sampling rate. The Sampled "
+        f"controller of joint {joint!r}{where} has changed the sign of its force at each of the last {LAST_OUTPUTS} "
+        "instants, and the amplitude grows or is at the limit of the controller. Use a shorter period, a shorter "
+        "delay, or smaller gains."
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Attributes with an entry for each sample.
 OF_SAMPLES = (
     *("q", "qd", "status", "steps", "rejections", "evaluations", "end_time", "end_q", "end_qd", "is_stiff"),
-    *("dof_beyond_limits", "contact_forces", "contact_residual"),
+    *("dof_beyond_limits", "oscillating_dof", "contact_forces", "contact_residual"),
 )
 
 

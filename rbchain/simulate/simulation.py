@@ -21,6 +21,7 @@ from ..drivers.trajectories import integrate_batch
 from ..errors import SimulationError, SimulationWarning, Status, raise_or_warn
 from .batch_functions import run_driver
 from .continuation import Continuation, continued
+from .digital_loops import oscillating_dofs
 from .energy import energy_error_of
 from .event_derivatives import with_derivatives
 from .loops import close_saved_states
@@ -345,6 +346,7 @@ def _collect(request: Request, prepared: Prepared) -> Trajectory:
         end_qd=end_qd,
         is_stiff=is_stiff == 1,
         dof_beyond_limits=beyond_limit - 1,
+        oscillating_dof=oscillating_dofs(actions, outcome, float(times[0]), model.nv).reshape(batch),
         **contact_results(actions, request.forces, saved.forces, asked, batch),
         contact_tolerance=getattr(request.settings, "tolerance", math.inf),
         exceptions=exceptions,

@@ -70,6 +70,9 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         The method "rosenbrock" takes fewer steps for these.
     dof_beyond_limits : (...) array of int
         The degree of freedom that was the first beyond its position limits; -1 if none was.
+    oscillating_dof : (...) array of int
+        The first degree of freedom whose `Sampled` controller oscillates at its sampling rate at the end of the motion;
+        -1 if there is none. The amplitude grows, or only the limit of a `PID` or `ComputedTorque` bounds it.
     contact_forces : (..., times, contacts, 3) array, N
         Forces of the contacts, such as `SphereContact`, on their bodies in world axes, in the order of `forces`.
         Between two bodies: on `frame_b`.
@@ -135,6 +138,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     exceptions: dict[tuple[int, ...], str] = field(default_factory=dict)
     is_stiff: np.ndarray = None  # type: ignore[assignment]
     dof_beyond_limits: np.ndarray = None  # type: ignore[assignment]
+    oscillating_dof: np.ndarray = None  # type: ignore[assignment]
     contact_forces: FloatArray = None  # type: ignore[assignment]
     impacts: tuple[ImpactRecord, ...] = ()
     sticking: tuple[StickingRecord, ...] = ()
@@ -152,8 +156,9 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         shape = self.status.shape
         if self.is_stiff is None:
             object.__setattr__(self, "is_stiff", np.zeros(shape, bool))
-        if self.dof_beyond_limits is None:
-            object.__setattr__(self, "dof_beyond_limits", np.full(shape, -1))
+        for name in ("dof_beyond_limits", "oscillating_dof"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full(shape, -1))
         if self.contact_forces is None:
             object.__setattr__(self, "contact_forces", np.zeros((*self.q.shape[:-1], 0, 3), self.q.dtype))
         if self.contact_residual is None:

@@ -7,6 +7,8 @@ steps also keep the length of the next step and the error of the last one.
 
 import math
 
+import numpy as np
+
 from ...compiling.jit import kernel, only_if
 from ..control.actuators import has_actuators, restart_lags
 from ..lanes.lanes import constant_like
@@ -30,6 +32,23 @@ def memory_size(rows, samplers, n):
     size += (1 + sampler.COUNT_ROWS) * groups + (2 + int(samplers.sizes[sampler.SIZE_QUEUE])) * channels
     size += samplers.drives.shape[1] + int(samplers.sizes[sampler.SIZE_STATES]) + samplers.sensors.shape[1]
     return size + 2 * n + 1
+
+
+def last_outputs(memory, samplers, n):
+    """Return the last outputs of sampled controllers from the memory of samples (samples, m), of a model with n dofs.
+
+    Returns the outputs (samples, LAST_OUTPUTS, channels), the latest one last, and the indices of the next instants
+    (samples, groups). Outputs of instants before the first one are not defined.
+    """
+    groups, channels = samplers.clocks.shape[1], samplers.channels.shape[1]
+    counts = memory.shape[1] - (memory_size(0, samplers, n) - FIRST_ROW_OF_STATE) + groups
+    instants = memory[:, counts : counts + groups].astype(np.int64)
+    queue = counts + sampler.COUNT_ROWS * groups + 2 * channels
+    slots = int(samplers.sizes[sampler.SIZE_QUEUE])
+    outputs = memory[:, queue : queue + slots * channels].reshape(-1, slots, channels)
+    back = np.arange(-sampler.LAST_OUTPUTS, 0)[:, None]
+    at = (instants[:, None, samplers.channels[sampler.CHANNEL_GROUP]] + back) % slots
+    return np.take_along_axis(outputs, at, 1), instants
 
 
 @kernel

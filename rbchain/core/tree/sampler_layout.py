@@ -51,6 +51,8 @@ TARGET_ROWS = 2
 SIZE_QUEUE, SIZE_STATES = 0, 1
 SIZE_OUTPUTS, SIZE_NEEDED = 2, 3  # largest number of outputs of a function, and of numbers that one needs
 SIZE_NEEDS_MEMORY = 4  # rows of the memory to compute these numbers
+#: Number of the last outputs that the queue keeps at least, to recognise oscillations.
+LAST_OUTPUTS = 13
 # Rows of `SamplerMemory.counts`, for each group.
 COUNT_NEXT = 0  # index of the next instant
 COUNT_ACTING = 1  # index of the instant whose output begins to act next
@@ -110,7 +112,7 @@ class SamplerMemory(NamedTuple):
     * `held` (channels, lanes) are the latched outputs, which act now: forces, N m or N, or targets,
       rad, m, rad/s or m/s. `computed` (channels, lanes) are the outputs that were computed last.
     * `queue` (SIZE_QUEUE, channels, lanes) are computed outputs. The output of instant i has the index
-      i modulo SIZE_QUEUE.
+      i modulo SIZE_QUEUE. SIZE_QUEUE is at least LAST_OUTPUTS.
     * `integrals` (drives, lanes) are the sums of control errors times the period, rad s or m s.
     * `states` (SIZE_STATES, lanes) are the discrete states of user functions.
     * `positions` (sensors, lanes) are the previous measurements of the sensors; NaN before the first one.

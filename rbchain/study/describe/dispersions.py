@@ -40,9 +40,9 @@ class Dispersion(Described):
     "joint.field.i". The owner of a parameter of a body, joint or constraint is its name. A drive, sensor, wrench,
     spring, contact or event has its `name`, if it has one. If not, a drive, an `Actuator`, a sensor, `DryFriction`,
     `HardStops` or the `Event` of a joint has the name of its joint. A `Wrench` has the name of its frame, and a
-    `SphereContact` the name of its body. A spring, bushing or contact of two bodies has the names of its bodies, such as "slider-rod"
-    or "world-rod", `UserForces` or an `Event` the name of the function, and a `Current` the name "current". If a path
-    could name several of them, the study asks for a `name`.
+    `SphereContact` the name of its body. A spring, bushing or contact of two bodies has the names of its bodies, such
+    as "slider-rod" or "world-rod", `UserForces` or an `Event` the name of the function, and a `Current` the name
+    "current". If a path could name several of them, the study asks for a `name`.
 
     The field is the argument of the constructor, or the field of the model. A study prints the effects of each
     dispersion on the model before it runs. The following fields can vary. `how` can be "set", "add" or "multiply",
