@@ -20,8 +20,8 @@ KINDS: dict[type, dict[str, int]] = {
     },
     Bushing: {"stiffness": codes.BY_BUSHING_STIFFNESS, "damping": codes.BY_BUSHING_DAMPING},
 }
-#: Rows and columns of the upper triangle of the matrices of a bushing.
-TRIANGLE = np.triu_indices(6)
+#: Numbers in the upper triangle of a matrix of a bushing.
+UPPER_ENTRIES = 21
 
 
 class PlaceOfForce(NamedTuple):
@@ -42,7 +42,7 @@ class PlaceOfForce(NamedTuple):
     @property
     def rows(self) -> np.ndarray:
         """The columns (COLUMN_ROWS, count) of `SensitivitySettings`."""
-        entries = np.arange(TRIANGLE[0].size if self.is_matrix else 1)
+        entries = np.arange(UPPER_ENTRIES if self.is_matrix else 1)
         return np.stack(np.broadcast_arrays(self.kind, 0, entries, self.column)).astype(np.int64)
 
 
@@ -59,10 +59,14 @@ def parameters_of_forces(forces: Sequence[Any]) -> dict[str, list[Owned[Any]]]:
     return found
 
 
-def matrices_of_columns(columns: np.ndarray) -> np.ndarray:
-    """Return symmetric matrices (..., 6, 6) from columns (..., 21), each the derivative by two entries together."""
-    found = np.zeros((*columns.shape[:-1], 6, 6), columns.dtype)
-    share = np.where(np.equal(*TRIANGLE), 1.0, 0.5).astype(columns.dtype)
-    for rows in (TRIANGLE, TRIANGLE[::-1]):
+def matrices_of_columns(columns: np.ndarray, size: int) -> np.ndarray:
+    """Return symmetric matrices (..., size, size) from columns (..., n) of their upper triangles.
+
+    Each column is the derivative by an entry and its mirror image together, so both entries get half of it.
+    """
+    upper = np.triu_indices(size)
+    found = np.zeros((*columns.shape[:-1], size, size), columns.dtype)
+    share = np.where(np.equal(*upper), 1.0, 0.5).astype(columns.dtype)
+    for rows in (upper, upper[::-1]):
         found[..., rows[0], rows[1]] = share * columns
     return found

@@ -370,7 +370,7 @@ def _shaped(model: Model, actions: Actions, forces: Sequence[Any], name: str, co
             return of_bodies[..., 0]
         if name == "cg":
             return of_bodies
-        return _tensors(of_bodies)
+        return matrices_of_columns(of_bodies, 3)
     full = np.zeros((*columns.shape[:-1], model.nv), columns.dtype)
     full[np.isnan(columns[..., 0])] = np.nan
     full[..., _dofs_of(model, actions, name)] = columns
@@ -387,9 +387,9 @@ def _slope_of_armature(model: Model, name: str) -> np.ndarray:
 def _shaped_for_path(model: Model, match: Match[Any], columns: np.ndarray) -> np.ndarray:
     """Return the columns (..., times, 2 nv, count) of the parameter of a path with the shape of its value."""
     if isinstance(match.owned.value, PlaceOfForce):
-        return matrices_of_columns(columns) if match.owned.value.is_matrix else columns[..., 0]
+        return matrices_of_columns(columns, 6) if match.owned.value.is_matrix else columns[..., 0]
     if match.is_whole and match.components:
-        return _tensors(columns) if match.field == "inertia" else columns
+        return matrices_of_columns(columns, 3) if match.field == "inertia" else columns
     found = columns[..., 0]
     if match.field == MASS_AND_INERTIA:  # the tensor is proportional to the mass
         i = match.owned.value
@@ -399,12 +399,3 @@ def _shaped_for_path(model: Model, match: Match[Any], columns: np.ndarray) -> np
         slope = _slope_of_armature(model, match.field)[..., match.owned.value, None, None]
         found = (found * slope).astype(columns.dtype)
     return found
-
-
-def _tensors(columns: np.ndarray) -> np.ndarray:
-    """Return tensors (..., 3, 3) from columns (..., 6), each the derivative by both entries of a product together."""
-    tensor = np.zeros((*columns.shape[:-1], 3, 3), columns.dtype)
-    share = np.where(np.equal(*UPPER_TRIANGLE), 1.0, 0.5).astype(columns.dtype)
-    for rows in (UPPER_TRIANGLE, UPPER_TRIANGLE[::-1]):
-        tensor[..., rows[0], rows[1]] = share * columns
-    return tensor

@@ -79,7 +79,7 @@ class KernelLibrary(Library):
 
     function = None
     # All kernels are optimised again with the routine or driver that contains them. Level 1 makes them small before,
-    # which takes 13 to 19 % off the time of compilation and changes no bit of the results.
+    # which shortens the compilation and changes no bit of the results.
     pass_options: ClassVar = {"opt": 1}
 
     def _finalize_final_module(self):
