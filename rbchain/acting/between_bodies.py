@@ -14,6 +14,7 @@ from ..core.forces import bushings, springs
 from ..core.tree.layout import TOPOLOGY_COORDINATE
 from ..drivers import between_bodies as drivers
 from ..errors import ArgumentError
+from ..model.constraints import BallConstraint, HingeConstraint, WeldConstraint
 from ..model.pose import Pose, asymmetry, is_rotation
 from .numeric_fields import LARGEST, POSE, Force, NumericField
 from .packing import SampleNumbers
@@ -118,14 +119,25 @@ class Bushing(Force):
     pose_a, pose_b : Pose, optional
         Poses of A and B in `frame_a` and `frame_b`; these frames themselves by default. A pose that rbchain has
         computed may have batch axes.
+    free_axis : bool
+        Whether B turns freely about the z axis of A by any angle, as in a bearing. Then phi is the tilt z_A x z_B, and
+        the last row and column of K and D are zero.
     name : str, optional
         Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
+    Raises
+    ------
+    ArgumentError
+        From the functions that take forces: if a body does not exist, or both frames are fixed to the same body; or if
+        a matrix is invalid, or its last row is not zero although the axis is free.
+
     Notes
     -----
+    `in_place_of` makes the bushing that holds two frames as a constraint does, but gives way.
+
     The elastic wrench is conservative: `Model.elastic_energy` computes its potential x^T K x / 2. The damping
     dissipates the power dx/dt^T D dx/dt. The rotation vector is unique for angles below pi. At pi it jumps to its
-    opposite, and the moment with it, so bushings suit rotations well below pi.
+    opposite, and the moment with it, so bushings suit rotations well below pi, except about a free axis.
 
     Simbody's `Force::LinearBushing` and Drake's `LinearBushingRollPitchYaw` have diagonal matrices, and three angles
     instead of the rotation vector. For a rotation about one axis of A, the angles and the vector are the same. Drake
@@ -164,6 +176,78 @@ class Bushing(Force):
     damping: npt.ArrayLike | None = None
     pose_a: Pose | None = None
     pose_b: Pose | None = None
+    free_axis: bool = False
+
+    @classmethod
+    def in_place_of(
+        cls,
+        constraint: BallConstraint | HingeConstraint | WeldConstraint,
+        *,
+        compliance: npt.ArrayLike,
+        angular_compliance: npt.ArrayLike | None = None,
+        damping_time: npt.ArrayLike,
+    ) -> Bushing:
+        """Make a stiff bushing that acts in place of a constraint, and gives way under load.
+
+        Use it for loops that close only with perfect dimensions, and for redundant bearings, whose forces then are
+        unique. Do not add the constraint to the model.
+
+        Parameters
+        ----------
+        constraint : BallConstraint, HingeConstraint or WeldConstraint
+        compliance : float or (...) array, m/N
+            Displacement per force, the same in all directions; more than 0.
+        angular_compliance : float or (...) array, rad/(N m)
+            Tilt or rotation per moment, of a hinge or a weld; more than 0.
+        damping_time : float or (...) array, s
+            Time in which a displacement without inertia decays by the factor e, at least 0. The damping is this time
+            times the stiffness. Methods "radau" and "rosenbrock" then take steps that are much longer.
+
+        Returns
+        -------
+        Bushing
+            With the name of the constraint.
+
+        Raises
+        ------
+        ArgumentError
+            If a number is invalid, or the constraint is of another class.
+
+        Examples
+        --------
+        >>> import rbchain as rb
+        >>> hinge = rb.HingeConstraint("tip", "coupler", "rocker", point_a=(0.9, 0, 0), point_b=(0.6, 0, 0))
+        >>> bearing = rb.Bushing.in_place_of(hinge, compliance=1e-8, angular_compliance=1e-6, damping_time=1e-3)
+        >>> bearing.free_axis, [float(f"{k:.3g}") for k in bearing.stiffness.diagonal()]
+        (True, [100000000.0, 100000000.0, 100000000.0, 1000000.0, 1000000.0, 0.0])
+        """
+        what = "Bushing.in_place_of"
+        if not isinstance(constraint, BallConstraint | HingeConstraint | WeldConstraint):
+            raise ArgumentError(
+                f"{what}: the constraint is {excerpt(constraint)}; expected a BallConstraint, a HingeConstraint or a "
+                "WeldConstraint"
+            )
+        is_ball, is_hinge = (isinstance(constraint, kind) for kind in (BallConstraint, HingeConstraint))
+        if is_ball != (angular_compliance is None):
+            expected = "none, because a ball joint turns freely" if is_ball else "the tilt per moment, rad/(N m)"
+            raise ArgumentError(f"{what}: angular_compliance is {excerpt(angular_compliance)}; expected {expected}")
+        linear, angular = 1.0 / positive_numbers(f"{what}: compliance", compliance), np.zeros(())
+        if angular_compliance is not None:
+            angular = 1.0 / positive_numbers(f"{what}: angular_compliance", angular_compliance)
+        rows = (linear,) * 3 + (angular, angular, 0.0 * angular if is_hinge else angular)
+        stiffness = np.stack(np.broadcast_arrays(*rows), -1)[..., None, :] * np.eye(6)
+        time = positive_numbers(f"{what}: damping_time", damping_time, zero=True)
+        pose_a, pose_b = constraint.poses
+        return cls(
+            constraint.frame_a,
+            constraint.frame_b,
+            stiffness=stiffness,
+            damping=time[..., None, None] * stiffness,
+            pose_a=pose_a,
+            pose_b=pose_b,
+            free_axis=is_hinge,
+            name=constraint.name,
+        )
 
     def label(self) -> str:
         """Return the names of the class and of the frames, for messages."""
@@ -255,7 +339,7 @@ def _flat_spring(model: Model, spring: SpringDamper, numbers: SampleNumbers) -> 
     return dof_a, dof_b, first, int(spring.tension_only)
 
 
-def _flat_bushing(model: Model, bushing: Bushing, numbers: SampleNumbers) -> tuple[int, int, int]:
+def _flat_bushing(model: Model, bushing: Bushing, numbers: SampleNumbers) -> tuple[int, int, int, int]:
     what = bushing.label()
     (dof_a, body_a), (dof_b, body_b) = bodies_at_ends(model, what, bushing)
     first = len(numbers.columns)
@@ -266,8 +350,13 @@ def _flat_bushing(model: Model, bushing: Bushing, numbers: SampleNumbers) -> tup
     damping = np.zeros((6, 6)) if bushing.damping is None else bushing.damping
     for name, matrix in (("stiffness", bushing.stiffness), ("damping", damping)):
         found = _dissipative(f"{what}: {name}", bushing.numeric_field(name).checked(what, matrix))
+        if bushing.free_axis and np.any(found[..., 5, :]):
+            raise ArgumentError(
+                f"{what}: the last row of its {name} is {excerpt(found[..., 5, :].tolist())}; expected zeros, because "
+                "it turns freely about its z axis. Set free_axis to False if it resists this rotation"
+            )
         numbers.add_row(f"{what}: {name}", found.reshape(*found.shape[:-2], 36))
-    return dof_a, dof_b, first
+    return dof_a, dof_b, first, int(bushing.free_axis)
 
 
 def bodies_at_ends(
@@ -285,6 +374,14 @@ def bodies_at_ends(
         body_name = "the world" if found[0][0] < 0 else f"body {model.body_names[found[0][0]]!r}"
         raise ArgumentError(f"{what}: both ends are fixed to {body_name}; expected two different bodies")
     return [(model.nv if i < 0 else int(model.kernel_model.dofs.last[i]), pose) for i, pose in found]
+
+
+def positive_numbers(what: str, value: npt.ArrayLike, zero: bool = False) -> np.ndarray:
+    """Return finite numbers above zero, or from `zero` on; raise ArgumentError for others."""
+    found = _finite(what, value, ())
+    if (found < 0.0).any() or not (zero or found.all()):
+        raise ArgumentError(f"{what} is {excerpt(found.tolist())}; expected {'at least' if zero else 'more than'} 0")
+    return found
 
 
 def _finite(what: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> np.ndarray:

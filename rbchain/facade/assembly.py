@@ -258,7 +258,7 @@ class Assembly(Attributes):
         return (
             f"assemble: {named_samples(failed)}the constraints cannot be satisfied near the guess{held}; the largest "
             f"remaining residual is {residual[worst]:.2e}, of constraint {names[worst]!r}. Use another guess, or "
-            "check the lengths"
+            "check the lengths. If a loop closes only with perfect dimensions, use `Bushing.in_place_of` a constraint"
         )
 
 

@@ -11,13 +11,16 @@ and the damping dissipates the power dx/dt^T D dx/dt. Simbody's Force::LinearBus
 LinearBushingRollPitchYaw define the same law with three angles instead of the rotation vector; a rotation about one
 axis is the same in all three. The rotation vector is singular only at the angle pi, where it jumps to its opposite.
 
+If B turns freely about the z axis of A, as in a bearing, phi is the tilt z_A x z_B instead. With z = z_B in the axes of
+A, phi = (-z_2, z_1, 0). For the relative angular velocity w, dphi/dt = z_3 w - w_3 z. Both are smooth at all angles.
+
 In all kernels, `bushings` (BUSHING_ROWS, count) and `numbers` (m, lanes) hold the integers and the numbers below.
 """
 
 from typing import NamedTuple
 
 from ...compiling.jit import kernel
-from ..lanes.lanes import constant_like
+from ..lanes.lanes import constant_like, zeros_like
 from ..spatial.rotations import (
     RotationVector,
     moment_of_rotation_vector,
@@ -35,7 +38,8 @@ from .springs import arm_and_position
 # Rows of an array of bushings (BUSHING_ROWS, count), one column for each bushing.
 BUSHING_DOF_A, BUSHING_DOF_B = 0, 1  # dofs of the bodies; n for the world
 BUSHING_NUMBERS = 2  # index of the first of its numbers
-BUSHING_ROWS = 3
+BUSHING_FREE_AXIS = 3  # 1 if B turns freely about the z axis of A, else 0
+BUSHING_ROWS = 4
 # Numbers of a bushing, in an array `numbers` (m, lanes): frames A and B in body axes, origin (3), m, then rotation (9);
 # K and D (36 each), row by row.
 BUSHING_ORIGIN_A, BUSHING_ROTATION_A = 0, 3
@@ -48,11 +52,11 @@ BUSHING_NUMBER_COUNT = 96
 class Bushing(NamedTuple):
     """State of a bushing.
 
-    `arm_a` and `arm_b` (3) go from the joint origins of the bodies to the origin of B, in world axes, m. `axes` (9) is
-    the rotation from A to world axes. In the axes of A, `p` (3), m, is the displacement of B, `r` its rotation vector,
-    and `spin` (3), rad/s, its angular velocity. `force` (3) and `moment` (3) are K x + D dx/dt: along p, N, and along
-    phi, N m. `world_spin` (3), rad/s, is the relative angular velocity in world axes. `at` is the index of the numbers
-    of the bushing.
+    `arm_a` and `arm_b` (3) go from the joint origins of the bodies to the origin of B, in world axes, m. `axes` (9)
+    is the rotation from A to world axes. In the axes of A, `p` (3), m, is the displacement of B, `r` its rotation
+    vector, and `spin` (3), rad/s, its angular velocity. With `free_axis`, `r` holds the tilt as phi, and z_3 as
+    beta. `force` (3) and `moment` (3) are K x + D dx/dt: along p, N, and along phi, N m. `world_spin` (3), rad/s,
+    is the relative angular velocity in world axes. `at` is the index of the numbers of the bushing.
     """
 
     arm_a: tuple
@@ -65,6 +69,7 @@ class Bushing(NamedTuple):
     moment: tuple
     world_spin: tuple
     at: int
+    free_axis: int
 
 
 @kernel
@@ -105,9 +110,10 @@ def bushing_state(s, model, bushings, numbers, work, k):
     v_a, v_b = load_motion(work.dof, a, frame.V, k), load_motion(work.dof, b, frame.V, k)
     velocity = subtract3(motion_at_tip(v_b, arm_b).lin, motion_at_tip(v_a, arm_a).lin)
     world_spin = subtract3(v_b.ang, v_a.ang)
-    p, r = rotate_back(axes, d), rotation_vector(compose(transposed(axes), axes_B))
+    free_axis, p = bushings[BUSHING_FREE_AXIS, s], rotate_back(axes, d)
+    r = rotation_of(free_axis, compose(transposed(axes), axes_B))
     spin = rotate_back(axes, world_spin)
-    rates = rotate_back(axes, velocity), rotation_vector_rate(r, spin)
+    rates = rotate_back(axes, velocity), rotation_rate(free_axis, r, spin)
     elastic = matrix6_times(numbers, at + BUSHING_STIFFNESS, p, r.phi, k)
     damping = matrix6_times(numbers, at + BUSHING_DAMPING, rates[0], rates[1], k)
     force, moment = add3(elastic[0], damping[0]), add3(elastic[1], damping[1])
@@ -122,7 +128,67 @@ def bushing_state(s, model, bushings, numbers, work, k):
         moment=moment,
         world_spin=world_spin,
         at=at,
+        free_axis=free_axis,
     )
+
+
+@kernel
+def rotation_of(free_axis, R):
+    """Compute phi of the rotation R (9) from A to B: the rotation vector, or the tilt of a bearing."""
+    if free_axis == 1:
+        z = (R[2], R[5], R[8])
+        return RotationVector((-z[1], z[0], zeros_like(z[0])), z[2], zeros_like(z[0]))
+    return rotation_vector(R)
+
+
+@kernel
+def axis_of_tilt(r):
+    """Return the z axis of B (3) in the axes of A, from the tilt r."""
+    return (r.phi[1], -r.phi[0], r.beta)
+
+
+@kernel
+def rotation_rate(free_axis, r, w):
+    """Compute the rate of phi (3), rad/s, for the relative angular velocity w (3), rad/s, in the axes of A."""
+    if free_axis == 1:
+        return tilt_rate(axis_of_tilt(r), w)
+    return rotation_vector_rate(r, w)
+
+
+@kernel
+def tilt_rate(z, w):
+    """Compute the part z_3 w - w_3 z of a rate (3) for z and w (3)."""
+    return (z[2] * w[0] - w[2] * z[0], z[2] * w[1] - w[2] * z[1], zeros_like(w[2]))
+
+
+@kernel
+def rotation_rate_along(free_axis, r, turn, w):
+    """Compute the derivative of the rate (3) of phi along the rotation `turn` (3) of B, at constant w (3)."""
+    if free_axis == 1:
+        return tilt_rate(cross(turn, axis_of_tilt(r)), w)
+    return rotation_vector_rate_along(r, rotation_vector_rate(r, turn), w)
+
+
+@kernel
+def moment_of_rotation(free_axis, r, g):
+    """Compute the moment (3) of forces g (3) along phi, N m, in the axes of A: the transpose of the rate."""
+    if free_axis == 1:
+        return moment_of_tilt(axis_of_tilt(r), g)
+    return moment_of_rotation_vector(r, g)
+
+
+@kernel
+def moment_of_tilt(z, g):
+    """Compute the moment (3) z x (g x e_3) for z and g (3)."""
+    return (z[2] * g[0], z[2] * g[1], -z[0] * g[0] - z[1] * g[1])
+
+
+@kernel
+def moment_of_rotation_along(free_axis, r, turn, g):
+    """Compute the derivative of the moment (3) along the rotation `turn` (3) of B, at constant g (3)."""
+    if free_axis == 1:
+        return moment_of_tilt(cross(turn, axis_of_tilt(r)), g)
+    return moment_of_rotation_vector_along(r, rotation_vector_rate(r, turn), g)
 
 
 @kernel
@@ -141,7 +207,7 @@ def in_world(bushing, force, moment):
 @kernel
 def bushing_wrench(bushing):
     """Return the wrench on body b about the origin of B, in world axes: a Force, N m and N."""
-    return in_world(bushing, bushing.force, moment_of_rotation_vector(bushing.r, bushing.moment))
+    return in_world(bushing, bushing.force, moment_of_rotation(bushing.free_axis, bushing.r, bushing.moment))
 
 
 @kernel
@@ -168,7 +234,7 @@ def bushing_rates(s, bushing, bushings, work, k):
     v_a = load_motion(work.dof, bushings[BUSHING_DOF_A, s], frame.V, k)
     v_b = load_motion(work.dof, bushings[BUSHING_DOF_B, s], frame.V, k)
     velocity = subtract3(motion_at_tip(v_b, bushing.arm_b).lin, motion_at_tip(v_a, bushing.arm_a).lin)
-    return rotate_back(bushing.axes, velocity), rotation_vector_rate(bushing.r, bushing.spin)
+    return rotate_back(bushing.axes, velocity), rotation_rate(bushing.free_axis, bushing.r, bushing.spin)
 
 
 @kernel
@@ -179,17 +245,17 @@ def bushing_response(bushing, S, numbers, k):
     does not change as a spatial vector, so that the velocity of the origin of B changes by world_spin x S. S is a
     Motion. The result is a Force for a unit of the displacement: N m and N per rad or m.
     """
-    r, at = bushing.r, bushing.at
+    r, at, free_axis = bushing.r, bushing.at, bushing.free_axis
     move, turn = rotate_back(bushing.axes, S.lin), rotate_back(bushing.axes, S.ang)
-    change = rotation_vector_rate(r, turn)
+    change = rotation_rate(free_axis, r, turn)
     rates = (
         rotate_back(bushing.axes, cross(bushing.world_spin, S.lin)),
-        rotation_vector_rate_along(r, change, bushing.spin),
+        rotation_rate_along(free_axis, r, turn, bushing.spin),
     )
     elastic = matrix6_times(numbers, at + BUSHING_STIFFNESS, move, change, k)
     damping = matrix6_times(numbers, at + BUSHING_DAMPING, rates[0], rates[1], k)
-    moment = moment_of_rotation_vector(r, add3(elastic[1], damping[1]))
-    moment = add3(moment, moment_of_rotation_vector_along(r, change, bushing.moment))
+    moment = moment_of_rotation(free_axis, r, add3(elastic[1], damping[1]))
+    moment = add3(moment, moment_of_rotation_along(free_axis, r, turn, bushing.moment))
     wrench = in_world(bushing, add3(elastic[0], damping[0]), moment)
     return Force(add3(wrench.ang, cross(S.lin, bushing_wrench(bushing).lin)), wrench.lin)
 
@@ -201,6 +267,6 @@ def bushing_damping_response(bushing, S, numbers, k):
     S is a Motion, and the result a Force: N m and N per rad/s or m/s.
     """
     move, turn = rotate_back(bushing.axes, S.lin), rotate_back(bushing.axes, S.ang)
-    rate = rotation_vector_rate(bushing.r, turn)
+    rate = rotation_rate(bushing.free_axis, bushing.r, turn)
     force, moment = matrix6_times(numbers, bushing.at + BUSHING_DAMPING, move, rate, k)
-    return in_world(bushing, force, moment_of_rotation_vector(bushing.r, moment))
+    return in_world(bushing, force, moment_of_rotation(bushing.free_axis, bushing.r, moment))

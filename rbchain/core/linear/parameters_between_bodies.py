@@ -17,6 +17,7 @@ from ..forces.bushings import (
     bushing_rates,
     bushing_state,
     in_world,
+    moment_of_rotation,
 )
 from ..forces.springs import (
     SPRING_DOF_A,
@@ -28,7 +29,6 @@ from ..forces.springs import (
     stretch_of_spring,
 )
 from ..lanes.lanes import select, zeros_like
-from ..spatial.rotations import moment_of_rotation_vector
 from ..spatial.storage import load9
 from ..spatial.vectors import Force, dot, force_at_root, scale3, z_axis
 from ..tree import frame_layout as frame, parameter_layout as param
@@ -133,7 +133,7 @@ def wrench_by_matrix(s, bushing, kind, entry, block, k):
         product(4, row, column, of_row, of_column),
         product(5, row, column, of_row, of_column),
     )
-    return in_world(bushing, force, moment_of_rotation_vector(bushing.r, moment))
+    return in_world(bushing, force, moment_of_rotation(bushing.free_axis, bushing.r, moment))
 
 
 @kernel
