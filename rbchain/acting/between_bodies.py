@@ -128,8 +128,8 @@ class Bushing(Force):
     Raises
     ------
     ArgumentError
-        From the functions that take forces: if a body does not exist, or both frames are fixed to the same body; or if
-        a matrix is invalid, or its last row is not zero although the axis is free.
+        From the functions that take forces: if a body does not exist, or both frames are fixed to the same body. Also
+        if a matrix is invalid, or its last row is not zero although the axis is free.
 
     Notes
     -----
