@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from ..errors import StudyError
+from . import indices, probability
 from .output import EXIT_OK, EXIT_SOME_FAILED, Renamed, help_texts, table_of_numbers, writable
-from .probability import add_arguments, print_probability
 
 if TYPE_CHECKING:
     from ..study import Study
@@ -67,14 +66,9 @@ def add_study(commands: Any) -> None:
             parser.add_argument("number", metavar="K", type=int, help="number of the sample, from 0")
             parser.add_argument("--out", metavar="FILE.npz", help="file for the motion, as Trajectory.save writes it")
         if name == "indices":
-            parser.add_argument("--measure", help="name of the measure (default: the first one)")
-            parser.add_argument(
-                "--method", choices=("sobol", "morris"), default="sobol", help="method of the analysis (default: sobol)"
-            )
-            parser.add_argument("--base-samples", type=int, default=512, help="size of the base design (default: 512)")
-            parser.add_argument("--samples", action=Renamed, const="--base-samples")
+            indices.add_arguments(parser)
         if name == "probability":
-            add_arguments(parser)
+            probability.add_arguments(parser)
     former = verbs.add_parser("sensitivity", add_help=False)
     former.add_argument("arguments", action=Renamed, const="rbchain study indices")
 
@@ -320,24 +314,11 @@ def _sample(options: argparse.Namespace, study: Study, console: Console) -> int:
 
 
 def _indices(options: argparse.Namespace, study: Study, console: Console) -> int:
-    """Print Sobol or Morris indices in a table, the greatest first."""
-    measures = [m.name for m in study.description.measures]
-    measure = options.measure or (measures[0] if measures else None)
-    folder = _study_folder(options) / f"indices-{options.method}"
-    compute = study.sobol_indices if options.method == "sobol" else study.morris
-    indices = compute(measure, base_samples=options.base_samples, out=folder, **_running(options))
-    names = [str(name) for name in indices]
-    title = f"{escape(str(measure))}: {options.method}, {indices.attrs['motions']:,} motions"
-    table = table_of_numbers(title, ("parameter", *names), texts=("parameter",))
-    order = np.argsort(-np.abs(indices["ST" if options.method == "sobol" else "mu_star"].values))
-    for i in order:
-        table.add_row(escape(str(indices.parameter.values[i])), *(f"{float(indices[name][i]):.4g}" for name in names))
-    console.print(table)
-    return EXIT_OK
+    return indices.print_indices(options, study, _study_folder(options), _running(options), console)
 
 
 def _probability(options: argparse.Namespace, study: Study, console: Console) -> int:
-    return print_probability(options, study, _study_folder(options), _running(options), console)
+    return probability.print_probability(options, study, _study_folder(options), _running(options), console)
 
 
 #: The commands of `rbchain study` by their names, in the order of their list in `--help`.
@@ -377,10 +358,10 @@ VERBS = {
         ("file", "running", "out", "code"),
         read_study,
         _indices,
-        "compute the Sobol or Morris indices of a measure for each varied parameter",
+        "compute the sensitivity of the measures to each varied parameter: Sobol, Morris or Shapley",
         (
-            "rbchain study indices examples/landing.toml",
-            'rbchain study indices landing.toml --measure "peak speed" --method morris --base-samples 64',
+            "rbchain study indices examples/landing.toml --method shapley",
+            'rbchain study indices landing.toml --measure "peak speed" --second-order --base-samples 64',
         ),
     ),
     "probability": _Verb(

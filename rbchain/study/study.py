@@ -18,7 +18,7 @@ from ..common.misspelt import ClosedAttributes, NamesClassMethods
 from ..common.real_arrays import excerpt
 from ..errors import SimulationWarning, StudyError
 from ..facade.model import Model
-from .analyse import control_variates as controls, gradients, sensitivity
+from .analyse import control_variates as controls, gradients, sensitivity, shapley
 from .describe.correlations import Correlation
 from .describe.description import Description, Outputs, Simulation, StopWhen, read_description
 from .describe.designs import Design, DesignName, SupportsArray
@@ -431,4 +431,5 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     control_variates = controls.control_variates
     sobol_indices = sensitivity.sobol_indices
     morris = sensitivity.morris
+    shapley_effects = shapley.shapley_effects
     probability = rare.probability

@@ -72,10 +72,14 @@ class Columns:
             # summed term by term, because a matrix product may add in an order that depends on the number of samples
             mixed = sum(scores[:, [j]] * triangle[:, j] for j in range(len(columns)))
             points[:, columns] = special.ndtr(mixed)
+        return self.of_probabilities(points)
+
+    def of_probabilities(self, probabilities: np.ndarray) -> np.ndarray:
+        """Return the numbers (m, columns) that the drawn numbers do not exceed with these probabilities."""
         draws = []
         for c, column in enumerate(self.columns):
             with errors_at(column.place):
-                draws.append(column.distribution.ppf(points[:, c]))
+                draws.append(column.distribution.ppf(probabilities[:, c]))
         return np.stack(draws, -1)
 
 

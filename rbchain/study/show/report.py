@@ -20,6 +20,7 @@ from ..plan.outcomes import NOT_RUN, has_failed, sentence
 from ..store.layout import SKETCH
 from ..store.opening import open_finished
 from ..store.stored_results import StoredResults
+from .indices_report import sensitivity_indices
 from .linear_report import LinearAnalysis
 from .pictures import (
     SHOWN_LEVELS,
@@ -73,12 +74,12 @@ def write_report(folder: str | Path) -> Path:
 
     The report begins with what was simulated and a picture of the mechanism in the initial state of sample 0. The table
     of the measures follows: quantiles and mean with their 95 % confidence intervals, standard deviations of the samples
-    and of first order, and the parameters that explain most of the variance. For each measure
-    it shows the distribution, its convergence with the number of samples, its dependence on these parameters, and the
-    mean by control variates. Quantile bands over time follow if the motion was stored, then analyses of rare events in
-    the folder (`rbchain study probability`): the most probable failing sample, the parameters that drive it, and its
-    motion. Then come the failed samples and the dispersions. Local sensitivities, the statistics of other outputs and
-    the description of the study are folded.
+    and of first order, and the parameters that explain most of the variance. For each measure it shows the
+    distribution, its convergence with the number of samples, its dependence on these parameters, and the mean by
+    control variates. Quantile bands over time follow if the motion was stored, then the sensitivity analyses in the
+    folder (`rbchain study indices`). Analyses of rare events (`rbchain study probability`) show the most probable
+    failing sample, the parameters that drive it, and its motion. Then come the failed samples and the dispersions.
+    Local sensitivities, the statistics of other outputs and the description of the study are folded.
     """
     folder = Path(folder)
     results, samples = open_finished(folder)
@@ -96,7 +97,7 @@ def write_report(folder: str | Path) -> Path:
         sections.append(linear.mean(results, name))
     if statistics:
         sections += [_bands(results, name, statistics, pictures) for name in ("q", "qd") if name in results]
-    sections.append(rare_events(folder, pictures.element))
+    sections += [sensitivity_indices(folder), rare_events(folder, pictures.element)]
     sections += [_failures(results), _dispersions(results), linear.sensitivities(results)]
     if statistics:
         sections.append(_other_statistics(results, statistics, "" if influences else " open", survivors))

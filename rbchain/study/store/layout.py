@@ -6,6 +6,7 @@ results.zarr/NAME/c/CHUNK...      values of the array for the samples of one chu
 checksums/CHUNK.json              number of samples of a chunk, and SHA-256 of its files; written when it is finished
 description/study.toml, model.toml  the study and its model, if the study comes from Python; not part of the results
 sketch.svg                        the mechanism of the first sample in its initial state; not part of the results
+indices.json                      indices of a sensitivity analysis, in its folder; not part of the results
 log.jsonl                         log of the runs; not part of the results
 """
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 FOLDER, CHECKSUMS, DESCRIPTION, LOCK = "results.zarr", "checksums", "description", ".lock"
 SKETCH = "sketch.svg"
+INDICES = "indices.json"
 FORMAT = 2
 WITHOUT_CHECKSUMS = 1  # the format of earlier versions of rbchain
 
