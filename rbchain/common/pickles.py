@@ -29,6 +29,7 @@ MODULES = {
     "Modes": "rbchain.analysis.modes",
     "PeriodicMotion": "rbchain.analysis.periodic_motions",
     "RandomSignal": "rbchain.acting.random_signals",
+    "SensorOfFile": "rbchain.model.sensor_of_file",
     "SignalSum": "rbchain.acting.signal_arithmetic",
     "SignalTerm": "rbchain.acting.signal_arithmetic",
     "StickingRecord": "rbchain.acting.contacts",

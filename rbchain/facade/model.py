@@ -38,6 +38,7 @@ from .jacobians import Jacobians
 from .matrices import Matrices
 from .motion import Motion
 from .reactions import Reactions
+from .sensing import Sensors
 from .states import States
 from .tangent_space import TangentSpace
 from .varying import Varying
@@ -178,9 +179,11 @@ class Model(
         in `simulate`, unless it is called with other `drives`.
     inputs : dict
         Values of the inputs of `drives`, by their names: the controls of an MJCF file.
+    sensors : mapping
+        The sensors of an MJCF file, by their names. `model.sensors.of(motion)` computes their measurements.
     keyframes : dict
-        The keyframes of an MJCF file, by their names, with `q`, `qd` and `inputs`. `lock`, `reroot` and `add_model` do
-        not keep them.
+        The keyframes of an MJCF file, by their names, with `q`, `qd` and `inputs`. `lock`, `reroot` and `add_model`
+        keep neither sensors nor keyframes, and files of rbchain no sensors.
 
     Arrays are read-only. A field given to `vary` has the batch axes in front.
     """
@@ -299,6 +302,11 @@ class Model(
         """This model with an axis behind its batch, which is used again and again for parts of a motion."""
         kernel_model = self.kernel_model.with_axis_of_states
         return self._of(kernel_model.description, kernel_model)
+
+    @property
+    def sensors(self) -> Sensors:
+        """The sensors of an MJCF file by their names; `model.sensors.of(motion)` computes their measurements."""
+        return Sensors(self)
 
     @property
     def body(self) -> Views[BodyView]:

@@ -23,6 +23,7 @@ from .mjcf_collisions import collisions_of
 from .mjcf_constraints import active_equalities, constraint_of
 from .mjcf_differences import differences, refusals
 from .mjcf_forces import Forces
+from .mjcf_sensors import sensors_of
 from .mjcf_source import UNLIMITED, Source, rotation
 from .mjcf_states import state_from_mujoco, state_to_mujoco
 from .names import Names
@@ -66,13 +67,15 @@ def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn
     notes, actuators = Notes(), Actuators(source, reader.dofs)
     for drive in actuators.drives:
         reader.builder.add_drive(drive)
-    notes.add(*differences(source, forces, *reader.add_constraints(), actuators), *reader.renamed())
+    sensors, no_sensors = sensors_of(source, reader.frames, reader.dofs)
+    equalities = reader.add_constraints()
+    notes.add(*differences(source, forces, equalities, actuators, no_sensors), *reader.renamed())
     notes.add(*(f"MuJoCo warns: {text}" for text in source.warnings))
     with notes.of_warnings():
         model = reader.builder.build()
     notes.warn(path, stacklevel=4)
-    keyframes = _keyframes(source, model, actuators)
-    return Model(model.description.replaced({"keyframes": keyframes})) if keyframes else model
+    added = {"keyframes": _keyframes(source, model, actuators), "sensors": sensors}
+    return Model(model.description.replaced(added)) if any(added.values()) else model
 
 
 def _keyframes(source: Source, model: Model, actuators: Actuators) -> dict[str, Keyframe]:
@@ -109,7 +112,7 @@ class _Reader:
         self._names = Names(self._of_bodies | {source.name("site", site) for site in range(source.model.nsite)})
         self._joint_names = Names({source.name("joint", joint) for joint in range(source.model.njnt)})
         #: Name in the model of each of MuJoCo's bodies, and origin of the model's frame in the frame of MuJoCo's body.
-        self._frames: dict[int, tuple[str | None, np.ndarray]] = {0: (None, np.zeros(3))}
+        self.frames: dict[int, tuple[str | None, np.ndarray]] = {0: (None, np.zeros(3))}
         #: Names of MuJoCo's hinges and slides that are joints of the model.
         self._joints: dict[int, str] = {}
         #: Names in the model of MuJoCo's joints, and their first degrees of freedom there; None if there is only one.
@@ -119,7 +122,7 @@ class _Reader:
         """Add a body. If it has joints at several points, add a massless body for each point except the last first."""
         model, rows = self.source.model, _rows(self.source, body)
         name = self.source.name("body", body) or self._names.new(f"body{body}")
-        parent, anchor = self._frames[model.body_parentid[body]]
+        parent, anchor = self.frames[model.body_parentid[body]]
         place, at = Pose(model.body_pos[body] - anchor, rotation(model.body_quat[body])), np.zeros(3)
         for count, joints in enumerate(rows[:-1], 1):
             massless, point = self._names.new(f"{name}_{count}"), _point(self.source, joints)
@@ -137,7 +140,7 @@ class _Reader:
             visuals=_visuals(self.source, body, point),
             collisions=collisions_of(self.source, body, point),
         )
-        self._frames[body] = name, point
+        self.frames[body] = name, point
 
     def _add(self, name: str, parent: str | None, joints: Sequence[int], placement: Pose, **of_body: Any) -> None:
         """Add a body to the builder; its joint consists of the given MuJoCo joints."""
@@ -175,7 +178,7 @@ class _Reader:
             name = self._names.new(f"{name}_site" if name else f"site{site}")
             if own_name:
                 self._renamed[own_name] = name
-        parent, anchor = self._frames[model.site_bodyid[site]]
+        parent, anchor = self.frames[model.site_bodyid[site]]
         self.builder.add_body(
             name,
             parent=parent,
@@ -201,7 +204,7 @@ class _Reader:
         names = Names({source.name("equality", i) for i in range(source.model.neq)})
         for i in active_equalities(source):
             name = source.name("equality", i) or names.new(f"{source.equality_type(i)}{i}")
-            constraint = constraint_of(source, i, name, self._frames, self._joints)
+            constraint = constraint_of(source, i, name, self.frames, self._joints)
             if constraint is None:
                 lacking.append(i)
             else:

@@ -86,14 +86,21 @@ def _of_fluid(source: Source) -> Iterator[str]:
 
 
 def differences(
-    source: Source, forces: Forces, exact: list[int], no_constraints: list[int], actuators: Actuators
+    source: Source,
+    forces: Forces,
+    equalities: tuple[list[int], list[int]],
+    actuators: Actuators,
+    no_sensors: list[str],
 ) -> list[str]:
     """Parts of the text of a warning: elements that the model leaves out, and elements that it treats differently.
 
-    `exact` are the equality constraints that the model has, `no_constraints` the ones that it leaves out.
+    `equalities` are the equality constraints that the model has, and the ones that it leaves out. `no_sensors` are the
+    labels of the sensors that it leaves out.
     """
+    exact, no_constraints = equalities
     lacking = [f"{what} {_listed(names)}" for what, names in _lacking(source, forces, no_constraints).items() if names]
     lacking += [f"actuators {_shortened(names)} ({reason})" for reason, names in actuators.left_out.items()]
+    lacking += [f"sensors {_shortened(no_sensors)}"] if no_sensors else []
     lacking += _lacking_without_names(source)
     found = [f"left out of the model: {', '.join(lacking)}"] if lacking else []
     changed = _changed(source, forces, exact) | {

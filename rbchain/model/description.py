@@ -16,6 +16,7 @@ from .immersion import Immersion, shifted
 from .keyframe import Keyframe
 from .passive import PASSIVE_FIELDS
 from .pose import Pose
+from .sensor_of_file import SensorOfFile
 from .visual import Visual
 
 
@@ -106,6 +107,7 @@ class Description(PickledByName):
     visuals: dict[str, tuple[Visual, ...]]  # by name of body or frame
     collisions: dict[str, tuple[CollisionShape, ...]] = field(default_factory=dict)  # by name of body or frame
     keyframes: dict[str, Keyframe] = field(default_factory=dict)
+    sensors: dict[str, SensorOfFile] = field(default_factory=dict)
     nominal: Any = None  # the Description before its samples were varied; None if they are equal
     constraints: tuple[ConstraintPlace, ...] = ()
     constraint_point_a: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))

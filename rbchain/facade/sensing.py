@@ -1,0 +1,146 @@
+"""Measurements of the sensors of a model file, computed from a motion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import FloatArray, excerpt
+from ..errors import UnknownNameError
+from ..model.pose import computed_pose
+from ..model.sensor_of_file import SensorOfFile
+
+if TYPE_CHECKING:
+    from ..simulate.trajectory import Trajectory
+    from .model import Model
+
+#: Kinds of sensors that measure in the axes of their frame, and not in world axes.
+IN_OWN_AXES = ("velocimeter", "gyroscope", "accelerometer", "force", "torque")
+ANGULAR = ("frame angular velocity", "frame angular acceleration", "gyroscope", "torque")
+
+
+class Sensors(Mapping[str, SensorOfFile]):
+    """The sensors of the model's file by their names. `model.sensors.of(motion)` computes their measurements."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def __getitem__(self, name: str) -> SensorOfFile:
+        known = self._model.description.sensors
+        if name not in known:
+            hint = did_you_mean(name, known) if isinstance(name, str) else ""
+            raise UnknownNameError(
+                f"the model has no sensor {excerpt(name)}; its sensors are {excerpt([*known])}{hint}"
+            )
+        return known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._model.description.sensors)
+
+    def __len__(self) -> int:
+        return len(self._model.description.sensors)
+
+    def __repr__(self) -> str:
+        return f"Sensors({ {name: sensor.kind for name, sensor in self.items()} })"
+
+    def of(self, motion: Trajectory) -> dict[str, FloatArray]:
+        """Compute the measurements of all sensors at the saved times of a motion of this model.
+
+        Parameters
+        ----------
+        motion : Trajectory
+
+        Returns
+        -------
+        dict of arrays
+            By the names of the sensors: (..., times) for sensors of joints, (..., times, 4) for quaternions
+            [x, y, z, w], and (..., times, 3) for all others. `SensorOfFile.unit` is the unit. Sensors of frames measure
+            in world axes; velocimeters, gyroscopes, accelerometers, forces and torques are in the axes of the frame.
+            Accelerations include -g, as MuJoCo and real accelerometers have it. Forces and torques act from the parent
+            on the body.
+
+        Raises
+        ------
+        ArgumentError
+            If a sensor measures a force, and `motion.reactions` does not exist, such as under contacts.
+
+        Notes
+        -----
+        The measurements have no noise.
+        """
+        measurements = _Measurements(motion)
+        return {name: measurements.of(sensor) for name, sensor in self.items()}
+
+
+class _Measurements:
+    """The quantities of a motion that sensors measure; each is computed once."""
+
+    def __init__(self, motion: Trajectory) -> None:
+        self._motion, self._model = motion, motion.model_of_states
+        self._found: dict[str, FloatArray] = {}
+
+    def of(self, sensor: SensorOfFile) -> FloatArray:
+        """Return the measurements of a sensor."""
+        found = self._of_joint(sensor) if sensor.joint else self._of_frame(sensor)
+        return np.clip(found, -sensor.cutoff, sensor.cutoff)
+
+    def _of_joint(self, sensor: SensorOfFile) -> FloatArray:
+        model, body = self._model, self._model.joint_names.index(sensor.joint)
+        dof = model.velocity_index[body] + sensor.dof
+        if sensor.kind == "position":
+            return self._motion.q[..., model.position_index[body] + sensor.dof] + sensor.offset
+        return (self._motion.qd if sensor.kind == "velocity" else self._motion.tau)[..., dof]
+
+    def _of_frame(self, sensor: SensorOfFile) -> FloatArray:
+        kind, rotation, offset = sensor.kind, self._rotation(sensor), self._offset(sensor)
+        if kind == "frame position":
+            return self._at_body("translation", sensor) + offset
+        if kind == "frame quaternion":
+            return computed_pose(offset, rotation).quaternion
+        if kind in ("force", "torque"):  # from the parent, in the axes of the body
+            reaction = self._at_body("reactions", sensor)
+            force, moment = reaction[..., :3], reaction[..., 3:]
+            found = force if kind == "force" else moment - np.cross(sensor.pose.translation, force)
+            return found @ sensor.pose.rotation
+        velocity = self._at_body("velocities", sensor)
+        spin = velocity[..., 3:]
+        if "acceleration" in kind or kind == "accelerometer":
+            acceleration = self._at_body("accelerations", sensor)
+            turning = acceleration[..., 3:]
+            central = np.cross(spin, np.cross(spin, offset))
+            linear = acceleration[..., :3] + np.cross(turning, offset) + central - self._model.gravity
+            found = turning if kind in ANGULAR else linear
+        else:
+            found = spin if kind in ANGULAR else velocity[..., :3] + np.cross(spin, offset)
+        return (found[..., None, :] @ rotation)[..., 0, :] if kind in IN_OWN_AXES else found
+
+    def _rotation(self, sensor: SensorOfFile) -> FloatArray:
+        """Rotation of the frame of a sensor in the world, (..., times, 3, 3)."""
+        return self._at_body("rotation", sensor) @ sensor.pose.rotation
+
+    def _offset(self, sensor: SensorOfFile) -> FloatArray:
+        """Vector from the origin of the body to the frame of a sensor, in world axes, (..., times, 3)."""
+        return self._at_body("rotation", sensor) @ sensor.pose.translation
+
+    def _at_body(self, quantity: str, sensor: SensorOfFile) -> FloatArray:
+        """Return a quantity of the body of a sensor; zeros or the unit matrix for the world."""
+        motion, model = self._motion, self._model
+        if sensor.body is None:
+            shape = {"rotation": (3, 3), "translation": (3,)}.get(quantity, (6,))
+            value = np.eye(3) if quantity == "rotation" else np.zeros(shape)
+            return np.broadcast_to(value, (*motion.q.shape[:-1], *shape))
+        if quantity not in self._found:
+            if quantity in ("rotation", "translation"):
+                poses = model.body_poses(motion.q)
+                self._found |= {"rotation": poses.rotation, "translation": poses.translation}
+            elif quantity == "velocities":
+                self._found[quantity] = model.body_velocities(motion.q, motion.qd)
+            elif quantity == "accelerations":
+                self._found[quantity] = model.body_accelerations(motion.q, motion.qd, motion.qdd)
+            else:
+                self._found[quantity] = motion.reactions
+        found, index = self._found[quantity], model.body_names.index(sensor.body)
+        return found[..., index, :, :] if quantity == "rotation" else found[..., index, :]
