@@ -399,6 +399,24 @@ def mechanism(request):
     return model, model.neutral() if q is None else q
 
 
+@pytest.mark.plain_python
+@pytest.mark.parametrize("size", [(800, 600), (300, 600)])
+def test_pictures_of_a_film_are_filled_by_the_motion(size):
+    """A mechanism that swings down: no frame cuts it, and it fills most of the width or of the height."""
+    motion = rb.Model.serial_chain(2).simulate(np.zeros(2), duration=0.6, method="rk4", step=0.02, save_at=21)
+    painting = Painting(scene_of_motion(motion, 0, 13), ("bodies",), size)
+    window = np.array([painting.axes.get_xlim(), painting.axes.get_ylim()])
+    places = []
+    for frame in range(13):
+        poses = painting.scene.rotation[0, frame], painting.scene.translation[0, frame]
+        places.append((painting.camera.project(painting.surfaces.placed(*poses))[0] - window[:, 0]) / np.ptp(window, 1))
+    places = np.concatenate(places)
+    assert places.min() > 0.0
+    assert places.max() < 1.0
+    assert np.ptp(places, axis=0).max() > 0.8
+    assert np.ptp(window[0]) / np.ptp(window[1]) == pytest.approx(size[0] / size[1])
+
+
 @pytest.mark.parametrize("width", [0.75, 1.0, 2.0])
 def test_the_first_camera_position_shows_the_whole_mechanism(mechanism, width):
     """In windows of several ratios of width to height: all corners of bodies and arrows are in the picture."""

@@ -16,7 +16,8 @@ AXES = ("#d04030", "#30a040", "#3060d0")
 GRID = "#d5d9de"
 LIGHT = np.array([-0.35, 0.75, 0.55])  # direction to the light: right, upwards and towards the camera
 AMBIENT = 0.45  # brightness of a surface that is turned away from the light
-MARGIN = 1.05
+MARGIN = 1.1
+LEAST_SHARE = 0.1  # of the camera's view that a picture shows
 HEAD = 0.2  # of an arrow, relative to its length
 
 
@@ -30,15 +31,16 @@ class Painting:
         from ..plots.figure import Figure
 
         self.scene, self.layers = scene, layers
-        pixel = 2 * scene.camera((), layers).half_height / min(size)
+        pixel = 2 * scene.camera(scene.points((), layers)).half_height / min(size)
         bodies = shapes_of(scene.model, pixel)
-        self.camera = scene.camera(bodies, layers)
+        points = scene.points(bodies, layers)
+        self.camera = scene.camera(points)
         shapes = bodies if "bodies" in layers else []
         shapes = shapes + ellipsoids_of(scene.model, pixel) if "ellipsoids" in layers else shapes
         self.surfaces = _Surfaces(shapes)
         self.figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI)
         self.axes: Any = self.figure.add_axes((0, 0, 1, 1))
-        self._set_up(size)
+        self._set_up(points, size)
         self.drawn: list[Any] = []
         self.show(0)
 
@@ -49,9 +51,14 @@ class Painting:
         self.drawn = [*self._ghosts(frame), *self._trails(frame), *self._bodies(frame), *self._marks(frame)]
         return self.drawn
 
-    def _set_up(self, size: tuple[int, int]) -> None:
-        half = MARGIN * self.camera.half_height * np.array(size) / min(size)
-        self.axes.set(xlim=(-half[0], half[0]), ylim=(-half[1], half[1]))
+    def _set_up(self, points: np.ndarray, size: tuple[int, int]) -> None:
+        """Show the part of the camera's view that contains the points (m, 3), and the ground."""
+        seen, _ = self.camera.project(points)
+        low, high = seen.min(0), seen.max(0)
+        needed = np.maximum(high - low, LEAST_SHARE * 2 * self.camera.half_height) / size
+        half = MARGIN * needed.max() * np.array(size) / 2
+        (left, bottom), (right, top) = (low + high) / 2 - half, (low + high) / 2 + half
+        self.axes.set(xlim=(left, right), ylim=(bottom, top))
         self.axes.set_axis_off()
         normal, center, cell, count = self.camera.grid
         across = [axis for axis in range(3) if axis != normal]

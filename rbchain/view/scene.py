@@ -75,8 +75,8 @@ class Scene:
         g = self.model.gravity
         return -g / np.linalg.norm(g) if g.any() else np.array([0.0, 0.0, 1.0])
 
-    def camera(self, shapes: Sequence[Shape], layers: Sequence[str]) -> Camera:
-        """Camera that sees these shapes of the sample, all ghosts, and the arrows, at all times."""
+    def points(self, shapes: Sequence[Shape], layers: Sequence[str]) -> np.ndarray:
+        """Points (m, 3) around these shapes of the sample, all ghosts, and the arrows, at all times."""
         points = [self.translation.reshape(-1, 3), self.trails.reshape(-1, 3)]
         some = slice(None, None, max(1, len(self.t) // 30))
         for shape in shapes:
@@ -88,9 +88,13 @@ class Scene:
             points.append(corners)
         if "reactions" in layers:
             points += [self.arrows(frame)[:, 1] for frame in range(len(self.t))[some]]
-        low, high = (bound(np.concatenate(points), axis=0) for bound in (np.min, np.max))
-        radius = max(float(np.linalg.norm(high - low)) / 2, 0.1 * self.sizes.extent)
-        return Camera((low + high) / 2, radius, self.up)
+        return np.concatenate(points)
+
+    def camera(self, points: np.ndarray) -> Camera:
+        """Camera that sees these points (m, 3)."""
+        center = (points.min(0) + points.max(0)) / 2
+        radius = max(float(np.linalg.norm(points - center, axis=1).max()), 0.1 * self.sizes.extent)
+        return Camera(center, radius, self.up)
 
     def centers(self, frame: int) -> np.ndarray:
         """Centers of mass of the sample's bodies (n, 3)."""

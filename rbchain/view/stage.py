@@ -104,7 +104,7 @@ class Stage:
 
     def _set_up(self) -> None:
         scene = self.server.scene
-        view = self.scene.camera(self.shapes, tuple(self.visible))
+        view = self.scene.camera(self.scene.points(self.shapes, tuple(self.visible)))
         scene.set_up_direction(view.up)
         camera = self.server.initial_camera
         camera.position, camera.look_at, camera.up = view.position, view.center, view.up
