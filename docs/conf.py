@@ -24,6 +24,8 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx-mathjax-offline",  # equations without a network
     "sphinx.ext.viewcode",
+    "links",
+    "sphinx_copybutton",
 ]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
