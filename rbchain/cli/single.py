@@ -42,6 +42,11 @@ def add_single(commands: Any) -> None:
     file.add_argument(
         "--free-base", action="store_true", help="let the root link of a URDF file float (default: fixed to the world)"
     )
+    file.add_argument(
+        "--density",
+        type=_density,
+        help="density in kg/m^3, or material such as steel, of moving bodies of a URDF file that have no mass",
+    )
     simulate = _add_simulate(commands, file)
     info = commands.add_parser(
         "info",
@@ -135,7 +140,15 @@ def _model(options: argparse.Namespace) -> Model:
     from .. import Free, load
 
     base = Free() if options.free_base else None
-    return load(options.file, base=base, nonphysical_inertia=options.nonphysical_inertia)
+    return load(options.file, base=base, nonphysical_inertia=options.nonphysical_inertia, density=options.density)
+
+
+def _density(text: str) -> float | str:
+    """Return a number, or the name of a material."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _simulate(options: argparse.Namespace, model: Model, console: Console) -> int:

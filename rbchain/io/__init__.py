@@ -25,7 +25,11 @@ MODULES = ("dh", "meshes", "mjcf", "motions", "native", "urdf")
 
 @explains_calls()
 def load(
-    path: str | Path, *, base: AnyJoint | None = None, nonphysical_inertia: Literal["refuse", "warn"] = "warn"
+    path: str | Path,
+    *,
+    base: AnyJoint | None = None,
+    nonphysical_inertia: Literal["refuse", "warn"] = "warn",
+    density: float | str | None = None,
 ) -> Model:
     """Read a model from a file: URDF (`.urdf`), MJCF (`.xml`; needs the extra `mjcf`) or rbchain's format (`.toml`).
 
@@ -42,6 +46,11 @@ def load(
         Whether an inertia tensor that is not physically possible causes a warning or raises a ModelError. The default
         is "warn", because many published robots have such tensors: the measured inertia of link 3 of the Puma 560
         violates the triangle inequality. A `.toml` file has a key of this name instead.
+    density : float (kg/m^3) or str, optional
+        For URDF only: the density, or the material such as "aluminium" (`rbchain.density_of`), of moving bodies whose
+        links have no mass. Their inertia is the sum of the inertias of their collision shapes; links without collision
+        shapes use their visuals. Overlaps count twice. Meshes must be closed, and need the extra `meshes`. The warning
+        names the links. Bodies with a mass do not change.
 
     Returns
     -------
@@ -80,7 +89,12 @@ def load(
         from .urdf import load_urdf
 
         with naming(path):
-            return load_urdf(path, base, nonphysical_inertia)
+            return load_urdf(path, base, nonphysical_inertia, density)
+    if density is not None:
+        raise FileFormatError(
+            f"{path}: density is {density!r}; expected None, because only a URDF file can have bodies whose inertias "
+            "are missing. Leave out density"
+        )
     if base is not None:
         raise FileFormatError(
             f"{path}: base is {base!r}; expected None, because only a URDF file does not define the joint of its root. "

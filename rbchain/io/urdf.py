@@ -17,6 +17,7 @@ from ..model.joint import JOINTS, AnyJoint, Fixed
 from ..model.passive import PassiveForces
 from ..model.validation import naming
 from ..model.visual import Visual
+from .inertia_of_shapes import inertias_of_links
 from .notes import LEFT_OUT, Notes, listed
 from .urdf_checks import apply_version, check_elements, note_likely_mistakes
 from .urdf_elements import Joint, Link, Robot, robot_of
@@ -30,14 +31,18 @@ from .xml_writing import unused_name
 
 
 def load_urdf(
-    path: Path, base: AnyJoint | None = None, nonphysical_inertia: Literal["refuse", "warn"] = "warn"
+    path: Path,
+    base: AnyJoint | None = None,
+    nonphysical_inertia: Literal["refuse", "warn"] = "warn",
+    density: float | str | None = None,
 ) -> Model:
     """Read a model from a URDF file, with a gravity of 9.81 m/s^2 along -z.
 
     The joint `base` connects the root link to the world; by default the link is fixed. Damping, friction and springs
     become passive forces of the joints. Limits are stored but not enforced, because URDF does not define the stiffness
     of stops. A joint that mimics another one becomes a CouplerConstraint with the name of the joint, and a loop joint
-    becomes a constraint. One warning names all elements that the model leaves out, and likely mistakes.
+    becomes a constraint. With a `density`, moving bodies without mass get the inertia of their shapes. One warning
+    names all elements that the model leaves out, and likely mistakes.
 
     Raises FileFormatError if the file does not follow the format, and ModelError if the mechanism is invalid.
     """
@@ -55,10 +60,15 @@ def load_urdf(
         )
     builder = ModelBuilder(name=robot.name, nonphysical_inertia=nonphysical_inertia)
     with notes.of_warnings():
-        _add_bodies(builder, file, base, notes)
+        _add_bodies(builder, file, base, density, notes)
         for constraint in (*_couplers(path, robot, notes), *file.extensions.constraints):
             builder.add_constraint(constraint)
         model = builder.build()
+    if model.bodies_without_inertia and density is None:
+        notes.add(
+            "rbchain.load(path, density=1000.0), or --density 1000 of a command, computes the inertias of moving bodies"
+            " without mass from their shapes"
+        )
     notes.warn(path, stacklevel=4)
     return model
 
@@ -74,17 +84,23 @@ class _File(NamedTuple):
     extensions: Extensions
 
 
-def _add_bodies(builder: ModelBuilder, file: _File, base: AnyJoint | None, notes: Notes) -> None:
+def _add_bodies(
+    builder: ModelBuilder, file: _File, base: AnyJoint | None, density: float | str | None, notes: Notes
+) -> None:
     """Add the links, parents first, and the frames."""
     robot, root, children, visuals, collisions, extensions = file
-    links, names = {link.name: link for link in robot.links}, {joint.name for joint in robot.joints}
+    names = {joint.name for joint in robot.joints}
+    inertias = {link.name: own for link in robot.links if (own := _inertia(link)) is not None}
+    if density is not None:
+        groups = _links_of_bodies(file, base is not None)
+        inertias |= inertias_of_links(groups, inertias, (collisions, visuals), density, notes)
     own_name = unused_name(root, names)
     if base is not None and own_name != root:
         notes.add(f"the joint of the root link has the name {own_name!r}, because a joint of the file is {root!r}")
     builder.add_body(
         root,
         joint=Fixed() if base is None else base,
-        inertia=_inertia(links[root]),
+        inertia=inertias.get(root),
         joint_name=own_name,
         visuals=visuals.get(root, ()),
         collisions=collisions.get(root, ()),
@@ -99,7 +115,7 @@ def _add_bodies(builder: ModelBuilder, file: _File, base: AnyJoint | None, notes
             parent=joint.parent,
             joint=joint.kind.joint(joint),
             placement=joint.origin,
-            inertia=_inertia(links[joint.child]),
+            inertia=inertias.get(joint.child),
             joint_name=joint.name,
             rotor_inertia=rotor_inertia,
             gear_ratio=gear_ratio,
@@ -114,6 +130,22 @@ def _add_bodies(builder: ModelBuilder, file: _File, base: AnyJoint | None, notes
     points = [link.name for link in robot.links if not link.has_tensor]
     if points:
         notes.add(f"links {listed(points)} have no <inertia>, so that their masses are points")
+
+
+def _links_of_bodies(file: _File, moves: bool) -> list[list[str]]:
+    """Return the links of each moving body, with the links that are fixed to it. `moves` is true if the root moves."""
+    bodies: list[list[str]] = [[file.root]]
+    waiting = [(file.root, bodies[0])]
+    while waiting:
+        link, body = waiting.pop()
+        for joint in file.children.get(link, []):
+            if joint.type == "fixed":
+                body.append(joint.child)
+                waiting.append((joint.child, body))
+            else:
+                bodies.append([joint.child])
+                waiting.append((joint.child, bodies[-1]))
+    return bodies if moves else bodies[1:]
 
 
 def _tree(path: Path, robot: Robot) -> tuple[str, dict[str, list[Joint]]]:
