@@ -191,7 +191,9 @@ def draw_quantile_bands(axes: Any, t: np.ndarray, levels: Sequence[float], quant
     of_level = dict(zip(levels, quantiles, strict=True))
     for low, high in BANDS:
         edges = of_level[low], of_level[high]
-        axes.fill_between(t, *edges, color=COLOR, alpha=0.2, linewidth=0, label=f"{low:.0%} to {high:.0%}")
+        axes.fill_between(
+            t, *edges, color=COLOR, alpha=0.2, linewidth=0, label=f"{100 * low:.0f} % to {100 * high:.0f} %"
+        )
     axes.plot(t, of_level[0.5], color=COLOR, linewidth=1.5, label="median")
 
 

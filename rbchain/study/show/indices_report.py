@@ -28,7 +28,7 @@ def sensitivity_indices(folder: Path) -> str:
     if not tables:
         return ""
     note = "The small numbers are 95 % confidence intervals. Indices of the second order are those of pairs."
-    return f'<h2>Sensitivity indices</h2><p class="note">{note}</p>{"".join(tables)}'
+    return f'<h2>Sensitivity indices</h2><p class="note">{note}</p><div class="tables">{"".join(tables)}</div>'
 
 
 def _table(one: dict[str, Any], measure: str) -> str:

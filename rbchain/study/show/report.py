@@ -57,6 +57,7 @@ thead th { vertical-align: bottom } tr > th:first-child { min-width: 10rem }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 small { display: block; color: #666; font-size: 0.75rem; font-weight: normal } .note { color: #555; font-size: 0.85rem }
 img { max-width: 100% } .beside { display: flex; gap: 2rem } figure { margin: -2rem 0 0; flex: none }
+.tables { display: flex; flex-wrap: wrap; gap: 1.5rem 3rem }
 figcaption { color: #555; font-size: 0.75rem; text-align: center }
 .beside .beside img { min-width: 0; object-fit: contain }
 details { margin-top: 1.5rem } summary { cursor: pointer; font-weight: bold }
@@ -191,9 +192,10 @@ def _measures(
         cells = [number(quantile, interval) for quantile, *interval in shown_quantiles(results, name)]
         cells += [number(found["mean"], found.get("mean_interval", ()))]
         cells += [_cell_of_deviation(found)]
-        cells += [number(linear.first_order(name))] if linear.has_first_order else []
+        cells += [number(linear.first_order(name), digits=3)] if linear.has_first_order else []
         reasons = "<br>".join(
-            f"{html.escape(str(results['parameter'].values[c]))} {100 * share:.0f} %" for c, share in of_measure[:2]
+            f"{html.escape(str(results['parameter'].values[c]))} {100 * share:.0f}&nbsp;%"
+            for c, share in of_measure[:2]
         )
         evaluated = results[name].attrs.get("evaluated", "")
         meaning = _meaning(described[name]) + (f", {evaluated}" if evaluated else "")

@@ -7,15 +7,18 @@ import math
 from collections.abc import Iterable, Sequence
 
 
-def number(value: float | None, interval: Sequence[float | None] = (), below: str = "") -> str:
-    """Return the cell of a number, with its confidence interval or other text below it."""
+def number(value: float | None, interval: Sequence[float | None] = (), below: str = "", digits: int = 5) -> str:
+    """Return the cell of a number, with its confidence interval or other text below it.
+
+    Without an interval, it has this number of significant digits.
+    """
     if value is None or math.isnan(value):
         known, below = "", "" if interval else below
     elif interval:
         known, *ends = with_digits(value, *interval)
         below = f"{ends[0]} to {ends[1]}"
     else:
-        known = f"{value:.5g}"
+        known = f"{value:.{digits}g}"
     return f'<td class="number">{known}{f"<small>{html.escape(below)}</small>" if below else ""}</td>'
 
 
