@@ -7,6 +7,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+import trimesh
 
 import rbchain as rb
 from rbchain.io.mjcf_differences import refusals
@@ -325,11 +326,53 @@ def test_includes_meshes_defaults_frames_and_replicates_agree_with_mujoco(tmp_pa
         </replicate>
       </worldbody>
     </mujoco>"""
-    with pytest.warns(UserWarning, match=r"left out of the model: meshes and height fields as visuals$"):
-        model, _ = assert_moves_as_in_mujoco(written(tmp_path, text))
+    model, _ = assert_moves_as_in_mujoco(written(tmp_path, text))
     assert model.joint_names == ("j0", "j1")
     assert model.stiffness.tolist() == [3.0, 3.0]
     assert model.damping.tolist() == [0.2, 0.2]
+
+
+@pytest.mark.plain_python
+def test_meshes_of_an_mjcf_become_visuals(tmp_path):
+    """A visual shows the vertices of the file where MuJoCo has them."""
+    mesh = trimesh.creation.box(extents=(1, 2, 3))
+    mesh.apply_transform(trimesh.transformations.rotation_matrix(0.5, (1, 2, 3), (3, 1, 2)))
+    (tmp_path / "parts").mkdir()
+    mesh.export(tmp_path / "parts" / "box.stl")
+    text = """
+    <mujoco>
+      <compiler meshdir="parts"/>
+      <asset>
+        <material name="red" rgba="1 0 0 1"/>
+        <mesh name="box" file="box.stl" scale="0.1 0.2 -0.1"/>
+        <mesh name="moved" file="box.stl" refpos="1 0 0"/>
+        <mesh name="inline" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>
+      </asset>
+      <worldbody>
+        <body name="a" pos="0 0 1">
+          <joint pos="0.1 0.2 0.3"/>
+          <geom type="mesh" mesh="box" pos="1 2 3" euler="10 20 30" material="red" contype="0" conaffinity="0"/>
+          <geom size="0.3" group="3" contype="0" conaffinity="0"/> {more}
+        </body>
+      </worldbody>
+    </mujoco>"""
+    file = written(tmp_path, text.format(more=""))
+    model = rb.load(file)
+    (visual,) = model.visuals["a"]
+    assert visual.color == (1.0, 0.0, 0.0, 1.0)
+    engine = mujoco.MjModel.from_xml_path(str(file))
+    data = mujoco.MjData(engine)
+    mujoco.mj_forward(engine, data)
+    expected = engine.mesh_vert[: engine.mesh_vertnum[0]] @ data.geom_xmat[0].reshape(3, 3).T + data.geom_xpos[0]
+    vertices = trimesh.load(visual.file).vertices * visual.size
+    pose = model.frame_poses(model.neutral(), "a") @ visual.pose
+    found = vertices @ pose.rotation.T + pose.translation
+    near = np.abs(found[:, None] - expected).max(-1).min(1)
+    assert near.max() < 1e-6  # the vertices are float32
+    for name in ("moved", "inline"):
+        more = f'<geom type="mesh" mesh="{name}" contype="0" conaffinity="0"/>'
+        with pytest.warns(UserWarning, match=r"left out of the model: height fields and some meshes as visuals$"):
+            assert len(rb.load(written(tmp_path, text.format(more=more))).visuals["a"]) == 1
 
 
 def test_names_of_an_mjcf_are_kept(tmp_path):

@@ -17,7 +17,6 @@ from ..model.joint import QUATERNION_JOINTS, AnyJoint, Composite, Fixed, Free, P
 from ..model.keyframe import Keyframe
 from ..model.limits import JointLimits
 from ..model.pose import Pose
-from ..model.visual import Shape, Visual
 from .mjcf_actuators import Actuators
 from .mjcf_collisions import collisions_of
 from .mjcf_constraints import active_equalities, constraint_of
@@ -26,6 +25,7 @@ from .mjcf_forces import Forces
 from .mjcf_sensors import sensors_of
 from .mjcf_source import UNLIMITED, Source, rotation
 from .mjcf_states import state_from_mujoco, state_to_mujoco
+from .mjcf_visuals import visuals_of
 from .names import Names
 from .notes import Notes, listed
 
@@ -38,7 +38,7 @@ def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn
     rbchain keeps joints, masses, springs, damping, dry friction, armature, gravity compensation, the fluid, ranges and
     keyframes. Actuators become drives, and their controls become inputs.
     Equality constraints between bodies or sites, and linear ones between joints, become constraints of the model; their
-    solref and solimp are ignored. Geoms become visuals, except planes, meshes and height fields. Geoms that can collide
+    solref and solimp are ignored. Geoms become visuals, except planes and height fields. Geoms that can collide
     become collision shapes for `Model.contacts`, and sites become frames. One warning names everything else that acts
     in MuJoCo.
 
@@ -137,7 +137,7 @@ class _Reader:
             place @ Pose(point - at),
             inertia=Inertia(model.body_mass[body], cg=model.body_ipos[body] - point, inertia=(tensor + tensor.T) / 2),
             immersion=self.forces.immersion(body, point),
-            visuals=_visuals(self.source, body, point),
+            visuals=visuals_of(self.source, body, point),
             collisions=collisions_of(self.source, body, point),
         )
         self.frames[body] = name, point
@@ -259,23 +259,3 @@ def _limits(source: Source, joints: Sequence[int]) -> JointLimits:
     lower, upper = np.where(model.jnt_limited[which, None], ranges - references, (-np.inf, np.inf)).T
     efforts = np.where(model.jnt_actfrclimited[which], np.abs(model.jnt_actfrcrange[which]).max(1), np.inf)
     return JointLimits(lower=lower, upper=upper, effort=efforts)
-
-
-def _visuals(source: Source, body: int, anchor: np.ndarray) -> list[Visual]:
-    """The geoms of a body that have simple shapes. MuJoCo stores half lengths, Visual has full lengths."""
-    shapes: dict[str, Callable[[np.ndarray], tuple[Shape, Any]]] = {
-        "sphere": lambda size: ("sphere", size[:1]),
-        "capsule": lambda size: ("capsule", (size[0], 2 * size[1])),
-        "ellipsoid": lambda size: ("ellipsoid", size),
-        "cylinder": lambda size: ("cylinder", (size[0], 2 * size[1])),
-        "box": lambda size: ("box", 2 * size),
-    }
-    model, found = source.model, []
-    first = model.body_geomadr[body]
-    for geom in range(first, first + model.body_geomnum[body]):
-        kind = source.geom_type(geom)
-        if kind in shapes:
-            shape, size = shapes[kind](model.geom_size[geom])
-            pose = Pose(model.geom_pos[geom] - anchor, rotation(model.geom_quat[geom]))
-            found.append(Visual(shape, size, pose=pose, color=np.clip(model.geom_rgba[geom], 0.0, 1.0)))
-    return found

@@ -9,6 +9,7 @@ import numpy as np
 from .mjcf_actuators import Actuators
 from .mjcf_forces import Forces
 from .mjcf_source import Source
+from .mjcf_visuals import mesh_file
 from .notes import MAX_NAMES
 
 #: Fields of tendons that exert forces, with the flags that disable them.
@@ -129,14 +130,20 @@ def _lacking_without_names(source: Source) -> list[str]:
         np.bitwise_or.reduce([*getattr(model, f"geom_{name}"), *getattr(model, f"flex_{name}"), 0])
         for name in ("contype", "conaffinity")
     )
-    shapes = {source.geom_type(geom) for geom in range(model.ngeom)}
     found = {
         f"limits of joints ({limits}; stored but not enforced)": limits,
         "contacts of geoms": (types & affinities or model.npair) and not source.disabled("contact", "constraint"),
         "geoms of the world": model.body_geomnum[0],
-        "meshes and height fields as visuals": shapes & {"mesh", "hfield", "sdf"},
+        "height fields and some meshes as visuals": _without_visuals(source),
     }
     return [name for name, there in found.items() if there]
+
+
+def _without_visuals(source: Source) -> list[int]:
+    """Geoms whose shapes are not among the visuals."""
+    shapes = ("mesh", "hfield", "sdf")
+    geoms = (geom for geom in range(source.model.ngeom) if source.geom_type(geom) in shapes)
+    return [geom for geom in geoms if not mesh_file(source, geom)]
 
 
 def _changed(source: Source, forces: Forces, exact: list[int]) -> dict[str, list[str]]:

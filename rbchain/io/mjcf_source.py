@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ class Source:
             raise FileFormatError(missing_package(f"{path}: MJCF files need the package mujoco", "mjcf"))
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file")
+        self.path = path
         #: Warnings of MuJoCo, which otherwise go to a file MUJOCO_LOG.TXT in the current folder.
         self.warnings: list[str] = []
         others = mujoco.get_mju_user_warning()
@@ -44,6 +46,13 @@ class Source:
             raise FileFormatError(f"{path}: MuJoCo cannot compile the file: {' '.join(str(error).split())}") from None
         finally:
             mujoco.set_mju_user_warning(others)
+
+    @cached_property
+    def moved_meshes(self) -> frozenset[str]:
+        """Names of the meshes whose vertices are displaced from the file, by `refpos` and `refquat`."""
+        meshes = mujoco.MjSpec.from_file(str(self.path)).meshes
+        moved = (any(mesh.refpos) or any(mesh.refquat[1:]) for mesh in meshes)
+        return frozenset(mesh.name for mesh, is_moved in zip(meshes, moved, strict=True) if is_moved)
 
     def kind(self, enum: str, name: str) -> int:
         """Value of a name in a MuJoCo enumeration; -1 if the installed version of MuJoCo does not have it."""
