@@ -84,18 +84,18 @@ def sketch_of(model: Model, q: np.ndarray | None = None) -> str:
 
     It shows joints, lines from them to the ends of their bodies, centers of mass, and constraints (dashed). The line of
     a constraint connects its two points with the origins of their bodies. The radius of the circle of a center of mass
-    grows with the cube root of the mass.
+    grows with the cube root of the mass. A square is the origin of the world, if a joint ties a body to the world.
     """
     rotations, origins = poses_in_python(model, model.neutral() if q is None else np.asarray(q, np.float64))
     centers = origins + np.einsum("nij,nj->ni", rotations, model.cg)
-    links = [(np.zeros(3), origins[i]) for i in np.flatnonzero(model.parent < 0)]
+    roots = [i for i in np.flatnonzero(model.parent < 0) if model.joint_types[i] != "free"]
+    links = [(np.zeros(3), origins[i]) for i in roots]
     for i, (R, p) in enumerate(zip(rotations, origins, strict=True)):
         links += [(p, p + R @ end) for end in ends_of(model, i)]
     loops = lines_of_constraints(model.description, rotations, origins)
-    groups = (np.zeros((1, 3)), origins, centers, np.reshape(links, (-1, 3)), loops.reshape(-1, 3))
+    groups = (np.zeros((len(roots[:1]), 3)), origins, centers, np.reshape(links, (-1, 3)), loops.reshape(-1, 3))
     ground, joints, masses, ends, of_loops = _in_picture(groups, _view(model, rotations))
-    x, y = ground[0]
-    parts = [f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="#999"/>']
+    parts = [f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10" fill="#999"/>' for x, y in ground]
     parts += [_line(a, b, "#1f5a99", 2) for a, b in ends.reshape(-1, 2, 2)]
     for four in of_loops.reshape(-1, 4, 2):
         parts += [_line(a, b, "#c03030", 1.5, ' stroke-dasharray="4 3"') for a, b in pairwise(four)]
