@@ -23,6 +23,7 @@ FEW = {  # samples, duration or calls
     "four_bars.py": ("2",),
     "predictive_control.py": ("2", "2"),
     "resting_arms.py": ("2",),
+    "swinging_arms.py": ("12",),
     "swinging_up.py": ("4", "2", "0.2"),  # policies, generations, duration
     "underwater_arm.py": ("2",),
 }
