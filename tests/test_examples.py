@@ -23,6 +23,8 @@ FEW = {  # samples, duration or calls
     "four_bars.py": ("2",),
     "predictive_control.py": ("2", "2"),
     "resting_arms.py": ("2",),
+    "satellite.py": ("2", "5"),  # samples, and a limit that all of them exceed
+    "slider_crank.py": ("2", "0.1"),
     "swinging_arms.py": ("12",),
     "swinging_up.py": ("4", "2", "0.2"),  # policies, generations, duration
     "underwater_arm.py": ("2",),
