@@ -241,12 +241,12 @@ def test_a_likely_mistake_in_a_urdf_file_is_named(tmp_path, in_link, in_joint, m
         "macro": (
             "a.urdf",
             ROBOT.format(in_link="", in_joint='<dynamics damping="${d}"/>'),
-            "expected 1 finite number. Expand its macros with the program xacro",
+            "expected 1 finite number. Pass arguments=.*, or expand its macros with the program xacro",
         ),
         "macros": (
             "a.urdf",
             ROBOT.format(in_link="", in_joint="").replace("<link", '<xacro:include filename="rod.xacro"/><link', 1),
-            "uses <xacro:include> in line 1. Expand its macros with the program xacro: xacro .* > .*a_expanded.urdf",
+            "uses <xacro:include> in line 1. Pass arguments=.* the program xacro: xacro .* > .*a_expanded.urdf",
         ),
         "lower case": (
             "a.toml",

@@ -250,7 +250,7 @@ def test_a_file_that_uses_xacro_is_refused_with_the_command_that_expands_it(
     quote = "'" if " " in name else ""
     command = f"xacro {quote}{tmp_path / name}{quote} > {quote}{tmp_path / expanded}{quote}"
     assert message in str(caught.value)
-    assert str(caught.value).endswith(f"Expand its macros with the program xacro: {command}")
+    assert str(caught.value).endswith(f"expand its macros with the program xacro: {command}")
 
 
 def test_definitions_of_xacro_that_nothing_uses_have_no_effect(load):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,6 +31,7 @@ def load(
     base: AnyJoint | None = None,
     nonphysical_inertia: Literal["refuse", "warn"] = "warn",
     density: float | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Model:
     """Read a model from a file: URDF (`.urdf`), MJCF (`.xml`; needs the extra `mjcf`) or rbchain's format (`.toml`).
 
@@ -38,7 +40,7 @@ def load(
     Parameters
     ----------
     path : str or Path
-        The file. A file with the ending `.xacro` is read as URDF if it does not use macros.
+        The file. A file with the ending `.xacro` is read as URDF.
     base : joint, optional
         For URDF only: the joint between the world and the root link, such as `rbchain.Free()`. By default the root link
         is fixed to the world.
@@ -51,6 +53,10 @@ def load(
         links have no mass. Their inertia is the sum of the inertias of their collision shapes; links without collision
         shapes use their visuals. Overlaps count twice. Meshes must be closed, and need the extra `meshes`. The warning
         names the links. Bodies with a mass do not change.
+    arguments : dict, optional
+        For URDF only: xacro expands the macros of the file with these values of its arguments; {} for their defaults.
+        Needs the extra `xacro`. xacro evaluates Python expressions in the file, so expand only files that you trust.
+        By default, rbchain refuses a file that uses macros.
 
     Returns
     -------
@@ -89,11 +95,16 @@ def load(
         from .urdf import load_urdf
 
         with naming(path):
-            return load_urdf(path, base, nonphysical_inertia, density)
+            return load_urdf(path, base, nonphysical_inertia, density, arguments)
     if density is not None:
         raise FileFormatError(
             f"{path}: density is {density!r}; expected None, because only a URDF file can have bodies whose inertias "
             "are missing. Leave out density"
+        )
+    if arguments is not None:
+        raise FileFormatError(
+            f"{path}: arguments is {excerpt(arguments)}; expected None, because only a URDF file uses xacro. Leave out "
+            "arguments"
         )
     if base is not None:
         raise FileFormatError(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
@@ -25,7 +26,7 @@ from .urdf_extensions import Extensions, combined, extensions_of
 from .urdf_limits import limits_of
 from .urdf_visuals import collisions_of, visuals_of
 from .urdf_vocabulary import check_names
-from .urdf_xacro import check_expressions, check_macros, remedy
+from .urdf_xacro import check_expressions, check_macros, expanded, remedy
 from .xml_reading import label, xml_root
 from .xml_writing import unused_name
 
@@ -35,14 +36,16 @@ def load_urdf(
     base: AnyJoint | None = None,
     nonphysical_inertia: Literal["refuse", "warn"] = "warn",
     density: float | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Model:
     """Read a model from a URDF file, with a gravity of 9.81 m/s^2 along -z.
 
     The joint `base` connects the root link to the world; by default the link is fixed. Damping, friction and springs
     become passive forces of the joints. Limits are stored but not enforced, because URDF does not define the stiffness
     of stops. A joint that mimics another one becomes a CouplerConstraint with the name of the joint, and a loop joint
-    becomes a constraint. With a `density`, moving bodies without mass get the inertia of their shapes. One warning
-    names all elements that the model leaves out, and likely mistakes.
+    becomes a constraint. With `arguments`, xacro expands the macros of the file first. With a `density`, moving bodies
+    without mass get the inertia of their shapes. One warning names all elements that the model leaves out, and likely
+    mistakes.
 
     Raises FileFormatError if the file does not follow the format, and ModelError if the mechanism is invalid.
     """
@@ -50,7 +53,7 @@ def load_urdf(
         expected = ", ".join(kind.__name__ for kind in JOINTS)
         raise ModelError(f"base is {base!r}; expected an instance of {expected}, such as Free()")
     notes = Notes()
-    file = _parse(path, notes)
+    file = _parse(path, None if arguments is None else expanded(path, arguments), notes)
     robot = file.robot
     if base is None and all(joint.type == "fixed" for joint in robot.joints):
         raise ModelError(
@@ -185,9 +188,9 @@ def _tree(path: Path, robot: Robot) -> tuple[str, dict[str, list[Joint]]]:
     return roots[0], children
 
 
-def _parse(path: Path, notes: Notes) -> _File:
-    """Parse a file."""
-    root = xml_root(path)
+def _parse(path: Path, content: bytes | None, notes: Notes) -> _File:
+    """Parse a file, or its content after the expansion of macros."""
+    root = xml_root(path, content)
     if root.tag != "robot":
         hint = did_you_mean(label(root), ("robot", "mujoco"))
         raise FileFormatError(f"{path}: the root element is <{label(root)}>; expected <robot>{hint}")

@@ -1,12 +1,16 @@
-"""Macros of xacro in a URDF file: rbchain does not expand them, and names the command that does."""
+"""Macros of xacro in a URDF file: the extra `xacro` expands them. Without arguments, rbchain names the remedies."""
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import FileFormatError
+from ..common.misspelt import did_you_mean
+from ..common.real_arrays import excerpt
+from ..errors import FileFormatError, missing_package
 from .notes import LEFT_OUT, Notes
 from .xml_reading import label
 
@@ -15,6 +19,7 @@ DEFINITIONS = ("macro", "property", "arg")  # they have no effect unless somethi
 LANGUAGE = ("include", "if", "unless", "insert_block", "call", "element", "attribute")
 EXPRESSIONS = ("${", "$(")
 #: Elements whose expressions do not change the motion.
+DECLARED = re.compile(r"<xacro:arg\b[^>]*\bname\s*=\s*[\"']([^\"']+)[\"']")
 WITHOUT_EFFECT = ("visual", "collision", "material", "sensor", "gazebo", "transmission", "ros2_control")
 
 
@@ -28,7 +33,41 @@ def command(path: Path) -> str:
 
 def remedy(path: Path) -> str:
     """Return a sentence on how to expand the macros of a file."""
-    return f"Expand its macros with the program xacro: {command(path)}"
+    return f"Pass arguments={{}} to load (extra xacro), or expand its macros with the program xacro: {command(path)}"
+
+
+def expanded(path: Path, arguments: Mapping[str, Any]) -> bytes:
+    """Expand the macros of a file with these arguments, by the packages xacrodoc and xacro.
+
+    Raises FileFormatError if the file has an error or does not declare an argument, and ImportError without xacrodoc.
+    """
+    try:
+        import xacro
+        import xacrodoc  # finds packages without ROS
+    except ImportError:
+        raise ImportError(missing_package(f"{path}: arguments need the package xacrodoc", "xacro")) from None
+    if not isinstance(arguments, Mapping):
+        raise FileFormatError(
+            f"{path}: arguments is {excerpt(arguments)}; expected a dict, such as {{'prefix': 'left_'}}"
+        )
+    texts = {
+        str(key): str(value).lower() if isinstance(value, bool) else str(value) for key, value in arguments.items()
+    }
+    before = len(xacro.all_includes)
+    try:
+        xacrodoc.packages.walk_up_from(path)
+        found = xacro.process_file(str(path), mappings=texts).toxml()
+    except Exception as error:  # xacro raises many types of exceptions, and evaluates Python
+        raise FileFormatError(f"{path}: xacro cannot expand the file: {' '.join(str(error).split())}") from None
+    files = [path, *map(Path, xacro.all_includes[before:])]
+    known = {name for file in files if file.is_file() for name in DECLARED.findall(file.read_text(errors="replace"))}
+    for name in texts:
+        if name not in known:
+            raise FileFormatError(
+                f"{path}: the file has no argument {name!r}; its arguments are {excerpt(sorted(known))}"
+                f"{did_you_mean(name, known)}"
+            )
+    return str(found).encode()
 
 
 def check_macros(path: Path, robot: Any, notes: Notes) -> None:

@@ -27,13 +27,13 @@ def root_name(path: Path) -> str | None:
     return found[1].decode(errors="replace") if found else None
 
 
-def xml_root(path: Path) -> Any:
-    """Parse a file; return its root element. Elements of a default name space lose it.
+def xml_root(path: Path, content: bytes | None = None) -> Any:
+    """Parse a file, or its `content` after changes; return its root element. Elements of a default name space lose it.
 
     Raises a FileFormatError with line and column if the file is not well-formed. Robots with a document type are
     refused: its entities could expand without limit or refer to other files.
     """
-    content = _content(path)
+    content = _content(path) if content is None else content
     declaration = DECLARATION.match(content)
     if declaration:
         blank = re.sub(rb"\S", b" ", declaration[1])  # keeps the lines of error messages
