@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 URDF_ENDINGS = (".urdf", ".xacro")
 XML_ENDINGS = (*URDF_ENDINGS, ".xml")
+DESCRIPTION = "_description"  # end of the names of robots, also of those in MJCF
 MODULES = ("dh", "meshes", "mjcf", "motions", "native", "urdf")
 
 
@@ -40,7 +41,8 @@ def load(
     Parameters
     ----------
     path : str or Path
-        The file. A file with the ending `.xacro` is read as URDF.
+        The file. A file with the ending `.xacro` is read as URDF. Or the name of a module of the package
+        robot_descriptions (extra `robots`), such as "panda_description", which downloads the files of this robot.
     base : joint, optional
         For URDF only: the joint between the world and the root link, such as `rbchain.Free()`. By default the root link
         is fixed to the world.
@@ -86,6 +88,10 @@ def load(
     >>> rb.load("examples/puma560.urdf", base=rb.Free()).nv
     12
     """
+    if isinstance(path, str) and path.endswith(DESCRIPTION) and path.isidentifier():
+        from .robot_names import file_of_robot
+
+        path = file_of_robot(path)
     path = Path(path)
     ending = path.suffix.lower()
     if ending not in (".toml", *XML_ENDINGS):
