@@ -48,6 +48,8 @@ class SensorOfFile(Value):
         Number to add to a position: the position of the joint in the file at q = 0.
     cutoff : float
         Largest absolute value of the measurements.
+    unit : str
+        SI unit of the measurements.
     """
 
     kind: str
