@@ -585,7 +585,8 @@ LOOPS = """
       <body name="wheel"><joint type="ball"/><inertial pos="0 0 0" mass="0.9" diaginertia="0.01 0.01 0.01"/></body>
     </body>
   </worldbody>
-  <tendon><spatial name="rope"><site site="tip"/><site site="nail"/></spatial></tendon>
+  <tendon><spatial name="rope"><site site="tip"/><site site="nail"/></spatial>
+    <fixed name="two"><joint joint="left" coef="2"/><joint joint="lift" coef="-0.6"/></fixed></tendon>
   <equality>{}</equality>
 </mujoco>
 """
@@ -603,6 +604,7 @@ EQUALITIES = {
     "weld to the world": ('<weld body1="hand" relpose="0.1 0.2 0.1 0.95 0.1 0.15 0.2"/>', [-1] * 3 + [-2] * 3),
     "joint": ('<joint joint1="left" joint2="lift" polycoef="0.1 -2 0 0 0"/>', [1]),
     "length": ('<tendon tendon1="rope" polycoef="0.1 0 0 0 0"/>', [1]),
+    "tendon of two joints": ('<tendon tendon1="two" polycoef="0.1 0 0 0 0"/>', [1 / 2]),
 }
 THREE = ("connect", "weld sites", "joint")
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..acting.drives import PID, OneJointDrive, PrescribedForce
 from ..acting.inputs import Input
 from ..acting.signals import SignalLike
-from .mjcf_constraints import active_equalities
+from .mjcf_constraints import active_equalities, joints_of_tendon
 from .mjcf_source import Source
 from .names import Names
 
@@ -64,7 +64,7 @@ class Actuators:
         acting = [] if source.disabled("actuation") else [i for i in range(count) if not self._is_in_disabled_group(i)]
         of_joints = [int(model.actuator_trnid[i, 0]) for i in acting if self._is_of_joint(i)]
         tendons = {int(model.actuator_trnid[i, 0]) for i in acting if self._transmission(i) == "TENDON"}
-        pulled = [joint for tendon in tendons for joint, _ in self._joints_of_tendon(tendon) or ()]
+        pulled = [joint for tendon in tendons for joint, _ in joints_of_tendon(source, tendon) or ()]
         for i in acting:
             reason = self._reason(i)
             if reason:
@@ -92,14 +92,6 @@ class Actuators:
 
     def _is_of_joint(self, i: int) -> bool:
         return self._transmission(i) in ("JOINT", "JOINTINPARENT")
-
-    def _joints_of_tendon(self, tendon: int) -> list[tuple[int, float]] | None:
-        """Return the joints of a fixed tendon and their coefficients; None for a spatial tendon."""
-        model, first = self._source.model, int(self._source.model.tendon_adr[tendon])
-        part = slice(first, first + int(model.tendon_num[tendon]))
-        if (model.wrap_type[part] != self._source.kind("Wrap", "mjWRAP_JOINT")).any():
-            return None
-        return list(zip(model.wrap_objid[part].tolist(), model.wrap_prm[part].tolist(), strict=True))
 
     def _numbers(self, i: int) -> tuple[float, float, float, float]:
         """Return gain, constant, factor of the length, and factor of the velocity in the force of an actuator."""
@@ -132,7 +124,7 @@ class Actuators:
             return "its force grows with the position or the velocity"
         target = int(model.actuator_trnid[i, 0])
         if kind == "TENDON":
-            joints = self._joints_of_tendon(target)
+            joints = joints_of_tendon(source, target)
             if joints is None:
                 return "a spatial tendon"
             if source.field("tendon_actfrclimited", model.ntendon)[target]:
@@ -167,7 +159,7 @@ class Actuators:
             ranges = tuple(model.actuator_forcerange[i].tolist())
         length = 0.0  # at q = 0
         if self._transmission(i) == "TENDON":
-            joints = self._joints_of_tendon(target) or []
+            joints = joints_of_tendon(source, target) or []
             length = sum(factor * self._reference(joint) for joint, factor in joints)
             coupled = self._coupled(joints) if len(joints) > 1 and (by_length or by_velocity) else None
             if coupled is not None:

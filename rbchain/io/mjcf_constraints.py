@@ -49,8 +49,32 @@ def constraint_of(source: Source, i: int, name: str, frames: Frames, joints: Map
     if kind == "joint" and first in joints and second in joints and values[1] and not values[2:5].any():
         return CouplerConstraint(name, joints[first], joints[second], ratio=values[1], offset=values[0])
     if kind == "tendon" and second < 0:
-        return _distance(source, first, name, values[0], frames)
+        coupler = _coupler_of_tendon(source, first, name, values[0], joints)
+        return coupler or _distance(source, first, name, values[0], frames)
     return None
+
+
+def joints_of_tendon(source: Source, tendon: int) -> list[tuple[int, float]] | None:
+    """Return the joints of a fixed tendon and their coefficients; None for a spatial tendon."""
+    model, first = source.model, int(source.model.tendon_adr[tendon])
+    part = slice(first, first + int(model.tendon_num[tendon]))
+    if (model.wrap_type[part] != source.kind("Wrap", "mjWRAP_JOINT")).any():
+        return None
+    return list(zip(model.wrap_objid[part].tolist(), model.wrap_prm[part].tolist(), strict=True))
+
+
+def _coupler_of_tendon(
+    source: Source, tendon: int, name: str, longer: float, joints: Mapping[int, str]
+) -> CouplerConstraint | None:
+    """Return the constraint that holds the length of a fixed tendon of two joints, or None for other tendons.
+
+    With positions relative to the pose in the file, a q_a + b q_b = `longer`.
+    """
+    found = joints_of_tendon(source, tendon) or []
+    if len(found) != 2 or not all(joint in joints and factor for joint, factor in found):
+        return None
+    (one, a), (other, b) = found
+    return CouplerConstraint(name, joints[one], joints[other], ratio=-b / a, offset=longer / a)
 
 
 def _distance(source: Source, tendon: int, name: str, longer: float, frames: Frames) -> DistanceConstraint | None:
