@@ -8,7 +8,7 @@ import rbchain as rb
 from rbchain.io.mjcf import state_from_mujoco, state_to_mujoco
 
 plain = pytest.mark.plain_python
-STEP, STEPS = 1e-3, 100
+STEP, STEPS = 1e-3, 25
 #: Joints of all types, in MuJoCo's coordinates with a reference, and two fixed tendons.
 MJCF = """
 <mujoco>
@@ -132,7 +132,7 @@ def pair(file):
 
 
 def check_motion(file, controls):
-    """Compare 100 steps of the same method, from a random state."""
+    """Compare 25 steps of the same method, from a random state."""
     model, engine, _ = pair(file)
     data, rng = mujoco.MjData(engine), np.random.default_rng(7)
     data.qvel[:] = rng.normal(0.0, 0.5, engine.nv)
@@ -149,7 +149,7 @@ def check_motion(file, controls):
     expected = np.concatenate(state_from_mujoco(model, engine, data.qpos, data.qvel))
     # MuJoCo moves free and ball joints otherwise: its steps of them are of another fourth order
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
-    assert np.abs(expected[: model.nq] - q).max() > 0.01
+    assert np.abs(expected[: model.nq] - q).max() > 2e-3
 
 
 @plain
