@@ -78,6 +78,20 @@ def test_the_multiplier_of_a_gear_is_a_moment():
         rb.Study(model, samples=1, simulate=simulate, measures=[force])
 
 
+@pytest.mark.plain_python
+def test_the_multiplier_on_a_joint_of_one_slide_in_series_is_a_force():
+    """2 kg on the slide move by 0.5 m per rad of the motor of 1 kg m^2, which has a torque of 5 N m."""
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("motor", joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+    slide = rb.Composite([rb.Prismatic((1, 0, 0))])
+    builder.add_body("slide", joint=slide, inertia=rb.Inertia(2.0, inertia=(1, 1, 1)))
+    builder.add_constraint(rb.CouplerConstraint("rack", "slide", "motor", ratio=0.5))
+    simulate = rb.Simulation(0.1, method="rk4", step=0.05, tau=(5.0, 0.0))
+    force = rb.Measure("force", "constraint_force", constraint="rack")
+    results = rb.Study(builder.build(), samples=1, simulate=simulate, measures=[force]).run()
+    np.testing.assert_allclose(results.force, 2.0 * 0.5 * 5.0 / 1.5, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [

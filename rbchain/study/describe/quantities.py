@@ -133,7 +133,7 @@ def rows_of_constraint(measure: Measure, model: Model) -> np.ndarray:
     place = model.description.constraints[names.index(measure.constraint)]
     rows = np.flatnonzero(np.array(model.constraint_names_of_rows) == measure.constraint)
     if place.kind == CouplerConstraint.kind:
-        has_forces = model.joint_types[place.body_b] == "prismatic"
+        has_forces = model.dof_types[model.velocity_index[place.body_b]] == "prismatic"
         found = rows if has_forces == wants_forces else rows[:0]
     else:
         found = rows[:3] if wants_forces else rows[3:]
