@@ -181,6 +181,8 @@ HINGE = rb.HingeConstraint("hinge", None, "a")
         (rb.BallConstraint("ball", None, "a"), {}, "expected none, because a ball joint turns freely"),
         (HINGE, {"damping_time": [-1.0]}, r"damping_time is \[-1\.0\]; expected at least 0"),
         (HINGE, {"compliance": np.nan}, "expected finite numbers"),
+        (HINGE, {"compliance": [1e-2] * 3, "angular_compliance": [0.1] * 2}, r"compliance \(3,\), angular_.*one per s"),
+        (HINGE, {"compliance": [1e-2] * 3, "damping_time": [0.0] * 2}, r"damping_time \(2,\); expected one number"),
     ],
 )
 def test_numbers_that_do_not_describe_a_bearing_are_refused(constraint, changed, problem):

@@ -211,7 +211,7 @@ class Bushing(Force):
         Raises
         ------
         ArgumentError
-            If a number is invalid, or the constraint is of another class.
+            If a number is invalid, the shapes of the numbers differ, or the constraint is of another class.
 
         Examples
         --------
@@ -231,12 +231,19 @@ class Bushing(Force):
         if is_ball != (angular_compliance is None):
             expected = "none, because a ball joint turns freely" if is_ball else "the tilt per moment, rad/(N m)"
             raise ArgumentError(f"{what}: angular_compliance is {excerpt(angular_compliance)}; expected {expected}")
-        linear, angular = 1.0 / positive_numbers(f"{what}: compliance", compliance), np.zeros(())
+        numbers = {"compliance": positive_numbers(f"{what}: compliance", compliance)}
         if angular_compliance is not None:
-            angular = 1.0 / positive_numbers(f"{what}: angular_compliance", angular_compliance)
+            numbers["angular_compliance"] = positive_numbers(f"{what}: angular_compliance", angular_compliance)
+        numbers["damping_time"] = time = positive_numbers(f"{what}: damping_time", damping_time, zero=True)
+        try:
+            np.broadcast_shapes(*(x.shape for x in numbers.values()))
+        except ValueError:
+            found = ", ".join(f"{name} {x.shape}" for name, x in numbers.items())
+            raise ArgumentError(f"{what}: the shapes are {found}; expected one number or one per sample") from None
+        linear = 1.0 / numbers["compliance"]
+        angular = np.zeros(()) if is_ball else 1.0 / numbers["angular_compliance"]
         rows = (linear,) * 3 + (angular, angular, 0.0 * angular if is_hinge else angular)
         stiffness = np.stack(np.broadcast_arrays(*rows), -1)[..., None, :] * np.eye(6)
-        time = positive_numbers(f"{what}: damping_time", damping_time, zero=True)
         pose_a, pose_b = constraint.poses
         return cls(
             constraint.frame_a,
@@ -377,7 +384,7 @@ def bodies_at_ends(
 
 
 def positive_numbers(what: str, value: npt.ArrayLike, zero: bool = False) -> np.ndarray:
-    """Return finite numbers above zero, or from `zero` on; raise ArgumentError for others."""
+    """Return finite numbers (...) above zero, or also zero if `zero`; raise ArgumentError for others."""
     found = _finite(what, value, ())
     if (found < 0.0).any() or not (zero or found.all()):
         raise ArgumentError(f"{what} is {excerpt(found.tolist())}; expected {'at least' if zero else 'more than'} 0")
