@@ -103,8 +103,10 @@ def of_gravities(**more):
 def test_indices_of_all_measures_and_pairs_agree_with_the_closed_form(tmp_path):
     study = of_gravities()
     study.run(tmp_path)
-    with pytest.warns(UserWarning, match="indices of 'constant' are NaN, because .* Sobol indices are shares of its"):
+    nan = "indices of 'constant' are NaN, because .* Sobol indices are shares of its"
+    with pytest.warns(UserWarning, match=nan) as warned:
         found = study.sobol_indices(base_samples=128, second_order=True, out=tmp_path / "indices-sobol")
+    assert warned[0].filename == __file__
     assert dict(found.sizes) == {"measure": 3, "parameter": 3, "other": 3}
     variance, of_one = OF_X + OF_Y + OF_XZ, found.sel(measure="ishigami")
     assert (np.abs(of_one.S1 - np.array([OF_X, OF_Y, 0]) / variance) < 2 * of_one.S1_conf).all()
@@ -142,6 +144,11 @@ def test_correlated_draws_have_shapley_effects_only(tmp_path):
         of_gravities(design=np.zeros((40, 3))).shapley_effects("sum")
     with pytest.raises(rb.StudyError, match="'constant' is 2 in all 32 samples, but Shapley effects are shares"):
         study.shapley_effects("constant", base_samples=8)
+    with pytest.warns(
+        UserWarning, match="indices of 'constant' are NaN, because .* Shapley effects are shares"
+    ) as warned:
+        assert np.isnan(study.shapley_effects(base_samples=8).Sh.sel(measure="constant")).all()
+    assert warned[0].filename == __file__
     with pytest.raises(rb.StudyError, match=r"Study.shapley_effects has no argument 'permutations'"):
         study.shapley_effects("sum", permutations=8)
 

@@ -133,6 +133,8 @@ def test_explained_shares_of_variance_agree_with_the_closed_form():
     x = rng.uniform(-1, 1, (2000, 3))  # the variances are 1/3, 1/12 and 1/300
     np.testing.assert_allclose(explained_shares(x, x @ [1.0, 0.5, 0.1]), np.array([100, 25, 1]) / 126, atol=0.02)
     assert explained_shares(x, np.sin(8 * x[:, 0]))[0] > 0.9
+    for scale in (1e-200, 1e200):
+        np.testing.assert_allclose(explained_shares(x, scale * x[:, 0]), [1.0, 0.0, 0.0], atol=0.02)
     two_values = np.sign(x)
     assert explained_shares(two_values, two_values[:, 0] + e[:2000])[0] > 0.9
 

@@ -48,7 +48,7 @@ def explained_shares(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
     if not (len(varies) and degree and np.ptp(values) > 0.0):
         return shares
     basis = np.concatenate([_polynomials(drawn[:, c], degree) for c in varies], -1)
-    y = values - values.mean()
+    y = (values - values.mean()) / np.ptp(values)  # squares of very large or small values are not numbers
     coefficients = _least_squares(basis.T @ basis, basis.T @ y)
     parts = (basis * coefficients).reshape(count, len(varies), degree).sum(-1)
     left = max(0.0, float(np.square(y - parts.sum(-1)).sum())) / max(1, count - basis.shape[1] - 1)

@@ -82,7 +82,7 @@ class IndexSamples:
             elif self.measure is not None or len(self.measures) == 1:
                 raise StudyError(reason)
             else:
-                warnings.warn(f"the indices of {name!r} are NaN, because {reason}", stacklevel=4)
+                warnings.warn(f"the indices of {name!r} are NaN, because {reason}", stacklevel=3)
         if not found:
             raise StudyError(f"no measure has indices, because {reason}")
         variables = {}

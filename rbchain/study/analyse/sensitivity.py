@@ -66,7 +66,7 @@ def sobol_indices(
     """
     samples = IndexSamples(study, measure, "sobol", base_samples, settings)
     sampled, analysed = _sobol(second_order)
-    return _indices(samples, sampled, analysed, out)
+    return samples.indices(*_with_salib(samples, sampled, analysed), out)
 
 
 def morris(
@@ -108,13 +108,16 @@ def morris(
     """
     samples = IndexSamples(study, measure, "morris", base_samples, settings)
     sampled, analysed = _morris()
-    return _indices(samples, sampled, analysed, out)
+    return samples.indices(*_with_salib(samples, sampled, analysed), out)
 
 
-def _indices(
-    samples: IndexSamples, sampled: Callable[..., Any], analysed: Callable[..., Any], out: str | Path | None
-) -> xarray.Dataset:
-    """Compute the indices with the functions of SALib that sample the unit cube and analyse the results."""
+def _with_salib(
+    samples: IndexSamples, sampled: Callable[..., Any], analysed: Callable[..., Any]
+) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
+    """Return the draws (m, d), and the function that computes the indices of a measure (m,).
+
+    `sampled` and `analysed` are the functions of SALib that sample the unit cube and analyse the results.
+    """
     plan = samples.study.plan
     problem = {"num_vars": len(plan.columns), "names": list(plan.columns), "bounds": [[0.0, 1.0]] * len(plan.columns)}
     points = sampled(problem, samples.base_samples, plan.description.seed)
@@ -125,7 +128,7 @@ def _indices(
         has_range = np.isfinite(ends).all(0)
         # the levels stay evenly spaced, because the effects are divided by the distance of levels
         inside = np.where(has_range, points, UNBOUNDED[0] + (UNBOUNDED[1] - UNBOUNDED[0]) * points)
-    return samples.indices(plan.drawn.values(inside), partial(_arrays, analysed, problem, points), out)
+    return plan.drawn.values(inside), partial(_arrays, analysed, problem, points)
 
 
 def _arrays(
