@@ -50,10 +50,9 @@ def print_indices(
     else:
         compute = study.morris if options.method == "morris" else study.shapley_effects
         indices = compute(options.measure, **settings)
-    if options.measure is not None:
-        _print_table(console, options.measure, indices)
-    for name in indices["measure"].values if options.measure is None else ():
-        _print_table(console, str(name), indices.sel(measure=name))
+    of_measures = indices.expand_dims(measure=[options.measure]) if options.measure else indices
+    for name in of_measures["measure"].values:
+        _print_table(console, str(name), of_measures.sel(measure=name))
     return EXIT_OK
 
 

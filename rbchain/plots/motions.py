@@ -49,8 +49,8 @@ def plot(
         * "phase": velocities against positions
         * "steps": histograms of accepted steps, mean step size and rejected steps; the numbers of a single sample
 
-        Up to 20 samples have their own lines. More are drawn as their median and bands of quantiles; "phase" draws 20
-        of them.
+        Up to 20 samples have their own lines. More are drawn as their median and bands of quantiles; "phase" draws
+        at most 20 of them.
     joints : sequence of str, optional
         Names of the joints that "states" and "phase" show. If not given, all joints are shown. If these have more
         than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure says so.

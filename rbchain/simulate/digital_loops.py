@@ -6,8 +6,8 @@ The output of such a loop changes its sign at each instant. An unstable loop is 
   this order is 1 / 13!, which is 2e-10.
 * A `PID` or `ComputedTorque` is at its limit L at each instant. The response of the plant to a force that alternates
   between L and -L then asks for more than L with the opposite sign. So the loop without a limit amplifies this
-  oscillation. Noise also drives outputs from limit to limit, and user
-  functions may switch between two forces on purpose: this sign does not count for them.
+  oscillation. Noise also drives outputs from limit to limit, and user functions may switch between two forces on
+  purpose: this sign does not count for them.
 """
 
 from __future__ import annotations
