@@ -39,7 +39,7 @@ def explained_shares(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
     --------
     >>> drawn = np.random.default_rng(0).uniform(-1, 1, (1000, 3))
     >>> explained_shares(drawn, drawn[:, 0] + 0.5 * drawn[:, 1] ** 2).round(2).tolist()
-    [0.94, 0.06, 0.0]
+    [0.95, 0.06, 0.0]
     """
     count, columns = drawn.shape
     shares = np.zeros(columns)
