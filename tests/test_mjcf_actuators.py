@@ -183,6 +183,24 @@ def test_the_range_of_a_joint_with_several_actuators_is_named(tmp_path):
 
 
 @plain
+def test_the_range_of_a_joint_with_two_actuators_on_one_tendon_is_named(tmp_path):
+    file = written(tmp_path, '<motor tendon="one"/><motor tendon="one"/>')
+    file.write_text(file.read_text().replace('name="slide"', 'name="slide" actuatorfrcrange="-1 1"'))
+    _, _, message = pair(file)
+    assert "actuatorfrcrange of joints 'slide' does not limit the sum of their actuator forces" in message
+
+
+@plain
+@pytest.mark.parametrize("joint", ["right", "left"])
+def test_a_servo_on_a_tendon_of_coupled_joints_with_a_range_is_left_out(tmp_path, joint):
+    file = tmp_path / "gripper.xml"
+    file.write_text(GRIPPER.replace(f'<joint name="{joint}"', f'<joint name="{joint}" actuatorfrcrange="-1 1"'))
+    model, _, message = pair(file)
+    assert "actuators 'm' (actuatorfrcrange limits coupled joints of its tendon)" in message
+    assert not model.drives
+
+
+@plain
 def test_disabled_actuators_do_not_act(tmp_path):
     motor = '<motor name="m" joint="ja" group="3"/>'
     assert not pair(written(tmp_path, motor, flag='actuation="disable"'))[0].drives

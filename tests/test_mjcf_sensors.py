@@ -123,3 +123,17 @@ def test_other_sensors_are_named(tmp_path):
     assert [*model.sensors] == ["sensor4"]
     with pytest.raises(rb.UnknownNameError, match="the model has no sensor 'turn'; its sensors are"):
         model.sensors["turn"]
+
+
+@plain
+def test_loads_of_immersed_bodies_are_named(tmp_path):
+    """MuJoCo measures also gravity compensation and the armature of free joints, which act from outside."""
+    loads = '<force name="inner" site="sb"/><torque name="carrier" site="sa"/><force name="other" site="free"/>'
+    file = tmp_path / "model.xml"
+    text = MJCF.format(sensors=loads)
+    file.write_text(text.replace('<body name="fin"', '<body name="fin" gravcomp="1"'))
+    with pytest.warns(UserWarning, match="sensors 'inner', 'carrier';"):
+        assert [*rb.load(file).sensors] == ["other"]
+    file.write_text(text.replace("<freejoint/>", '<joint type="free" armature="1"/>'))
+    with pytest.warns(UserWarning, match="sensors 'other';"):
+        assert [*rb.load(file).sensors] == ["inner", "carrier"]

@@ -67,7 +67,7 @@ def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn
     notes, actuators = Notes(), Actuators(source, reader.dofs)
     for drive in actuators.drives:
         reader.builder.add_drive(drive)
-    sensors, no_sensors = sensors_of(source, reader.frames, reader.dofs)
+    sensors, no_sensors = sensors_of(source, forces, reader.frames, reader.dofs)
     equalities = reader.add_constraints()
     notes.add(*differences(source, forces, equalities, actuators, no_sensors), *reader.renamed())
     notes.add(*(f"MuJoCo warns: {text}" for text in source.warnings))

@@ -63,7 +63,7 @@ class Actuators:
         names = Names(source.name("actuator", i) for i in range(count))
         acting = [] if source.disabled("actuation") else [i for i in range(count) if not self._is_in_disabled_group(i)]
         of_joints = [int(model.actuator_trnid[i, 0]) for i in acting if self._is_of_joint(i)]
-        tendons = {int(model.actuator_trnid[i, 0]) for i in acting if self._transmission(i) == "TENDON"}
+        tendons = [int(model.actuator_trnid[i, 0]) for i in acting if self._transmission(i) == "TENDON"]
         pulled = [joint for tendon in tendons for joint, _ in joints_of_tendon(source, tendon) or ()]
         for i in acting:
             reason = self._reason(i)
@@ -124,19 +124,26 @@ class Actuators:
             return "its force grows with the position or the velocity"
         target = int(model.actuator_trnid[i, 0])
         if kind == "TENDON":
-            joints = joints_of_tendon(source, target)
-            if joints is None:
-                return "a spatial tendon"
-            if source.field("tendon_actfrclimited", model.ntendon)[target]:
-                return "a tendon with a range of forces"
-            if len(joints) > 1 and (by_length or by_velocity) and not self._coupled(joints):
-                return "its force depends on the length of a tendon of several joints"
-            return ""
+            return self._reason_of_tendon(target, bool(by_length or by_velocity))
         if kind not in ("JOINT", "JOINTINPARENT"):
             return "its transmission is not a joint or a tendon"
         has_angle = source.joint_type(target) in ("hinge", "slide")
         if not has_angle and (kind != "JOINT" or source.joint_type(target) == "free" or by_length or by_velocity):
             return f"its transmission is a {source.joint_type(target)} joint"
+        return ""
+
+    def _reason_of_tendon(self, tendon: int, is_servo: bool) -> str:
+        """Return why rbchain does not represent an actuator of a tendon; an empty text if it does."""
+        source, model, joints = self._source, self._source.model, joints_of_tendon(self._source, tendon)
+        if joints is None:
+            return "a spatial tendon"
+        if source.field("tendon_actfrclimited", model.ntendon)[tendon]:
+            return "a tendon with a range of forces"
+        if len(joints) > 1 and is_servo:
+            if not self._coupled(joints):
+                return "its force depends on the length of a tendon of several joints"
+            if any(model.jnt_actfrclimited[joint] for joint, _ in joints):
+                return "actuatorfrcrange limits coupled joints of its tendon"
         return ""
 
     def _input(self, i: int, name: str) -> Input:

@@ -8,6 +8,7 @@ from ..model.pose import Pose
 from ..model.sensor_of_file import SensorOfFile
 from .mjcf_actuators import Dofs
 from .mjcf_constraints import Frames
+from .mjcf_forces import Forces
 from .mjcf_source import Source, rotation
 from .names import Names
 
@@ -27,12 +28,12 @@ OF_FRAMES = {
 }
 
 
-def sensors_of(source: Source, frames: Frames, dofs: Dofs) -> tuple[dict[str, SensorOfFile], list[str]]:
+def sensors_of(source: Source, forces: Forces, frames: Frames, dofs: Dofs) -> tuple[dict[str, SensorOfFile], list[str]]:
     """Return the sensors of a file by their names, and the labels of those that rbchain does not represent."""
     model, found, lacking = source.model, {}, []
     names = Names(source.name("sensor", i) for i in range(model.nsensor))
     for i in range(model.nsensor):
-        sensor = _sensor(source, i, frames, dofs)
+        sensor = _sensor(source, forces, i, frames, dofs)
         if sensor is None:
             lacking.append(source.label("sensor", i))
         else:
@@ -40,7 +41,7 @@ def sensors_of(source: Source, frames: Frames, dofs: Dofs) -> tuple[dict[str, Se
     return found, lacking
 
 
-def _sensor(source: Source, i: int, frames: Frames, dofs: Dofs) -> SensorOfFile | None:
+def _sensor(source: Source, forces: Forces, i: int, frames: Frames, dofs: Dofs) -> SensorOfFile | None:
     """Return a sensor; None if rbchain does not represent it."""
     model, kind, target = source.model, int(source.model.sensor_type[i]), int(source.model.sensor_objid[i])
     cutoff = float(model.sensor_cutoff[i]) or np.inf
@@ -59,8 +60,9 @@ def _sensor(source: Source, i: int, frames: Frames, dofs: Dofs) -> SensorOfFile 
             if place is None or place[0] not in frames:
                 return None
             body, pose = place
-            if own in ("force", "torque") and not model.body_jntnum[body]:  # the body is a part of its parent
-                return None
+            is_reaction = own in ("force", "torque")
+            if is_reaction and (not model.body_jntnum[body] or _is_immersed(source, forces, body)):
+                return None  # a body without joints is a part of its parent
             return _sensor_of_frame(source, own, body, pose, frames, cutoff)
     return None
 
@@ -74,6 +76,18 @@ def _sensor_of_frame(source: Source, kind: str, body: int, pose: Pose, frames: F
     name, anchor = frames[body]
     own = Pose(pose.translation - anchor, pose.rotation)
     return SensorOfFile(kind, body=name, pose=own, cutoff=cutoff)
+
+
+def _is_immersed(source: Source, forces: Forces, body: int) -> bool:
+    """Whether a body or a body that it carries has an immersion.
+
+    The forces of an immersion act from outside. MuJoCo adds them to the measurements of force and torque sensors.
+    """
+    carried = [body]
+    for other in range(body + 1, source.model.nbody):  # parents have smaller numbers
+        if source.model.body_parentid[other] in carried:
+            carried.append(other)
+    return any(forces.immersion(each, np.zeros(3)) is not None for each in carried)
 
 
 def _frame(source: Source, element: int, number: int) -> tuple[int, Pose] | None:
