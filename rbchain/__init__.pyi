@@ -19,6 +19,7 @@ from .acting.drives import (
     PrescribedPosition,
     PrescribedVelocity,
 )
+from .acting.ellipsoid_contacts import EllipsoidContact
 from .acting.events import Event
 from .acting.friction_and_stops import DryFriction, HardStops
 from .acting.inputs import Input
@@ -105,6 +106,7 @@ __all__ = [
     "Current",
     "DistanceConstraint",
     "DryFriction",
+    "EllipsoidContact",
     "Encoder",
     "Event",
     "ExperimentDesign",

@@ -216,6 +216,17 @@ ACTING = {
             )
         ]
     },
+    "contact of a disc": lambda n: {
+        "forces": [
+            rb.EllipsoidContact(
+                "arm",
+                point=(0.5, 0, 0),
+                semi_axes=np.tile(np.diag((0.1, 0.1, 0)), (n, 1, 1)),
+                plane_point=(0, 0, -2),
+                plane_normal=(0, 0, 1),
+            )
+        ]
+    },
     "contact of spheres": lambda n: {
         "forces": [
             rb.SphereSphereContact("arm", None, point_a=(0.5, 0, 0), point_b=(9, 0, 0), radius_a=0.1, radius_b=0.1)

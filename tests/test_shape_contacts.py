@@ -41,6 +41,8 @@ SHAPES = {
     "capsule": 'type="capsule" size="0.1 0.2"',
     "box": 'type="box" size="0.1 0.2 0.3"',
     "mesh": 'type="mesh" mesh="wedge"',
+    "cylinder": 'type="cylinder" size="0.1 0.2"',
+    "ellipsoid": 'type="ellipsoid" size="0.1 0.2 0.3"',
 }
 
 

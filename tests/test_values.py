@@ -108,6 +108,7 @@ def test_a_changed_copy_differs():
         (rb.DryFriction, ["joint", "kinetic"]),
         (rb.HardStops, ["joint"]),
         (rb.SphereContact, ["frame"]),
+        (rb.EllipsoidContact, ["frame"]),
         (rb.BallConstraint, ["name", "frame_a", "frame_b", "point_a", "point_b"]),
         (rb.CouplerConstraint, ["name", "joint", "other", "ratio", "offset"]),
         (rb.SphereSphereContact, ["frame_a", "frame_b"]),

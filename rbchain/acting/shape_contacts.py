@@ -17,6 +17,7 @@ from ..common.values import Value
 from ..errors import ArgumentError, UnknownNameError, missing_package
 from ..model.collision_shape import CollisionShape
 from .body_contacts import BodyContact
+from .ellipsoid_contacts import EllipsoidContact
 from .sphere_contacts import SphereContact, SphereSphereContact
 
 if TYPE_CHECKING:
@@ -82,9 +83,9 @@ def contacts(
     Returns
     -------
     list of contacts
-        With the ground, a sphere has one contact, and a capsule two, at its ends. A box has one contact for each corner
-        and a mesh one for each vertex of its convex hull. These contacts are exact. Two bodies have a contact for each
-        pair of their shapes.
+        With the ground, a sphere and an ellipsoid have one contact. A capsule and a cylinder have two, at their ends. A
+        box has one contact for each corner and a mesh one for each vertex of its convex hull. These contacts are exact.
+        Two bodies have a contact for each pair of their shapes.
 
     Raises
     ------
@@ -171,12 +172,16 @@ def _with_ground(name: str, shape: CollisionShape, ground: Plane, coefficients: 
     spheres = _spheres(shape)
     if spheres is None and shape.shape in ("box", "mesh", "hull"):
         spheres = [(point, 0.0) for point in _corners(name, shape)]
-    if spheres is None:
-        raise ArgumentError(
-            f"contacts: {name!r} has a collision shape that is a {shape.shape}; expected a sphere, a capsule, a box, a "
-            "mesh or a hull. Leave it out with frames=[...], or replace it by such shapes"
-        )
-    return [SphereContact(name, point=point, radius=radius, **plane, **coefficients) for point, radius in spheres]
+    if spheres is not None:
+        return [SphereContact(name, point=point, radius=radius, **plane, **coefficients) for point, radius in spheres]
+    ellipsoids = [(shape.pose.translation, shape.size)]
+    if shape.shape == "cylinder":
+        radius, half = shape.size[0], 0.5 * shape.size[1] * shape.pose.rotation[:, 2]
+        ellipsoids = [(shape.pose.translation + side * half, (radius, radius, 0.0)) for side in (1.0, -1.0)]
+    return [
+        EllipsoidContact(name, point=point, semi_axes=np.diag(axes) @ shape.pose.rotation.T, **plane, **coefficients)
+        for point, axes in ellipsoids
+    ]
 
 
 def _spheres(shape: CollisionShape) -> list[tuple[np.ndarray, float]] | None:

@@ -20,6 +20,7 @@ from .packing import SampleNumbers
 
 if TYPE_CHECKING:
     from ..facade.model import Model
+    from .ellipsoid_contacts import EllipsoidContact
 
 
 #: The properties of a contact, as other packages call them.
@@ -99,36 +100,22 @@ class SphereContact(BodyContact):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        normal = self.numeric_field("plane_normal").checked(self.label(), self.plane_normal)
-        if not np.any(normal, -1).all():
-            raise ArgumentError(
-                f"{self.label()}: plane_normal is {excerpt(normal.tolist())}; expected vectors that are not zero"
-            )
+        check_plane_normal(self, self.plane_normal)
 
     @property
     def has_tangents(self) -> bool:
         return True
 
     def flatten(self, model: Model, what: str, numbers: SampleNumbers) -> tuple[int, int, int]:
-        frame = model.kernel_model.frame(self.frame)
-        if frame.body < 0:
-            raise ArgumentError(
-                f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one"
-            )
+        body, pose = moving_frame(model, what, self.frame)
         point = self.numeric_field("point").checked(what, self.point)
-        numbers.add_row(f"{what}: point", point @ frame.pose.rotation.T + frame.pose.translation)
+        numbers.add_row(f"{what}: point", point @ pose.rotation.T + pose.translation)
         numbers.add_field(what, self, "radius")
-        numbers.add_field(what, self, "plane_point")
-        normal = self.numeric_field("plane_normal").checked(what, self.plane_normal)
-        axes = _axes_of_one_plane(normal.tobytes()) if normal.ndim == 1 else axes_of_plane(normal)
-        for direction in axes:
-            numbers.add_row(f"{what}: plane_normal", direction)
-        return SPHERE_PLANE, int(model.kernel_model.dofs.last[frame.body]), model.nv
+        add_plane(what, self, numbers)
+        return SPHERE_PLANE, int(model.kernel_model.dofs.last[body]), model.nv
 
     def gap(self, model: Model, q: np.ndarray) -> float:
-        pose, normal = model.frame_poses(q, self.frame), np.asarray(self.plane_normal, float)
-        above = pose.rotation @ np.asarray(self.point, float) + pose.translation - np.asarray(self.plane_point)
-        return float(above @ normal / np.linalg.norm(normal)) - float(np.asarray(self.radius))
+        return height_above_plane(self, model.frame_poses(q, self.frame)) - float(np.asarray(self.radius))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +222,41 @@ class SphereSphereContact(BodyContact):
             centers.append(pose.rotation @ np.asarray(point, float) + pose.translation)
         radii = float(np.asarray(self.radius_a)) + float(np.asarray(self.radius_b))
         return float(np.linalg.norm(centers[1] - centers[0])) - radii
+
+
+def check_plane_normal(contact: BodyContact, normal: npt.ArrayLike) -> None:
+    """Raise an ArgumentError if the normal of the plane of a contact is zero in any sample."""
+    found = contact.numeric_field("plane_normal").checked(contact.label(), normal)
+    if not np.any(found, -1).all():
+        raise ArgumentError(
+            f"{contact.label()}: plane_normal is {excerpt(found.tolist())}; expected vectors that are not zero"
+        )
+
+
+def moving_frame(model: Model, what: str, name: str) -> tuple[int, Pose]:
+    """Return the body to which a frame is fixed, and the pose of the frame in its axes. The world is refused."""
+    frame = model.kernel_model.frame(name)
+    if frame.body < 0:
+        raise ArgumentError(
+            f"{what}: this frame is fixed to the world; expected a moving body, or a frame fixed to one"
+        )
+    return frame.body, frame.pose
+
+
+def add_plane(what: str, contact: SphereContact | EllipsoidContact, numbers: SampleNumbers) -> None:
+    """Add the point, the normal and two tangents of the plane of a contact to the numbers."""
+    numbers.add_field(what, contact, "plane_point")
+    normal = contact.numeric_field("plane_normal").checked(what, contact.plane_normal)
+    axes = _axes_of_one_plane(normal.tobytes()) if normal.ndim == 1 else axes_of_plane(normal)
+    for direction in axes:
+        numbers.add_row(f"{what}: plane_normal", direction)
+
+
+def height_above_plane(contact: SphereContact | EllipsoidContact, pose: Pose) -> float:
+    """Return the height of a center above the plane, m. The contact has single numbers, and its frame this pose."""
+    normal = np.asarray(contact.plane_normal, float)
+    above = pose.rotation @ np.asarray(contact.point, float) + pose.translation - np.asarray(contact.plane_point)
+    return float(above @ normal / np.linalg.norm(normal))
 
 
 def axes_of_plane(normal: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

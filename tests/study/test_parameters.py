@@ -117,6 +117,14 @@ def touching():
             restitution=0.5,
             name="contact of spheres",
         ),
+        rb.EllipsoidContact(
+            "rod",
+            point=(1, 0, 0),
+            semi_axes=np.diag((0.1, 0.1, 0.05)),
+            plane_point=(0, 0, -4.0),
+            plane_normal=(0, 0, 1),
+            name="contact of an ellipsoid",
+        ),
     ]
     return model, contacts
 

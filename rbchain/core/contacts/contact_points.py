@@ -27,7 +27,8 @@ class ContactLengths(NamedTuple):
     the distances of the points with which the gap moves from the joint origins of the first and the second body. These
     are the largest distances if the points move on the bodies. The distance is zero for the world. `turning` is the
     distance over which a motion of the points turns the normal by about 1 rad, if the gap is zero. It increases with
-    the gap, and is infinite if the normal is constant.
+    the gap, and is infinite if the normal is constant. If the points move on the bodies, it is at most the distance
+    over which they move by about the size of the shape.
     """
 
     size: float

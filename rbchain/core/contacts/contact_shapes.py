@@ -4,15 +4,22 @@ A shape is a file of this package. It contains the numbers of its elements, and 
 first body of a shape that touches a plane is the world. All vectors are in world axes. R, POSITION, V and A are rows of
 the working memory.
 
-The search for contacts within steps (`core.motion.contact_search`) assumes that a gap is the distance of two points, or
-of a point and a plane, up to a constant.
+The search for contacts within steps (`core.motion.contact_search`) assumes that a gap is the smallest of the distances
+of the points of the bodies, or of a point and a plane, up to a constant. `rounding_of_contact` bounds how it bends.
 
 `contact_layout` describes the arguments. `numbers` (count, lanes) contains the numbers of the shape, which the file of
 the shape describes.
 """
 
 from ...compiling.jit import kernel
+from ..lanes.lanes import zeros_like
 from . import element_layout as element
+from .ellipsoid_plane import (
+    accelerations_of_ellipsoid_on_plane,
+    lengths_of_ellipsoid_on_plane,
+    points_of_ellipsoid_on_plane,
+    rounding_of_ellipsoid_on_plane,
+)
 from .sphere_plane import (
     accelerations_of_sphere_on_plane,
     lengths_of_sphere_on_plane,
@@ -27,7 +34,7 @@ from .sphere_sphere import (
 )
 
 # Values of element.KIND.
-SPHERE_PLANE, SPHERE_SPHERE = element.FIRST_SHAPE, element.FIRST_SHAPE + 1
+SPHERE_PLANE, SPHERE_SPHERE, ELLIPSOID_PLANE = range(element.FIRST_SHAPE, element.FIRST_SHAPE + 3)
 
 
 @kernel
@@ -35,15 +42,17 @@ def points_of_contact(e, model, contacts, numbers, work, k):
     """Return the ContactPoints. Reads R and POSITION."""
     if contacts.table[element.KIND, e] == SPHERE_PLANE:
         return points_of_sphere_on_plane(e, model, contacts, numbers, work, k)
+    if contacts.table[element.KIND, e] == ELLIPSOID_PLANE:
+        return points_of_ellipsoid_on_plane(e, model, contacts, numbers, work, k)
     return points_of_spheres(e, model, contacts, numbers, work, k)
 
 
 @kernel
 def tangents_of_contact(e, n, contacts, numbers, k):
     """Return two unit vectors (3) that form a right-handed frame with the normal n (3), in world axes."""
-    if contacts.table[element.KIND, e] == SPHERE_PLANE:
-        return tangents_of_plane(contacts.table[element.NUMBERS, e], numbers, k)
-    return tangents_of_spheres(n)
+    if contacts.table[element.KIND, e] == SPHERE_SPHERE:
+        return tangents_of_spheres(n)
+    return tangents_of_plane(contacts.table[element.NUMBERS, e], numbers, k)
 
 
 @kernel
@@ -57,6 +66,8 @@ def accelerations_of_contact(e, model, contacts, numbers, work, k):
     """
     if contacts.table[element.KIND, e] == SPHERE_PLANE:
         return accelerations_of_sphere_on_plane(e, model, contacts, numbers, work, k)
+    if contacts.table[element.KIND, e] == ELLIPSOID_PLANE:
+        return accelerations_of_ellipsoid_on_plane(e, model, contacts, numbers, work, k)
     return accelerations_of_spheres(e, model, contacts, numbers, work, k)
 
 
@@ -65,4 +76,17 @@ def lengths_of_contact(e, contacts, numbers, k):
     """Return the ContactLengths."""
     if contacts.table[element.KIND, e] == SPHERE_PLANE:
         return lengths_of_sphere_on_plane(contacts.table[element.NUMBERS, e], numbers, k)
+    if contacts.table[element.KIND, e] == ELLIPSOID_PLANE:
+        return lengths_of_ellipsoid_on_plane(contacts.table[element.NUMBERS, e], numbers, k)
     return lengths_of_spheres(contacts.table[element.NUMBERS, e], numbers, k)
+
+
+@kernel
+def rounding_of_contact(e, turn, model, contacts, numbers, work, k):
+    """Return the largest radius of curvature of the surface on which the points with which the gap moves are, m.
+
+    It holds for rotations by at most `turn`, rad, and is zero if the points are fixed to the bodies. Reads R.
+    """
+    if contacts.table[element.KIND, e] == ELLIPSOID_PLANE:
+        return rounding_of_ellipsoid_on_plane(e, turn, model, contacts, numbers, work, k)
+    return zeros_like(turn)

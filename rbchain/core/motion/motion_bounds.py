@@ -9,7 +9,9 @@ rotation. For a prismatic joint, r_i is 1 and w_i is 0.
     acceleration  A = sum of r_i |q_i''| + w_i (r_i |q_i'| + 2 times the part of V of the dofs after i)
 
 The second derivative of a gap is then at least -A, also of the distance of two spheres, because motion across the line
-between the centers makes it larger.
+between the centers makes it larger. The lowest point of a body that is round with a radius of curvature R moves on the
+body. Its gap is the height of a fixed point less a support function, whose second derivative is at most R times the
+square of the rotation.
 
 Source: Mirtich (1996), "Impulse-based dynamic simulation of rigid body systems", chapter 2, bounds the times of
 collisions in the same way.
@@ -19,7 +21,7 @@ import math
 
 from ...compiling.jit import kernel, routine
 from ..contacts import element_layout as element, mode_layout as mode
-from ..contacts.contact_shapes import lengths_of_contact
+from ..contacts.contact_shapes import lengths_of_contact, rounding_of_contact
 from ..lanes.lanes import constant_like, nan_unless_finite, zeros_like
 from ..methods.adaptive_methods import polynomial_of_row
 from ..sample import control_layout as controls
@@ -43,7 +45,8 @@ def store_bounds_of_gap(e, block, stepper, tableau, k):
 def bounds_of_gap(e, block, stepper, tableau, k):
     """Return the largest speed, acceleration and rotation of the points of a stop or a contact within the step.
 
-    The first two are in m or rad per step and per squared step, the rotation in rad per step.
+    The first two are in m or rad per step and per squared step, the rotation in rad per step. Reads R of a state in the
+    step.
     """
     actions, model = block.loads.actions, block.model
     table = actions.contacts.table
@@ -57,7 +60,8 @@ def bounds_of_gap(e, block, stepper, tableau, k):
     if other != end:
         speed_b, bend_b, turn_b = bounds_of_point(other, end, lengths.first_reach, block, stepper, tableau, k)
         speed, bend, turn = speed + speed_b, bend + bend_b, turn + turn_b
-    return speed, bend, turn
+    rounding = rounding_of_contact(e, turn, model, actions.contacts, actions.numbers, block.work, k)
+    return speed, bend + rounding * turn * turn, turn
 
 
 @kernel

@@ -116,9 +116,10 @@ class Dispersion(Described):
     * "gear_friction": of a `DryFriction`, without a unit.
     * "restitution": of `HardStops`.
     * "friction", "restitution": coefficients of a contact.
-    * "point" (components x, y, z), "radius": of a `SphereContact`, in m.
+    * "point" (components x, y, z) of a `SphereContact` or an `EllipsoidContact`, "radius" of a `SphereContact`, in m.
+    * "semi_axes" ("multiply"): factor of all semi-axes of an `EllipsoidContact`.
     * "point_a", "point_b", "radius_a", "radius_b": of a `SphereSphereContact`, in m.
-    * "plane_point": components x, y, z of a point of the plane of a `SphereContact` in m, in world axes.
+    * "plane_point": components x, y, z of a point of the plane of such a contact in m, in world axes.
     * "plane_normal" ("add"): components x, y, z of a rotation vector in rad that tilts the normal, in world axes.
 
     Of events:

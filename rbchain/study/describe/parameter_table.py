@@ -179,7 +179,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "reference": ("add",),
     **dict.fromkeys(("signal", "feedforward", "force", "moment"), ("add", "multiply")),
     **{f"prescribed_{kind}": ("add", "multiply") for kind in ("acceleration", "velocity", "position")},
-    **dict.fromkeys(("bushing_stiffness", "bushing_damping", "torque_speed"), ("multiply",)),
+    **dict.fromkeys(("bushing_stiffness", "bushing_damping", "torque_speed", "contact_semi_axes"), ("multiply",)),
     "plane_normal": ("add",),
 }
 #: Fields that cannot vary, and the reason.
