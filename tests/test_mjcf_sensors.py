@@ -94,6 +94,20 @@ def test_sensors_measure_as_in_mujoco(tmp_path, case):
 
 
 @plain
+def test_files_of_rbchain_keep_sensors(tmp_path):
+    model, _, _ = both(tmp_path, "".join(SENSORS.values()))
+    rb.save(model, tmp_path / "model.toml")
+    again = rb.load(tmp_path / "model.toml")
+    assert dict(again.sensors) == dict(model.sensors)
+    for name, kind in (("joint", "position"), ("body", "gyroscope"), ("kind", "scale")):
+        text = (tmp_path / "model.toml").read_text()
+        text += f'\n[[sensor]]\nname = "new"\nkind = "{kind}"\n' + ("" if name == "kind" else f'{name} = "missing"\n')
+        (tmp_path / "wrong.toml").write_text(text)
+        with pytest.raises(rb.FileFormatError, match=rf"sensor 'new': .*{name}.*expected one of"):
+            rb.load(tmp_path / "wrong.toml")
+
+
+@plain
 def test_quaternions_have_w_last(tmp_path):
     model, engine, _ = both(tmp_path, '<framequat name="turn" objtype="site" objname="sf"/>')
     motion, expected = measured(model, engine)

@@ -42,6 +42,11 @@
     q = [0.1]
     qd = [0.0]
 
+    [[sensor]]                      # a sensor of an MJCF file, always in SI
+    name = "angle"
+    kind = "position"
+    joint = "upper"
+
     [nominal]                       # the model that controllers use, if it differs: the keys above without drives.
                                     # Units, gravity, fluid density and the treatment of nonphysical inertia are the
                                     # same unless they are given
@@ -83,6 +88,7 @@ from ..model.keyframe import Keyframe
 from ..model.limits import LIMIT_UNITS, JointLimits
 from ..model.passive import PASSIVE_UNITS, PassiveForces
 from ..model.pose import Pose, numbers
+from ..model.sensor_of_file import UNITS as UNITS_OF_SENSORS, SensorOfFile
 from ..model.validation import naming
 from ..model.visual import Visual
 from .file_units import FileUnits, drive_in_si
@@ -103,12 +109,15 @@ MODEL_KEYS = (
     "body",
     "drive",
     "keyframe",
+    "sensor",
     "frame",
     "constraint",
     "nominal",
 )
 #: The keys that also hold for the nominal model, unless its table has them.
 SHARED_WITH_NOMINAL = ("units", "degrees", "gravity", "fluid_density", "nonphysical_inertia")
+#: The keys that the table of the nominal model cannot have.
+NOT_OF_NOMINAL = ("format", "drive", "keyframe", "sensor", "nominal")
 #: The fields that a model and its nominal model have in common.
 SAME_IN_NOMINAL = ("body_names", "parent", "joint_names", "joint_types", "dof_types", "constraints")
 BODY_KEYS = (
@@ -209,6 +218,7 @@ def _model(given: Mapping[str, Any], folder: Path) -> Model:
     changed = {key: np.array(of_bodies) for key, of_bodies in added.items() if np.any(of_bodies)}
     model = model.replace(**changed) if changed else model
     model = _with_keyframes(model, _tables(given, "keyframe"))
+    model = _with_sensors(model, _tables(given, "sensor"))
     return _with_nominal(model, given, folder) if "nominal" in given else model
 
 
@@ -228,10 +238,28 @@ def _with_keyframes(model: Model, tables: Sequence[Mapping[str, Any]]) -> Model:
     return Model(model.description.replaced({"keyframes": found})) if found else model
 
 
+def _with_sensors(model: Model, tables: Sequence[Mapping[str, Any]]) -> Model:
+    """Return a model with the sensors in tables, which are always in SI."""
+    found: dict[str, SensorOfFile] = {}
+    for table in tables:
+        where, fields = f"sensor {table.get('name')!r}", dict(table)
+        if not isinstance(name := fields.pop("name", None), str):
+            raise FileFormatError(f"{where}: expected a name, a string")
+        if table.get("kind") not in UNITS_OF_SENSORS:
+            raise FileFormatError(f"{where}: its kind is {table.get('kind')!r}; expected one of {[*UNITS_OF_SENSORS]}")
+        for key, known in (("joint", model.joint_names), ("body", model.body_names)):
+            if key in table and table[key] not in known:
+                raise FileFormatError(f"{where}: the model has no {key} {table[key]!r}; expected one of {[*known]}")
+        if "pose" in fields:
+            fields["pose"] = _pose(where, _table(where, fields, "pose"), FileUnits({}))
+        found[name] = _made(where, SensorOfFile, fields)
+    return Model(model.description.replaced({"sensors": found})) if found else model
+
+
 def _with_nominal(model: Model, given: Mapping[str, Any], folder: Path) -> Model:
     """Return a model with the nominal model in its table, which has the same bodies, joints and drives."""
     table = _table("the model", given, "nominal")
-    _expect_keys("nominal", table, [key for key in MODEL_KEYS if key not in ("format", "drive", "keyframe", "nominal")])
+    _expect_keys("nominal", table, [key for key in MODEL_KEYS if key not in NOT_OF_NOMINAL])
     shared = {key: given[key] for key in SHARED_WITH_NOMINAL if key in given}
     try:
         nominal = _model({**shared, **table, "drive": given.get("drive", [])}, folder).description

@@ -20,6 +20,7 @@ from ..model.keyframe import Keyframe
 from ..model.limits import LIMITS, JointLimits
 from ..model.passive import PASSIVE_FIELDS, PassiveForces
 from ..model.pose import Pose
+from ..model.sensor_of_file import SensorOfFile
 from ..model.visual import Visual
 from .native import ADDED, FORMAT
 
@@ -32,6 +33,8 @@ def toml_of(model: Model) -> str:
         given["drive"] = [table_of_drive(drive) for drive in description.drives]
     if description.keyframes:
         given["keyframe"] = [_keyframe_of(name, key) for name, key in description.keyframes.items()]
+    if description.sensors:
+        given["sensor"] = [_sensor_of(name, sensor) for name, sensor in description.sensors.items()]
     if description.nominal is not None:
         # the reader takes these from the model if the table of the nominal model does not have them
         defaults = {"fluid_density": 0.0, "nonphysical_inertia": "refuse"}
@@ -42,6 +45,14 @@ def toml_of(model: Model) -> str:
 def _keyframe_of(name: str, keyframe: Keyframe) -> dict[str, Any]:
     found: dict[str, Any] = {"name": name, "q": keyframe.q.tolist(), "qd": keyframe.qd.tolist()}
     return found | {"inputs": dict(keyframe.inputs)} if keyframe.inputs else found
+
+
+def _sensor_of(name: str, sensor: SensorOfFile) -> dict[str, Any]:
+    """Return the table of a sensor, without fields that have their defaults."""
+    own = {field.name: getattr(sensor, field.name) for field in dataclasses.fields(sensor) if field.name != "pose"}
+    defaults = {field.name: field.default for field in dataclasses.fields(sensor)}
+    table = {"name": name} | {key: value for key, value in own.items() if value != defaults[key]}
+    return table | _placement_of(sensor.pose.translation, sensor.pose.rotation, "pose")
 
 
 def _table_of(model: Model) -> dict[str, Any]:
