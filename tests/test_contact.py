@@ -856,6 +856,21 @@ def test_impulses_of_redundant_contacts_reach_their_tolerance_and_do_not_depend_
     np.testing.assert_array_equal(motion.qd, backwards.qd[::-1])
 
 
+def test_a_body_in_flight_does_not_depend_on_a_body_that_is_moved_out_of_the_floor():
+    """Positions that a correction does not move keep their bits, also quaternions, which it normalises."""
+    builder = rb.ModelBuilder()
+    builder.add_body("box", joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=(0.01, 0.012, 0.02)))
+    model, floor = builder.build(), {"plane_point": (0, 0, 0), "plane_normal": (0, 0, 1), "friction": 0.2}
+    contact = rb.SphereContact("box", point=(0.02, 0, 0.03), radius=0.1, **floor)
+    flying, rolling, far = [0, 0, 0.2, 0.6, 0, 0, 0.8], [0, 0, 0.13, 0, 0.6, 0, 0.8], [0, 0, 3.0, 0, 0, 0, 1]
+    qd = np.outer([1.0, 2.0], [1.0, 2.0, 3.0, 0.5, 0.2, 0.0])
+    settings = {"method": "moreau", "step": 0.02, "forces": [contact], "save_at": 26}
+    first, second = (model.simulate([flying, other], qd, 0.5, **settings) for other in (rolling, far))
+    assert first.impacts[0].count.tolist() == [0, 1]
+    for name in ("q", "qd"):
+        np.testing.assert_array_equal(getattr(first, name)[0], getattr(second, name)[0])
+
+
 @pytest.mark.parametrize(("samples", "misses"), [(4, 1), pytest.param(32, 3, marks=pytest.mark.slow)])
 def test_impulses_of_contacts_that_slide_slowly_reach_their_tolerance(samples, misses):
     """The links slide at less than 1e-6 m/s before they come to rest. Rarely, a step does not reach the tolerance."""

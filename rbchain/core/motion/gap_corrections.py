@@ -51,10 +51,13 @@ def correct_positions(block, stepper, settings, k):
                 sticks = rows[table[element.ROW, e], contact.STICKS, k] > zero
                 i = table[element.DOF, e]
                 moves[0, i, k] = select(sticks, zero, moves[0, i, k])
-        position_rates(model, y_new[:nq], moves[0], stepper.change[:nq], k)
+        moved = stepper.change[:nq]
+        position_rates(model, y_new[:nq], moves[0], moved, k)
         for j in range(nq):
-            y_new[j, k] = y_new[j, k] + select(is_inside, stepper.change[j, k], zero)
-        normalize_positions(model, y_new, k)
+            moved[j, k] = y_new[j, k] + moved[j, k]
+        normalize_positions(model, moved, k)
+        for j in range(nq):  # positions that do not move keep their bits, which another normalisation can change
+            y_new[j, k] = select(is_inside, moved[j, k], y_new[j, k])
         project_corrected_end(block, y_new, is_inside, k)
         for row in range(rows.shape[0]):
             rows[row, contact.IMPULSE, k] = rows[row, contact.STORED, k]
