@@ -55,7 +55,7 @@ def test_shapley_effects_of_linear_functions_agree_with_the_closed_form(correlat
     exact = shapley_of_linear(slopes, correlation * np.outer(stds, stds))
     inside = []
     for seed in range(300):
-        orders, scores = orders_and_scores(seed, 400, correlation)
+        orders, scores = orders_and_scores(seed, 400, np.linalg.cholesky(correlation))
         effects, half = effects_of(orders, (scores * stds) @ slopes)
         assert effects.sum() == pytest.approx(1.0, abs=1e-12)
         inside.append(np.abs(effects - exact) < half)
@@ -64,12 +64,20 @@ def test_shapley_effects_of_linear_functions_agree_with_the_closed_form(correlat
 
 
 def test_scores_have_their_correlation_and_are_conditioned_on_the_last_sample():
-    orders, scores = orders_and_scores(0, 20_000, CORRELATION)
+    orders, scores = orders_and_scores(0, 20_000, np.linalg.cholesky(CORRELATION))
     for k in range(4):
         np.testing.assert_allclose(np.corrcoef(scores[:, k].T), CORRELATION, atol=0.03)
     first = np.take_along_axis(scores, orders[:, None, :1], -1)[..., 0]
     np.testing.assert_array_equal(first[:, 1:3], first[:, 3:].repeat(2, 1))
     assert abs(np.corrcoef(scores[:, 0, 0], scores[:, 3, 0])[0, 1]) < 0.03
+
+
+def test_numbers_that_are_the_same_have_equal_shares():
+    factor = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    orders, scores = orders_and_scores(0, 4000, factor)
+    np.testing.assert_allclose(scores[..., 0], scores[..., 1], rtol=0, atol=1e-12)
+    effects, half = effects_of(orders, scores[..., 0] + scores[..., 2])
+    assert (np.abs(effects - [0.25, 0.25, 0.5]) < 2 * half).all()
 
 
 def test_shapley_effects_of_the_ishigami_function_agree_with_the_closed_form():
@@ -88,7 +96,7 @@ def of_gravity(function):
 
 
 def of_gravities(**more):
-    measures = {"ishigami": ishigami, "sum": lambda x, y, z: x + y + z, "constant": lambda x, y, z: 0 * x + 2.0}
+    measures = {"ishigami": ishigami, "sum": lambda x, y, z: x + y + z, "constant": lambda x, y, z: 2.0 + 1e-15 * x}
     return rb.Study(
         model=rb.Model.serial_chain(1),
         samples=40,

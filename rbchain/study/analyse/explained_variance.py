@@ -49,14 +49,17 @@ def explained_shares(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
         return shares
     basis = np.concatenate([_polynomials(drawn[:, c], degree) for c in varies], -1)
     y = (values - values.mean()) / np.ptp(values)  # squares of very large or small values are not numbers
-    coefficients = _least_squares(basis.T @ basis, basis.T @ y)
+    inverse = _inverse(basis.T @ basis)
+    coefficients = inverse @ (basis.T @ y)
     parts = (basis * coefficients).reshape(count, len(varies), degree).sum(-1)
-    left = max(0.0, float(np.square(y - parts.sum(-1)).sum())) / max(1, count - basis.shape[1] - 1)
-    sums = np.square(parts - parts.mean(0)).sum(0)
-    noise = degree * left
-    for c, of_part in zip(varies, sums, strict=True):
-        if _tail(of_part / left if left > 0.0 else math.inf, degree) < LEVEL / len(varies):
-            shares[c] = max(0.0, of_part - noise) / np.square(y).sum()
+    free = max(1, count - basis.shape[1] - 1)
+    left = max(0.0, float(np.square(y - parts.sum(-1)).sum())) / free
+    for i, c in enumerate(varies):
+        own = slice(i * degree, (i + 1) * degree)
+        # the sum of squares that this parameter explains and the others do not: the partial F test
+        added = coefficients[own] @ np.linalg.pinv(inverse[own, own], hermitian=True) @ coefficients[own]
+        if _tail(added / (degree * left) if left > 0.0 else math.inf, degree, free) < LEVEL / len(varies):
+            shares[c] = max(0.0, np.square(parts[:, i]).sum() - degree * left) / np.square(y).sum()
         shares[c] = max(shares[c], _correlation_ratio(drawn[:, c], y))
     return shares
 
@@ -84,15 +87,21 @@ def _polynomials(parameter: np.ndarray, degree: int) -> np.ndarray:
     return found - found.mean(0)
 
 
-def _least_squares(gram: np.ndarray, moments: np.ndarray) -> np.ndarray:
-    """Solve normal equations; the smallest solution if parameters depend on each other."""
+def _inverse(gram: np.ndarray) -> np.ndarray:
+    """Return the inverse of a positive semidefinite matrix; its pseudo-inverse if parameters depend on each other."""
     eigenvalues, vectors = np.linalg.eigh(gram)
     kept = eigenvalues > ROUND_OFF * eigenvalues[-1]
-    return vectors[:, kept] @ ((vectors[:, kept].T @ moments) / eigenvalues[kept])
+    return (vectors[:, kept] / eigenvalues[kept]) @ vectors[:, kept].T
 
 
-def _tail(x: float, degree: int) -> float:
-    """Return the probability that a number with the chi-squared distribution of this degree of freedom exceeds x."""
+def _tail(x: float, degree: int, free: int) -> float:
+    """Return the probability that a number with the F distribution of (degree, free) degrees of freedom exceeds x.
+
+    Exact for the degrees 2 and 4; for 1, the normal approximation of Wallace (1959).
+    """
+    if not x < math.inf:
+        return 0.0
     if degree == 1:
-        return math.erfc(math.sqrt(x / 2))
-    return math.exp(-x / 2) * (1.0 if degree == 2 else 1.0 + x / 2)
+        return math.erfc((8 * free + 1) / (8 * free + 3) * math.sqrt(free * math.log1p(x / free) / 2))
+    inside = 1.0 / (1.0 + degree * x / free)
+    return inside ** (free / 2) * (1.0 if degree == 2 else 1.0 + (1.0 - inside) * free / 2)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 #: The methods of `Study`, for messages.
 FUNCTIONS = {"sobol": "Study.sobol_indices", "morris": "Study.morris", "shapley": "Study.shapley_effects"}
 OF_PAIRS = "other"  # the second axis of indices of pairs of parameters
+ROUND_OFF = 1e-12  # relative change of a measure that counts as constant: simulations are less accurate
 
 
 class IndexSamples:
@@ -112,7 +113,7 @@ class IndexSamples:
                 f"{failed} of {measured.size} samples failed or have no finite {name!r}, but the indices need all "
                 "samples; narrow the distributions, or change the settings of simulate"
             )
-        if self.method != "morris" and np.ptp(measured) == 0.0:
+        if self.method != "morris" and np.ptp(measured) <= ROUND_OFF * np.abs(measured).max():
             title = "Sobol indices" if self.method == "sobol" else "Shapley effects"
             return (
                 f"{name!r} is {measured[0]:g} in all {measured.size} samples, but {title} are shares of its variance; "

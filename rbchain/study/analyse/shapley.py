@@ -69,10 +69,10 @@ def shapley_effects(
     """
     samples = IndexSamples(study, measure, "shapley", base_samples, settings)
     plan, count, columns = study.plan, samples.base_samples, len(study.plan.columns)
-    correlation = np.eye(columns)
+    factor = np.eye(columns)
     for some, triangle in plan.drawn.correlations:
-        correlation[np.ix_(some, some)] = triangle @ triangle.T
-    orders, scores = orders_and_scores(plan.description.seed, count, correlation)
+        factor[np.ix_(some, some)] = triangle
+    orders, scores = orders_and_scores(plan.description.seed, count, factor)
     inside = np.clip(special.ndtr(scores.reshape(-1, columns)), SMALLEST, 1.0 - 2 * SMALLEST)
 
     def analysed(y: np.ndarray) -> dict[str, np.ndarray]:
@@ -81,17 +81,19 @@ def shapley_effects(
     return samples.indices(plan.drawn.of_probabilities(inside), analysed, out)
 
 
-def orders_and_scores(seed: int, count: int, correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Draw orders (count, d) of d numbers, and normal scores (count, d + 1, d) with their correlation matrix (d, d).
+def orders_and_scores(seed: int, count: int, factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Draw orders (count, d) of d numbers, and normal scores (count, d + 1, d) with the correlation F F^T, F (d, d).
 
     The scores k of an order depend on two independent samples: the first k numbers of the order are those of the last
     sample, and the others follow their distribution under this condition. So they are independent of the last sample
     for k = 0, and equal to it for k = d.
     """
-    d = len(correlation)
+    d = len(factor)
     orders = np.argsort(uniforms(seed, OF_ORDERS, 0, count, d), axis=1)
     # the scores are L w with the Cholesky factor L of the matrix in this order, and independent numbers w
-    triangles = np.linalg.cholesky(correlation[orders[:, :, None], orders[:, None, :]])
+    # by a QR factorisation, which exists for singular correlations too
+    triangles = np.linalg.qr(factor[orders].mT, mode="r").mT
+    triangles *= np.where(np.diagonal(triangles, axis1=-2, axis2=-1) < 0.0, -1.0, 1.0)[:, None]
     other, last = np.moveaxis(special.ndtri(uniforms(seed, OF_NUMBERS, 0, count, 2 * d)).reshape(count, 2, d), 1, 0)
     is_of_last = np.arange(d) < np.arange(d + 1)[:, None]
     w = np.where(is_of_last, last[:, None], other[:, None])
