@@ -38,6 +38,7 @@ def reach(shape, size, m):
     return size[0] * np.hypot(m[0], m[1]) + size[1] / 2 * abs(m[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "size"),
     [
@@ -69,6 +70,7 @@ def test_a_body_that_falls_and_turns_touches_the_ground_at_the_time_of_the_close
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_time_of_an_impact_without_rotation_is_exact_to_a_picosecond():
     model = free_body(disc(0.1), rb.CollisionShape("cylinder", (0.1, 0.2)))
     turn = Rotation.from_euler("x", 0.6)
@@ -83,6 +85,7 @@ def test_the_time_of_an_impact_without_rotation_is_exact_to_a_picosecond():
 # --- rolling ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tilt", "precession", "duration"), [(1.2, 2.0, 0.4), (0.9, -3.0, 0.4), (0.1, None, 0.2)])
 def test_a_disc_rolls_on_a_circle_or_spins_like_eulers_disc(tilt, precession, duration):
     """Steady rolling: 3/2 w sin a W - 1/4 W^2 sin a cos a + g/r cos a = 0, with the tilt a of the axis.
@@ -141,7 +144,8 @@ RATTLEBACK = {  # the numbers of Kane and Levinson (1982), "Realistic mathematic
 }
 
 
-@pytest.mark.parametrize("duration", [0.1, pytest.param(4.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("duration", [0.1, 4.0])
 def test_a_rattleback_moves_as_its_equations_say(duration):
     axes, inertia, center = RATTLEBACK.values()
     start, spin = Rotation.from_euler("xyz", [0.5, 0.5, 0.0], degrees=True), np.array([0.0, 0.0, -5.0])
@@ -157,6 +161,7 @@ def test_a_rattleback_moves_as_its_equations_say(duration):
     assert motion.sticking[0].count == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("semi_axes", [(0.2, 0.1, 0.15), (0.2, 0.2, 0.0)])
 def test_a_smooth_ellipsoid_slides_without_loss_of_energy(semi_axes):
     model = free_body(rb.Inertia(1.0, cg=(0.01, 0.02, 0.0), inertia=(0.008, 0.012, 0.01)))
@@ -172,6 +177,7 @@ def test_a_smooth_ellipsoid_slides_without_loss_of_energy(semi_axes):
         assert abs(contact.gap(model, state)) < 1e-8
 
 
+@pytest.mark.slow
 def test_a_block_rocks_with_the_restitution_of_housner():
     """The angular velocity after an impact is 1 - 3/2 sin^2 a times the one before, with tan a = width / height.
 
@@ -197,7 +203,9 @@ def test_a_block_rocks_with_the_restitution_of_housner():
     assert abs(after - (1 - 1.5 * np.sin(angle) ** 2) * before) < slack
 
 
-@pytest.mark.parametrize("settings", [{"method": "rk45"}, {"method": "moreau", "step": 2e-3}])
+@pytest.mark.parametrize(
+    "settings", [pytest.param({"method": "rk45"}, marks=pytest.mark.slow), {"method": "moreau", "step": 2e-3}]
+)
 @pytest.mark.parametrize(("shape", "size"), [("capsule", (0.1, 0.4)), ("cylinder", (0.1, 0.4))])
 def test_a_rod_rolls_down_an_incline(settings, shape, size):
     """The acceleration is g sin b / (1 + I / (m r^2))."""

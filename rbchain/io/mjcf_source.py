@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..common.lock_free import cached_property
 from ..errors import FileFormatError, missing_package
 from ..model.pose import rotation_matrix
 

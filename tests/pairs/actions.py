@@ -106,6 +106,16 @@ def forces(kind, mechanism):
                 **rough,
             )
         ],
+        "EllipsoidContact": lambda: [
+            rb.EllipsoidContact(
+                tool,
+                point=point,
+                semi_axes=radius * np.diag([1.0, 0.8, 0.6]),
+                plane_point=place + (radius + gap) * direction,
+                plane_normal=-direction,
+                **rough,
+            )
+        ],
         "SphereSphereContact": lambda: [
             rb.SphereSphereContact(
                 None,

@@ -264,7 +264,7 @@ def test_the_command_prints_the_result_of_the_study(tmp_path, capsys):
     page = write_report(tmp_path / "arm").read_text()
     section = page[page.index("<h2>Rare events</h2>") : page.index("<h2>Failures</h2>")]
     assert "start angle &gt; 0.244346 rad" in section
-    assert f"{found.estimate:.5g}<small>{found.interval[0]:.4g} to {found.interval[1]:.4g}" in section
+    assert f"{found.estimate:.3g}<small>{found.interval[0]:.2g} to {found.interval[1]:.2g}" in section
     assert f"most probable failing sample {found.sample}" in section
     assert f"{found.inputs.values[0]:.5g}" in section
     assert '<img alt="most probable failing motion: start angle' in section
