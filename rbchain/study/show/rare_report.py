@@ -41,8 +41,8 @@ def rare_events(folder: Path, picture: Callable[[str, Figure | None], str]) -> s
 def _row(one: dict[str, Any]) -> str:
     cells = f"<th>{html.escape(one['question'])}</th><td>{html.escape(one['method'].replace('_', ' '))}</td>"
     # the digits of a small probability follow its size, and not the width of its interval, which may be larger
-    low, high = one["interval"]
-    cells += number(one["estimate"], below=f"{low:.2g} to {high:.2g}", digits=3)
+    ends = ["unknown" if end is None else f"{end:.2g}" for end in one["interval"]]
+    cells += number(one["estimate"], below=" to ".join(ends), digits=3)
     cells += number(one["coefficient_of_variation"], digits=2)
     cells += "".join(f'<td class="number">{one[key]:,}</td>' for key in ("simulations", "failed", "undefined"))
     return f"<tr>{cells}</tr>"
