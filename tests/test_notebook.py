@@ -86,6 +86,12 @@ def test_names_are_escaped_in_markup():
     assert "</td><script>" in "".join(etree.fromstring(html_of(builder.build())).itertext())
 
 
+def test_a_batch_without_samples_has_a_title_only():
+    text = html_of(rb.Model.serial_chain(2).vary(gravity=np.ones((3, 0, 3))))
+    assert "2 bodies, nq = 2, nv = 2; a batch of shape (3, 0), without samples" in text
+    assert "svg" not in text
+
+
 def test_batches_and_long_chains_are_shortened():
     text = html_of(rb.Model.serial_chain(100).vary(mass=np.ones((5, 100))))
     assert "batch of shape (5,), the first sample is shown" in text

@@ -19,8 +19,11 @@ COLUMNS = ("", "body", "parent", "joint", "axis", "mass (kg)", "cg (m)")
 
 def html_of(model: Model) -> str:
     """HTML of a model: a table and a sketch, which show the first sample of a batch."""
-    batch, model = model.batch_shape, model[(0,) * len(model.batch_shape)]
+    batch = model.batch_shape
     title = f"<b>{escape(model.name)}</b>: {model.n_bodies} bodies, nq = {model.nq}, nv = {model.nv}"
+    if 0 in batch:
+        return f"<div>{title}; a batch of shape {batch}, without samples</div>"
+    model = model[(0,) * len(batch)]
     if batch:
         title += f"; batch of shape {batch}, the first sample is shown"
     rows = [_row(model, i) for i in range(min(model.n_bodies, MAX_ROWS))]
