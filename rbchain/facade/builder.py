@@ -312,8 +312,11 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             attached = (attached_constraint(each, prefix, parent, placement) for each in nominal.constraints)
             self._nominal_constraints |= {each.name: each for each in attached}
 
+    @explains_calls(is_method=True, compliance="the force Bushing.in_place_of(constraint, compliance=...)")
     def add_constraint(self, constraint: Constraint) -> None:
         """Add a constraint, which closes a loop of the mechanism or couples two joints.
+
+        A constraint is rigid. For a bearing that gives way, pass `Bushing.in_place_of` a constraint to `simulate`.
 
         Parameters
         ----------
