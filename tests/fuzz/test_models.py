@@ -145,13 +145,14 @@ JUNK = {
     "a class": rb.Revolute,
     "a function": print,
     "a list of lists": [[]],
+    "a list of a shape": [rb.CollisionShape("capsule", (0.1, 0.3), pose=rb.Pose((0, 0.2, 0)))],
     "a name with a quote": "a'b",
     "a name with every kind of white space": " \t\n\u2028",
     "a name that UTF-8 does not have": "\ud800",
 }
 
 
-@cases(percent=6, ends=("refused", "saved"))
+@cases(percent=10, ends=("refused", "saved"))
 @given(trees(most=3), st.sampled_from(ADDED), st.sampled_from(sorted(JUNK)), st.data())
 def test_arguments_of_a_body_are_refused_or_unchanged_by_a_file(tree, argument, what, data):
     """rbchain's own file format keeps every bit, so that a misread value would be detected."""
