@@ -90,9 +90,9 @@ def orders_and_scores(seed: int, count: int, factor: np.ndarray) -> tuple[np.nda
     """
     d = len(factor)
     orders = np.argsort(uniforms(seed, OF_ORDERS, 0, count, d), axis=1)
-    # the scores are L w with the Cholesky factor L of the matrix in this order, and independent numbers w
-    # by a QR factorisation, which exists for singular correlations too
-    triangles = np.linalg.qr(factor[orders].mT, mode="r").mT
+    # the scores are L w with the Cholesky factor L of the matrix in this order, and independent numbers w; L comes from
+    # a QR factorisation, which exists for singular correlations too
+    triangles = np.linalg.qr(factor[orders].mT).R.mT
     triangles *= np.where(np.diagonal(triangles, axis1=-2, axis2=-1) < 0.0, -1.0, 1.0)[:, None]
     other, last = np.moveaxis(special.ndtri(uniforms(seed, OF_NUMBERS, 0, count, 2 * d)).reshape(count, 2, d), 1, 0)
     is_of_last = np.arange(d) < np.arange(d + 1)[:, None]
