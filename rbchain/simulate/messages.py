@@ -75,29 +75,32 @@ def message_of_stepper(
 
 def message_of_limits(motion: Trajectory) -> str:
     """One line: how many samples have left the position limits of joints without stops, and the first of them."""
-    beyond, model = np.flatnonzero(motion.beyond_limits.reshape(-1)), motion.model
-    index = sample_index(int(beyond[0]), motion.status.shape)
-    [joint] = joints_of_dofs(model, motion.dof_beyond_limits[index])
-    where = f" in sample {index[0] if len(index) == 1 else index}" if index else ""
+    count, first = _joint_of_first_sample(motion, motion.beyond_limits, motion.dof_beyond_limits)
     return (
-        f"{beyond.size} of {motion.status.size}: The motion is beyond the position limits of a joint without stops: "
-        f"{joint!r}{where}. Limits alone do not act on the motion. Use HardStops, or the elastic stops of "
+        f"{count} of {motion.status.size}: The motion is beyond the position limits of a joint without stops: "
+        f"{first}. Limits alone do not act on the motion. Use HardStops, or the elastic stops of "
         "PassiveForces."
     )
 
 
 def _message_of_digital_loops(motion: Trajectory) -> str:
     """One line: how many samples end with a digital loop that oscillates at its sampling rate, and the first one."""
-    oscillate, model = np.flatnonzero(motion.oscillating_dof.reshape(-1) >= 0), motion.model
-    index = sample_index(int(oscillate[0]), motion.status.shape)
-    [joint] = joints_of_dofs(model, motion.oscillating_dof[index])
-    where = f" in sample {index[0] if len(index) == 1 else index}" if index else ""
+    count, first = _joint_of_first_sample(motion, motion.oscillating_dof >= 0, motion.oscillating_dof)
     return (
-        f"{oscillate.size} of {motion.status.size}: A digital loop oscillates at its sampling rate. The Sampled "
-        f"controller of joint {joint!r}{where} has changed the sign of its force at each of the last {LAST_OUTPUTS} "
+        f"{count} of {motion.status.size}: A digital loop oscillates at its sampling rate. The Sampled "
+        f"controller of joint {first} has changed the sign of its force at each of the last {LAST_OUTPUTS} "
         "instants, and the amplitude grows or is at the limit of the controller. Use a shorter period, a shorter "
         "delay, or smaller gains."
     )
+
+
+def _joint_of_first_sample(motion: Trajectory, found: np.ndarray, dofs: np.ndarray) -> tuple[int, str]:
+    """Return how many samples are `found`, and the joint of the dof of the first one, such as "'elbow' in sample 3"."""
+    samples = np.flatnonzero(found.reshape(-1))
+    index = sample_index(int(samples[0]), motion.status.shape)
+    [joint] = joints_of_dofs(motion.model, dofs[index])
+    where = f" in sample {index[0] if len(index) == 1 else index}" if index else ""
+    return samples.size, f"{joint!r}{where}"
 
 
 def sample_index(sample: int, batch: tuple[int, ...]) -> tuple[int, ...]:
