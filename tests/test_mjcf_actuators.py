@@ -244,7 +244,6 @@ def test_keyframes_have_states_of_the_model_and_controls(tmp_path):
     again = rb.load(tmp_path / "model.toml")
     assert again.keyframes == model.keyframes
     assert again.drives == model.drives
-    assert model.lock({"slide": 0.0}).keyframes == {}
     assert model.with_inputs(home.inputs).inputs == {"m": 2.0}
 
 

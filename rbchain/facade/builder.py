@@ -29,6 +29,7 @@ from ..model.limits import JointLimits
 from ..model.massless import remedies
 from ..model.passive import PassiveForces
 from ..model.pose import Pose, numbers, vector3
+from ..model.sensor_of_file import SensorOfFile
 from ..model.visual import Visual
 from .added_bodies import (
     MASSLESS,
@@ -39,6 +40,7 @@ from .added_bodies import (
     check_tree,
     checked_body,
 )
+from .file_records import attached_sensor, carried_by_body
 from .model import Model
 
 
@@ -101,6 +103,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         self._negative_moments: list[str] = []
         self._drives: list[OneJointDrive] = []
         self._constraints: list[Constraint] = []
+        self._sensors: dict[str, SensorOfFile] = {}
         #: Bodies and constraints of the nominal models of varied models, by their names in this builder.
         self._nominal_bodies: dict[str, Body] = {}
         self._nominal_constraints: dict[str, Constraint] = {}
@@ -250,9 +253,10 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
     def add_model(
         self, other: Model, *, parent: str | None = None, placement: Pose | None = None, prefix: str = ""
     ) -> None:
-        """Add all bodies, frames, drives and constraints of another model, such as a hand for an arm.
+        """Add all bodies, frames, drives, constraints and sensors of another model, such as a hand for an arm.
 
-        If the other model was varied, the nominal model of the result has the values that it had before.
+        Keyframes are not added, because they are states of the other model only. If the other model was varied, the
+        nominal model of the result has the values that it had before.
 
         Parameters
         ----------
@@ -263,8 +267,8 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         placement : Pose, optional
             Pose of the other model's world in the frame of `parent`. By default the two frames coincide.
         prefix : str
-            Text to put in front of all names of bodies, joints, frames, constraints and inputs of the other model, such
-            as "left/".
+            Text to put in front of all names of bodies, joints, frames, constraints, sensors and inputs of the other
+            model, such as "left/".
 
         Raises
         ------
@@ -300,6 +304,12 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
                 f"{self.fluid_density:g} kg/m^3; expected equal densities. Use other.replace(fluid_density=...)"
             )
         check_joined_names(added, prefix, self._bodies, self._constraints)
+        sensors = {
+            prefix + name: attached_sensor(sensor, prefix, parent, placement) for name, sensor in other.sensors.items()
+        }
+        for name in sensors.keys() & self._sensors.keys():
+            raise ModelError(f"add_model: this model already has a sensor {name!r}; choose another prefix")
+        self._sensors |= sensors
         for name, body in added.bodies.items():
             self._check_inertia(prefix + name, body.inertia)
         self._bodies |= attached_bodies(added, prefix, parent, placement)
@@ -309,8 +319,8 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         if other.description.nominal is not None:
             nominal = editable(other.description.nominal, "add_model")
             self._nominal_bodies |= attached_bodies(nominal, prefix, parent, placement)
-            attached = (attached_constraint(each, prefix, parent, placement) for each in nominal.constraints)
-            self._nominal_constraints |= {each.name: each for each in attached}
+            constraints = (attached_constraint(each, prefix, parent, placement) for each in nominal.constraints)
+            self._nominal_constraints |= {each.name: each for each in constraints}
 
     @explains_calls(is_method=True, compliance="the force Bushing.in_place_of(constraint, compliance=...)")
     def add_constraint(self, constraint: Constraint) -> None:
@@ -381,6 +391,9 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             description = replace(description, nominal=assemble(of_nominal))
         self._warn_of_nonphysical_inertia()
         model = Model(description)
+        if self._sensors:
+            sensors = {name: carried_by_body(sensor, model) for name, sensor in self._sensors.items()}
+            model = Model(description.replaced({"sensors": sensors}))
         if model.bodies_without_inertia:
             warnings.warn(remedies(self.name, model.bodies_without_inertia), stacklevel=2)
         return model

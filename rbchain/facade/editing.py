@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from ..model.inertia import Inertia
 from ..model.motors import description_with_motor
 from ..model.payload import description_with_payload
 from .attributes import Attributes
+from .file_records import with_file_records
 
 
 class Editing(Attributes):
@@ -35,6 +37,7 @@ class Editing(Attributes):
 
         The bodies of locked joints are merged into their parents, and their names become frames. All other names,
         limits, visuals, immersions, passive forces, drives and constraints remain. Drives of locked joints are removed.
+        Keyframes and sensors of a model file remain, without locked joints and without forces in them.
 
         A joint that is coupled to a locked one is locked too, at the position that its CouplerConstraint requires.
         Constraints between bodies that become fixed to each other are removed if the positions satisfy them up to
@@ -69,7 +72,8 @@ class Editing(Attributes):
         >>> stiff.frame_poses([0.0, 0.0], "link3").translation.tolist()
         [1.0, 0.0, 0.0]
         """
-        return type(self)(locked_description(self.description, joints))
+        locked = type(self)(locked_description(self.description, joints))
+        return with_file_records(locked, self, partial(self._state_of, locked))
 
     @explains_calls(is_method=True)
     def with_motor(
@@ -149,7 +153,8 @@ class Editing(Attributes):
             "motor_friction": motor_friction,
             "motor_damping": motor_damping,
         }
-        return type(self)(description_with_motor(self.description, joint, spring, motor))
+        driven = type(self)(description_with_motor(self.description, joint, spring, motor))
+        return with_file_records(driven, self, partial(self._state_of, driven))
 
     @explains_calls(is_method=True)
     def with_payload(
@@ -235,7 +240,7 @@ class Editing(Attributes):
         """
         joints = tuple(joints)
         check_joints("lock_state", joints, self.joint_names)
-        parts = self._parts(q, qd)
+        parts = _parts(self, q, qd)
         constraints = mechanism_of(self.description).constraints
         locked = joints_coupled_to(constraints, joints)
         kept = [parts[name] for name in self.joint_names if name not in locked]
@@ -311,7 +316,10 @@ class Editing(Attributes):
         >>> turned.body_names, turned.joint_names, list(turned.fixed_frames)
         (('arm', 'body_body'), ('body', 'arm'), ['body'])
         """
-        return type(self)(rerooted_description(self.description, body))
+        rerooted = type(self)(rerooted_description(self.description, body))
+        dofs = dict(zip(self.body_names, zip(self.joint_names, self.description.dof_counts, strict=True), strict=True))
+        reversed_joints = dict(dofs[name] for name in path_to_root(mechanism_of(self.description), body)[:-1])
+        return with_file_records(rerooted, self, partial(self.reroot_state, body), reversed_joints)
 
     def reroot_state(self, body: str, q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Convert a state of this model to one of the model that `reroot` returns.
@@ -347,7 +355,7 @@ class Editing(Attributes):
 
         path = path_to_root(mechanism_of(self.description), body)
         rerooted = rerooted_description(self.description, body)
-        parts = self._parts(q, qd)
+        parts = _parts(self, q, qd)
         if len(path) > 1:
             joint_of = dict(zip(self.body_names, self.joint_names, strict=True))
             for name in path[:-1]:
@@ -367,20 +375,27 @@ class Editing(Attributes):
         q, qd = (x.astype(dtype, copy=False) for x in whole)
         return q, qd
 
-    def _parts(self, q: npt.ArrayLike, qd: npt.ArrayLike) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Return the parts of q and qd that belong to each joint, by its name."""
-        if self.batch_shape:
-            raise ModelError("the samples of the model differ; expected a model without batch axes")
-        (q, qd), _, _ = self.kernel_model.state_arguments.check(("q", "qd"), (q, qd))
-        dofs = self.kernel_model.dofs
-        return {
-            name: (q[..., a : a + m], qd[..., b : b + n])
-            for name, a, m, b, n in zip(
-                self.joint_names,
-                dofs.position_index,
-                dofs.position_counts,
-                dofs.velocity_index,
-                dofs.counts,
-                strict=True,
-            )
-        }
+    def _state_of(self, edited: Editing, q: FloatArray, qd: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Convert a state of this model to an edited one with other joints; new joints are at rest at zero."""
+        at_rest = _parts(edited, edited.neutral(), np.zeros(edited.nv))
+        parts = at_rest | {name: part for name, part in _parts(self, q, qd).items() if name in at_rest}
+        return np.concatenate([q for q, _ in parts.values()], -1), np.concatenate([qd for _, qd in parts.values()], -1)
+
+
+def _parts(model: Editing, q: npt.ArrayLike, qd: npt.ArrayLike) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Return the parts of q and qd that belong to each joint, by its name."""
+    if model.batch_shape:
+        raise ModelError("the samples of the model differ; expected a model without batch axes")
+    (q, qd), _, _ = model.kernel_model.state_arguments.check(("q", "qd"), (q, qd))
+    dofs = model.kernel_model.dofs
+    return {
+        name: (q[..., a : a + m], qd[..., b : b + n])
+        for name, a, m, b, n in zip(
+            model.joint_names,
+            dofs.position_index,
+            dofs.position_counts,
+            dofs.velocity_index,
+            dofs.counts,
+            strict=True,
+        )
+    }

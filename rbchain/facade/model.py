@@ -182,8 +182,7 @@ class Model(
     sensors : mapping
         The sensors of an MJCF file, by their names. `model.sensors.of(motion)` computes their measurements.
     keyframes : dict
-        The keyframes of an MJCF file, by their names, with `q`, `qd` and `inputs`. `lock`, `reroot` and `add_model`
-        keep neither sensors nor keyframes.
+        The keyframes of an MJCF file, by their names, with `q`, `qd` and `inputs`.
 
     Arrays are read-only. A field given to `vary` has the batch axes in front.
     """

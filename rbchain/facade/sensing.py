@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..common.misspelt import did_you_mean
-from ..common.real_arrays import FloatArray, excerpt
-from ..errors import UnknownNameError
+from ..common.real_arrays import FloatArray
+from ..model.named_items import NamedItems
 from ..model.pose import computed_pose
-from ..model.sensor_of_file import SensorOfFile
+from ..model.sensor_of_file import REACTIONS, SensorOfFile
 
 if TYPE_CHECKING:
     from ..simulate.trajectory import Trajectory
@@ -22,26 +20,20 @@ IN_OWN_AXES = ("velocimeter", "gyroscope", "accelerometer", "force", "torque")
 ANGULAR = ("frame angular velocity", "frame angular acceleration", "gyroscope", "torque")
 
 
-class Sensors(Mapping[str, SensorOfFile]):
+class Sensors(NamedItems[SensorOfFile]):
     """The sensors of the model's file by their names. `model.sensors.of(motion)` computes their measurements."""
+
+    owner, singular, plural = "the model", "sensor", "sensors"
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    def __getitem__(self, name: str) -> SensorOfFile:
-        known = self._model.description.sensors
-        if name not in known:
-            hint = did_you_mean(name, known) if isinstance(name, str) else ""
-            raise UnknownNameError(
-                f"the model has no sensor {excerpt(name)}; its sensors are {excerpt([*known])}{hint}"
-            )
-        return known[name]
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._model.description.sensors)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._model.description.sensors)
-
-    def __len__(self) -> int:
-        return len(self._model.description.sensors)
+    def _item(self, name: str) -> SensorOfFile:
+        return self._model.description.sensors[name]
 
     def __repr__(self) -> str:
         return f"Sensors({ {name: sensor.kind for name, sensor in self.items()} })"
@@ -100,7 +92,7 @@ class _Measurements:
             return self._at_body("translation", sensor) + offset
         if kind == "frame quaternion":
             return computed_pose(offset, rotation).quaternion
-        if kind in ("force", "torque"):  # from the parent, in the axes of the body
+        if kind in REACTIONS:  # from the parent, in the axes of the body
             reaction = self._at_body("reactions", sensor)
             force, moment = reaction[..., :3], reaction[..., 3:]
             found = force if kind == "force" else moment - np.cross(sensor.pose.translation, force)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from ..common.misspelt import SuggestsAttributes, did_you_mean
+from ..common.misspelt import SuggestsAttributes
 from ..common.real_arrays import FloatArray, excerpt
-from ..errors import ArgumentError, UnknownNameError
+from ..errors import ArgumentError
 from ..model.description import VARIABLE_FIELDS
+from ..model.named_items import NamedItems
 from ..model.pose import Pose
 
 if TYPE_CHECKING:
@@ -196,44 +197,35 @@ class JointView(_View):
 View = TypeVar("View", bound=_View)
 
 
-class Views(Mapping[str, View], Generic[View]):
+class Views(NamedItems[View]):
     """The bodies or the joints of a model by their names, in the order of the model."""
+
+    owner = "the model"
 
     def __init__(
         self, names: Sequence[str], view: Callable[[str], View], what: str, remarks: Mapping[str, str]
     ) -> None:
-        self._names, self._view, self._what, self._remarks = names, view, what, remarks
+        self._names, self._view, self._remarks = names, view, remarks
+        self.singular, self.plural = what, "bodies" if what == "body" else f"{what}s"
 
-    def __getitem__(self, name: str) -> View:
-        if name not in self:
-            known = f"expected one of {excerpt(list(self._names))}"
-            remark = self._remarks.get(name) if isinstance(name, str) else None
-            hint = did_you_mean(name, self._names) if isinstance(name, str) else ""
-            raise UnknownNameError(
-                f"the model has no {self._what} {name!r}; {known}{f'. {remark}' if remark else hint}"
-            )
+    @property
+    def names(self) -> Sequence[str]:
+        return self._names
+
+    def _item(self, name: str) -> View:
         return self._view(name)
+
+    def _remark(self, name: Any) -> str:
+        remark = self._remarks.get(name) if isinstance(name, str) else None
+        return f". {remark}" if remark else super()._remark(name)
 
     if not TYPE_CHECKING:  # with __call__, a type checker would accept calls
 
         def __call__(self, name, *_):
-            raise TypeError(f"model.{self._what} is not a method; write model.{self._what}[{name!r}]")
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._names
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return the view of this name, or the default if the model does not have it."""
-        return self._view(name) if name in self else default
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+            raise TypeError(f"model.{self.singular} is not a method; write model.{self.singular}[{name!r}]")
 
     def __repr__(self) -> str:
-        return f"{self._what} names: {excerpt(list(self._names))}"
+        return f"{self.singular} names: {excerpt(list(self._names))}"
 
 
 def bodies_of(model: Model) -> Views[BodyView]:

@@ -266,7 +266,7 @@ class _Writer:
         meshes = any(visual.shape == "mesh" for visuals in d.visuals.values() for visual in visuals)
         lost += ["visuals that are meshes"] if meshes else []
         lost += ["collision shapes"] if d.collisions else []
-        lost += ["drives"] if d.drives else []
+        lost += [name for name in ("drives", "sensors", "keyframes") if getattr(d, name)]
         lost += ["the nominal model, which controllers use"] if d.nominal is not None else []
         lost += ["water and immersions"] if model.in_water else []
         if lost:

@@ -232,7 +232,7 @@ def _warn_of_losses(model: Model, constraints: Sequence[str]) -> None:
     no_ground = any(not shape.touches_ground for shape in collisions)
     lost += ["that some collision shapes do not touch the ground"] if no_ground else []
     lost += [f"constraints {', '.join(map(repr, constraints))}"] if constraints else []
-    lost += ["drives"] if description.drives else []
+    lost += [name for name in ("drives", "sensors", "keyframes") if getattr(description, name)]
     lost += ["the nominal model, which controllers use"] if description.nominal is not None else []
     lost += ["rotor_inertia"] if description.rotor_inertia.any() else []
     lost += ["water and immersions"] if model.in_water else []

@@ -26,6 +26,8 @@ UNITS = {
     "force": "N",
     "torque": "N m",
 }
+#: Kinds of sensors that measure the reaction between a body and its parent.
+REACTIONS = ("force", "torque")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..acting.inputs import InputPlace
-from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt, real_array
-from ..errors import ArgumentError, UnknownNameError
+from ..errors import ArgumentError
+from ..model.named_items import NamedItems
 
 if TYPE_CHECKING:
     from .preparation import Prepared
 
 
-class Inputs(Mapping[str, np.ndarray]):
+class Inputs(NamedItems[np.ndarray]):
     """The inputs of a stepper by their names. `inputs[name]` is an array (...) that you may change.
 
     `values` are the numbers (samples, inputs), and `batch` is the shape of the batch.
     """
 
+    owner, singular, plural = "the stepper", "input", "inputs"
+
     def __init__(self, names: Sequence[str], values: np.ndarray, batch: tuple[int, ...]) -> None:
         self._names, self._values, self._batch = tuple(names), values, batch
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        if name not in self._names:
-            known = f"it has {', '.join(map(repr, self._names))}" if self._names else "it has none"
-            near = did_you_mean(name, self._names) if isinstance(name, str) else ""
-            hint = near or ". Use rb.Input(name) as a signal of a drive or force"
-            raise UnknownNameError(f"the stepper has no input {excerpt(name)}; {known}{hint}")
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._names
+
+    def _item(self, name: str) -> np.ndarray:
         return self._values[:, self._names.index(name)].reshape(self._batch)
+
+    def _remark(self, name: Any) -> str:
+        return super()._remark(name) or ". Use rb.Input(name) as a signal of a drive or force"
 
     def __setitem__(self, name: str, value: npt.ArrayLike) -> None:
         write_numbers(f"input {name!r}", self[name], value)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
     def __repr__(self) -> str:
         return f"Inputs({dict(self)!r})"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...common.real_arrays import FloatArray, whole_number
 from ...errors import StudyError
+from ...model.named_items import NamedItems
 from ..describe.designs import Random
 from ..describe.distributions import Distribution
 from .columns import Columns
@@ -30,7 +30,7 @@ class Input:
     distribution: Distribution
 
 
-class Inputs(Mapping[str, Input]):
+class Inputs(NamedItems[Input]):
     """The drawn numbers of a study by name, in their order. `Study.inputs` has them.
 
     Attributes
@@ -52,18 +52,11 @@ class Inputs(Mapping[str, Input]):
     (3, 2)
     """
 
+    owner, singular, plural = "the study", "input", "inputs"
+
     def __init__(self, columns: Columns, seed: int) -> None:
         self._columns, self._seed = columns, seed
         self._by_name = {column.name: Input(column.unit, column.distribution) for column in columns.columns}
-
-    def __getitem__(self, name: str) -> Input:
-        return self._by_name[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
-
-    def __len__(self) -> int:
-        return len(self._by_name)
 
     def __repr__(self) -> str:
         return f"Inputs({self.units})"
@@ -71,6 +64,9 @@ class Inputs(Mapping[str, Input]):
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._by_name)
+
+    def _item(self, name: str) -> Input:
+        return self._by_name[name]
 
     @property
     def units(self) -> dict[str, str]:
