@@ -73,7 +73,7 @@ def test_a_joint_chooses_its_entries_of_states():
     [
         (
             lambda: WALKER.body["lft"],
-            r"no body 'lft'; expected one of \['base', 'left', 'right'\]; did you mean left\?",
+            r"no body 'lft'; its bodies are \['base', 'left', 'right'\]; did you mean left\?",
         ),
         (lambda: WALKER.body["foot"], "'foot' is a frame that is fixed to body 'right'"),
         (lambda: WALKER.joint["left"], "The joint of body 'left' is 'hip'"),

@@ -23,14 +23,11 @@ ANGULAR = ("frame angular velocity", "frame angular acceleration", "gyroscope", 
 class Sensors(NamedItems[SensorOfFile]):
     """The sensors of the model's file by their names. `model.sensors.of(motion)` computes their measurements."""
 
-    owner, singular, plural = "the model", "sensor", "sensors"
+    _owner, _singular, _plural = "the model", "sensor", "sensors"
 
     def __init__(self, model: Model) -> None:
         self._model = model
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._model.description.sensors)
+        self._names = tuple(model.description.sensors)
 
     def _item(self, name: str) -> SensorOfFile:
         return self._model.description.sensors[name]

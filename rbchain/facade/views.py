@@ -200,17 +200,13 @@ View = TypeVar("View", bound=_View)
 class Views(NamedItems[View]):
     """The bodies or the joints of a model by their names, in the order of the model."""
 
-    owner = "the model"
+    _owner = "the model"
 
     def __init__(
         self, names: Sequence[str], view: Callable[[str], View], what: str, remarks: Mapping[str, str]
     ) -> None:
-        self._names, self._view, self._remarks = names, view, remarks
-        self.singular, self.plural = what, "bodies" if what == "body" else f"{what}s"
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self._names
+        self._names, self._view, self._remarks = tuple(names), view, remarks
+        self._singular, self._plural = what, "bodies" if what == "body" else f"{what}s"
 
     def _item(self, name: str) -> View:
         return self._view(name)
@@ -222,10 +218,10 @@ class Views(NamedItems[View]):
     if not TYPE_CHECKING:  # with __call__, a type checker would accept calls
 
         def __call__(self, name, *_):
-            raise TypeError(f"model.{self.singular} is not a method; write model.{self.singular}[{name!r}]")
+            raise TypeError(f"model.{self._singular} is not a method; write model.{self._singular}[{name!r}]")
 
     def __repr__(self) -> str:
-        return f"{self.singular} names: {excerpt(list(self._names))}"
+        return f"{self._singular} names: {excerpt(list(self._names))}"
 
 
 def bodies_of(model: Model) -> Views[BodyView]:

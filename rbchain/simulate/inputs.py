@@ -23,14 +23,10 @@ class Inputs(NamedItems[np.ndarray]):
     `values` are the numbers (samples, inputs), and `batch` is the shape of the batch.
     """
 
-    owner, singular, plural = "the stepper", "input", "inputs"
+    _owner, _singular, _plural = "the stepper", "input", "inputs"
 
     def __init__(self, names: Sequence[str], values: np.ndarray, batch: tuple[int, ...]) -> None:
         self._names, self._values, self._batch = tuple(names), values, batch
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self._names
 
     def _item(self, name: str) -> np.ndarray:
         return self._values[:, self._names.index(name)].reshape(self._batch)

@@ -52,18 +52,19 @@ class Inputs(NamedItems[Input]):
     (3, 2)
     """
 
-    owner, singular, plural = "the study", "input", "inputs"
+    _owner, _singular, _plural = "the study", "input", "inputs"
 
     def __init__(self, columns: Columns, seed: int) -> None:
         self._columns, self._seed = columns, seed
         self._by_name = {column.name: Input(column.unit, column.distribution) for column in columns.columns}
+        self._names = tuple(self._by_name)
 
     def __repr__(self) -> str:
         return f"Inputs({self.units})"
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._by_name)
+        return self._names
 
     def _item(self, name: str) -> Input:
         return self._by_name[name]
