@@ -181,7 +181,9 @@ def test_inputs_have_the_shape_of_the_batch():
 def test_wrong_names_shapes_and_values_are_refused():
     stepper = stepper_with_gust()
     assert list(stepper.inputs) == ["gust", "lift"]
-    with pytest.raises(rb.UnknownNameError, match="no input 'gusts'; its inputs are \['gust', 'lift'\]; did you mean gust"):
+    with pytest.raises(
+        rb.UnknownNameError, match=r"no input 'gusts'; its inputs are \['gust', 'lift'\]; did you mean gust"
+    ):
         stepper.inputs["gusts"]
     with pytest.raises(
         rb.ArgumentError, match=r"input 'gust' has shape \(2,\); expected an array that fits into \(3,\)"
