@@ -22,11 +22,19 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx-mathjax-offline",  # equations without a network
     "sphinx.ext.viewcode",
     "links",
     "sphinx_copybutton",
 ]
+# Short lists of the names that the pages mention, because a build has to work without a network.
+intersphinx_mapping = {
+    "numpy": ("https://numpy.org/doc/stable/", "inventories/numpy.inv"),
+    "scipy": ("https://docs.scipy.org/doc/scipy/", "inventories/scipy.inv"),
+    "xarray": ("https://docs.xarray.dev/en/stable/", "inventories/xarray.inv"),
+    "pandas": ("https://pandas.pydata.org/docs/", "inventories/pandas.inv"),
+}
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"

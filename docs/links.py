@@ -1,4 +1,4 @@
-"""Link the names in the text of pages, such as `simulate`, `motion.tau` and `rb.PID(...)`, to their reference."""
+"""Link the names in the text of pages to their reference: `simulate`, `motion.tau`, `rb.PID(...)`, xarray.Dataset."""
 
 import pydoc
 import re
@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
@@ -21,6 +22,14 @@ VARIABLES = {
     "stepper": "Stepper",
     "study": "Study",
 }
+#: Names of other projects that the pages write without their module.
+SHORT = {
+    "CubicSpline": "scipy.interpolate.CubicSpline",
+    "np.argsort": "numpy.argsort",
+    "solve_continuous_are": "scipy.linalg.solve_continuous_are",
+}
+ELSEWHERE = re.compile(r"\b(?:numpy|scipy|xarray|pandas)(?:\.\w+)+")
+NOT_LINKED = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title, nodes.raw, nodes.comment, pending_xref)
 NAME = re.compile(r"(?:rb\.|rbchain\.)?([A-Za-z_]\w*)(?:\.([a-z]\w*))?(?:\(.*\))?", re.DOTALL)
 
 
@@ -68,7 +77,41 @@ class LinkNames(SphinxPostTransform):
             literal.replace_self(link)
 
 
+class LinkNamesElsewhere(SphinxPostTransform):
+    """Make a reference of each name of NumPy, SciPy, xarray and pandas, which intersphinx resolves."""
+
+    default_priority = 6
+
+    def run(self, **_: Any) -> None:
+        for literal in list(self.document.findall(nodes.literal)):
+            name = SHORT.get(literal.astext(), literal.astext())
+            if ELSEWHERE.fullmatch(name) and not is_inside(literal.parent, NOT_LINKED):
+                literal.replace_self(self.reference(name, literal.deepcopy()))
+        for text in list(self.document.findall(nodes.Text)):
+            names = list(ELSEWHERE.finditer(text))
+            if not names or is_inside(text, NOT_LINKED):
+                continue
+            parts: list[nodes.Node] = []
+            ends = [0, *(match.end() for match in names)]
+            for match, begin in zip(names, ends, strict=False):
+                parts += [nodes.Text(text[begin : match.start()]), self.reference(match[0], nodes.Text(match[0]))]
+            text.parent.replace(text, [*parts, nodes.Text(text[ends[-1] :])])
+
+    def reference(self, name: str, content: nodes.Node) -> pending_xref:
+        """Return a reference that stays plain text if no inventory contains the name."""
+        settings = {"refdomain": "py", "reftype": "obj", "refexplicit": True, "refwarn": False}
+        return pending_xref("", content, reftarget=name, refdoc=self.env.docname, **settings)
+
+
+def is_inside(node: nodes.Node | None, kinds: tuple[type[nodes.Node], ...]) -> bool:
+    """Return whether a node is below a node of one of these classes."""
+    while node is not None and not isinstance(node, kinds):
+        node = node.parent
+    return node is not None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the transform."""
+    """Register the transforms."""
     app.add_post_transform(LinkNames)
+    app.add_post_transform(LinkNamesElsewhere)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
