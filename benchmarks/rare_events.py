@@ -99,7 +99,7 @@ def openturns(of_arm):
 
 def main():
     of_arm = study()
-    print(len(of_arm.inputs), "drawn numbers")
+    print(len(of_arm.inputs), "random inputs")
     for method, settings in SIZES.items():
         start = time.perf_counter()
         found = of_arm.probability("tool error", above=THRESHOLD, method=method, **settings)

@@ -79,7 +79,7 @@ Gravity compensation for 1000 steps, so that a rod keeps its initial velocity of
 >>> float(block.q[0, 0].round(9))
 0.5
 
-Two hundred pendulums, each with a controller of its own gain. The best one is nearest to the horizontal after 2 s:
+Two hundred pendulums with controllers of different gains. The best one is nearest to the horizontal after 2 s:
 
 >>> import numpy as np
 >>> @compiled.driver

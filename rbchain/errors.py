@@ -12,7 +12,7 @@ class RbchainError(Exception):
 
 
 class ModelError(RbchainError, ValueError):
-    """An invalid mechanism, or one that a function does not support; the message names the body or joint."""
+    """An invalid mechanism, or one that a function does not support; the message contains the body or joint."""
 
 
 class ArgumentError(RbchainError, ValueError):
@@ -24,7 +24,7 @@ class UnknownNameError(ModelError, ArgumentError):
 
 
 class StudyError(RbchainError, ValueError):
-    """An invalid study; the message names the key, the value that was found and what was expected."""
+    """An invalid study; the message contains the key, the value that was found, and the expected values."""
 
 
 class FileFormatError(RbchainError, ValueError):

@@ -283,7 +283,7 @@ def test_a_lag_and_a_curve_together():
             "expected a torque of at least 0 and a speed",
         ),
         (lambda: [rb.Actuator("slide", no_load_speed=2.0)], "it has a no_load_speed, but no stall_torque"),
-        (lambda: [rb.Actuator("slide", stall_torque=1.0, torque_speed=[[0.0, 1.0]])], "expected one of them"),
+        (lambda: [rb.Actuator("slide", stall_torque=1.0, torque_speed=[[0.0, 1.0]])], "use one of the two"),
         (lambda: [rb.Actuator("slide", torque_speed=[1.0, 2.0])], r"torque_speed has shape \(2,\); expected \(m, 2\)"),
         (
             lambda: [rb.Actuator("slide", torque_speed=np.ones((3, 4, 2)))],

@@ -50,10 +50,10 @@ MISTAKES = [
     (lambda: rb.Encoder("j", noise=-1.0), "Encoder of joint 'j': noise is -1.0"),
     (lambda: rb.Encoder("j", seed=-1), "Encoder of joint 'j': seed is -1; expected a whole number from 0 to"),
     (lambda: rb.VelocitySensor("j", resolution=-1.0), "VelocitySensor of joint 'j': resolution is -1.0"),
-    (lambda: rb.Event(), "Event: joint is None and function is None; expected one of them"),
+    (lambda: rb.Event(), "Event: joint is None and function is None; use one of the two"),
     (
         lambda: rb.Event("j", function=count, stop=True),
-        "Event of joint 'j': joint is 'j' and function is .*; expected one of them",
+        "Event of joint 'j': joint is 'j' and function is .*; use one of the two",
     ),
     (lambda: rb.Event("j", direction=2, stop=True), r"direction is 2; expected 1 \(rising\), -1 \(falling\) or 0"),
     (

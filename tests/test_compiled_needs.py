@@ -225,9 +225,9 @@ def test_functions_and_needs_that_do_not_fit_are_refused():
         ("a parameter called computed, but needs is not given", [rb.Sampled(hold)]),
         ("a parameter called computed, but needs is not given", [rb.Sampled(in_python)]),
         ("a parameter called computed, but needs is not given", [rb.Sampled(in_python, states=[0.0])]),
-        ("controller_model is not that of the other drives", [of_other, compensates]),
+        ("controller_model is not the model of the other drives", [of_other, compensates]),
         (
-            "needs of Sampled UserForces: model is not that of the other drives",
+            "needs of Sampled UserForces: model is not the model of the other drives",
             [of_other, rb.Sampled(hold, needs=rb.Needs(gravity_forces=True))],
         ),
     ):

@@ -142,7 +142,7 @@ def test_three_link_arm_has_the_matrices_of_an_independent_sum():
         ([[DHLink(1, 0, np.nan)]], {}, "d is"),
         ([[DHLink(1, 0, 0, mass=1)]], {"base_coordinates": (0, 0, 0)}, "base_coordinates has shape"),
         ([[DHLink(1, 0, 0, inertia=rb.Inertia(1.0), mass=1)]], {}, "link 1: inertia is an Inertia, .* but mass 1"),
-        ([[DHLink(1, 0, 0, inertia=rb.Inertia(1.0), cg=(1, 0, 0))]], {}, "link 1: .*Leave out mass and cg"),
+        ([[DHLink(1, 0, 0, inertia=rb.Inertia(1.0), cg=(1, 0, 0))]], {}, "link 1: .*Omit mass and cg"),
         ([[DHLink(1, 0, 0, mass=1, friction=-1)]], {}, "link 1: friction is -1.0 .*expected zero or more"),
         (
             [[DHLink(1, 0, 0, mass=1, friction=1, motor_viscous_friction=-1)]],

@@ -307,7 +307,7 @@ def test_varied_models_and_drives_with_models_are_refused():
     builder.add_body("arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
     builder.add_body("end", parent="arm", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
     builder.add_drive(rb.PID("arm", 0.0, kp=1.0, gravity_compensation=True, controller_model=chain))
-    with pytest.raises(rb.ModelError, match="the drive of joint 'arm' has a model of its own"):
+    with pytest.raises(rb.ModelError, match="the drive of joint 'arm' has its own model"):
         builder.build().lock({"end": 0.0})
 
 

@@ -247,13 +247,13 @@ def test_batches_may_have_any_shape():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"drives": [rb.PrescribedVelocity("link1", 1.0)]}, "PrescribedVelocity, which prescribes no position"),
+        ({"drives": [rb.PrescribedVelocity("link1", 1.0)]}, "PrescribedVelocity, which does not prescribe a position"),
         ({"drives": [rb.Sampled(rb.PID("link1", 0.0, kp=1.0), period=0.1)]}, "equilibrium does not support Sampled"),
         ({"free": "link1"}, "free is 'link1'; expected a list"),
         ({"free": ["elbow"]}, "no joint 'elbow'"),
         ({"actuated": ["elbow"]}, "no joint 'elbow'"),
         ({"actuated": "link1"}, "actuated is 'link1'; expected a list"),
-        ({"actuated": ["link1"], "free": []}, "free and actuated are given; expected one"),
+        ({"actuated": ["link1"], "free": []}, "free and actuated are given; use one"),
         ({"max_iterations": 0}, "max_iterations"),
         ({"q_guess": [[0.0, 1.0]]}, "q_guess has shape"),
     ],

@@ -370,7 +370,7 @@ def test_a_gear_is_too_stiff_for_explicit_steps():
                 rb.DryFriction("block", 1.0, gear_friction=0.1),
                 [force(1.0), rb.Actuator("block", gear_friction=0.1)],
             ),
-            "DryFriction of joint 'block': it has a gear_friction, and the Actuator of this joint, too; expected one",
+            "DryFriction of joint 'block': it has a gear_friction, and the Actuator of this joint has one, too",
         ),
         (
             lambda: block().simulate([0.0], duration=0.1, derivatives=("gear_friction",)),

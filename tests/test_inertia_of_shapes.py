@@ -130,5 +130,5 @@ def test_wrong_densities_are_refused(tmp_path):
         rb.load(file, density="stel")
     with pytest.raises(rb.ModelError, match="density"):
         rb.load(file, density=-1.0)
-    with pytest.raises(rb.FileFormatError, match=r"density is 1000.0; expected None, because only a URDF file"):
+    with pytest.raises(rb.FileFormatError, match=r"density is 1000.0; remove density: it applies only to URDF files"):
         rb.load("examples/seven_joint_arm.toml", density=1000.0)

@@ -74,7 +74,7 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
     {
         "rtol of rk4": (
             lambda: simulate(rtol=1e-6),
-            'rtol is 1e-06, but method "rk4" has steps of fixed length and controls no error; expected None. Set step',
+            'rtol is 1e-06, but method "rk4" has steps of fixed length and no error control. Remove rtol',
         ),
         "atol of implicit": (
             lambda: simulate(method="implicit", atol=1e-6),
@@ -82,8 +82,7 @@ def test_a_mistake_in_a_model_is_refused(mistake, message):
         ),
         "longest step of rk4": (
             lambda: simulate(max_step=0.1),
-            'max_step is 0.1, but method "rk4" has steps of fixed length and controls no error; '
-            "expected None. Set step",
+            'max_step is 0.1, but method "rk4" has steps of fixed length and no error control. Remove max_step',
         ),
         "steps of rk4": (
             lambda: simulate(max_steps=100),

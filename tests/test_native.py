@@ -276,7 +276,7 @@ def test_values_are_read_in_the_units_of_the_file(tmp_path):
         (
             "mass = 2.0",
             'mass = 2.0\nparent = "elbow"',
-            "parent is 'elbow', which is not a body of the model; expected None for the world",
+            "parent is 'elbow', which is not a body of the model; use None for the world",
         ),
         (
             "mass = 2.0",

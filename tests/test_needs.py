@@ -125,7 +125,10 @@ def test_needs_that_do_not_fit_are_refused():
             make()
     for match, drive in (
         ("only user functions have needs", rb.Sampled(rb.PID("link1", 0.1, kp=1.0), needs=rb.Needs(jacobian="link3"))),
-        ("expected those of the simulated model", rb.Sampled(python, needs=rb.Needs(mass_matrix=True, model=slide()))),
+        (
+            "expected the joints of the simulated model",
+            rb.Sampled(python, needs=rb.Needs(mass_matrix=True, model=slide())),
+        ),
     ):
         with pytest.raises(ArgumentError, match=match):
             ARM.simulate(Q, duration=STEP, drives=[drive])

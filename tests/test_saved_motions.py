@@ -296,7 +296,7 @@ def with_field(name, value):
         (with_array("t", lambda t: t + np.nan), "t is .*nan.*; expected finite numbers"),
         (with_array("t", lambda t: t + 1.0), "signals|defined from"),
         (with_array("status", lambda x: x + 77), "status contains 77; expected values of rbchain.Status"),
-        (with_array("status", lambda x: x[0]), r"batch shape \(2,\); expected \(\) or that of status, \(\)"),
+        (with_array("status", lambda x: x[0]), r"batch shape \(2,\); expected \(\) or the shape of status, \(\)"),
         (with_array("steps", lambda x: x[:1]), r"steps has shape \(1,\); expected \(2,\)"),
         (with_array("is_stiff", lambda x: x + 0.5), "is_stiff has type float64; expected an array of truth values"),
         (with_array("end_q", lambda x: x[:, :1]), r"end_q has shape \(2, 1\); expected \(2, 3\)"),

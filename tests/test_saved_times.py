@@ -197,7 +197,7 @@ def test_intervals_that_divide_the_duration_up_to_round_off_give_no_other_interv
         ({"duration": 1.0, "save_at": True}, "save_at is True; expected the number of times"),
         (
             {"duration": 1.0, "save_at": 3, "save_every": 0.1},
-            "save_at is 3 and save_every is 0.1; expected one of them",
+            "save_at is 3 and save_every is 0.1; use one of the two",
         ),
         ({"duration": 1.0, "save_every": 0.0}, "save_every is 0"),
         ({"duration": 1.0, "save_every": 1e-12}, "save_every is 1e-12 s, which gives more than"),

@@ -190,7 +190,7 @@ def test_a_plot_of_all_joints_has_no_note(floating):
         ({"joints": ["lnk7"]}, r"joints contains 'lnk7'; .*; did you mean link7\?"),
         ({"joints": "link7"}, "joints is 'link7'; expected a list of names of moving joints"),
         ({"joints": []}, r"joints is \[\]; expected a list of names of moving joints"),
-        ({"what": "steps", "joints": ["link7"]}, "'steps' is not drawn by joint; expected None"),
+        ({"what": "steps", "joints": ["link7"]}, "'steps' is not plotted by joint. Remove joints"),
     ],
 )
 def test_a_selection_that_cannot_be_drawn_is_refused(long_chain, settings, message):

@@ -403,9 +403,7 @@ def test_the_mimic_of_a_fixed_joint_has_no_effect(write):
 
 def test_joints_that_mimic_each_other_in_a_cycle_are_refused(write):
     text = mimicking("clown", name="ape", robot=mimicking("ape", name="clown"))
-    with pytest.raises(
-        rb.FileFormatError, match=r"the joints \['clown', 'ape'\] mimic each other in a cycle; expected"
-    ):
+    with pytest.raises(rb.FileFormatError, match=r"the joints \['clown', 'ape'\] mimic each other in a cycle; remove"):
         rb.load(write(text))
 
 

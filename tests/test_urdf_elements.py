@@ -93,7 +93,7 @@ def test_quaternions_are_read_as_by_pinocchio(load, version, fields):
 @pytest.mark.parametrize(
     ("origin", "message"),
     [
-        ('rpy="0 0 0" quat_xyzw="0 0 0 1"', "joint 'j': <origin> has both rpy and quat_xyzw; expected one of them"),
+        ('rpy="0 0 0" quat_xyzw="0 0 0 1"', "joint 'j': <origin> has both rpy and quat_xyzw; remove one of the two"),
         ('quat_xyzw="0 0 0 0"', "quat_xyzw is '0 0 0 0'; expected a non-zero quaternion"),
         ('quat_xyzw="0 0 1"', "the attribute quat_xyzw of <origin> is '0 0 1'; expected 4 finite numbers"),
         ('quat_xyzw="0 0 nan 1"', "expected 4 finite numbers"),

@@ -35,11 +35,11 @@ SMALLEST_VELOCITY = 1e-9
 class Actuator(Drive):
     """The motor of a joint: a first-order lag, a torque-speed curve that limits the torque, and friction of the gear.
 
-    The command u is the sum of the forces of all drives of this joint and of its `tau`. The lag follows it by T df/dt =
-    u - f from f = 0 on, with T = `time_constant`. The curve F(v) is the largest torque in positive direction at the
+    The command u is the sum of the forces of all drives of this joint and of its `tau`. The lag obeys T df/dt = u - f
+    with T = `time_constant` and f(0) = 0. The curve F(v) is the largest torque in the positive direction at the
     velocity v of the joint. The torque of the motor is f, clipped to -F(-v) <= f <= F(v) at every instant. The friction
-    of the gear is c abs(f) v / sqrt(v^2 + v0^2) against the motion, with c = `gear_friction` and
-    v0 = `gear_friction_velocity`. `Trajectory.tau` contains the delivered torque, which is f less this friction.
+    of the gear is c abs(f) v / sqrt(v^2 + v0^2) against the motion, with c = `gear_friction` and v0 =
+    `gear_friction_velocity`. `Trajectory.tau` contains the delivered torque, which is f less this friction.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def flatten_actuators(
     has_user_forces: bool,
     numbers: SampleNumbers,
 ) -> np.ndarray | None:
-    """Flatten actuators, and add their numbers.
+    """Flatten actuators, and add their parameters.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def flatten_actuators(
 def _refuse_continuous_commands(
     what: str, i: int, kinds: np.ndarray, samplers: Samplers | None, has_user_forces: bool
 ) -> None:
-    """Refuse a lag of a command that is not constant between the instants of a sampled controller."""
+    """Raise an error for a lag of a command that is not constant between the instants of a sampled controller."""
     channels = np.zeros((sampler.CHANNEL_ROWS, 0)) if samplers is None else samplers.channels
     acts = (channels[sampler.CHANNEL_DOF] == i) & (channels[sampler.CHANNEL_GROUP] >= 0)
     if not acts.any():
@@ -210,7 +210,7 @@ def _add_curve(what: str, actuator: Actuator, numbers: SampleNumbers) -> tuple[i
     if actuator.torque_speed is not None:
         if np.isfinite(stall).any() or np.isfinite(speed).any():
             raise ArgumentError(
-                f"{what}: it has a torque_speed curve and also a stall_torque or a no_load_speed; expected one of them"
+                f"{what} has both a torque_speed curve and a stall_torque or a no_load_speed; use one of the two"
             )
         points = _checked_points(what, actuator, numbers.batch)
     else:

@@ -278,7 +278,7 @@ def flatten_between_bodies(
     Returns
     -------
     springs, bushings : (SPRING_ROWS, springs) and (BUSHING_ROWS, bushings) arrays of int
-        Both may have no columns. Other forces are left out.
+        Both may have no columns. Other forces are ignored.
 
     Raises
     ------
@@ -310,7 +310,7 @@ def compute_between_bodies(
     ----------
     model : Model
     forces : sequence
-        Springs and bushings; other forces are left out.
+        Springs and bushings; other forces are ignored.
     batch : tuple
         Shape of the batch for which the numbers of the forces are given.
     driver, shape, states, out

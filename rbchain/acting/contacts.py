@@ -101,7 +101,7 @@ def flatten_contacts(
     ----------
     model : Model
     forces : sequence
-        Other forces are left out.
+        Other forces are ignored.
     numbers : SampleNumbers
     drive_kinds : (nv,) array of int
         The kind of drive of each degree of freedom, as in `core.control.drive_layout`.
@@ -169,8 +169,8 @@ def gear_friction_of(
     for number, dof in zip(elements[element.FORCE, grows], codes[gear.GEAR_DOF], strict=True):
         if actuators is not None and actuators[ACTUATOR_GEAR, dof] >= 0:
             raise ArgumentError(
-                f"{found[number].label()}: it has a gear_friction, and the Actuator of this joint, too; expected one "
-                "of them. Set the other one to 0"
+                f"{found[number].label()}: it has a gear_friction, and the Actuator of this joint has one, too. "
+                "Use one of the two, and set the other one to 0"
             )
     return codes
 

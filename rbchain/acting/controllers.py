@@ -12,6 +12,7 @@ from ..core.tree import layout
 from ..core.tree.layout import Variation
 from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
+from .coordinates import joints_of_dofs
 from .drives import NOMINAL, OWN, PID, ComputedTorque, PrescribedForce
 from .numeric_fields import Drive
 from .sampled import Sampled, is_called_for_batch
@@ -60,7 +61,7 @@ def controllers_model(model: Model, drives: Sequence[Drive], batch: tuple[int, .
 def _one_model(what: str, given: Model, found: Model | None) -> Model:
     """Return the model of a drive. Raises an ArgumentError if the drives before it use another one, `found`."""
     if found is not None and given is not found:
-        raise ArgumentError(f"{what} is not that of the other drives; expected the same model for all drives")
+        raise ArgumentError(f"{what} is not the model of the other drives; expected the same model for all drives")
     return given
 
 
@@ -88,8 +89,8 @@ def model_of_controller(model: Model, what: str, given: Model | str, batch: tupl
     _check_same_tree(model, what, given)
     if given.batch_shape not in ((), batch):
         raise ArgumentError(
-            f"{what}: its controller_model has batch shape {given.batch_shape}; expected () or that of the initial "
-            f"states, {batch}"
+            f"{what}: its controller_model has batch shape {given.batch_shape}; expected () or the batch shape of "
+            f"the initial states, {batch}"
         )
     if given.in_water and not model.in_water:
         raise ArgumentError(
@@ -100,16 +101,19 @@ def model_of_controller(model: Model, what: str, given: Model | str, batch: tupl
 
 
 def _check_same_tree(model: Model, what: str, given: Model) -> None:
-    """Refuse a model with other joints, parents or joint types than the simulated model."""
+    """Raise an error for a model with other joints, parents or joint types than the simulated model."""
     own, other = model.kernel_model.topology, given.kernel_model.topology
     if given.joint_names != model.joint_names or own.shape != other.shape:
         raise ArgumentError(
-            f"{what}: its model has the joints {excerpt([*given.joint_names])}; expected those of the simulated model, "
-            f"{excerpt([*model.joint_names])}"
+            f"{what}: its model has the joints {excerpt([*given.joint_names])}; expected the joints of the simulated "
+            f"model, {excerpt([*model.joint_names])}"
         )
-    if any((own[row] != other[row]).any() for row in SAME_TREE):
+    differs = np.any([own[row] != other[row] for row in SAME_TREE], axis=0)
+    if differs.any():
+        joint = joints_of_dofs(model, differs)[0]
         raise ArgumentError(
-            f"{what}: its model has other parents or joint types; expected those of the simulated model"
+            f"{what}: joint {joint!r} of its model has another type or parent than in the simulated model; expected "
+            "the joints of the simulated model"
         )
 
 

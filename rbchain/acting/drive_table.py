@@ -21,7 +21,7 @@ PRESCRIBES_MOTION = np.isin(range(drive_layout.KIND_HELD + 1), drive_layout.PRES
 
 
 def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray, list[int]]:
-    """Return the table of drives without their numbers, and the column of each drive.
+    """Return the table of drives without their parameters, and the column of each drive.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray
 
 
 def _refuse_conflicts(drives: Sequence[OneJointDrive]) -> None:
-    """Refuse drives of the same degree of freedom whose forces do not add up."""
+    """Raise an error for drives of the same degree of freedom whose forces do not add up."""
     place = f"degree of freedom {drives[0].dof or 0} of this joint"
     prescribing = [drive for drive in drives if isinstance(drive, PRESCRIBED)]
     forces = [drive for drive in drives if isinstance(drive, (PrescribedForce, PID, ComputedTorque))]

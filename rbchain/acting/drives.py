@@ -125,7 +125,7 @@ class PrescribedAcceleration(Drive):
 class PrescribedVelocity(Drive):
     """A prescribed velocity over time, which replaces the velocity of the initial state.
 
-    The acceleration is the exact derivative of the signal. Signals with jumps are refused.
+    The acceleration is the exact derivative of the signal. Signals with jumps are not supported.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class PrescribedPosition(Drive):
     """A prescribed position over time, which replaces the position and velocity of the initial state.
 
     Velocity and acceleration are the exact derivatives of the signal. Signals with jumps or kinks, such as linear
-    tables, are refused.
+    tables, are not supported.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class Event(Declared):
             )
         if (self.joint is None) == (self.function is None):
             raise ArgumentError(
-                f"{what}: joint is {excerpt(self.joint)} and function is {excerpt(self.function)}; expected one of them"
+                f"{what}: joint is {excerpt(self.joint)} and function is {excerpt(self.function)}; use one of the two"
             )
         if isinstance(self.direction, (int, np.integer)) and self.direction not in (-1, 0, 1):
             raise ArgumentError(
@@ -122,7 +122,7 @@ class Event(Declared):
             )
 
     def _refuse_fields_of_joints(self) -> None:
-        """Refuse fields of an event with a function that only the event of a joint has."""
+        """Raise an error for fields of an event with a function that only the event of a joint has."""
         for name in ("value", "quantity", "dof"):
             given, unused = getattr(self, name), getattr(Event, name)
             if np.any(np.asarray(given) != unused):

@@ -195,7 +195,7 @@ def _add_function(
 
 
 def _refuse_limits_of_two_kinds(drive: Sampled, what: str, kinds: tuple[str, ...]) -> None:
-    """Refuse limits and a resolution of outputs of two kinds, because these have different units."""
+    """Raise an error for limits and a resolution of outputs of two kinds, because these have different units."""
     if len(kinds) == 1:
         return
     for name, unused in (("limit", np.inf), ("rate_limit", np.inf), ("resolution", 0.0)):
@@ -208,7 +208,7 @@ def _refuse_limits_of_two_kinds(drive: Sampled, what: str, kinds: tuple[str, ...
 
 
 def _refuse_fields_of_functions(drive: Sampled, what: str) -> None:
-    """Refuse fields that only user functions have."""
+    """Raise an error for fields that only user functions have."""
     if np.size(drive.states):
         raise ArgumentError(f"{what}: states is {excerpt(drive.states)}; only user functions have states; remove them")
     if drive.needs is not None:
@@ -225,7 +225,7 @@ def _refuse_fields_of_functions(drive: Sampled, what: str) -> None:
 
 
 def _refuse_several_latencies(latency: np.ndarray, what: str) -> None:
-    """Refuse a latency that differs between samples, because Python calls the function for all samples at once."""
+    """Raise an error if the latency differs between samples: Python calls the function for all samples at once."""
     if (latency != latency[:1]).any():
         raise ArgumentError(
             f"{what}: latency differs between samples, but Python calls the function for all samples at once; expected "
@@ -285,7 +285,7 @@ def _new_group(model: Model, drive: Sampled, numbers: SampleNumbers, sensors: li
 
 
 def _refuse_sensors_of_other_joints(model: Model, drive: Sampled, what: str, i: int) -> None:
-    """Refuse a PID controller whose sensors measure only other joints: it would use the exact state."""
+    """Raise an error for a PID controller whose sensors measure only other joints: it would use the exact state."""
     sensors = list(drive.sensors)
     measured = [dof_index(model, what, sensor.joint, sensor.dof) for sensor in sensors]
     if isinstance(drive.controller, PID) and sensors and i not in measured:
@@ -297,7 +297,7 @@ def _refuse_sensors_of_other_joints(model: Model, drive: Sampled, what: str, i: 
 
 
 def _refuse_several_clocks(controllers: np.ndarray, groups: np.ndarray) -> None:
-    """Refuse computed torques that are computed at different times, because each needs the others."""
+    """Raise an error for computed torques that are computed at different times, because each needs the others."""
     of_computed_torque = groups[controllers[drive_layout.KIND] == drive_layout.KIND_COMPUTED_TORQUE]
     if np.unique(of_computed_torque).size > 1:
         raise ArgumentError(
@@ -314,7 +314,7 @@ class Targets:
         self.channels = np.full((sampler.TARGET_ROWS, model.nv), -1, np.int64)
 
     def add(self, drive: Sampled, what: str, kinds: tuple[str, ...], dofs: list[int], first: int) -> None:
-        """Add the outputs of a function, which are the channels from `first` on."""
+        """Add the outputs of a function, whose first channel is `first`."""
         for kind in kinds:
             if kind not in TARGETS:
                 continue

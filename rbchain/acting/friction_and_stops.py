@@ -102,7 +102,7 @@ class DryFriction(Force):
         return bool(np.any(np.asarray(self.gear_friction) > 0.0))
 
     def with_defaults(self) -> DryFriction:
-        """Return the friction with all numbers that are not given."""
+        """Return the friction with values for all parameters that are not given."""
         static = self.kinetic if self.static is None else self.static
         backward = self.kinetic if self.kinetic_backward is None else self.kinetic_backward
         static_backward = self.static_backward
@@ -165,8 +165,8 @@ def flatten_friction(
 ) -> list[tuple[int, int, int, int]]:
     if np.any(model.friction[..., i] != 0.0) or np.any(model.static_friction[..., i] != 0.0):
         raise ArgumentError(
-            f"{what}: the joint also has the regularised friction of PassiveForces; expected one of them. Set its "
-            "friction to 0"
+            f"{what}: the joint also has the regularised friction of PassiveForces. Use one of the two: "
+            "to use DryFriction, set the friction of PassiveForces to 0"
         )
     full, first = force.with_defaults(), len(numbers.columns)
     limits = ("kinetic", "static", "kinetic_backward", "static_backward")
@@ -195,7 +195,8 @@ def flatten_stops(
         )
     if np.any(model.limit_stiffness[..., i] != 0.0):
         raise ArgumentError(
-            f"{what}: the joint also has the elastic stops of PassiveForces; expected one of them. Remove their limits"
+            f"{what}: the joint also has the elastic stops of PassiveForces. Use one of the two: to use "
+            "HardStops, remove the limits of PassiveForces"
         )
     if lower == upper:
         raise ArgumentError(

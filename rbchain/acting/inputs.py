@@ -137,7 +137,7 @@ def with_inputs(
 
 @dataclass(frozen=True)
 class InputPlace:
-    """The numbers of a signal with inputs, in the arrays of the kernels.
+    """The coefficients of a signal with inputs, in the arrays of the kernels.
 
     Attributes
     ----------

@@ -87,7 +87,7 @@ def _exceeds(
 
 
 def refuse_jumps(what: str, signal: Signal, derivatives: int) -> None:
-    """Refuse a prescribed motion with jumps in position or velocity, which no finite force can cause.
+    """Raise an error for a prescribed motion with jumps in position or velocity, which no finite force can cause.
 
     `derivatives` is 2 for a signal of the position, and 1 for a signal of the velocity.
     """

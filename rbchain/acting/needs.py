@@ -29,8 +29,8 @@ class Needs(Value):
 
     rbchain computes each of them once in each period, from the measured positions and velocities. The function gets
     them in its argument `computed`, a named tuple of arrays, which is the last one, or the last one before `out` in a
-    compiled function. A compiled function gets the arrays of one sample, and a function in plain Python those of the
-    whole batch, whose shapes begin with (...).
+    compiled function. A compiled function gets the arrays of one sample. A function in plain Python gets the arrays of
+    the whole batch, whose shapes begin with (...).
 
     Parameters
     ----------

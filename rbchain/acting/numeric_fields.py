@@ -82,7 +82,7 @@ class NumericField:
         return found
 
     def check(self, what: str, value: Any) -> None:
-        """Refuse a value that fits no model."""
+        """Raise an error for a value that fits no model."""
         name = f"{what}: {self.name}"
         if self.kind == NUMBERS:
             self.checked(what, value)
@@ -179,7 +179,7 @@ class Force(Declared):
 
 
 def _check_type(what: str, field: Field[Any], value: Any) -> None:
-    """Refuse a value that is not a name, a flag, a whole number, a function or one of the words, as annotated."""
+    """Raise an error unless a value is a name, flag, whole number, function or one of the words, as annotated."""
     kind = str(field.type)
     if kind.endswith(" | None"):
         if value is None:

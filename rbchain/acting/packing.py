@@ -92,7 +92,7 @@ class SampleNumbers:
         return first, len(self.columns) - first
 
     def rows(self) -> np.ndarray:
-        """Return all numbers: (samples, m), or (1, m) if the samples share them."""
+        """Return the rows of all samples: (samples, m), or (1, m) if the samples share them."""
         sizes = {column.size for column in self.columns}
         if sizes == {1}:
             return np.concatenate(self.columns)[None]

@@ -161,7 +161,7 @@ def numbers_of_samples(sample_ids: npt.ArrayLike) -> np.ndarray:
     """Return the numbers of samples as integers. Raises ArgumentError if they are not whole or below 0."""
     found = real_array("sample_ids", sample_ids, ArgumentError)
     if not ((found >= 0) & (found < 2.0**53) & (found == np.floor(found))).all():
-        raise ArgumentError(f"sample_ids is {excerpt(found.tolist())}; expected whole numbers from 0 on")
+        raise ArgumentError(f"sample_ids is {excerpt(found.tolist())}; expected whole numbers >= 0")
     return found.astype(np.int64)
 
 

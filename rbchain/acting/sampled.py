@@ -29,9 +29,9 @@ KINDS_OF_OUTPUTS = ((FORCE,), *((kind,) for kind in TARGETS), TARGETS)
 class Sampled(Drive):
     """A digital controller: it computes its output at instants, and holds it until the next output acts.
 
-    Instant i is at phase + i period. The controller measures the state one `latency` before, and its output acts from
-    one `delay` after the instant on (zero-order hold). The output is zero before the first one acts. Instants without a
-    measurement, because it would be before the start, are omitted. Integration steps end at these times.
+    Instant i is at phase + i period. The controller measures the state one `latency` before, and its output takes
+    effect one `delay` after the instant (zero-order hold). The output is zero before the first one acts. Instants
+    without a measurement, because it would be before the start, are omitted. Integration steps end at these times.
 
     Parameters
     ----------
@@ -69,14 +69,14 @@ class Sampled(Drive):
         Initial values of the discrete states of a user function. The function then has the argument `states` after
         `parameters`, and changes it in place. It is (m,) for a compiled function, else (..., m).
     joints : list of str, optional
-        Joints on which the outputs of a user function act, in this order; all joints by default. The outputs are those
-        of the degrees of freedom of these joints.
+        Joints on which the outputs of a user function act, in this order; all joints by default. There is one output
+        for each degree of freedom of these joints.
     outputs : "force", "position", "velocity" or ("position", "velocity")
         What a user function computes: joint forces, or targets of the `PID` drives with the reference "outer". With
         both targets, the positions of all joints come first, then the velocities. Without a target of the velocity,
-        the PID uses zero. Targets are held. The PID is continuous, or in a `Sampled` of its own. Before the
-        first output acts, the target is the initial position. With both targets, `limit`, `rate_limit` and
-        `resolution` must have their default values, because positions and velocities have different units.
+        the PID uses zero. Targets are held. The PID is continuous, or in a separate `Sampled`. Before the first output
+        acts, the target is the initial position. With both targets, `limit`, `rate_limit` and `resolution` must have
+        their default values, because positions and velocities have different units.
     limit : float or one for each sample, N m or N, or units of the target
         Largest absolute value of an output of a user function before it is rounded.
     needs : Needs, optional

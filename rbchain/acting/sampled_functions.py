@@ -56,7 +56,7 @@ def function_of(
 
 
 def _refuse_computed_without_needs(drive: Sampled, what: str, function: Any) -> None:
-    """Refuse a function with an argument `computed` if its needs are not declared."""
+    """Raise an error for a function with an argument `computed` if its needs are not declared."""
     try:
         parameters = inspect.signature(getattr(function, "py_func", function)).parameters
     except (TypeError, ValueError):  # not callable, or without a signature

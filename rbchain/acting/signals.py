@@ -46,7 +46,7 @@ class Signal(AddsSignals):
     waves : (..., sines, 3) array
         Amplitude, angular frequency (rad/s) and phase (rad) of each sine.
     end : float, s
-        End of the time range in which the signal is defined. `simulate` refuses to go beyond it.
+        End of the time range in which the signal is defined. `simulate` raises an error for a longer duration.
     inputs : tuple of InputTerm
         Names of the inputs to add, their factors, their values at the start, and their ranges.
 

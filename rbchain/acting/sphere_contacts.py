@@ -234,7 +234,7 @@ def check_plane_normal(contact: BodyContact, normal: npt.ArrayLike) -> None:
 
 
 def moving_frame(model: Model, what: str, name: str) -> tuple[int, Pose]:
-    """Return the body to which a frame is fixed, and the pose of the frame in its axes. The world is refused."""
+    """Return the body to which a frame is fixed, and the pose of the frame in its axes. The world raises an error."""
     frame = model.kernel_model.frame(name)
     if frame.body < 0:
         raise ArgumentError(

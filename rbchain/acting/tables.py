@@ -54,7 +54,7 @@ FUNCTIONS = ("function", "derivatives")
 
 @dataclass(frozen=True)
 class NamedFunction:
-    """Stands for a function that a table names as "module:name", until the reader of the table imports it."""
+    """Stands for a function that a table refers to as "module:name", until the reader of the table imports it."""
 
     name: str
 

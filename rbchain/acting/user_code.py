@@ -338,7 +338,7 @@ def reason_of(error: Exception) -> str:
 
 
 def place_of(error: Exception) -> str:
-    """Return the file and the line that Numba's message names, in parentheses."""
+    """Return the file and the line from Numba's message, in parentheses."""
     place = re.search(r"\bat (\S[^\n]*?) \((\d+)\)", str(error))
     return f" ({place[1]}, line {place[2]})" if place else ""
 

@@ -94,7 +94,7 @@ class UserForces(Drive):
         ------
         ArgumentError
             If an entry deviates by more than 1e-5 of the largest derivative with respect to q, or to qd. The message
-            names the entry. Also if there are no derivatives, or if parameters differ between samples.
+            contains the entry. Also if there are no derivatives, or if parameters differ between samples.
 
         Examples
         --------

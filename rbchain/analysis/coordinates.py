@@ -11,8 +11,8 @@ ones, to first order:
 
     J dq = 0,   J dqd + d(J qd)/dq dq = 0.
 
-The state selects entries of the same degrees of freedom at all times. So the derivative of x by time is the selection
-of the derivatives of (dq, dqd, z), although P and V change with time. Source: Wehage and Haug (1982), "Generalized
+The state selects entries of the same degrees of freedom at all times. So the time derivative of x is the selection of
+the derivatives of (dq, dqd, z), although P and V change with time. Source: Wehage and Haug (1982), "Generalized
 coordinate partitioning for dimension reduction in analysis of constrained dynamic systems".
 """
 

@@ -44,7 +44,7 @@ class Loop(NamedTuple):
     k: Array
 
     def at(self, w: Array) -> tuple[ComplexArray, ComplexArray]:
-        """Return L(i w) and its derivative by w, for frequencies (f,) in rad/s; NaN at poles."""
+        """Return L(i w) and its derivative with respect to w, for frequencies (f,) in rad/s; NaN at poles."""
         R = inverses(1j * w[:, None, None] * np.eye(len(self.b)) - self.A)
         x = R @ self.b
         return x @ self.k, -1j * (R @ x[:, :, None])[:, :, 0] @ self.k

@@ -1,6 +1,6 @@
 """Eigenvalues and eigenvectors of the state equations of a batch, with exact zeros for rigid-body motions.
 
-The equations are scaled first: by the mass matrix and by the fastest rate w of the sample, so that all numbers are of
+The equations are scaled first: by the mass matrix and by the fastest rate w of the sample, so that all entries are of
 order one. Then round-off is about n epsilon, and smaller singular values are zero.
 
 A free body has two zero eigenvalues for each direction, with only one eigenvector. Round-off e would change them to

@@ -71,8 +71,8 @@ def equilibrium(
 ) -> Equilibrium:
     """Find positions at which the mechanism stays at rest, near a guess.
 
-    The forces are those of `accelerations`: gravity, passive forces of the joints, joint forces, drives, wrenches,
-    springs and bushings between bodies, and water.
+    The forces are the same as in `accelerations`: gravity, passive forces of the joints, joint forces, drives,
+    wrenches, springs and bushings between bodies, and water.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def equilibrium(
     Raises
     ------
     ArgumentError
-        If a shape does not fit, or a drive, a force or a joint is refused.
+        If a shape does not fit, or a drive, a force or a joint is not supported.
     ModelError
         As for `linearize`.
 
@@ -145,7 +145,7 @@ def equilibrium(
     _refuse_motions(conditions)
     if free is not None and actuated is not None:
         raise ArgumentError(
-            "free and actuated are given; expected one of them. With free=[...], the forces of all other joints hold "
+            "free and actuated are given; use one of the two. With free=[...], the forces of all other joints hold "
             "them; with actuated=[...], all joints stay at the guess"
         )
     not_free = _others(conditions, free)
@@ -167,23 +167,23 @@ def equilibrium(
 
 
 def _refuse_motions(conditions: Conditions) -> None:
-    """Refuse drives that prescribe velocities or accelerations."""
+    """Raise an error for drives that prescribe velocities or accelerations."""
     for drive in conditions.drives:
         if isinstance(drive, (PrescribedVelocity, PrescribedAcceleration)):
             raise ArgumentError(
-                f"equilibrium does not support {type(drive).__name__}, which prescribes no position; expected other "
-                "drives. Use PrescribedPosition, or hold the joint by free=[...] without it"
+                f"equilibrium does not support {type(drive).__name__}, which does not prescribe a position. "
+                "Use PrescribedPosition, or hold the joint by free=[...] without it"
             )
 
 
 def _refuse_prescribed(conditions: Conditions, supports: np.ndarray) -> None:
-    """Refuse forces of joints whose motion a drive prescribes."""
+    """Raise an error for forces of joints whose motion a drive prescribes."""
     prescribed = supports[PRESCRIBES_MOTION[conditions.kinds[supports]]]
     if len(prescribed):
         joint = joints_of_dofs(conditions.model, prescribed)[0]
         raise ArgumentError(
-            f"actuated: a drive prescribes the motion of joint {joint!r}, so a joint force has no effect; expected "
-            "other joints. Remove the drive, or the joint from actuated"
+            f"actuated: a drive prescribes the motion of joint {joint!r}, so a joint force has no effect. "
+            "Remove the drive, or the joint from actuated"
         )
 
 

@@ -299,7 +299,7 @@ class Search:
 
 
 def _refuse_moving(conditions: Conditions, points: OperatingPoints) -> None:
-    """Refuse prescribed positions that move."""
+    """Raise an error for prescribed positions that move."""
     moving = np.flatnonzero((points.qd != 0.0).any(0))
     if len(moving):
         joint = joints_of_dofs(conditions.model, moving)[0]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class FrameMotion(NamedTuple):
-    """The motion of a frame, and its derivatives by the positions and the velocities.
+    """The motion of a frame, and its derivatives with respect to the positions and the velocities.
 
     The rows are linear, then angular, of the origin of the frame in world axes, as in `Model.body_accelerations`.
 
@@ -35,7 +35,8 @@ class FrameMotion(NamedTuple):
     ----------
     velocity, acceleration : (samples, 6) arrays
     J : (samples, 6, nv) array
-        The Jacobian, which is the derivative of the pose by q, of the velocity by qd, and of the acceleration by qdd.
+        The Jacobian, which is the derivative of the pose with respect to q, of the velocity with respect to qd, and of
+        the acceleration with respect to qdd.
     velocity_by_q, acceleration_by_q, acceleration_by_qd : (samples, 6, nv) arrays
     """
 
@@ -48,7 +49,7 @@ class FrameMotion(NamedTuple):
 
 
 def motion_of_frame(model: Model, J: FloatArray, qd: FloatArray, qdd: FloatArray) -> FrameMotion:
-    """Compute the motion of a frame, and its derivatives by the state.
+    """Compute the motion of a frame, and its derivatives with respect to the state.
 
     Parameters
     ----------

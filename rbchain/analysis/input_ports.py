@@ -3,7 +3,7 @@
 The change of an input is a sum of unit changes of other numbers: a joint force, the force of a drive, an acceleration,
 the rate of an integral, or a component of a wrench. The acceleration is one that a drive prescribes, or one for which a
 controller computes a torque. Each unit change adds forces df to the right-hand side of M dqdd = df. M has a row of the
-unit matrix for each degree of freedom with a prescribed acceleration.
+identity matrix for each degree of freedom with a prescribed acceleration.
 
 With computed torque, let a be the degrees of freedom whose accelerations are inputs of the controllers' model, and o
 the others. A change of a changes the accelerations of the others in this model, and so the torques:
@@ -112,8 +112,8 @@ def _joint_forces(conditions: Conditions, joint: str, dof: int | None = None) ->
     dofs = dofs_of_joint(conditions.model, "inputs", joint, dof)
     if PRESCRIBES_MOTION[conditions.kinds[dofs]].any():
         raise ArgumentError(
-            f"inputs: a drive prescribes the motion of joint {joint!r}, so a joint force has no effect; "
-            "expected other joints. Remove the drive or the input"
+            f"inputs: a drive prescribes the motion of joint {joint!r}, so a joint force has no effect. "
+            "Remove the drive or the input"
         )
     return [_joint_force(conditions, i) for i in dofs]
 
@@ -203,7 +203,7 @@ def _refuse_current(name: str) -> None:
 
 
 def _changes_of_drive(conditions: Conditions, d: int, drive: OneJointDrive, field: str) -> list[Change]:
-    """Return the unit changes by the value of a signal of a drive, whose derivatives by time are zero."""
+    """Return the changes for a unit change of a drive's signal, whose time derivatives are zero."""
     if field == "reference":
         return _changes_of_reference(conditions, d, drive, 0)
     if isinstance(drive, (PrescribedForce, PID)):  # the signal, and the feedforward
@@ -217,7 +217,7 @@ def _changes_of_drive(conditions: Conditions, d: int, drive: OneJointDrive, fiel
 
 
 def _changes_of_reference(conditions: Conditions, d: int, drive: OneJointDrive, order: int) -> list[Change]:
-    """Return the unit changes by the reference of a controller, or by a derivative of it by time."""
+    """Return the changes for a unit change of a controller's reference, or of one of its time derivatives."""
     shared = conditions.actions.shared
     dof, first, row = (int(shared.drives[i, d]) for i in (drive_layout.DOF, drive_layout.GAINS, drive_layout.INTEGRAL))
     of = UnitChange("acceleration", dof) if isinstance(drive, ComputedTorque) else UnitChange("drive force", d)

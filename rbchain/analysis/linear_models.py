@@ -39,7 +39,7 @@ class LinearModel(SampleArrays):
 
         x(k + 1) = A x(k) + B u(k),   y(k) = C x(k) + D u(k).
 
-    `linear[i]` is the linear model of one sample of a batch, and `linear[2:5]` are those of several.
+    `linear[i]` is the linear model of one sample of a batch, and `linear[2:5]` has the models of several samples.
 
     Attributes
     ----------
@@ -160,9 +160,10 @@ def linearize(
 ) -> LinearModel:
     """Compute the exact linear model of the equations of motion in each state of a batch.
 
-    The forces are those of `accelerations`: gravity, passive forces of the joints, joint forces, drives, wrenches,
-    springs and bushings between bodies, and water. The state may be any point of a motion. The linear model describes
-    the change of the motion, with the forces at the given time. It does not contain the derivatives by time.
+    The forces are the same as in `accelerations`: gravity, passive forces of the joints, joint forces, drives,
+    wrenches, springs and bushings between bodies, and water. The state may be any point of a motion. The linear model
+    describes the change of the motion, with the forces at the given time. It does not contain derivatives with respect
+    to time.
 
     Parameters
     ----------
@@ -186,8 +187,8 @@ def linearize(
         Pairs of a quantity and a name: ("position", joint), ("velocity", joint), ("acceleration", joint), ("pose",
         frame), ("frame_velocity", frame), ("frame_acceleration", frame) and ("reaction", joint), or ("position", joint,
         dof) for one degree of freedom. A pose has the displacement of the frame, m, and its rotation, rad; a velocity
-        the same rates. An acceleration has the derivatives of the velocity by time, as `body_accelerations`. They are
-        in world axes. A reaction is the force and the moment of `joint_reactions`, in body axes. The default are the
+        the same rates. An acceleration has the time derivatives of the velocity, as `body_accelerations`. They are in
+        world axes. A reaction is the force and the moment of `joint_reactions`, in body axes. The default are the
         positions and velocities of all degrees of freedom.
     drives, forces : lists
         As for `accelerations`, and `Sampled` controllers. By default, the drives of the model act. `UserForces` must
@@ -205,7 +206,7 @@ def linearize(
     Raises
     ------
     ArgumentError
-        If a shape does not fit, a drive, a force, an input or an output is refused, a user function raises an
+        If a shape does not fit, a drive, a force, an input or an output is not supported, a user function raises an
         exception, or a single state violates the constraints.
     ModelError
         If the model has `bodies_without_inertia` whose motion is not prescribed.
@@ -213,7 +214,7 @@ def linearize(
     Notes
     -----
     The calculation is in float64, also for states in float32. Where a force has a kink, such as at a limit of a drive
-    or at a joint stop, the derivative is that of one side.
+    or at a joint stop, the result is a one-sided derivative.
 
     Examples
     --------

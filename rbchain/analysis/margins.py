@@ -216,7 +216,7 @@ def _cut(conditions: Conditions, cut: str | tuple[str, int]) -> int:
 
 
 def _without_feedback(conditions: Conditions, dof: int) -> list[Drive]:
-    """Return the drives without feedback. In a closed chain, only those of one degree of freedom are left out."""
+    """Return the drives without feedback. In a closed chain, only the feedback of one degree of freedom is removed."""
     model, drives = conditions.model, conditions.drives
     feedback = [drive for drive in drives if isinstance(drive, (PID, ComputedTorque, PrescribedForce, UserForces))]
     own: list[Drive] = [
@@ -241,7 +241,7 @@ def _without_feedback(conditions: Conditions, dof: int) -> list[Drive]:
 def _change_of_forces(
     points: OperatingPoints, constant: OperatingPoints, coordinates: Coordinates, is_kept: np.ndarray
 ) -> FloatArray:
-    """Compute minus the derivatives of the forces that are constant in `constant` by the states.
+    """Compute minus the derivatives of the forces that are constant in `constant` with respect to the states.
 
     (samples, nv, states). `is_kept` (integrals,) marks the integrals that both have.
     """

@@ -27,7 +27,7 @@ def motion(modes: Modes, mode: int, *, amplitude: float = 0.2) -> Trajectory:
     mode : int
         Number of the mode, counted from 0.
     amplitude : float, rad or m
-        The largest change of a position. The decay or growth of the mode is left out.
+        The largest change of a position. The motion has no decay or growth.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def motion(modes: Modes, mode: int, *, amplitude: float = 0.2) -> Trajectory:
     Raises
     ------
     ArgumentError
-        If the modes are those of a batch, or the mode does not exist or does not oscillate.
+        If the modes belong to a batch, or the mode does not exist or does not oscillate.
 
     Examples
     --------

@@ -17,7 +17,7 @@ import numpy as np
 
 
 def order_by_shape(shapes: np.ndarray, M: np.ndarray) -> np.ndarray:
-    """Return the indices (samples, modes) that order the modes of each sample as those of the first one.
+    """Return the indices (samples, modes) that order the modes of each sample like the modes of the first one.
 
     `shapes` (samples, modes, nv) are NaN for modes that a sample does not have, and M (samples, nv, nv) are the mass
     matrices.

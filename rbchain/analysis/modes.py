@@ -112,8 +112,8 @@ def modes(
     tau, drives, forces, t, integrals
         As for `linearize`.
     order : str
-        "frequency" sorts the modes of each sample. With "shape", the modes of all samples correspond to those of the
-        first one, whose modes are sorted by frequency. Then entry k of each sample has a similar shape, also where
+        "frequency" sorts the modes of each sample. With "shape", the modes of all samples correspond to the modes of
+        the first sample, which are sorted by frequency. Then entry k of each sample has a similar shape, also where
         frequencies cross. The samples of a sweep must be in the order of its parameter.
 
     Returns
@@ -131,7 +131,7 @@ def modes(
     of states, relative to the square of the fastest rate, in coordinates scaled by the mass matrix. So modes that are
     more than 1e6 times slower than the fastest one count as rigid-body motions.
 
-    Modes with equal frequencies have no shapes of their own, so that their order by shape has no meaning.
+    Modes with equal frequencies do not have unique shapes, so that their order by shape has no meaning.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def _modes_of_samples(A: FloatArray, P: FloatArray, M: FloatArray, coordinates: 
 def _scaled_equations(
     A: FloatArray, P: FloatArray, M: FloatArray, coordinates: Coordinates
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Scale the state equations by the mass matrix and the fastest rate, so that all numbers are of order one.
+    """Scale the state equations by the mass matrix and the fastest rate, so that all entries are of order one.
 
     Returns
     -------

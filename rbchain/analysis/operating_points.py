@@ -109,7 +109,7 @@ class OperatingPoints:
 
     @property
     def is_finite(self) -> np.ndarray:
-        """Whether all numbers of each sample are finite."""
+        """Whether all values of each sample are finite."""
         states, by_states = (self.q, self.qd, self.qdd, self.error), (self.K, self.D, self.M, self.C)
         arrays = (*states, *by_states, self.F, self.by_drive, self.closed)
         return np.all([np.isfinite(x).reshape(len(x), x[0].size if len(x) else 0).all(-1) for x in arrays], 0)
@@ -198,7 +198,7 @@ def checked_integrals(conditions: Conditions, integrals: np.ndarray) -> np.ndarr
 
 
 def _refuse(function: str, drives: Sequence[Drive], forces: Sequence[Force]) -> None:
-    """Refuse actions whose forces are not differentiable functions of the state and the time."""
+    """Raise an error for actions whose forces are not differentiable functions of the state and the time."""
     for drive in drives:
         if isinstance(drive, Sampled):
             raise ArgumentError(

@@ -1,7 +1,7 @@
 """`rbchain.analysis.periodic`: periodic motions and their stability, by shooting.
 
 A motion with the period T of the forces repeats if its state x, positions and velocities, satisfies x(T) = x(0). With
-the exact derivative M of x(T) by x(0), the monodromy matrix, Newton's steps are
+the exact derivative M of x(T) with respect to x(0), the monodromy matrix, Newton's steps are
 
     (M - 1) dx = x(0) - x(T).
 
@@ -53,7 +53,7 @@ class PeriodicMotion(SampleArrays):
         the search.
     period : float, s
     monodromy : (..., states, states) array
-        The derivative of the state after one period by the state at the time 0.
+        The derivative of the state after one period with respect to the state at the time 0.
     multipliers : (..., states) complex array
         Floquet multipliers: the eigenvalues of the monodromy matrix, the largest absolute value first.
     states : tuple of str
@@ -107,7 +107,7 @@ def periodic(
         Period of the forces, or a multiple of it. If no force depends on the time, the motion with this period, such as
         a free oscillation with the matching amplitude.
     tau, drives, forces
-        As for `simulate`, with the limits of `linearize`. Controllers with an integral gain are refused.
+        As for `simulate`, with the limits of `linearize`. Controllers with an integral gain are not supported.
     method, step, rtol, atol
         As for `simulate`: "rk45", "dop853" or "rk4". The defaults of rtol and atol are 1e-10 and 1e-12.
     tolerance : float
@@ -123,8 +123,8 @@ def periodic(
     Raises
     ------
     ArgumentError
-        If a shape does not fit, a drive or a force is refused, the model has constraints, or the forces do not repeat
-        after the period.
+        If a shape does not fit, a drive or a force is not supported, the model has constraints, or the forces do not
+        repeat after the period.
 
     Notes
     -----
@@ -240,7 +240,7 @@ class _Shooting:
 
 
 def _refuse(conditions: Conditions) -> None:
-    """Refuse constraints, and controllers whose integrals are part of the state."""
+    """Raise an error for constraints, and controllers whose integrals are part of the state."""
     if conditions.has_loops:
         raise ArgumentError(
             "periodic does not support closed chains; expected a model without constraints. Simulate until the motion "
@@ -254,7 +254,7 @@ def _refuse(conditions: Conditions) -> None:
 
 
 def _refuse_other_periods(shooting: _Shooting, acting: dict[str, Any]) -> None:
-    """Refuse forces and prescribed motions that do not repeat after the period."""
+    """Raise an error for forces and prescribed motions that do not repeat after the period."""
     q, qd = shooting.shaped(shooting.q), shooting.shaped(shooting.qd)
     for t in shooting.period * np.arange(TIMES_OF_FORCES) / TIMES_OF_FORCES:
         now, later = (accelerations(shooting.model, q, qd, t=x, **acting) for x in (t, t + shooting.period))

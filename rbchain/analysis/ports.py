@@ -25,7 +25,7 @@ Output = tuple[str, str] | tuple[str, str, int]
 
 OF_JOINTS = ("position", "velocity", "acceleration")
 REACTION, OF_REACTION = "reaction", ("fx", "fy", "fz", "mx", "my", "mz")
-#: Names of the six rows of the motions of a frame. "dwx" is the derivative of "wx" by time.
+#: Names of the six rows of the motions of a frame. "dwx" is the time derivative of "wx".
 OF_FRAMES = {
     "pose": ("x", "y", "z", "rx", "ry", "rz"),
     "frame_velocity": ("vx", "vy", "vz", "wx", "wy", "wz"),
@@ -112,8 +112,9 @@ def rows_of_outputs(
 ) -> tuple[FloatArray, FloatArray]:
     """Compute C (samples, outputs, states) and D (samples, outputs, inputs).
 
-    `equations` are the coordinates, the derivatives of dq/dt and qdd by the states, and the derivatives of qdd by the
-    inputs. `wrenches` (samples, bodies, 6, inputs) are the derivatives of the wrenches on bodies by the inputs.
+    `equations` are the coordinates, the derivatives of dq/dt and qdd with respect to the states, and the derivatives of
+    qdd with respect to the inputs. `wrenches` (samples, bodies, 6, inputs) are the derivatives of the wrenches on
+    bodies with respect to the inputs.
     """
     coordinates, (_, accelerations), by_inputs = equations
     P, V = coordinates.of_positions, coordinates.of_velocities
@@ -137,7 +138,7 @@ def rows_of_outputs(
 def _derivatives(
     conditions: Conditions, points: OperatingPoints, output: OutputRows, wrenches: FloatArray
 ) -> tuple[FloatArray, ...]:
-    """Compute the derivatives of an output by q, qd and qdd, (samples, 6, nv), and by inputs at constant qdd.
+    """Compute the derivatives of an output with respect to q, qd, qdd, (samples, 6, nv), and inputs at constant qdd.
 
     With the Jacobian J of a frame, the change of its pose is J dq.
     """

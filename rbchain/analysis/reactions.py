@@ -42,7 +42,7 @@ class Load:
 
 
 def check_reactions(conditions: Conditions) -> None:
-    """Refuse reactions in closed loops and in water, and with bushings."""
+    """Raise an error for reactions in closed loops and in water, and with bushings."""
     found, expected = "", ""
     others = [force.label() for force in conditions.forces if not isinstance(force, (Wrench, SpringDamper))]
     if conditions.has_loops:
@@ -58,7 +58,7 @@ def check_reactions(conditions: Conditions) -> None:
 
 
 def reaction_by_state(conditions: Conditions, points: OperatingPoints, body: int) -> tuple[FloatArray, ...]:
-    """Compute the derivatives of the reaction of the joint of a body by q, qd and qdd, (samples, 6, nv) each."""
+    """Compute the derivatives of a joint's reaction with respect to q, qd and qdd, (samples, 6, nv) each."""
     origin, R, J = _placed(conditions, points, body)
     value, derivatives = np.zeros((conditions.samples, 6, 1)), np.zeros((3, *J.shape))
     for load in _loads(conditions, points, bodies_behind(conditions, body)):
@@ -77,10 +77,10 @@ def reaction_by_state(conditions: Conditions, points: OperatingPoints, body: int
 def reaction_by_wrenches(
     conditions: Conditions, points: OperatingPoints, body: int, wrenches: FloatArray
 ) -> FloatArray:
-    """Compute the derivatives of the reaction of the joint of a body by inputs that are wrenches, at constant qdd.
+    """Compute the derivatives of a joint's reaction with respect to inputs that are wrenches, at constant qdd.
 
-    `wrenches` (samples, bodies, 6, inputs) are their derivatives by the inputs: forces, and moments about the origin of
-    the world. Returns a (samples, 6, inputs) array.
+    `wrenches` (samples, bodies, 6, inputs) are their derivatives with respect to the inputs: forces, and moments about
+    the origin of the world. Returns a (samples, 6, inputs) array.
     """
     origin, R, _ = _placed(conditions, points, body)
     total = -wrenches[:, bodies_behind(conditions, body)].sum(1)
@@ -174,7 +174,7 @@ def _opposite_of_wrench(conditions: Conditions, points: OperatingPoints, wrench:
 def _opposites_of_spring(
     conditions: Conditions, points: OperatingPoints, spring: SpringDamper, bodies: list[int]
 ) -> Iterator[Load]:
-    """Yield the opposites of the forces of a spring on those of its two bodies that are in a list.
+    """Yield the opposites of the forces of a spring on its two bodies, for each body that is in a list.
 
     With the vector d from a to b, its length L and direction u = d / L, the tension is k (L - L_0) + c u . d'.
     """

@@ -9,9 +9,9 @@ with the integrals I of control errors. An output acts one dead time after the m
 the delay. If the dead time is (m + f) T, u_(k-m-1) acts during the first part f T of the period, and u_(k-m) after it.
 Former outputs that still have to act are states.
 
-The derivatives G, R and L are those of the same controllers without sampling, minus those of the plant, which has the
-outputs of the operating point as constant forces. Source: Åström and Wittenmark (1997), "Computer-Controlled Systems",
-chapter 3.
+The derivatives G, R and L are differences: the derivatives of the plant with the same controllers without sampling,
+minus the derivatives of the plant with the outputs at the operating point as constant forces. Source: Åström and
+Wittenmark (1997), "Computer-Controlled Systems", chapter 3.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def sampled_equations(request: Request) -> Equations:
 
 
 def _check(sampled: Sequence[Sampled], drives: Sequence[Drive]) -> None:
-    """Refuse sampled controllers whose outputs are not linear functions of the state, or which have several clocks."""
+    """Raise an error for sampled controllers with several clocks, or with outputs that are not linear in the state."""
     first = sampled[0]
     for drive in sampled:
         found, expected = "", "none"
@@ -209,8 +209,8 @@ def _points_of_plant(
 class _Law:
     """The derivatives of the outputs u (h) and of the summands of the integrals I (m), one period each.
 
-    `of_x` and `of_w` are those of u by the states and the inputs at constant I, `of_integrals` (samples, h, m) by I.
-    `sum_of_x` and `sum_of_w` are the derivatives of I_k - I_(k-1).
+    `of_x` and `of_w` are the derivatives of u with respect to the states and the inputs at constant I, and
+    `of_integrals` (samples, h, m) with respect to I. `sum_of_x` and `sum_of_w` are the derivatives of I_k - I_(k-1).
     """
 
     of_x: FloatArray
@@ -227,7 +227,7 @@ def _law(
     coordinates: Coordinates,
     by_inputs: tuple[FloatArray, FloatArray],
 ) -> _Law:
-    """Return the law of the controllers; `by_inputs` are the changes of forces and of errors by the inputs."""
+    """Return the law of the controllers; `by_inputs` are the changes of forces and of errors for unit inputs."""
     P, V, dofs = coordinates.of_positions, coordinates.of_velocities, controllers.dofs
     forces = (plant.K - with_control.K) @ P + (plant.D - with_control.D) @ V
     return _Law(

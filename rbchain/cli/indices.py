@@ -1,4 +1,4 @@
-"""`rbchain study indices`: the sensitivity of the measures of a study to its drawn numbers."""
+"""`rbchain study indices`: the sensitivity of the measures of a study to its random inputs."""
 
 from __future__ import annotations
 

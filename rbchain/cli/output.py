@@ -32,7 +32,7 @@ def help_texts(description: str, *examples: str) -> dict[str, Any]:
 
 
 class Renamed(argparse.Action):
-    """A former name of a command or an option: an error that names the new one, `const`. The help leaves it out."""
+    """A former name of a command or an option: an error that suggests the new one, `const`. The help omits it."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, const: str, **_: Any) -> None:
         super().__init__(option_strings, dest, argparse.REMAINDER, const, help=argparse.SUPPRESS)

@@ -86,7 +86,7 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         "--spread",
         type=float,
         help="standard deviation of the initial positions, in rad or m, and of the initial velocities, in rad/s or "
-        "m/s, from those of --q and --qd (default: 0.1, or 0 with --q or --qd)",
+        "m/s, from --q and --qd (default: 0.1, or 0 with --q or --qd)",
     )
     simulate.add_argument(
         "--q",

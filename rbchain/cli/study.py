@@ -78,7 +78,7 @@ def _arguments() -> dict[str, argparse.ArgumentParser]:
     return {
         "file": _parent("file", metavar="FILE", help="study: a TOML file"),
         "folder": _parent("folder", metavar="FOLDER", help="folder of the results"),
-        "code": _parent("--no-code", action="store_true", help="refuse a study that imports user functions"),
+        "code": _parent("--no-code", action="store_true", help="do not accept a study that imports user functions"),
         "merged": _parent("folder", metavar="OUT", help="folder for all results"),
         "out": _parent("--out", metavar="FOLDER", help="folder for the results (default: FILE without its ending)"),
         "running": _options_of_runs(),
@@ -167,7 +167,7 @@ def _run_part(options: argparse.Namespace, study: Study, console: Console) -> in
     from ..study.plan.outcomes import has_failed
 
     if options.out is None:
-        raise StudyError("--part needs --out; expected a folder of its own for each part")
+        raise StudyError("--part needs --out; use a separate folder for each part")
     results = study.run(options.out, part=options.part, progress=True, **_running(options))
     failed = int(has_failed(results["status"].values).sum())
     number, parts = options.part
@@ -298,11 +298,11 @@ def _report_study(options: argparse.Namespace, folder: str, console: Console) ->
 
 
 def _sample(options: argparse.Namespace, study: Study, console: Console) -> int:
-    """Simulate one sample; print its drawn numbers and its status."""
+    """Simulate one sample; print its random inputs and its status."""
     out = writable(options.out)
     drawn, _, motion = study.sample(options.number)
     title = f"sample {options.number} of {escape(study.description.name)}"
-    table = table_of_numbers(title, ("drawn number", "value", "unit"), texts=("drawn number", "unit"))
+    table = table_of_numbers(title, ("random input", "value", "unit"), texts=("random input", "unit"))
     for (name, value), unit in zip(drawn.items(), study.plan.units, strict=True):
         table.add_row(escape(name), f"{value:.8g}", escape(unit))
     console.print(table)

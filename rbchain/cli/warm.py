@@ -35,7 +35,7 @@ def add_warm(commands: Any) -> None:
         help="processor level to compile for, such as x86-64-v3; repeat it for several (default: of this one)",
     )
     warm.add_argument("--processes", type=int, help="number of compiling processes (default: one for each core)")
-    warm.add_argument("--no-code", action="store_true", help="refuse a study that imports user functions")
+    warm.add_argument("--no-code", action="store_true", help="do not accept a study that imports user functions")
     warm.set_defaults(command=_warm, subject=_signatures, when_interrupted="run the same command again to continue")
 
 

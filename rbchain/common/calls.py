@@ -134,7 +134,7 @@ def with_present_names(cls: type[Any], given: Mapping[str, Any]) -> dict[str, An
     renamed = getattr(cls, "renamed_arguments", {})
     for former, present in renamed.items():
         if former in given and present in given:
-            raise ValueError(f"{present} is given twice, also by its former name {former}; expected one of them")
+            raise ValueError(f"{present} is given twice, also by its former name {former}; remove {former}")
     return {renamed.get(name, name): value for name, value in given.items()}
 
 

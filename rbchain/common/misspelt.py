@@ -42,7 +42,7 @@ def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
 
 
 class NamesClassMethods(ListsPublicNames):
-    """Metaclass of classes whose former class methods are in `renamed_attributes`: the error names the new function."""
+    """Metaclass of classes whose former class methods are in `renamed_attributes`: errors suggest the new function."""
 
     if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every name
 

@@ -25,7 +25,7 @@ def whole_file(path: str | Path, ending: str = PARTIAL) -> Iterator[Path]:
     Raises
     ------
     FileNotFoundError
-        If the folder of the file does not exist. The message names it.
+        If the folder of the file does not exist. The message contains its path.
     """
     path = Path(path).resolve()
     if path.exists() and not path.is_file():

@@ -113,7 +113,7 @@ class Dependencies:
         return self._object(value)
 
     def _kinds(self):
-        """The types with descriptions of their own, the most special ones first."""
+        """The types that have their own description function, the most special ones first."""
         return (
             (types.FunctionType, self._function),
             (types.CodeType, self._code),

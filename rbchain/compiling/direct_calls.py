@@ -171,7 +171,7 @@ class _DirectCall:
         return self._array(kind, obj)
 
     def _new_result(self, kind):
-        """Write code that allocates the result. Return the object, and its numbers as the driver takes them."""
+        """Write code that allocates the result. Return the object, and its data as the driver takes them."""
         api, builder, integer = self.api, self.builder, ir.IntType(32)
         numbers, template = (api.tuple_getitem(self.itself, len(self.described.args) + i) for i in range(2))
         function = ir.FunctionType(api.pyobj, [api.pyobj, integer, api.voidptr, integer])

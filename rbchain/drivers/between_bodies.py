@@ -19,7 +19,7 @@ from .single_states import can_compute
 
 @kernel
 def pack_numbers(numbers, first, block):
-    """Copy `numbers` (samples or 1, m) of the samples from `first` on into the lanes of block (m, lanes)."""
+    """Copy `numbers` (samples or 1, m) of the samples that start at `first` into the lanes of block (m, lanes)."""
     for lane in range(block.shape[1]):
         row = min(max(first, 0) + lane, numbers.shape[0] - 1)
         for j in range(block.shape[0]):
@@ -83,7 +83,7 @@ def elastic_energy(memory, topology, parameters, variation, springs, bushings, n
 def derivatives_between_bodies(
     memory, topology, parameters, variation, springs, bushings, numbers, q, qd, result, first, last
 ):
-    """Compute the derivatives of the joint forces of all forces between bodies by q and qd, `result` (2, n, n).
+    """Compute the derivatives of the joint forces of springs and bushings with respect to q and qd, `result` (2, n, n).
 
     Row i of a matrix is the force of dof i, in N or N m per rad, m, rad/s or m/s. Derivatives with respect to q of free
     and spherical joints are along their velocities, in body axes. Scratch: m.

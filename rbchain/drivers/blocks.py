@@ -161,7 +161,7 @@ def choose_parameters(parameters, copies):
 
 @kernel
 def pack(samples, first, last, block, k):
-    """Copy the samples from `first` on into the lanes of block (m, lanes). Lanes from `last` on repeat the last sample.
+    """Copy the samples [first, last) into the lanes of block (m, lanes). The lanes after them repeat the last sample.
 
     `samples` is (samples, m). A whole block is copied in squares that are transposed in registers. If their size does
     not divide m, the last two squares overlap. A single sample (m,) goes to lane k.
@@ -199,7 +199,7 @@ def pack_wrenches(samples, first, last, block):
 
 @kernel
 def unpack(block, samples, first, last):
-    """Copy the lanes of block (m, lanes) to the samples from `first` on, but not the lanes from `last` on.
+    """Copy the lanes of block (m, lanes) to the samples [first, last).
 
     `samples` is (samples, m), or (m,) for a single sample.
     """

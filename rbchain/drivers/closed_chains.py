@@ -51,7 +51,7 @@ def memory_rows(tables):
 
 @kernel
 def pack_and_compute(block, constraints, variation, states, start, last, k):
-    """Copy the samples from `start` on into the lanes of a block, and compute their accelerations and multipliers.
+    """Copy the samples [start, last) into the lanes of a block, and compute their accelerations and multipliers.
 
     `states` are q, qd, tau and wrenches, as in `dynamics`. Writes `Block.qdd` (n, lanes), rad/s^2 and m/s^2, and the
     multipliers, N and N m.
@@ -149,7 +149,7 @@ def constraint_forces(memory, topology, parameters, variation, tables, q, qd, ta
 def store_in_order(constraints, column, found, k):
     """Copy one column of `Constraints.rows` to `found` (m, lanes), in the order of the interface.
 
-    The rows of added inertias are left out.
+    The rows of added inertias are omitted.
     """
     table = constraints.tables.table
     for c in range(table.shape[1]):

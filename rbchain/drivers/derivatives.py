@@ -81,7 +81,7 @@ def forward_dynamics_derivatives(memory, topology, parameters, variation, q, qd,
 
 @driver
 def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, qdd, result, first, last):
-    """Compute the derivatives of the joint forces, N m and N, by the inertial parameters, `result` (n, bodies, 10)."""
+    """Compute derivatives of joint forces, N m and N, with respect to inertial parameters, `result` (n, bodies, 10)."""
     if not can_compute(topology, first, (q, qd, qdd)):
         return False
     n, bodies, width, k = topology.shape[1], body_count(topology), lane_width(q), all_lanes(q)
@@ -99,7 +99,7 @@ def inverse_dynamics_regressor(memory, topology, parameters, variation, q, qd, q
 
 @driver
 def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, result, first, last):
-    """Compute the derivatives of the kinetic energy, J, by the inertial parameters, `result` (bodies, 10)."""
+    """Compute derivatives of the kinetic energy, J, with respect to inertial parameters, `result` (bodies, 10)."""
     if not can_compute(topology, first, (q, qd)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
@@ -116,7 +116,7 @@ def kinetic_energy_regressor(memory, topology, parameters, variation, q, qd, res
 
 @driver
 def potential_energy_regressor(memory, topology, parameters, variation, q, result, first, last):
-    """Compute the derivatives of the potential energy, J, by the inertial parameters, `result` (bodies, 10)."""
+    """Compute derivatives of the potential energy, J, with respect to inertial parameters, `result` (bodies, 10)."""
     if not can_compute(topology, first, (q,)):
         return False
     bodies, width, k = body_count(topology), lane_width(q), all_lanes(q)
@@ -134,7 +134,7 @@ def potential_energy_regressor(memory, topology, parameters, variation, q, resul
 def passive_derivatives(memory, topology, parameters, variation, q, qd, result, first, last):
     """Compute the derivative of each passive joint force with respect to its own q and qd, `result` (2, n).
 
-    Row 0 is in N m/rad or N/m, row 1 in N m s/rad or N s/m. Drag is left out.
+    Row 0 is in N m/rad or N/m, row 1 in N m s/rad or N s/m. Drag is omitted.
     """
     if not can_compute(topology, first, (q, qd)):
         return False

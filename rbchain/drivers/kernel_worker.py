@@ -1,4 +1,4 @@
-"""Compile the kernels of a driver in a process of its own, which reads the driver and the types from its input.
+"""Compile the kernels of a driver in a separate process, which reads the driver and the types from its input.
 
 The process ends with its input, which remains open as long as the process that needs the kernels.
 """

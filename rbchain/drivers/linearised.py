@@ -25,8 +25,8 @@ class Linearised(NamedTuple):
     """The results of `linearised_states` for each state, in the units of `core.linear.linearised_rate`.
 
     * `by_state` (rows, 3, n, n) holds K, D and M, and `by_integral` (rows, n, integrals) holds C.
-    * `by_force` (rows, n, n + drives) is the derivative of the actuator forces by constant joint forces, and by the
-      force of each column of the table of drives before its limit.
+    * `by_force` (rows, n, n + drives) is the derivative of the actuator forces with respect to constant joint forces,
+      and to the force of each drive before its limit (a column of the table of drives).
     * `rate` (rows, n + integrals) holds the accelerations, and the rates of the integrals.
     * `velocity` (rows, n) are the velocities, with the prescribed ones.
     * `closed` (rows, 2, n, n) holds, for closed chains, the projections of unit changes of the positions: column j
@@ -52,7 +52,7 @@ def linearised_memory(topology, tables, state_size, actions, lanes):
 
 @kernel
 def store_derivatives_by_force(block, linear, y, by_force, first, count, k):
-    """Store the derivatives of the actuator forces by constant joint forces and by the forces of drives in `by_force`.
+    """Store in `by_force` derivatives of actuator forces with respect to constant joint forces and forces of drives.
 
     A force on its torque-speed curve and the force of a drive at its limit are constant. Computed torques of some dofs
     depend on the forces of the others. y is (rows, lanes), and row `first` of `by_force` (samples, n, n + drives)
@@ -76,7 +76,7 @@ def store_derivatives_by_force(block, linear, y, by_force, first, count, k):
 
 @kernel
 def store_responses_by_force(linear, j, column, varies, by_force, first, count):
-    """Store the derivatives by a force of dof j in a column of `by_force`, times the factors `varies` (lanes,)."""
+    """Store the derivatives with respect to a force of dof j in a column of `by_force`, times `varies` (lanes,)."""
     responses = linear.of_forces[0]
     for lane in range(count):
         for i in range(responses.shape[0]):
@@ -87,7 +87,7 @@ def store_responses_by_force(linear, j, column, varies, by_force, first, count):
 @only_if(lambda block, *_: not has_constraints(block))
 @kernel
 def store_responses(block, linear, y, k):
-    """Store the derivatives of computed torques by other actuator forces; a closed chain has no computed torque."""
+    """Store the derivatives of computed torques with respect to other actuator forces; a closed chain has none."""
     if computes_some_torques(block):
         store_responses_of_controllers(block, linear, y, k)
 

@@ -227,7 +227,7 @@ def advance(samples, duration):
 
 @kernel
 def copy_sample(source, i, target, j):
-    """Copy the state of sample i to sample j of a target: q, qd, tau, inputs, time, status, and that of controllers.
+    """Copy the state of sample i to sample j of a target: q, qd, tau, inputs, time, status, and states of controllers.
 
     Sample j keeps its parameters, its random numbers and the number of its episode.
 

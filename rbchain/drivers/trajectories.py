@@ -78,7 +78,7 @@ def trajectory_memory(topology, tables, state_size, tableau, actions, lanes, has
 
     `lanes` are the number of lanes and the precision of their numbers.
     One block computes all samples of a call, one after the other. If Python calls functions for the whole batch, all
-    samples proceed together, and each block of samples needs memory of its own. The blocks of open chains share the
+    samples proceed together, and each block of samples needs separate memory. The blocks of open chains share the
     memory of the dynamics, so that it remains in the processor's cache.
     """
     integrals = 0 if actions is None else actions.integrals
@@ -164,7 +164,7 @@ def if_between_bodies(actions, wrenches):
 def contacts_in_block(numbers, first, width, actions, n):
     """Return the Contacts of a block in the memory of the actions, or None without dry friction, stops and contacts.
 
-    They are in `numbers` (m,) of one block, from index `first` on.
+    They are in `numbers` (m,) of one block, starting at index `first`.
     """
     return contacts_in(numbers, first, width, actions.shared.contacts, n)
 

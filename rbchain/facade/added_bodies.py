@@ -154,8 +154,7 @@ def check_tree(model_name: str, bodies: Mapping[str, Body]) -> None:
             others = [other for other in bodies if other != name]
             known = f", or one of {others}{did_you_mean(parent, others)}" if others else ""
             raise UnknownNameError(
-                f"body {name!r}: parent is {parent!r}, which is not a body of the model; expected None for the "
-                f"world{known}"
+                f"body {name!r}: parent is {parent!r}, which is not a body of the model; use None for the world{known}"
             )
         if parent not in seen:
             if _is_in_cycle(name, bodies):

@@ -273,8 +273,8 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         Raises
         ------
         ModelError
-            If a name is already used, the parent does not exist, the samples of the other model differ, it is in
-            another fluid, the builder refuses an inertia, or a drive has its own model.
+            If a name is already used, the parent does not exist, an inertia is not physically possible, or a drive has
+            its own model. Also if the samples of the other model differ, or if it is in another fluid.
 
         Examples
         --------

@@ -197,7 +197,7 @@ class Constraints(Attributes):
         passive: bool,
         out: FloatArray | None,
     ) -> FloatArray:
-        """Compute the derivatives (..., 3, a, nv) of the forces of actuated joints by `states`: q, qd and qdd.
+        """Compute the derivatives (..., 3, a, nv) of actuated joint forces with respect to `states`: q, qd and qdd.
 
         The forces are A^+ P t with A = P S^T and the forces t of the tree; A^+ is the pseudo-inverse of A. At constant
         qdd, the derivative of t less the forces of the constraints is - H times the derivative of the forward dynamics,

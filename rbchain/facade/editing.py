@@ -90,9 +90,9 @@ class Editing(Attributes):
     ) -> Self:
         """Return the model with a motor at a joint, which drives the link by an elastic transmission with backlash.
 
-        The motor is a body of its own, behind the gear. It takes over the joint with its name, so drives and encoders
-        of this joint act on the motor. A second joint, with the suffix "_deflection", connects the link to the motor.
-        Its position is the deflection of the transmission, so the position of the link is the sum of both.
+        The motor is a separate body, behind the gear. It takes over the joint with its name, so drives and encoders of
+        this joint act on the motor. A second joint, with the suffix "_deflection", connects the link to the motor. Its
+        position is the deflection of the transmission, so the position of the link is the sum of both.
 
         Parameters
         ----------
@@ -213,13 +213,13 @@ class Editing(Attributes):
         return type(self)(description_with_payload(self.description, dofs, frame, placed, payload, known))
 
     def lock_state(self, joints: Iterable[str], q: npt.ArrayLike, qd: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Convert a state of this model to one of the model that `lock` returns, by leaving out the locked joints.
+        """Convert a state of this model to one of the model that `lock` returns, by omitting the locked joints.
 
         Parameters
         ----------
         joints : sequence of str, or dict
             The joints to lock, as for `lock`. Positions in a dict are not used. Joints that are coupled to these joints
-            are also left out.
+            are also omitted.
         q, qd : (..., nq) and (..., nv) arrays
 
         Returns

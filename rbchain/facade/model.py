@@ -163,7 +163,7 @@ class Model(
     bodies_without_inertia : tuple
         Names of the bodies whose motion is not resisted by any mass, inertia or rotor, in any position and in every
         sample. Forces do not determine their accelerations. `forward_dynamics`, `simulate` and all methods that use the
-        inverse of the mass matrix refuse such a model. Kinematics and inverse dynamics work.
+        inverse of the mass matrix raise an error for such a model. Kinematics and inverse dynamics work.
     constraint_names : tuple
         Names of the constraints; c is their number. An open tree has none.
     constraint_names_of_rows : tuple

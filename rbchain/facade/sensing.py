@@ -48,8 +48,8 @@ class Sensors(NamedItems[SensorOfFile]):
             By the names of the sensors: (..., times) for sensors of joints, (..., times, 4) for quaternions
             [x, y, z, w], and (..., times, 3) for all others. `SensorOfFile.unit` is the unit. Sensors of frames measure
             in world axes; velocimeters, gyroscopes, accelerometers, forces and torques are in the axes of the frame.
-            Accelerations include -g, as MuJoCo and real accelerometers have it. Forces and torques act from the parent
-            on the body.
+            Accelerations include -g, as MuJoCo and real accelerometers have it. Forces and torques are the action of
+            the parent on the body.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class _Measurements:
         return self._at_body("rotation", sensor) @ sensor.pose.translation
 
     def _at_body(self, quantity: str, sensor: SensorOfFile) -> FloatArray:
-        """Return a quantity of the body of a sensor; zeros or the unit matrix for the world."""
+        """Return a quantity of the body of a sensor; zeros or the identity matrix for the world."""
         motion, model = self._motion, self._model
         if sensor.body is None:
             shape = {"rotation": (3, 3), "translation": (3,)}.get(quantity, (6,))

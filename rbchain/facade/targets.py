@@ -94,7 +94,7 @@ class Target(Value):
         if needs_axis and not has_axis:
             raise ArgumentError(f"Target has {given[0]} without axis; expected the axis, such as axis=(0, 0, 1)")
         if has_axis and not needs_axis:
-            raise ArgumentError("Target has axis without direction or look_at; expected one of them")
+            raise ArgumentError("Target has axis without direction or look_at. Add one of the two, or remove axis")
         try:
             for name in ("position", "direction", "look_at"):
                 if getattr(self, name) is not None:

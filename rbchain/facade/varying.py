@@ -58,7 +58,7 @@ class Varying(Attributes):
         Raises
         ------
         ModelError
-            If a field does not exist, has the wrong shape, or has an impossible value. The message names the field,
+            If a field does not exist, has the wrong shape, or has an impossible value. The message contains the field,
             the body or joint, and the sample.
         UnknownNameError
             If a path names no parameter.

@@ -59,7 +59,7 @@ class _View(SuggestsAttributes):
 
 
 class BodyView(_View):
-    """A body of a model: its numbers, of shape (...) or (..., 3), ..., with the batch axes of the model in front.
+    """A body of a model: its parameters, of shape (...) or (..., 3), ..., with the batch axes of the model in front.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class BodyView(_View):
 
 
 class JointView(_View):
-    """A joint of a model: its numbers, of shape (..., dofs) or (..., dofs, 3), with the batch axes of the model.
+    """A joint of a model: its parameters, of shape (..., dofs) or (..., dofs, 3), with the batch axes of the model.
 
     Attributes
     ----------

@@ -207,7 +207,7 @@ def _columns_of_model(problem: Problem) -> np.ndarray:
 
 
 def _slopes_of_motions(problem: Problem) -> list[FloatArray]:
-    """Return the derivatives of the residuals of each motion by the parameters.
+    """Return the derivatives of the residuals of each motion with respect to the parameters.
 
     Changes of residuals that a change of the initial state can cause are removed, if the initial state is unknown.
     """

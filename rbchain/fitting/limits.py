@@ -54,8 +54,8 @@ class Bounds:
             field, place = problem.field_of(column)
             if not isinstance(field, EntryVariables):
                 raise ArgumentError(
-                    f"bounds contains {name}, which fit does not support, because a tensor is fitted as a whole; "
-                    "expected other parameters. Use a prior for the tensor"
+                    f"bounds contains {name}, which fit does not support, because a tensor is fitted as a whole. "
+                    "Use a prior for the tensor"
                 )
             given = [field.at(place, number) for number in (low, min(high, field.largest_number))]
             self.is_given[:, column] = np.isfinite(given)

@@ -29,7 +29,7 @@ class Measurement(PickledByName, ExplainsCalls, SuggestsAttributes):
     Parameters
     ----------
     t : (times,) array, s
-        Times from 0 on.
+        Times that start at 0.
     q : (times, nq) array, rad or m
         Positions. NaN marks missing numbers, except in the first row.
     qd : (times, nv) array, rad/s or m/s, optional

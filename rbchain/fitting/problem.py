@@ -31,7 +31,7 @@ STATE = ("q", "qd")
 
 
 class Problem:
-    """Residuals and their derivatives by the variables of all parameters.
+    """Residuals and their derivatives with respect to the variables of all parameters.
 
     `entries` are the fields to fit with the entries of their flat arrays, of "inertia" the bodies; None for all. They
     also contain the paths of parameters of springs.
@@ -95,7 +95,7 @@ class Problem:
         if self._driven(motion.actions):
             raise ArgumentError(
                 'parameters contains "q" or "qd", which fit does not support for closed chains with prescribed '
-                "motions; expected other parameters. Pass a motion that starts in a closed state"
+                "motions. Pass a motion that starts in a closed state"
             )
         return ClosedInitialState(self.model, motion.name, *motion.start)
 
@@ -138,7 +138,8 @@ class Problem:
     def numbers(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the numbers (size,) that the labels name, for the variables x (size,) of one start.
 
-        The others are their derivatives (size, size) by the variables, and their changes (size,) that count as 100 %.
+        The others are their derivatives (size, size) with respect to the variables, and their changes (size,) that
+        count as 100 %.
         """
         numbers, slopes, scales = np.zeros(self.size), np.zeros((self.size, self.size)), np.zeros(self.size)
         for name, field in self.fields.items():

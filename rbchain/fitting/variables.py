@@ -50,15 +50,15 @@ class Variables:
         raise NotImplementedError
 
     def slopes(self, x: FloatArray) -> FloatArray:
-        """Return the derivatives (starts, ..., count) of the parameters by the variables."""
+        """Return the derivatives (starts, ..., count) of the parameters with respect to the variables."""
         raise NotImplementedError
 
     def numbers(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the numbers that the labels name, and their derivatives by the variables, for one start."""
+        """Return the labelled parameters and their derivatives with respect to the variables, for one start."""
         raise NotImplementedError
 
     def scales(self, x: FloatArray) -> FloatArray:
-        """Return the changes of these numbers that count as 100 %."""
+        """Return the changes of these parameters that count as 100 %."""
         raise NotImplementedError
 
 
@@ -129,8 +129,8 @@ class TensorVariables(Variables):
         flat = [name for name, value, t in zip(names, smallest, trace[:, 0, 0], strict=True) if not value > 1e-9 * t]
         if flat:
             raise ModelError(
-                f"the inertia of bodies {flat} is that of a rod, a plate or a point, which the log-Cholesky form does "
-                'not contain; expected positive second moments. Change the tensors, or do not fit "inertia"'
+                f"bodies {flat} have the inertia of a rod, a plate or a point, which the log-Cholesky form does not "
+                'contain; expected positive second moments. Change the tensors, or do not fit "inertia"'
             )
         self.L = np.linalg.cholesky(moments[:, ::-1, ::-1])[:, ::-1, ::-1]
         self.size = np.sqrt(trace[:, 0, 0])

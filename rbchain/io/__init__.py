@@ -54,11 +54,11 @@ def load(
         For URDF only: the density, or the material such as "aluminium" (`rbchain.density_of`), of moving bodies whose
         links have no mass. Their inertia is the sum of the inertias of their collision shapes; links without collision
         shapes use their visuals. Overlaps count twice. Meshes must be closed, and need the extra `meshes`. The warning
-        names the links. Bodies with a mass do not change.
+        lists the links. Bodies with a mass do not change.
     arguments : dict, optional
         For URDF only: xacro expands the macros of the file with these values of its arguments; {} for their defaults.
         Needs the extra `xacro`. xacro evaluates Python expressions in the file, so expand only files that you trust.
-        By default, rbchain refuses a file that uses macros.
+        By default, a file that uses macros raises an error.
 
     Returns
     -------
@@ -70,14 +70,14 @@ def load(
         If rbchain does not read files with this ending, the file does not follow its format, or an MJCF file contains
         forces that rbchain cannot represent.
     ModelError
-        If the mechanism is invalid; the message names the body.
+        If the mechanism is invalid; the message contains the name of the body.
     FileNotFoundError
         If the file does not exist.
 
     Warns
     -----
     UserWarning
-        If rbchain leaves out parts of the file or treats them differently. One warning names all of them.
+        If rbchain omits parts of the file or treats them differently. One warning lists all of them.
 
     Examples
     --------
@@ -104,18 +104,18 @@ def load(
             return load_urdf(path, base, nonphysical_inertia, density, arguments)
     if density is not None:
         raise FileFormatError(
-            f"{path}: density is {density!r}; expected None, because only a URDF file can have bodies whose inertias "
-            "are missing. Leave out density"
+            f"{path}: density is {density!r}; remove density: it applies only to "
+            "URDF files, in which inertias may be missing"
         )
     if arguments is not None:
         raise FileFormatError(
-            f"{path}: arguments is {excerpt(arguments)}; expected None, because only a URDF file uses xacro. Leave out "
-            "arguments"
+            f"{path}: arguments is {excerpt(arguments)}; remove arguments: it applies "
+            "only to URDF files, which may use xacro"
         )
     if base is not None:
         raise FileFormatError(
-            f"{path}: base is {base!r}; expected None, because only a URDF file does not define the joint of its root. "
-            "Leave out base"
+            f"{path}: base is {base!r}; remove base: it applies only to URDF files, "
+            "which do not define the joint of the root link"
         )
     if ending == ".toml":
         from .native import load_toml
@@ -149,14 +149,14 @@ def save(model: Model, path: str | Path) -> None:
     ------
     FileFormatError
         If rbchain does not write files with this ending, or the format does not have a joint of the model. For MJCF
-        also if MuJoCo refuses the inertia of a body.
+        also if MuJoCo does not accept the inertia of a body.
     ModelError
         If the model is a batch of samples.
 
     Warns
     -----
     UserWarning
-        If the format cannot represent parts of the model; the warning names them.
+        If the format cannot represent parts of the model; the warning lists them.
 
     Examples
     --------

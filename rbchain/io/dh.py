@@ -103,7 +103,7 @@ class DHLink(Value):
             if self.mass != 0.0 or np.any(self.cg):
                 raise ModelError(
                     f"inertia is an Inertia, which contains mass and cg, but mass {self.mass} and cg {self.cg} are "
-                    "given as well; expected one of them. Leave out mass and cg, or give inertia as a tensor"
+                    "given as well. Omit mass and cg, or pass inertia as a tensor"
                 )
             return self.inertia
         if self.inertia is not None:

@@ -39,7 +39,7 @@ def load_mjcf(path: Path, nonphysical_inertia: Literal["refuse", "warn"] = "warn
     keyframes. Actuators become drives, and their controls become inputs.
     Equality constraints between bodies or sites, and linear ones between joints, become constraints of the model; their
     solref and solimp are ignored. Geoms become visuals, except planes and height fields. Geoms that can collide
-    become collision shapes for `Model.contacts`, and sites become frames. One warning names everything else that acts
+    become collision shapes for `Model.contacts`, and sites become frames. One warning lists everything else that acts
     in MuJoCo.
 
     The frame of a body is at the anchor of its joint, which in MuJoCo need not be the origin of the body. If a body has
@@ -216,7 +216,7 @@ class _Reader:
 def _rows(source: Source, body: int) -> list[list[int]]:
     """Group the joints of a body; each group becomes one joint of rbchain.
 
-    The rotations of a group are about the same point, and a ball or free joint is a group of its own.
+    The rotations of a group are about the same point, and a ball or free joint is a separate group.
     """
     rows: list[list[int]] = [[]]
     for joint in source.joints(body):

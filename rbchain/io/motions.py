@@ -200,7 +200,7 @@ def _check(motion: Trajectory, tau_and_qdd: np.ndarray | None) -> None:
     """
     model, batch, forces = motion.model, np.shape(motion.status), motion.forces
     if model.batch_shape not in ((), batch):
-        raise ValueError(f"the model has the batch shape {model.batch_shape}; expected () or that of status, {batch}")
+        raise ValueError(f"the model has batch shape {model.batch_shape}; expected () or the shape of status, {batch}")
     strangers = [force for force in forces if not isinstance(force, FORCES)]
     if strangers:
         raise ValueError(f"forces contains {excerpt(strangers[0])}; expected forces")

@@ -55,10 +55,10 @@
     [[nominal.body]]
     name = "upper"
 
-A quantity of a body, frame or constraint may have a unit of its own, such as "5 mm". Times are in s, and angular
-frequencies of signals in rad/s. A file with other units than SI cannot contain the matrices of an immersion. Numbers
-are written with all digits, so that a file that is read again gives the same model, bit for bit. Former names of keys
-are read too: `renamed_arguments` of the classes.
+A quantity of a body, frame or constraint may have its own unit, such as "5 mm". Times are in s, and angular frequencies
+of signals in rad/s. A file with other units than SI cannot contain the matrices of an immersion. Numbers are written
+with all digits, so that a file that is read again gives the same model, bit for bit. Former names of keys are read too:
+`renamed_arguments` of the classes.
 """
 
 from __future__ import annotations

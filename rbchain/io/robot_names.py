@@ -30,4 +30,4 @@ def file_of_robot(name: str) -> Path:
     for attribute in PATHS:
         if hasattr(module, attribute):
             return Path(getattr(module, attribute))
-    raise FileFormatError(f"{name!r}: {PACKAGE} has no URDF, xacro or MJCF file of this robot; expected one of them")
+    raise FileFormatError(f"{name!r}: {PACKAGE} has no URDF, xacro or MJCF file of this robot")

@@ -44,7 +44,7 @@ def load_urdf(
     become passive forces of the joints. Limits are stored but not enforced, because URDF does not define the stiffness
     of stops. A joint that mimics another one becomes a CouplerConstraint with the name of the joint, and a loop joint
     becomes a constraint. With `arguments`, xacro expands the macros of the file first. With a `density`, moving bodies
-    without mass get the inertia of their shapes. One warning names all elements that the model leaves out, and likely
+    without mass get the inertia of their shapes. One warning lists all elements that the model omits, and likely
     mistakes.
 
     Raises FileFormatError if the file does not follow the format, and ModelError if the mechanism is invalid.
@@ -272,6 +272,6 @@ def _refuse_cycle(path: Path, joint: Joint, joints: dict[str, Joint]) -> None:
         mimic = joints[mimic.joint].mimic
     if mimic is not None:
         raise FileFormatError(
-            f"{path}: the joints {followed[followed.index(mimic.joint) :]} mimic each other in a cycle; expected one "
-            "of them to move independently"
+            f"{path}: the joints {followed[followed.index(mimic.joint) :]} mimic each other in a cycle; remove the "
+            "mimic element of one of them"
         )

@@ -143,7 +143,7 @@ def check_numbers(path: Path, owner: Any, element: Any) -> None:
 
 def _check_quaternion(where: str, given: dict[str, str]) -> None:
     if "rpy" in given:
-        raise FileFormatError(f"{where} has both rpy and quat_xyzw; expected one of them. Remove the other")
+        raise FileFormatError(f"{where} has both rpy and quat_xyzw; remove one of the two")
     if not any(_numbers(given["quat_xyzw"])):
         raise FileFormatError(f"{where}: quat_xyzw is {given['quat_xyzw']!r}; expected a non-zero quaternion x y z w")
 

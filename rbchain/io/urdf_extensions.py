@@ -49,7 +49,7 @@ class Extensions:
 
 
 def extensions_of(path: Path, root: Any, robot: Robot, notes: Notes) -> Extensions:
-    """Read the extensions of a file; note the extensions that the model leaves out."""
+    """Read the extensions of a file; note the extensions that the model omits."""
     reader = _Reader(path, robot, notes)
     for element in root:
         if label(element) in READERS:

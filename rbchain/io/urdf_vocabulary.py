@@ -88,7 +88,7 @@ UNKNOWN = "unknown names, which are ignored"
 
 
 def check_names(robot: Any, notes: Notes) -> str:
-    """Note elements and attributes that are unknown, repeated, or left out of the model.
+    """Note elements and attributes that are unknown, repeated, or missing in the model.
 
     Returns a text about misspelt names, for errors that they may cause.
     """

@@ -1,4 +1,4 @@
-"""Macros of xacro in a URDF file: the extra `xacro` expands them. Without arguments, rbchain names the remedies."""
+"""Macros of xacro in a URDF file: the extra `xacro` expands them. Without arguments, the error lists remedies."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def check_macros(path: Path, robot: Any, notes: Notes) -> None:
     """Raise a FileFormatError for a file that uses xacro.
 
     Calls of macros that the file neither defines nor includes remain from an expansion. xacro cannot expand them, so
-    they are left out and noted.
+    rbchain omits and notes them.
     """
     defined = {element.get("name") for element in robot.iter() if _is_macro(element)}
     for element in _outside_macros(robot):

@@ -1,6 +1,6 @@
 """Writer for MJCF: bodies, joints, limits, springs, damping, visuals, sites and equality constraints.
 
-A warning names the elements that MJCF cannot represent. The file is written without MuJoCo.
+A warning lists the elements that MJCF cannot represent. The file is written without MuJoCo.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ ROUND_OFF = 1e-12
 def mjcf_of(model: Model) -> str:
     """Return the MJCF of a model without batch axes.
 
-    Frames become sites. Each constraint between bodies has two sites of its own. A HingeConstraint becomes two
-    `connect` elements, whose points are on its axis. Numbers are written with all digits. Raises FileFormatError for a
-    joint, an inertia or a name that MuJoCo does not support.
+    Frames become sites. Each constraint between bodies has two separate sites. A HingeConstraint becomes two `connect`
+    elements, whose points are on its axis. Numbers are written with all digits. Raises FileFormatError for a joint, an
+    inertia or a name that MuJoCo does not support.
     """
     return _Writer(model).text()
 
 
 class _Writer:
-    """The elements of a file. `lost` collects everything that the file leaves out or changes."""
+    """The elements of a file. `lost` collects everything that the file omits or changes."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.description = model, model.description
@@ -110,7 +110,7 @@ class _Writer:
         if moments[0] < -ROUND_OFF * moments[2] or moments[2] - limit > ROUND_OFF * moments[2]:
             raise FileFormatError(
                 f"body {name!r}: the principal moments of its inertia are {moments.tolist()}; expected moments that "
-                "are not negative, with none greater than the sum of the other two, because MuJoCo refuses others. "
+                "are not negative, with none greater than the sum of the other two, because MuJoCo requires it. "
                 "Correct the inertia, or save the model to a .toml file"
             )
         if d.mass[i] < MIN_VALUE or moments[0] < MIN_VALUE:
@@ -177,7 +177,7 @@ class _Writer:
                 self._lose(f"{key} limit", name)
 
     def _lose(self, limit: str, joint: str) -> None:
-        """Note a limit that the file leaves out."""
+        """Note a limit that the file omits."""
         self.lost_limits.setdefault(limit, []).append(joint)
 
     def _add_site(self, body: int, name: str, pose: Pose) -> str:

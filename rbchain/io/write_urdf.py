@@ -1,6 +1,6 @@
 """Writer for URDF: links, visuals, collision shapes, joints, limits, damping, friction and couplers.
 
-A warning names the elements that URDF cannot represent.
+A warning lists the elements that URDF cannot represent.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _shape_in(link: Any, tag: str, shape: Visual | CollisionShape) -> Any:
 
 
 def _is_lost(model: Model, key: str) -> bool:
-    """Whether the file leaves out numbers of this field: it has one number per joint, and none for a free joint."""
+    """Whether the file omits values of this field: it has one value per joint, and none for a free joint."""
     values, description = getattr(model, key), model.description
     of_joints = np.split(values, np.cumsum(description.dof_counts)[:-1])
     return any(
@@ -207,7 +207,7 @@ def _is_lost(model: Model, key: str) -> bool:
 
 
 def _warn_of_losses(model: Model, constraints: Sequence[str]) -> None:
-    """Warn of everything that the file leaves out, including these constraints."""
+    """Warn of everything that the file omits, including these constraints."""
     description = model.description
     lost = [
         key

@@ -30,8 +30,8 @@ def root_name(path: Path) -> str | None:
 def xml_root(path: Path, content: bytes | None = None) -> Any:
     """Parse a file, or its `content` after changes; return its root element. Elements of a default name space lose it.
 
-    Raises a FileFormatError with line and column if the file is not well-formed. Robots with a document type are
-    refused: its entities could expand without limit or refer to other files.
+    Raises a FileFormatError with line and column if the file is not well-formed. A document type also raises an error:
+    its entities could expand without limit or refer to other files.
     """
     content = _content(path) if content is None else content
     declaration = DECLARATION.match(content)

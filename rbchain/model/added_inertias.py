@@ -1,11 +1,10 @@
 """Added inertias: which degrees of freedom of a closed chain are too light, and how much inertia the dynamics add.
 
-A light body between two constraints has nearly no inertia of its own along its joint, but moves with heavy bodies. The
-dynamics add an inertia to its joint and take its force away again (`core.loops.constraint_solver`). The result
-does not depend on it. Its size only decides how round-off is shared between two systems of equations. With an added
-inertia e, the condition number of one system is about (inertia of the heavy bodies) / e. The condition number of the
-other system is at most e / (own inertia), if the body can also move on its own, such as a rod between two ball joints
-about its axis.
+A light body between two constraints has nearly no inertia along its joint, but moves with heavy bodies. The dynamics
+add an inertia to its joint and take its force away again (`core.loops.constraint_solver`). The result does not depend
+on it. Its size only decides how round-off is shared between two systems of equations. With an added inertia e, the
+condition number of one system is about (inertia of the heavy bodies) / e. The condition number of the other system is
+at most e / (own inertia), if the body can also move on its own, such as a rod between two ball joints about its axis.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class StateArguments:
         return common_batch({**batches, **({"the model": own} if own else {})}, ArgumentError, remedy=remedy)
 
     def check_quaternions(self, name: str, q: np.ndarray) -> None:
-        """Refuse finite quaternions whose norm is not 1. If they are not finite, the status of the sample says so."""
+        """Raise an error for finite quaternions whose norm is not 1. Others set the status of their sample."""
         allowed = UNIT_LENGTH.get(q.dtype, UNIT_LENGTH[FLOAT64])
         for at in self.dofs.quaternions:
             found = q[..., at : at + 4]
@@ -245,7 +245,7 @@ def as_array(name: str, x: npt.ArrayLike) -> np.ndarray:
 
 
 def check_out(out: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, arguments: Sequence[Any]) -> None:
-    """Refuse an `out` of the wrong shape, type or layout, or that shares memory with an argument."""
+    """Raise an error for an `out` of the wrong shape, type or layout, or that shares memory with an argument."""
     if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
         raise ArgumentError(f"out is a {type(out).__name__}; expected a NumPy array of shape {shape} and type {dtype}")
     if out.shape != shape or out.dtype != dtype or not out.flags.carray:
@@ -263,13 +263,13 @@ def check_out(out: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, argument
 
 
 def check_overlap(out: np.ndarray | None, arguments: Sequence[Any]) -> None:
-    """Refuse an `out` that shares memory with an argument."""
+    """Raise an error for an `out` that shares memory with an argument."""
     if out is None:
         return
     if any(isinstance(x, np.ndarray) and np.may_share_memory(out, x) for x in arguments):
         raise ArgumentError(
-            "out shares memory with an argument, which would be overwritten while it is read; expected an array of its "
-            "own. Use out=np.empty(shape)"
+            "out shares memory with an argument, which would be overwritten while it is read; expected a separate "
+            "array. Use out=np.empty(shape)"
         )
 
 

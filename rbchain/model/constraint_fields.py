@@ -163,7 +163,7 @@ def _carrier(constraint: Constraint, body: str | None, carriers: Mapping[str, Fr
     if body not in carriers:
         names = list(carriers)
         raise UnknownNameError(
-            f"{name_of(constraint)}: the model has no body {body!r}; expected None for the world, or one of "
+            f"{name_of(constraint)}: the model has no body {body!r}; use None for the world, or one of "
             f"{excerpt(names)}{did_you_mean(body, names)}"
         )
     return carriers[body]

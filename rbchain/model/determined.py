@@ -1,8 +1,9 @@
 """Find the degrees of freedom whose accelerations neither inertia nor constraints determine.
 
-A massless body moves as the constraints demand, if these leave it no motion of its own: no motion of the mechanism may
-have zero kinetic energy and satisfy the constraints. This depends on the geometry and on the zeros of the inertias, not
-on the values of other inertias. The rows of the constraints and of the inertias are therefore divided by their lengths.
+A massless body moves as the constraints demand, if these do not allow it to move on its own: no motion of the mechanism
+may have zero kinetic energy and satisfy the constraints. This depends on the geometry and on the zeros of the inertias,
+not on the values of other inertias. The rows of the constraints and of the inertias are therefore divided by their
+lengths.
 """
 
 from __future__ import annotations

@@ -315,7 +315,7 @@ def unused_name(name: str, taken: Container[str]) -> str:
 
 
 def _check_old_root(root: Body, drives: Sequence[Any]) -> None:
-    """Refuse numbers of the root's joint that refer to the axes of its body."""
+    """Raise an error for numbers of the root's joint that refer to the axes of its body."""
     fields = _directional_fields(root)
     if any(drive.joint == root.joint_name for drive in drives):
         fields.append("a drive")
@@ -327,7 +327,7 @@ def _check_old_root(root: Body, drives: Sequence[Any]) -> None:
 
 
 def _check_reversible(child: Body, drives: Sequence[Any]) -> None:
-    """Refuse gravity compensation of a reversed joint, and numbers of a free or spherical joint in axes of its body.
+    """Raise an error for reversed joints with gravity compensation, or with values in axes of the body.
 
     The gravity force of a joint is the gravity force of all bodies beyond it. A reversed joint has other bodies beyond
     it.
@@ -390,7 +390,7 @@ def editable(description: Description, what: str) -> Mechanism:
     for drive in description.drives:
         if not isinstance(getattr(drive, "controller_model", "nominal"), str):
             raise ModelError(
-                f"{what}: the drive of joint {drive.joint!r} has a model of its own, whose joints would not fit; "
+                f"{what}: the drive of joint {drive.joint!r} has its own model, whose joints would not fit; "
                 'expected controller_model="nominal" or "own". Pass this drive to simulate instead'
             )
     return mechanism_of(description)

@@ -267,7 +267,7 @@ class Inertia(Value):
     def __add__(self, other: Inertia) -> Inertia:
         """Return the inertia of two bodies fixed to each other, both expressed in the same frame.
 
-        Sums that overflow float64 are infinite; `ModelBuilder` refuses them.
+        Sums that overflow float64 are infinite; `ModelBuilder` raises an error for them.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             mass = self.mass + other.mass

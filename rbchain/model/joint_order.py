@@ -43,7 +43,7 @@ def _moving(
             raise ArgumentError(
                 f"counts: joint {name!r} has {count} positions in the other order; expected {own[name][0]}, as in this "
                 "model. If the other program stores an angle as a cosine and a sine, convert them to the angle, and "
-                "leave out counts"
+                "omit counts"
             )
     return [name for name, count in zip(names, counts, strict=True) if count]
 

@@ -173,7 +173,7 @@ class KernelArrays:
         if actuated is not None:
             raise ModelError(
                 f"actuated is {excerpt(actuated)}, but model {self.description.name!r} has no constraints, so "
-                "accelerations determine all joint forces; expected None. Remove actuated"
+                "accelerations determine all joint forces. Remove actuated: it applies only to models with constraints"
             )
 
     def closed_chain(self, what: str) -> Self:
@@ -375,7 +375,7 @@ def _of_samples(free: np.ndarray, batch_shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _checked(free: np.ndarray, what: str, model: KernelArrays) -> None:
-    """Refuse a model if all samples have a degree of freedom `free` (samples, nv); `what` needs accelerations."""
+    """Raise an error if all samples have a degree of freedom `free` (samples, nv); `what` needs accelerations."""
     if len(free) and free.any(-1).all():
         found = remedies(model.description.name, bodies_of_dofs(model.description, free[0]))
         raise ModelError(f"{what}: {found}. Kinematics and inverse dynamics work without inertia")

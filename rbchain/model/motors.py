@@ -1,4 +1,4 @@
-"""Make the motor of a joint a body of its own, behind an elastic transmission with backlash: `Model.with_motor`."""
+"""Make the motor of a joint a separate body, behind an elastic transmission with backlash: `Model.with_motor`."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _with_scaled_inertia(
             (body,) = match.owned.value.entry
             others = {other for key, other in taken.items() if key[:2] == ("inertia", body)}
             if others:
-                raise ModelError(f"{path!r} and {others.pop()!r} both set the inertia of a body; expected one of them")
+                raise ModelError(f"{path!r} and {others.pop()!r} both set the inertia of a body; use one of the two")
             before = description.mass[..., body]
             if not (before > 0.0).all():
                 raise ModelError(

@@ -267,7 +267,7 @@ def variation_of(
     entries, values = [np.zeros((0, 2), np.int64)], []
 
     def add(row: int, column: int, of_samples: np.ndarray) -> None:
-        """Add a part (..., rows, columns) of the parameters, from a row and a column on."""
+        """Add a part (..., rows, columns) of the parameters, starting at a row and a column."""
         if not samples:
             return
         rows, columns = of_samples.shape[-2:]

@@ -37,7 +37,7 @@ class Owned(NamedTuple, Generic[T]):
     value : T
         What the caller finds by the path.
     components : tuple of str
-        Names of its numbers; () if a path cannot choose one of them.
+        Names of its components; () if a path cannot choose one of them.
     dof : int, optional
         Number of the degree of freedom in its joint; None if the owner is not a joint.
     dofs : int

@@ -100,7 +100,7 @@ def _payload_arrays(
         if mass is not None or np.any(cg) or np.any(inertia):
             raise ModelError(
                 f"{what}: body is an Inertia, which contains mass, cg and tensor, but mass, cg or inertia is given as "
-                "well; expected one of them"
+                "well. Pass either the Inertia, or mass, cg and inertia"
             )
         mass, cg, inertia = bodies
     mass, cg, tensor = (numbers(x, f"{what}: {name}") for x, name in ((mass, "mass"), (cg, "cg"), (inertia, "inertia")))

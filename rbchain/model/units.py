@@ -93,7 +93,7 @@ MEASUREMENT = re.compile(rf"\s*{NUMBER}\s*({PRODUCT})\s*")
 
 
 class Units(PickledByName, SuggestsAttributes):
-    """A system of units, with methods that convert its numbers to SI.
+    """A system of units, with methods that convert values to SI.
 
     Parameters
     ----------

@@ -139,7 +139,7 @@ def value_of_all(what: str, value: np.ndarray, axes: int) -> np.ndarray:
 
 
 def _refuse_lost_rotors(description: Description, dofs: Dofs) -> None:
-    """Refuse a gear ratio of 0 at a rotor with inertia, which would not be reflected to the joint."""
+    """Raise an error for a gear ratio of 0 at a rotor with inertia, which would not be reflected to the joint."""
     lost = (description.gear_ratio == 0.0) & (description.rotor_inertia > 0.0)
     if lost.any():
         i = int(np.argwhere(lost)[0, -1])
@@ -260,7 +260,7 @@ def _refuse_samples(bad: np.ndarray, name: str, value: np.ndarray, expected: str
 
 
 def _check_has_angle(description: Description, dofs: Dofs, name: str, value: np.ndarray) -> None:
-    """Refuse springs and stops at joints whose position is a quaternion."""
+    """Raise an error for springs and stops at joints whose position is a quaternion."""
     unused = getattr(PassiveForces, name)
     if name not in OF_POSITION or not (value[..., dofs.in_quaternion_joint] != unused).any():
         return
@@ -279,14 +279,14 @@ def _checked_axes(description: Description, dofs: Dofs, value: np.ndarray) -> np
     if (value[..., fixed, :] != description.axis[..., fixed, :]).any():
         joints = sorted({description.joint_names[body] for body in dofs.body[fixed]})
         raise ModelError(
-            f"axis cannot vary for the free or spherical joints {joints}, whose axes are x, y and z; expected their "
-            "rows to equal those of model.axis"
+            f"axis cannot vary for the free or spherical joints {joints}, whose axes are x, y and z. Use the "
+            "rows of model.axis for them"
         )
     return validation.check_axes(tuple(description.joint_names[body] for body in dofs.body), value)
 
 
 def _check_physical(description: Description, name: str, names: Sequence[str], value: np.ndarray) -> None:
-    """Refuse finite values of bodies or degrees of freedom that no mechanism can have."""
+    """Raise an error for finite values of bodies or degrees of freedom that no mechanism can have."""
     if name in NOT_NEGATIVE:
         validation.check_not_negative(names, name, value)
     if name in ("added_mass", "added_volume", "inertia"):

@@ -79,7 +79,7 @@ def plot(
     drawings: dict[str, Any] = {"states": _states, "energy": _energy, "phase": _phase, "steps": _steps}
     one_of("what", what, [*drawings], ArgumentError)
     if joints is not None and what not in OF_JOINTS:
-        raise ArgumentError(f"joints is {joints!r}, but {what!r} is not drawn by joint; expected None")
+        raise ArgumentError(f"joints is {joints!r}, but {what!r} is not plotted by joint. Remove joints")
     if what != "steps":
         warn_of_few_times(motion)
     with progress(f"Drawing the {what} of {motion.model.name}"):

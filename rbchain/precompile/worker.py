@@ -1,4 +1,4 @@
-"""Compile drivers in a process of its own: it reads pickled signatures from its input, and prints one file for each."""
+"""Compile drivers in a separate process: it reads pickled signatures from its input, and prints one file for each."""
 
 from __future__ import annotations
 

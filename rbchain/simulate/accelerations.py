@@ -56,7 +56,7 @@ def accelerations(
         Joint forces. They add to the forces of the drives. The array must fit into the batch of the states, the times
         and the model.
     drives, forces : lists
-        As for `simulate`, without what has a memory of its own or acts in impacts: `Sampled`, random signals,
+        As for `simulate`, except for actions that have a memory or act in impacts: `Sampled`, random signals,
         `DryFriction`, `HardStops` and contacts. The integrals of `PID` are zero, as at the start of a motion.
 
     Returns
@@ -66,7 +66,7 @@ def accelerations(
     Raises
     ------
     ArgumentError
-        If a shape does not fit, a drive or a force is refused, or a user function raises an exception.
+        If a shape does not fit, a drive or a force is not supported, or a user function raises an exception.
     ModelError
         If the model has `bodies_without_inertia` whose motion is not prescribed.
 
@@ -112,7 +112,7 @@ def _broadcast(t: npt.ArrayLike, q: npt.ArrayLike) -> tuple[FloatArray, FloatArr
 
 
 def _refuse_memory(drives: Sequence[Drive], forces: Sequence[Force]) -> None:
-    """Refuse actions whose forces do not follow from the state and the time."""
+    """Raise an error for actions whose forces do not follow from the state and the time."""
     if any(isinstance(drive, Sampled) for drive in drives) or random_signals_of(drives) or random_signals_of(forces):
         raise ArgumentError(
             "accelerations depend on the past with Sampled and random signals; expected drives and forces without "

@@ -35,7 +35,7 @@ GEOMETRY = ("placement_rotation", "placement_translation", "axis", "pitch", *CON
 def prepare_closed_controllers(
     model: Model, kernel_model: KernelModel, actions: Actions | None, drives: Sequence[Drive], q: np.ndarray
 ) -> None:
-    """Set drive_layout.RESTS for gravity compensation in a closed chain; refuse drives that do not determine forces.
+    """Set drive_layout.RESTS for gravity compensation in loops; raise an error if drives do not determine forces.
 
     Dofs that constraints connect are one group. The gravity forces of a group act on its dofs with gravity
     compensation. If these are not all of its dofs, the others move freely in the gravity sweep, so that the forces of
@@ -87,7 +87,7 @@ def prepare_closed_controllers(
 
 
 def _check_model(model: Model, what: str, controller: Model) -> None:
-    """Refuse a controllers' model with other constraints or, in loops, with another geometry."""
+    """Raise an error for a controllers' model with other constraints or, in loops, with another geometry."""
     places, others = model.description.constraints, controller.description.constraints
     if tuple(places) != tuple(others):
         raise ArgumentError(
@@ -105,7 +105,7 @@ def _check_model(model: Model, what: str, controller: Model) -> None:
 
 
 def _check_torques(model: Model, J: np.ndarray, torques: np.ndarray, given: np.ndarray) -> None:
-    """Refuse computed torque and prescribed motions of dofs whose accelerations depend on each other."""
+    """Raise an error for computed torque and prescribed motions of dofs whose accelerations depend on each other."""
     if _rank(J, given) < _rank(J, given[:0]) + len(given):
         names = joints_of_dofs(model, torques)
         raise ArgumentError(
@@ -116,7 +116,7 @@ def _check_torques(model: Model, J: np.ndarray, torques: np.ndarray, given: np.n
 
 
 def _check_group(model: Model, J: np.ndarray, group: np.ndarray, holding: np.ndarray) -> None:
-    """Refuse a group of connected dofs that the dofs `holding` do not hold, or hold in several ways."""
+    """Raise an error for a group of connected dofs that the dofs `holding` do not hold, or hold in several ways."""
     rank = _rank(J[..., group], group[:0])
     position = np.searchsorted(group, holding)
     free = len(group) - rank

@@ -22,7 +22,7 @@ def new_work(is_requested: bool, samples: int, times: int) -> FloatArray | None:
 
 
 def refuse_without_inertia(model: Model, method: str) -> None:
-    """Refuse the error of the energy for bodies without inertia, which springs and dampers move in implicit steps."""
+    """Raise an error for bodies without inertia: springs and dampers move them in implicit steps."""
     raise ArgumentError(
         f'energy_error is True, but model {model.name!r} has bodies without inertia, and method "{method}" moves them '
         "by springs and dampers alone, which does not determine the powers of the forces; expected bodies with "
@@ -46,7 +46,7 @@ def energy_error_of(
     forces : sequence
         The forces of the simulation. Springs and bushings have elastic energy.
     q, qd : (samples, times, nq) and (samples, times, nv) arrays
-        States from the start on.
+        States at the start and at later times.
     work : (samples, times) array or None, J
         Work of all forces that are neither gravity nor elastic.
     batch : tuple

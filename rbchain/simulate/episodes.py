@@ -34,7 +34,7 @@ class DrawnSamples:
     Attributes
     ----------
     values : (m, columns) array
-        The drawn numbers.
+        The random inputs.
     status : (m,) array of int
         DONE if a sample is valid, else the reason, as the integer of a `Status`.
     model : Model
@@ -59,7 +59,7 @@ class Episodes(ABC):
     drives, forces : sequences
         The actions that the study varies.
     columns : int
-        Number of the drawn numbers.
+        Number of random inputs.
     varies_actions : bool
         Whether the study varies drives, sensors, forces or contacts.
     """

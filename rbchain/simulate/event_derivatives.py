@@ -143,7 +143,7 @@ def _tolerances(request: Request, prepared: Prepared, occurrences: Occurrences) 
 
 
 def _slopes(request: Request, prepared: Prepared, e: int, occurrences: Occurrences) -> tuple[np.ndarray, np.ndarray]:
-    """Return the slopes (samples, records, 1 + 2 nv) of the value of event e, and its second derivatives by time."""
+    """Return the slopes (samples, records, 1 + 2 nv) of the value of event e, and its second time derivatives."""
     model, event, (t, q, qd, qdd, jerk, span) = request.model, request.events[e], occurrences
     slopes, bend = np.zeros((*t.shape, 1 + 2 * model.nv)), np.full(t.shape, np.nan)
     if event.joint is not None:

@@ -65,7 +65,7 @@ def value_of_function(calls: UserCalls, e: int, sample: int) -> Value:
 
 
 def slopes_of_function(model: Model, value: Value, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """Compute the derivatives of the value of an event by the time, the positions and the velocities.
+    """Compute the derivatives of the value of an event with respect to the time, the positions and the velocities.
 
     Parameters
     ----------

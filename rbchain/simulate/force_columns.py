@@ -62,7 +62,8 @@ def parameters_of_forces(forces: Sequence[Any]) -> dict[str, list[Owned[Any]]]:
 def matrices_of_columns(columns: np.ndarray, size: int) -> np.ndarray:
     """Return symmetric matrices (..., size, size) from columns (..., n) of their upper triangles.
 
-    Each column is the derivative by an entry and its mirror image together, so both entries get half of it.
+    Each column is the derivative with respect to an entry and its mirror image together, so both entries get half of
+    it.
     """
     upper = np.triu_indices(size)
     found = np.zeros((*columns.shape[:-1], size, size), columns.dtype)

@@ -36,9 +36,9 @@ def held_dofs(actions: Actions | None, nv: int) -> np.ndarray:
 
 
 def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Actions | None) -> None:
-    """Refuse drives that compute forces with a model, if the model has constraints.
+    """Raise an ArgumentError for drives that compute forces with a model, if the model has constraints.
 
-    Functions call it that need the derivatives of these forces, which are those of an open tree.
+    For functions that need the derivatives of these forces, which are available for open trees only.
     """
     if actions is None or kernel_model.constraint_tables is None:
         return
@@ -49,8 +49,8 @@ def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Acti
         if actions.settings[setting] == 1:
             raise ArgumentError(
                 f"{drive} has no derivatives in closed chains, so the methods rosenbrock and radau, derivatives of "
-                "motions and the linear analysis refuse it; expected other drives, or simulate with rk45 or dop853. "
-                "Use PID, or PrescribedForce with the forces of Model.inverse_dynamics"
+                "motions and the linear analysis do not support it. Use rk45 or dop853, or other drives: PID, or "
+                "PrescribedForce with the forces of Model.inverse_dynamics"
             )
 
 
@@ -104,7 +104,7 @@ def closed_initial_states(
 
 
 def _message(model: Model, q: np.ndarray, qd: np.ndarray) -> str:
-    """Return a message that names the constraint that an initial state violates most."""
+    """Return a message about the constraint that an initial state violates most."""
     if is_turned_over(model.description, model.body_poses(q).rotation):
         return (
             "q0 does not satisfy the constraints: the axes of a hinge are opposite, or the frames of a weld are "

@@ -1,7 +1,7 @@
 """The integration methods, and the features that each of them supports.
 
-The choices of `simulate`, of studies and of the command line follow from this table. It also determines the refusals,
-the drivers that are compiled ahead of time, and the table of the documentation.
+The choices of `simulate`, of studies and of the command line follow from this table. It also determines which
+combinations raise errors, the drivers that are compiled ahead of time, and the table of the documentation.
 """
 
 from __future__ import annotations

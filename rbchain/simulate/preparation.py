@@ -204,7 +204,7 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
 
 
 def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarray) -> None:
-    """Refuse a tau other than zero of joints whose motion a drive prescribes."""
+    """Raise an error for a tau other than zero of joints whose motion a drive prescribes."""
     held = held_dofs(actions, model.nv)
     if not held.any():
         return
@@ -212,8 +212,8 @@ def refuse_forces_of_drives(model: Model, actions: Actions | None, tau: np.ndarr
     if both.any():
         names = joints_of_dofs(model, both)
         raise ArgumentError(
-            f"joints {names} have a tau other than zero, but a drive prescribes their motion, so tau has no effect; "
-            "expected one of them. Set their tau to 0, or remove the drives"
+            f"joints {names} have a tau other than zero, but a drive prescribes their motion, so tau has no effect. "
+            "Set their tau to 0, or remove the drives"
         )
 
 

@@ -76,7 +76,7 @@ def _wrenches(motion: Trajectory, what: str) -> FloatArray | None:
 
 
 def refuse_contacts(motion: Trajectory, what: str) -> None:
-    """Refuse a quantity that needs the forces of contacts at each time."""
+    """Raise an error for a quantity that needs the forces of contacts at each time."""
     if any(is_contact(force) for force in motion.forces):
         raise ArgumentError(
             f"{what} is not available with {NAMES_OF_CONTACTS}, because accelerations jump in "

@@ -81,8 +81,8 @@ class Replays(SampleStates):
     ) -> Trajectory:
         """Simulate one episode of one sample. Its motion is the motion in the batch, bit for bit.
 
-        The stepper does not change. Its batch need not be the one in which the episode was. Any stepper with the same
-        arguments repeats the episodes of its own samples. A stepper of one sample repeats the episodes of all samples.
+        The stepper does not change. Its batch need not be the one in which the episode was. A stepper with the same
+        arguments can repeat the episodes of its samples. A stepper of one sample repeats the episodes of all samples.
 
         Parameters
         ----------

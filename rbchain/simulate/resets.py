@@ -30,15 +30,14 @@ OTHER_NAMES = {
 
 
 def refuse_arguments(fields: Mapping[str, Any], others: Mapping[str, Any], study: Any) -> None:
-    """Refuse arguments that `reset` calls by another name, and those that a study draws if it is given."""
+    """Raise an error for arguments that `reset` calls by another name, and those that a study draws if it is given."""
     name = next((name for name in OTHER_NAMES if name in fields), None)
     if name is not None:
         raise ArgumentError(f"reset has no argument {name!r}; use {OTHER_NAMES[name]}")
     beside = next((name for name, value in {**others, **fields}.items() if value is not None), None)
     if study is not None and beside is not None:
         raise ArgumentError(
-            f"reset has the arguments study and {beside}, but the study draws everything; expected one of them. Put "
-            f"{beside} into the study"
+            f"reset has the arguments study and {beside}, but the study draws everything. Put {beside} into the study"
         )
 
 

@@ -52,8 +52,8 @@ def set_prescribed_states(
 ) -> None:
     """Replace prescribed positions and velocities by the exact values of their signals, up to the end of each sample.
 
-    The integrator leaves a round-off of its own in them. `states` are q (samples, times, nq) and qd
-    (samples, times, nv), which change in place. `times` are (times,), or (*batch, times) if they differ.
+    The integrator leaves round-off in them. `states` are q (samples, times, nq) and qd (samples, times, nv), which
+    change in place. `times` are (times,), or (*batch, times) if they differ.
     """
     for drive in drives:
         order = {PrescribedPosition: 0, PrescribedVelocity: 1}.get(type(drive))
@@ -123,7 +123,7 @@ def tau_and_qdd(
 
 
 def held_after_stop(states: np.ndarray, ends: np.ndarray, status: np.ndarray) -> np.ndarray:
-    """Return positions or velocities (*batch, times, n) that an event holds from the end of its sample on.
+    """Return positions or velocities (*batch, times, n) that stay constant after an event ended the sample.
 
     The states after the end are NaN. Those of samples that have failed stay NaN. `ends` are (*batch, n).
     """

@@ -149,7 +149,7 @@ class SampleStates(SuggestsAttributes):
         )
 
     def __copy__(self) -> Self:
-        """Return states of their own: two steppers must not share arrays."""
+        """Return independent states: two steppers must not share arrays."""
         return copy.deepcopy(self)
 
     def _copy_arrays(self, snapshot: Snapshot) -> None:

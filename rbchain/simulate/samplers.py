@@ -1,4 +1,4 @@
-"""Refuse sampled controllers where they are not supported."""
+"""Raise an error for sampled controllers where they are not supported."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def refuse_samplers(model: Model, actions: Actions | None, method: Method) -> No
         and groups[[sampler.GROUP_COMPENSATES, sampler.GROUP_COMPUTES]].any()
     ):
         raise ArgumentError(
-            "Sampled: ComputedTorque and gravity_compensation do not support closed chains; expected other "
-            "controllers. Use them without Sampled, or use PID or UserForces"
+            "Sampled: ComputedTorque and gravity_compensation do not support closed chains. Use them "
+            "without Sampled, or use PID or UserForces"
         )
     if not method.is_adaptive:
         first = groups[sampler.GROUP_DELAY]

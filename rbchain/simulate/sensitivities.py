@@ -177,7 +177,7 @@ def parameters_at(model: Model, path: str, forces: Sequence[Any] = ()) -> list[M
 
 
 def _refuse_unsupported(request: Request, actions: Actions) -> None:
-    """Refuse methods, models and actions without derivatives of the motion."""
+    """Raise an error for methods, models and actions without derivatives of the motion."""
     remedy, method = "Use differences of simulations", request.method
     if not method.has_sensitivities:
         raise ArgumentError(
@@ -186,19 +186,17 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
         )
     if actions.shared.contacts is not None:
         raise ArgumentError(
-            f"derivatives do not support {NAMES_OF_CONTACTS}, because motions with impacts are not smooth; expected "
-            "forces without them. Use the friction and the elastic stops of PassiveForces"
+            f"derivatives do not support {NAMES_OF_CONTACTS}, because motions with impacts are not smooth. Use the "
+            "friction and the elastic stops of PassiveForces"
         )
     if request.model.in_water and any(name.partition(".")[0] == GRAVITY for name in request.names):
         raise ArgumentError(
-            "derivatives contains gravity, but the model is in water, whose buoyancy depends on gravity too; expected "
-            f"other parameters. {remedy}"
+            f"derivatives contains gravity, but the model is in water, whose buoyancy depends on gravity too. {remedy}"
         )
     _refuse_unsupported_controllers(request, actions, remedy)
     if actions.shared.samplers is not None:
         raise ArgumentError(
-            "derivatives do not support Sampled, because the derivatives of its outputs are not computed; expected "
-            f"other drives. {remedy}"
+            f"derivatives do not support Sampled, because the derivatives of its outputs are not computed. {remedy}"
         )
     if actions.settings[setting.FUNCTIONS] > 0 and actions.settings[setting.DERIVATIVES] == 0:
         raise ArgumentError(
@@ -208,7 +206,7 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
 
 
 def _refuse_unsupported_controllers(request: Request, actions: Actions, remedy: str) -> None:
-    """Refuse controllers with a model, if the derivatives of their forces are not computed."""
+    """Raise an error for controllers with a model, if the derivatives of their forces are not computed."""
     model, drives = request.model, request.drives
     if not actions.settings[[setting.COMPUTES, setting.COMPENSATES]].any():
         return
@@ -380,7 +378,7 @@ def _shaped(model: Model, actions: Actions, forces: Sequence[Any], name: str, co
 
 
 def _slope_of_armature(model: Model, name: str) -> np.ndarray:
-    """Return the derivatives of the armatures by the inertias of the rotors, or by the gear ratios."""
+    """Return the derivatives of the armatures with respect to the rotor inertias or the gear ratios."""
     return model.gear_ratio**2 if name == "rotor_inertia" else 2.0 * model.rotor_inertia * model.gear_ratio
 
 

@@ -69,7 +69,7 @@ def times_to_save(
     if save_every is not None:
         if save_at is not None:
             raise ArgumentError(
-                f"save_at is {excerpt(save_at)} and save_every is {excerpt(save_every)}; expected one of them"
+                f"save_at is {excerpt(save_at)} and save_every is {excerpt(save_every)}; use one of the two"
             )
         every = finite_number("save_every", save_every, ArgumentError, above=0.0)
         return t0 + _times_every(every, duration), slice(None)
@@ -168,8 +168,8 @@ def settings_of(
     for name, setting in (("rtol", rtol), ("atol", atol), ("max_step", max_step), ("max_steps", max_steps)):
         if setting is not None and not (name == "atol" and method.has_contacts):
             raise ArgumentError(
-                f'{name} is {setting!r}, but method "{method.name}" has steps of fixed length and controls no error; '
-                'expected None. Set step, or use method "rk45" or "rosenbrock"'
+                f'{name} is {setting!r}, but method "{method.name}" has steps of fixed length and no error control. '
+                f'Remove {name}, or use method "rk45" or "rosenbrock"'
             )
     step = finite_number("step", step, ArgumentError, above=0.0)
     longest = (times[1:] - times[:-1]).max()
@@ -199,8 +199,8 @@ def _adaptive_settings(
 ) -> AdaptiveStepSettings:
     if step is not None:
         raise ArgumentError(
-            f'step is {step!r}, but method "{method.name}" chooses the length of its steps; expected None. Set rtol '
-            'and atol, or use method "rk4" or "implicit"'
+            f'step is {step!r}, but method "{method.name}" chooses the length of its steps. Remove step '
+            'and set rtol and atol, or use method "rk4" or "implicit"'
         )
     most = DEFAULT_MAX_STEPS if max_steps is None else max_steps
     most = whole_number("max_steps", most, ArgumentError, least=1, most=MAX_ADAPTIVE_STEPS)
@@ -213,7 +213,7 @@ def _adaptive_settings(
 
 
 def refuse_contacts(forces: Sequence[Any], method: Method) -> None:
-    """Refuse dry friction, hard stops and contacts if the method does not support them."""
+    """Raise an error for dry friction, hard stops and contacts if the method does not support them."""
     for force in forces if isinstance(forces, (list, tuple)) else ():
         if is_contact(force) and not method.has_contacts:
             raise ArgumentError(
@@ -224,7 +224,7 @@ def refuse_contacts(forces: Sequence[Any], method: Method) -> None:
 
 
 def refuse_events(events: Sequence[Any], method: Method) -> None:
-    """Refuse events if the method does not locate them."""
+    """Raise an error for events if the method does not locate them."""
     if not method.has_events and len(events) > 0:
         raise ArgumentError(
             f'events is not empty, but method "{method.name}" does not compute accurate states within its steps, which '

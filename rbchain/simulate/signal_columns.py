@@ -1,9 +1,9 @@
-"""Columns of `simulate` for derivatives by the values of the tables that drives read.
+"""Columns of `simulate` for derivatives with respect to the values of the tables that drives read.
 
-A table is linear in its values. Its derivative by one value is therefore a signal, the weight of this value. For a
-linear table, it is a hat. For a held table, it is 1 within one interval. For a cubic table, it is a spline of unit
-values. The weights are added to the signals of the drives, so that steps end at their breaks, also where the table
-itself has none, such as a table of zeros.
+A table is linear in its values. Its derivative with respect to one value is therefore a signal, the weight of this
+value. For a linear table, it is a hat. For a held table, it is 1 within one interval. For a cubic table, it is a spline
+of unit values. The weights are added to the signals of the drives, so that steps end at their breaks, also where the
+table itself has none, such as a table of zeros.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from ..errors import ArgumentError
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-#: Name of the derivatives by the values of tables.
+#: Name of the derivatives with respect to the values of tables.
 SIGNALS = "signal"
 #: Interpolation of a table by the number of coefficients of its pieces. The pieces of a held table are constant.
 INTERPOLATIONS = {1: "held", 2: "linear", 4: "cubic"}
-#: Drives with derivatives by the values of their tables.
+#: Drives with derivatives with respect to the values of their tables.
 SUPPORTED = PrescribedForce, PID, PrescribedAcceleration
 #: The part of its largest value by which a signal may differ from the table of its values.
 ROUND_OFF = 1e-9
@@ -64,7 +64,8 @@ def weights_of(model: Model, drives: Sequence[Any], given: Sequence[Any]) -> Wei
     Raises
     ------
     ArgumentError
-        If a drive has no derivatives by its tables, or a signal changes with time in another way than a table.
+        If a drive has no derivatives with respect to its tables, or a signal changes with time in another way than a
+        table.
     """
     if not isinstance(drives, (list, tuple)):  # which flatten_actions refuses
         drives = given = ()
@@ -82,9 +83,9 @@ def weights_of(model: Model, drives: Sequence[Any], given: Sequence[Any]) -> Wei
             weights = _weights(what, getattr(drive, field), getattr(own, field))
             if weights and not isinstance(drive, SUPPORTED):
                 raise ArgumentError(
-                    f'derivatives contains "{SIGNALS}", but {what} is a table, and derivatives by its values are not '
-                    f"computed; expected tables in {', '.join(kind.__name__ for kind in SUPPORTED)}. Use one of "
-                    "them, or differences of simulations"
+                    f'derivatives contains "{SIGNALS}", but {what} is a table whose derivatives are not computed; '
+                    f"expected tables in {', '.join(kind.__name__ for kind in SUPPORTED)}. Use one of them, or "
+                    "differences of simulations"
                 )
             kind = _kind_of(drive, field)
             numbers += [(kind, table[drive_layout.DOF, d], d)] * len(weights)

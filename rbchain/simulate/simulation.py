@@ -111,18 +111,17 @@ def simulate(
     method : "rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit" or "moreau", optional
         "rk45", the default: the fifth-order method of Dormand and Prince. Each sample has its own step size.
         "dop853": the eighth-order method of Dormand and Prince, for motions that are smooth and not stiff, at small
-        tolerances. Each sample has its own step size. Contacts, dry friction and hard stops are refused.
+        tolerances. Each sample has its own step size. Does not support contacts, dry friction and hard stops.
         "rosenbrock": the linearly implicit fifth-order method Rodas5P, for stiff systems. Each sample has its own step
-        size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems.
-        It locates impacts and changes between sticking and sliding, as "rk45" does.
-        "radau": the implicit Radau IIA method of order 9, for stiff systems at small tolerances. Each sample has its
-        own step size. Events, contacts, dry friction and hard stops are refused.
-        "rk4": the classical fourth-order method with steps of `step`.
+        size. The method is implicit in all forces. Each step computes a Jacobian and solves linear systems. It locates
+        impacts and changes between sticking and sliding, as "rk45" does. "radau": the implicit Radau IIA method of
+        order 9, for stiff systems at small tolerances. Each sample has its own step size. Does not support events,
+        contacts, dry friction and hard stops. "rk4": the classical fourth-order method with steps of `step`.
         "implicit": the linearly implicit Euler method, of first order, with steps of `step`. It is implicit in passive
         joint forces and in the gains kp and kd of `PID`, which may therefore be stiff. It is explicit in all other
-        forces, including drag. MuJoCo's "implicitfast" treats damping the same way.
-        "moreau": Moreau's midpoint scheme for `DryFriction`, `HardStops` and contacts, with steps of `step`. It is
-        implicit in the same forces as "implicit". Impacts and friction are of first order in the step.
+        forces, including drag. MuJoCo's "implicitfast" treats damping the same way. "moreau": Moreau's midpoint scheme
+        for `DryFriction`, `HardStops` and contacts, with steps of `step`. It is implicit in the same forces as
+        "implicit". Impacts and friction are of first order in the step.
     tau : float or (..., nv) array, N m or N
         Constant joint forces, zero by default. They add to the forces of the drives. The array must fit into the batch
         of the initial states and the model. Joint forces that change with time are signals, as in
@@ -180,8 +179,8 @@ def simulate(
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
         extremes, integrals and crossing times within the steps. Each step needs about 40 bytes for each entry of q and
-        qd, with "dop853" 64. It is 0 by default. A sample may take more steps, but measures are then refused. A step
-        of "moreau" in which velocities jump counts twice.
+        qd, with "dop853" 64. It is 0 by default. A sample may take more steps, but `Measure.values` then raises an
+        error. A step of "moreau" in which velocities jump counts twice.
     energy_error : bool
         Whether to integrate the work of all forces with the motion, so that `Trajectory.energy_error` shows the energy
         that the method loses or gains. The motion does not change. Each step needs at least six more evaluations of

@@ -99,8 +99,8 @@ def stepper(
     arrays, dtype, batch = checked_states(model, ("q0", "qd0", "tau"), q0, qd0, tau)
     if math.prod(batch) > MOST_SAMPLES:
         raise ArgumentError(
-            f"the batch has {math.prod(batch)} samples; expected at most {MOST_SAMPLES}, so that all episodes have "
-            "random numbers of their own. Use several steppers"
+            f"the batch has {math.prod(batch)} samples; expected at most {MOST_SAMPLES}, so that each episode has its "
+            "own random numbers. Use several steppers"
         )
     of_method = method_named(method)
     length = 1.0 if step is None else finite_number("step", step, ArgumentError, above=0.0)

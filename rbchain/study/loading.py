@@ -38,7 +38,7 @@ def load_results(folder: str | Path) -> xarray.Dataset:
     Raises
     ------
     StudyError
-        If a file is damaged or missing. The message names the file, and how to repair the results.
+        If a file is damaged or missing. The message contains the file, and how to repair the results.
 
     Examples
     --------

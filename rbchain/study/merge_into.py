@@ -1,4 +1,4 @@
-"""Merge the parts of a study, which jobs of a cluster have computed into folders of their own."""
+"""Merge the parts of a study, which jobs of a cluster have computed into separate folders."""
 
 from __future__ import annotations
 

@@ -65,11 +65,11 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         `Dispersion` describes the paths.
     design : str, design or array
         "random" (default), "latin_hypercube", "sobol", "factorial", or an object such as `rb.study.Factorial(3)`. Or an
-        array with a row for each sample and a column for each drawn number, as for `evaluate` (`GivenValues`).
+        array with a row for each sample and a column for each random input, as for `evaluate` (`GivenValues`).
     seed : int
         Seed of the random numbers.
     correlate : sequence of Correlation
-        Correlations of drawn numbers.
+        Correlations of random inputs.
     drives : sequence of drives, optional
         Without them, the drives of the model act; with `drives=[]`, none does.
     forces, events : sequences
@@ -97,7 +97,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     Raises
     ------
     StudyError
-        If the description is wrong or does not fit the model. The message names the key.
+        If the description is wrong or does not fit the model. The message contains the key.
 
     Examples
     --------
@@ -186,7 +186,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         Raises
         ------
         StudyError
-            If the file is missing, invalid, or does not fit the model. The message names the line or the key.
+            If the file is missing, invalid, or does not fit the model. The message contains the line or the key.
 
         Examples
         --------
@@ -239,7 +239,8 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         out : path, optional
             Folder for the results. They stay in memory if it is not given. If the folder contains results of the same
             study, the run adds the missing samples and repairs damaged files. The study may have more samples than
-            these results if its design is "random" or "sobol": the results are then those of a new study, bit for bit.
+            these results if its design is "random" or "sobol": the results then equal the results of a new study, bit
+            for bit.
         executor : "local", "processes" or "dask"
             Where to compute: in this process on all threads, in `workers` processes, or on the dask cluster of
             `scheduler`. The results are the same, bit for bit.
@@ -265,7 +266,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         -------
         xarray.Dataset
             All outputs by name along `sample`, with units. `status` contains the `rb.Status` of each sample,
-            `parameters` the drawn numbers, and `attrs["statistics"]` the statistics as JSON. If samples failed,
+            `parameters` the random inputs, and `attrs["statistics"]` the statistics as JSON. If samples failed,
             `attrs["survivors"]` tells for how many samples the statistics hold, why the others failed, what to do, and
             on which parameters the failures depend. With `out`, `attrs["linear_analysis"]` contains gradients and
             control variates as JSON, if they were computed.
@@ -273,7 +274,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         Raises
         ------
         StudyError
-            If the folder contains the results of another study (the message names the differences), or cannot be
+            If the folder contains the results of another study (the message lists the differences), or cannot be
             written, or if samples fail and `on_failure` is "raise".
 
         Warns
@@ -281,7 +282,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         SimulationWarning
             If samples fail. The message is `attrs["survivors"]`.
         UserWarning
-            If files in the folder were damaged. The message names them. rbchain computes their samples again.
+            If files in the folder were damaged. The message lists them. rbchain computes their samples again.
 
         Examples
         --------
@@ -328,8 +329,8 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     def merge(self, out: str | Path, folders: Sequence[str | Path], **settings: Any) -> xarray.Dataset:
         """Merge the results of parts of the study, for job arrays on a cluster.
 
-        Each job runs a part into a folder of its own, `study.run(f"part{k}", part=(k, 100))`. The merged results are
-        the results of a run of the whole study, bit for bit.
+        Each job runs a part into a separate folder, `study.run(f"part{k}", part=(k, 100))`. The merged results are the
+        results of a run of the whole study, bit for bit.
 
         Parameters
         ----------
@@ -349,7 +350,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         ------
         StudyError
             If a folder has damaged files, or results of another study, or if samples are in none of the folders. The
-            message names them. The samples that were found are in `out` then.
+            message lists them. The samples that were found are in `out` then.
 
         Examples
         --------
@@ -370,7 +371,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
 
     @property
     def inputs(self) -> Inputs:
-        """The drawn numbers of a sample by name, in their order, with their units and distributions.
+        """The random inputs of a sample by name, in their order, with their units and distributions.
 
         `study.inputs.sample(n)` draws an array for `evaluate`.
 
@@ -389,12 +390,12 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         return Inputs(self.plan.drawn, self.description.seed)
 
     def evaluate(self, inputs: npt.ArrayLike | xarray.DataArray, **settings: Any) -> xarray.Dataset:
-        """Simulate samples with given numbers in place of drawn ones, for optimisers and other programs.
+        """Simulate samples with given inputs in place of random ones, for optimisers and other programs.
 
         Parameters
         ----------
         inputs : (m, n) array, or xarray.DataArray or pandas.DataFrame with the names of the inputs
-            The numbers of `Study.inputs` for each sample, in their units. Columns with names can be in any order.
+            The values of `Study.inputs` for each sample, in their units. Columns with names can be in any order.
         **settings
             As for `Study.run`, without `out`.
 

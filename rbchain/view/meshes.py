@@ -26,7 +26,7 @@ def box(edges: npt.ArrayLike) -> Mesh:
 
 
 def cylinder(radius: float, length: float, segments: int) -> Mesh:
-    """Cylinder; its ends have vertices of their own, so that the edges are shaded as edges."""
+    """Cylinder; its ends have separate vertices, so that the edges are shaded as edges."""
     half = length / 2
     bottom, side, top = (
         _revolved(np.array(line), segments)

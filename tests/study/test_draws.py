@@ -124,7 +124,7 @@ def test_correlated_dispersions_keep_their_own_distributions(arm):
     vary = {"link1.mass": rb.Dispersion(Normal(1.0, 0.1), how="multiply"), "link1.damping": stats.expon(scale=0.1)}
     correlate = [{"parameters": ["mass", "link1.damping"], "matrix": [[1.0, 0.7], [0.7, 1.0]]}]
     with pytest.raises(
-        StudyError, match=r"correlate\[0\].parameters: 'mass' is not a drawn number; expected names of .*link1.mass"
+        StudyError, match=r"correlate\[0\].parameters: 'mass' is not a random input; expected names of .*link1.mass"
     ):
         plan_of(arm, vary, correlate=correlate)
     correlate[0]["parameters"][0] = "link1.mass"

@@ -1,4 +1,4 @@
-"""`Study.evaluate`: samples with given numbers in place of drawn ones."""
+"""`Study.evaluate`: samples with given inputs in place of random ones."""
 
 import json
 

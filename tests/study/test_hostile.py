@@ -657,7 +657,7 @@ def test_an_invalid_folder_is_refused(arm, tmp_path):
         ({"scheduler": "tcp://x"}, "scheduler is 'tcp://x', but executor 'local' does not use it; remove scheduler"),
         ({"executor": "processes", "scheduler": "tcp://x"}, "executor 'processes' does not use it"),
         ({"executor": "dask", "workers": 2}, "workers is 2, but executor 'dask' does not use it"),
-        ({"chunk": 10, "memory": 1e9}, "chunk is 10 and memory is 1000000000.0, .*; expected one of them"),
+        ({"chunk": 10, "memory": 1e9}, "chunk is 10 and memory is 1000000000.0, .*; use one of the two"),
     ],
 )
 def test_an_invalid_setting_of_a_run_is_refused(settings, words, arm):

@@ -340,7 +340,7 @@ def free_rod(**more):
     [
         (0.0, 1e-9, 100, "the measure is not linear"),
         (0.0, 0.5, 100, "the derivatives are uncertain"),
-        (0.0, 1e-9, 90, "leaves out those without a value"),
+        (0.0, 1e-9, 90, "omits samples without a value"),
     ],
 )
 def test_the_report_says_why_first_order_differs_from_the_samples(gradient, error, count, reason):

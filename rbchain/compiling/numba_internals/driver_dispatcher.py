@@ -65,7 +65,7 @@ class DriverDispatcher(CPUDispatcher):
             return entry_point
 
     def get_call_template(self, args, kws):
-        """As in Numba, for a compiled caller; refused for rbchain's own functions, which are stored without bitcode."""
+        """As in Numba, for a compiled caller; a TypeError for rbchain's functions, which are stored without bitcode."""
         if isinstance(self._cache, MachineCodeCache) and self._cache.is_installed:
             raise TypeError(
                 f"{self.__name__} can only be called from Python; compiled code can call kernels of rbchain.compiled"

@@ -1,6 +1,6 @@
 """Arguments of kernels by pointer: types of NamedTuples with arrays, and their conversion.
 
-Numba would pass each number of each array as an argument of its own. With pointers, Numba writes 15 % fewer LLVM
+Numba would pass each number of each array as a separate argument. With pointers, Numba writes 15 % fewer LLVM
 instructions for forward dynamics, and still fewer for trajectories. Inlined code is the same.
 """
 

@@ -82,13 +82,13 @@ def coriolis_transpose_moment(B, m):
 
 @kernel
 def load_coriolis(a, i, row, k):
-    """Load B from an array (dofs, rows, lanes), from `row` of dof i on: Q (9), P (3)."""
+    """Load B of dof i from an array (dofs, rows, lanes), starting at `row`: Q (9), P (3)."""
     return BodyCoriolis(load9(a, i, row, k), load3(a, i, row + 9, k))
 
 
 @kernel
 def store_coriolis(a, i, row, k, x):
-    """Store B in an array (dofs, rows, lanes), from `row` of dof i on: Q (9), P (3)."""
+    """Store B of dof i in an array (dofs, rows, lanes), starting at `row`: Q (9), P (3)."""
     store9(a, i, row, k, x.Q)
     store3(a, i, row + 9, k, x.P)
 
@@ -133,7 +133,7 @@ def start_composites(i, model, scratch, work, k):
 def pass_coriolis(i, model, scratch, work, k):
     """Add the composite B of the subtree of dof i to its parent's composite B, about the parent's joint origin.
 
-    B is in the rows from SCRATCH_B on of `scratch` (n, CORIOLIS_ROWS or more, lanes).
+    B is in the rows of `scratch` (n, CORIOLIS_ROWS or more, lanes) that start at SCRATCH_B.
     """
     p = model.parent[i]
     if p < model.parent.shape[0]:

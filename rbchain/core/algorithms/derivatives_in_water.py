@@ -167,7 +167,7 @@ def response_of_displaced_mass(i, s, field, scratch, k):
 
 @kernel
 def differentiate_by_dof_in_water(i, model, actions, derivatives, scratch, work, k):
-    """Add the terms of water to the derivatives of tau_j by q_i and qd_i, for j = i and the ancestors of dof i.
+    """Add the terms of water to the derivatives of tau_j with respect to q_i and qd_i, for j = i and i's ancestors j.
 
     `derivatives` is (3, n, n, lanes), and `scratch` (n, WATER_DERIVATIVE_ROWS, lanes).
     """
@@ -203,7 +203,7 @@ def relative_axis_rate(i, S, actions, work, k):
 
 @kernel
 def differentiate_force_of_dof_in_water(i, model, actions, derivatives, scratch, work, k):
-    """Add the terms of water to the derivatives of tau_i by q_j and qd_j, for the ancestors j of dof i.
+    """Add the terms of water to the derivatives of tau_i with respect to q_j and qd_j, for the ancestors j of dof i.
 
     `derivatives` is (3, n, n, lanes), and `scratch` (n, WATER_DERIVATIVE_ROWS, lanes).
     """

@@ -54,8 +54,8 @@ class Problem(NamedTuple):
     """What all samples of a call share.
 
     `starts` (starts, 2, nq): a start is the guess, times the first row, plus the second row. `limits` (n, 2) are the
-    position limits of the dofs, rad or m; those of free and spherical joints are not used. `tolerance` is the largest
-    error of a solution, m and rad.
+    position limits of the dofs, rad or m; the limits of free and spherical joints are not used. `tolerance` is the
+    largest error of a solution, m and rad.
     """
 
     targets: Targets

@@ -125,5 +125,5 @@ def contacts_size(table, n):
 
 @kernel
 def contacts_in(memory, first, width, table, n):
-    """Create the Contacts of a block in the flat array `memory`, from index `first` on."""
+    """Create the Contacts of a block in the flat array `memory`, starting at index `first`."""
     return _carve_contacts(memory, first, width, table, row_count(table), n)

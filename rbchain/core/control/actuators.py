@@ -6,9 +6,9 @@ solution, and the state of the integrator has no row for f. With the force f_0 a
 
     f(t) = f_0 e + u (1 - e),   e = exp(-(t - t_0) / T).
 
-The largest force in positive direction at the velocity v is a piecewise linear function F(v). The force of the motor is
-clipped to [-F(-v), F(v)] in every evaluation. The friction of its gear grows with the clipped force c. The joint
-receives the force
+The largest force in the positive direction at the velocity v is a piecewise linear function F(v). The force of the
+motor is clipped to [-F(-v), F(v)] in every evaluation. The friction of its gear grows with the clipped force c. The
+joint receives the force
 
     c - mu |c| s(v),   s(v) = v / sqrt(v^2 + v_0^2).
 
@@ -152,7 +152,7 @@ def recall_lags(actions, lane):
 
 @kernel
 def force_on_curve(i, actions, v, k):
-    """Return the largest force F(v) of dof i in positive direction, N m or N, and dF/dv, N m s/rad or N s/m."""
+    """Return the largest force F(v) of dof i in the positive direction, N m or N, and dF/dv, N m s/rad or N s/m."""
     numbers, at = actions.numbers, actions.shared.actuators[ACTUATOR_CURVE, i]
     force, slope = numbers[at, k] + nan_unless_finite(v), nan_unless_finite(v)
     for p in range(actions.shared.actuators[ACTUATOR_POINTS, i] - 1):
@@ -174,7 +174,7 @@ def clip_to_curve(i, actions, force, v, k):
 
 @kernel
 def place_on_curve(i, actions, force, v, k):
-    """Return 1 if a force of dof i is between its limits, else 0, and the derivative of the clipped force by v.
+    """Return 1 if a force of dof i is between its limits, else 0, and d(clipped force)/dv.
 
     The derivative is in N m s/rad or N s/m.
     """
@@ -193,7 +193,7 @@ def place_on_curve(i, actions, force, v, k):
 
 @kernel
 def direction_of_friction(i, actions, v, k):
-    """Return s(v) of the friction of the gear of dof i, and its derivative by v, s/rad or s/m."""
+    """Return s(v) of the friction of the gear of dof i, and its derivative with respect to v, s/rad or s/m."""
     rest = actions.numbers[actions.shared.actuators[ACTUATOR_GEAR, i] + 1, k]
     inverse = constant_like(v, 1.0) / math.sqrt(v * v + rest * rest)
     return v * inverse, (rest * rest) * (inverse * inverse * inverse)
@@ -219,7 +219,7 @@ def delivered_force(i, actions, force, v, k):
 
 @kernel
 def slopes_of_delivered_force(i, actions, force, v, k):
-    """Return the derivatives of `delivered_force` by the sum of the forces, and by the velocity v.
+    """Return the derivatives of `delivered_force` with respect to the sum of the forces, and to the velocity v.
 
     The second one is in N m s/rad or N s/m.
     """
@@ -235,7 +235,7 @@ def slopes_of_delivered_force(i, actions, force, v, k):
 
 @kernel
 def derivative_by_gear_friction(i, actions, force, v, k):
-    """Return the derivative of `delivered_force` by the gear friction mu, N m or N."""
+    """Return the derivative of `delivered_force` with respect to the gear friction mu, N m or N."""
     share, _ = direction_of_friction(i, actions, v, k)
     return -abs(clip_to_curve(i, actions, force, v, k)) * share
 

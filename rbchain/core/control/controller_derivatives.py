@@ -19,8 +19,8 @@ Source: Spong (1994), "Partial feedback linearization of underactuated mechanica
 section 9.2.
 
 `linear` is a `core.linear.linearised_rate.LinearisedRate`. `y` (rows, lanes) is a state of the integrator: the rows of
-q, then the rows of qd, then other rows. Derivatives by q are in N m/rad or N/m, derivatives by qd in N m s/rad or
-N s/m.
+q, then the rows of qd, then other rows. Derivatives with respect to q are in N m/rad or N/m, derivatives with respect
+to qd in N m s/rad or N s/m.
 """
 
 from ...compiling.jit import is_given, kernel, only_if, routine
@@ -99,7 +99,7 @@ def add_gravity_compensation(block, linear, y, k):
 
 @kernel
 def add_computed_torque(block, linear, y, k):
-    """Add the derivatives of computed torque to `linear.of_forces`, and store the derivatives by integrals in C.
+    """Add the derivatives of computed torque to `linear.of_forces`, and store those with respect to integrals in C.
 
     C is `linear.by_integral` (n, integrals, lanes). If only some dofs have computed torque, reads the accelerations of
     the last dynamics, which must be the dynamics of y.
@@ -138,7 +138,7 @@ def add_all_computed_torques(block, linear, y, k):
 
 @routine
 def add_some_computed_torques(block, linear, y, k):
-    """Add the derivatives of computed torque of some dofs to `linear.of_forces`, and by integrals to C.
+    """Add the derivatives of computed torque of some dofs to `linear.of_forces`, and with respect to integrals to C.
 
     Reads the derivatives of the actuator forces of the other dofs. Overwrites `linear.factors` and `linear.pivots`.
     """
@@ -162,7 +162,7 @@ def add_some_computed_torques(block, linear, y, k):
 
 @kernel
 def factorize_other_dofs(actions, linear, k):
-    """Factorise M, with a row of the unit matrix for each dof whose acceleration is an input.
+    """Factorise M, with a row of the identity matrix for each dof whose acceleration is an input.
 
     Writes `linear.factors` (n, n, lanes) and `linear.pivots`.
     """
@@ -176,7 +176,7 @@ def factorize_other_dofs(actions, linear, k):
 
 @kernel
 def store_integrals_of_some_torques(block, linear, y, k):
-    """Store the derivatives of computed torque of some dofs by the integrals of all dofs in C."""
+    """Store the derivatives of computed torque of some dofs with respect to the integrals of all dofs in C."""
     nq, n, actions, M = block.q.shape[0], block.qd.shape[0], block.loads.actions, linear.derivatives[BY_INPUT]
     drives = actions.shared.drives
     for d in range(drives.shape[1]):
@@ -194,7 +194,7 @@ def store_integrals_of_some_torques(block, linear, y, k):
 
 @kernel
 def change_of_input(i, block, y, by, k):
-    """Return the derivative of the input of dof i of the controllers' model by its own position or velocity.
+    """Return the derivative of the input of dof i of the controllers' model with respect to its position or velocity.
 
     The input is the acceleration of a dof with computed torque, and the actuator force of the other dofs. Derivatives
     of accelerations are in 1/s^2 or 1/s.
@@ -209,7 +209,7 @@ def change_of_input(i, block, y, by, k):
 
 @kernel
 def change_of_input_by_integral(d, block, y, k):
-    """Return the derivative of the input of the dof of drive d, as in `change_of_input`, by the integral of d."""
+    """Return the derivative of the input of a drive's dof, as in `change_of_input`, with respect to its integral."""
     actions, drives = block.loads.actions, block.loads.actions.shared.drives
     if drives[drive.KIND, d] == drive.KIND_COMPUTED_TORQUE:
         return actions.numbers[drives[drive.GAINS, d] + drive.GAIN_KI, k]
@@ -229,7 +229,7 @@ def product_with_direction(i, M, linear, k):
 
 @routine
 def store_responses_of_controllers(block, linear, y, k):
-    """Store dF_c/df, the derivatives of computed torques by the actuator forces of the other dofs, in `of_forces[0]`.
+    """Store dF_c/df, derivatives of computed torques with respect to other dofs' actuator forces, in `of_forces[0]`.
 
     `of_forces[0]` (n, n, lanes) has a column of zeros for each dof whose acceleration is an input. Overwrites
     loads.tau, joint.QD, joint.QDD, joint.PRESCRIBED, R, V and A. Reads the forces of the last dynamics, which must be

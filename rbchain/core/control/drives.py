@@ -155,7 +155,7 @@ def store_stiffness_and_damping(block, y, k):
 
 @kernel
 def slopes_of_actuator(i, block, y, k):
-    """Return the derivatives of the actuator force of dof i by the sum of its forces, and by its velocity alone."""
+    """Return the derivatives of an actuator force with respect to the sum of forces of dof i, and to its velocity."""
     total, v = sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k]
     return slopes_of_delivered_force(i, block.loads.actions, total, v, k)
 
@@ -163,7 +163,7 @@ def slopes_of_actuator(i, block, y, k):
 @only_if(lambda i, block, y, k: has_actuators(block), otherwise=lambda i, block, y, k: full_like(y[0, k], 1.0))
 @kernel
 def share_of_forces(i, block, y, k):
-    """Return the derivative of the actuator force of dof i by the sum of its forces.
+    """Return the derivative of the actuator force of dof i with respect to the sum of its forces.
 
     It is 1 without an actuator, and 0 on a torque-speed curve.
     """
@@ -182,7 +182,7 @@ def add_damping_of_actuator(i, damping, block, y, k):
 @only_if(lambda i, by_qd, block, y, k: has_actuators(block), otherwise=lambda i, by_qd, block, y, k: by_qd)
 @kernel
 def add_slope_of_actuator(i, by_qd, block, y, k):
-    """Add the slopes of the torque-speed curve and of the gear of dof i to a derivative by velocity."""
+    """Add the slopes of the torque-speed curve and of the gear of dof i to a derivative with respect to velocity."""
     _, slope = slopes_of_actuator(i, block, y, k)
     return by_qd + slope
 
@@ -205,14 +205,14 @@ def use_mean_slopes_of_gears(block, y, y_stage, is_counted, k):
 @only_if(lambda i, block, y, k: has_actuators(block), otherwise=lambda i, block, y, k: zeros_like(y[0, k]))
 @kernel
 def slope_of_gear_friction(i, block, y, k):
-    """Return the derivative of the actuator force of dof i by the gear friction of its actuator, N m or N."""
+    """Return the derivative of the actuator force of dof i with respect to its gear friction, N m or N."""
     total, v = sum_of_forces(i, block, y, k), y[block.q.shape[0] + i, k]
     return derivative_by_gear_friction(i, block.loads.actions, total, v, k)
 
 
 @kernel
 def share_of_drive(d, block, y, k):
-    """Return the derivative of the actuator force of the dof of drive d by the force of d before its limit.
+    """Return the derivative of an actuator force with respect to the force of drive d before its limit.
 
     It is 0 if the force is at its limit, and otherwise the result of `share_of_forces`.
     """
@@ -329,7 +329,7 @@ def unlimited_force(d, block, y, k):
 def sum_of_forces(i, block, y, k):
     """Compute the sum of the constant, user and drive forces of dof i, N m or N.
 
-    Each drive has a limit of its own. The sum includes the outputs of sampled controllers.
+    Each drive has its own limit. The sum includes the outputs of sampled controllers.
     """
     actions = block.loads.actions
     drives, force = actions.shared.drives, lagged_output(i, actions, actions.time[0, k], k)
@@ -353,7 +353,7 @@ def actuator_force(i, block, y, k):
 
 @kernel
 def derivatives_of_actuator_force(i, block, y, k):
-    """Return the derivatives of the actuator force of dof i by its position and velocity, N m/rad, and N m s/rad.
+    """Return the derivatives of the actuator force of dof i with respect to its q, N m/rad, and qd, N m s/rad.
 
     The units are N/m and N s/m for a translation. A force at its limit has none. The derivatives do not include the
     forces that controllers compute with their model, or the forces of user functions.

@@ -1,7 +1,7 @@
 """Quantities of a model that compiled functions of sampled controllers need, computed in lanes from the measured state.
 
-They are those of the methods of `Model`: poses, Jacobians and their derivatives, the mass matrix, bias and gravity
-forces. A function gets its numbers behind its parameters. Without such functions, nothing here is compiled.
+These are the results of the methods of `Model`: poses, Jacobians and their derivatives, the mass matrix, bias and
+gravity forces. A function gets these numbers after its parameters. Without such functions, nothing here is compiled.
 """
 
 from typing import Annotated, NamedTuple
@@ -111,7 +111,7 @@ def compute_needs(block, g, k):
 def store_frames(model, q, qd, needs, g, numbers, work, k):
     """Store the poses, the Jacobians and their derivatives that a group needs, and return how many numbers they are.
 
-    `needs` is a Needs. Writes `numbers`, those of a NeedsMemory, which start as zeros.
+    `needs` is a Needs. Writes `numbers` of a NeedsMemory, which start as zeros.
     """
     groups, n, width = needs.groups, model.parent.shape[0], numbers.shape[1]
     poses, jacobians, derivatives = groups[NEED_POSES, g], groups[NEED_JACOBIANS, g], groups[NEED_DERIVATIVES, g]
@@ -166,7 +166,7 @@ def rotation_in(numbers, place):
 @only_if(actions_have_needs, otherwise=0)
 @kernel
 def copy_needs(actions, g, at, lane):
-    """Copy what the function of a group needs in a lane to `BlockActions.call_arguments`, from index `at` on.
+    """Copy the needs of a group's function in a lane to `BlockActions.call_arguments`, starting at index `at`.
 
     Returns how many numbers these are.
     """

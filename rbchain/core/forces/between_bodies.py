@@ -1,9 +1,9 @@
 """Sum of the forces between bodies: of all springs and bushings, as a wrench on each body.
 
 `springs` (SPRING_ROWS, count) and `bushings` (BUSHING_ROWS, count) hold integers, one column for each force, as
-`springs.py` and `bushings.py` describe. `numbers` (m, lanes) holds their numbers. `wrenches` (n + 1, 6, lanes) receives
-the wrench on the body of each dof about its joint origin: moment, N m, before force, N, in world axes. Row n is the
-wrench on the world, about its origin.
+`springs.py` and `bushings.py` describe. `numbers` (m, lanes) holds their parameters. `wrenches` (n + 1, 6, lanes)
+receives the wrench on the body of each dof about its joint origin: moment, N m, before force, N, in world axes. Row n
+is the wrench on the world, about its origin.
 """
 
 from ...compiling.jit import is_given, kernel, only_if, routine

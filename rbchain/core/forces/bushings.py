@@ -74,13 +74,13 @@ class Bushing(NamedTuple):
 
 @kernel
 def number9(numbers, at, k):
-    """Return a matrix (9) from an array of numbers (m, lanes), from index `at` on."""
+    """Return a matrix (9) from an array of numbers (m, lanes), starting at index `at`."""
     return (*number3(numbers, at, k), *number3(numbers, at + 3, k), *number3(numbers, at + 6, k))
 
 
 @kernel
 def matrix6_times(numbers, at, x, y, k):
-    """Multiply the matrix (6, 6) from index `at` on with (x, y), and return the two halves (3) of the result.
+    """Multiply the matrix (6, 6) that starts at index `at` with (x, y), and return the two halves (3) of the result.
 
     `numbers` is (m, lanes), and x and y are vectors (3).
     """
@@ -89,7 +89,7 @@ def matrix6_times(numbers, at, x, y, k):
 
 @kernel
 def matrix36_times(numbers, at, x, y, k):
-    """Multiply the matrix (3, 6) from index `at` on of `numbers` (m, lanes) with two vectors x and y (3)."""
+    """Multiply the matrix (3, 6) that starts at index `at` of `numbers` (m, lanes) with two vectors x and y (3)."""
     return (
         dot(number3(numbers, at, k), x) + dot(number3(numbers, at + 3, k), y),
         dot(number3(numbers, at + 6, k), x) + dot(number3(numbers, at + 9, k), y),

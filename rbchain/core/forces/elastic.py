@@ -87,8 +87,8 @@ def has_kinks(block):
 def engaged_elements(block, q, qd, k):
     """Return a number that changes where a joint enters or leaves an elastic stop, or a cable becomes taut or slack.
 
-    It is the sum of the numbers of these stops and cables, from 1 on. With cables, it writes R, LEVER, V and POSITION.
-    q is (nq, lanes), and qd (n, lanes).
+    It is the sum of the numbers of these stops and cables, counted from 1. With cables, it writes R, LEVER, V and
+    POSITION. q is (nq, lanes), and qd (n, lanes).
     """
     model, n = block.model, block.model.parent.shape[0]
     total, zero = zeros_like(q[0, k]), constant_like(q, 0.0)
@@ -107,7 +107,7 @@ def engaged_elements(block, q, qd, k):
 )
 @kernel
 def taut_cables(block, q, qd, k):
-    """Return the sum of the numbers of taut cables, from n + 1 on (writes R, LEVER, V and POSITION).
+    """Return the sum of the numbers of taut cables, counted from n + 1 (writes R, LEVER, V and POSITION).
 
     q is (nq, lanes), and qd (n, lanes).
     """

@@ -51,7 +51,7 @@ def added_inertia(i, model, work, k):
 
 @kernel
 def rotated_inertia(i, column, model, work, k):
-    """Return an Inertia in world axes: 21 parameters of dof i from `column` on, J (6), H (9), M (6) (reads R)."""
+    """Return an Inertia in world axes: 21 parameters of dof i that start at `column`, J (6), H (9), M (6) (reads R)."""
     axes, parameters = load9(work.dof, i, frame.R, k), model.parameters
     J = rotate_symmetric(axes, parameter6(parameters, i, column, k))
     M = rotate_symmetric(axes, parameter6(parameters, i, column + 15, k))

@@ -107,7 +107,7 @@ def friction_against(i, kinds, parameters, v, k):
 
 @kernel
 def friction_slope(i, kinds, parameters, v, k):
-    """Compute the derivative of the dry friction of dof i by its velocity v, N m s/rad or N s/m.
+    """Compute the derivative of the dry friction of dof i with respect to its velocity v, N m s/rad or N s/m.
 
     The derivative of F(v) is omitted: the Stribeck effect reduces the damping. v is a number, rad/s or m/s.
     """

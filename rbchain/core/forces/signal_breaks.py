@@ -54,7 +54,7 @@ def start_of_piece(actions, s, piece, lane):
 
 @kernel
 def next_knot(actions, s, piece, least, lane):
-    """Return the next piece, from this one on, whose start has at least a class; the number of pieces if none has."""
+    """Return the first piece from `piece`, whose start has at least a class; the number of pieces if none has."""
     codes = actions.shared.signals
     pieces, at = codes[signal.PIECES, s], codes[signal.KNOTS, s]
     row = min(actions.sample[lane], actions.shared.knots.shape[0] - 1)

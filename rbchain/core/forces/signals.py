@@ -135,7 +135,7 @@ def evaluate_polynomial(actions, s, coefficients, first, t, k):
 def add_sine(actions, s, at, k):
     """Add a sin(w t + phase) to `actions.values` (signals, 3, lanes) of signal s.
 
-    a, w, rad/s, and the phase, rad, are three numbers from index `at` on of `actions.numbers` (m, lanes).
+    a, w, rad/s, and the phase, rad, are three numbers that start at index `at` of `actions.numbers` (m, lanes).
     """
     a, w, phase = actions.numbers[at, k], actions.numbers[at + 1, k], actions.numbers[at + 2, k]
     sine, cosine = sincos(w * actions.time[0, k] + phase)

@@ -112,7 +112,7 @@ _access(operator.setitem, _store, lambda array, index: types.none)
 def aligned_start(memory):
     """Return the index of the first number of a flat array (m,) that starts a cache line.
 
-    SIMD values from there on do not straddle two cache lines.
+    SIMD values that start there do not straddle two cache lines.
     """
     return 0
 
@@ -168,10 +168,10 @@ def _lower_window(context, builder, sig, values):
 
 
 def gather_square(samples, block, first, column):
-    """Copy samples[first :, column :] to the rows from `column` on of block (m, lanes).
+    """Copy a square from samples[first :, column :] to block[column :].
 
-    `samples` is (samples, m). As many numbers as lanes are copied from each sample. This square is transposed in
-    registers.
+    `samples` is (samples, m), and `block` (m, lanes). As many numbers as lanes are copied from each sample. This square
+    is transposed in registers.
     """
     for lane in range(block.shape[1]):
         for j in range(column, column + block.shape[1]):
@@ -179,7 +179,7 @@ def gather_square(samples, block, first, column):
 
 
 def scatter_square(samples, block, first, column):
-    """Copy the rows from `column` on of block (m, lanes) to samples[first :, column :]: reverse of `gather_square`.
+    """Copy a square from block[column :] to samples[first :, column :]: reverse of `gather_square`.
 
     `samples` is (samples, m).
     """
@@ -242,7 +242,7 @@ def _transposed(builder, vectors):
 def _square(context, builder, sig, values, parts=1, lane=0):
     """Return the addresses of the rows of a square in `samples` and in `block`.
 
-    The square has the lanes from `lane` on: all lanes divided by `parts`.
+    The first lane of the square is `lane`; it has all lanes divided by `parts`.
     """
     samples, block = (make_array(sig.args[at])(context, builder, values[at]) for at in range(2))
     first, column = (context.cast(builder, values[at], sig.args[at], types.intp) for at in range(2, 4))

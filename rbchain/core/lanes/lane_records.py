@@ -16,7 +16,7 @@ def lane_record(record, *sizes):
     size : function of the sizes
         Returns how many numbers per lane the arrays need, in Python and in compiled code.
     carve : kernel of (memory, first, width, *given fields, *sizes)
-        Returns the record, whose arrays lie one after the other in the flat array `memory`, from index `first` on.
+        Returns the record, whose arrays lie one after the other in the flat array `memory`, starting at index `first`.
 
     Examples
     --------

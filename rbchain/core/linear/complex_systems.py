@@ -6,7 +6,7 @@ part), and complex vectors are two arrays. With P = a M + D + K X + C E / a^2, t
 
     [[re P, -im P], [im P, re P]] (re w, im w) = (re s, im s).
 
-Systems for a real number have functions of their own in `linearised_rate` and `rosenbrock`, which need a quarter of the
+Systems for a real number have separate functions in `linearised_rate` and `rosenbrock`, which need a quarter of the
 memory and of the operations.
 """
 
@@ -164,7 +164,7 @@ def moved_by_turn(i, at, y, r, tangent, R, v, k):
 
 @kernel
 def divide_complex_quaternion(re, im, at, omega, a, k):
-    """Replace the rows r from `at` on by (a r + r (omega, 0) / 2) / (a^2 + |omega|^2 / 4).
+    """Replace the rows r that start at `at` by (a r + r (omega, 0) / 2) / (a^2 + |omega|^2 / 4).
 
     `re` and `im` are (nq, lanes). omega (3) is in body axes, rad/s, and a is a pair (real part, imaginary part), 1/s.
     """

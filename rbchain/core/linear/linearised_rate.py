@@ -32,12 +32,12 @@ equations above hold without multipliers if these matrices replace K, D and C:
     K - X^T (J M^-1 K - dc/dq),   D - X^T (J M^-1 D - dc/dqd),   C - X^T J M^-1 C.
 
 They hold for all changes of the state, because stages of a step do not satisfy the constraints exactly. The equation
-of a dof with a prescribed acceleration has no forces: its row of M is a row of the unit matrix, and its rows of K, D
-and C are zero. Its column of K is zero if its position is prescribed. Its column of D is zero if its position or its
+of a dof with a prescribed acceleration has no forces: its row of M is a row of the identity matrix, and its rows of K,
+D and C are zero. Its column of K is zero if its position is prescribed. Its column of D is zero if its position or its
 velocity is prescribed.
 
-If the derivatives of a user function are not known, or contacts act, M is the unit matrix, and K, D and C are central
-differences of the accelerations.
+If the derivatives of a user function are not known, or contacts act, M is the identity matrix, and K, D and C are
+central differences of the accelerations.
 """
 
 from typing import Annotated, NamedTuple
@@ -87,7 +87,7 @@ class LinearisedRate(NamedTuple):
     """Working memory of a linearly implicit step. All arrays end in lanes.
 
     * `derivatives` (3, n, n) holds K, D and M, with the indices of `algorithms.derivatives`. M is not used if it is the
-      unit matrix. `by_integral` (n, integrals) is C, and `by_time` (rows,) is d rate / dt.
+      identity matrix. `by_integral` (n, integrals) is C, and `by_time` (rows,) is d rate / dt.
     * `factors` (n, n) and `pivots` (n,) are the factorised matrix, as in `algorithms.lu`.
     * `direction`, `tangent` (n,), `displacement` (nq,), `state` and `rates` (2, rows) are scratch memory.
     * `of_forces` (2, n, n) and `dofs` (n, WATER_DERIVATIVE_ROWS) are scratch memory of the exact derivatives.

@@ -95,7 +95,7 @@ TREE_ROWS = TREE_CHANGE + CHANGE_ROWS
 @only_if(has_actions, True)
 @kernel
 def _has_only_joint_forces(block):
-    """Whether all forces of actions depend on the state of their own dof only, and no motion is prescribed."""
+    """Whether each force of the actions depends only on the state of its dof, and no motion is prescribed."""
     settings, wrenches = block.loads.actions.settings, block.loads.actions.shared.wrenches
     uses_model = settings[setting.COMPENSATES] != 0 or settings[setting.COMPUTES] != 0
     has_others = settings[setting.FUNCTIONS] > 0 or wrenches.shape[1] > 0

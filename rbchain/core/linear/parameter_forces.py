@@ -76,9 +76,9 @@ def subtract_parameter_force(block, columns, column, y, rate, w, k):
 
 @kernel
 def derivative_of_actuator_force(block, columns, column, y, k):
-    """Return the derivative of the actuator force of a dof by its constant force, or by a number of one of its drives.
+    """Return the derivative of an actuator force with respect to the constant force, or to a parameter of a drive.
 
-    The number is a gain of a PID, a value of a signal, or the gear friction of the actuator. The result is a number.
+    The parameter is a gain of a PID, a value of a signal, or the gear friction of the actuator. The result is a number.
     `columns` is (COLUMN_ROWS, count); y is (rows, lanes).
     """
     kind, i, d = columns[COLUMN_KIND, column], columns[COLUMN_DOF, column], columns[COLUMN_DRIVE, column]
@@ -105,7 +105,7 @@ def derivative_of_actuator_force(block, columns, column, y, k):
 
 @kernel
 def derivative_of_passive_force(i, block, kind, y, k):
-    """Return the derivative of the passive force of dof i by one of its parameters.
+    """Return the derivative of the passive force of dof i with respect to one of its parameters.
 
     The result is a number; y is (rows, lanes).
     """

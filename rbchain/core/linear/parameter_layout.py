@@ -1,4 +1,4 @@
-"""Columns of sensitivities: the parameters by which a motion is differentiated."""
+"""Columns of sensitivities: the parameters with respect to which a motion is differentiated."""
 
 # Rows of `SensitivitySettings.columns`, with one column for each parameter. Symmetric matrices have the entries of
 # their upper triangle, row by row.
@@ -8,7 +8,7 @@ COLUMN_ENTRY = (
     2  # of gravity or the center of mass (0 to 2), of the tensor (0 to 5), or of a matrix of a bushing (0 to 20)
 )
 COLUMN_DRIVE = COLUMN_ENTRY  # of a gain or of a value of a signal, the column of its drive
-COLUMN_SIGNAL = 3  # of a value of a signal, the signal that is the derivative of the whole signal by this value
+COLUMN_SIGNAL = 3  # of a value of a signal: the signal that is the derivative of the signal with respect to it
 COLUMN_FORCE = COLUMN_SIGNAL  # of a parameter of a force between bodies, the column of its spring or bushing
 COLUMN_ROWS = 4
 (

@@ -5,8 +5,7 @@ A force between bodies a and b exerts the wrench W on b, and -W on a. With e, L 
     W = -T e,   dT/dstiffness = L - rest_length,   dT/ddamping = dL/dt,   dT/drest_length = -stiffness.
 
 For a bushing with the displacement x and J of `bushings`, W = -J^T (K x + D dx/dt). Each column belongs to two
-symmetric entries of K or D. The joint forces follow from dW/dp on the paths to both bodies, from where these paths
-separate.
+symmetric entries of K or D. The joint forces follow from dW/dp on the paths to both bodies, after the paths separate.
 """
 
 from ...compiling.jit import is_given, kernel, only_if
@@ -71,7 +70,7 @@ def place_bodies(block, columns, y, k):
 @only_if(has_forces_between_bodies)
 @kernel
 def add_force_between_bodies(block, columns, column, w, k):
-    """Add the derivatives of the joint forces by a parameter of a spring or a bushing to w (n, lanes).
+    """Add the derivatives of the joint forces with respect to a parameter of a spring or a bushing to w (n, lanes).
 
     Reads R, LEVER, V and POSITION. `columns` is (COLUMN_ROWS, count). The derivatives are in N m or N per unit of the
     parameter.
@@ -92,7 +91,7 @@ def add_force_between_bodies(block, columns, column, w, k):
 
 @kernel
 def tension_by_parameter(s, spring, kind, block, k):
-    """Return the derivative of the tension of spring s by one of its parameters, N per unit; zero if it is slack."""
+    """Return the derivative of a spring's tension with respect to one of its parameters, N per unit; zero if slack."""
     springs, numbers = block.loads.actions.shared.springs, block.loads.actions.numbers
     if kind == BY_SPRING_STIFFNESS:
         change = stretch_of_spring(s, block.model, springs, numbers, block.work, k)
@@ -108,7 +107,7 @@ def tension_by_parameter(s, spring, kind, block, k):
 
 @kernel
 def wrench_by_matrix(s, bushing, kind, entry, block, k):
-    """Return the derivative of the wrench of bushing s by two symmetric entries of K or D.
+    """Return the derivative of the wrench of bushing s with respect to two symmetric entries of K or D.
 
     `entry` (0 to 20) counts the upper triangle. The result is a Force about the origin of B, in world axes: N m and N
     per unit.

@@ -15,15 +15,15 @@ body in body axes,
 
 In a closed chain, `loops.constrained_derivatives` projects K, D, C and dtau/dp. They then contain the forces of
 the constraints, which do not depend on the parameters. When a state has been projected onto the constraints,
-at the start and after each step, the columns are projected onto their derivatives. The initial unit matrix becomes the
-derivative of the projection of the initial state. Between steps, the columns satisfy the derivatives of the constraints
-within the error of the integration, as states do.
+at the start and after each step, the columns are projected onto their derivatives. The initial identity matrix becomes
+the derivative of the projection of the initial state. Between steps, the columns satisfy the derivatives of the
+constraints within the error of the integration, as states do.
 
 A parameter of an actuator force also changes the computed torques of other dofs, which depend on this force
 (`controller_derivatives`).
 
-A value of a table is a parameter of a drive. The derivative of the table by this value is another signal, the weight of
-the value. It changes the force of the drive, the integral of a PID, or a prescribed acceleration.
+A value of a table is a parameter of a drive. The derivative of the table with respect to this value is another signal,
+the weight of the value. It changes the force of the drive, the integral of a PID, or a prescribed acceleration.
 
 For gravity, -dtau/dp are the joint forces of the weights in a field of 1 m/s^2 along one axis of the world.
 
@@ -110,7 +110,7 @@ def rows_of_column(block):
 @only_if(has_sensitivities)
 @kernel
 def start_sensitivities(block, y, lane):
-    """Set the sensitivities at the start of a sample: the unit matrix for the initial state, and zero for parameters.
+    """Set the sensitivities at the start of a sample: identity matrix for the initial state, zero for parameters.
 
     Prescribed positions and velocities do not depend on the initial state. y is (rows, lanes), and must be zero in the
     rows of the sensitivities.
@@ -200,7 +200,7 @@ def accelerates_freely(block, i):
 
 @kernel
 def factorize_mass_matrix(block, linear, k):
-    """Factorise the mass matrix, with a row of the unit matrix for each prescribed dof.
+    """Factorise the mass matrix, with a row of the identity matrix for each prescribed dof.
 
     Writes `linear.factors` (n, n, lanes) and `linear.pivots` (n, lanes).
     """
@@ -232,7 +232,7 @@ def update_motion(block, columns, y, rate, k):
 @only_if(lambda block, *_: not has_constraints(block))
 @kernel
 def update_responses_of_controllers(block, columns, y, k):
-    """Store the derivatives of computed torques by other actuator forces, if the columns need them.
+    """Store the derivatives of computed torques with respect to other actuator forces, if the columns need them.
 
     In closed chains, there are no such controllers. `columns` is (COLUMN_ROWS, count), and y (rows, lanes).
     """
@@ -272,7 +272,7 @@ def store_position_rates(block, y, u, change, k):
 
 @kernel
 def set_change_of_acceleration(block, columns, column, w, k):
-    """Set the derivative of a prescribed acceleration by a value of its signal in w (n, lanes).
+    """Set the derivative of a prescribed acceleration with respect to a value of its signal in w (n, lanes).
 
     `columns` is (COLUMN_ROWS, count).
     """
@@ -283,7 +283,7 @@ def set_change_of_acceleration(block, columns, column, w, k):
 
 @kernel
 def add_change_of_reference(block, columns, column, change, k):
-    """Add the derivative of a reference by one of its values to the rate of the integral of the error.
+    """Add the derivative of a reference with respect to one of its values to the rate of the integral of the error.
 
     `change` is (rows of a column, lanes), and `columns` is (COLUMN_ROWS, count).
     """

@@ -140,8 +140,8 @@ def entry_of(row, column):
 def eliminate(row, matrix, first, offset, rows, pivots, k):
     """Compute one row of the factor L of a symmetric matrix in place, and return its pivot.
 
-    Entry (row, column) of the matrix is number offset[row] + column of `matrix` (entries, lanes), for the columns from
-    first[row] on; `first` and `offset` are (m,). Column `pivots` of `rows` (m, equation.ROWS, lanes) has the inverse
+    Entry (row, column) of the matrix is number offset[row] + column of `matrix` (entries, lanes), for columns >=
+    first[row]. `first` and `offset` are (m,). Column `pivots` of `rows` (m, equation.ROWS, lanes) has the inverse
     pivots of the previous rows.
     """
     at = offset[row]

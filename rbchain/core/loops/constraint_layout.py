@@ -150,7 +150,7 @@ def remaining_size(m):
 
 @kernel
 def constraints_in(memory, first, tables, n):
-    """Create the Constraints of a block in the rows of `memory` (rows, lanes) from `first` on."""
+    """Create the Constraints of a block in the rows of `memory` (rows, lanes) that start at `first`."""
     m, width = tables.envelope.shape[1], memory.shape[1]
     flat = memory.reshape(memory.size)
     responses = first + m * equation.ROWS

@@ -15,7 +15,8 @@ the forces among dependent rows.
 A light or massless body between two constraints would make H^-1 so large that heavy bodies are lost in the round-off of
 J H^-1 J^T. The dofs of such bodies therefore get an added inertia e (`model.added_inertias`), like the inertia of a
 rotor. For each added inertia, a further row with the multiplier y cancels the force e qdd. The solution does not depend
-on e. Let F have a column of the unit matrix for each added inertia, let C = 1 / e, and let H + F e F^T replace H. Then
+on e. Let F have a column of the identity matrix for each added inertia, let C = 1 / e, and let H + F e F^T replace H.
+Then
 
     (H + F e F^T) qdd + h = tau + J^T lambda + F y,   J qdd + dJ/dt qd = 0,   F^T qdd - C y = 0.
 

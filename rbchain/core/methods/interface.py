@@ -10,7 +10,7 @@ and in Numba's types. The kernels of this package use these arguments:
   last, implicit methods store increments of the state.
 * `h` is the length of a step, s, and `theta` a fraction of it: one number for each lane. `lane` is the number of
   one lane.
-* `a` is the factor of the unit matrix in the matrix a - J of an implicit step, 1/s.
+* `a` is the factor of the identity matrix in the matrix a - J of an implicit step, 1/s.
 * `linear` is a `core.linear.linearised_rate.LinearisedRate`.
 """
 
@@ -69,7 +69,7 @@ def allocate_nothing(tableau, topology, tables, integrals, state_size, width, dt
 
 @kernel
 def carve_nothing(tableau, memory, b, tables, nq, size):
-    """Return no record, because the method needs no memory of its own."""
+    """Return no record, because the method needs no additional memory."""
 
 
 def one_rate_per_stage(tableau):

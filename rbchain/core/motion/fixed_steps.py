@@ -126,9 +126,9 @@ def compute_stages_of_step(block, stepper, tableau, batch, t, h, omits_end, k):
 def end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k):
     """End the samples that are too stiff for an explicit step at a stage.
 
-    The articulated inertias are those of the last rate, which is the rate of this stage or of the one before.
-    Forces such as elastic stops may act within a step only. Drives count at the end only, except for the friction of
-    their gears: stages may pass states in which a drive is not saturated.
+    The articulated inertias belong to the last rate, which is the rate of this stage or of the one before. Forces such
+    as elastic stops may act within a step only. Drives count at the end only, except for the friction of their gears:
+    stages may pass states in which a drive is not saturated.
     """
     is_end = int(stage == tableau.c.shape[0] - 1)
     if is_end:
@@ -142,7 +142,7 @@ def end_stiff_samples(block, stepper, tableau, batch, stage, t, h, k):
 
 @kernel
 def end_lanes_if_too_stiff(block, stepper, batch, t, h, k):
-    """End the running samples that are too stiff for a step of length h, s, from t on."""
+    """End the running samples that are too stiff for a step of length h, s, that starts at t."""
     if any_lane(is_too_stiff(block, h, k)):
         for lane in range(stepper.y.shape[1]):
             is_running = stepper.tally[tallies.STATUS, lane] == RUNNING and not has_failed_call(block, lane)

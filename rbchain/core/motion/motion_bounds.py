@@ -129,7 +129,7 @@ def bounds_of_rotation(at, stepper, tableau, k):
 def bounds_of_rows(first, count, stepper, tableau, k):
     """Return bounds of the first and second derivative, and of the length, of a vector in rows of the state.
 
-    The vector has `count` rows from `first` on. Derivatives are by the fraction of the step.
+    The vector has `count` rows, and its first row is `first`. Derivatives are with respect to the fraction of the step.
     """
     rate, bend, size = bounds_of_row(first, stepper, tableau, k)
     rate, bend, size = rate * rate, bend * bend, size * size

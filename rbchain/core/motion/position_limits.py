@@ -27,7 +27,7 @@ def check_limits_of_end(stepper, batch, theta, lane):
 
 @kernel
 def check_position(row, state, stepper, batch, lane):
-    """Record the number of the dof, from 1 on, if the state is beyond its limits and none is recorded.
+    """Record the number of the dof, counted from 1, if the state is beyond its limits and none is recorded.
 
     `row` is the row of `Outcome.limits`, rad or m.
     """

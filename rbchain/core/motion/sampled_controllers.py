@@ -375,7 +375,7 @@ def save_outputs(block, stepper, batch, slot, lane):
 
 @kernel
 def save_outputs_at_stop(block, stepper, batch, lane):
-    """Save the outputs again if the last saved time is at the stop, because the new outputs act from the stop on.
+    """Save the outputs again if the last saved time is at the stop, because the new outputs take effect at the stop.
 
     User functions are not called in a lane whose sample has ended, or that has a copy of the sample before it.
     """

@@ -257,9 +257,9 @@ def first_change(modes, lane):
 def root_of_gap(start, end, u, v, fraction):
     """Return the fraction of a step at which the cubic polynomial of a gap is zero, by Newton's method between bounds.
 
-    `start` and `end` are the gaps at both ends, m or rad, and u and v their derivatives by the fraction. A gap that is
-    zero at first and opens is divided by the fraction. Returns the given fraction if the gap is zero at first and
-    neither opens nor closes.
+    `start` and `end` are the gaps at both ends, m or rad, and u and v their derivatives with respect to the fraction. A
+    gap that is zero at first and opens is divided by the fraction. Returns the given fraction if the gap is zero at
+    first and neither opens nor closes.
     """
     quadratic, cubic = 3.0 * (end - start) - 2.0 * u - v, u + v - 2.0 * (end - start)
     is_zero_at_start = start <= 0.0

@@ -50,7 +50,7 @@ def has_ended(block, stepper):
 def ask_for_outputs(block, stepper, with_done_samples, span, k):
     """Measure the states for the functions that are due at the time of the lanes, and write them for Python.
 
-    Lanes without a sample of their own do not write. Returns how many outputs are needed.
+    Lanes that repeat another sample do not write. Returns how many outputs are needed.
     """
     actions, sampled = block.loads.actions, block.loads.actions.sampled
     groups, asked, (first, last) = actions.shared.samplers.groups, 0, span

@@ -30,7 +30,7 @@ REAL_STABILITY_LIMIT, IMAGINARY_STABILITY_LIMIT = 2.7853, 2.8284
 def rate_under_constant_forces(block, y, t, rate, k):
     """Compute the rate of the state y = (q, qd) under constant joint forces. It does not depend on the time t.
 
-    y and `rate` are (nq + n, lanes): q in rad and m, qd in rad/s and m/s, and their derivatives by the time in s.
+    y and `rate` are (nq + n, lanes): q in rad and m, qd in rad/s and m/s, and their time derivatives.
     """
     nq = block.q.shape[0]
     q, qd = y[:nq], y[nq:]
@@ -76,8 +76,8 @@ def has_exact_derivatives(block):
 def hold_prescribed_dofs(block, linear, k):
     """Change K, D, C and M so that prescribed accelerations are constant, and no force depends on prescribed states.
 
-    The row of M of a prescribed dof becomes a row of the unit matrix. The matrices of a closed chain must be projected
-    before, because the changes of the constraints by a prescribed state do not act either.
+    The row of M of a prescribed dof becomes a row of the identity matrix. The matrices of a closed chain must be
+    projected before, because the changes of the constraints by a prescribed state do not act either.
 
     `linear` is a LinearisedRate: K, D and M are (n, n, lanes), C is (n, integrals, lanes).
     """
@@ -138,7 +138,8 @@ def next_drive(block, d):
 def add_user_derivatives(block, y, derivatives, k):
     """Add the derivatives of user forces behind their actuators to derivatives (2, n, n, lanes).
 
-    These are the derivatives of joint forces, N m and N, by q and qd in the state y (rows, lanes). Row i is dof i.
+    These are the derivatives of joint forces, N m and N, with respect to q and qd in the state y (rows, lanes). Row i
+    is dof i.
     """
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     if actions.settings[setting.DERIVATIVES] == 0:

@@ -158,7 +158,7 @@ def add_maps(G, H):
 
 @kernel
 def load_map(a, i, row, k):
-    """Load a ForceMap (54) from an array (dofs, rows, lanes), from `row` of dof i on: MA, ML, MV, FA, FL, FV."""
+    """Load a ForceMap (54) from an array (dofs, rows, lanes), from `row` of dof i: MA, ML, MV, FA, FL, FV."""
     return ForceMap(
         load9(a, i, row, k),
         load9(a, i, row + 9, k),
@@ -171,7 +171,7 @@ def load_map(a, i, row, k):
 
 @kernel
 def store_map(a, i, row, k, G):
-    """Store a ForceMap (54) in an array (dofs, rows, lanes), from `row` of dof i on: MA, ML, MV, FA, FL, FV."""
+    """Store a ForceMap (54) in an array (dofs, rows, lanes), from `row` of dof i: MA, ML, MV, FA, FL, FV."""
     store9(a, i, row, k, G.MA)
     store9(a, i, row + 9, k, G.ML)
     store9(a, i, row + 18, k, G.MV)
@@ -182,12 +182,12 @@ def store_map(a, i, row, k, G):
 
 @kernel
 def load_change(a, i, row, k):
-    """Load a MotionChange (9) from an array (dofs, rows, lanes), from `row` of dof i on: A (6), V (3)."""
+    """Load a MotionChange (9) from an array (dofs, rows, lanes), from `row` of dof i: A (6), V (3)."""
     return MotionChange(load_motion(a, i, row, k), load3(a, i, row + 6, k))
 
 
 @kernel
 def store_change(a, i, row, k, x):
-    """Store a MotionChange (9) in an array (dofs, rows, lanes), from `row` of dof i on: A (6), V (3)."""
+    """Store a MotionChange (9) in an array (dofs, rows, lanes), from `row` of dof i: A (6), V (3)."""
     store_spatial(a, i, row, k, x.A)
     store3(a, i, row + 6, k, x.V)

@@ -12,7 +12,7 @@ from .vectors import Force, Motion
 
 @kernel
 def number3(numbers, at, k):
-    """Return a vector (3) from an array of numbers (m, lanes), from index `at` on."""
+    """Return a vector (3) from an array of numbers (m, lanes), starting at index `at`."""
     return (numbers[at, k], numbers[at + 1, k], numbers[at + 2, k])
 
 

@@ -29,7 +29,7 @@ Arguments of these names are the same in all kernels, unless a docstring says ot
   (xx, xy, xz, yy, yz, zz) and matrices 9, row by row. Each number is a SIMD value, or one number for a single lane.
 * A `Motion`, a `Force`, an `Inertia` or a `Rigid` of dof i is in world axes, and refers to the joint origin of dof i.
 
-Each array with many rows has a module of their numbers: `frame_layout` for `Work.dof`, `parameter_layout` for the
+Each array with many rows has a module with the row numbers: `frame_layout` for `Work.dof`, `parameter_layout` for the
 parameters, `setting_layout` and `joint_layout` for `BlockActions.settings` and `joints`. Docstrings omit the module of
 rows of `Work.dof` ("Reads R").
 """
@@ -311,7 +311,7 @@ def parameter(parameters, i, column, k):
 
 @kernel
 def parameter3(parameters, i, column, k):
-    """Return the 3 parameters of dof i from `column` on, as a tuple (3)."""
+    """Return the 3 parameters of dof i starting at `column`, as a tuple (3)."""
     return (
         parameter(parameters, i, column, k),
         parameter(parameters, i, column + 1, k),
@@ -321,13 +321,13 @@ def parameter3(parameters, i, column, k):
 
 @kernel
 def parameter6(parameters, i, column, k):
-    """Return the 6 parameters of dof i from `column` on, as a tuple (6)."""
+    """Return the 6 parameters of dof i starting at `column`, as a tuple (6)."""
     return (*parameter3(parameters, i, column, k), *parameter3(parameters, i, column + 3, k))
 
 
 @kernel
 def parameter9(parameters, i, column, k):
-    """Return the 9 parameters of dof i from `column` on, as a tuple (9)."""
+    """Return the 9 parameters of dof i starting at `column`, as a tuple (9)."""
     return (*parameter6(parameters, i, column, k), *parameter3(parameters, i, column + 6, k))
 
 

@@ -1,4 +1,4 @@
-"""Control variates: a more precise mean of a measure, from the known means of the drawn numbers."""
+"""Control variates: a more precise mean of a measure, from the known means of the random inputs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LEAST_SAMPLES = 10  # per coefficient of the regression
 
 
 def control_variates(study: Study, results: xarray.Dataset, measure: str | None = None) -> xarray.Dataset:
-    """Estimate the means of measures with less variance, from the known means of the drawn numbers.
+    """Estimate the means of measures with less variance, from the known means of the random inputs.
 
-    A linear regression on the drawn numbers explains a part of the variance of a measure. Because the means of
-    these numbers are known, this part does not contribute to the error of the mean.
+    A linear regression on the random inputs explains a part of the variance of a measure. Because the means of these
+    inputs are known, this part does not contribute to the error of the mean.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def control_variates(study: Study, results: xarray.Dataset, measure: str | None 
     xarray.Dataset
         Along `measure`: the mean and the half width `half_width` of its 95 % interval, `plain_mean` and
         `plain_half_width` without control variates, and `factor`. A study without control variates needs `factor`
-        times as many samples for the same error. `attrs["parameters"]` lists the numbers that were used.
+        times as many samples for the same error. `attrs["parameters"]` lists the inputs that were used.
 
     Raises
     ------
@@ -49,10 +49,10 @@ def control_variates(study: Study, results: xarray.Dataset, measure: str | None 
 
     Notes
     -----
-    Numbers whose mean or standard deviation is unknown or infinite are not used. User-defined distributions and
-    distributions such as Cauchy's have such numbers. SciPy gives the means of its distributions; rbchain uses them
-    if they agree with the quantiles. Intervals are exact for normal numbers and asymptotic for others. A factor
-    slightly below 1 means that the measure does not depend linearly on the numbers.
+    Inputs whose mean or standard deviation is unknown or infinite are not used, for example those with user-defined
+    distributions and with distributions such as Cauchy's. SciPy gives the means of its distributions; rbchain uses them
+    if they agree with the quantiles. Intervals are exact for normally distributed inputs and asymptotic for others. A
+    factor slightly below 1 means that the measure does not depend linearly on the inputs.
 
     The source is Lavenberg and Welch (1981), "A perspective on the use of control variables to increase the
     efficiency of Monte Carlo simulations".
@@ -91,7 +91,7 @@ def control_variates(study: Study, results: xarray.Dataset, measure: str | None 
 def controlled_means(
     plan: Plan, drawn: np.ndarray, status: np.ndarray, measures: dict[str, np.ndarray]
 ) -> tuple[np.ndarray, list[str]]:
-    """Return the results of `controlled_mean` for each measure, and the names of the drawn numbers that were used.
+    """Return the results of `controlled_mean` for each measure, and the names of the random inputs that were used.
 
     `drawn` (n, columns), `status` (n,) and `measures` (n,), by name, contain all samples.
     """
@@ -115,14 +115,14 @@ def controlled_means(
 
 
 def _verified_draws(plan: Plan, drawn: np.ndarray) -> np.ndarray:
-    """Return the drawn numbers of results, or raise a StudyError if they belong to another study."""
+    """Return the random inputs of results, or raise a StudyError if they belong to another study."""
     samples = len(drawn)
     belong = drawn.shape == (samples, len(plan.columns)) and samples <= plan.description.samples
     # another machine may round the quantiles of a distribution differently
     if not belong or not np.allclose(drawn, plan.draw(0, samples), rtol=1e-9, atol=0.0, equal_nan=True):
         raise StudyError(
-            "the drawn numbers of the results differ from the draws of this study; expected the results of this study, "
-            "with its samples from the first on"
+            "the random inputs of the results differ from the draws of this study; expected the results of this study, "
+            "with its samples in order from the first one"
         )
     return drawn
 
@@ -133,7 +133,7 @@ def _check_samples(status: np.ndarray, measures: dict[str, np.ndarray], controls
     if failed:
         raise StudyError(
             f"{failed} of {status.size} samples failed or were not run, but control variates need all samples: the "
-            "means of the drawn numbers of the others are not known. Finish the run, or narrow the distributions"
+            "means of the random inputs of the others are not known. Finish the run, or narrow the distributions"
         )
     for name, values in measures.items():
         wrong = int((~np.isfinite(values)).sum())
@@ -182,7 +182,7 @@ def controlled_mean(values: np.ndarray, controls: np.ndarray) -> tuple[float, fl
     centered = values - plain  # subtracted, so that round-off is relative to the spread and not to the mean
     coefficients, _, rank, _ = np.linalg.lstsq(D, centered, rcond=None)
     if rank <= p:
-        raise StudyError("the drawn numbers of these samples are linearly dependent; run more samples")
+        raise StudyError("the random inputs of these samples are linearly dependent; run more samples")
     residual = ((centered - D @ coefficients) ** 2).sum() / (n - p - 1)
     of_intercept = np.linalg.inv(D.T @ D)[0, 0]
     half = special.stdtrit(n - p - 1, 0.5 + CONFIDENCE / 2) * np.sqrt(residual * of_intercept)

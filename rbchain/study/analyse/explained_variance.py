@@ -26,7 +26,7 @@ def explained_shares(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     drawn : (m, columns) array
-        Drawn numbers.
+        Random inputs.
     values : (m,) array
         Finite values of a measure.
 

@@ -1,4 +1,4 @@
-"""Gradients of measures by the drawn numbers at their means, and the standard deviations of first order."""
+"""Gradients of measures with respect to the random inputs at their means, and first-order standard deviations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OFFSETS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps
 
 @dataclass(frozen=True)
 class Gradients:
-    """Gradients of measures (m,) by drawn numbers (p,), as described by `Study.gradient`."""
+    """Gradients of measures (m,) with respect to random inputs (p,), as described by `Study.gradient`."""
 
     names: list[str]
     units: list[str]
@@ -46,11 +46,11 @@ class Gradients:
 
 
 def gradient(study: Study, measure: str | None = None) -> xarray.Dataset:
-    """Compute the derivatives of measures by the drawn numbers, at the means of these numbers.
+    """Compute the derivatives of measures with respect to the random inputs, at the means of these inputs.
 
-    One batch of 4 p + 1 motions for p drawn numbers gives the derivatives of all measures: central differences
-    with steps of 1/64 and 1/32 of the standard deviations, and Richardson's extrapolation. The means and standard
-    deviations of the drawn numbers follow from their distributions.
+    One batch of 4 p + 1 motions for p random inputs gives the derivatives of all measures: central differences with
+    steps of 1/64 and 1/32 of the standard deviations, and Richardson's extrapolation. The means and standard deviations
+    of the random inputs follow from their distributions.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def gradient(study: Study, measure: str | None = None) -> xarray.Dataset:
     round-off. If it is large, the measure is not smooth, or the tolerances of `simulate` are too coarse.
     `gradient` is NaN where a measure is not finite near the means.
 
-    The variance of first order is g C g for the gradient g and the covariance C of the drawn numbers. It is NaN if
-    correlated numbers are not normally distributed.
+    The variance of first order is g C g for the gradient g and the covariance C of the random inputs. It is NaN if
+    correlated inputs are not normally distributed.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def _check(plan: Plan) -> None:
 def _simulated(
     plan: Plan, names: list[str], means: np.ndarray, steps: np.ndarray, executor: Executor, largest: int | None
 ) -> np.ndarray:
-    """Return the measures (measures, 1 + 4 p) at the means, and at the OFFSETS of each of the p numbers."""
+    """Return the measures (measures, 1 + 4 p) at the means, and at the OFFSETS of each of the p inputs."""
     displacements = (OFFSETS * np.diag(steps)[..., None]).swapaxes(1, 2).reshape(-1, steps.size)
     points = means + np.concatenate([np.zeros((1, steps.size)), displacements])
     variables = tuple(variable for variable in plan.variables if variable.name in (*names, "status"))
@@ -189,7 +189,7 @@ def _simulated(
         changed = np.flatnonzero(points[failed[0]] != means)
         where = "".join(f", except {plan.columns[c]!r} = {points[failed[0], c]:g}" for c in changed)
         raise StudyError(
-            f"the sample with all drawn numbers at their means{where} fails, but a gradient needs it: "
+            f"the sample with all random inputs at their means{where} fails, but a gradient needs it: "
             f"{Status(status[failed[0]]).sentence} Change the distributions or the settings of simulate"
         )
     return values
@@ -216,9 +216,9 @@ def differences(values: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _covariance(plan: Plan, stds: np.ndarray) -> np.ndarray:
-    """Return the covariance of the drawn numbers; NaN for correlated numbers that are not normal.
+    """Return the covariance of the random inputs; NaN for correlated inputs that are not normal.
 
-    A study describes correlations of normal scores. They equal the correlations of the numbers if these are normal.
+    A study describes correlations of normal scores. They equal the correlations of the inputs if these are normal.
     """
     correlation = np.eye(stds.size)
     for columns, triangle in plan.drawn.correlations:

@@ -1,4 +1,4 @@
-"""Sensitivity analysis: indices of Sobol and Morris for each drawn number, computed by SALib."""
+"""Sensitivity analysis: indices of Sobol and Morris for each random input, computed by SALib."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def sobol_indices(
     out: str | Path | None = None,
     **settings: Any,
 ) -> xarray.Dataset:
-    """Compute the Sobol indices of a measure for each drawn number: its shares of the variance.
+    """Compute the Sobol indices of a measure for each random input: its shares of the variance.
 
     Parameters
     ----------
     measure : str, optional
         Name of the measure. All measures by default.
     base_samples : int
-        Size of the base design, a power of 2: d drawn numbers need base_samples * (d + 2) motions, or
-        base_samples * (2 * d + 2) for indices of second order.
+        Size of the base design, a power of 2: d random inputs need base_samples * (d + 2) motions. Indices of the
+        second order need base_samples * (2 * d + 2).
     second_order : bool
         Compute the indices of pairs too.
     out : path, optional
@@ -72,14 +72,14 @@ def sobol_indices(
 def morris(
     study: Study, measure: str | None = None, *, base_samples: int = 512, out: str | Path | None = None, **settings: Any
 ) -> xarray.Dataset:
-    """Compute the elementary effects of Morris of a measure for each drawn number.
+    """Compute the elementary effects of Morris of a measure for each random input.
 
     Parameters
     ----------
     measure : str, optional
         Name of the measure. All measures by default.
     base_samples : int
-        Number of paths of the design: d drawn numbers need base_samples * (d + 1) motions.
+        Number of paths of the design: d random inputs need base_samples * (d + 1) motions.
     out, **settings
         As for `sobol_indices`.
 

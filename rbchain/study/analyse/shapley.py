@@ -1,4 +1,4 @@
-"""Shapley effects: shares of the variance of a measure for each drawn number, which may be correlated."""
+"""Shapley effects: shares of the variance of a measure for each random input, which may be correlated."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ NORMAL_QUANTILE = 1.96  # of 97.5 %
 def shapley_effects(
     study: Study, measure: str | None = None, *, base_samples: int = 512, out: str | Path | None = None, **settings: Any
 ) -> xarray.Dataset:
-    """Compute the Shapley effects of the drawn numbers: their shares of the variance of a measure.
+    """Compute the Shapley effects of the random inputs: their shares of the variance of a measure.
 
-    The sum of the shares is 1, also for correlated numbers. A share contains half of the variance that two numbers
-    explain only together, by their interaction or by their correlation. So a number without an influence of its own
-    has a share if it is correlated with one that has an influence.
+    The sum of the shares is 1, also for correlated inputs. A share contains half of the variance that two inputs
+    explain only together, by their interaction or by their correlation. So an input without any direct influence has a
+    share if it is correlated with one that has an influence.
 
     Parameters
     ----------
     measure : str, optional
         Name of the measure. All measures by default.
     base_samples : int
-        Number of random orders of the drawn numbers: d drawn numbers need base_samples * (d + 1) motions.
+        Number of random orders of the random inputs: d random inputs need base_samples * (d + 1) motions.
     out, **settings
         As for `Study.sobol_indices`.
 
@@ -53,7 +53,7 @@ def shapley_effects(
     -----
     Owen (2014), "Sobol' indices and Shapley value", and Song, Nelson and Staum (2016), "Shapley effects for global
     sensitivity analysis: theory and computation", define the effects. The estimate is the one of Goda (2021), "A simple
-    algorithm for global sensitivity analysis with Shapley effects". Correlated numbers are conditioned on each other by
+    algorithm for global sensitivity analysis with Shapley effects". Correlated inputs are conditioned on each other by
     their normal scores.
 
     Examples
@@ -82,9 +82,9 @@ def shapley_effects(
 
 
 def orders_and_scores(seed: int, count: int, factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Draw orders (count, d) of d numbers, and normal scores (count, d + 1, d) with the correlation F F^T, F (d, d).
+    """Draw orders (count, d) of d inputs, and normal scores (count, d + 1, d) with the correlation F F^T, F (d, d).
 
-    The scores k of an order depend on two independent samples: the first k numbers of the order are those of the last
+    The scores k of an order depend on two independent samples: the first k inputs of the order are taken from the last
     sample, and the others follow their distribution under this condition. So they are independent of the last sample
     for k = 0, and equal to it for k = d.
     """
@@ -105,8 +105,8 @@ def orders_and_scores(seed: int, count: int, factor: np.ndarray) -> tuple[np.nda
 def effects_of(orders: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the effects (d,) and the half widths (d,) of their 95 % intervals, from measures y (count, d + 1).
 
-    The variance that the first k numbers of an order do not explain is the mean of (y_d - y_k)^2 / 2. The change from
-    k - 1 to k is the contribution of number k.
+    The variance that the first k inputs of an order do not explain is the mean of (y_d - y_k)^2 / 2. The change from k
+    - 1 to k is the contribution of input k.
     """
     count = len(y)
     left = (y[:, -1:] - y) ** 2 / 2

@@ -31,9 +31,9 @@ def survivors(status: np.ndarray, parameters: Any, names: np.ndarray) -> str:
     ----------
     status : (samples,) array of int
     parameters : array (samples, columns), or an array of results
-        Drawn numbers. Only the samples that are compared are read.
+        Random inputs. Only the samples that are compared are read.
     names : (columns,) array of str
-        Names of the drawn numbers.
+        Names of the random inputs.
     """
     failed, run = np.flatnonzero(has_failed(status)), int((status != NOT_RUN).sum())
     if failed.size == 0:

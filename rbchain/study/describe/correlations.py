@@ -1,4 +1,4 @@
-"""Correlations of drawn numbers, and their matrices."""
+"""Correlations of random inputs, and their matrices."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -12,14 +12,14 @@ from .numbers import Described, real_numbers
 
 
 class Correlation(Described):
-    """Correlation of several drawn numbers, by a Gaussian copula.
+    """Correlation of several random inputs, by a Gaussian copula.
 
     Parameters
     ----------
     parameters : sequence of str
-        Paths of the numbers as in the results, such as "link1.mass" and "link1.cg.x".
+        Paths of the inputs as in the results, such as "link1.mass" and "link1.cg.x".
     matrix : array_like, shape (m, m)
-        Correlation matrix of the normal scores of the m numbers. For normally distributed numbers this is their
+        Correlation matrix of the normal scores of the m inputs. For normally distributed inputs this is their
         correlation matrix.
 
     Examples
@@ -71,5 +71,5 @@ def triangle_of_correlation(matrix: npt.ArrayLike) -> np.ndarray:
         smallest = np.linalg.eigvalsh(matrix)[0]
         raise ValueError(
             f"the correlation matrix is not positive definite: its smallest eigenvalue is {smallest:.3g}; expected all "
-            "above 0. Make the correlations between different numbers smaller"
+            "above 0. Make the correlations between different inputs smaller"
         ) from None

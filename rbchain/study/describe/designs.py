@@ -104,10 +104,10 @@ class Sobol(Design):
 
 
 class Factorial(Design):
-    """Full factorial design: every combination of `levels` values of each number.
+    """Full factorial design: every combination of `levels` values of each random input.
 
-    The values are the medians of `levels` equally probable ranges. The study must have `levels` to the power of the
-    drawn numbers samples.
+    The values are the medians of `levels` equally probable ranges. For d random inputs, the study must have `levels**d`
+    samples.
 
     Parameters
     ----------
@@ -143,13 +143,13 @@ class Factorial(Design):
 
 
 class Table(Design):
-    """Values read from a file with one column for each drawn number. rbchain does not use the distributions.
+    """Values read from a file with one column for each random input. rbchain does not use the distributions.
 
     Parameters
     ----------
     file : str
         CSV, Parquet, npz or npy file, in the folder of the study. Columns are named as in the results, for example
-        "link1.mass". An npy file has one column for each drawn number, in the order of the results.
+        "link1.mass". An npy file has one column for each random input, in the order of the results.
 
     Examples
     --------
@@ -176,13 +176,13 @@ class SupportsArray(Protocol):
 def _table_of_values(value: Any) -> np.ndarray:
     table = np.array(real_array("values", value, ValueError))
     if table.ndim != 2:
-        raise ValueError(f"values has shape {table.shape}; expected (samples, columns), a column for each drawn number")
+        raise ValueError(f"values has shape {table.shape}; expected (samples, columns), a column for each random input")
     table.flags.writeable = False
     return table
 
 
 class GivenValues(Design):
-    """Values from an array with one column for each drawn number. rbchain does not use the distributions.
+    """Values from an array with one column for each random input. rbchain does not use the distributions.
 
     `Study(design=array)` is the same as `Study(design=GivenValues(array))`.
 
@@ -222,7 +222,7 @@ class GivenValues(Design):
         return given | {"columns": names_of(given.get("values"))}
 
     def without_values(self) -> Self:
-        """Return the design of a plan, whose table contains the values in the order of the drawn numbers."""
+        """Return the design of a plan, whose table contains the values in the order of the random inputs."""
         return self.model_copy(update={"values": None, "columns": None})
 
 

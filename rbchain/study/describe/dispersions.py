@@ -110,8 +110,8 @@ class Dispersion(Described):
 
     Of friction, stops and contacts:
 
-    * "dry_friction" ("multiply"): factor of all numbers of a `DryFriction`.
-    * "kinetic", "static", "kinetic_backward", "static_backward": of a `DryFriction`, in N m or N. Numbers that the
+    * "dry_friction" ("multiply"): common factor of all friction levels of a `DryFriction`.
+    * "kinetic", "static", "kinetic_backward", "static_backward": of a `DryFriction`, in N m or N. Levels that the
       `DryFriction` does not give follow the others, as in Python.
     * "gear_friction": of a `DryFriction`, without a unit.
     * "restitution": of `HardStops`.
@@ -135,13 +135,13 @@ class Dispersion(Described):
     * "length": length of a `DistanceConstraint` in m.
     * "ratio", "offset": of a `CouplerConstraint`; the offset in rad or m.
 
-    All samples share the other numbers: the `period` and `phase` of a `Sampled`, `max_records`, the shape of a signal
-    over time, the positions of hard stops, and the settings of `simulate`. The study refuses their paths, with the
+    All samples share the other parameters: the `period` and `phase` of a `Sampled`, `max_records`, the shape of a
+    signal over time, the positions of hard stops, and the settings of `simulate`. Their paths raise an error with the
     reason and the remedy. A frequency of a force, for example, varies as a parameter of `UserForces`.
 
     Numbers are in SI units. Texts such as "5 deg" or "2 N/mm" have their own units.
 
-    With `simulate.assemble`, each sample starts from a closed configuration of its own.
+    With `simulate.assemble`, each sample starts from its own closed configuration.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Dispersion(Described):
 
     @model_validator(mode="after")
     def _refuse_factors_about_zero(self) -> Self:
-        """Refuse factors without a mean, which would be zero."""
+        """Raise an error for factors without a mean, which would be zero."""
         of, is_factor = self.distribution, self.how == "multiply"
         if is_factor and isinstance(of, Normal | TruncatedNormal) and "mean" not in of.model_fields_set:
             raise ValueError(

@@ -286,7 +286,7 @@ def _weights(nodes: np.ndarray) -> np.ndarray:
 
 
 def mean(steps: Steps, duration: float) -> np.ndarray:
-    """Return the mean over the duration, s; the last value counts from the end of a sample on."""
+    """Return the mean over the duration, s; after the end of a sample, its last value counts."""
     ends = steps.times[np.arange(len(steps.x)), steps.counts, 1] - steps.times[:, 0, 0]
     return (integral(steps) + (duration - ends) * steps.end) / duration
 

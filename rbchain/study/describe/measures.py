@@ -165,11 +165,11 @@ class Measure(Described):
         Level of "time_above", in the SI unit of the quantity or with a unit, such as "5 deg/s".
     function : callable(model, motion) or str
         A function, or its place as "module:name". It receives the model of some samples and their `Trajectory`, and
-        returns numbers (samples,), or (samples, times) to be reduced by `over`. `model[..., None]` takes the saved
+        returns values (samples,), or (samples, times) to be reduced by `over`. `model[..., None]` takes the saved
         states, as in `model[..., None].energy(motion.q, motion.qd)`.
     unit : str
-        Unit of the results, such as "deg", "mm" or "kN". The numbers are converted from the units above. Of a
-        "function", it is the unit in which the function returns its numbers.
+        Unit of the results, such as "deg", "mm" or "kN". Results are converted from the units above. For a "function",
+        it is the unit of the values that the function returns.
 
     Notes
     -----
@@ -183,7 +183,7 @@ class Measure(Described):
     "final" values of a sample that ended early. They are the values in its last state, and of "torque", "power",
     reactions and forces of constraints the values at the last saved time.
 
-    "equilibrium", "frequency", "damping_ratio" and "gain_margin" are numbers of `Model.equilibrium`, `modes` and
+    "equilibrium", "frequency", "damping_ratio" and "gain_margin" are results of `Model.equilibrium`, `modes` and
     `margins`. The search starts in the last state of the motion, with all drives and forces at this time. So the result
     is the equilibrium in which a damped motion ends. The measure is NaN without an equilibrium, for a mode that the
     sample does not have, and for the margin of a loop that is not stable. Modes are sorted by frequency in each sample:
@@ -342,7 +342,7 @@ class Measure(Described):
     def factor(self, model: Model) -> float:
         """Return the factor from the SI unit to the unit of the results. Raises StudyError if they do not fit.
 
-        A function returns its numbers in the unit of the results.
+        A function returns its values in the unit of the results.
         """
         has_own_unit = self.quantity == "function" and self.over not in (*DURATIONS, "overshoot")
         return 1.0 if has_own_unit or not self.unit else measure_units.factor(self.unit, self._si_unit(model))

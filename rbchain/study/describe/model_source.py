@@ -24,7 +24,7 @@ class SerialChain(Described):
 
 
 class ElasticMotor(Described):
-    """A motor of a joint, as a body of its own: the arguments of `Model.with_motor`, with the same defaults."""
+    """A motor of a joint, as a separate body: the arguments of `Model.with_motor`, with the same defaults."""
 
     joint: str
     stiffness: float
@@ -51,7 +51,7 @@ class ModelSource(Described):
         Values of fields of the model that hold for all samples before a dispersion changes them, as for
         `Model.replace`: one number for all bodies or degrees of freedom, or the whole field.
     motors : list of dict
-        Motors that are bodies of their own, in this order: arguments of `Model.with_motor`. They are added after
+        Motors that become separate bodies, in this order: arguments of `Model.with_motor`. They are added after
         `values`.
 
     Examples
@@ -75,7 +75,7 @@ class ModelSource(Described):
     def _check_source(self) -> Self:
         if (self.file is None) == (self.serial_chain is None):
             found = "neither file nor serial_chain" if self.file is None else "both file and serial_chain"
-            raise ValueError(f"found {found}; expected one of them")
+            raise ValueError(f'found {found}; expected either file = "arm.urdf" or serial_chain = {{ n = 2 }}')
         if self.free_base and self.file is None:
             raise ValueError("free_base is true, but only a model from a file can have a free base; remove free_base")
         return self

@@ -1,4 +1,4 @@
-"""Columns of an array that belong to the drawn numbers of a study, by their names or in their order."""
+"""Columns of an array that belong to the random inputs of a study, by their names or in their order."""
 
 from __future__ import annotations
 

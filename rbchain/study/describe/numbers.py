@@ -1,4 +1,4 @@
-"""The base class of all parts of a study's description. It refuses unknown keys and numbers that are not real."""
+"""The base class of all parts of a study's description. It accepts only known keys, and only real numbers."""
 
 from collections.abc import Mapping
 from numbers import Number

@@ -33,10 +33,10 @@ class Parameter:
     Attributes
     ----------
     owner : str
-        What has a value of its own: each body, each degree of freedom, the model, or each drive, user function, wrench,
-        spring, bushing, constraint, sensor, contact, dry friction, pair of hard stops or event.
+        The objects with separate values: each body, each degree of freedom, the model, or each drive, user function,
+        wrench, spring, bushing, constraint, sensor, contact, dry friction, pair of hard stops or event.
     components : tuple of str
-        Names of its numbers; () if it is one number.
+        Names of its components; () if it is a single number.
     dimension : str or (str, str), optional
         Dimension as in `Units`; for degrees of freedom a pair, for rotations and for translations. None if there is
         no name for it: values are in SI units then.
@@ -201,7 +201,7 @@ REFUSED = {
         ("duration", "step", "rtol", "atol", "save_at"),
         "the samples of a study are simulated together with one setting. Use a study for each value",
     ),
-    "controller_model": "its numbers are those of the model without dispersions. Vary the simulated model instead",
+    "controller_model": "it has the values of the model without dispersions. Vary the simulated model instead",
     **dict.fromkeys(
         ("direction", "stop", "quantity", "axes", "tension_only", "outputs"),
         "it is a choice and not a number. Use a study for each choice",

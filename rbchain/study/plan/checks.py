@@ -47,7 +47,7 @@ def check_settings(nominal: Nominal) -> None:
     if given:
         raise StudyError(
             f"simulate.{given[0]} is {getattr(simulate, given[0])}, but method {simulate.method!r} has steps "
-            f"of fixed length and controls no error; remove {' and '.join(given)}, or set method to 'rk45' or "
+            f"of fixed length and no error control; remove {' and '.join(given)}, or set method to 'rk45' or "
             "'rosenbrock'"
         )
     if simulate.assembly is not None:
@@ -93,7 +93,7 @@ def refuse_driven(nominal: Nominal, place: str, forced: Container[int]) -> None:
         if isinstance(drive, PRESCRIBED) and dof_index(nominal.model, "drive", drive.joint, drive.dof) in forced:
             raise StudyError(
                 f"{place}: drives[{i}] prescribes the motion of joint {drive.joint!r}, so a constant joint force has "
-                "no effect; expected one of them. Remove the drive, or set the joint force to 0"
+                "no effect. Remove the drive, or set the joint force to 0"
             )
 
 
@@ -102,8 +102,8 @@ def refuse_saturation_with_force(nominal: Nominal, measure: Measure, place: str,
     if measure.over == "time_in_saturation" and dof_of(measure, nominal.model) in forced:
         raise StudyError(
             f"{place}: over is 'time_in_saturation', but joint {measure.joint!r} has a constant joint force, so its "
-            "torque is not only the force of the drive with the limit; expected one of them. Set the joint force to 0, "
-            "or use a PID with a feedforward"
+            "torque is not only the force of the drive with the limit. Set the joint force to 0, or use a PID with a "
+            "feedforward"
         )
 
 

@@ -30,7 +30,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Column:
-    """A drawn number.
+    """A random input.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """All drawn numbers.
+    """All random inputs.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Columns:
     correlations: tuple[tuple[list[int], np.ndarray], ...]
 
     def values(self, points: np.ndarray) -> np.ndarray:
-        """Return the drawn numbers (m, columns) of points in the unit cube."""
+        """Return the random inputs (m, columns) of points in the unit cube."""
         points = np.array(points, dtype=np.float64)
         if not self.columns:
             return points
@@ -75,7 +75,7 @@ class Columns:
         return self.of_probabilities(points)
 
     def of_probabilities(self, probabilities: np.ndarray) -> np.ndarray:
-        """Return the numbers (m, columns) that the drawn numbers do not exceed with these probabilities."""
+        """Return the values (m, columns) that the random inputs do not exceed with these probabilities."""
         draws = []
         for c, column in enumerate(self.columns):
             with errors_at(column.place):
@@ -113,7 +113,7 @@ def columns_of(description: Description, nominal: Nominal) -> Columns:
         unknown = [name for name in correlation.parameters if name not in names]
         if unknown:
             raise StudyError(
-                f"correlate[{i}].parameters: {unknown[0]!r} is not a drawn number; expected names of {names}"
+                f"correlate[{i}].parameters: {unknown[0]!r} is not a random input; expected names of {names}"
             )
         correlations.append(
             ([names.index(name) for name in correlation.parameters], np.array(correlation.matrix, float))

@@ -21,8 +21,8 @@ OF_DISTRIBUTIONS = Random, LatinHypercube, Sobol
 class EpisodesOfStudy(Episodes):
     """The episodes of a study.
 
-    The numbers of an episode are independent draws from the distributions, as from `Study.inputs.sample`, also if the
-    study has another design.
+    The random inputs of an episode are independent draws from the distributions, as from `Study.inputs.sample`, also if
+    the study has another design.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -32,7 +32,7 @@ class EpisodesOfStudy(Episodes):
         self.varies_actions = any(PARAMETERS[draws.varied.parameter].classes for draws in plan.drawn.draws)
 
     def values(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the drawn numbers (m, columns) of episodes (m,)."""
+        """Return the random inputs (m, columns) of episodes (m,)."""
         design = self._plan.description.design
         if not isinstance(design, OF_DISTRIBUTIONS):
             raise StudyError(

@@ -1,4 +1,4 @@
-"""Inputs that a caller gives for the drawn numbers of a study."""
+"""Values that a caller gives for the random inputs of a study."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from .plan import Plan
 
 
 def given_inputs(inputs: Any, plan: Plan) -> np.ndarray:
-    """Return numbers (m, columns) in the order of the columns of a plan. Raises StudyError if they do not fit."""
+    """Return values (m, columns) in the order of the columns of a plan. Raises StudyError if they do not fit."""
     return in_order("inputs", real_array("inputs", inputs, StudyError), names_of(inputs), plan.columns)

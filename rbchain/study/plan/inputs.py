@@ -1,4 +1,4 @@
-"""Inputs: the drawn numbers of a study for its user, with their units and distributions."""
+"""The random inputs of a study for its user, with their units and distributions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .columns import Columns
 
 @dataclass(frozen=True)
 class Input:
-    """A drawn number of a study.
+    """A random input of a study.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Input:
 
 
 class Inputs(NamedItems[Input]):
-    """The drawn numbers of a study by name, in their order. `Study.inputs` has them.
+    """The random inputs of a study by name, in their order. `Study.inputs` has them.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Inputs(NamedItems[Input]):
         return {name: given.unit for name, given in self._by_name.items()}
 
     def sample(self, n: int, *, seed: int | None = None) -> FloatArray:
-        """Draw independent samples of all numbers from their distributions and correlations.
+        """Draw independent samples of all inputs from their distributions and correlations.
 
         Parameters
         ----------

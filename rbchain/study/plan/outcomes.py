@@ -10,7 +10,7 @@ REMEDIES = {
     Status.STEP_UNDERFLOW: "Use the method 'rosenbrock' or 'radau', or relax rtol and atol.",
     Status.NOT_FINITE: "Look at one of these motions with Study.sample, and narrow the distributions.",
     Status.INVALID_PARAMETERS: "Narrow the distributions, or use one without impossible values, such as a lognormal.",
-    Status.USER_FUNCTION_FAILED: "Simulate one of these samples with Study.sample, whose message names the exception.",
+    Status.USER_FUNCTION_FAILED: "Simulate one of these samples with Study.sample; its message contains the exception.",
 }
 
 

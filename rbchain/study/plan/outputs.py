@@ -52,7 +52,7 @@ class Variable:
 def variables_of(outputs: Outputs, measures: Sequence[Measure], nominal: Nominal) -> Iterator[Variable]:
     """Yield the outputs of the study, the status last: it is written last."""
     states = (("q", "position"), ("qd", "velocity"))
-    yield Variable("parameters", ("parameter",), label="drawn numbers")
+    yield Variable("parameters", ("parameter",), label="random inputs")
     if outputs.final:
         yield from (Variable(f"{name}_final", (dim,), label=f"final {name}") for name, dim in states)
     if outputs.extremes:

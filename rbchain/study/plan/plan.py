@@ -56,7 +56,7 @@ class Plan:
     variables : tuple of Variable
         The outputs of each sample.
     table : array (samples, columns), optional
-        Drawn numbers of the samples from `table_start` on, which replace the numbers from the design.
+        Random inputs of the samples with numbers `table_start` and above, which replace the values from the design.
     modules : dict
         Modules that the description imports, and their files.
     """
@@ -72,12 +72,12 @@ class Plan:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the drawn numbers."""
+        """Names of the random inputs."""
         return tuple(column.name for column in self.drawn.columns)
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Units of the drawn numbers, as in `Column`."""
+        """Units of the random inputs, as in `Column`."""
         return tuple(column.unit for column in self.drawn.columns)
 
     def check_measure(self, measure: str | None) -> None:
@@ -132,7 +132,7 @@ class Plan:
     # --- samples ------------------------------------------------------------------------------------------------------
 
     def draw(self, first: int, last: int) -> np.ndarray:
-        """Return the drawn numbers (last - first, columns) of the samples from `first` to before `last`."""
+        """Return the random inputs (last - first, columns) of the samples from `first` to before `last`."""
         if self.table is not None:
             return self.table[first - self.table_start : last - self.table_start]
         if not self.columns:
@@ -261,7 +261,7 @@ class Plan:
         return np.full(len(values), True)
 
     def with_values(self, values: np.ndarray) -> Plan:
-        """Return the plan with these drawn numbers (samples, columns) in place of the numbers from the design."""
+        """Return the plan with these random inputs (samples, columns) in place of the values from the design."""
         name = f"{self.description.name}, varied"
         changed = {"samples": len(values), "design": Random(), "stop_when": None, "name": name}
         return replace(self, description=self.description.model_copy(update=changed), table=values)

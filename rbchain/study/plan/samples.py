@@ -175,7 +175,7 @@ class Samples:
         self.drives = [with_sensors(drive, change) for drive in self.drives]
 
     def scale_dry_friction(self, varied: Varied, values: np.ndarray) -> None:
-        """Scale all numbers of a DryFriction."""
+        """Scale all friction levels of a DryFriction."""
         force = self.forces[varied.target.index]
         names = [field.name for field in force.numeric_fields]
         given = {name: np.asarray(getattr(force, name)) for name in names if getattr(force, name) is not None}

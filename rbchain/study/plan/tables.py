@@ -34,14 +34,14 @@ def read_design(path: Path, columns: Sequence[str], samples: int) -> np.ndarray:
     missing = [name for name in columns if name not in table]
     if missing:
         raise StudyError(
-            f"design.file: {path.name} has no column {missing[0]!r}; expected a column for each drawn number, "
+            f"design.file: {path.name} has no column {missing[0]!r}; expected a column for each random input, "
             f"{list(columns)}, and found {list(table)}"
         )
     unused = [name for name in table if name not in columns]
     if unused:
         raise StudyError(
             f"design.file: {path.name} has the columns {unused}, which the study does not use, such as weights of "
-            f"samples; expected a column for each drawn number, {list(columns)}, and no others. Remove them"
+            f"samples; expected a column for each random input, {list(columns)}, and no others. Remove them"
         )
     try:
         values = np.stack([_column(table, name) for name in columns], -1)
@@ -81,7 +81,7 @@ def _read(path: Path, columns: Sequence[str]) -> Mapping[str, Any]:
         if values.ndim != 2 or values.shape[1] != len(columns):
             raise StudyError(
                 f"design.file: {path.name} has shape {values.shape}; expected (samples, {len(columns)}), one column "
-                f"for each drawn number: {list(columns)}"
+                f"for each random input: {list(columns)}"
             )
         return dict(zip(columns, values.T, strict=True))
     if path.suffix == ".npz":

@@ -68,7 +68,7 @@ class Varied:
     Attributes
     ----------
     name : str
-        Its path without a component, also the name of its numbers in the results.
+        Its path without a component, also the name of its values in the results.
     parameter : str
         A key of `PARAMETERS`.
     components : tuple of int

@@ -42,7 +42,7 @@ def chosen_chunk_size(plan: Plan, chunk: int | None, memory: float | None) -> in
     if memory is not None:
         raise StudyError(
             f"chunk is {chunk!r} and memory is {memory!r}, which both determine how many samples are computed at once; "
-            "expected one of them"
+            "use one of the two"
         )
     return min(whole_number("chunk", chunk, StudyError, least=1), _most_samples(plan))
 

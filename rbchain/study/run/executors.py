@@ -63,7 +63,7 @@ def local(plan: Plan, spans: Iterable[Span]) -> Generator[Computed, None, None]:
 
 
 class _Worker:
-    """A worker process with a pipe of its own, so that killing it does not block the other workers."""
+    """A worker process with its own pipe, so that killing it does not block the other workers."""
 
     def __init__(self, pickled: bytes) -> None:
         self.pickled = pickled

@@ -1,4 +1,4 @@
-"""Parts of a study, for job arrays on a cluster: each job computes the chunks of one part into a folder of its own."""
+"""Parts of a study, for job arrays on a cluster: each job computes the chunks of one part into a separate folder."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def sample(
     Returns
     -------
     drawn : dict of float
-        The drawn numbers by name.
+        The random inputs by name.
     model : Model
     trajectory : Trajectory
 

@@ -119,7 +119,7 @@ class Results(HasPublicNames):
         return {name: text for name, text in self._results.attrs.items() if name == "survivors"}
 
     def gradient(self, measure: str | None = None) -> xarray.Dataset:
-        """Compute the derivatives of measures by the drawn numbers, at the means of these numbers.
+        """Compute the derivatives of measures with respect to the random inputs, at the means of these inputs.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Results(HasPublicNames):
         return found.assign_attrs(self._of_survivors())
 
     def control_variates(self, measure: str | None = None) -> xarray.Dataset:
-        """Estimate the means of measures with less variance, from the known means of the drawn numbers.
+        """Estimate the means of measures with less variance, from the known means of the random inputs.
 
         `Study.control_variates` describes the result.
         """
@@ -172,7 +172,7 @@ class Results(HasPublicNames):
     def to_csv(self, path: str | Path) -> None:
         """Write a table with a row for each sample, for spreadsheets and other programs.
 
-        The columns are the number of the sample, the name of its status, the drawn numbers, and all outputs without an
+        The columns are the number of the sample, the name of its status, the random inputs, and all outputs without an
         axis of times, in the order of the description. Their names contain the units: "link1.mass (kg)".
 
         Parameters

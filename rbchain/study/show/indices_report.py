@@ -27,7 +27,7 @@ def sensitivity_indices(folder: Path) -> str:
     tables = [_table(one, measure) for one in found for measure in one["measures"]]
     if not tables:
         return ""
-    note = "The small numbers are 95 % confidence intervals. Indices of the second order are those of pairs."
+    note = "The small numbers are 95 % confidence intervals. Indices of the second order belong to pairs."
     return f'<h2>Sensitivity indices</h2><p class="note">{note}</p><div class="tables">{"".join(tables)}</div>'
 
 

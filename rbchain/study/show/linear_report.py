@@ -19,7 +19,7 @@ LEAST_DIFFERENCE = 0.1
 MEANING = "By gradient: the standard deviation of a linear measure with the derivatives at the means of the parameters."
 NOT_SMOOTH = "the derivatives are uncertain, because the measure is not smooth at the means."
 NOT_LINEAR = "the measure is not linear in the range of the parameters."
-INCOMPLETE = "the standard deviation of the samples leaves out those without a value."
+INCOMPLETE = "the standard deviation of the samples omits samples without a value."
 
 
 class LinearAnalysis:

@@ -162,7 +162,7 @@ def influences_on(results: AnyResults, name: str) -> list[tuple[int, float]]:
 
 
 def _finite_pairs(results: AnyResults, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return a measure (m,) and the drawn numbers (m, columns) of the samples where it is finite."""
+    """Return a measure (m,) and the random inputs (m, columns) of the samples where it is finite."""
     values = results[name].values
     step = max(1, len(values) // MOST_POINTS)
     values, drawn = values[::step], results["parameters"][::step].values

@@ -152,7 +152,7 @@ def _summary(results: StoredResults, samples: int, statistics: dict[str, Any] | 
     name = f" {html.escape(str(model))}" if model else ""
     return (
         f"The model{name} was simulated for {simulation['duration']:g} s with the method {simulation['method']}, "
-        f"with {drawn} drawn {'number' if drawn == 1 else 'numbers'} for each sample. "
+        f"with {drawn} random {'input' if drawn == 1 else 'inputs'} for each sample. "
         f"{statistics['failures']:,} of {statistics['samples']:,} samples failed. The failure rate is "
         f"{_percent(rate['estimate'])} (95 % confidence interval {_percent(rate['low'])} to {_percent(rate['high'])})."
     )
@@ -265,7 +265,7 @@ def _bands(results: StoredResults, name: str, statistics: dict[str, Any], pictur
 
 
 def _other_statistics(results: StoredResults, statistics: dict[str, Any], state: str, survivors: str) -> str:
-    """Return the folded table of the statistics of drawn numbers, final states and extremes."""
+    """Return the folded table of the statistics of random inputs, final states and extremes."""
     rows = []
     levels = [statistics["levels"].index(level) for level in SHOWN_LEVELS]
     for name, of_one in statistics["of"].items():
@@ -286,7 +286,7 @@ def _other_statistics(results: StoredResults, statistics: dict[str, Any], state:
         return ""
     words = ("output", "unit")
     shown = table((words[0], "mean", "std", "min", *_levels(), "max", words[1]), rows, words, survivors)
-    return f"<details{state}><summary>Statistics of drawn numbers and states</summary>{shown}</details>"
+    return f"<details{state}><summary>Statistics of random inputs and states</summary>{shown}</details>"
 
 
 def _failures(results: StoredResults) -> str:
@@ -310,7 +310,7 @@ def _failures(results: StoredResults) -> str:
         + "</tr>"
         for k, end, values in zip(shown, ends, drawn, strict=True)
     )
-    more = f"<p>First {len(shown)} of {failed.size:,} failed samples, with their drawn numbers:</p>"
+    more = f"<p>First {len(shown)} of {failed.size:,} failed samples, with their random inputs:</p>"
     table = f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
     return f"<h2>Failures</h2><ul>{kinds}</ul>{more}{table}"
 

@@ -103,7 +103,7 @@ class Store(Chunked):
         Raises
         ------
         StudyError
-            If the results belong to another study. The message names the differences.
+            If the results belong to another study. The message lists the differences.
         """
         folder = Path(folder)
         findings = inspect(folder, identity_of(json.dumps(plan.as_json())))

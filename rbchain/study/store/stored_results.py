@@ -10,7 +10,7 @@ import numpy as np
 
 
 class StoredArray:
-    """An array of the results, which is read from disk on access. It has the attributes that `xarray.DataArray` has.
+    """An array of the results, with the attributes of `xarray.DataArray`. Values are read from disk on access.
 
     Attributes
     ----------
