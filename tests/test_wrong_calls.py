@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -160,7 +161,10 @@ def test_habits_from_other_packages_name_the_right_call(call, message):
         call()
 
 
-MOTION = ARM.simulate(duration=0.01, method="rk4", step=0.01, save_at=2)
+@cache
+def motion():
+    """A motion. It is made when a test needs it, because all commands import this file."""
+    return ARM.simulate(duration=0.01, method="rk4", step=0.01, save_at=2)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +172,7 @@ MOTION = ARM.simulate(duration=0.01, method="rk4", step=0.01, save_at=2)
     [
         (lambda: rb.Pose() @ np.zeros(3), r"cannot compose a Pose with array\(.*; use pose.apply\(points\)"),
         (lambda: rb.Model(), r"models are made by rbchain.load\(path\), ModelBuilder.build\(\) or Model.serial_chain"),
-        (lambda: MOTION["link1"], r"the sample index is the name 'link1'; .* use motion.of_joint\('link1'\)"),
+        (lambda: motion()["link1"], r"the sample index is the name 'link1'; .* use motion.of_joint\('link1'\)"),
         (lambda: ARM["link1"], r"is the name 'link1'; .* use model.body\['link1'\] or model.joint\['link1'\]"),
         (lambda: ARM[0], "the sample index is 0, but this is not a batch"),
         (lambda: ARM.simulate(duration=1.0, tau=rb.Signal.constant(1.0)), "tau is a signal, .*rb.PrescribedForce"),
@@ -185,16 +189,16 @@ def test_other_habits_name_the_right_call_too(call, message):
 @pytest.mark.parametrize(
     ("value", "name", "here"),
     [
-        (ARM, "nbody", "n_bodies"),
-        (ARM, "ndof", "nv"),
-        (MOTION, "qpos", "q"),
-        (MOTION, "y", "q and qd"),
-        (EventRecord(*np.zeros((4, 1))), "time", "t"),
+        (lambda: ARM, "nbody", "n_bodies"),
+        (lambda: ARM, "ndof", "nv"),
+        (motion, "qpos", "q"),
+        (motion, "y", "q and qd"),
+        (lambda: EventRecord(*np.zeros((4, 1))), "time", "t"),
     ],
 )
 def test_attributes_of_other_packages_name_the_right_one(value, name, here):
     with pytest.raises(AttributeError, match=f"object has no attribute '{name}'; use {here}$"):
-        getattr(value, name)
+        getattr(value(), name)
 
 
 @pytest.mark.parametrize(
@@ -202,10 +206,10 @@ def test_attributes_of_other_packages_name_the_right_one(value, name, here):
     [
         (lambda: ARM.vary(masss=[1.0, 1.0]), r"vary\(\) has no field 'masss'; .*; did you mean mass\?"),
         (lambda: ARM.vary(link2=3.0), r"'link2' is the name of an owner; use a path such as \{\"link2.mass\": value\}"),
-        (lambda: rb.fit(ARM, MOTION, ["mas"]), r"parameters contains 'mas'; .*; did you mean mass\?"),
-        (lambda: rb.fit(ARM, MOTION, ["link1.dampng"]), r"'link1' has no 'dampng'; .*; did you mean damping\?"),
+        (lambda: rb.fit(ARM, motion(), ["mas"]), r"parameters contains 'mas'; .*; did you mean mass\?"),
+        (lambda: rb.fit(ARM, motion(), ["link1.dampng"]), r"'link1' has no 'dampng'; .*; did you mean damping\?"),
         (lambda: ARM.simulate(duration=1.0, derivatives=["mas"]), r"contains 'mas'; .*; did you mean mass\?"),
-        (lambda: MOTION.plot(joints=["lnk1"]), r"joints contains 'lnk1'; .*; did you mean link1\?"),
+        (lambda: motion().plot(joints=["lnk1"]), r"joints contains 'lnk1'; .*; did you mean link1\?"),
     ],
 )
 def test_misspelt_names_in_lists_are_unknown_names(call, message):
