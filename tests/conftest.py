@@ -68,11 +68,23 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("part"):
         leave_part(config, items)
     for item in items:
+        if has_slow_case(item):
+            item.add_marker(pytest.mark.slow)
         if isinstance(item, pytest.DoctestItem) and item.name not in COMPILED_EXAMPLES:
             item.add_marker(plain_python.MARKER)
     names = [item.path.stem for item in items]
     ranks = [LONGEST.index(name) if name in LONGEST else len(LONGEST) for name in names]
     items[:] = [items[i] for i in sorted(range(len(items)), key=ranks.__getitem__)]
+
+
+def has_slow_case(item):
+    """Whether this is a case that `slow_cases` names, or that `fast_cases` does not name.
+
+    The identifier of a case is one of the names, or has it between hyphens, at its start or at its end.
+    """
+    case = f"-{getattr(getattr(item, 'callspec', None), 'id', '')}-"
+    slow = any(f"-{name}-" in case for mark in item.iter_markers("slow_cases") for name in mark.args)
+    return slow or any(not any(f"-{name}-" in case for name in mark.args) for mark in item.iter_markers("fast_cases"))
 
 
 def leave_part(config, items):

@@ -105,6 +105,7 @@ def test_the_step_response_of_a_lag(method):
     np.testing.assert_allclose(motion.qd[0, :, 0], speed, rtol=0, atol=atol)
 
 
+@pytest.mark.fast_cases("rk45")
 @pytest.mark.parametrize("method", ["rk45", "rosenbrock", "rk4"])
 def test_a_sampled_pd_controller_with_a_lag_is_the_discrete_time_system(method):
     """Samples with different time constants, one of them without a lag, and a limit that some commands exceed."""
@@ -146,6 +147,7 @@ def test_a_lag_of_several_controllers_with_their_own_clocks():
 # --- torque-speed curves ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases("rk4")
 @pytest.mark.parametrize("method", METHODS)
 def test_acceleration_to_the_no_load_speed(method):
     """With F(v) = F0 (1 - v / v0), an inertia accelerates by v = v0 (1 - exp(-t F0 / (m v0)))."""
@@ -218,6 +220,7 @@ def test_rosenbrock_has_exact_derivatives_on_a_curve():
     np.testing.assert_allclose(motion.qd[0, -1, 0], 0.01, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_sensitivities_on_a_curve():
     drives = [
         rb.PID("slide", 1.0, kp=40.0, kd=3.0),
@@ -318,6 +321,7 @@ def with_motor(stiffness=30.0, **numbers):
     return rod().with_motor("rod", stiffness, rotor_inertia=ROTOR, gear_ratio=RATIO, **numbers)
 
 
+@pytest.mark.slow
 def test_the_frequency_of_an_elastic_joint():
     """Motor and link oscillate with the frequency sqrt(k (1 / (n^2 J_rotor) + 1 / J_link)); damping acts likewise."""
     reflected, stiffness, damping, twist = RATIO**2 * ROTOR, 30.0, 0.2, 0.05

@@ -218,6 +218,7 @@ def disturbed(model, state, size, copies):
     return many, map_state(lambda x: off(np.concatenate([x] * copies)), state)
 
 
+@pytest.mark.slow_cases("christoffel_symbols-small_floating_tree")
 @pytest.mark.parametrize("name", ["small_floating_tree", "arm7"])
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_float32_agrees_with_float64_to_its_own_precision(name, quantity):

@@ -57,6 +57,7 @@ def test_a_quaternion_without_unit_length_is_refused_with_its_body_and_index(qua
             assert f"of sample {chain}:" in words if batch else "sample" not in words
 
 
+@pytest.mark.slow_cases("christoffel_symbols")
 @pytest.mark.parametrize("quantity", ARGUMENTS)
 def test_a_quaternion_of_nearly_unit_length_is_normalised(quantity):
     """The length is 1 to within a millionth, in the free and in the spherical joint."""

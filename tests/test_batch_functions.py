@@ -65,6 +65,7 @@ def assert_equal_motions(a, b):
         np.testing.assert_array_equal(one.t, other.t)
 
 
+@pytest.mark.fast_cases("implicit")
 @pytest.mark.parametrize("method", METHODS)
 def test_the_motion_is_that_of_the_compiled_function(method):
     """Delays of up to two periods, latency, noise, a second clock, saved times between instants, and events."""
@@ -116,6 +117,7 @@ def test_a_function_is_the_discrete_time_controller(method):
         state = state + [moved, force / mass * period]
 
 
+@pytest.mark.slow
 def test_several_functions_and_a_continuous_one():
     """Functions are called in the order of the drives, at their instants, and act on their joints only."""
 
@@ -151,6 +153,7 @@ def test_several_functions_and_a_continuous_one():
     assert calls == [(name, t) for t, name in [*expected, (0.06, "fast"), (0.06, "slow")]]
 
 
+@pytest.mark.slow_cases("moreau")
 @pytest.mark.parametrize("method", ["rk45", "moreau"])
 def test_closed_chains_and_contacts(method):
     settings, delay = ({}, [0.0, 0.01]) if method == "rk45" else (STEP, 0.01)
@@ -194,6 +197,7 @@ def test_closed_chains_and_contacts(method):
         assert_equal_motions(*motions)
 
 
+@pytest.mark.slow
 def test_a_sample_that_fails_does_not_affect_the_others():
     """Sample 1 gets outputs that are NaN, and sample 3 has no finite force later; both have an end state."""
 

@@ -313,6 +313,7 @@ def test_a_varied_model_accepts_several_states_per_sample():
         assert np.array_equal(poses.rotation[:, i, j], many.frame_poses(q[:, i, j], "body3").rotation)
 
 
+@pytest.mark.fast_cases("tree")
 @pytest.mark.plain_python
 @pytest.mark.parametrize(
     ("of_model", "of_states"), [((3,), (2, 3)), ((3,), (3, 3)), ((3,), (2, 1)), ((3, 1), (2,)), ((2, 1, 2), (3, 1))]

@@ -120,6 +120,7 @@ def rigid_motion(duration):
     return model.simulate(q, qd, duration, rtol=1e-9, save_at=2), q, qd
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plain_or_slow")
 def test_a_linkage_on_a_bearing_approaches_the_rigid_linkage_with_steps_as_long():
     rigid, q, qd = rigid_motion(2.0)
@@ -138,6 +139,7 @@ def test_a_linkage_on_a_bearing_approaches_the_rigid_linkage_with_steps_as_long(
     assert motion.steps.max() < 4 * rigid.steps
 
 
+@pytest.mark.slow
 @PLAIN
 def test_a_linkage_that_cannot_close_stands_on_its_bearing():
     _, closing = bennett_linkage()

@@ -83,6 +83,7 @@ def test_elastic_forces_are_minus_the_gradient_of_the_energy(name, kind):
     np.testing.assert_allclose(found, at_rest, rtol=0, atol=1e-13 * np.abs(gradient).max())
 
 
+@pytest.mark.fast_cases("coordinate_tree-SpringDamper")
 @plain
 @pytest.mark.parametrize("kind", FORCE_KINDS)
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -323,6 +324,7 @@ def test_a_bushing_with_three_angles_is_the_same_about_one_axis_and_close_for_sm
     assert 0.9e-2 < differences[1] / differences[0] < 1.1e-2
 
 
+@pytest.mark.slow
 def test_springs_agree_with_tendons_of_mujoco():
     mujoco = pytest.importorskip("mujoco")
     text = """
@@ -496,6 +498,7 @@ def test_a_free_pair_keeps_its_momentum_and_loses_the_energy_that_its_dampers_ta
         np.testing.assert_allclose(total, total[0], rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @plain  # compiled, it would take minutes to compile the drivers of varied models once more
 def test_forces_join_drives_wrenches_and_varied_models():
     """The controllers' model ignores springs; reactions of varied samples use the numbers of each sample."""
@@ -636,6 +639,7 @@ over = "peak"
 """
 
 
+@pytest.mark.slow
 @plain
 def test_a_study_in_a_file_varies_springs_and_bushings(tmp_path):
     path = tmp_path / "study.toml"

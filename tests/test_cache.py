@@ -290,6 +290,7 @@ def test_a_used_file_is_marked_without_a_change_of_its_date(tmp_path):
     assert file.exists()
 
 
+@pytest.mark.slow
 def test_a_cache_folder_that_is_not_writable_is_reported(cache, tmp_path):
     _, double = cache
     # a file in place of the folder: not even root can write into it
@@ -488,6 +489,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow_cases("True")
 @pytest.mark.parametrize(
     ("in_file", "order"),
     [

@@ -59,6 +59,7 @@ def loop_matrix(has_velocity):
     return fast, outer, force
 
 
+@pytest.mark.slow_cases("position-rk45", "rosenbrock")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("outputs", FUNCTIONS, ids=str)
 def test_a_cascade_is_the_discrete_time_system(method, outputs):

@@ -159,6 +159,7 @@ def test_a_batch_computed_in_several_parts_is_complete(run, arm, tmp_path):
         assert len(np.unique(saved["q"][:, 0])) == 2501
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_the_fixed_step_method_uses_the_given_step(run, arm, tmp_path):
     out = tmp_path / "x.npz"
@@ -640,6 +641,7 @@ LINK = """<inertial><origin xyz="0.1 0 0.3"/><mass value="2"/>
     <inertia ixx="0.2" iyy="0.3" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>"""
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_all_commands_close_the_loops_of_random_states(tmp_path, run):
     """`view` and `simulate` start from the same states, with the coupled joints in their places."""

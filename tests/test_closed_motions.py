@@ -188,6 +188,7 @@ def test_fixed_steps_keep_loops_closed(method):
     np.testing.assert_allclose(motion.q, reference.q, rtol=0, atol=tolerance)
 
 
+@pytest.mark.slow
 @plain
 def test_drives_wrenches_and_events_act_on_closed_chains():
     """The work of a PID and a wrench is the change of the energy, and an event stops the crank at its angle."""
@@ -265,6 +266,7 @@ def test_an_initial_state_with_opposite_frames_is_refused():
 # --- samples ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bits_of_a_motion_do_not_depend_on_its_neighbours():
     """Samples with other masses and lengths, one of them open, and one that is not finite."""
     chain = closed_chain("Bricard")
@@ -300,6 +302,7 @@ def test_varied_four_bars_are_the_models_with_their_numbers():
         np.testing.assert_allclose(alone.q[0], motion.q[k], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @plain
 def test_float32_motions_agree_to_their_tolerance():
     chain = four_bar()

@@ -37,6 +37,7 @@ def everything_at_once(block, H, C, J, energies, composite, scratch, body):
     everything(block, compiled.all_lanes(block.q), H, C, J, energies, composite, scratch, body)
 
 
+@pytest.mark.slow_cases("True")
 @pytest.mark.parametrize("register_full", [False, True])
 def test_sweeps_called_from_user_code_agree_with_the_methods_of_the_model(register_full):
     model = mixed()
@@ -83,6 +84,7 @@ def test_a_wrench_of_a_block_is_force_before_moment():
     np.testing.assert_allclose(block.qdd[:, 0], expected, rtol=0, atol=round_off)
 
 
+@pytest.mark.slow
 def test_compiled_user_code_with_sweeps_does_not_call_python():
     """Except for its wrapper, the machine code of the function contains no call of Python's API.
 
@@ -104,6 +106,7 @@ def test_compiled_user_code_with_sweeps_does_not_call_python():
         assert not [name for name in called if name.startswith(("Py", "_Py", "NRT_", "numba_gil"))]
 
 
+@pytest.mark.slow
 def test_a_block_holds_the_parameters_of_its_samples():
     model = mixed()
     mass, gravity = model.mass * np.linspace(1.0, 2.0, 20)[:, None], np.linspace([0, 0, 1], [3, 2, 0], 20)

@@ -79,6 +79,7 @@ CASES = [
 ]
 
 
+@pytest.mark.fast_cases("implicit", "open", "water")
 @pytest.mark.plain_python
 @pytest.mark.parametrize(("name", "force", "method", "precision", "of_model"), CASES, ids=lambda x: str(x))
 def test_a_compiled_function_gets_the_quantities_and_the_motion_of_one_in_plain_python(
@@ -279,6 +280,7 @@ def closed_form(model, mass, q, qd):
     return np.concatenate([x.ravel() for x in arrays])
 
 
+@pytest.mark.slow
 def test_compiled_code_computes_the_quantities_of_each_lane_at_its_own_instants():
     """The outputs at instants against closed forms; lanes have different steps, and some have no sample."""
     samples, rng = 13, np.random.default_rng(0)

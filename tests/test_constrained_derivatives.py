@@ -77,6 +77,7 @@ def slope_at_50_digits(chain, state, directions):
 LARGE = ("welded and geared", "Andrews' squeezer")  # in 50 digits, these take as long as all others
 
 
+@pytest.mark.fast_cases("four-bar")
 @plain
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in CHAINS]
@@ -117,12 +118,14 @@ def test_derivatives_agree_with_differences_in_open_positions(kind):
             assert_close(matrix @ e, slope, 1e-9, scale=np.abs(matrix).max())
 
 
+@pytest.mark.fast_cases("polygon")
 @plain
 @pytest.mark.parametrize("build", [lambda: held_cable(8), polygon, lambda: polygon(rotation=random_turn())])
 def test_long_loops_agree_with_differences_along_closed_states(build):
     check_along_closed_states(build())
 
 
+@pytest.mark.slow_cases("Andrews' squeezer", "hinged arm", "hung plate", "welded and geared")
 @plain
 @every_chain
 def test_derivatives_agree_with_differences_along_closed_states(name):

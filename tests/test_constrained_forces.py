@@ -54,6 +54,7 @@ def geared(ratio=3.0, inertia=0.02):
 # --- derivatives of inverse dynamics ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases("motors2")
 @plain
 @pytest.mark.parametrize(
     "name, motors",
@@ -132,6 +133,7 @@ def test_derivatives_of_batches_varied_models_and_float32():
 # --- hybrid dynamics --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases("hinged arm", "welded and geared")
 @plain
 @pytest.mark.parametrize("name", ["four-bar", "four-bar with a hinge", "hinged arm", "welded and geared"])
 def test_forces_of_hybrid_dynamics_cause_its_accelerations(name):
@@ -249,6 +251,7 @@ def test_compensation_uses_the_controllers_model():
     np.testing.assert_allclose(own, 0.0, rtol=0, atol=1e-11)
 
 
+@pytest.mark.fast_cases("joints2")
 @plain
 @pytest.mark.parametrize("joints", [("upper", "lower"), ("lower",), ("upper",)])
 def test_computed_torque_of_a_geared_arm_is_the_one_of_the_tree_with_an_armature(joints):
@@ -322,6 +325,7 @@ def test_a_panda_as_shipped_stays_at_rest():
         np.testing.assert_allclose(found, 0.0, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_lanes_compensate_gravity():
     """All samples of a batch rest, in lanes and with compiled code."""
     model = gripper(0.7)

@@ -28,6 +28,7 @@ def assert_close(found, expected, relative=EXACT, scale=None):
 # --- an independent solver --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases("Andrews' squeezer", "Bricard", "hinged arm", "welded and geared")
 @plain
 @every_chain
 def test_accelerations_and_forces_agree_with_maximal_coordinates_at_50_digits(name):
@@ -73,6 +74,7 @@ def andrews_spring(reference):
     )
 
 
+@pytest.mark.fast_cases("<lambda>1")
 @plain
 @pytest.mark.parametrize("build", [lambda: held_cable(8), polygon, lambda: polygon(rotation=random_turn())])
 def test_long_loops_agree_with_the_dense_equations(build):
@@ -108,6 +110,7 @@ def test_the_jacobian_is_the_derivative_of_the_residual(name):
         assert_close(J @ dq, rate, 1e-9, scale=1.0)
 
 
+@pytest.mark.slow_cases("hung plate")
 @plain
 @every_chain
 def test_constraints_have_no_acceleration_and_no_power(name):
@@ -455,6 +458,7 @@ def independent_rows(model, q):
     return model.constraint_residual(q)[moving]
 
 
+@pytest.mark.slow_cases("1e-11")
 @plain
 @pytest.mark.parametrize("size", [1e-11, 1e6])
 def test_assembly_is_accurate_relative_to_the_size_of_the_mechanism(size):
@@ -495,6 +499,7 @@ def test_the_assembled_velocities_are_the_nearest_ones():
     assert_close(chain.model.assemble_velocities(q, guess), expected, 1e-13)
 
 
+@pytest.mark.slow
 @plain
 def test_samples_that_cannot_be_assembled_are_named_and_do_not_change_the_others():
     chain = closed_chain("four-bar")
@@ -526,6 +531,7 @@ def varied(chain, count, seed=0):
     return model.vary(**{name: near(getattr(model, name)) for name in fields})
 
 
+@pytest.mark.fast_cases("four-bar")
 @plain
 @pytest.mark.parametrize("name", ["four-bar", "hung plate", "welded and geared"])
 def test_a_varied_sample_is_the_model_with_its_numbers(name):
@@ -561,6 +567,7 @@ def test_bits_of_a_sample_do_not_depend_on_its_neighbours(name):
     assert_close(np.array(single), qdd, 1e-13)
 
 
+@pytest.mark.slow
 def test_float32_agrees_to_its_round_off():
     chain = closed_chain("hinged arm")
     state = closed_state(chain, batch=(5,))
@@ -728,6 +735,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.slow_cases("no closed configuration")
 @plain
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_calls_that_closed_chains_do_not_support_are_refused(refusal):

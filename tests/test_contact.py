@@ -127,6 +127,7 @@ def test_a_free_box_on_an_incline_sticks_below_the_friction_angle_and_slides_abo
         assert motion.contact_residual[0] < 1e-9
 
 
+@pytest.mark.slow
 @plain
 def test_static_friction_holds_until_break_away_and_kinetic_friction_depends_on_the_direction():
     """A force t N: the joint breaks away at 3 N, where 2 N or 1 N of kinetic friction remain."""
@@ -143,6 +144,7 @@ def test_static_friction_holds_until_break_away_and_kinetic_friction_depends_on_
         assert abs(sign * motion.qd[0, 1, 0] - speed) < 2 * step
 
 
+@pytest.mark.slow
 @plain
 def test_an_oscillator_with_dry_friction_stops_at_the_exact_position():
     """Each half period ends at x' = -(x - 2 F / k) on the other side; it stops where the spring is weaker than F."""
@@ -266,6 +268,7 @@ def test_the_impulse_on_a_falling_rod_is_that_of_the_closed_form():
     np.testing.assert_allclose(hit.t[0, 0], 0.01 / v, rtol=1e-6)
 
 
+@pytest.mark.slow
 @plain
 def test_a_rocking_block_loses_the_angular_velocity_of_housner():
     """Housner (1963): the angular velocities before and after an impact have the ratio 1 - 3/2 sin(a)^2."""
@@ -395,6 +398,7 @@ def test_without_contacts_the_midpoint_scheme_is_of_second_order():
     assert 3.5 < ratio < 4.5
 
 
+@pytest.mark.slow
 @plain
 def test_coriolis_forces_are_of_second_order():
     """Two links, and a spinning free body, whose velocity in its own axes turns with 100 rad/s."""
@@ -410,6 +414,7 @@ def test_coriolis_forces_are_of_second_order():
     np.testing.assert_allclose(np.linalg.norm(motion.qd[-1, :3]), (1 + 0.1**4 / 4) ** 100, rtol=1e-6)
 
 
+@pytest.mark.slow_cases("0.2")
 @plain
 @pytest.mark.parametrize("angle", [0.0, 0.2])
 def test_a_ball_rolls_without_slipping_and_without_impacts(angle):
@@ -663,6 +668,7 @@ distribution = {type = "uniform", low = 0.5, high = 1.5}
 """
 
 
+@pytest.mark.slow
 @plain
 def test_a_study_in_a_file_has_friction_and_contact(tmp_path):
     path = tmp_path / "study.toml"
@@ -704,6 +710,7 @@ distribution = {type = "uniform", low = "-5 deg", high = "5 deg"}
 ).replace("samples = 3", "samples = 12")
 
 
+@pytest.mark.slow
 @plain
 def test_numbers_of_contacts_vary_in_a_study_file_as_arrays_do_in_python(tmp_path, capsys, monkeypatch):
     path = tmp_path / "study.toml"
@@ -846,6 +853,7 @@ def links_on_a_floor():
     return builder.build(), {"method": "moreau", "step": 1e-3, "forces": floor, "save_at": 2}
 
 
+@pytest.mark.slow
 def test_impulses_of_redundant_contacts_reach_their_tolerance_and_do_not_depend_on_other_samples():
     model, settings = links_on_a_floor()
     q = np.random.default_rng(0).uniform(-0.05, 0.0, (19, 20))

@@ -124,6 +124,7 @@ def test_static_friction_that_differs_between_the_directions():
     np.testing.assert_allclose(motion.qd[:, -1, 0], [1, -1] * (t + t**2 / 2), rtol=1e-8)
 
 
+@pytest.mark.slow_cases("0.01")
 @pytest.mark.parametrize(("method", "error"), [("rk45", 1e-8), ("rosenbrock", 1e-8), ("moreau", 0.01)])
 def test_friction_at_its_limit_sticks_while_a_stop_holds_the_joint(method, error):
     """A force 4 N - 2 N/s t presses the block against a stop until friction of 2 N holds it alone, from 1 s to 3 s."""
@@ -137,6 +138,7 @@ def test_friction_at_its_limit_sticks_while_a_stop_holds_the_joint(method, error
     assert (motion.qd[:4] == 0.0).all() and motion.qd[4, 0] < -0.5
 
 
+@pytest.mark.fast_cases("rk45")
 @pytest.mark.parametrize("method", ["rk45", "rosenbrock", "moreau"])
 def test_friction_at_its_limit_sticks_while_a_contact_holds_the_joint(method):
     """A lift of 1 kg with friction of 1 N falls onto the floor, and a drive moves it up again after 2 s."""
@@ -161,6 +163,7 @@ def test_friction_at_its_limit_sticks_while_a_contact_holds_the_joint(method):
 # --- impacts ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases("0.5")
 @pytest.mark.parametrize("restitution", [0.0, 0.5, pytest.param(0.8, marks=pytest.mark.slow)])
 def test_bouncing_ball_and_its_rest(restitution):
     """Zeno: infinitely many bounces end at the time t_1 (1 + e) / (1 - e)."""
@@ -220,6 +223,7 @@ def test_cradle():
     np.testing.assert_allclose([record.t[0] for record in motion.impacts], [1.0, 2.0], rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_rocking_rod_comes_to_rest():
     model, ends = rod_in_the_plane(restitution=0.0, friction=0.5)
     motion = model.simulate([0.0, 0.5, 0.3], [0.0, 0.0, 0.0], 2.0, forces=ends, save_at=41)
@@ -233,6 +237,7 @@ def test_rocking_rod_comes_to_rest():
         assert height.min() > -1e-8, end
 
 
+@pytest.mark.slow
 def test_box_slides_on_four_points_and_stops():
     builder = rb.ModelBuilder(gravity=(0, 0, -G))
     builder.add_body("box", joint=rb.Free(), inertia=rb.Inertia(mass=2.0, inertia=(0.1, 0.1, 0.1)))
@@ -255,6 +260,7 @@ def test_box_slides_on_four_points_and_stops():
     np.testing.assert_allclose(motion.contact_forces[-1].sum(0), [0, 0, 2 * G], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_chain_falls_on_the_floor():
     model = rb.Model.serial_chain(3, length=0.3, gravity=(0, -G, 0))
     floor = [
@@ -282,6 +288,7 @@ def test_chain_falls_on_the_floor():
 # --- together with other features -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_samples_of_a_batch_agree_with_single_samples():
     model, _ = block(mass=1.0, stiffness=4.0, lower=-0.6, upper=2.0)
     kinetic, restitution, start = np.array([0.3, 0.5, 0.0]), np.array([0.5, 0.0, 1.0]), np.array([1.0, 1.5, 0.2])
@@ -332,6 +339,7 @@ def test_a_pid_drive_presses_on_a_stop():
     np.testing.assert_allclose(motion.tau[-1], 10.0, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_moreau_converges_to_the_same_motion():
     model, ends = rod_in_the_plane(restitution=0.4, friction=0.3)
     start = [0.0, 0.4, 0.4], [0.5, 0.0, 0.0]
@@ -428,6 +436,7 @@ def test_a_rod_that_jams_is_stopped_by_an_impulse():
     assert (np.diff(energy) < 1e-9).all() and motion.sticking[0].start[0] == 0.0
 
 
+@pytest.mark.slow
 def test_a_rod_that_rocks_without_restitution_comes_to_rest_after_few_impacts():
     """The impacts of both ends follow each other in a geometric series, which ends with flights below `atol`."""
     model, ends = rod_in_the_plane(inertia=1.0)
@@ -526,6 +535,7 @@ def grooved_ball(angle, radius=0.1, mass=3.0, friction=0.1):
     return builder.build(), planes, [0, 0, radius * math.sqrt(2), 0, 0, 0, 1]
 
 
+@pytest.mark.slow
 def test_a_ball_slides_along_a_groove_until_it_rolls():
     """Both contacts have six rows for five motions. Each point is r / sqrt 2 below the axis of rolling."""
     radius, mass, friction, speed, end = 0.1, 3.0, 0.1, 0.5, 0.3
@@ -546,6 +556,7 @@ def test_a_ball_slides_along_a_groove_until_it_rolls():
         assert normal > 0 and given @ given - normal**2 <= (friction * normal) ** 2
 
 
+@pytest.mark.slow_cases("0.3")
 @pytest.mark.parametrize(
     ("angle", "friction"), [pytest.param(0.2, 0.3, marks=pytest.mark.slow), (0.05, 0.1), (0.3, 0.05)]
 )
@@ -559,6 +570,7 @@ def test_a_ball_rolls_or_slips_down_a_groove(angle, friction):
     np.testing.assert_allclose(motion.q[-1, 1], acceleration / 2, rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow_cases("0.1")
 @pytest.mark.parametrize("friction", [0.0, 0.1, pytest.param(0.5, marks=pytest.mark.slow)])
 def test_a_ball_in_the_corner_of_three_planes_comes_to_rest(friction):
     """Nine rows hold six motions. Without friction, the ball keeps its rotation."""
@@ -580,6 +592,7 @@ def test_a_ball_in_the_corner_of_three_planes_comes_to_rest(friction):
     np.testing.assert_allclose(motion.contact_forces[-1].sum(0), [15.0, 18.0, 13.5], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_box_on_six_points_slides_and_stops_on_an_incline():
     """All points have the same velocity, so that the friction of the box is mu times its weight."""
     gravity, friction, speed = np.array([2.0, 0.0, -G]), 0.3, 0.3

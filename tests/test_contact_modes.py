@@ -68,6 +68,7 @@ def contacts_of_a_body(random):
     return J, J @ random.normal(size=6), random.uniform(0.1, 1.2, len(J) // 3)
 
 
+@pytest.mark.slow_cases("False")
 @pytest.mark.parametrize("plane", [True, False])
 def test_forces_and_accelerations_of_random_contacts_satisfy_their_conditions(plane):
     """Also if contacts depend on each other. Rarely, no modes are found, or the direction of sliding in space."""
@@ -86,6 +87,7 @@ def test_forces_and_accelerations_of_random_contacts_satisfy_their_conditions(pl
     assert moving > 40 and failures <= (0 if plane else 1)
 
 
+@pytest.mark.slow
 def test_directions_of_sliding_that_converge_slowly_are_accurate():
     random = np.random.default_rng(5)
     for _ in range(526):
@@ -95,6 +97,7 @@ def test_directions_of_sliding_that_converge_slowly_are_accurate():
     assert errors(contacts, modes, friction).max() < 1e-9
 
 
+@pytest.mark.slow_cases("contacts_of_a_body")
 @pytest.mark.parametrize("contacts_of", [random_contacts, contacts_of_a_body])
 def test_forces_are_found_that_neither_changes_of_single_modes_nor_sweeps_find(contacts_of):
     """Contacts at rest always have such forces. With redundant contacts, few of the possible modes have them."""

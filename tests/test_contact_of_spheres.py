@@ -124,6 +124,7 @@ def test_an_oblique_impact_changes_the_velocities_along_the_line_of_centers(sett
     np.testing.assert_allclose(energy[1], energy[0], rtol=1e-9 if exact else 1e-3)
 
 
+@pytest.mark.slow_cases("settings1")
 @plain
 @pytest.mark.parametrize("settings", METHODS)
 def test_a_ball_leaves_a_fixed_ball_at_the_angle_whose_cosine_is_two_thirds(settings):
@@ -153,6 +154,7 @@ def test_a_ball_leaves_a_fixed_ball_at_the_angle_whose_cosine_is_two_thirds(sett
     np.testing.assert_allclose(found[inside][1:, [0, 2]], force[inside][1:], rtol=0, atol=tolerance)
 
 
+@pytest.mark.slow
 @plain
 def test_a_ball_slides_on_a_ball_that_moves_and_energy_and_momentum_are_conserved():
     builder = rb.ModelBuilder(gravity=(0, 0, -G))
@@ -169,6 +171,7 @@ def test_a_ball_slides_on_a_ball_that_moves_and_energy_and_momentum_are_conserve
     assert motion.qd[-1, 0] < -0.1
 
 
+@pytest.mark.slow_cases("settings1")
 @plain
 @pytest.mark.parametrize("settings", METHODS)
 def test_spheres_on_two_links_of_a_chain_act_like_a_stop_of_their_joint(settings):
@@ -220,6 +223,7 @@ def rough_balls(masses, radii, **settings):
     )
 
 
+@pytest.mark.slow_cases("settings0")
 @plain
 @pytest.mark.parametrize("settings", METHODS)
 def test_an_oblique_impact_of_rough_spheres_slides_or_sticks(settings):
@@ -257,6 +261,7 @@ def test_an_oblique_impact_of_rough_spheres_slides_or_sticks(settings):
     np.testing.assert_allclose(at_contact @ n, 1.0, rtol=0, atol=1e-4)
 
 
+@pytest.mark.fast_cases("mu2")
 @plain
 @pytest.mark.parametrize(
     ("settings", "in_space", "mu"),
@@ -318,6 +323,7 @@ def test_a_rolling_ball_slips_and_leaves_a_fixed_ball_at_the_angle_of_the_closed
         assert (np.diff(energy_of(model, motion), axis=-1) < 1e-6).all()
 
 
+@pytest.mark.slow_cases("settings0")
 @plain
 @pytest.mark.parametrize("settings", METHODS)
 def test_rough_bodies_that_collide_keep_their_momentum_and_lose_energy(settings):
@@ -351,6 +357,7 @@ def test_rough_bodies_that_collide_keep_their_momentum_and_lose_energy(settings)
 # --- samples, precision and errors ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @plain
 def test_samples_have_their_own_numbers(tmp_path):
     model, _, q = cradle(np.ones(2), 0.1)

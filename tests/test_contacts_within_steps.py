@@ -43,6 +43,7 @@ def first_zero(gap, duration, count):
     return brentq(gap, t[i - 1], t[i], xtol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "n"),
     [
@@ -90,6 +91,7 @@ def test_a_throw_that_grazes_a_plane_touches_it_or_not(method, clearance):
         np.testing.assert_allclose(motion.impacts[0].t[0], t, rtol=0, atol=1e-10 / speed_there)
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 @pytest.mark.parametrize("method", METHODS)
 def test_a_rotor_hits_obstacles_that_it_reaches_after_hundreds_of_turns(method):
@@ -124,6 +126,7 @@ def test_a_pendulum_hits_a_ball_below_it_or_passes_above(method, clearance):
     assert motion.impacts[0].count[()] >= 1 if clearance < 0.0 else motion.impacts[0].count == 0
 
 
+@pytest.mark.slow_cases("rosenbrock")
 @pytest.mark.plain_python
 @pytest.mark.parametrize(
     ("method", "order"), [("rk45", 1), ("rk45", -1), ("rosenbrock", 1), pytest.param("rosenbrock", -1, marks=SLOW)]
@@ -181,6 +184,7 @@ def test_a_stop_that_the_joint_reaches_at_its_turning_point(method):
         assert motion.q.max() <= 1.25
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 @pytest.mark.parametrize("method", ["rk45"])
 def test_a_gap_that_stays_zero_costs_no_short_steps(method):
@@ -198,6 +202,7 @@ def test_a_gap_that_stays_zero_costs_no_short_steps(method):
 # --- large lengths and speeds -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases("100000000.0")
 @pytest.mark.plain_python
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("offset", [1e3, 1e6, 1e8])
@@ -219,6 +224,7 @@ def test_a_ball_bounces_on_a_plane_far_from_the_origin(method, offset):
     np.testing.assert_allclose(motion.qd[-1, 0], 0.0, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow_cases("1000000.0")
 @pytest.mark.plain_python
 @pytest.mark.parametrize("scale", [1e-3, pytest.param(1e3, marks=SLOW), 1e6])
 def test_a_bouncing_ball_at_another_scale_has_scaled_impacts(scale):
@@ -395,6 +401,7 @@ def test_a_joint_reaches_its_stop_once_and_leaves_it_without_an_event(method, sp
     np.testing.assert_allclose(motion.qd[-1, 0], -restitution * speed, rtol=1e-9)
 
 
+@pytest.mark.slow_cases("0.5")
 @pytest.mark.plain_python
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 @pytest.mark.parametrize("up", [1, -1])

@@ -26,6 +26,7 @@ def slide_without_gravity():
     return builder.build()
 
 
+@pytest.mark.fast_cases("implicit")
 @pytest.mark.parametrize("method", ["rk4", "implicit", "moreau"])
 @pytest.mark.parametrize("drives", DRIVES)
 def test_pieces_with_fixed_steps_are_the_motion_in_one_call_bit_for_bit(method, drives):
@@ -39,6 +40,7 @@ def test_pieces_with_fixed_steps_are_the_motion_in_one_call_bit_for_bit(method, 
     assert motion.t[-1] == pytest.approx(STEPS * STEP, rel=1e-15)
 
 
+@pytest.mark.fast_cases("sampled")
 @pytest.mark.parametrize("drives", DRIVES)
 def test_pieces_with_adaptive_steps_have_the_error_of_the_motion_in_one_call(drives):
     settings = {"drives": DRIVES[drives], "rtol": 1e-8, "atol": 1e-10, "save_at": 2}
@@ -50,6 +52,7 @@ def test_pieces_with_adaptive_steps_have_the_error_of_the_motion_in_one_call(dri
     assert np.abs(motion.end_q - exact.end_q).max() <= 10 * error_of_whole + 1e-12
 
 
+@pytest.mark.fast_cases("dop853")
 @pytest.mark.parametrize("method", ["rk45", "dop853", "rosenbrock", "radau"])
 def test_pieces_with_adaptive_steps_take_one_step_more_each(method):
     """The end of a piece shortens a step, and the next piece begins with the length that the error allows."""
@@ -75,6 +78,7 @@ def test_a_single_state_continues():
     np.testing.assert_array_equal(ARM.simulate(duration=0.01, continue_from=first).end_q, whole.end_q)
 
 
+@pytest.mark.slow
 def test_derivatives_continue():
     settings = {"method": "rk4", "step": STEP, "derivatives": ["q", "mass"]}
     whole = ARM.simulate(START, duration=0.04, **settings)
@@ -118,6 +122,7 @@ def test_signals_count_from_the_time_zero_and_the_start_is_t0():
     assert motion.end_time[0] == 5.0
 
 
+@pytest.mark.slow_cases("method0")
 @pytest.mark.parametrize("method", [{}, {"method": "rk4", "step": 0.01}, {"method": "moreau", "step": 0.01}])
 def test_without_functions_of_time_a_motion_does_not_depend_on_t0(method):
     floor = rb.SphereContact("link2", point=(0.5, 0, 0), radius=0.1, plane_point=(0, -0.8, 0), plane_normal=(0, 1, 0))
@@ -127,6 +132,7 @@ def test_without_functions_of_time_a_motion_does_not_depend_on_t0(method):
     np.testing.assert_allclose(late.t, early.t + 7.0, rtol=1e-15)
 
 
+@pytest.mark.slow
 def test_measures_between_saved_times_see_the_steps_after_t0():
     height = rb.Measure("height", "coordinate", frame="link2", axis="y", over="max")
     early, late = (ARM.simulate(START, duration=0.5, t0=t0, dense_output=200) for t0 in (0.0, 7.0))
@@ -183,6 +189,7 @@ def test_saved_times_before_the_start_are_refused():
         ARM.simulate(START, duration=0.5, t0=1.0, save_at=[0.5])
 
 
+@pytest.mark.slow
 def test_actuator_forces_at_the_start_are_those_at_the_end_before():
     drives = [rb.Sampled(SERVO, period=0.007, delay=0.003)]
     for method in ({"method": "rk4", "step": STEP}, {}):
@@ -204,6 +211,7 @@ def test_measures_do_not_depend_on_t0(over, dense_output):
     np.testing.assert_allclose(late, early, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_seventy_pieces_are_the_motion_in_one_call_bit_for_bit():
     """The sum of the durations of the pieces has another round-off than the time of the step."""
     settings = {"method": "rk4", "step": STEP, "drives": [rb.PrescribedForce("link1", rb.Signal.sines(3.0, 200.0))]}

@@ -31,6 +31,7 @@ def position_at_rest(model, drive):
     return motion.q[:, -1, 0]
 
 
+@pytest.mark.slow_cases("PID")
 @pytest.mark.parametrize("kind", DRIVES)
 def test_a_mass_unknown_to_the_controller_causes_the_static_error(kind):
     """The error is (m - nominal mass) g divided by the stiffness of the controller."""
@@ -65,6 +66,7 @@ def test_each_sample_may_have_its_own_controller_model():
     np.testing.assert_allclose(position_at_rest(slider(), make(controller_model=believed)), expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_controller_model_may_have_another_gravity():
     make, stiffness = DRIVES["PID"]
     weak = slider().replace(gravity=(0, 0, -9.0))
@@ -75,6 +77,7 @@ def test_a_controller_model_may_have_another_gravity():
     np.testing.assert_allclose(position_at_rest(planets, make()), expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow_cases("False")
 @pytest.mark.parametrize("knows_water", [True, False])
 def test_a_controller_model_may_ignore_water(knows_water):
     """The buoyancy of a volume V is rho V g; a controller model without water compensates too much weight."""
@@ -136,6 +139,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow_cases("batch")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", DRIVES)
 @pytest.mark.parametrize("known", [False, True])

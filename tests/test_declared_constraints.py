@@ -60,6 +60,7 @@ def test_its_residuals_are_the_distance_of_the_points_and_the_product_of_the_axe
     np.testing.assert_allclose(model.constraint_residual(q), expected, rtol=0, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_its_jacobian_and_derivatives_agree_with_differences(universal):
     _, model = universal
     q, qd, tau = random_states(model, (), arrays=3)

@@ -483,6 +483,7 @@ def digests():
     return "\n".join(f"{name} {dependencies_of(function).digest}" for name, (function, _) in CHANGES.items())
 
 
+@pytest.mark.slow
 def test_every_process_describes_a_function_in_the_same_way():
     """The order of texts in sets, and the addresses of objects, differ from process to process."""
     found = {

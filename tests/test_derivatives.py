@@ -49,6 +49,7 @@ def test_derivatives_of_forces_agree_with_extended_precision(name):
             assert np.abs(one - y.astype(float)).max() <= bound
 
 
+@pytest.mark.slow_cases("coordinate_tree")
 @pytest.mark.parametrize("name", SMALL)
 def test_derivatives_of_accelerations_agree_with_extended_precision(name):
     model = mechanism(name)

@@ -44,6 +44,7 @@ def spring_torques(state, x):
     return np.array([force @ turn(elbow + arm), force @ turn(arm)])
 
 
+@pytest.mark.slow_cases("from the world")
 @plain
 @pytest.mark.parametrize("is_turned", [False, True], ids=["from the world", "to the world"])
 def test_a_spring_agrees_with_complex_steps(is_turned):
@@ -70,6 +71,7 @@ def test_a_spring_agrees_with_complex_steps(is_turned):
         np.testing.assert_allclose(found[-1], end.imag / STEP, rtol=0, atol=1e-9, err_msg=field)
 
 
+@pytest.mark.slow
 @plain
 def test_a_spring_between_links_acts_on_the_path_between_them_only():
     """The spring from the first to the second link turns the second joint only."""
@@ -95,6 +97,7 @@ def check_by_differences(model, start, duration, spring, fields, motion, names="
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8, err_msg=field)
 
 
+@pytest.mark.slow
 @plain
 def test_a_cable_that_is_slack_does_not_depend_on_its_parameters():
     """A mass of 2 kg moves away from a wall. The cable of 1 m is slack up to 0.5 s, and then the mass oscillates."""
@@ -128,6 +131,7 @@ def matrices():
     return {"stiffness": 3.0 * K + 5.0 * np.eye(6), "damping": 0.1 * D}
 
 
+@pytest.mark.slow
 @plain
 def test_a_bushing_agrees_with_differences_along_a_change_of_its_matrices():
     """The sum over all entries of derivative times change is the derivative along the change."""
@@ -164,6 +168,7 @@ def test_a_bushing_agrees_with_differences_along_a_change_of_its_matrices():
         np.testing.assert_allclose((found[-1] * change).sum((-1, -2)), wanted, rtol=0, atol=1e-8, err_msg=field)
 
 
+@pytest.mark.slow
 @plain
 def test_a_disk_on_a_bushing_agrees_with_the_matrix_exponential():
     """One entry of the matrices acts: J q'' = -k q - d q'."""
@@ -183,6 +188,7 @@ def test_a_disk_on_a_bushing_agrees_with_the_matrix_exponential():
         assert not np.delete(found.reshape(2, 36), 35, 1).any()
 
 
+@pytest.mark.slow
 @plain
 def test_a_spring_in_a_closed_chain_agrees_with_differences():
     spring = rb.SpringDamper("x", "y", point_a=(0.1, 0.3, 0), point_b=(-0.2, 0.1, 0), **SPRING, name="cord")
@@ -246,6 +252,7 @@ def wall(stiffness, damping, rest_length=0.4):
     )
 
 
+@pytest.mark.slow
 @plain
 def test_a_fit_finds_the_spring_of_a_motion():
     t = np.linspace(0, 1, 6)

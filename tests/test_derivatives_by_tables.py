@@ -58,6 +58,7 @@ def test_a_mass_under_a_force_agrees_with_integrals_of_the_weights(kind, setting
     np.testing.assert_allclose(motion.derivatives["signal"], wanted, rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_the_reference_of_a_controller_agrees_with_the_matrix_exponential():
     """Between the times of a linear table, q, qd, the integral, the reference and its slope obey y' = A y."""
     kp, ki, kd, m = 7.0, 3.0, 1.0, 2.0
@@ -88,6 +89,7 @@ def drives_of_arm(values):
 ORDER = np.r_[0:5, 9:14, 5:9]
 
 
+@pytest.mark.fast_cases("feedforward")
 @pytest.mark.parametrize("part", [slice(0, 5), slice(5, 9), slice(9, 14)], ids=["force", "feedforward", "reference"])
 def test_samples_with_tables_of_their_own_agree_with_differences(part):
     """With fixed steps, the derivatives are the derivatives of the numerical result."""
@@ -125,6 +127,7 @@ def test_a_prescribed_acceleration_agrees_with_differences():
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-8 * np.abs(wanted).max())
 
 
+@pytest.mark.slow
 def test_a_force_in_a_closed_chain_agrees_with_differences():
     model, rng, start = trammel(), np.random.default_rng(5), slides_of(np.array([0.6, 1.1]))
     values, direction = rng.normal(size=5), rng.normal(size=5)

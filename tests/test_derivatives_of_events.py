@@ -68,6 +68,7 @@ def test_a_mass_falls_to_a_level(settings):
             assert np.isnan(record.derivatives_of_state[name][:, 1:]).all()
 
 
+@pytest.mark.slow
 @plain
 def test_a_pendulum_swings_to_its_lowest_position():
     """A quarter of the period is K(m) sqrt(L / g) with m = sin^2(amplitude / 2), so the time of a fall."""
@@ -120,6 +121,7 @@ def chirp(t, q, qd, parameters, out):
     out[0] = np.sin(q[0] - 0.3 * q[1]) + 0.1 * qd[0] * qd[1] - parameters[0] * np.cos(3.0 * t)
 
 
+@pytest.mark.slow
 @plain
 def test_events_of_two_links_agree_with_differences():
     model, duration = two_links(), 0.4
@@ -152,6 +154,7 @@ def test_events_of_two_links_agree_with_differences():
         check(records, name, wanted)
 
 
+@pytest.mark.slow_cases("free")
 @plain
 @pytest.mark.parametrize("joint", [rb.Free(), rb.Spherical()], ids=["free", "spherical"])
 def test_functions_of_turns_agree_with_differences(joint):
@@ -185,6 +188,7 @@ def by_entry(record, name, i):
     )
 
 
+@pytest.mark.slow
 @plain
 def test_events_of_a_closed_chain_agree_with_differences():
     """Along the angle of the rod, so that the initial states are closed."""
@@ -301,6 +305,7 @@ def test_one_sample_float32_a_file_and_an_empty_batch(tmp_path):
         _ = motion.events[0].derivatives
 
 
+@pytest.mark.slow
 @plain
 def test_a_sample_that_fails_does_not_change_others():
     """The arm has a spherical joint and friction. The second sample fails before its event."""

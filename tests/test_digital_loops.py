@@ -72,6 +72,7 @@ def test_bang_bang_control_is_not_named_but_a_function_that_grows_is(slide):
     assert motion_of(slide, rb.Sampled(function, period=PERIOD)).oscillating_dof.tolist() == [0]
 
 
+@pytest.mark.slow
 def test_noise_and_saturation_without_oscillation_are_not_named(slide):
     """A saturated damper brakes for a long time; noise alternates, also between the limits."""
     assert motion_of(slide, damper(1.5, limit=0.5), speeds=[50.0]).oscillating_dof.tolist() == [-1]

@@ -58,6 +58,7 @@ def test_every_page_is_in_the_table_of_contents():
         assert name == "index" or re.search(rf"^{name}$", contents, re.MULTILINE), name
 
 
+@pytest.mark.slow
 def test_the_page_on_the_architecture_names_every_package_and_its_diagram_draws_them():
     diagram = runpy.run_path(str(REPOSITORY / "docs/diagram.py"))
     drawn = set(re.findall(r"<text.*?>(.*)</text>", diagram["draw"]()))

@@ -65,6 +65,7 @@ def test_the_dense_output_is_of_seventh_order(theta):
     assert slope(errors) > 7.3
 
 
+@pytest.mark.slow
 @plain
 def test_it_takes_fewer_evaluations_than_rk45_at_small_tolerances():
     """The evaluations grow with tolerance^(-1/8) instead of tolerance^(-1/5)."""
@@ -109,6 +110,7 @@ def test_events_occur_where_the_closed_form_has_them():
     assert [event.count for event in motion.events] == [2, 2]
 
 
+@pytest.mark.slow
 @plain
 def test_quaternions_are_integrated_as_by_radau():
     model = random_tree(3, [-1, 0, 1], kinds=("free", "spherical", "revolute"))
@@ -119,6 +121,7 @@ def test_quaternions_are_integrated_as_by_radau():
     np.testing.assert_allclose(motions[0].q[-1], motions[1].q[-1], atol=1e-8)
 
 
+@pytest.mark.slow
 @plain
 def test_closed_chains_stay_closed():
     chain = four_bar()
@@ -130,6 +133,7 @@ def test_closed_chains_stay_closed():
     np.testing.assert_allclose(motions[0].q[-1], motions[1].q[-1], atol=1e-8)
 
 
+@pytest.mark.slow
 @plain
 def test_sensitivities_are_derivatives_of_the_motion():
     """Central differences by the mass with a step of 1e-4 have an error of about 1e-8."""
@@ -158,6 +162,7 @@ def test_a_joint_at_rest_whose_value_differs_from_the_level_by_round_off_has_no_
     assert motion.events[0].count == 0
 
 
+@pytest.mark.slow_cases("True")
 @plain
 @pytest.mark.parametrize(("damping", "is_stiff"), [(1.0, False), (1e4, True)])
 def test_stiffness_is_detected(damping, is_stiff):

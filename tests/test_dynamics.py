@@ -189,6 +189,7 @@ def test_the_force_balance_residual_detects_a_wrong_solution(error, monkeypatch)
     assert (np.abs(model.force_balance_residual(q, qd, tau)).max() > 1e-4) == (error != "none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arm7", "mixed_tree", "chain30"])
 def test_float32_agrees_with_float64_to_its_own_precision(name):
     model = mechanism(name)
@@ -220,6 +221,7 @@ def test_a_single_state_agrees_with_the_batch_to_rounding(model):
         assert norm(model.forward_dynamics(q[s], qd[s], tau[s]) - batch[s]) <= bound * norm(batch[s])
 
 
+@pytest.mark.slow
 def test_a_thousand_links_satisfy_newton_and_euler():
     """The residual of the accelerations in the equations at 40 digits is of the order of round-off."""
     model = random_tree(11, range(-1, 999), ("revolute", "screw", "prismatic"))

@@ -172,6 +172,7 @@ WITH_FREE_INSIDE = ("free", "revolute", "free", "prismatic", "spherical")
 BRANCHED = [-1, 0, 0, 1, 2, 1, 0, 6]
 
 
+@pytest.mark.slow_cases("body7", "kinds2")
 @pytest.mark.parametrize(
     ("kinds", "parents", "root"),
     [
@@ -443,6 +444,7 @@ def closed_tree(seed=3):
     return model, q, model.assemble_velocities(q, qd)
 
 
+@pytest.mark.slow
 def test_a_closed_chain_moves_the_same_way_with_another_root():
     model, q, qd = closed_tree()
     for root in ("left0", "left2", "right3", "right1"):

@@ -62,6 +62,7 @@ def thrown_against_a_damped_stop(method, **settings):
     return builder.build().simulate(0 * speed, speed, 0.8, method=method, save_at=2, **settings)
 
 
+@pytest.mark.fast_cases("dop853")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_damped_stop_that_does_not_act_on_a_leaving_joint_is_not_passed(method):
     """A joint that leaves it with more than 0.1 m/s feels no force, so the end of a long step inside is free."""
@@ -88,6 +89,7 @@ def test_a_disc_touches_the_other_tooth_of_a_play(method):
     np.testing.assert_allclose(motion.q[-1, 1], expected, rtol=0, atol=3 * int(motion.steps) * 1e-6)
 
 
+@pytest.mark.fast_cases("rk45")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_thrown_mass_tightens_a_cable_below_its_apex(method):
     """A cable from 3 m below becomes taut 0.01 m and less below the apex, in each sample at another height."""
@@ -106,6 +108,7 @@ def test_a_thrown_mass_tightens_a_cable_below_its_apex(method):
     assert (np.abs(motion.q[:, -1, 0] - expected) <= error).all()
 
 
+@pytest.mark.fast_cases("rk45")
 @pytest.mark.parametrize("method", METHODS)
 def test_a_tethered_ball_turns_where_its_tether_tightens(method):
     """A ball flies from the middle of a sphere, whose radius is the tether's length, and stays within it."""

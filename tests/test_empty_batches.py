@@ -260,6 +260,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow_cases("closed chain")
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("acting", ACTING)
 def test_every_simulation_has_no_samples(acting, kind, parameters):

@@ -116,6 +116,7 @@ def test_coarse_steps_have_the_error_of_an_independent_integration():
     np.testing.assert_allclose(motion.energy_error[0], expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow_cases("settings2")
 @PLAIN
 @pytest.mark.parametrize("settings", [TIGHT, {"method": "rosenbrock"}, {"method": "moreau", "step": 4e-3}])
 def test_impacts_of_a_bouncing_ball_lose_energy_without_an_error(settings):
@@ -131,6 +132,7 @@ def test_impacts_of_a_bouncing_ball_lose_energy_without_an_error(settings):
     assert_only_round_off(motion, 1e-11)
 
 
+@pytest.mark.slow_cases("0.007")
 @PLAIN
 @pytest.mark.parametrize("step", [1e-2, 7e-3])
 def test_impacts_of_a_turning_rod_have_no_error(step):
@@ -171,6 +173,7 @@ def test_a_force_that_pushes_a_mass_against_a_floor_works_over_its_way(settings)
     assert_only_round_off(motion, 1e-11)
 
 
+@pytest.mark.slow_cases("settings1")
 @PLAIN
 @pytest.mark.parametrize("settings", [TIGHT, {"method": "moreau", "step": 8e-3}])
 def test_dry_friction_stops_a_mass_without_an_error(settings):
@@ -184,6 +187,7 @@ def test_dry_friction_stops_a_mass_without_an_error(settings):
     assert_only_round_off(motion, 1e-11)
 
 
+@pytest.mark.slow
 @PLAIN
 def test_a_prescribed_platform_works_on_the_mass_that_it_lifts():
     """A platform moves up with constant acceleration. The contact, and so the platform's drive, lifts the mass."""
@@ -330,6 +334,7 @@ def simulated(system, duration, **settings):
     return model.simulate(q, qd, duration, save_at=4, **given, energy_error=True, **settings)
 
 
+@pytest.mark.slow_cases("springs")
 @PLAIN
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_error_of_an_accurate_motion_is_small(system):
@@ -338,12 +343,14 @@ def test_the_error_of_an_accurate_motion_is_small(system):
     assert_only_round_off(motion, 1e-7)
 
 
+@pytest.mark.slow_cases("rosenbrock")
 @PLAIN
 @pytest.mark.parametrize("method", ["rosenbrock", "radau"])
 def test_stiff_methods_have_a_small_error(method):
     assert_only_round_off(simulated("springs", 0.15, method=method), 1e-6)
 
 
+@pytest.mark.slow_cases("4")
 @PLAIN
 @pytest.mark.parametrize(("method", "order"), [("rk4", 4), ("implicit", 1)])
 def test_the_error_has_the_order_of_the_method(method, order):
@@ -360,6 +367,7 @@ def test_the_error_has_the_order_of_the_method(method, order):
     assert np.log2(abs(coarse / fine)) == pytest.approx(order, abs=0.5)
 
 
+@pytest.mark.slow
 @PLAIN
 def test_long_steps_of_prescribed_motions_are_resolved():
     """Prescribed motions have no error, so the steps are as long as the projection allows. The motion is exact."""
@@ -375,6 +383,7 @@ def slide(**passive):
     return builder.build()
 
 
+@pytest.mark.fast_cases("settings0")
 @PLAIN
 @pytest.mark.parametrize("settings", [{}, {"method": "dop853"}, {"method": "radau"}])
 def test_a_stop_that_a_body_leaves_without_a_force_takes_its_elastic_energy(settings):
@@ -411,6 +420,7 @@ def test_a_prescribed_motion_into_a_stop_or_a_cable_has_no_error(what, settings)
     assert np.abs(motion.energy_error).max() < 0.5 * 1e-6
 
 
+@pytest.mark.fast_cases("rk45")
 @PLAIN
 @pytest.mark.parametrize("method", ["rk45", "dop853", "radau"])
 def test_a_cable_that_lets_go_while_it_is_taut_has_no_error(method):
@@ -500,6 +510,7 @@ def test_samples_of_a_varied_model_have_their_own_errors():
         np.testing.assert_allclose(motion.energy_error[k], alone.energy_error[0], rtol=1e-12)
 
 
+@pytest.mark.slow
 @PLAIN
 def test_a_study_measures_and_reports_the_error(tmp_path):
     """Backward Euler divides the energy of a linear oscillator by 1 + h^2 k / m, for the stiffness of each sample."""
@@ -564,6 +575,7 @@ def test_compiled_methods_agree_with_plain_python(method, dtype):
     assert 0 < np.abs(motion.energy_error).max() < expected * kinetic
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_functions_for_the_whole_batch_have_the_error_of_compiled_controllers():
     """The controller pauses the integration of all samples at its instants."""

@@ -144,6 +144,7 @@ def test_the_cart_pole_obeys_its_equations_of_motion():
     np.testing.assert_allclose(4.0 / 3.0 * half * angular + acceleration * cosine, g * sine, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 @plain
 def test_the_reacher_draws_payloads_and_repeats_episodes_with_a_seed():
     envs = reacher(num_envs=2, max_episode_steps=2)

@@ -48,6 +48,7 @@ def test_a_controller_with_finite_gain_yields_to_gravity():
     assert (bool(found.success), bool(found.stable), found.tau.tolist()) == (True, True, [0.0])
 
 
+@pytest.mark.slow
 @PLAIN
 def test_the_integral_of_a_controller_carries_the_weight():
     drives = [rb.PID("link1", 0.4, kp=60.0, ki=20.0, kd=5.0)]
@@ -80,6 +81,7 @@ def test_joints_whose_errors_are_integrated_reach_their_references(joints):
     np.testing.assert_allclose(linear.acceleration, 0.0, atol=1e-8)
 
 
+@pytest.mark.slow
 @PLAIN
 def test_a_buoyant_sphere_stretches_its_tether():
     """k (l - l0) = (rho V - m) g, above the anchor; the sphere may turn about the vertical axis."""
@@ -117,6 +119,7 @@ def test_a_bushing_carries_a_body():
     np.testing.assert_allclose(found.q[:3], 3.0 * np.array([1.0, 2.0, -G]) / stiffness[:3], rtol=1e-9)
 
 
+@pytest.mark.slow
 @PLAIN
 def test_a_four_bar_rests_at_the_minimum_of_its_potential_energy():
     model, _, guess = four_bar()
@@ -221,6 +224,7 @@ def test_samples_without_an_equilibrium_do_not_change_the_others():
     assert not builder.build().equilibrium(max_iterations=5).success
 
 
+@pytest.mark.slow
 @PLAIN
 def test_a_sample_has_the_same_bits_in_each_batch():
     """Sums over several axes may have another order for one sample than for several."""

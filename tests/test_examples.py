@@ -48,6 +48,7 @@ def test_an_example_runs_and_makes_its_picture(script, tmp_path):
     assert (np.ptp(picture, axis=-1) > 0.1).sum() > 100  # the picture contains colored pixels
 
 
+@pytest.mark.slow
 def test_the_cable_example_runs():
     """The first steps of two samples run in plain Python. The README's first command runs the landing example."""
     study = Study.read(EXAMPLES / "cable.toml")

@@ -77,6 +77,7 @@ def test_an_unknown_initial_state_reduces_the_information():
     assert design.weights == 1.0
 
 
+@pytest.mark.slow
 def test_the_standard_deviations_are_those_of_the_fit():
     model, drive = slide(2.0, damping=1.0), rb.PID("slide", rb.Signal.sines(1.0, 3.0), kp=5.0, kd=1.0)
     motion = model.simulate([0.1], duration=1.0, drives=[drive], save_at=T)

@@ -29,6 +29,7 @@ def numbers(by_name):
     return np.array([*by_name.values()])
 
 
+@pytest.mark.slow
 @plain
 def test_an_exact_motion_returns_its_parameters():
     model = two_links()
@@ -43,6 +44,7 @@ def test_an_exact_motion_returns_its_parameters():
     assert fit.model.batch_shape == ()
 
 
+@pytest.mark.slow
 @plain
 def test_errors_of_a_noisy_motion_are_within_their_standard_deviations():
     model = two_links()
@@ -63,6 +65,7 @@ def test_errors_of_a_noisy_motion_are_within_their_standard_deviations():
     assert 0.5 < ratio[0] < 1.5
 
 
+@pytest.mark.slow
 @plain
 def test_a_model_that_cannot_explain_the_motion_is_reported():
     model = two_links()
@@ -98,6 +101,7 @@ def test_a_fit_whose_parameter_reaches_its_limit_is_no_success():
     assert "estimates of slide.mass have the largest allowed difference from their first guesses" in fit.message
 
 
+@pytest.mark.slow
 @plain
 def test_joints_that_move_freely_have_a_constant_force_beside_their_drives():
     model, held = two_links(), rb.PrescribedAcceleration("link1", 0.3)
@@ -112,6 +116,7 @@ def test_joints_that_move_freely_have_a_constant_force_beside_their_drives():
         rb.fit(model, motion, ["tau"], drives=drives, starts=1, **LOOSE)
 
 
+@pytest.mark.slow
 @plain
 def test_a_gain_of_two_pids_of_one_joint_is_ambiguous():
     model, drives = two_links(), [rb.PID("link1", 0.3, kp=kp) for kp in (1.0, 2.0)]
@@ -121,6 +126,7 @@ def test_a_gain_of_two_pids_of_one_joint_is_ambiguous():
     assert rb.fit(model, motion, ["mass"], drives=drives, starts=1, **LOOSE).success
 
 
+@pytest.mark.slow
 @plain
 def test_gains_and_the_initial_state_are_fitted():
     model = two_links()
@@ -130,6 +136,7 @@ def test_gains_and_the_initial_state_are_fitted():
     assert fit.drives[0].kp == numbers(fit.values)[0]
 
 
+@pytest.mark.slow
 @plain
 def test_all_starting_points_see_the_random_signals_of_the_first_sample():
     force = rb.PrescribedForce("slide", rb.Signal.noise(20.0, frequencies=[0.5, 3.0], sines=5, seed=3))
@@ -139,6 +146,7 @@ def test_all_starting_points_see_the_random_signals_of_the_first_sample():
     np.testing.assert_allclose(fit.costs, 0.0, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @plain
 def test_states_that_an_event_holds_are_no_measurements():
     rod = rb.Model.serial_chain(1, gravity=(0, -10, 0))
@@ -226,6 +234,7 @@ def test_gains_with_several_numbers_are_refused():
         rb.fit(slide(2.0), (t, t[:, None], None), ["mass"], drives=[drive])
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_the_direction_of_gravity_follows_from_a_motion():
     """A pendulum about z determines two components; its tilt is unknown."""

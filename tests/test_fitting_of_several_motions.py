@@ -24,6 +24,7 @@ def pushed(mass, force, t=T, start=0.0, speed=0.0):
     return t, (start + speed * t + 0.5 * force / mass * t**2)[:, None], (speed + force / mass * t)[:, None]
 
 
+@pytest.mark.slow
 def test_several_motions_with_own_loads_determine_a_mass_and_a_force():
     """One motion determines only the ratio of the unknown force and the mass."""
     unknown, known = 3.0, 5.0
@@ -57,6 +58,7 @@ def test_each_motion_has_its_initial_state_and_its_noise():
         rb.fit(slide(2.0), given, ["q"], bounds={"slide.q": (-0.5, 0.0)}, starts=1, **LOOSE)
 
 
+@pytest.mark.slow
 def test_gains_are_common_to_drives_with_different_references():
     model = slide(2.0)
     given = []
@@ -115,6 +117,7 @@ def test_an_estimate_stays_at_its_bound():
     assert fit.at_bounds == ("slide.mass",)
 
 
+@pytest.mark.slow
 def test_the_table_of_a_fit():
     data = pushed(2.0, 3.0)
     fit = rb.fit(slide(2.0, damping=1.0), data, ["mass", "damping"], tau=3.0, bounds={"damping": (0.5, 2)}, starts=1)
@@ -154,6 +157,7 @@ def test_refused_arguments(given, message):
         rb.fit(**arguments)
 
 
+@pytest.mark.slow
 def test_bounds_of_a_tensor_are_refused_and_its_prior_counts():
     model = rb.Model.serial_chain(1, length=1.0, mass=3.0, gravity=(0, 0, 0))
     model = model.replace(inertia=[np.diag([0.3, 0.35, 0.4])])
@@ -170,6 +174,7 @@ def test_bounds_of_a_tensor_are_refused_and_its_prior_counts():
     assert fit.undetermined == ()
 
 
+@pytest.mark.slow
 def test_the_initial_state_of_a_closed_chain_is_fitted():
     """The estimate and its covariance are those of a fit of the rod's angle and rate in closed form."""
     model, true, t, noise = trammel(), np.array([0.6, 1.1]), np.linspace(0.0, 0.2, 4), 1e-3

@@ -49,6 +49,7 @@ def test_a_child_forked_during_the_computation_of_an_attribute_computes_it_itsel
     assert code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_children_forked_while_models_are_built_can_build_models():

@@ -49,6 +49,7 @@ def test_a_constant_force_accelerates_a_block(method):
     np.testing.assert_array_equal(motion.tau[..., 0], np.stack([F, F], -1))
 
 
+@pytest.mark.slow_cases("moreau")
 @PLAIN
 @each_method
 def test_a_block_starts_to_slide_when_the_driven_part_of_a_ramp_exceeds_the_static_friction(method):
@@ -130,6 +131,7 @@ def test_a_servo_stops_beyond_its_reference(method):
     assert abs(motion.energy_error[0, -1]) < (1e-6 if method in LOCATING else 0.25)  # first order, too
 
 
+@pytest.mark.slow_cases("rosenbrock")
 @PLAIN
 @pytest.mark.parametrize("method", LOCATING)
 def test_an_arm_with_gears_agrees_with_scipy(method):
@@ -246,6 +248,7 @@ def delivered(q, qd, c=0.3, limit=12.0, v0=0.2):
     return f - c * np.abs(f) * qd / np.sqrt(qd**2 + v0**2)
 
 
+@pytest.mark.fast_cases("dop853", "radau", "rk45")
 @PLAIN
 @pytest.mark.parametrize("method", SMOOTH)
 def test_a_servo_with_a_gear_agrees_with_scipy(method):
@@ -308,6 +311,7 @@ def test_linear_models_of_computed_torque_beside_a_gear_are_exact():
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.slow
 @PLAIN
 def test_derivatives_of_motions_by_the_gear_friction():
     """Exact derivatives against differences of motions, for samples that differ."""
@@ -327,6 +331,7 @@ def test_derivatives_of_motions_by_the_gear_friction():
     np.testing.assert_array_equal(found["gear_friction"][..., 0], found["link1.gear_friction"])
 
 
+@pytest.mark.slow
 @PLAIN
 def test_fits_estimate_the_gear_friction():
     """Without noise, the fit returns the gear friction that moved the rod, and never a number above 1."""

@@ -35,6 +35,7 @@ def cases(model):
         yield name, arguments, expected, 64 * model.nv * growth * 2.2e-16 * max(1.0, np.abs(expected).max())
 
 
+@pytest.mark.fast_cases("chain")
 @pytest.mark.parametrize("name", MODELS)
 def test_generated_numpy_agrees_with_the_model(name):
     model = MODELS[name]()
@@ -45,6 +46,7 @@ def test_generated_numpy_agrees_with_the_model(name):
         np.testing.assert_allclose(module[function](*(x[1] for x in arguments)), expected[1], rtol=0, atol=allowed)
 
 
+@pytest.mark.slow_cases("in_water")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 @pytest.mark.parametrize("name", ["chain", "in_water"])
 def test_generated_c_agrees_with_the_model(name, tmp_path):
@@ -76,6 +78,7 @@ def test_generated_matlab_agrees_with_the_model(name, tmp_path):
         np.testing.assert_allclose(found, expected[0], rtol=0, atol=allowed)
 
 
+@pytest.mark.slow
 def test_constants_are_folded_and_nothing_is_computed_twice():
     """A planar mechanism needs few of the multiplications of a spatial one."""
     source = rb.Model.serial_chain(3).generate(["mass_matrix"])

@@ -253,6 +253,7 @@ def test_a_step_that_turns_bodies_too_far_ends_with_a_status():
     assert abs(end - start) < 100.0
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_the_energy_of_a_spinning_body_grows_with_the_third_power_of_the_step():
     """Steps of 0.1 and 0.05 rad about the axis of largest inertia. Steps of 0.5 rad add at most 2e-3 each."""

@@ -39,6 +39,7 @@ def batch():
     return moving()
 
 
+@pytest.mark.slow_cases("0")
 @pytest.mark.parametrize("index", INDICES)
 def test_an_index_chooses_samples_of_all_results(batch, index):
     many, motion = batch

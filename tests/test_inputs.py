@@ -49,6 +49,7 @@ def test_an_input_is_a_constant_signal_of_each_sample_during_a_call(method, dtyp
         np.testing.assert_array_equal(stepper.qd, qd)
 
 
+@pytest.mark.slow
 @plain
 def test_an_input_that_changes_is_a_signal_of_pieces():
     step, changes = 0.05, 3

@@ -267,6 +267,7 @@ def test_samples_that_are_not_finite_have_no_solution_and_leave_the_others_uncha
     assert arm.inverse_kinematics({"link3": bad}).success.tolist() == [True, False, True, True]
 
 
+@pytest.mark.slow
 @plain
 def test_more_starts_solve_more_and_leave_the_solved_samples_unchanged():
     model = panda()
@@ -360,6 +361,7 @@ def test_lanes_solve_nearly_all_poses_of_a_panda_and_a_sample_does_not_depend_on
     assert np.array_equal(alone.q, found.q[500])
 
 
+@pytest.mark.slow
 def test_lanes_take_the_geometry_of_their_next_sample():
     count = 30
     arm = rb.Model.serial_chain(3, length=1.0)

@@ -56,6 +56,7 @@ def partial_computed_torque():
     return model, {"drives": drives, "t": 0.4}
 
 
+@pytest.mark.slow_cases("tree_with_all_joints")
 @PLAIN
 @pytest.mark.parametrize("case", [tree_with_all_joints, partial_computed_torque])
 def test_the_matrices_are_the_derivatives_of_the_accelerations(case):
@@ -177,6 +178,7 @@ def test_a_parallelogram_is_a_pendulum():
     assert len(linear.states) == 2
 
 
+@pytest.mark.slow_cases("hung_plate")
 @PLAIN
 @pytest.mark.parametrize("chain", [four_bar, hung_plate])
 def test_loops_are_reduced_to_independent_coordinates(chain):

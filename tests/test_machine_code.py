@@ -128,6 +128,7 @@ def everything():
     return signatures_of(call_everything)
 
 
+@pytest.mark.slow
 def test_a_wheel_has_every_driver(everything):
     defined = {
         line.split("(")[0].removeprefix("def ").strip()
@@ -150,12 +151,14 @@ def simulate_controlled_arm():
     arm.simulate(q, q, 0.02, derivatives=["q", "mass", "kp"], drives=[rb.PID("link1", 0.0, kp=1.0)], save_at=2)
 
 
+@pytest.mark.slow
 def test_a_wheel_has_the_drivers_of_digital_controllers_and_sensitivities(everything):
     found = signatures_of(simulate_controlled_arm)
     assert {signature.name for signature in found} == {"integrate_batch"} and len(found) == 2
     assert set(map(str, found)) <= set(map(str, everything))
 
 
+@pytest.mark.slow
 def test_recorded_signatures_are_those_that_compiled_calls_have(everything):
     """Recording runs in plain Python, where numbers could have other types."""
     model = rb.Model.serial_chain(2)
@@ -247,11 +250,13 @@ def run(installed, cache, **environment):
 EXPECTED = pytest.approx(0.1 * 10 * 0.125 * np.sin(0.3), rel=1e-15)
 
 
+@pytest.mark.slow
 def test_installed_machine_code_is_used_without_compiling(installed, tmp_path):
     assert run(installed, tmp_path) == (EXPECTED, 0, [])
     assert list(tmp_path.rglob("*.rbc")) == []
 
 
+@pytest.mark.slow
 def test_installed_machine_code_that_is_damaged_is_reported_and_compiled_again(installed, tmp_path):
     whole = installed.read_bytes()
     try:

@@ -96,6 +96,7 @@ def flexible_arm(factor=1.0, samples=1):
     return model, [own, rb.PID("link3", 0.1, kp=5.0, kd=0.5, ki=1.0)]
 
 
+@pytest.mark.slow
 @PLAIN
 def test_other_gains_of_the_loop_change_the_stability_at_the_margins():
     """The mechanism is at rest under the integrals of both controllers, of which one loop remains closed."""

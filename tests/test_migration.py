@@ -652,6 +652,7 @@ def test_every_row_of_the_page_on_a_program_is_tested(page):
     assert rows_of(page) == list(PROGRAMS[page])
 
 
+@pytest.mark.slow_cases("`matlabFunction(M_sym, 'File', 'get_M')`")
 @plain
 @pytest.mark.parametrize(("page", "row"), [(page, row) for page, rows in PROGRAMS.items() for row in rows])
 def test_a_function_gives_the_result_of_a_program(page, row):

@@ -631,6 +631,7 @@ def a_closed_configuration(model):
     return model.assemble(model.integrate(model.neutral(), 0.2 * np.random.default_rng(6).normal(size=model.nv)))
 
 
+@pytest.mark.slow_cases("('connect sites',)", "('weld',)")
 @pytest.mark.plain_python
 @pytest.mark.parametrize("parts", [(part,) for part in EQUALITIES] + [THREE], ids=str)
 def test_equality_constraints_have_the_rows_of_mujoco(tmp_path, parts):
@@ -646,6 +647,7 @@ def test_equality_constraints_have_the_rows_of_mujoco(tmp_path, parts):
     np.testing.assert_allclose(model.constraint_jacobian(q), factors[:, None] * J, atol=1e-10)
 
 
+@pytest.mark.slow_cases("('connect sites',)", "('weld',)")
 @pytest.mark.plain_python
 @pytest.mark.parametrize("parts", [(part,) for part in EQUALITIES] + [THREE], ids=str)
 def test_accelerations_with_equality_constraints_are_those_of_mujoco_in_the_limit(tmp_path, parts):

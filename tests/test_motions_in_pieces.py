@@ -78,6 +78,7 @@ def test_a_leg_on_the_floor_continues_bit_for_bit(damping):
     assert difference(model, q, np.zeros(3), "moreau", **settings) == 0.0
 
 
+@pytest.mark.fast_cases("implicit")
 @pytest.mark.parametrize("method", ["moreau", "implicit", "rk4"])
 def test_quaternions_damping_and_a_controller_at_its_limit_continue_to_round_off(method):
     """Each call normalises the quaternions again, which changes them by round-off."""
@@ -86,6 +87,7 @@ def test_quaternions_damping_and_a_controller_at_its_limit_continue_to_round_off
     assert difference(model, q, qd, method, drives=drives) < 1e-12
 
 
+@pytest.mark.slow
 def test_contacts_stops_and_friction_continue_to_round_off():
     """Impacts multiply differences, here by up to 1e3 in 16 steps."""
     model, q, qd = free_tree()
@@ -93,6 +95,7 @@ def test_contacts_stops_and_friction_continue_to_round_off():
     assert difference(model, q, qd, "moreau", forces=contacts_of_tree(), drives=drives) < 1e-11
 
 
+@pytest.mark.fast_cases("implicit")
 @pytest.mark.parametrize("method", ["moreau", "implicit", "rk4"])
 def test_closed_chains_continue_bit_for_bit(method):
     bars = four_bar()
@@ -113,6 +116,7 @@ def test_closed_chains_continue_bit_for_bit(method):
     assert difference(model, q, np.zeros(3), method, forces=forces) < 1e-13
 
 
+@pytest.mark.slow
 def test_a_closed_chain_that_slides_on_a_plane_continues_to_round_off():
     """The moves out of the plane satisfy the constraint of the rod to first order only."""
     builder = rb.ModelBuilder(gravity=GRAVITY)
@@ -138,6 +142,7 @@ def test_a_closed_chain_that_slides_on_a_plane_continues_to_round_off():
     assert difference(model, q, np.zeros(model.nv), "moreau", forces=[floor]) < 1e-11
 
 
+@pytest.mark.slow
 def test_a_box_on_redundant_feet_continues_to_round_off():
     """Four feet have twelve rows for six dofs. The impulses start from zero in each step, so they are the same."""
     builder = rb.ModelBuilder(gravity=GRAVITY)

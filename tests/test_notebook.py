@@ -143,6 +143,7 @@ def pictures(outputs):
     return [output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})]
 
 
+@pytest.mark.slow
 @in_a_kernel
 @pytest.mark.parametrize("cell", ["plot", "picture", "plot of a study", "plot inline"])
 def test_a_figure_as_the_result_of_a_cell_is_shown_once(stored, cell):

@@ -79,6 +79,7 @@ def test_a_cardan_joint_turns_with_all_methods(method, is_driven):
     assert_angles_of_a_cardan_joint(motion.q)
 
 
+@pytest.mark.slow
 @plain
 def test_the_accelerations_of_a_cardan_joint_do_not_depend_on_the_selected_rows():
     """In each position of a turn, the accelerations are those of the smallest set of rows, by a null space of J."""
@@ -233,6 +234,7 @@ def slow(method):
 DOP853 = pytest.param("dop853", marks=pytest.mark.plain_python)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rk45", DOP853, "rk4", slow("rosenbrock"), slow("radau"), slow("moreau")])
 def test_three_cranks_stay_parallel_through_singular_positions(method):
     """They swing through angles of 0 and -pi, where the rank is 2.
@@ -277,6 +279,7 @@ def test_a_step_that_ends_near_a_singular_position_has_the_right_velocity_or_fai
 # --- states that are not closed ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @plain
 def test_no_state_is_returned_in_which_a_loop_is_open():
     """Two drives contradict the constraints after the start. From the first open state on, all states are NaN."""

@@ -134,6 +134,7 @@ def test_elastic_stops_have_the_derivatives_of_their_forces():
         np.testing.assert_allclose(found[order][..., 0], -(up - down) / (2.0 * h), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_closed_chains_have_the_same_flag():
     model, _, guess = four_bar()
     model = model.replace(damping=[0.3, 0.1, 0.2], stiffness=[1.0, 0.0, 2.0])

@@ -187,6 +187,7 @@ def test_derivatives_by_a_path_of_several_parameters_are_refused():
         rb.Model.serial_chain(2).simulate([0.0, 0.0], [0.0, 0.0], duration=0.1, derivatives=["lnk2.mass"], save_at=2)
 
 
+@pytest.mark.slow
 @plain
 def test_a_fit_by_paths_leaves_the_other_parameters():
     true = rb.Model.serial_chain(2).replace(damping=[0.01, 0.02])

@@ -17,6 +17,7 @@ def rod(gravity=0.0, **fields):
     return rb.Model.serial_chain(1, length=1.5, mass=2.0, gravity=(0, -gravity, 0)).replace(**fields)
 
 
+@pytest.mark.slow
 @PLAIN
 def test_a_forced_rod_on_a_damped_spring_has_the_motion_of_its_closed_form():
     """I x'' + d x' + c x = f sin(w t + p): multipliers exp(s T) with the roots s of I s^2 + d s + c."""
@@ -49,6 +50,7 @@ def on_moving_pivot(a, w, length):
     return builder.build(), [rb.PrescribedPosition("base", rb.Signal.sines(a, w, phase=np.pi / 2))]
 
 
+@pytest.mark.slow
 @PLAIN
 def test_a_pendulum_on_a_vibrating_pivot_is_stable_where_mathieu_functions_are():
     """y'' + (A - 2 Q cos 2 s) y = 0 with s = w t / 2, A = 4 g / (l w^2) and Q = 2 a / l, is unstable from b1 to a1."""
@@ -74,6 +76,7 @@ def test_a_pendulum_on_a_vibrating_pivot_is_stable_where_mathieu_functions_are()
     assert found.states == ("q mass", "qd mass")
 
 
+@pytest.mark.slow
 @PLAIN
 def test_a_free_pendulum_has_the_amplitude_of_its_period():
     """T = 4 K(k) / sqrt(3 g / (2 l)) with k = sin(amplitude / 2); both multipliers are 1."""

@@ -194,6 +194,7 @@ def test_the_estimate_of_stiff_components_is_near_their_error(stiffness):
             assert error < 6.0 * abs(estimate[1]), (h, drive)
 
 
+@pytest.mark.slow_cases("jump")
 @plain
 @pytest.mark.parametrize(
     ("shape", "tolerance"),
@@ -287,6 +288,7 @@ def test_the_order_of_convergence_is_nine():
     assert abs(np.log2(errors[0] / errors[1]) - 9.0) < 0.5
 
 
+@pytest.mark.slow
 @plain
 def test_a_driven_tree_follows_its_tolerance():
     """All types of joints, an integral, prescribed motions, forces over time; dop853 with 1e-13 is the reference."""
@@ -389,6 +391,7 @@ def test_an_absolute_tolerance_alone_is_enough():
     np.testing.assert_allclose(motion.q[-1], np.sin(3.0), rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 @plain
 def test_a_motion_that_becomes_infinite_gets_a_status():
     """An unstable spring: the state overflows."""

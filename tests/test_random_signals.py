@@ -82,6 +82,7 @@ def welch_against(random, autocovariance, interval, points, samples, highest):
     return f[inside], expected[inside]
 
 
+@pytest.mark.slow
 @plain
 def test_spectrum_of_band_limited_noise():
     frequencies, density = np.array([1.0, 2.0, 6.0]), np.array([0.0, 3.0, 1.0])

@@ -155,6 +155,7 @@ def check_order(model, q, qd, duration, counts):
     assert (np.abs(orders - 5) < 0.5).all(), (orders, errors)
 
 
+@pytest.mark.fast_cases("1e-05")
 @plain
 @pytest.mark.parametrize(
     ("method", "tolerance", "most_steps"),
@@ -288,6 +289,7 @@ def test_exact_derivatives_agree_with_differences():
         np.testing.assert_allclose(exact, difference, rtol=0, atol=1e-8 * np.abs(difference).max())
 
 
+@pytest.mark.slow_cases("welded and geared")
 @plain
 @pytest.mark.parametrize("name", CHAINS)
 def test_exact_derivatives_of_closed_chains_agree_with_differences(name):
@@ -333,6 +335,7 @@ def test_exact_derivatives_of_closed_chains_in_water_agree_with_differences():
             np.testing.assert_allclose(exact, difference, rtol=0, atol=1e-8 * np.abs(difference).max())
 
 
+@pytest.mark.slow
 @plain
 def test_a_driven_tree_follows_rk45_and_its_tolerance():
     model, actions = driven_tree()
@@ -362,6 +365,7 @@ def pendulum(**passive):
     return builder.build()
 
 
+@pytest.mark.slow_cases("1e-06")
 @plain
 @pytest.mark.parametrize("rtol", [1e-3, 1e-6])
 def test_rk45_says_that_a_system_is_stiff(rtol):
@@ -421,6 +425,7 @@ def motion_of_a_stiff_closed_chain(method, rtol, atol):
     return model.simulate(q, qd, method=method, rtol=rtol, atol=atol, **settings)
 
 
+@pytest.mark.slow_cases("rosenbrock")
 @plain
 @pytest.mark.parametrize("method", ["rosenbrock", "radau"])
 def test_a_stiff_closed_chain_follows_its_tolerance(method):

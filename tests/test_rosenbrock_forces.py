@@ -48,6 +48,7 @@ def test_derivatives_in_water_are_exact_at_rest(drag):
     agree(*derivatives_both_ways(model, q, 0 * qd), 1e-6)
 
 
+@pytest.mark.slow
 @plain
 def test_a_vehicle_with_an_arm_in_a_current_follows_rk45_and_its_tolerance():
     model = immersed_tree(KINDS["vehicle_with_arm"])
@@ -103,6 +104,7 @@ def controlled_in_water(controllers, model, known):
     return {"compensation": compensating, "computed torque": computing, "both": both}[controllers]
 
 
+@pytest.mark.slow_cases("vehicle_with_arm")
 @plain
 @pytest.mark.parametrize("kinds", KINDS)
 @pytest.mark.parametrize("controllers", ["compensation", "computed torque", "both"])
@@ -127,6 +129,7 @@ def test_derivatives_of_controllers_in_water_are_exact(kinds, controllers, is_kn
         np.testing.assert_allclose(found, wanted, rtol=0, atol=error)
 
 
+@pytest.mark.slow
 @plain
 def test_a_controlled_arm_in_water_follows_rk45_and_needs_no_differences():
     model = immersed_tree(KINDS["one_dof_tree"])
@@ -268,6 +271,7 @@ def with_model(drives, model):
     return [replace(drive, controller_model=model) if needs(drive) else drive for drive in drives]
 
 
+@pytest.mark.slow_cases("partly_computed", "several_drives_of_a_joint")
 @plain
 @pytest.mark.parametrize("drives_of", CONTROLLERS)
 def test_a_controlled_arm_follows_rk45_and_its_tolerance(drives_of):
@@ -313,6 +317,7 @@ def prescribed_from(state, drive, joint, model, acceleration=1.3):
     return drive(joint, rb.Signal.polynomial(signal))
 
 
+@pytest.mark.slow_cases("welded and geared")
 @plain
 @pytest.mark.parametrize(
     ("name", "prescribe"),
@@ -342,6 +347,7 @@ def test_derivatives_beside_a_prescribed_motion_of_a_closed_chain_are_exact(name
         np.testing.assert_allclose(exact, difference, rtol=0, atol=1e-8 * largest)
 
 
+@pytest.mark.slow
 @plain
 @pytest.mark.parametrize(
     "prescribe", [*(pytest.param(kind, marks=pytest.mark.slow) for kind in PRESCRIBED[:2]), PRESCRIBED[2]]
@@ -492,6 +498,7 @@ def test_computed_torque_depends_on_the_user_forces_and_motors_of_other_joints(m
     agree(*derivatives_both_ways(model, *STATE, [0.2, -0.3], time=0.3, drives=drives), 1e-8)
 
 
+@pytest.mark.slow_cases("differences")
 @plain
 @pytest.mark.parametrize("derivatives", [None, derivatives_of_coupling], ids=["differences", "derivatives"])
 def test_user_forces_follow_rk45_and_the_tolerance(derivatives):
@@ -518,6 +525,7 @@ def test_user_forces_follow_rk45_and_the_tolerance(derivatives):
     np.testing.assert_allclose(motion.tau, reference.tau, rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 @plain
 def test_wrong_user_derivatives_cost_steps_and_are_reported_by_the_check():
     model = rb.Model.serial_chain(3)

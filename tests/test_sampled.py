@@ -142,6 +142,7 @@ def two_sliders():
     return builder.build()
 
 
+@pytest.mark.slow_cases("radau", "rosenbrock")
 @pytest.mark.parametrize("method", METHODS)
 def test_controllers_with_different_clocks_do_not_affect_each_other(method):
     """Each of two independent slides moves as it does alone."""
@@ -330,6 +331,7 @@ def test_a_closed_chain_moves_as_under_a_constant_force(method):
     assert np.abs(chain.model.constraint_residual(found.q)).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_a_sample_of_a_closed_chain_moves_alone_as_in_a_batch():
     chain, delay = four_bar(), np.array([0.0, 0.007, 0.045])
     start = np.tile(chain.model.assemble(chain.guess), (3, 1)), np.zeros((3, chain.model.nv))

@@ -247,6 +247,7 @@ def test_former_names_of_the_fields_of_forces_are_read(driven, tmp_path):
     assert_same(rb.load_motion(file), driven)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused(driven, tmp_path):
     """A flipped byte is found, or it is in a part of the archive that no reader uses."""
     file = tmp_path / "motion.npz"

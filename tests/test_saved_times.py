@@ -74,6 +74,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow_cases("falling", "radau")
 @pytest.mark.parametrize(("simulate", "method"), CASES, ids=lambda value: getattr(value, "__name__", value))
 def test_saved_times_do_not_change_the_motion(simulate, method):
     motions = {name: simulate(method, times) for name, times in TIMES.items()}
@@ -99,6 +100,7 @@ def test_a_sample_is_saved_alike_alone_and_in_a_batch():
     assert alone.q[0].tobytes() == together.q[1].tobytes()
 
 
+@pytest.mark.slow_cases("1e-12")
 @EACH_WAY
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-12])
 def test_saved_states_of_radau_are_as_accurate_as_the_steps(tolerance):
@@ -255,6 +257,7 @@ def test_halved_steps_halve_the_error_of_a_method_of_first_order():
     assert errors[0] / errors[1] == pytest.approx(2.0, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_round_off_of_late_saved_times_adds_no_steps():
     """Differences of times near 150 s have an error of 3e-14 s, which is more than 1e-12 of 0.01 s."""

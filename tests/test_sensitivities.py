@@ -90,6 +90,7 @@ def two_links():
     return builder.build()
 
 
+@pytest.mark.slow
 @plain
 def test_two_links_agree_with_complex_steps_of_their_equations():
     names = ["q", "qd", "mass", "cg", "inertia", "damping", "stiffness", "rotor_inertia"]
@@ -154,6 +155,7 @@ def controllers_of_known_links(tau):
     ]
 
 
+@pytest.mark.fast_cases("gravity_forces")
 @plain
 @pytest.mark.parametrize("tau", CONTROLLERS)
 def test_controllers_with_a_model_agree_with_complex_steps(tau):
@@ -174,6 +176,7 @@ def test_controllers_with_a_model_agree_with_complex_steps(tau):
         np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @plain
 def test_computed_torque_of_one_link_depends_on_the_drive_and_the_force_of_the_other():
     names = {"kp": ("kp",), "kd": ("kd",), "tau": ("first", "last")}
@@ -191,6 +194,7 @@ def test_computed_torque_of_one_link_depends_on_the_drive_and_the_force_of_the_o
             np.testing.assert_allclose(found, end.imag / STEP, rtol=0, atol=1e-9, err_msg=argument)
 
 
+@pytest.mark.slow
 @plain
 def test_the_nominal_model_of_a_controller_does_not_change_with_the_masses():
     """As differences between samples whose masses differ, for which the nominal model is the same too."""
@@ -205,6 +209,7 @@ def test_the_nominal_model_of_a_controller_does_not_change_with_the_masses():
     np.testing.assert_allclose(motion.derivatives["mass"][-1], differences, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 @plain
 def test_a_pendulum_at_rest_has_the_sensitivities_of_a_linear_oscillator():
     builder = rb.ModelBuilder(gravity=(0, -9.81, 0))
@@ -217,6 +222,7 @@ def test_a_pendulum_at_rest_has_the_sensitivities_of_a_linear_oscillator():
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
 
 
+@pytest.mark.fast_cases("spherical")
 @plain
 @pytest.mark.parametrize("joint", [rb.Universal(), rb.Free(), rb.Spherical()], ids=["universal", "free", "spherical"])
 def test_gravity_agrees_with_differences(joint):
@@ -252,6 +258,7 @@ def test_a_mass_under_a_constant_force():
         np.testing.assert_allclose(motion.derivatives[name][-1, :, 0], values, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @plain
 def test_gains_and_a_spring_agree_with_the_matrix_exponential():
     """A mass with a PID drive, a damper and a spring is linear: y' = A y + b, for q, qd, the integral and 1."""
@@ -426,6 +433,7 @@ def test_all_fields_agree_with_differences():
     assert_agrees_with_differences(arm_with(rb.Universal()), names, 0.1, 1e-6, **FIXED)
 
 
+@pytest.mark.slow_cases("in water")
 @plain
 @pytest.mark.parametrize("in_water", [False, True], ids=["in air", "in water"])
 def test_a_spherical_joint_agrees_with_differences(in_water):
@@ -446,6 +454,7 @@ IN_WATER = {
 }
 
 
+@pytest.mark.fast_cases("compensation")
 @plain
 @pytest.mark.parametrize("controllers", IN_WATER)
 def test_controllers_in_water_agree_with_differences(controllers):
@@ -500,6 +509,7 @@ def test_drives_springs_and_wrenches_agree_with_differences():
     assert_agrees_with_differences(model, names, 0.1, 1e-6, drives=drives, forces=[spring, wrench], **FIXED)
 
 
+@pytest.mark.slow
 @plain
 def test_steps_are_unchanged_unless_sensitivities_control_them():
     plain_motion = two_links().simulate(START[:2], START[2:], 0.5, save_at=4, rtol=1e-6, atol=1e-6)

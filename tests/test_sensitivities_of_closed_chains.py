@@ -45,6 +45,7 @@ def slides_of(state):
     return np.array([c, s, -s * rate, c * rate])
 
 
+@pytest.mark.slow_cases("rk4")
 @plain
 @pytest.mark.parametrize("settings", [TIGHT, {"method": "rk4", "step": 1e-3}], ids=["rk45", "rk4"])
 def test_two_slides_and_a_rod_agree_with_complex_steps_of_their_equation(settings):
@@ -103,6 +104,7 @@ def slides_of_pendulum(state):
     return np.array([x, x + s, -c, v, v + c * rate, s * rate])
 
 
+@pytest.mark.fast_cases("PrescribedPosition")
 @plain
 @pytest.mark.parametrize("drive", [rb.PrescribedAcceleration, rb.PrescribedVelocity, rb.PrescribedPosition])
 def test_a_pendulum_of_a_prescribed_cart_agrees_with_complex_steps_of_its_equation(drive):
@@ -143,6 +145,7 @@ def test_a_pendulum_of_a_prescribed_cart_agrees_with_complex_steps_of_its_equati
 # --- identities -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases("hinged arm", "hung plate")
 @plain
 @pytest.mark.parametrize("name", ["turned four-bar", "hung plate", "hinged arm", "Bricard"])
 def test_sensitivities_begin_with_the_derivative_of_the_projection(name):
@@ -163,6 +166,7 @@ def test_sensitivities_begin_with_the_derivative_of_the_projection(name):
     np.testing.assert_allclose(by_qd, np.vstack([0 * P, P]), rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @plain
 def test_sensitivities_satisfy_the_derivatives_of_the_constraints():
     """J u = 0 and d(J qd)/dq u + J w = 0, up to round-off after steps, and up to the tolerance between them."""
@@ -243,6 +247,7 @@ def test_sensitivities_agree_with_differences_of_simulations(name):
         np.testing.assert_allclose(slope, wanted, rtol=0, atol=1e-8 * (1 + np.abs(wanted).max()))
 
 
+@pytest.mark.slow
 @plain
 def test_gains_and_water_agree_with_differences_of_equal_steps():
     """RK4 of the variational equations is the derivative of RK4, but for the projections, which hardly move the end."""

@@ -169,6 +169,7 @@ def test_a_sum_of_random_signals_drives_each_sample():
     assert np.ptp(alone.qd[:, -1]) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_terms_of_a_sum_are_independent():
     """Without channels of their own, the terms have the channels 0 and 1, as two drives do."""

@@ -131,6 +131,7 @@ def check_fourier_series(width, rtol, method):
     np.testing.assert_allclose(motion.qd[0, -1, 0], width * np.sqrt(2.0 * np.pi), rtol=10.0 * rtol)
 
 
+@pytest.mark.slow_cases("0.1-0.0001-dop853", "0.1-1e-08", "1e-08-radau", "rosenbrock")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("rtol", [1e-8, 1e-4])
 @pytest.mark.parametrize("width", [0.3, 0.1])
@@ -145,6 +146,7 @@ def test_the_short_pulse_of_a_long_fourier_series_acts(method, rtol, width):
     check_fourier_series(width, rtol, method)
 
 
+@pytest.mark.slow_cases("dop853", "radau", "rosenbrock")
 @pytest.mark.parametrize("method", METHODS)
 def test_the_bound_of_sines_costs_no_steps_where_errors_limit_them(method):
     """A sine takes about as many steps as a table of it, which is compared with polynomials by its values."""
@@ -329,6 +331,7 @@ def test_dry_friction_holds_until_a_pulse_exceeds_it():
     np.testing.assert_allclose(motion.qd[0, :, 0], [0.0, 0.5 * 5.0 * 0.05], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_dry_friction_holds_until_a_sine_exceeds_it():
     """A body that sticks has no error, so only the period of the force limits its steps: 6 sin(w t) N against 5 N."""

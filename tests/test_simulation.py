@@ -102,6 +102,7 @@ def test_states_saved_between_steps_are_as_accurate_as_the_steps():
     np.testing.assert_allclose(motion.q[:, 0] + np.pi / 2, swing(0.5 + np.pi / 2, times), rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow_cases("method1")
 @pytest.mark.parametrize("method", [{"rtol": 1e-10, "atol": 1e-12}, {"method": "rk4", "step": 1e-3}])
 def test_energy_is_conserved(method):
     model = mechanism("puma560")
@@ -302,6 +303,7 @@ def test_a_floating_tree_without_gravity_conserves_energy_and_momentum(name, set
     np.testing.assert_allclose(center, straight, rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_quaternions_keep_unit_length_over_a_million_steps():
     model = spinning_top((0.3, 0.4, 0.5), cg=(0.1, -0.2, 0.3))
     q0, w0 = Rotation.from_rotvec([0.3, -0.5, 0.9]).as_quat(), np.array([0.8, -0.4, 2.0])

@@ -72,6 +72,10 @@ def cases_with_fixed_steps():
         yield case
 
 
+@pytest.mark.slow_cases(
+    "closed, ComputedTorque, SpringDamper, rk4, float64, single state, ours",
+    "geared, PrescribedVelocity, Bushing, rk4, float64, single state, ours",
+)
 @plain
 @pytest.mark.parametrize("case", list(cases_with_fixed_steps()), ids=str)
 def test_every_drive_continues(case):
@@ -94,6 +98,7 @@ def test_quaternions_continue(method):
     check_pieces(model, q, qd, method=method, step=0.01, drives=drives)
 
 
+@pytest.mark.slow_cases("hung plate")
 @plain
 @FIXED
 @pytest.mark.parametrize("name", ["turned four-bar", "hung plate"])
@@ -291,6 +296,7 @@ def check_tolerance(model, q, qd, pieces, **settings):
 PIECES = [0.013, 0.03, 0.002, 0.021]
 
 
+@pytest.mark.fast_cases("dop853")
 @plain
 @pytest.mark.parametrize("method", ADAPTIVE)
 def test_integrals_and_signals_continue_within_the_tolerance(method):
@@ -315,6 +321,7 @@ def test_digital_controllers_continue_within_the_tolerance(method):
     check_tolerance(rb.Model.serial_chain(2), [[0.3, -0.2]], 0.0, pieces, method=method, drives=drives)
 
 
+@pytest.mark.slow_cases("rosenbrock")
 @plain
 @pytest.mark.parametrize("method", ["rk45", "rosenbrock"])
 def test_contacts_continue_within_the_tolerance(method):

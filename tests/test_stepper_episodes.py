@@ -76,6 +76,7 @@ def states_during(size, drawn, sequence):
     return found
 
 
+@pytest.mark.slow
 def test_an_episode_depends_neither_on_the_batch_nor_on_the_order_of_resets():
     """The samples of the studies and their designs differ, too."""
     one = states_during(4, study_of_all(), [(..., 5), ([2, 0], 3), ([2], 2), ([], 3)])
@@ -88,6 +89,7 @@ def test_an_episode_depends_neither_on_the_batch_nor_on_the_order_of_resets():
     assert len({*starts.values()}) == len(starts)  # each episode has a mass of its own
 
 
+@pytest.mark.slow
 def test_the_draws_have_the_distributions_of_the_study():
     """The distance of Kolmogorov and Smirnov is above sqrt(log(2 / p) / 2 n) with a probability below p."""
     samples, p = 2000, 1e-6
@@ -131,6 +133,7 @@ def test_the_draws_have_the_distributions_of_the_study():
     assert abs(np.corrcoef(scores) - expected).max() < 5.0 / math.sqrt(samples)
 
 
+@pytest.mark.fast_cases("implicit")
 @pytest.mark.parametrize("method", ["rk4", "implicit", "moreau", "moreau with contacts", "rk45"])
 def test_a_replay_has_the_bits_of_the_episode(method):
     method, *contacts = method.split(" with ")

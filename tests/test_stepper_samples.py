@@ -12,6 +12,7 @@ from .stepped import EPISODE, MASSES, QD, SAMPLES, STEP, Q, arm, check_end, cont
 pytestmark = pytest.mark.plain_python
 
 
+@pytest.mark.slow_cases("rk45", "rosenbrock")
 @pytest.mark.parametrize("method", ["rk4", "implicit", "moreau", "rk45", "rosenbrock"])
 def test_a_sample_moves_alone_as_in_a_batch(method):
     is_adaptive = method in ("rk45", "rosenbrock")

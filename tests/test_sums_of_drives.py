@@ -92,6 +92,7 @@ def assert_equal(a, b, tolerance=1e-9):
     np.testing.assert_allclose(a.tau, b.tau, rtol=0.0, atol=1000.0 * tolerance)
 
 
+@pytest.mark.fast_cases("dop853", "implicit", "moreau", "rk4", "rk45", "rosenbrock")
 @plain
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", SUMS)
@@ -101,6 +102,7 @@ def test_drives_of_a_joint_equal_one_drive_with_the_sum_of_their_forces(name, me
     assert_equal(several, one, 1e-6 if "integrals" in name else 1e-10)
 
 
+@pytest.mark.fast_cases("implicit", "moreau", "rk4")
 @plain
 @pytest.mark.parametrize("method", METHODS)
 def test_tau_adds_to_the_force_of_a_drive(method):
@@ -111,6 +113,7 @@ def test_tau_adds_to_the_force_of_a_drive(method):
         assert_equal(by_tau, by_drive, 1e-12)
 
 
+@pytest.mark.slow_cases("rosenbrock")
 @pytest.mark.parametrize("method", ["rk45", pytest.param("rosenbrock", marks=plain)])
 def test_lanes_contain_all_drives_of_each_sample(method):
     """Eleven samples fill more than one block; each has gains of its own."""
@@ -143,6 +146,7 @@ def test_tau_of_each_sample_adds_to_a_drive():
         assert np.array_equal(both.q[k], motion([pid(kp=2.0)], tau=tau).q[k])
 
 
+@pytest.mark.slow_cases("moreau", "rk4")
 @plain
 @pytest.mark.parametrize("method", METHODS)
 def test_a_force_beside_computed_torque_moves_the_linear_error(method):
@@ -259,6 +263,7 @@ def test_accelerations_contain_all_drives(name):
     np.testing.assert_allclose(several, one, rtol=1e-12)
 
 
+@pytest.mark.fast_cases("rosenbrock-drives0")
 @plain
 @pytest.mark.parametrize(
     "drives",
@@ -287,6 +292,7 @@ def no_force(t, q, qd, parameters, out):
     pass
 
 
+@pytest.mark.fast_cases("qd")
 @plain
 @pytest.mark.parametrize("name", ["q", "qd", "tau"])
 def test_sensitivities_contain_all_drives(name):
@@ -326,6 +332,7 @@ def test_sensitivities_by_gains_need_one_pid_per_joint():
         motion([pid(kp=2.0), pid()], **settings)
 
 
+@pytest.mark.slow
 @plain
 def test_steps_along_a_tree_contain_all_integrals():
     """Steps of an arm with 24 links are solved along the tree, unless a user function acts."""

@@ -135,6 +135,7 @@ def test_a_urdf_may_be_given_as_text_or_path(write):
     assert a.forward_dynamics([0.1], [0.2], [0.3]) == b.forward_dynamics([0.1], [0.2], [0.3])
 
 
+@pytest.mark.slow
 def test_a_chain_of_two_thousand_links_loads(write):
     """No function recurses over the links."""
     inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'

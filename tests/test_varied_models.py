@@ -86,6 +86,7 @@ def assert_same_arrays(model):
     assert tables is None or all(map(np.array_equal, tables, expected_tables))
 
 
+@pytest.mark.fast_cases("closed chain", "in water")
 @pytest.mark.plain_python
 @pytest.mark.parametrize("batch", [(), (1,), (2, 5)])
 @pytest.mark.parametrize("name", MODELS)

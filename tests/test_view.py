@@ -101,6 +101,7 @@ def test_a_slider_in_the_browser_moves_the_arm(chromium):
         viewer.close()
 
 
+@pytest.mark.slow
 def test_a_motion_plays_in_the_browser_until_it_is_closed(chromium):
     viewer = swing_of(3).view(port=0)
     try:
@@ -399,6 +400,7 @@ def mechanism(request):
     return model, model.neutral() if q is None else q
 
 
+@pytest.mark.slow_cases("size0")
 @pytest.mark.plain_python
 @pytest.mark.parametrize("size", [(800, 600), (300, 600)])
 def test_pictures_of_a_film_are_filled_by_the_motion(size):

@@ -31,6 +31,7 @@ def driven():
     return arm(drive=rb.PrescribedForce("arm", 0.2))
 
 
+@pytest.mark.slow
 def test_the_drives_of_the_model_act_unless_others_are_given():
     """A torque of 0.2 N m on 0.1 kg m^2 gives an angle of t^2."""
     model, q = driven(), np.zeros((2, 1))
@@ -81,6 +82,7 @@ def test_motions_beyond_the_position_limits_are_reported(settings, dtype):
     assert not motion[0].beyond_limits
 
 
+@pytest.mark.slow
 def test_a_motion_that_returns_before_the_saved_time_was_beyond_its_limit():
     model, spring = (
         arm(limits=(-LIMIT, LIMIT)),
@@ -108,6 +110,7 @@ def test_errors_of_the_steps_are_no_motion_beyond_the_limits(beyond):
     assert bool(motion.beyond_limits) is (beyond > 1e-6)
 
 
+@pytest.mark.slow_cases("settings1", "settings3")
 @pytest.mark.parametrize("settings", METHODS)
 def test_joints_with_stops_are_not_reported(settings):
     passive = rb.PassiveForces(stop_lower=-LIMIT, stop_upper=LIMIT, limit_stiffness=1e3)

@@ -40,6 +40,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.slow_cases("model.c", "motion.gif", "motion.html-True")
 @pytest.mark.parametrize("existed", [True, False])
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_full_disk_leaves_the_old_file_and_no_part_of_a_new_one(name, existed, tmp_path):

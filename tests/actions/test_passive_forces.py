@@ -10,6 +10,7 @@ import rbchain as rb
 from .models import BOTH, MASS, TIGHT, columns, reference_motion, slider
 
 
+@pytest.mark.slow_cases("settings1")
 @pytest.mark.parametrize("settings", BOTH)
 @pytest.mark.parametrize("damping", [1.0, 20.0])
 def test_a_driven_damped_oscillator_follows_its_closed_form(damping, settings):

@@ -50,6 +50,7 @@ def study_file(tmp_path, text=FILE):
     return rb.Study.read(tmp_path / "study.toml")
 
 
+@pytest.mark.slow
 def test_a_study_file_is_the_simulation_of_its_draws(tmp_path):
     results = study_file(tmp_path).run()
     T, factor = results.parameters.values.T
@@ -127,6 +128,7 @@ joint = "slide_deflection"
 """
 
 
+@pytest.mark.slow
 def test_a_study_file_adds_motors_with_elasticity_and_backlash(tmp_path):
     results = study_file(tmp_path, MOTOR).run()
     model = slide(damping=0.5).with_motor(

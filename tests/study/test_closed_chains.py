@@ -39,6 +39,7 @@ CASES = [
 ]
 
 
+@pytest.mark.fast_cases("nothing")
 @pytest.mark.parametrize(("acting", "method"), CASES)
 def test_a_closed_chain_can_be_studied_with_anything_that_acts_on_it(acting, method):
     """The samples end in closed configurations, and each is the motion of its own model."""

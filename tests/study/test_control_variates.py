@@ -37,6 +37,7 @@ DISTRIBUTIONS = [
 ]
 
 
+@pytest.mark.slow_cases("scipy")
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=lambda d: d.type)
 def test_moments_are_integrals_of_the_quantiles(distribution):
     def integral(of_value):
@@ -232,6 +233,7 @@ def test_results_of_a_sensitivity_analysis_have_no_control_variates(rod, tmp_pat
         controlled_means(varied, results["parameters"].values, results.status.values, measures)
 
 
+@pytest.mark.slow
 def test_a_run_stores_the_control_variates_of_finite_measures_and_the_reason_for_others(rod, tmp_path):
     def analysis(name, *functions, **changed):
         return json.loads(study_of(rod, *functions, **changed).run(tmp_path / name).attrs["linear_analysis"])

@@ -78,6 +78,7 @@ def study_of(**changes):
     return rb.Study(**keys | changes)
 
 
+@pytest.mark.fast_cases("state")
 @pytest.mark.parametrize("case", CASES)
 def test_a_study_from_python_is_read_again_from_its_results(case, tmp_path):
     study = study_of(**CASES[case])
@@ -142,6 +143,7 @@ def largest(model, motion):
     return motion.q[..., 0].max(-1)
 
 
+@pytest.mark.slow_cases("changes2")
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

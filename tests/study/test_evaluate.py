@@ -130,6 +130,7 @@ def test_wrong_numbers_of_inputs_are_refused(call, message):
         call(falling().inputs)
 
 
+@pytest.mark.slow
 def test_a_design_can_be_an_array():
     table = pd.DataFrame(POINTS, columns=list(falling().inputs))
     turned = table[table.columns[::-1]]

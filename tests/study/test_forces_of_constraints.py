@@ -19,6 +19,7 @@ def arch(first=2.0, second=3.0):
     return builder.build()
 
 
+@pytest.mark.slow
 def test_the_forces_of_an_arch_at_rest_are_those_of_statics():
     """A weight of the left rod, its wrench, and a spring between the rods: the moments about both bases vanish."""
     extra, stiffness = 7.0, 40.0
@@ -49,6 +50,7 @@ def test_the_forces_of_an_arch_at_rest_are_those_of_statics():
     np.testing.assert_allclose(results["final foot"], final / 1e3, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_largest_forces_of_a_swing_in_a_closed_loop_are_twice_the_weight():
     """m g + m v^2 / l = (3 - 2 cos(60 deg)) m g at the bottom. The bob swings 0.5 m beside the origin of its hinge."""
     builder = rb.ModelBuilder(gravity=(0, -10, 0))

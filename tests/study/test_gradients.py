@@ -212,6 +212,7 @@ def motions(monkeypatch):
     return sizes
 
 
+@pytest.mark.slow
 def test_gradients_of_a_run_use_its_chunk_size_and_all_workers(rod, tmp_path, motions):
     """The 9 motions are 3 chunks if a chunk has at most 4, and as many chunks as the study for several workers."""
     study = study_of(rod, smooth, linear)

@@ -50,6 +50,7 @@ def computed(monkeypatch):
     return numbers
 
 
+@pytest.mark.fast_cases("8-random")
 @pytest.mark.parametrize("design", ["random", "sobol"])
 @pytest.mark.parametrize("before", [1, 6, 8])
 def test_a_grown_study_has_the_bits_of_a_new_one_and_computes_the_new_samples_only(tmp_path, computed, design, before):
@@ -61,11 +62,13 @@ def test_a_grown_study_has_the_bits_of_a_new_one_and_computes_the_new_samples_on
     rb.load_results(tmp_path / "grown")
 
 
+@pytest.mark.slow
 def test_chunks_of_a_small_study_do_not_stay_small_when_it_grows(tmp_path):
     study(2).run(tmp_path)
     assert study(100).run(tmp_path).attrs["chunk"] == 4096
 
 
+@pytest.mark.slow
 def test_a_study_grows_again_and_keeps_the_results_of_each_size(tmp_path):
     for samples in (3, 5, 6, 11):
         grown = study(samples).run(tmp_path / "grown", chunk=CHUNK).load()
@@ -84,6 +87,7 @@ def test_studies_that_cannot_grow_say_why(tmp_path):
         study(9, seed=1).run(tmp_path / "random")
 
 
+@pytest.mark.slow
 def test_results_of_earlier_versions_without_counts_of_samples_can_grow(tmp_path):
     study(6).run(tmp_path / "grown", chunk=CHUNK)
     from rbchain.study.store.checksums import read_verified, write_with_checksum
@@ -96,6 +100,7 @@ def test_results_of_earlier_versions_without_counts_of_samples_can_grow(tmp_path
     assert contents(grown) == contents(study(10).run(tmp_path / "new", chunk=CHUNK))
 
 
+@pytest.mark.fast_cases("3")
 @pytest.mark.parametrize("moved", [0, 3, 8, 21])
 def test_a_study_killed_while_it_grows_can_be_run_with_either_number_of_samples(tmp_path, monkeypatch, moved):
     """The description is replaced file by file."""
@@ -125,6 +130,7 @@ def test_a_study_killed_while_it_grows_can_be_run_with_either_number_of_samples(
         assert contents(again) == contents(study(samples).run(tmp_path / f"new {samples}", chunk=CHUNK))
 
 
+@pytest.mark.slow
 def test_a_study_that_stopped_early_stays_stopped_when_it_may_grow(tmp_path, computed):
     stop = {"measure": "energy", "half_width": 1.0}
     given = {"stop_when": stop, "simulate": rb.Simulation(0.01, method="rk4", step=0.01, save_at=[0.01])}
@@ -139,6 +145,7 @@ def test_a_study_that_stopped_early_stays_stopped_when_it_may_grow(tmp_path, com
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases("1")
 @pytest.mark.parametrize("parts", [1, 3, 12])
 def test_merged_parts_have_the_bits_of_one_run(tmp_path, computed, parts):
     given, folders = study(10), [tmp_path / f"part{k}" for k in range(1, parts + 1)]
@@ -172,6 +179,7 @@ def test_missing_parts_are_named_and_can_be_added(tmp_path):
     np.testing.assert_array_equal(merged.energy.values, given.run().energy.values)
 
 
+@pytest.mark.slow
 def test_parts_that_do_not_fit_are_refused(tmp_path):
     study(10).run(tmp_path / "one", part=(1, 3), chunk=CHUNK)
     study(10, seed=1).run(tmp_path / "other seed", part=(2, 3), chunk=CHUNK)

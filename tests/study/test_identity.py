@@ -143,6 +143,7 @@ def digests():
     return [study_of(make(3.0)).plan.as_json()["drives"] for make, _ in FUNCTIONS.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_another_process_continues_a_study():
     program = "from tests.study.test_identity import digests; print(digests())"

@@ -107,6 +107,7 @@ def of_gravities(**more):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_indices_of_all_measures_and_pairs_agree_with_the_closed_form(tmp_path):
     study = of_gravities()
@@ -133,6 +134,7 @@ def test_indices_of_all_measures_and_pairs_agree_with_the_closed_form(tmp_path):
     assert float(shown) == pytest.approx(float(of_one.S2[0, 2]), abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_correlated_draws_have_shapley_effects_only(tmp_path):
     """For x + y + z with the variances of uniform numbers, whose correlation is (6 / pi) asin(rho / 2)."""

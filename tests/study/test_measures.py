@@ -100,6 +100,7 @@ CONTROLLED = {
 }
 
 
+@pytest.mark.slow
 def test_measures_of_a_controlled_slide():
     """A PD controller on a mass is a system of second order; energies follow from the work."""
     zeta, m, duration = 0.4, 2.0, 3.0
@@ -147,6 +148,7 @@ def test_measures_of_a_controlled_slide():
     np.testing.assert_array_equal(one.values(slide(), motion[1]), results["overshoot"][1])
 
 
+@pytest.mark.slow
 def test_limits_and_references_are_those_of_each_sample():
     model, start = slide(), np.zeros((2, 1))
     force = rb.PrescribedForce("slide", rb.Signal.sines(2.0, 2 * math.pi), limit=[1.0, 5.0])

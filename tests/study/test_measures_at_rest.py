@@ -67,6 +67,7 @@ def test_the_gain_margin_of_pi_control_depends_on_the_mass():
     assert found.margin.units == ""
 
 
+@pytest.mark.slow
 def test_samples_without_an_equilibrium_a_mode_or_a_stable_loop_are_nan():
     """A constant force moves a slide without a spring for ever. An overdamped slide has two modes."""
     stiffness, damping = np.array([4.0, 0.0, 4.0]), np.array([0.0, 0.0, 10.0])
@@ -107,6 +108,7 @@ def test_a_failed_sample_is_nan_and_does_not_change_the_others(rod):
     np.testing.assert_allclose(found.rest, [-np.pi / 2, np.nan], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_equilibrium_belongs_to_the_end_of_the_motion():
     """A rod between two stable positions ends in that of its side. A sample that an event stops has earlier signals."""
     snap = rb.Model.serial_chain(1, length=0.5, mass=1.0, gravity=(0, 10, 0)).replace(stiffness=[1.0], damping=[0.5])
@@ -132,6 +134,7 @@ def test_the_equilibrium_belongs_to_the_end_of_the_motion():
     np.testing.assert_allclose(stopped.end_time, [0.5, 2.0], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_chunks():
     """Bit for bit, with damped and controlled modes, and samples that need different numbers of steps."""
     drives = [rb.PID("link1", -1.0, kp=2.0, kd=0.1, ki=0.5), rb.PID("link2", 0.3, kp=1.0, kd=0.02)]
@@ -182,6 +185,7 @@ unit = "deg"
 """
 
 
+@pytest.mark.slow
 def test_study_files_and_reports_have_the_measures(tmp_path, capsys):
     file, out = tmp_path / "swing.toml", tmp_path / "swing"
     file.write_text(FILE)

@@ -88,6 +88,7 @@ SLOW, PLAIN = pytest.mark.slow, pytest.mark.plain_python
 EACH_WAY = pytest.mark.usefixtures("plain_or_slow")
 
 
+@pytest.mark.slow_cases("0.8")
 @pytest.mark.parametrize(
     ("method", "duration", "times"),
     [
@@ -252,6 +253,7 @@ def bouncing_ball(restitution):
     ]
 
 
+@pytest.mark.slow
 @EACH_WAY
 def test_peaks_before_and_after_an_impact():
     """A ball falls 1 m, and jumps back at 0.6 of its speed: both speeds count for all saved times."""
@@ -383,6 +385,7 @@ def test_a_step_with_an_impact_ends_at_the_event_that_stops_it():
         np.testing.assert_allclose(found["integral"], level - height, rtol=1e-9)
 
 
+@pytest.mark.slow
 @EACH_WAY
 def test_torques_that_jump_or_reach_their_limit():
     """Pulses between saved times, the hold of a digital controller, and a limit: closed forms."""
@@ -411,6 +414,7 @@ def test_torques_that_jump_or_reach_their_limit():
     np.testing.assert_allclose(fastest, speed + third / 2.0 * 0.05, rtol=1e-6)
 
 
+@pytest.mark.slow
 @EACH_WAY
 def test_closed_loops_and_float32():
     """Largest reactions and speeds of a loop are those of very many saved times."""

@@ -53,6 +53,7 @@ def study_of(**changes):
     return rb.Study(**given | changes)
 
 
+@pytest.mark.slow
 def test_a_sample_has_the_same_noise_in_any_chunk_and_by_itself(tmp_path):
     study = study_of()
     ends = study.run().end.values

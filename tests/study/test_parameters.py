@@ -377,6 +377,7 @@ def test_samples_start_from_closed_configurations(assemble):
         np.testing.assert_allclose(start[1][:, 0], 1.0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_samples_that_cannot_be_assembled_have_a_status_and_do_not_change_the_others():
     plan = closing_plan({"fixed": ["crank"]}, (0.5, 3.5))

@@ -53,6 +53,7 @@ def in_stage_of_500(margins, dimension, seed):
     return subset_simulation(margins, dimension, seed, 500)
 
 
+@pytest.mark.slow_cases("50 dimensions")
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_intervals_of_subset_simulation_contain_the_probability(problem):
     """95 of 100 intervals; the logarithms of the estimates scatter as the coefficient of variation says."""
@@ -74,6 +75,7 @@ def around_design_points(margins, dimension, seed):
     return form(margins, dimension, seed, 0.2, 20_000)
 
 
+@pytest.mark.fast_cases("parabola")
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_intervals_of_importance_sampling_contain_the_probability(problem):
     """95 of 100 intervals. The estimates have no bias, and scatter as the coefficient of variation says, or less."""
@@ -168,6 +170,7 @@ def study_of(function=total, **changed):
 EXACT = stats.norm.sf(4.0 / np.sqrt(2.0))
 
 
+@pytest.mark.slow
 def test_the_probability_of_a_study(tmp_path):
     """A study has the probability of its distributions; the most probable failing sample can be simulated again."""
     study = study_of()
@@ -188,6 +191,7 @@ def test_the_probability_of_a_study(tmp_path):
     assert mirrored.interval[0] < EXACT < mirrored.interval[1]
 
 
+@pytest.mark.slow_cases("importance")
 @pytest.mark.parametrize("method", ["importance", "form"])
 def test_methods_that_choose_their_number_of_simulations(method):
     study = study_of()
@@ -201,6 +205,7 @@ def test_methods_that_choose_their_number_of_simulations(method):
     assert total(found.study.sample(found.sample)[1], None) > 4.0
 
 
+@pytest.mark.slow
 def test_correlations_and_distributions_have_an_effect():
     """Exponential of a sum of normal numbers with correlation 1/2: P(x + y > 4), of variance 3."""
     covariance = [[1.0, 0.5], [0.5, 1.0]]
@@ -219,6 +224,7 @@ def test_the_samples_of_monte_carlo_are_the_samples_of_the_study():
     assert found.estimate == (results.total > 0.5).mean().item()
 
 
+@pytest.mark.slow
 def test_simulations_do_not_depend_on_chunks_and_continue_to_the_bit(tmp_path):
     study = study_of()
     whole = study.probability("total", above=4.0, stage=200)
@@ -241,6 +247,7 @@ def test_simulations_do_not_depend_on_chunks_and_continue_to_the_bit(tmp_path):
     assert repaired.estimate == whole.estimate
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_result_of_the_study(tmp_path, capsys):
     """The command reads the question with its unit, and keeps the simulations beside the results."""
     study = rb.Study(
@@ -279,6 +286,7 @@ def test_a_folder_of_monte_carlo_can_grow(tmp_path):
     assert grown.estimate == study.probability("total", above=2.0, method="monte_carlo", simulations=80).estimate
 
 
+@pytest.mark.slow
 def test_samples_without_a_number_are_reported():
     """x < -1 gives NaN, in 16 % of the samples. They count as the user says."""
     study = study_of(sometimes_undefined)
@@ -298,6 +306,7 @@ def test_samples_without_a_number_are_reported():
     assert counted.undefined > 20
 
 
+@pytest.mark.slow
 def test_failed_simulations_are_reported():
     """Draws of a negative mass are invalid: the simulation fails."""
     study = study_of(vary={"gravity.[xy]": rb.Normal(0.0, 1.0), "link1.mass": rb.Normal(1.0, 0.5)})

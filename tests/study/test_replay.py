@@ -43,6 +43,7 @@ def study_of(settings, forces, vary=START | MASS):
     )
 
 
+@pytest.mark.fast_cases("implicit")
 @pytest.mark.parametrize("case", CASES)
 def test_a_motion_that_is_simulated_again_has_the_bits_of_the_stored_one(case):
     study = study_of(*CASES[case])
@@ -57,6 +58,7 @@ def test_a_motion_that_is_simulated_again_has_the_bits_of_the_stored_one(case):
         assert (ends.t.tolist(), ends.q.tobytes()) == ([0.0, 0.08], stored.q.values[k, [0, -1]].tobytes())
 
 
+@pytest.mark.slow_cases("radau", "rk45 with contact", "rosenbrock with contact", "save_at1-rosenbrock")
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("save_at", [7, [0.02, 0.051]])
 def test_times_that_would_change_the_motion_are_refused(case, save_at):
@@ -84,6 +86,7 @@ def test_times_of_the_study_can_be_chosen_among_with_all_results():
     assert study.motions(SAMPLES, save_at=4).t.tolist() == motion.t.tolist()
 
 
+@pytest.mark.slow_cases("rk4")
 @pytest.mark.parametrize("vary", [START | MASS, {}])
 @pytest.mark.parametrize("case", ["rk45", "rk4"])
 def test_one_sample_has_the_bits_of_the_study_also_if_all_are_equal(case, vary):

@@ -139,6 +139,7 @@ def test_explained_shares_of_variance_agree_with_the_closed_form():
     assert explained_shares(two_values, two_values[:, 0] + e[:2000])[0] > 0.9
 
 
+@pytest.mark.slow
 def test_noise_seldom_counts_as_an_influence():
     """The level of the test is 1 % for all parameters together: 30 of 500 studies would have a probability of 1e-14."""
     rng = np.random.default_rng(0)
@@ -352,6 +353,7 @@ def test_the_report_says_why_first_order_differs_from_the_samples(gradient, erro
     assert reason in note
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_the_report_shows_uncertainty_of_first_order_and_control_variates(tmp_path):
     """The angle is t qd: its derivative is 2 s, and its standard deviation 0.2 rad. The energy has the derivative 0."""
@@ -373,6 +375,7 @@ def test_the_report_shows_uncertainty_of_first_order_and_control_variates(tmp_pa
     assert cells == ["link1.qd", "2", "rad/(rad/s)", "0.1", "rad/s", "0.2", "rad"]
 
 
+@pytest.mark.slow_cases("True")
 @pytest.mark.plain_python
 @pytest.mark.parametrize(
     ("changed", "has_gradient", "has_control_variates"),
@@ -398,6 +401,7 @@ def inverse_of_speed(model, motion):
     return np.array([1.0 / speed for speed in motion.qd[:, 0, 0].tolist()])
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_a_function_that_fails_at_the_means_does_not_stop_the_study(tmp_path):
     inverse = {"name": "inverse", "quantity": "function", "function": inverse_of_speed}

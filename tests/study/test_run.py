@@ -95,6 +95,7 @@ def test_no_bit_depends_on_chunks_threads_executors_or_storage(arm, tmp_path):
     check_same(study.run(chunk=40, executor="processes", workers=2), expected)
 
 
+@pytest.mark.slow
 def test_a_cluster_changes_no_bit_when_a_worker_is_killed(arm):
     from distributed import Client, LocalCluster
 
@@ -115,6 +116,7 @@ def test_a_cluster_changes_no_bit_when_a_worker_is_killed(arm):
     assert killed
 
 
+@pytest.mark.slow
 def test_a_killed_worker_process_is_replaced_and_changes_no_bit(arm):
     study, killed = swinging(arm, samples=400), []
 
@@ -145,6 +147,7 @@ def odd(model, motion):
     raise Odd(1, 2)
 
 
+@pytest.mark.slow
 def test_worker_processes_that_keep_dying_or_fail_end_the_study_with_an_error(arm):
     for function, words in (
         (die, r"chunk 0 \(samples 0 to 149\): the worker process died 3 times; it ended with the exit code 1"),
@@ -336,6 +339,7 @@ def test_a_changed_study_is_refused_with_the_changed_key(arm, rod, tmp_path):
     assert swinging(arm).run(tmp_path).sizes["sample"] == 150
 
 
+@pytest.mark.slow
 def test_a_study_stops_early_at_the_same_sample_for_any_chunk(arm, tmp_path):
     stop = {"measure": "height", "half_width": 0.0005, "confidence": 0.95}
     study = swinging(arm, samples=20_000, stop_when=stop)
@@ -564,6 +568,7 @@ def test_the_store_is_created_completely_or_not_at_all(arm, tmp_path, monkeypatc
         rb.load_results(tmp_path / "elsewhere")
 
 
+@pytest.mark.slow_cases("rk4")
 @pytest.mark.plain_python
 @pytest.mark.parametrize("method", ["implicit", "rk4"])
 def test_a_single_sample_of_a_study_with_fixed_steps_has_the_steps_of_the_study(method):

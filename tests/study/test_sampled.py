@@ -47,6 +47,7 @@ def study_file(tmp_path, text=FILE):
     return rb.Study.read(tmp_path / "study.toml")
 
 
+@pytest.mark.slow
 def test_a_study_file_is_the_simulation_of_its_draws(tmp_path):
     study = study_file(tmp_path)
     results = study.run()

@@ -75,6 +75,7 @@ vary = { "*.mass_and_inertia" = { type = "normal", mean = 0.1, std = 0.08 }, "*.
 """
 
 
+@pytest.mark.slow
 @pytest.mark.plain_python
 def test_tables_on_the_screen_in_reports_and_results_begin_with_the_failures(tmp_path, capsys):
     (tmp_path / "study.toml").write_text(STUDY)

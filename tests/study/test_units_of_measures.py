@@ -57,6 +57,7 @@ def test_results_and_statistics_are_in_the_unit_of_the_measure(folder, i):
         assert found.gradient_units.values.tolist() == [f"{unit}/(rad/s)"]
 
 
+@pytest.mark.slow
 def test_reports_name_the_unit(folder):
     from rbchain.study.show.report import write_report
 

@@ -118,9 +118,9 @@ def probability(
     ...     vary={"*.q": rb.Uniform(-1.5, 1.5)},
     ...     measures=[rb.Measure("energy", "kinetic_energy", over="max")],
     ... )
-    >>> found = study.probability("energy", above=0.95, stage=200)
+    >>> found = study.probability("energy", above=0.95, stage=100)
     >>> found.interval[0] < (1.5 - 1.12) / 3 < found.interval[1], found.simulations
-    (True, 200)
+    (True, 100)
     """
     one_of("method", method, get_args(Method), StudyError)
     if undefined is not None:
