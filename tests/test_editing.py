@@ -593,6 +593,17 @@ def test_a_model_without_its_constraints_is_an_open_tree():
     assert_close(tree.forward_dynamics(q, qd, np.zeros(model.nv)), expected, 1e-9)
 
 
+@pytest.mark.plain_python
+def test_an_open_tree_warns_of_drives_of_coupled_joints():
+    builder = rb.ModelBuilder()
+    for name in ("motor", "arm"):
+        builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)))
+    builder.add_constraint(rb.CouplerConstraint("gear", "arm", "motor", ratio=0.5))
+    builder.add_drive(rb.PID("motor", 0.5, kp=1.0))
+    with pytest.warns(UserWarning, match=r"drives of joints \['motor'\] act on these joints only"):
+        assert builder.build().open_tree().drives
+
+
 @pytest.mark.parametrize("edit", [lambda m: m.lock({"left2": 0.2}), lambda m: m.reroot("right2")])
 def test_edited_closed_chains_can_be_saved_and_read(edit, tmp_path):
     model = edit(closed_tree()[0])

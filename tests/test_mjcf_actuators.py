@@ -64,6 +64,22 @@ DRIVES = {
     "ball": ('<motor name="m" joint="ball" gear="0.1 0.2 -0.3" forcerange="-0.2 1"/>', [-0.7]),
     "tendon of one joint": ('<position name="m" tendon="one" kp="4" kv="0.2"/>', [0.6]),
     "tendon of two joints": ('<motor name="m" tendon="two" gear="1.5" forcerange="-0.5 2"/>', [-0.9]),
+    "filter": ('<general name="m" joint="jb" dyntype="filter" dynprm="0.01" forcerange="-2 2" gainprm="3"/>', [0.9]),
+    "exact filter": ('<motor name="m" joint="jb" gear="-2"/>'.replace("motor", 'general dyntype="filterexact"'), [0.4]),
+    "position with a lag": (
+        '<position name="m" joint="ja" kp="90" kv="2" timeconst="0.005" forcerange="-2 5" ctrlrange="-1 1"/>',
+        [1.2],
+    ),
+    "lag with a constant force": (
+        '<general name="m" joint="slide" gear="-0.5" dyntype="filter" dynprm="0.02" gainprm="2" biastype="affine"'
+        ' biasprm="0.3 0 -1"/>',
+        [0.8],
+    ),
+    "range of an activation": (
+        '<general name="m" joint="jb" dyntype="filter" dynprm="0.01" ctrlrange="-1 1" actrange="-2 1"/>',
+        [3.0],
+    ),
+    "motor of a tendon with a lag": ('<general name="m" tendon="two" dyntype="filter" dynprm="0.01"/>', [0.7]),
     "several": (
         '<position name="m" joint="ja" kp="5"/><motor joint="ja"/><motor joint="ja"/><damper name="w" joint="jc" kv="1"'
         ' ctrlrange="0 1"/>',
@@ -74,20 +90,53 @@ JOINTS = {
     "limited joint": ('actuatorfrcrange="-1 2"', '<motor name="m" joint="ja" forcerange="-4 1.5" gear="-2"/>', [3.0]),
     "joint beyond the range": ('actuatorfrcrange="3 4"', '<motor name="m" joint="ja" forcerange="-1 2"/>', [1.0]),
 }
+#: Actuators of MuJoCo 4.
+NEW_DRIVES = {
+    "pid": ('<pid name="m" joint="ja" kp="20" ki="300" kv="2" gear="-0.5" forcerange="-9 5"/>', [0.5, -0.6]),
+    "pid with a force": (
+        '<pid name="m" joint="slide" kp="20" kv="2" input="pos vel ff" ctrlrange="-1 0.3"/>',
+        [0.4, -0.6, 1.2],
+    ),
+    "pid of the velocity": ('<pid name="m" joint="jb" kv="2" input="vel"/>', [0.4]),
+    "dcmotor": ('<dcmotor name="m" joint="jb" motorconst="0.5" resistance="2" gear="3"/>', [4.0]),
+    "after a pid": ('<pid joint="ja" kp="0.1" ki="0.2"/><motor joint="jb" ctrlrange="-1 2"/>', [0.4, 0.1, 3.0]),
+}
 #: Actuators that the model leaves out, and the reasons in the warning.
 LEFT_OUT = {
-    "filter": ('<position joint="ja" timeconst="0.1"/>', "activation dynamics"),
-    "integrator": ('<intvelocity joint="ja" actrange="-1 1"/>', "activation dynamics"),
-    "muscle": ('<muscle joint="ja" lengthrange="0 1"/>', "activation dynamics"),
-    "damper": ('<damper joint="ja" kv="1" ctrlrange="0 1"/>', "its gain is not constant, or its force is not linear"),
+    "integrator": (
+        '<intvelocity joint="ja" actrange="-1 1"/>',
+        "its activation integrates the control; use rb.PID with the integrated reference",
+    ),
+    "range of an activation": (
+        '<general joint="ja" dyntype="filter" dynprm="0.1" actrange="0.2 1"/>',
+        "actrange clips its lagged control; remove actrange",
+    ),
+    "lag with a one-sided range": (
+        '<general joint="ja" dyntype="filter" dynprm="0.1" forcerange="0 1"/>',
+        "a lag, and a range of forces that is not symmetric around its constant force; use rb.UserForces",
+    ),
+    "muscle": (
+        '<muscle joint="ja" lengthrange="0 1"/>',
+        "its activation is the activation of a muscle; use rb.Sampled with a function",
+    ),
+    "damper": (
+        '<damper joint="ja" kv="1" ctrlrange="0 1"/>',
+        "its gain is not constant, or its force is not linear; use rb.UserForces",
+    ),
     "growing": (
         '<general joint="ja" biastype="affine" biasprm="0 1 0"/>',
-        "its force grows with the position or the velocity",
+        "its force grows with the position or the velocity; use rb.UserForces",
     ),
-    "site": ('<motor site="s"/>', "its transmission is not a joint or a tendon"),
-    "free": ('<motor joint="free"/>', "its transmission is a free joint"),
-    "servo of a ball": ('<position joint="ball"/>', "its transmission is a ball joint"),
-    "ball in its parent": ('<motor jointinparent="ball"/>', "its transmission is a ball joint"),
+    "site": ('<motor site="s"/>', "its transmission is not a joint or a tendon; use rb.Wrench"),
+    "free": ('<motor joint="free"/>', "its transmission is a free joint; use rb.PrescribedForce or rb.UserForces"),
+    "servo of a ball": (
+        '<position joint="ball"/>',
+        "its transmission is a ball joint; use rb.PrescribedForce or rb.UserForces",
+    ),
+    "ball in its parent": (
+        '<motor jointinparent="ball"/>',
+        "its transmission is a ball joint; use rb.PrescribedForce or rb.UserForces",
+    ),
     "spatial tendon": ('<motor tendon="path"/>', "a spatial tendon"),
     "weak tendon": ('<motor tendon="weak"/>', "a tendon with a range of forces"),
     "length of a tendon": (
@@ -134,15 +183,16 @@ def pair(file):
 def check_motion(file, controls):
     """Compare 25 steps of the same method, from a random state."""
     model, engine, _ = pair(file)
+    # steps of `filterexact` have the first order with RK4; `filter` is the same differential equation
+    exact = engine.actuator_dyntype == int(mujoco.mjtDyn.mjDYN_FILTEREXACT)
+    engine.actuator_dyntype[exact] = int(mujoco.mjtDyn.mjDYN_FILTER)
     data, rng = mujoco.MjData(engine), np.random.default_rng(7)
     data.qvel[:] = rng.normal(0.0, 0.5, engine.nv)
     data.ctrl[:] = controls
     q, qd = state_from_mujoco(model, engine, data.qpos, data.qvel)
     stepper = model.stepper(q, qd, method="rk4", step=STEP)
-    for i in range(engine.nu):
-        name = engine.actuator(i).name or {1: "ja", 2: "ja_2"}.get(i)
-        if name in model.inputs:
-            stepper.inputs[name][...] = controls[i]
+    for name, control in zip(model.inputs, controls, strict=False):
+        stepper.inputs[name][...] = control
     stepper.step(STEPS)
     mujoco.mj_step(engine, data, STEPS)
     found = np.concatenate([stepper.q, stepper.qd])
@@ -156,6 +206,14 @@ def check_motion(file, controls):
 @pytest.mark.parametrize("case", DRIVES)
 def test_a_motion_under_actuators_is_the_motion_of_mujoco(tmp_path, case):
     actuators, controls = DRIVES[case]
+    check_motion(written(tmp_path, actuators), controls)
+
+
+@plain
+@pytest.mark.skipif(not hasattr(mujoco.mjtGain, "mjGAIN_PID"), reason="this version of MuJoCo has no pid actuators")
+@pytest.mark.parametrize("case", NEW_DRIVES)
+def test_a_motion_under_actuators_of_mujoco_4_is_the_motion_of_mujoco(tmp_path, case):
+    actuators, controls = NEW_DRIVES[case]
     check_motion(written(tmp_path, actuators), controls)
 
 
@@ -258,3 +316,19 @@ def test_stops_and_friction_on_request(tmp_path):
     many = model.vary(friction=0.1 * np.arange(1, 3)[:, None] * np.ones(model.nv))
     _, friction = many.dry_friction()
     np.testing.assert_array_equal(friction[0].kinetic, [0.1, 0.2])
+
+
+@plain
+@pytest.mark.parametrize("flag", ['limit="disable"', 'constraint="disable"'])
+def test_ranges_that_a_flag_disables_are_no_stops(tmp_path, flag):
+    model, _, _ = pair(written(tmp_path, "", 'range="-1 1"', flag))
+    assert model.hard_stops() == ()
+    assert np.isinf(model.position_limits).all()
+
+
+@plain
+def test_activations_of_keyframes_are_named(tmp_path):
+    key = f'<keyframe><key name="on" qpos="{"0 " * 3}1 0 0 0 0 0 0 2 1 0 0 0" act="1"/></keyframe>'
+    lagged = '<general joint="ja" dyntype="filter" dynprm="0.1"/>'
+    _, _, message = pair(written(tmp_path, lagged, more=key))
+    assert "activations of keyframes 'on' are not read: lags of controls start at zero" in message

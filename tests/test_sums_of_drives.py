@@ -1,5 +1,8 @@
 """The forces of the drives of a joint add up; at most one drive prescribes its motion; an Actuator shapes the sum."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -395,3 +398,92 @@ drives = [
     results = rb.Study.read(tmp_path / "study.toml").run()
     expected = (1.75 + results.parameters.values[:, 0]) * 0.5 / 2.0
     np.testing.assert_allclose(results["end"].values, expected, rtol=1e-8)
+
+
+T = np.array([0.05, 0.2])
+LAGGED = rb.PID("slide", 0.0, kp=0.0, feedforward=3.0, feedforward_time_constant=T)
+
+
+def slide():
+    builder = rb.ModelBuilder(gravity=(0, 0, 0))
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=2.0))
+    return builder.build()
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("method", "tolerance"),
+    [
+        ({"method": "rk45"}, 1e-8),
+        ({"method": "dop853"}, 1e-8),
+        ({"method": "rk4", "step": 2e-3}, 1e-8),
+        ({"method": "implicit", "step": 1e-3}, 1e-2),  # h / (2 T)
+        ({"method": "moreau", "step": 1e-3}, 1e-4),  # (h / T)^2
+    ],
+    ids=lambda given: given.get("method") if isinstance(given, dict) else None,
+)
+def test_a_lagged_feedforward_is_the_step_response_of_its_lag(method, tolerance):
+    check_step_response(method, tolerance)
+
+
+def test_compiled_code_delays_the_feedforward():
+    check_step_response({"method": "rk4", "step": 2e-3}, 1e-8)
+
+
+def check_step_response(method, tolerance):
+    motion = slide().simulate(np.zeros((2, 1)), duration=0.2, drives=[LAGGED], save_at=4, **method)
+    t, time = motion.t, T[:, None]
+    np.testing.assert_allclose(motion.tau[..., 0], 3.0 * (1.0 - np.exp(-t / time)), rtol=0, atol=3.0 * tolerance)
+    speed = 1.5 * (t - time * (1.0 - np.exp(-t / time)))
+    np.testing.assert_allclose(motion.qd[..., 0], speed, rtol=0, atol=tolerance)
+
+
+@pytest.mark.plain_python
+def test_a_lag_continues_and_is_saved(tmp_path):
+    model, settings = slide(), {"method": "rk4", "step": 1e-2, "drives": [LAGGED]}
+    whole = model.simulate(np.zeros((2, 1)), duration=0.2, **settings)
+    half = model.simulate(np.zeros((2, 1)), duration=0.1, **settings)
+    half = model.simulate(duration=0.1, continue_from=half)
+    np.testing.assert_allclose(half.qd[:, -1], whole.qd[:, -1], rtol=0, atol=1e-14)
+    builder = rb.ModelBuilder()
+    builder.add_body("slide", joint=rb.Prismatic((1, 0, 0)), inertia=rb.Inertia(mass=2.0))
+    builder.add_drive(rb.PID("slide", 0.1, kp=2.0, ki=1.0, feedforward=rb.Input("u"), feedforward_time_constant=0.1))
+    rb.save(builder.build(), tmp_path / "slide.toml")
+    assert rb.load(tmp_path / "slide.toml").drives == builder.build().drives
+
+
+@pytest.mark.plain_python
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda model, drive: model.simulate([0.0], duration=0.1, drives=[drive], method="radau"),
+            'method "radau" does not support',
+        ),
+        (
+            lambda model, drive: model.simulate([0.0], duration=0.1, drives=[drive], method="rosenbrock"),
+            'Use method "rk45", "dop853", "rk4", "implicit" or "moreau"',
+        ),
+        (
+            lambda model, drive: model.simulate([0.0], duration=0.1, drives=[drive], derivatives=("q",)),
+            "the computation of derivatives",
+        ),
+        (lambda model, drive: model.linearize([0.0], [0.0], drives=[drive]), "linearize does not support"),
+        (lambda model, drive: model.equilibrium([0.0], drives=[drive]), "equilibrium does not support"),
+        (
+            lambda model, drive: model.simulate([0.0], duration=0.1, drives=[rb.Sampled(drive, period=0.1)]),
+            "Use an Actuator with a time_constant",
+        ),
+        (
+            lambda model, drive: model.simulate(
+                [[0.0]] * 2, duration=0.1, drives=[replace(drive, feedforward_time_constant=[0.1, 0])]
+            ),
+            "expected numbers above 0, or 0 for all samples",
+        ),
+    ],
+    ids=["radau", "rosenbrock", "derivatives", "linearize", "equilibrium", "Sampled", "zero"],
+)
+def test_functions_without_lags_refuse_them(call, message):
+    drive = rb.PID("slide", 0.0, kp=1.0, feedforward=3.0, feedforward_time_constant=0.1)
+    with pytest.raises(rb.ArgumentError, match=re.escape(message)):
+        call(slide(), drive)

@@ -45,7 +45,8 @@ def new_table(model: Model, drives: Sequence[OneJointDrive]) -> tuple[np.ndarray
     for number, drive in enumerate(drives):
         of_dofs.setdefault(dof_index(model, drive.label(), drive.joint, drive.dof), []).append(number)
     codes = np.zeros((drive_layout.ROWS, model.nv + len(drives) - len(of_dofs)), np.int64)
-    codes[[drive_layout.INTEGRAL, drive_layout.NEXT, drive_layout.FEEDFORWARD]] = -1
+    absent = "INTEGRAL", "NEXT", "FEEDFORWARD", "LAG", "LAGGED"
+    codes[[getattr(drive_layout, row) for row in absent]] = -1
     codes[drive_layout.RESTS] = 1
     codes[drive_layout.DOF, : model.nv] = range(model.nv)
     columns, free = [-1] * len(drives), model.nv

@@ -210,6 +210,10 @@ class PID(DriveWithModel):
         must use the same model.
     feedforward : Signal or number, N m or N
         Force to add, such as the force that the reference motion requires.
+    feedforward_time_constant : float or one for each sample, s
+        Time constant T of a first-order lag of the feedforward, for motors whose torque builds up with a delay. The
+        force z that acts follows T dz/dt = feedforward - z from z = 0 on. Without a lag, it is 0 for all samples.
+        "rosenbrock", "radau", derivatives of motions and linear analysis do not support a lag.
     name : str, optional
         Owner of the parameters in paths, as in "NAME.field"; see `Dispersion`.
 
@@ -246,6 +250,7 @@ class PID(DriveWithModel):
         NumericField("ki", "N m/(rad s) or N/(m s)", 0.0, LARGEST),
         NumericField("limit", "N m or N", 0.0),
         NumericField("feedforward", "N m or N", kind=SIGNAL),
+        NumericField("feedforward_time_constant", "s", 0.0, LARGEST),
     )
     joint: str
     reference: SignalLike | Literal["outer"]
@@ -258,6 +263,7 @@ class PID(DriveWithModel):
     dof: int | None = None
     controller_model: ControllerModel = "nominal"
     feedforward: SignalLike = 0.0
+    feedforward_time_constant: npt.ArrayLike = 0.0
 
     def __post_init__(self) -> None:
         if isinstance(self.reference, str) and self.reference == FORMER_OUTER:
@@ -383,8 +389,6 @@ def flatten_drive(
     # between the instants of a sampled controller, its signals do not act
     derivatives = -1 if is_sampled else DERIVATIVES.get(type(drive), 0)
     codes[drive_layout.SIGNAL, d] = signals.add(f"{what}: {name}", signal, derivatives)
-    if isinstance(drive, PID):
-        _add_feedforward(what, drive, is_sampled, codes, d, signals)
     codes[drive_layout.GAINS, d] = len(numbers.columns)
     for gain, absent in GAINS:
         if hasattr(drive, gain):
@@ -392,7 +396,10 @@ def flatten_drive(
         else:
             numbers.add(f"{what}: {gain}", absent)
     if not is_sampled and np.any(np.asarray(getattr(drive, "ki", 0.0)) != 0.0):
-        codes[drive_layout.INTEGRAL, d] = model.nq + model.nv + (codes[drive_layout.INTEGRAL] >= 0).sum()
+        codes[drive_layout.INTEGRAL, d] = model.nq + model.nv + states_of_drives(codes)
+    if isinstance(drive, PID):
+        _add_feedforward(what, drive, is_sampled, codes, d, signals)
+        _add_lag(what, model, drive, is_sampled, codes, d, numbers)
     codes[drive_layout.COMPENSATES_GRAVITY, d] = getattr(drive, "gravity_compensation", False)
 
 
@@ -402,3 +409,39 @@ def _add_feedforward(what: str, drive: PID, is_sampled: bool, codes: np.ndarray,
     if signal.is_constant and not signal.coefficients.any() and not signal.inputs:
         return
     codes[drive_layout.FEEDFORWARD, d] = signals.add(f"{what}: feedforward", signal, -1 if is_sampled else 0)
+
+
+def _add_lag(
+    what: str, model: Model, drive: PID, is_sampled: bool, codes: np.ndarray, d: int, numbers: SampleNumbers
+) -> None:
+    """Add the time constant of the feedforward and its row of the state, unless it is zero for all samples."""
+    given = np.asarray(drive.feedforward_time_constant)
+    if not (given > 0.0).any():
+        return
+    if is_sampled:
+        raise ArgumentError(
+            f"{what}: it has a feedforward_time_constant, but a controller in Sampled computes its force at instants "
+            "only; expected 0. Use an Actuator with a time_constant, which delays the force of the controller"
+        )
+    if not (given > 0.0).all():
+        raise ArgumentError(
+            f"{what}: feedforward_time_constant is {excerpt(given.tolist())}; expected numbers above 0, "
+            "or 0 for all samples. Use a short time constant for samples without a lag"
+        )
+    column = numbers.add_field(what, drive, "feedforward_time_constant")
+    if codes[drive_layout.FEEDFORWARD, d] >= 0:
+        codes[drive_layout.LAG, d] = column
+        codes[drive_layout.LAGGED, d] = model.nq + model.nv + states_of_drives(codes)
+
+
+def states_of_drives(codes: np.ndarray) -> int:
+    """Return the number of integrals and of lagged forces in a table of drives, which are rows of the state."""
+    return int((codes[[drive_layout.INTEGRAL, drive_layout.LAGGED]] >= 0).sum())
+
+
+def refuse_lags(what: str, codes: np.ndarray, remedy: str) -> None:
+    """Raise an ArgumentError if a table of drives has a lag. `what` is the subject of the message."""
+    if (codes[drive_layout.LAGGED] >= 0).any():
+        raise ArgumentError(
+            f"{what} does not support the feedforward_time_constant of a PID; expected 0 for all drives. {remedy}"
+        )

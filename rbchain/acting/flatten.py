@@ -29,7 +29,7 @@ from .between_bodies import flatten_between_bodies, is_between_bodies
 from .contacts import flatten_contacts, gear_friction_of, new_contact_records
 from .controllers import controller_arrays, controllers_model
 from .drive_table import new_table, settings_of_drives
-from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive
+from .drives import ONE_JOINT, PID, ComputedTorque, flatten_drive, states_of_drives
 from .events import Event, flatten_event
 from .flatten_sampled import flatten_samplers
 from .numeric_fields import Drive, Force
@@ -97,7 +97,7 @@ def flatten_actions(
     actuators = [drive for drive in drives if isinstance(drive, Actuator)]
     others = [drive for drive in drives if not isinstance(drive, Actuator)]
     drive_codes, users, sampled = _flatten_drives(model, others, signals, numbers)
-    integrals = int((drive_codes[drive_layout.INTEGRAL] >= 0).sum())
+    integrals = states_of_drives(drive_codes)
     first_code = layout.FAILED_FIRST_EVENT + len(events)
     samplers, sampled_calls = flatten_samplers(model, sampled, drive_codes, numbers, dtype, first_code)
     batch_functions = {code: call for code, call in sampled_calls.items() if isinstance(call, BatchFunction)}

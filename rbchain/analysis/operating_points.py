@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..acting.contacts import NAMES_OF_CONTACTS, is_contact
 from ..acting.controllers import model_arrays
+from ..acting.drives import refuse_lags
 from ..acting.flatten import flatten_actions
 from ..acting.numeric_fields import Drive, Force
 from ..acting.random_actions import random_signals_of
@@ -155,6 +156,7 @@ def conditions_of(
     flat, calls = flatten_actions(model, batch, float(t.max(initial=0.0)), DTYPE, (drives, forces, ()), always=True)
     assert flat is not None  # because it is asked for
     _refuse(function, drives, forces)
+    refuse_lags(function, flat.shared.drives, "Use the feedforward without a lag")
     refuse_forces_of_drives(model, flat, arrays[2])
     kernel_model = kernel_model_for_simulation(model, flat, method_named("rk45"), has_energy_error=False)
     refuse_controllers_of_closed_chains(kernel_model, flat)

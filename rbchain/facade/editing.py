@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
@@ -13,6 +14,7 @@ from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray
 from ..errors import ModelError
 from ..model.assembly import mechanism_of
+from ..model.constraints import CouplerConstraint
 from ..model.editing import (
     check_joints,
     joints_coupled_to,
@@ -252,7 +254,8 @@ class Editing(Attributes):
         Returns
         -------
         Model
-            The open tree. Its joints move independently: loops are cut, and coupled joints are released.
+            The open tree. Its joints move independently: loops are cut, and coupled joints are released. Its drives act
+            on their own joints only. A warning lists the drives whose joints were coupled to others.
 
         Examples
         --------
@@ -264,6 +267,15 @@ class Editing(Attributes):
         >>> builder.build().open_tree().constraint_names
         ()
         """
+        couplers = [place for place in self.description.constraints if place.kind == CouplerConstraint.kind]
+        coupled = {self.joint_names[body] for place in couplers for body in (place.body_a, place.body_b)}
+        driven = sorted({drive.joint for drive in self.drives} & coupled)
+        if driven:
+            warnings.warn(
+                f"open_tree: drives of joints {driven} act on these joints only, because the open tree does not couple "
+                "other joints to them. Add drives of the other joints, or pass drives=() to simulate",
+                stacklevel=2,
+            )
         return type(self)(open_description(self.description))
 
     def reroot(self, body: str) -> Self:

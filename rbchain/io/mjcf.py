@@ -83,10 +83,9 @@ def _keyframes(source: Source, model: Model, actuators: Actuators) -> dict[str, 
     engine, terms = source.model, inputs_of_drives(model.drives)
     names = Names(source.name("key", key) for key in range(engine.nkey))
     q, qd = state_from_mujoco(model, engine, engine.key_qpos, engine.key_qvel)
-    first = getattr(engine, "actuator_ctrladr", range(len(engine.actuator_trntype)))
     found = {}
     for key in range(engine.nkey):
-        controls = {name: engine.key_ctrl[key, first[i]] for i, name in actuators.controls.items()}
+        controls = {name: engine.key_ctrl[key, at] for name, at in actuators.controls.items()}
         inputs = {name: float(np.clip(controls[name], term.lower, term.upper)) for name, term in terms.items()}
         found[source.name("key", key) or names.new(f"key{key}")] = Keyframe(q[key], qd[key], inputs)
     return found
@@ -256,6 +255,7 @@ def _limits(source: Source, joints: Sequence[int]) -> JointLimits:
     references = model.qpos0[model.jnt_qposadr[which], None]  # positions are relative to the pose in the file
     ranges = model.jnt_range[which]
     ranges[np.abs(ranges) >= UNLIMITED] *= np.inf  # MuJoCo does not reach such positions
-    lower, upper = np.where(model.jnt_limited[which, None], ranges - references, (-np.inf, np.inf)).T
+    are_limited = model.jnt_limited[which, None] & (not source.disabled("limit", "constraint"))
+    lower, upper = np.where(are_limited, ranges - references, (-np.inf, np.inf)).T
     efforts = np.where(model.jnt_actfrclimited[which], np.abs(model.jnt_actfrcrange[which]).max(1), np.inf)
     return JointLimits(lower=lower, upper=upper, effort=efforts)

@@ -15,24 +15,52 @@ from .mjcf_constraints import active_equalities, joints_of_tendon
 from .mjcf_source import Source
 from .names import Names
 
+#: Types of activations, gains and biases that rbchain knows.
+KINDS = {
+    "Dyn": ("NONE", "FILTER", "FILTEREXACT", "INTEGRATOR", "MUSCLE"),
+    "Gain": ("FIXED", "AFFINE", "PID", "DCMOTOR"),
+    "Bias": ("NONE", "AFFINE", "DCMOTOR"),
+}
+#: Why rbchain does not represent actuators with activations of some types.
+NO_ACTIVATION = {
+    "INTEGRATOR": "its activation integrates the control; use rb.PID with the integrated reference",
+    "MUSCLE": "its activation is the activation of a muscle; use rb.Sampled with a function",
+    "FILTER": "actrange clips its lagged control; remove actrange",
+    "FILTEREXACT": "actrange clips its lagged control; remove actrange",
+}
+
 #: Name in the model of each of MuJoCo's joints, and its first degree of freedom there; None if there is only one.
 Dofs = Mapping[int, tuple[str, int | None]]
 
 
-class JointForce(NamedTuple):
-    """The force of an actuator at one degree of freedom of the model: `factor` times a clipped force.
+class Law(NamedTuple):
+    """The force of an actuator: the sum of the gains times its controls, plus forces of its length and velocity.
 
-    The clipped force is `by_control` times the control, plus `constant`, `by_position` q and `by_velocity` qd. It is
-    clipped to the range from `lower` to `upper`.
+    The force is `constant` + `by_length` times the length + `by_velocity` times its rate. The first `references`
+    controls are references of the length, and the integral of their error has the factor `by_integral`. With a `lag` in
+    s, a first-order lag delays the controls.
+    """
+
+    gains: tuple[float, ...]
+    constant: float
+    by_length: float
+    by_velocity: float
+    references: int = 1
+    by_integral: float = 0.0
+    lag: float = 0.0
+
+
+class JointForce(NamedTuple):
+    """The force of an actuator at one degree of freedom of the model: `factor` times a force with a law.
+
+    The length in the law is the position of the degree of freedom. The force of the law is clipped to the range from
+    `lower` to `upper`.
     """
 
     joint: str
     dof: int | None
     factor: float
-    by_control: float
-    constant: float
-    by_position: float
-    by_velocity: float
+    law: Law
     lower: float
     upper: float
 
@@ -48,8 +76,8 @@ class Actuators:
         The labels of the other actuators, by the reasons.
     unclipped : list of int
         MuJoCo's joints whose range of actuator forces does not act on the drives.
-    controls : dict of int and str
-        The name of the input of each actuator that rbchain represents.
+    controls : dict of str and int
+        The inputs of the actuators that rbchain represents, and their places among MuJoCo's controls.
     """
 
     def __init__(self, source: Source, dofs: Dofs) -> None:
@@ -58,7 +86,7 @@ class Actuators:
         self.drives: list[OneJointDrive] = []
         self.left_out: dict[str, list[str]] = {}
         self.unclipped: list[int] = []
-        self.controls: dict[int, str] = {}
+        self.controls: dict[str, int] = {}
         count = len(model.actuator_trntype)
         names = Names(source.name("actuator", i) for i in range(count))
         acting = [] if source.disabled("actuation") else [i for i in range(count) if not self._is_in_disabled_group(i)]
@@ -72,10 +100,9 @@ class Actuators:
                 continue
             own = source.name("joint", int(model.actuator_trnid[i, 0])) if self._is_of_joint(i) else ""
             name = source.name("actuator", i) or names.new(own or f"actuator{i}")
-            self.controls[i] = name
-            forces, control = self._joint_forces(i, [*of_joints, *pulled]), self._input(i, name)
+            forces, controls = self._joint_forces(i, [*of_joints, *pulled]), self._inputs(i, name, names)
             for number, force in enumerate(forces, 1):
-                self.drives += _drives(name if len(forces) == 1 else f"{name}_{number}", control, force)
+                self.drives += _drives(name if len(forces) == 1 else f"{name}_{number}", controls, force)
         limited = np.flatnonzero(model.jnt_actfrclimited).tolist()
         self.unclipped = [j for j in limited if [*of_joints, *pulled].count(j) > 1]
 
@@ -93,44 +120,120 @@ class Actuators:
     def _is_of_joint(self, i: int) -> bool:
         return self._transmission(i) in ("JOINT", "JOINTINPARENT")
 
-    def _numbers(self, i: int) -> tuple[float, float, float, float]:
-        """Return gain, constant, factor of the length, and factor of the velocity in the force of an actuator."""
+    def _parameters(self, i: int) -> dict[str, np.ndarray]:
+        """Return the parameters of gain, bias and activation of an actuator."""
         model = self._source.model
-        has_bias = model.actuator_biastype[i] == self._source.kind("Bias", "mjBIAS_AFFINE")
-        constant, by_length, by_velocity = model.actuator_biasprm[i, :3].tolist() if has_bias else (0.0, 0.0, 0.0)
-        return float(model.actuator_gainprm[i, 0]), constant, by_length, by_velocity
+        return {name: getattr(model, f"actuator_{name}prm")[i] for name in ("gain", "bias", "dyn")}
+
+    def _type(self, i: int, what: str, enum: str) -> str:
+        """Return the type of the gain, the bias or the activation of an actuator, such as "FIXED"."""
+        found = getattr(self._source.model, f"actuator_{what}type")[i]
+        return next((kind for kind in KINDS[enum] if found == self._source.kind(enum, f"mj{enum.upper()}_{kind}")), "")
+
+    def _law(self, i: int) -> Law | str:
+        """Return the law of the force of an actuator, or why rbchain does not represent it."""
+        gain, bias, activation = (
+            self._type(i, "gain", "Gain"),
+            self._type(i, "bias", "Bias"),
+            self._type(i, "dyn", "Dyn"),
+        )
+        of, lag = self._parameters(i), 0.0
+        constant, by_length, by_velocity = of["bias"][:3].tolist() if bias == "AFFINE" else (0.0, 0.0, 0.0)
+        if gain == "DCMOTOR":
+            return self._law_of_dc_motor(i)
+        if gain == "PID":
+            return self._law_of_pid(i, constant, by_length, by_velocity)
+        if activation in ("FILTER", "FILTEREXACT") and of["dyn"][0] > 0.0 and not self._is_clipped(i):
+            lag = float(of["dyn"][0])
+        elif activation != "NONE":
+            return NO_ACTIVATION.get(activation, "its activation dynamics")
+        if (
+            gain not in ("FIXED", "AFFINE")
+            or bias not in ("NONE", "AFFINE")
+            or (gain == "AFFINE" and of["gain"][1:3].any())
+        ):
+            return "its gain is not constant, or its force is not linear; use rb.UserForces"
+        return Law((float(of["gain"][0]),), constant, by_length, by_velocity, references=0 if lag else 1, lag=lag)
+
+    def _is_clipped(self, i: int) -> bool:
+        """Whether the range of the activation of an actuator can clip its lagged control."""
+        model, first = self._source.model, self._first_control(i)
+        if not model.actuator_actlimited[i]:
+            return False
+        lower, upper = model.actuator_actrange[i].tolist()
+        is_limited = model.actuator_ctrllimited[first] and not self._source.disabled("clampctrl")
+        range_of_control = model.actuator_ctrlrange[first].tolist() if is_limited else (-np.inf, np.inf)
+        return not (lower <= min(0.0, range_of_control[0]) and max(0.0, range_of_control[1]) <= upper)
+
+    def _law_of_dc_motor(self, i: int) -> Law | str:
+        """Return the law of a motor with a resistance R and a constant K: K u / R - K^2 qd / R, for the voltage u."""
+        of = self._parameters(i)
+        resistance, constant = of["gain"][:2].tolist()
+        others = [of["gain"][2:], of["bias"], of["dyn"]]
+        if self._source.model.actuator_actnum[i] or any(values.any() for values in others) or not resistance > 0.0:
+            return "a dcmotor with more than resistance and motorconst; use rb.UserForces"
+        return Law((constant / resistance,), 0.0, 0.0, -(constant**2) / resistance)
+
+    def _law_of_pid(self, i: int, constant: float, by_length: float, by_velocity: float) -> Law | str:
+        """Return the law of a PID controller, whose controls are some of a position, a velocity and a force."""
+        source, of = self._source, self._parameters(i)
+        bits = int(source.field("actuator_ctrlspec", i + 1)[i])
+        gains = (-by_length, -by_velocity, 1.0)
+        used = tuple(gain for number, gain in enumerate(gains) if bits >> number & 1)
+        integral = float(of["gain"][0])
+        if of["dyn"].any() or of["gain"][1:].any():
+            return "a pid with imax or slewmax; use rb.Sampled with a function"
+        if integral and not by_length < 0.0:
+            return "a pid with ki and without kp; use rb.Sampled with a function"
+        return Law(used, constant, by_length, by_velocity, references=bits & 1, by_integral=integral)
+
+    def _first_control(self, i: int) -> int:
+        """Return the place of the first control of an actuator among MuJoCo's controls."""
+        return int(getattr(self._source.model, "actuator_ctrladr", range(i + 1))[i])
 
     def _reason(self, i: int) -> str:
         """Return why rbchain does not represent an actuator; an empty text if it does."""
         source, model, kind = self._source, self._source.model, self._transmission(i)
         count = len(model.actuator_trntype)
-        gains = {source.kind("Gain", f"mjGAIN_{name}"): name for name in ("FIXED", "AFFINE")}
-        biases = [source.kind("Bias", f"mjBIAS_{name}") for name in ("NONE", "AFFINE")]
-        delay = source.field("actuator_delay", count)[i]
-        controls = getattr(model, "actuator_ctrlnum", np.ones(count))[i]
         if model.actuator_plugin[i] >= 0:
             return "a plugin"
-        if model.actuator_dyntype[i] != source.kind("Dyn", "mjDYN_NONE"):
-            return "activation dynamics"
-        gain, bias, is_affine = model.actuator_gaintype[i], model.actuator_biastype[i], True
-        if gain in gains and gains[gain] == "AFFINE":
-            is_affine = not model.actuator_gainprm[i, 1:3].any()
-        if gain not in gains or bias not in biases or not is_affine:
-            return "its gain is not constant, or its force is not linear"
-        if delay or controls != 1:
-            return "delayed controls" if delay else "several controls"
-        _, _, by_length, by_velocity = self._numbers(i)
-        if by_length > 0.0 or by_velocity > 0.0:
-            return "its force grows with the position or the velocity"
-        target = int(model.actuator_trnid[i, 0])
+        law = self._law(i)
+        if isinstance(law, str):
+            return law
+        if source.field("actuator_delay", count)[i]:
+            return "delayed controls; use rb.Sampled with a delay"
+        if len(law.gains) != getattr(model, "actuator_ctrlnum", np.ones(count))[i]:
+            return "several controls"
+        if law.by_length > 0.0 or law.by_velocity > 0.0:
+            return "its force grows with the position or the velocity; use rb.UserForces"
+        if law.lag and not law.by_length and self._is_clipped_around(i, law.constant):
+            return "a lag, and a range of forces that is not symmetric around its constant force; use rb.UserForces"
+        target, is_servo = int(model.actuator_trnid[i, 0]), bool(law.by_length or law.by_velocity)
         if kind == "TENDON":
-            return self._reason_of_tendon(target, bool(by_length or by_velocity))
+            return self._reason_of_tendon(target, is_servo)
         if kind not in ("JOINT", "JOINTINPARENT"):
-            return "its transmission is not a joint or a tendon"
+            return "its transmission is not a joint or a tendon; use rb.Wrench"
         has_angle = source.joint_type(target) in ("hinge", "slide")
-        if not has_angle and (kind != "JOINT" or source.joint_type(target) == "free" or by_length or by_velocity):
-            return f"its transmission is a {source.joint_type(target)} joint"
+        if not has_angle and (kind != "JOINT" or source.joint_type(target) == "free" or is_servo or law.lag):
+            return f"its transmission is a {source.joint_type(target)} joint; use rb.PrescribedForce or rb.UserForces"
         return ""
+
+    def _is_clipped_around(self, i: int, constant: float) -> bool:
+        """Whether a range of the forces of an actuator, or of its joints, is not symmetric, or `constant` is not zero.
+
+        Without a range, the result is False.
+        """
+        model = self._source.model
+        ranges = [model.actuator_forcerange[i]] if model.actuator_forcelimited[i] else []
+        ranges += [model.jnt_actfrcrange[joint] for joint in self._driven(i) if model.jnt_actfrclimited[joint]]
+        return any(constant or lower != -upper for lower, upper in ranges)
+
+    def _driven(self, i: int) -> list[int]:
+        """Return MuJoCo's joints on which an actuator acts."""
+        target = int(self._source.model.actuator_trnid[i, 0])
+        if self._transmission(i) == "TENDON":
+            return [joint for joint, _ in joints_of_tendon(self._source, target) or ()]
+        return [target] if self._is_of_joint(i) else []
 
     def _reason_of_tendon(self, tendon: int, is_servo: bool) -> str:
         """Return why rbchain does not represent an actuator of a tendon; an empty text if it does."""
@@ -146,12 +249,21 @@ class Actuators:
                 return "actuatorfrcrange limits coupled joints of its tendon"
         return ""
 
-    def _input(self, i: int, name: str) -> Input:
-        model = self._source.model
-        if not model.actuator_ctrllimited[i] or self._source.disabled("clampctrl"):
-            return Input(name)
-        lower, upper = model.actuator_ctrlrange[i].tolist()
-        return Input(name, min(max(0.0, lower), upper), lower, upper)
+    def _inputs(self, i: int, name: str, names: Names) -> list[Input]:
+        """Return the inputs of an actuator. The second control of a PID controller is a velocity, the third a force."""
+        model, first = self._source.model, self._first_control(i)
+        bits = int(self._source.field("actuator_ctrlspec", i + 1)[i]) if self._type(i, "gain", "Gain") == "PID" else 1
+        kinds = [kind for number, kind in enumerate(("", "velocity", "force")) if bits >> number & 1]
+        found = []
+        for number, kind in enumerate(kinds):
+            own = names.new(f"{name}_{kind}") if number else name
+            self.controls[own] = at = first + number
+            if not model.actuator_ctrllimited[at] or self._source.disabled("clampctrl"):
+                found.append(Input(own))
+            else:
+                lower, upper = model.actuator_ctrlrange[at].tolist()
+                found.append(Input(own, min(max(0.0, lower), upper), lower, upper))
+        return found
 
     def _joint_forces(self, i: int, driven: list[int]) -> list[JointForce]:
         """Return the forces of an actuator at degrees of freedom of the model.
@@ -159,7 +271,9 @@ class Actuators:
         The range of all actuator forces of a joint acts if the joint is only once in `driven`.
         """
         source, model = self._source, self._source.model
-        gain, constant, by_length, by_velocity = self._numbers(i)
+        law = self._law(i)
+        assert isinstance(law, Law)  # because `_reason` found none
+        by_length, by_velocity = law.by_length, law.by_velocity
         target, first = int(model.actuator_trnid[i, 0]), int(getattr(model, "actuator_outadr", range(i + 1))[i])
         gear, ranges = model.actuator_gear[first].tolist(), (-np.inf, np.inf)
         if model.actuator_forcelimited[i]:
@@ -176,15 +290,15 @@ class Actuators:
             moments = [(target, dof, gear[dof]) for dof in range(3)]
         else:
             moments, length = [(target, 0, gear[0])], self._reference(target)
-        constant += by_length * gear[0] * length
-        found = []
+        law, found = law._replace(constant=law.constant + by_length * gear[0] * length), []
         for joint, dof, moment in moments:
             (name, start), (lower, upper) = self._dofs[joint], ranges
             if model.jnt_actfrclimited[joint] and driven.count(joint) == 1 and moment:
                 lower, upper = np.clip(ranges, *np.sort(model.jnt_actfrcrange[joint] / moment)).tolist()
             place = name, None if start is None else start + dof
-            slopes = by_length * moment, by_velocity * moment
-            found.append(JointForce(*place, moment, gain, constant, *slopes, lower, upper))
+            slopes = ("by_length", "by_velocity", "by_integral")
+            own = law._replace(**{slope: getattr(law, slope) * moment for slope in slopes})
+            found.append(JointForce(*place, moment, own, lower, upper))
         return [force for force in found if force.factor]
 
     def _reference(self, joint: int) -> float:
@@ -216,26 +330,35 @@ class Actuators:
         return None
 
 
-def _drives(name: str, control: Input, force: JointForce) -> list[OneJointDrive]:
-    """Return the drives with a joint force, which depends on a control.
+def _drives(name: str, controls: list[Input], force: JointForce) -> list[OneJointDrive]:
+    """Return the drives with a joint force, which depends on controls.
 
     A range that is not symmetric is a symmetric range around its middle, which becomes a constant force.
     """
+    law = force.law
     lower, upper = sorted([force.factor * force.lower, force.factor * force.upper])
     middle = 0.5 * (lower + upper) if math.isfinite(upper) else 0.0
-    limit, by_control = upper - middle, force.factor * force.by_control
-    constant = force.factor * force.constant - middle
-    kp, kd = abs(force.factor * force.by_position), abs(force.factor * force.by_velocity)
-    place: dict[str, Any] = {"joint": force.joint, "dof": force.dof, "limit": limit, "name": name}
-    if not kp and not kd:
-        found: list[OneJointDrive] = [PrescribedForce(signal=_signal(control, by_control, constant), **place)]
-    elif kp:
-        found = [PID(reference=_signal(control, by_control / kp, constant / kp), kp=kp, kd=kd, **place)]
-    else:
-        found = [PID(reference=0.0, kp=0.0, kd=kd, feedforward=_signal(control, by_control, constant), **place)]
-    return [*found, PrescribedForce(force.joint, middle, dof=force.dof)] if middle else found
+    limit, constant = upper - middle, force.factor * law.constant - middle
+    kp, kd, ki = (abs(force.factor * slope) for slope in (law.by_length, law.by_velocity, law.by_integral))
+    terms = [(control, force.factor * gain) for control, gain in zip(controls, law.gains, strict=True)]
+    place: dict[str, Any] = {"joint": force.joint, "dof": force.dof, "name": name}
+    found: list[OneJointDrive] = [PrescribedForce(force.joint, middle, dof=force.dof)] if middle else []
+    if not (kp or kd or law.lag):
+        return [PrescribedForce(signal=_signal(terms, constant), limit=limit, **place), *found]
+    references = law.references if kp else 0
+    reference = _signal([(control, gain / kp) for control, gain in terms[:references]], constant / kp) if kp else 0.0
+    if law.lag and not kp and constant:  # the lag does not delay it, and nothing clips it
+        found.append(PrescribedForce(force.joint, constant, dof=force.dof))
+        constant = 0.0
+    feedforward = _signal(terms[references:], 0.0 if kp else constant)
+    place |= {"feedforward_time_constant": law.lag} if law.lag else {}
+    gains: dict[str, Any] = {"kp": kp, "ki": ki, "kd": kd, "limit": limit}
+    return [PID(reference=reference, feedforward=feedforward, **gains, **place), *found]
 
 
-def _signal(control: Input, factor: float, constant: float) -> SignalLike:
-    """Return factor times the control, plus a constant."""
-    return control if factor == 1.0 and not constant else factor * control + constant
+def _signal(terms: Sequence[tuple[Input, float]], constant: float) -> SignalLike:
+    """Return the sum of the controls times their factors, plus a constant."""
+    parts: list[Any] = [control if factor == 1.0 else factor * control for control, factor in terms]
+    if constant or not parts:
+        parts.append(constant)
+    return sum(parts[1:], parts[0])

@@ -161,6 +161,9 @@ def _changed(source: Source, forces: Forces, exact: list[int]) -> dict[str, list
         "dry friction of joints {} is regularised: they drift slowly instead of sticking": _joints(source, rough),
         "dry friction of joints {} acts along body axes, and not along world axes": _joints(source, floating),
         "positions of joints {} are relative to the pose in the file: ref is not added": _joints(source, moved),
+        "activations of keyframes {} are not read: lags of controls start at zero": [
+            source.label("key", key) for key in range(model.nkey) if model.na and model.key_act[key].any()
+        ],
         "mocap bodies {} are fixed at their pose in the file": _bodies(source, _where(model.body_mocapid >= 0)),
         "bodies {} are simulated from the start, although the file lets them sleep": _bodies(source, sleeping),
     }

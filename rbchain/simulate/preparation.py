@@ -9,6 +9,7 @@ import numpy as np
 
 from ..acting.controllers import model_arrays
 from ..acting.coordinates import joints_of_dofs
+from ..acting.drives import refuse_lags
 from ..acting.flatten import flatten_actions
 from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
@@ -25,7 +26,7 @@ from .contacts import with_modes
 from .dense_output import new_record
 from .energy import new_work, refuse_without_inertia
 from .loops import closed_initial_states, held_dofs, refuse_controllers_of_closed_chains
-from .methods import Method
+from .methods import Method, names_of
 from .position_limits import limits_to_check
 from .request import Request
 from .results import new_contact_forces, new_outputs, outputs_of_samples
@@ -200,6 +201,9 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
     refuse_contacts(request.forces, method)
     refuse_samplers(model, actions, method)
     refuse_forces_of_drives(model, actions, request.states[2])
+    if actions is not None and method.uses_jacobians:
+        expected = names_of(lambda method: not method.uses_jacobians)
+        refuse_lags(f'method "{method.name}"', actions.shared.drives, f"Use method {expected}")
     return with_sensitivities(request, with_modes(model, actions, method, dtype), weights), calls
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..acting.contacts import NAMES_OF_CONTACTS
 from ..acting.controllers import uses_simulated_model
 from ..acting.coordinates import joints_of_dofs
+from ..acting.drives import refuse_lags
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..core.control import drive_layout as drive
@@ -193,6 +194,7 @@ def _refuse_unsupported(request: Request, actions: Actions) -> None:
         raise ArgumentError(
             f"derivatives contains gravity, but the model is in water, whose buoyancy depends on gravity too. {remedy}"
         )
+    refuse_lags("the computation of derivatives", actions.shared.drives, remedy)
     _refuse_unsupported_controllers(request, actions, remedy)
     if actions.shared.samplers is not None:
         raise ArgumentError(

@@ -16,7 +16,9 @@ DOF = 6
 NEXT = 7  # column of the next drive of its dof, or -1
 FEEDFORWARD = 8  # column of the signal of the force that it adds to its own, or -1
 RESTS = 9  # of column i < n: 1 if dof i is held while gravity forces are computed, 0 if dofs coupled to it hold it
-ROWS = 10
+LAG = 10  # index of the time constant of the lag of its feedforward in `BlockActions.numbers`, or -1
+LAGGED = 11  # the row of the state with the lagged feedforward, or -1
+ROWS = 12
 (
     KIND_NONE,
     KIND_FORCE,

@@ -61,9 +61,10 @@ def add_integral_of_samples(d, total, gain, actions, k):
 
 @routine
 def rate_under_actions(block, y, t, rate, k):
-    """Compute the rate of the state y = (q, qd, integrals of errors) at time t, in s, under drives and wrenches.
+    """Compute the rate of the state y at time t, in s, under drives and wrenches.
 
-    y and `rate` are (rows, lanes). Overwrites the prescribed positions and velocities in y.
+    The rows of y are q, qd, and the integrals of errors and the lagged forces of the drives. y and `rate` are
+    (rows, lanes). Overwrites the prescribed positions and velocities in y.
     """
     actions, nq, n = block.loads.actions, block.q.shape[0], block.qd.shape[0]
     q, qd = y[:nq], y[nq : nq + n]
@@ -90,6 +91,10 @@ def rate_under_actions(block, y, t, rate, k):
         if row >= 0:
             position = q[block.model.coordinate[drives[drive.DOF, d]], k]
             rate[row, k] = reference(actions, drives[drive.SIGNAL, d], signal.VALUE, d, k) - position
+        row = drives[drive.LAGGED, d]
+        if row >= 0:
+            change = actions.values[drives[drive.FEEDFORWARD, d], signal.VALUE, k] - y[row, k]
+            rate[row, k] = change / actions.numbers[drives[drive.LAG, d], k]
     add_contact_forces(block, y, rate, k)
 
 
@@ -316,7 +321,9 @@ def unlimited_force(d, block, y, k):
         force = force + actions.values[drives[drive.SIGNAL, d], signal.VALUE, k]
     elif kind == drive.KIND_PID:
         force = force + feedback(d, block, y, k)
-        if drives[drive.FEEDFORWARD, d] >= 0:
+        if drives[drive.LAGGED, d] >= 0:
+            force = force + y[drives[drive.LAGGED, d], k]
+        elif drives[drive.FEEDFORWARD, d] >= 0:
             force = force + actions.values[drives[drive.FEEDFORWARD, d], signal.VALUE, k]
     elif kind == drive.KIND_COMPUTED_TORQUE:
         force = force + joints[joint.COMPUTED_TORQUE, i, k]

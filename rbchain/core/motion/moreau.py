@@ -38,7 +38,7 @@ from ..contacts.impact_law import limit_energy
 from ..lanes.lanes import any_lane, constant_like, full_like, select, zeros_like
 from ..loops.constraint_hooks import has_open_loops
 from ..sample import clock_layout as clocks, control_layout as controls, tally_layout as tallies
-from ..sample.rate import count_drives, evaluate, integral_row, moves_freely, set_prescribed_states
+from ..sample.rate import evaluate, moves_freely, set_prescribed_states
 from ..sample.status import INITIAL_PENETRATION, RUNNING, STEP_TOO_LONG
 from ..sample.work_memory import store_work_of_impulses
 from ..tree import frame_layout as frame
@@ -162,11 +162,9 @@ def finish_step(block, stepper, settings, h, k):
     for i in range(n):
         y_new[nq + i, k] = change[nq + i, k]
         change[nq + i, k] = y_new[nq + i, k] - y[nq + i, k]
-    for d in range(count_drives(block)):
-        row = integral_row(block, d)
-        if row >= 0:
-            y_new[row, k] = y[row, k] + length * rates[0, row, k]
-            rates[1, row, k] = rates[0, row, k]
+    for j in range(nq + n, y.shape[0]):  # integrals and lagged forces of drives
+        y_new[j, k] = y[j, k] + length * rates[0, j, k]
+        rates[1, j, k] = rates[0, j, k]
     keep_smooth_changes(block, stepper, k)
     weight, impact, flight = solve_impulses(block, stepper, settings, length, k)
     end = one - weight  # weights of the velocities at the start and at the end of the step
