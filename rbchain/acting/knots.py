@@ -30,28 +30,33 @@ def classes_of_knots(signal: Signal, derivatives: int, duration: float) -> np.nd
     classes = np.full((len(coefficients), pieces), KNOT_SAME, np.uint8)
     if derivatives < 0 or pieces == 1:
         return classes
+    breaks = signal.breaks.reshape(-1, pieces)
     rows = max(1, NUMBERS_AT_ONCE // (pieces * count))
     with np.errstate(over="ignore", invalid="ignore"):
         for first in range(0, len(coefficients), rows):
             part = coefficients[first : first + rows]
-            classes[first : first + rows, 1:] = _classes(part, signal.breaks, derivatives, duration)
+            own = breaks if len(breaks) == 1 else breaks[first : first + rows]
+            classes[first : first + rows, 1:] = _classes(part, own, derivatives, duration)
     return classes
 
 
 def _classes(c: np.ndarray, breaks: np.ndarray, derivatives: int, duration: float) -> np.ndarray:
-    """Return the classes of the knots between the pieces with coefficients c (samples, pieces, m)."""
+    """Return the classes of the knots between the pieces with coefficients c (samples, pieces, m).
+
+    `breaks` are the starts (samples or 1, pieces) of the pieces in s.
+    """
     coefficients = np.ascontiguousarray(np.moveaxis(c, -1, 0))
     left, right = coefficients[..., :-1], coefficients[..., 1:]
     before = np.diff(breaks)
-    after = np.append(before[1:], max(duration - breaks[-1], 0.0))
+    after = np.concatenate([before[:, 1:], np.maximum(duration - breaks[:, -1:], 0.0)], 1)
     differences = np.abs(right - _continued(left, before))
     sizes = _continued(np.abs(left), before)
     # a cubic spline rings at the ends of a pulse, with amplitudes that decay from knot to knot below round-off
     largest = sizes[0].max(-1, keepdims=True)
     sizes += np.abs(right)
-    of_times = np.abs(breaks[1:]) * sizes[1] if len(sizes) > 1 else 0.0
+    of_times = np.abs(breaks[:, 1:]) * sizes[1] if len(sizes) > 1 else 0.0
     # neighbours in a table of a slow function differ by round-off only; so their difference counts up to the end
-    rest = np.maximum(duration - breaks[1:], after)
+    rest = np.maximum(duration - breaks[:, 1:], after)
     result = np.where(_exceeds(differences, sizes[:1], of_times, largest, rest).any(0), KNOT_SMOOTH, KNOT_SAME)
     jumps = _exceeds(differences, sizes, of_times, largest, np.minimum(before, after))
     result[jumps[: max(2, derivatives + 1)].any(0)] = KNOT_KINK
@@ -91,13 +96,14 @@ def refuse_jumps(what: str, signal: Signal, derivatives: int) -> None:
 
     `derivatives` is 2 for a signal of the position, and 1 for a signal of the velocity.
     """
-    times = signal.breaks[1:]
+    times = signal.breaks[..., 1:]
     for order in range(derivatives if times.size else 0):
         before, after = signal(np.nextafter(times, -np.inf), order), signal(times, order)
         size = np.abs(signal(signal.breaks, order)).max() + np.abs(after) + 1.0
-        jumps = (np.abs(after - before) > 1e-9 * size).reshape(-1, times.size).any(0)
+        jumps = np.abs(after - before) > 1e-9 * size
         if jumps.any():
-            kind, at = ("position", "velocity")[order + (derivatives == 1)], times[np.argmax(jumps)]
+            at = np.broadcast_to(times, jumps.shape)[jumps][0]
+            kind = ("position", "velocity")[order + (derivatives == 1)]
             raise ArgumentError(
                 f"{what}: the {kind} jumps at {at:g} s, which takes an infinite force; expected a smoother signal, "
                 'such as Signal.table(times, values, interpolation="cubic")'

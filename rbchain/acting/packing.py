@@ -126,21 +126,20 @@ class SignalTables:
                 f"{name} contains signals of shape {signal.batch_shape}; expected one signal{or_one_each(batch)}"
             )
         # 0.1 + 0.2 s is longer than 0.3 s by round-off, over which the last piece continues
-        if signal.end < self.duration * (1.0 - ROUND_OFF) or signal.breaks[0] > 0.0:
+        start = float(signal.breaks[..., 0].max(initial=-math.inf))
+        if signal.end < self.duration * (1.0 - ROUND_OFF) or start > 0.0:
             if self.duration < math.inf:
                 expected = f"a signal for the whole simulation, from 0 to {self.duration:.15g} s"
             else:
                 expected = "a signal without an end, or a stepper with a duration, model.stepper(..., duration=...)"
-            raise ArgumentError(
-                f"{name} is defined from {signal.breaks[0]:.15g} to {signal.end:.15g} s; expected {expected}"
-            )
+            raise ArgumentError(f"{name} is defined from {start:.15g} to {signal.end:.15g} s; expected {expected}")
         given, codes = signal, np.zeros(signal_layout.ROWS, np.int64)
         if signal.inputs:  # a stepper changes the numbers of each sample
             coefficients = np.array(np.broadcast_to(signal.coefficients, (*batch, *signal.coefficients.shape[-2:])))
             coefficients[..., 0] = with_inputs(coefficients[..., 0], signal.inputs)
             signal = replace(signal, coefficients=coefficients, inputs=())
         codes[signal_layout.COEFFICIENT_COUNT] = signal.coefficients.shape[-1]
-        if signal.breaks.size == 1 and signal.breaks[0] == 0.0:
+        if signal.breaks.shape == (1,) and signal.breaks[0] == 0.0:
             codes[signal_layout.KIND] = signal_layout.CONSTANT if signal.is_constant else signal_layout.POLYNOMIAL
             codes[signal_layout.FIRST_COEFFICIENT], _ = self.numbers.add_row(name, signal.coefficients[..., 0, :])
         else:
@@ -148,7 +147,7 @@ class SignalTables:
             self._add_table(signal, codes)
             codes[signal_layout.KNOTS] = self.pieces
             self.knots.append(classes_of_knots(signal, derivatives, self.duration))
-            self.pieces += signal.breaks.size
+            self.pieces += signal.breaks.shape[-1]
         codes[signal_layout.CHECKED_ORDER] = max(derivatives - 1, min(derivatives, 0))
         waves = signal.waves.reshape(*signal.waves.shape[:-2], math.prod(signal.waves.shape[-2:]))
         codes[signal_layout.SINES], _ = self.numbers.add_row(name, waves)
@@ -163,7 +162,7 @@ class SignalTables:
         pieces, count = signal.coefficients.shape[-2:]
         codes[signal_layout.PIECES], codes[signal_layout.TABLE_START] = pieces, self.size
         flat = signal.coefficients.reshape(-1, pieces * count)
-        breaks = np.broadcast_to(signal.breaks, (flat.shape[0], pieces))
+        breaks = np.broadcast_to(signal.breaks.reshape(-1, pieces), (flat.shape[0], pieces))
         table = np.concatenate([breaks, flat], -1)
         codes[signal_layout.TABLE_STRIDE] = table.shape[1] if flat.shape[0] > 1 else 0
         self.tables.append(table.reshape(-1))

@@ -218,7 +218,7 @@ def sea_state(
     *,
     gamma: float = 3.3,
     quantity: WaveQuantity = "elevation",
-    depth: float = 0.0,
+    depth: npt.ArrayLike = 0.0,
     factor: npt.ArrayLike = 1.0,
     offset: npt.ArrayLike = 0.0,
     sines: int = 100,
@@ -239,7 +239,7 @@ def sea_state(
     quantity : str
         "elevation" in m; "horizontal_velocity" (in the direction of the waves) or "vertical_velocity" (upwards) of
         the water in m/s; "horizontal_acceleration" or "vertical_acceleration" in m/s^2.
-    depth : float, m
+    depth : float or (...) array, m
         Depth of the water particle below the mean water level; 0 for the elevation.
     factor, offset : float or (...) array
         The signal is the offset plus the factor times the quantity. For waves at an angle to an axis, use the
@@ -282,11 +282,11 @@ def sea_state(
     """
     one_of("quantity", quantity, [*WAVE_QUANTITIES], ArgumentError)
     gamma = finite_number("gamma", gamma, ArgumentError, least=1.0)
-    depth = finite_number("depth", depth, ArgumentError, least=0.0)
-    if quantity == "elevation" and depth > 0.0:
+    depth = positive("depth", depth, least=0.0)
+    if quantity == "elevation" and depth.any():
         raise ArgumentError(
-            f'depth is {depth:g}, but quantity is "elevation", which is at the surface; expected a depth of 0. Or '
-            "choose a velocity or an acceleration of the water as quantity"
+            f'depth is {excerpt(depth.tolist())}, but quantity is "elevation", which is at the surface; expected a '
+            "depth of 0. Or choose a velocity or an acceleration of the water as quantity"
         )
     parameters = {
         "significant_wave_height": positive("significant_wave_height", significant_wave_height, least=0.0),
@@ -315,3 +315,11 @@ def positive(name: str, value: npt.ArrayLike, least: float | None = None) -> np.
         bound = "above 0" if least is None else f"of at least {least:g}"
         raise ArgumentError(f"{name} is {excerpt(found.tolist())}; expected numbers {bound}")
     return found
+
+
+PROCESSES: dict[str, Callable[..., RandomSignal]] = {
+    "noise": noise,
+    "ornstein_uhlenbeck": ornstein_uhlenbeck,
+    "random_walk": random_walk,
+    "sea_state": sea_state,
+}

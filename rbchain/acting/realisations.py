@@ -80,7 +80,7 @@ def _sea_state(
     peak_period: np.ndarray,
     gamma: float,
     quantity: WaveQuantity,
-    depth: float,
+    depth: np.ndarray,
     factor: np.ndarray,
     offset: np.ndarray,
     sines: int,
@@ -92,6 +92,7 @@ def _sea_state(
     height = stream.one_each("significant_wave_height", significant_wave_height)[..., None]
     w = 2 * math.pi * relative / stream.one_each("peak_period", peak_period)[..., None]
     order, quarter_turns = WAVE_QUANTITIES[quantity]
+    depth = stream.one_each("depth", depth)[..., None]
     of_depth = np.exp(-depth * w**2 / STANDARD_GRAVITY) if order else 1.0
     scale = stream.one_each("factor", factor)[..., None] * height / 4 * of_depth
     return _sum_of_sines(stream, scale * amplitude * w**order, w, phase + quarter_turns * math.pi / 2, offset)

@@ -161,7 +161,7 @@ def _made(terms: list[SignalTerm], rest: Signal) -> Any:
 
 def sum_of(a: Signal, b: Signal) -> Signal:
     """Return the sum of two signals, which is defined until the first of them ends."""
-    breaks = np.union1d(a.breaks, b.breaks)
+    breaks = _joined_breaks(a.breaks, b.breaks)
     parts = [_coefficients_from(signal, breaks) for signal in (a, b)]
     count = max(part.shape[-1] for part in parts)
     first, second = (np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, count - x.shape[-1])]) for x in parts)
@@ -171,13 +171,33 @@ def sum_of(a: Signal, b: Signal) -> Signal:
     return type(a)(first + second, breaks=breaks, waves=np.concatenate(waves, -2), end=end, inputs=inputs)
 
 
+def _joined_breaks(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return the breaks of both signals. Raises ArgumentError if they differ between samples and are not the same."""
+    if a.ndim == b.ndim == 1:
+        return np.union1d(a, b)
+    if b.shape[-1] == 1 or np.array_equal(a, b):
+        return a
+    if a.shape[-1] == 1:
+        return b
+    raise ArgumentError(
+        f"the sum of two tables of {a.shape[-1]} and {b.shape[-1]} pieces, whose times differ between samples, is not "
+        "available; expected the same times in both, or times that all samples share. Make one table of the sum"
+    )
+
+
 def _coefficients_from(signal: Signal, breaks: FloatArray) -> FloatArray:
     """Return the coefficients (..., pieces, m) of a signal in pieces that start at other breaks.
 
     The polynomial sum c_k (t + d)^k has the coefficients sum over k of binomial(k, j) c_k d^(k - j).
     """
-    piece = np.clip(np.searchsorted(signal.breaks, breaks, "right") - 1, 0, None)
-    given, later = signal.coefficients[..., piece, :], breaks - signal.breaks[piece]
+    if breaks.ndim > 1 and signal.breaks.shape[-1] > 1:
+        return signal.coefficients  # its own breaks
+    if breaks.ndim > 1:
+        given, later = np.repeat(signal.coefficients, breaks.shape[-1], -2), breaks - signal.breaks
+        given = np.broadcast_to(given, (*np.broadcast_shapes(given.shape[:-1], later.shape), given.shape[-1]))
+    else:
+        piece = np.clip(np.searchsorted(signal.breaks, breaks, "right") - 1, 0, None)
+        given, later = signal.coefficients[..., piece, :], breaks - signal.breaks[piece]
     found = np.zeros_like(given)
     for k in range(given.shape[-1]):
         for j in range(k + 1):
@@ -200,11 +220,12 @@ def derivative_of(signal: Signal) -> Signal:
     from ..core.forces.signal_breaks import KNOT_JUMP
     from .knots import classes_of_knots
 
-    duration = signal.end if np.isfinite(signal.end) else signal.breaks[-1] + 1.0
-    jumps = (classes_of_knots(signal, 0, duration) == KNOT_JUMP).any(0)
+    duration = signal.end if np.isfinite(signal.end) else float(signal.breaks[..., -1].max(initial=0.0)) + 1.0
+    jumps = classes_of_knots(signal, 0, duration) == KNOT_JUMP
     if jumps.any():
+        breaks = np.broadcast_to(signal.breaks.reshape(-1, jumps.shape[-1]), jumps.shape)
         raise ArgumentError(
-            f"the signal jumps at t = {signal.breaks[np.argmax(jumps)]:g} s, where it has no derivative; expected a "
+            f"the signal jumps at t = {breaks[jumps][0]:g} s, where it has no derivative; expected a "
             'signal without jumps, such as Signal.table(times, values, interpolation="cubic")'
         )
     powers = signal.coefficients

@@ -39,8 +39,9 @@ class Signal(AddsSignals):
 
     Attributes
     ----------
-    breaks : (pieces,) array, s
-        Start of each piece. The first piece also holds before its start, and the last one after its end.
+    breaks : (pieces,) or (..., pieces) array, s
+        Start of each piece, the same for all samples or different for each. The first piece also holds before its
+        start, and the last one after its end.
     coefficients : (..., pieces, m) array
         Coefficients of 1, t, t^2, ..., where t is the time since the start of the piece.
     waves : (..., sines, 3) array
@@ -82,8 +83,13 @@ class Signal(AddsSignals):
         terms = (term._replace(factor=np.asarray(term.factor), value=np.asarray(term.value)) for term in terms)
         object.__setattr__(self, "inputs", tuple(terms))
         object.__setattr__(self, "end", float(real_array("end of a signal", self.end, ArgumentError)))
+        if self.breaks.ndim > 1:  # so that the coefficients have the batch shape of the breaks
+            batch = np.broadcast_shapes(self.breaks.shape[:-1], self.coefficients.shape[:-2])
+            for name, axes in (("coefficients", 2), ("breaks", 1)):
+                found = getattr(self, name)
+                object.__setattr__(self, name, np.broadcast_to(found, (*batch, *found.shape[-axes:])))
         pieces = self.coefficients.shape[-2]
-        if self.breaks.shape != (pieces,) or not (np.diff(self.breaks) > 0.0).all() or self.waves.shape[-1] != 3:
+        if self.breaks.shape[-1] != pieces or not (np.diff(self.breaks) > 0.0).all() or self.waves.shape[-1] != 3:
             raise ArgumentError(
                 f"a signal has breaks {excerpt(self.breaks.tolist())}, coefficients for {pieces} pieces, and waves of "
                 f"shape {self.waves.shape}; expected {pieces} increasing breaks, and waves of shape (..., sines, 3)"
@@ -184,8 +190,9 @@ class Signal(AddsSignals):
 
         Parameters
         ----------
-        times : (m,) array, s
-            Increasing times. In a simulation they have to cover the range from 0 to its duration.
+        times : (m,) or (..., m) array, s
+            Increasing times, the same for all samples or different for each. In a simulation they have to cover the
+            range from 0 to its duration.
         values : (m,) or (..., m) array
             The values at these times.
         interpolation : "cubic" or "linear"
@@ -202,18 +209,25 @@ class Signal(AddsSignals):
         >>> rb.Signal.table([0, 1, 3], [0, 1, 0], interpolation="linear")([0.5, 2.0]).tolist()
         [0.5, 0.5]
         """
-        times, values = _numbers("times", times), _numbers("values", values, least_axes=1)
-        if times.ndim != 1 or times.size < 2 or values.shape[-1] != times.size:
+        times, values = (_numbers(name, x, least_axes=1) for name, x in (("times", times), ("values", values)))
+        if times.shape[-1] < 2 or values.shape[-1] != times.shape[-1]:
             raise ArgumentError(
                 f"times has shape {times.shape} and values has shape {values.shape}; expected at least two "
-                "times (m,), and a value for each time, (m,) or (..., m)"
+                "times (m,) or (..., m), and a value for each time, (m,) or (..., m)"
             )
         if not (np.diff(times) > 0.0).all():
             raise ArgumentError(f"times of the table are {excerpt(times.tolist())}; expected increasing times")
         if interpolation not in ("linear", "cubic"):
             raise ArgumentError(f'interpolation is {interpolation!r}; expected "linear" or "cubic"')
-        if interpolation == "cubic":
+        if interpolation == "cubic" and times.ndim == 1:
             return cls.pieces(_cubic_spline(times, values))
+        end = float(times[..., -1].min(initial=np.inf))
+        if interpolation == "cubic":
+            times, values = np.broadcast_arrays(times, values)
+            rows = zip(times.reshape(-1, times.shape[-1]), values.reshape(-1, times.shape[-1]), strict=True)
+            splines = [cls.pieces(_cubic_spline(*row)).coefficients for row in rows]
+            shape = (*times.shape[:-1], times.shape[-1] - 1, 4)
+            return cls(np.array(splines).reshape(shape), breaks=times[..., :-1], end=end)
         with np.errstate(over="ignore"):
             slopes = np.diff(values) / np.diff(times)
         if not np.isfinite(slopes).all():
@@ -221,7 +235,8 @@ class Signal(AddsSignals):
                 f"{_OF_TABLE} {excerpt(times.tolist())} have slopes beyond float64's range; expected larger intervals "
                 "between the times"
             )
-        return cls(np.stack([values[..., :-1], slopes], -1), breaks=times[:-1], end=float(times[-1]))
+        first = np.broadcast_to(values[..., :-1], slopes.shape)
+        return cls(np.stack([first, slopes], -1), breaks=times[..., :-1], end=end)
 
     @classmethod
     def pieces(cls, piecewise: PPoly) -> Self:
@@ -288,7 +303,9 @@ class Signal(AddsSignals):
             np.broadcast_to(x, (*batch_shape, *x.shape[-2:]))[i] for x in (self.coefficients, self.waves)
         )
         inputs = tuple(term.of_sample(i, batch_shape) for term in self.inputs)
-        return Signal(coefficients, breaks=self.breaks, waves=waves, end=self.end, inputs=inputs)
+        pieces = self.breaks.shape[-1:]
+        breaks = self.breaks if self.breaks.ndim == 1 else np.broadcast_to(self.breaks, (*batch_shape, *pieces))[i]
+        return Signal(coefficients, breaks=breaks, waves=waves, end=self.end, inputs=inputs)
 
     def __call__(self, t: npt.ArrayLike, derivative: int = 0) -> FloatArray:
         """Compute the signal, or a derivative of it, at times t (m,): a (..., m) array; at one time: (...).
@@ -298,7 +315,15 @@ class Signal(AddsSignals):
         t = real_array("t", t, ArgumentError)
         if t.ndim == 0:
             return self(t[None], derivative)[..., 0]
-        piece = np.clip(np.searchsorted(self.breaks, t, "right") - 1, 0, None)
+        breaks = self.breaks
+        if breaks.ndim > 1:
+            batch = np.broadcast_shapes(t.shape[:-1], breaks.shape[:-1])
+            t = np.broadcast_to(t, (*batch, t.shape[-1]))
+            piece = np.clip((breaks[..., None, :] <= t[..., None]).sum(-1) - 1, 0, None)
+            start = np.take_along_axis(np.broadcast_to(breaks, (*batch, breaks.shape[-1])), piece, -1)
+        else:
+            piece = np.clip(np.searchsorted(breaks, t, "right") - 1, 0, None)
+            start = breaks[piece]
         if t.ndim > 1:
             every = np.broadcast_to(self.coefficients, (*t.shape[:-1], *self.coefficients.shape[-2:]))
             powers = np.take_along_axis(every, piece[..., None], -2)
@@ -307,7 +332,7 @@ class Signal(AddsSignals):
         for _ in range(derivative):
             powers = powers[..., 1:] * np.arange(1, powers.shape[-1])
         # the pieces of a table count the time from their break, a polynomial from zero
-        elapsed = (t - self.breaks[piece])[..., None] ** np.arange(powers.shape[-1])
+        elapsed = (t - start)[..., None] ** np.arange(powers.shape[-1])
         amplitude, w, phase = np.moveaxis(self.waves[..., None, :, :], -1, 0)
         waves = amplitude * w**derivative * np.sin(w * t[..., None] + phase + derivative * np.pi / 2)
         return with_inputs((powers * elapsed).sum(-1) + waves.sum(-1), () if derivative else self.inputs)

@@ -26,7 +26,7 @@ def warn_of_rounded_times(actions: Actions | None, samples: int, duration: float
     acts = (codes[signal_layout.KIND] == signal_layout.TABLE) & (codes[signal_layout.CHECKED_ORDER] >= 0)
     tables = [_table_of(column, actions.shared.tables, samples) for column in codes.T[acts]]
     found = [
-        _largest_error(breaks, coefficients[first : first + ROWS], duration)
+        _largest_error(breaks[first : first + ROWS], coefficients[first : first + ROWS], duration)
         for breaks, coefficients in tables
         for first in range(0, len(coefficients), ROWS)
     ]
@@ -42,11 +42,11 @@ def warn_of_rounded_times(actions: Actions | None, samples: int, duration: float
 
 
 def _table_of(codes: np.ndarray, tables: np.ndarray, samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the starts (pieces,) and the coefficients (rows, pieces, count) of a table; rows is 1 or `samples`."""
+    """Return starts (rows, pieces) and coefficients (rows, pieces, count) of a table; rows is 1 or `samples`."""
     pieces, count = int(codes[signal_layout.PIECES]), int(codes[signal_layout.COEFFICIENT_COUNT])
     rows, start = samples if codes[signal_layout.TABLE_STRIDE] else 1, int(codes[signal_layout.TABLE_START])
     table = tables[start : start + rows * pieces * (1 + count)].reshape(rows, -1)
-    return table[0, :pieces], table[:, pieces:].reshape(rows, pieces, count)
+    return table[:, :pieces], table[:, pieces:].reshape(rows, pieces, count)
 
 
 def _largest_error(since: np.ndarray, coefficients: np.ndarray, duration: float) -> tuple[float, float]:
@@ -55,12 +55,13 @@ def _largest_error(since: np.ndarray, coefficients: np.ndarray, duration: float)
     It is the slope at the ends of each piece times the distance between two times in float32.
     """
     used = since < duration
-    since, coefficients = since[used], coefficients[:, used]
-    until = np.append(since[1:], duration)
-    powers, ends = np.arange(coefficients.shape[-1]), np.stack([np.zeros_like(since), until - since])[:, None, :, None]
+    until = np.minimum(np.concatenate([since[:, 1:], np.full((len(since), 1), duration)], 1), duration)
+    length = np.where(used, until - since, 0.0)
+    powers, ends = np.arange(coefficients.shape[-1]), np.stack([np.zeros_like(length), length])[..., None]
+    coefficients = np.where(used[..., None], coefficients, 0.0)
     values = np.abs((coefficients * ends**powers).sum(-1)).max((0, 2))  # (rows,)
     slopes = np.abs((coefficients[..., 1:] * powers[1:] * ends ** powers[:-1]).sum(-1)).max(0)  # (rows, pieces)
     largest = np.where(values > 0.0, values, np.inf)[:, None]
     errors = slopes / largest * np.spacing(until.astype(np.float32))
-    _, piece = np.unravel_index(np.argmax(errors), errors.shape)
-    return float(errors.max()), float(until[piece])
+    row, piece = np.unravel_index(np.argmax(errors), errors.shape)
+    return float(errors.max()), float(until[row, piece])

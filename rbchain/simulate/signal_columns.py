@@ -17,6 +17,7 @@ from ..acting.drive_table import new_table
 from ..acting.drives import ONE_JOINT, PID, PrescribedAcceleration, PrescribedForce
 from ..acting.numeric_fields import RANDOM, SIGNAL, fields_of_kind
 from ..acting.sampled import controller_of
+from ..acting.signal_tables import table_of
 from ..acting.signals import Signal, as_signal
 from ..core.control import drive_layout
 from ..core.linear import parameter_layout as codes
@@ -27,12 +28,8 @@ if TYPE_CHECKING:
 
 #: Name of the derivatives with respect to the values of tables.
 SIGNALS = "signal"
-#: Interpolation of a table by the number of coefficients of its pieces. The pieces of a held table are constant.
-INTERPOLATIONS = {1: "held", 2: "linear", 4: "cubic"}
 #: Drives with derivatives with respect to the values of their tables.
 SUPPORTED = PrescribedForce, PID, PrescribedAcceleration
-#: The part of its largest value by which a signal may differ from the table of its values.
-ROUND_OFF = 1e-9
 
 
 class Weights(NamedTuple):
@@ -114,32 +111,20 @@ def _weights(what: str, value: Any, given: Any) -> list[Signal]:
     signal = as_signal(what, value)
     if signal.breaks.size == 1 and signal.end == np.inf:
         return []
-    kind = INTERPOLATIONS.get(signal.coefficients.shape[-1], "")
-    if signal.waves.shape[-2] or signal.inputs or not _is_table(signal, kind):
+    table = None if signal.waves.shape[-2] or signal.inputs else table_of(signal)
+    if table is None:
         raise ArgumentError(
             f'derivatives contains "{SIGNALS}", but {what} is {signal!r}, which is not the table of its values at its '
             "breaks and its end; expected a table, such as rb.Signal.table(times, values), without sines and inputs. "
-            "Add the sines and inputs in another drive"
+            "Add the sines and inputs in another drive. All samples have to share its times"
         )
-    if kind == "held":
+    if table.interpolation == "held":
         return _weights_of_held(signal)
-    times = np.append(signal.breaks, signal.end)
-    if kind == "cubic":
+    times = table.times
+    if table.interpolation == "cubic":
         every = Signal.table(times, np.eye(times.size))
         return [every.of_sample(i, (times.size,)) for i in range(times.size)]
     return _weights_of_linear(times)
-
-
-def _is_table(signal: Signal, kind: str) -> bool:
-    """Whether a signal interpolates its values at its breaks and its end."""
-    if kind not in ("linear", "cubic") or signal.end == np.inf:
-        return kind == "held"
-    times = np.append(signal.breaks, signal.end)
-    values = signal(times)
-    difference = signal.coefficients - Signal.table(times, values, interpolation=kind).coefficients  # type: ignore
-    powers = np.diff(times)[:, None] ** np.arange(signal.coefficients.shape[-1])
-    largest = np.abs(values).max(-1, keepdims=True)[..., None]
-    return bool((np.abs(difference * powers) <= ROUND_OFF * largest).all())
 
 
 def _weights_of_held(signal: Signal) -> list[Signal]:

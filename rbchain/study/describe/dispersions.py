@@ -108,6 +108,20 @@ class Dispersion(Described):
     * "pose_a_rotation", "pose_b_rotation" ("add"): components x, y, z of a rotation vector in rad that turns a
       frame, in its own axes.
 
+    Of the signals of drives and forces, whose paths are their owners, such as "link1.signal.amplitude" and
+    "wrench.force.y.values.2". The field is the argument of the constructor of the signal:
+
+    * "value": a constant. "coefficients": of a polynomial; "link1.reference.coefficients.1" is the factor of t.
+    * "amplitude", "angular_frequency", "phase": of sines; of several sines, "amplitude.0" is the first one. "offset":
+      of sines.
+    * "times", "values": of a table, such as "times.0" and "values.3". The times must increase. "delay": a time in s
+      that is added to all of them.
+    * "factor", "offset": of noise and sea states. "std", "correlation_time", "offset": of an Ornstein-Uhlenbeck
+      process. "intensity", "offset": of a random walk. "significant_wave_height", "peak_period", "depth": of a sea
+      state.
+
+    These numbers change first, and then the signal as a whole, by its offset or factor.
+
     Of friction, stops and contacts:
 
     * "dry_friction" ("multiply"): common factor of all friction levels of a `DryFriction`.
@@ -135,9 +149,9 @@ class Dispersion(Described):
     * "length": length of a `DistanceConstraint` in m.
     * "ratio", "offset": of a `CouplerConstraint`; the offset in rad or m.
 
-    All samples share the other parameters: the `period` and `phase` of a `Sampled`, `max_records`, the shape of a
-    signal over time, the positions of hard stops, and the settings of `simulate`. Their paths raise an error with the
-    reason and the remedy. A frequency of a force, for example, varies as a parameter of `UserForces`.
+    All samples share the other parameters: the `period` and `phase` of a `Sampled`, `max_records`, the spectrum of
+    noise, the positions of hard stops, and the settings of `simulate`. Their paths raise an error with the reason and
+    the remedy. To vary the value of an `Input`, add an offset to its signal.
 
     Numbers are in SI units. Texts such as "5 deg" or "2 N/mm" have their own units.
 

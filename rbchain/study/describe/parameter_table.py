@@ -10,9 +10,10 @@ from ...acting.contacts import BODY_CONTACTS
 from ...acting.drives import ONE_JOINT, PrescribedAcceleration, PrescribedPosition, PrescribedVelocity
 from ...acting.events import Event
 from ...acting.friction_and_stops import DryFriction, HardStops
-from ...acting.numeric_fields import POSE, Declared, NumericField
+from ...acting.numeric_fields import POSE, SIGNAL, Declared, Drive, Force, NumericField
 from ...acting.sampled import Sampled
 from ...acting.sensors import Encoder, VelocitySensor
+from ...acting.signal_numbers import UNITS
 from ...acting.user_forces import UserForces
 from ...acting.wrenches import Current, Wrench
 from ...model.passive import PASSIVE_UNITS
@@ -24,6 +25,8 @@ BODY, DOF, MODEL, DRIVE, WRENCH = "body", "degree of freedom", "model", "drive",
 SPRING, BUSHING, CONSTRAINT = "spring", "bushing", "constraint"
 ENCODER, VELOCITY_SENSOR, FUNCTION = "encoder", "velocity sensor", "user function"
 DRY_FRICTION, HARD_STOPS, CONTACT, EVENT = "dry friction", "hard stops", "contact", "event"
+SIGNAL_OWNER = "signal"
+OF_SIGNALS = "signal_"  # start of the names of the parameters of signals
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Parameter:
     ----------
     owner : str
         The objects with separate values: each body, each degree of freedom, the model, or each drive, user function,
-        wrench, spring, bushing, constraint, sensor, contact, dry friction, pair of hard stops or event.
+        wrench, spring, bushing, constraint, sensor, contact, dry friction, pair of hard stops, event
+        or signal.
     components : tuple of str
         Names of its components; () if it is a single number.
     dimension : str or (str, str), optional
@@ -50,7 +54,7 @@ class Parameter:
         The field of these classes; None if the parameter changes several fields.
     si_unit : str
         SI unit of a parameter without a dimension, as in `NumericField`; "1" for a factor, strain or coefficient, empty
-        if it depends on the function or the mechanism.
+        if it depends on the function or the mechanism. OF_SIGNAL for the unit of the signal.
     """
 
     owner: str
@@ -68,7 +72,7 @@ class Parameter:
         `name` is the name of the parameter in `PARAMETERS`.
         """
         if self.field is None:
-            return name.removeprefix("constraint_")
+            return name.removeprefix(OF_SIGNALS).removeprefix("constraint_")
         if self.field.kind != POSE:
             return self.field.name
         return f"{self.field.name}_{'rotation' if self.dimension == 'angle' else 'translation'}"
@@ -184,15 +188,28 @@ WAYS: dict[str, tuple[str, ...]] = {
 }
 #: Fields that cannot vary, and the reason.
 REFUSED = {
-    **dict.fromkeys(("period", "phase"), "the samples of a study share the instants. Use a study for each value"),
+    **dict.fromkeys(
+        ("period", "phase"),
+        "the samples of a study share the instants of a Sampled. Use a study for each value. For a sine, vary its "
+        'angular_frequency and its phase, as in "link1.signal.phase"',
+    ),
+    "frequency": 'a sine has an angular frequency. Vary "angular_frequency" in rad/s',
     "dof": "it chooses a degree of freedom of a joint",
     "max_records": "it is the size of an array of all samples",
     **dict.fromkeys(("seed", "samples", "sample_ids"), "the study numbers its samples. Set the seed of the study"),
     **dict.fromkeys(
-        ("amplitude", "angular_frequency", "coefficients", "breaks", "waves"),
-        "the samples of a study share the shape of a signal. Vary the signal itself, by an offset or a factor, or pass "
-        "a function with this number in its `parameters`, as UserForces",
+        ("coefficients", "breaks", "end"),
+        "the pieces of a piecewise polynomial depend on each other. Vary the `times` and `values` of a Signal.table, "
+        "or the signal itself, by an offset or a factor",
     ),
+    "waves": "each sine has numbers of its own. Vary `amplitude`, `angular_frequency` or `phase`",
+    "density": "the samples of a study share the spectrum of noise. Vary its `factor`",
+    "gamma": "the samples of a study share the shape of the spectrum. Use a study for each value",
+    **dict.fromkeys(
+        ("frequencies", "interval", "sines"),
+        "the random signals of all samples have one grid of frequencies or times. Use a study for each value",
+    ),
+    "channel": "it identifies the random numbers of a signal. The study numbers its samples",
     **dict.fromkeys(
         ("position_limits", "lower", "upper"),
         "the samples of a study share the positions of hard stops. Vary `stop_lower` and `stop_upper` of elastic stops",
@@ -203,7 +220,7 @@ REFUSED = {
     ),
     "controller_model": "it has the values of the model without dispersions. Vary the simulated model instead",
     **dict.fromkeys(
-        ("direction", "stop", "quantity", "axes", "tension_only", "outputs"),
+        ("direction", "stop", "quantity", "axes", "tension_only", "outputs", "interpolation", "amplitudes"),
         "it is a choice and not a number. Use a study for each choice",
     ),
 }
@@ -247,3 +264,9 @@ def _dimension(unit: str) -> str | tuple[str, str] | None:
 
 PARAMETERS |= _parameters_of_actions()
 PARAMETERS["dry_friction"] = Parameter(DRY_FRICTION, ways=("multiply",), classes=(DryFriction,))
+#: The parameters of drives and forces that are signals. Each signal in them owns the numbers of `signal_numbers`.
+SIGNALS = tuple(name for name, parameter in PARAMETERS.items() if parameter.field and parameter.field.kind == SIGNAL)
+PARAMETERS |= {
+    f"{OF_SIGNALS}{name}": Parameter(SIGNAL_OWNER, (), _dimension(unit), classes=(Drive, Force), si_unit=unit)
+    for name, unit in UNITS.items()
+}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from ...acting.signal_numbers import OF_SIGNAL
 from ...errors import StudyError
 from ..describe.correlations import triangle_of_correlation
 from ..describe.description import Description
@@ -135,8 +136,9 @@ def _columns_of(path: str, dispersion: Dispersion, varied: Varied) -> list[Colum
     names = [f"{varied.name}.{component}" for component in varied.component_names] or [varied.name]
     if dispersion.shared:
         names = [path] if len(names) == 1 else [f"{path}.{component}" for component in varied.component_names]
-    dimension = None if is_factor else parameter.dimension_of(varied.target.angular)
-    unit = "1" if is_factor else parameter.unit_of(varied.target.angular)
+    of_unit = PARAMETERS[varied.target.signal] if parameter.si_unit == OF_SIGNAL else parameter
+    dimension = None if is_factor else of_unit.dimension_of(varied.target.angular)
+    unit = "1" if is_factor else of_unit.unit_of(varied.target.angular)
     place = f'vary."{path}".distribution'
     with errors_at(place):
         expected = "a plain number, a factor" if is_factor else "a plain number in SI units"

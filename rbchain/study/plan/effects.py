@@ -64,14 +64,14 @@ def effects_of(plan: Plan) -> dict[str, str]:
 def _effects_of_draw(plan: Plan, of_path: list[Draws], values: np.ndarray) -> list[str]:
     """Describe the effects of one draw (1, columns) of the dispersion with a path."""
     first = np.zeros(1, np.int64)
-    nominal_samples, samples = Samples(plan.nominal, first), Samples(plan.nominal, first)
     changes_actions = bool(PARAMETERS[of_path[0].varied.parameter].classes)
-    for draws in of_path:
-        own = values[:, draws.columns]
-        samples.apply(draws.varied, own)
-        if changes_actions:  # so that the arrays to compare have the same shapes
-            neutral, draw = draws.varied.neutral()
-            nominal_samples.apply(neutral, np.full_like(own, draw))
+    changes = [(draws.varied, values[:, draws.columns]) for draws in of_path]
+    # with neutral changes of actions, the arrays to compare have the same shapes
+    neutral = [(varied.neutral(), own) for varied, own in changes if changes_actions]
+    samples = Samples(plan.nominal, first, changes)
+    nominal_samples = Samples(
+        plan.nominal, first, [(varied, np.full_like(own, draw)) for (varied, draw), own in neutral]
+    )
     effects = _in_state(samples, nominal_samples) + _in_parameters(plan.nominal.model, samples.build())
     if changes_actions and _differ_in_actions(plan.nominal, samples, nominal_samples):
         owner = PARAMETERS[of_path[0].varied.parameter].owner

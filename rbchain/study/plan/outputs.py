@@ -81,7 +81,7 @@ def outputs_of_invalid_draws(
         shape = (len(values), *(sizes[d] for d in variable.dims))
         outputs[variable.name] = np.full(shape, np.nan if variable.dtype is np.float64 else 0, variable.dtype)
     return outputs | {
-        "parameters": values,
+        "parameters": np.array(values),  # a design may be read-only
         "status": np.full(len(values), Status.INVALID_PARAMETERS, np.int8),
         "end_time": np.zeros(len(values)),
     }

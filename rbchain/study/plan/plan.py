@@ -143,10 +143,8 @@ class Plan:
 
     def samples(self, values: np.ndarray, numbers: np.ndarray) -> Samples:
         """Return the samples with these draws (m, columns) and numbers (m,): models, states, drives and forces."""
-        samples = Samples(self.nominal, numbers)
-        for draws in self.drawn.draws:
-            samples.apply(draws.varied, values[:, draws.columns])
-        return samples
+        changes = [(draws.varied, values[:, draws.columns]) for draws in self.drawn.draws]
+        return Samples(self.nominal, numbers, changes)
 
     def simulate(
         self, samples: Samples, save_at: npt.ArrayLike | None = None, steps: int = FIRST_STEPS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +11,11 @@ import numpy as np
 from ...acting.coordinates import dof_index
 from ...acting.friction_and_stops import DryFriction
 from ...acting.numeric_fields import POSE, SIGNAL
+from ...acting.random_actions import actions_of_samples
 from ...acting.sampled import with_sensors
 from ...acting.sensors import Sensor
-from ...acting.signals import Signal, SignalLike, ThreeSignals, as_signal
+from ...acting.signal_numbers import numbers_of, three_components, with_numbers
+from ...acting.signals import Signal, SignalLike, as_signal
 from ...core.tree.layout import TOPOLOGY_COORDINATE
 from ...errors import StudyError
 from ...facade.model import Model
@@ -22,20 +24,25 @@ from ...model.pose import Pose, computed_pose
 from ...simulate.loops import assembled_states
 from ..describe.parameter_table import DRIVE, ENCODER, EVENT, FUNCTION, MODEL, PARAMETERS, STRAINS, VELOCITY_SENSOR
 from .nominal import Nominal
-from .targets import Varied, owner_of
+from .targets import Target, Varied, owner_of, signal_of
 
 
 class Samples:
-    """Samples of a study. `apply` changes fields of the model, initial states, drives, forces or events by a draw.
+    """Samples of a study: fields of the model, initial states, drives, forces and events, changed by draws.
 
     Parameters
     ----------
     nominal : Nominal
     numbers : (count,) array of int
         Numbers of the samples in the study, on which their random signals depend.
+    changes : sequence of (Varied, array)
+        Parameters and their draws (count, components). The numbers of signals change before the signals as a whole, so
+        that the result does not depend on the order.
     """
 
-    def __init__(self, nominal: Nominal, numbers: np.ndarray) -> None:
+    def __init__(
+        self, nominal: Nominal, numbers: np.ndarray, changes: Sequence[tuple[Varied, np.ndarray]] = ()
+    ) -> None:
         count = self.count = numbers.size
         self.model = nominal.model
         self._assembly = nominal.simulation.assembly
@@ -44,8 +51,13 @@ class Samples:
         self._q, self._displacement = np.tile(nominal.q, (count, 1)), np.zeros((count, nominal.model.nv))
         self.qd = np.tile(nominal.qd, (count, 1))
         self.tau = np.tile(nominal.tau, (count, 1))
-        self.drives, self.forces = nominal.actions(numbers)
-        self.events = list(nominal.events)
+        self.drives, self.forces, self.events = list(nominal.drives), list(nominal.forces), list(nominal.events)
+        self._change_signals([change for change in changes if change[0].is_of_signal])
+        duration, seed = nominal.simulation.duration, nominal.seed
+        self.drives, self.forces = actions_of_samples(self.drives, self.forces, duration, numbers, seed)
+        for varied, values in changes:
+            if not varied.is_of_signal:
+                self._change(varied, values)
 
     @property
     def q(self) -> np.ndarray:
@@ -75,7 +87,7 @@ class Samples:
             many = many.with_payload(body, mass=mass[chosen], cg=point)
         return many
 
-    def apply(self, varied: Varied, values: np.ndarray) -> None:
+    def _change(self, varied: Varied, values: np.ndarray) -> None:
         """Change a parameter by draws (count, components)."""
         name, i = varied.parameter, varied.target.index
         if name in SEVERAL_FIELDS:
@@ -94,6 +106,35 @@ class Samples:
         else:
             own = self.field(name)[:, ... if PARAMETERS[name].owner == MODEL else i]
             own[...] = self._changed_numbers(own, varied, values)
+
+    def _change_signals(self, changes: Sequence[tuple[Varied, np.ndarray]]) -> None:
+        """Change numbers of signals, or entries of lists, by draws (count, components). Each signal changes once."""
+        new: dict[tuple[str, int, int | None], tuple[Target, dict[str, np.ndarray]]] = {}
+        for varied, values in changes:
+            target, name = varied.target, PARAMETERS[varied.parameter].field_in_paths(varied.parameter)
+            _, of_signal = new.setdefault((target.signal, target.index, target.component), (target, {}))
+            if name not in of_signal:
+                old = numbers_of(signal_of(target, self.drives, self.forces))[name].values
+                of_signal[name] = np.array(np.broadcast_to(old, (self.count, old.shape[-1])))
+            columns = list(varied.components) or [0]
+            of_signal[name][:, columns] = changed(of_signal[name][:, columns], values, varied.how)
+        for target, of_signal in new.values():
+            self._set_signal(target, with_numbers(signal_of(target, self.drives, self.forces), of_signal))
+
+    def _set_signal(self, target: Target, signal: SignalLike) -> None:
+        """Replace a signal of a drive or a force, which is the owner of a parameter."""
+        field = PARAMETERS[target.signal].field
+        assert field is not None
+        actions: list[Any] = self.drives if PARAMETERS[target.signal].owner == DRIVE else self.forces
+        action = actions[target.index]
+        owner = owner_of(action, target.signal)
+        given: Any = signal
+        if target.component is not None:
+            given = list(three_components(getattr(owner, field.name)))
+            given[target.component] = signal
+            given = tuple(given)
+        new = replace(owner, **{field.name: given})
+        actions[target.index] = new if owner is action else replace(action, controller=new)
 
     def _changed_numbers(self, old: np.ndarray, varied: Varied, values: np.ndarray) -> np.ndarray:
         """Return numbers (count, ...) of one owner, changed by draws (count, components).
@@ -189,7 +230,7 @@ class Samples:
         if field.kind == POSE:
             new: Any = self._moved(Pose() if old is None else old, varied, values)
         elif field.kind == SIGNAL and field.shape:
-            new = list(_three(old))
+            new = list(three_components(old))
             for component, draws in zip(varied.components, values.T, strict=True):
                 new[component] = shifted(new[component], draws, how)
             new = tuple(new)
@@ -249,11 +290,6 @@ def shifted(signal: SignalLike, draws: np.ndarray, how: str | None) -> Signal:
     waves[..., 0] *= draws[:, None]
     inputs = tuple(term.times(draws) for term in signal.inputs)
     return replace(signal, coefficients=pieces * draws[:, None, None], waves=waves, inputs=inputs)
-
-
-def _three(components: ThreeSignals) -> tuple[SignalLike, ...]:
-    """Return the three component signals of a sequence of three or of an array (..., 3)."""
-    return tuple(components) if len(components) == 3 else tuple(np.moveaxis(np.asarray(components), -1, 0))
 
 
 def _places_of_free_joints(model: Model) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from ...acting.between_bodies import label_of
 from ...acting.coordinates import dof_index
 from ...acting.friction_and_stops import DryFriction, HardStops
 from ...acting.sampled import controller_of, sensors_of
+from ...acting.signal_numbers import numbers_of, three_components
 from ...acting.user_forces import UserForces
 from ...acting.wrenches import Current
 from ...errors import StudyError, UnknownNameError
@@ -28,8 +30,11 @@ from ..describe.parameter_table import (
     EVENT,
     FUNCTION,
     MODEL,
+    OF_SIGNALS,
     PARAMETERS,
     REFUSED,
+    SIGNAL_OWNER,
+    SIGNALS,
     VELOCITY_SENSOR,
 )
 from .nominal import Nominal
@@ -50,7 +55,12 @@ class Target:
     dof, dofs : int
         Number of the degree of freedom in its joint, None if the owner is not a joint, and their count.
     entries : int
-        Number of the parameters or the states of a user function of a drive or an event.
+        Number of the parameters or the states of a user function of a drive or an event, or of the entries of a list
+        of a signal.
+    signal : str
+        The parameter of the drive or force that is the signal, if the owner is one.
+    component : int, optional
+        Number of the component if this parameter has three signals.
     """
 
     owner: str
@@ -59,6 +69,8 @@ class Target:
     dof: int | None = None
     dofs: int = 1
     entries: int = 0
+    signal: str = ""
+    component: int | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +96,11 @@ class Varied:
     component_names: tuple[str, ...]
     how: str
     point: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    @property
+    def is_of_signal(self) -> bool:
+        """Whether it is a number of a signal, and not the signal or another field."""
+        return bool(self.target.signal)
 
     def neutral(self) -> tuple[Varied, float]:
         """Return the parameter with the way to change it that changes nothing for a draw, and the draw."""
@@ -153,6 +170,8 @@ def varied_at(path: str, dispersion: Dispersion, parameters: Parameters, nominal
 def _class_of(parameter: str, target: Target, nominal: Nominal) -> str:
     """Return the class or the kind of the owner of a parameter, for a message."""
     owner = PARAMETERS[parameter].owner
+    if owner == SIGNAL_OWNER:
+        return f"a signal of {_class_of(target.signal, target, nominal)}"
     if owner in (DRIVE, FUNCTION):
         return type(owner_of(nominal.drives[target.index], parameter)).__name__
     if owner in (ENCODER, VELOCITY_SENSOR, EVENT) or not PARAMETERS[parameter].classes:
@@ -195,6 +214,8 @@ def _known(nominal: Nominal, parameter: str) -> list[Target]:
         return _drives(nominal, parameter)
     if owner == EVENT:
         return _events(nominal, parameter)
+    if owner == SIGNAL_OWNER:
+        return [target for name in SIGNALS for target in _signals(nominal, name, parameter)]
     return _functions(nominal, parameter) if owner == FUNCTION else _forces(nominal, parameter)
 
 
@@ -255,6 +276,30 @@ def _functions(nominal: Nominal, parameter: str) -> list[Target]:
             if entries or not field.shape:
                 found.append(Target(name, i, entries=entries))
     return found
+
+
+def _signals(nominal: Nominal, of_action: str, parameter: str) -> list[Target]:
+    """Return a target for each signal with the parameter in the parameter `of_action` of a drive or a force."""
+    given, name = PARAMETERS[of_action], parameter.removeprefix(OF_SIGNALS)
+    found = []
+    for target in _known(nominal, of_action):
+        for component, axis in enumerate(given.components) if given.components else [(None, "")]:
+            path = ".".join(part for part in (target.owner, given.field_in_paths(of_action), axis) if part)
+            dof = target.dof if target.dofs > 1 else None  # a number behind the path is an entry of a list
+            owned = replace(target, owner=path, dof=dof, signal=of_action, component=component)
+            numbers = numbers_of(signal_of(owned, nominal.drives, nominal.forces)).get(name)
+            if numbers is not None:
+                found.append(replace(owned, entries=numbers.entries))
+    return found
+
+
+def signal_of(target: Target, drives: Sequence[Any], forces: Sequence[Any]) -> Any:
+    """Return the signal that is the owner of a parameter."""
+    given = PARAMETERS[target.signal]
+    assert given.field is not None
+    action = (drives if given.owner == DRIVE else forces)[target.index]
+    signal = getattr(owner_of(action, target.signal), given.field.name)
+    return signal if target.component is None else three_components(signal)[target.component]
 
 
 def owner_of(action: Any, parameter: str) -> Any:
