@@ -47,6 +47,14 @@ FOREIGN = {
     "Body": "rb.ModelBuilder().add_body(...)",
     "Joint": "the classes of joints, such as rb.Revolute",
     "MjModel": "rb.load(path)",
+    "MjData": "rb.Model, whose methods take the state, such as model.forward_dynamics(q, qd, tau)",
+    "mj_step": "model.simulate or model.stepper",
+    "mj_forward": "model.forward_dynamics",
+    "mj_inverse": "model.inverse_dynamics",
+    "rnea": "model.inverse_dynamics",
+    "aba": "model.forward_dynamics",
+    "crba": "model.mass_matrix",
+    "forwardKinematics": "model.body_poses or model.frame_poses",
 }
 
 

@@ -132,8 +132,8 @@ _SENTENCES = {
     ),
     Status.STOPPED: "An event ended the simulation.",
     Status.TOO_STIFF: (
-        "The step is too long for springs, damping or friction. Reduce it, or use the method 'rosenbrock' or "
-        "'implicit'."
+        "The step is too long for springs, damping, friction or controller gains. Reduce it, or use the method "
+        "'rosenbrock' or 'implicit'."
     ),
     Status.INVALID_PARAMETERS: "The drawn parameters are invalid, so this sample was not simulated.",
     Status.USER_FUNCTION_FAILED: "A user function raised an exception.",

@@ -264,7 +264,7 @@ def test_failed_samples_are_counted_and_give_exit_code_1(run, arm, tmp_path):
     code, output, _ = run(*given, "--out", out)
     assert code == SOME_FAILED
     assert number(output, "failures") == 3
-    assert "too long for springs, damping or friction" in " ".join(output.split())
+    assert "too long for springs, damping, friction or controller gains" in " ".join(output.split())
     with np.load(out) as saved:
         assert (saved["status"] != 0).all()
         assert np.isnan(saved["q"][:, -1]).all()

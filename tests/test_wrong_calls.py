@@ -207,7 +207,7 @@ def test_attributes_of_other_packages_name_the_right_one(value, name, here):
         (lambda: ARM.vary(masss=[1.0, 1.0]), r"vary\(\) has no field 'masss'; .*; did you mean mass\?"),
         (lambda: ARM.vary(link2=3.0), r"'link2' is the name of an owner; use a path such as \{\"link2.mass\": value\}"),
         (lambda: rb.fit(ARM, motion(), ["mas"]), r"parameters contains 'mas'; .*; did you mean mass\?"),
-        (lambda: rb.fit(ARM, motion(), ["link1.dampng"]), r"'link1' has no 'dampng'; .*; did you mean damping\?"),
+        (lambda: rb.fit(ARM, motion(), ["link1.dampng"]), r"'link1' has no 'dampng'; did you mean damping\?"),
         (lambda: ARM.simulate(duration=1.0, derivatives=["mas"]), r"contains 'mas'; .*; did you mean mass\?"),
         (lambda: motion().plot(joints=["lnk1"]), r"joints contains 'lnk1'; .*; did you mean link1\?"),
     ],
@@ -269,6 +269,14 @@ def test_warnings_of_explained_functions_point_at_the_line_of_the_call():
         (lambda: ARM.simulate(duration=0.1, drives=[rb.Wrench("link1")]), rb.ArgumentError, "Pass forces as"),
         (lambda: rb.Dispersion(rb.Normal(std=0.05), how="multiply"), rb.StudyError, "expected the mean factor"),
         (lambda: rb.Hinge((0, 0, 1)), AttributeError, "has no attribute 'Hinge'; use rb.Revolute"),
+        (lambda: rb.rnea, AttributeError, "has no attribute 'rnea'; use model.inverse_dynamics"),
+        (lambda: ARM.crba, AttributeError, "has no attribute 'crba'; use mass_matrix"),
+        (lambda: ARM.simulate(duration=0.1, method="RK45"), rb.ArgumentError, "did you mean rk45"),
+        (
+            lambda: ARM.vary(mass=np.ones((3, 2))).lock_state(["link1"], [0, 0], [0, 0]),
+            rb.ModelError,
+            "lock_state: the samples of the model differ; .* before vary",
+        ),
     ],
 )
 def test_values_that_other_packages_accept_are_answered_by_what_to_pass(call, error, message):

@@ -213,9 +213,10 @@ def _check_drive(given: Drive) -> None:
     if isinstance(given, Sampled) and not isinstance(drive, (PID, ComputedTorque, UserForces)):
         raise ArgumentError(f"Sampled: controller is {excerpt(drive)}; expected a PID, a ComputedTorque or UserForces")
     if not isinstance(drive, (*ONE_JOINT, UserForces)):
+        if isinstance(drive, Force):
+            raise ArgumentError(f"drives contains a {type(drive).__name__}. Pass forces as forces=[...]")
         expected = ", ".join(kind.__name__ for kind in (*ONE_JOINT, UserForces, Sampled, Actuator))
-        hint = ". Pass forces as forces=[...]" if isinstance(drive, Force) else ""
-        raise ArgumentError(f"drives contains {excerpt(drive)}; expected objects of {expected}{hint}")
+        raise ArgumentError(f"drives contains {excerpt(drive)}; expected objects of {expected}")
 
 
 def _new_records(

@@ -125,10 +125,11 @@ def _flat_wrench(
     model: Model, wrench: Force, signals: SignalTables, numbers: SampleNumbers
 ) -> tuple[int, int, int, int]:
     if not isinstance(wrench, Wrench):
-        hint = ". Pass drives as drives=[...]" if isinstance(wrench, Drive) else ""
+        if isinstance(wrench, Drive):
+            raise ArgumentError(f"forces contains a {type(wrench).__name__}. Pass drives as drives=[...]")
         raise ArgumentError(
             f"forces contains {excerpt(wrench)}; expected objects of Wrench, SpringDamper, Bushing, Current, "
-            f"{NAMES_OF_CONTACTS}{hint}"
+            f"{NAMES_OF_CONTACTS}"
         )
     what = wrench.label()
     frame = model.kernel_model.frame(wrench.frame)

@@ -10,6 +10,8 @@ from .real_arrays import excerpt
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return "; did you mean NAME?" with the most similar known name, or "" if no name is similar.
 
+    Upper and lower case count as equal if no name is similar otherwise.
+
     Examples
     --------
     >>> did_you_mean("sample", ["samples", "seed"])
@@ -17,7 +19,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches  # only errors need it
 
-    return "".join(f"; did you mean {other}?" for other in get_close_matches(name, list(known), n=1, cutoff=0.7))
+    names = list(known)
+    of_lower_case = {other.lower(): other for other in names}
+    found = get_close_matches(name, names, n=1, cutoff=0.7)
+    found = found or [of_lower_case[x] for x in get_close_matches(name.lower(), of_lower_case, n=1, cutoff=0.7)]
+    return "".join(f"; did you mean {other}?" for other in found)
 
 
 def one_of(name: str, value: Any, words: Sequence[str], error: type[Exception]) -> Any:

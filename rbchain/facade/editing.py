@@ -242,7 +242,7 @@ class Editing(Attributes):
         """
         joints = tuple(joints)
         check_joints("lock_state", joints, self.joint_names)
-        parts = _parts(self, q, qd)
+        parts = _parts("lock_state", self, q, qd)
         constraints = mechanism_of(self.description).constraints
         locked = joints_coupled_to(constraints, joints)
         kept = [parts[name] for name in self.joint_names if name not in locked]
@@ -367,7 +367,7 @@ class Editing(Attributes):
 
         path = path_to_root(mechanism_of(self.description), body)
         rerooted = rerooted_description(self.description, body)
-        parts = _parts(self, q, qd)
+        parts = _parts("reroot_state", self, q, qd)
         if len(path) > 1:
             joint_of = dict(zip(self.body_names, self.joint_names, strict=True))
             for name in path[:-1]:
@@ -389,15 +389,18 @@ class Editing(Attributes):
 
     def _state_of(self, edited: Editing, q: FloatArray, qd: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Convert a state of this model to an edited one with other joints; new joints are at rest at zero."""
-        at_rest = _parts(edited, edited.neutral(), np.zeros(edited.nv))
-        parts = at_rest | {name: part for name, part in _parts(self, q, qd).items() if name in at_rest}
+        at_rest = _parts("keyframes", edited, edited.neutral(), np.zeros(edited.nv))
+        parts = at_rest | {name: part for name, part in _parts("keyframes", self, q, qd).items() if name in at_rest}
         return np.concatenate([q for q, _ in parts.values()], -1), np.concatenate([qd for _, qd in parts.values()], -1)
 
 
-def _parts(model: Editing, q: npt.ArrayLike, qd: npt.ArrayLike) -> dict[str, tuple[FloatArray, FloatArray]]:
+def _parts(what: str, model: Editing, q: npt.ArrayLike, qd: npt.ArrayLike) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Return the parts of q and qd that belong to each joint, by its name."""
     if model.batch_shape:
-        raise ModelError("the samples of the model differ; expected a model without batch axes")
+        raise ModelError(
+            f"{what}: the samples of the model differ; expected a model without batch axes. Call it for one sample, "
+            "model[i], or before vary"
+        )
     (q, qd), _, _ = model.kernel_model.state_arguments.check(("q", "qd"), (q, qd))
     dofs = model.kernel_model.dofs
     return {

@@ -167,9 +167,8 @@ def _message(path: str, parameters: Parameters[T], relatives: Mapping[str, str])
             other = relatives.get(owner, "")
             if any(owned.owner == other for owned in parameters.get(field, ())):
                 return f"{start}: {owner!r} has no {field!r}; did you mean {other}.{field}?"
-            return (
-                f"{start}: {owner!r} has no {field!r}; expected one of {', '.join(fields)}{did_you_mean(field, fields)}"
-            )
+            hint = did_you_mean(field, fields) or f"; expected one of {', '.join(fields)}"
+            return f"{start}: {owner!r} has no {field!r}{hint}"
     for owner, field, _ in _splits(path):
         if owner and parameters.get(field):
             owners = list(dict.fromkeys(owned.owner for owned in parameters[field]))

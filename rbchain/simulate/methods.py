@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..common.misspelt import did_you_mean
 from ..errors import ArgumentError
 
 #: Number of saved times by default.
@@ -133,7 +134,8 @@ def names_of(methods: Callable[[Method], bool], last: str = "or", quote: str = '
 def method_named(name: Any) -> Method:
     """Return a method. Raises ArgumentError if there is none with this name."""
     if not isinstance(name, str) or name not in METHODS:
-        raise ArgumentError(f"method is {name!r}; expected {names_of(lambda method: True)}")
+        hint = did_you_mean(name, METHODS) if isinstance(name, str) else ""
+        raise ArgumentError(f"method is {name!r}; expected {names_of(lambda method: True)}{hint}")
     return METHODS[name]
 
 

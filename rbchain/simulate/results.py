@@ -26,7 +26,7 @@ from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
 from ..core.sample import tally_layout as tallies
 from ..core.sample.records import Outcome, Saved
-from ..core.tree.layout import TOPOLOGY_COORDINATE
+from ..core.tree.layout import PRISMATIC, TOPOLOGY_COORDINATE, TOPOLOGY_JOINT
 from ..drivers import threads
 from ..drivers.trajectories import Actions, actuator_forces, state_memory
 from ..errors import ArgumentError, Status
@@ -285,13 +285,13 @@ def refuse_penetration(model: Model, forces: Sequence[Force], status: np.ndarray
             i = dof_index(model, "HardStops", force.joint, force.dof)
             lower, upper = model.position_limits[i]
             position = float(q0[model.kernel_model.topology[TOPOLOGY_COORDINATE, i]])
-            found.append((min(position - lower, upper - position), force.label()))
+            unit = "m" if model.kernel_model.topology[TOPOLOGY_JOINT, i] == PRISMATIC else "rad"
+            remedy = "the limits of the joint"
+            found.append((min(position - lower, upper - position), force.label(), unit, remedy))
         elif isinstance(force, BodyContact):
-            found.append((force.gap(model, q0), force.label()))
-    gap, label = min(found)
-    raise ArgumentError(
-        f"q0: {label} has a gap of {gap:.3g} m or rad; expected zero or more. Change the initial position"
-    )
+            found.append((force.gap(model, q0), force.label(), "m", "the geometry of the contact"))
+    gap, label, unit, remedy = min(found)
+    raise ArgumentError(f"q0: {label} has a gap of {gap:.3g} {unit}; expected zero or more. Change q0, or {remedy}")
 
 
 def exceptions_of(
