@@ -86,6 +86,28 @@ def test_the_integral_is_a_sum_of_errors():
     np.testing.assert_allclose(motion.tau[0, :, 0], force, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("method", ["rk4", "implicit", "moreau"])
+def test_delays_that_are_multiples_of_a_fixed_step_can_differ_between_samples(method):
+    """Each sample moves as it does alone, bit for bit. The motion of "rk4" and "moreau" is exact."""
+    period, count, delay = 0.05, 8, np.array([0.0, 0.03, 0.12, 0.05, 0.03])
+
+    def motion_of(part):
+        late = pd(period=period, delay=delay[part], latency=0.01 + 0.0 * delay[part], phase=0.01)
+        start = [np.full((delay[part].size, 1), x[0][0]) for x in START]
+        settings = {"method": method, "step": 0.01, "save_at": 5 * count + 1}
+        return slider().simulate(*start, count * period, drives=[late], **settings)
+
+    motion = motion_of(slice(None))
+    for i in range(delay.size):
+        alone = motion_of(slice(i, i + 1))
+        np.testing.assert_array_equal(alone.q[0], motion.q[i])
+        np.testing.assert_array_equal(alone.tau[0], motion.tau[i])
+        q, v, _ = discrete_motion(lambda q, v: KP * (REFERENCE - q) - KD * v, period, 0.01 + delay[i], count)
+        if method != "implicit":
+            np.testing.assert_allclose(motion.q[i, ::5, 0], q, rtol=0, atol=1e-13)
+            np.testing.assert_allclose(motion.qd[i, ::5, 0], v, rtol=0, atol=1e-13)
+
+
 def spectral_radius(period, delay):
     """Largest eigenvalue of the sampled loop with a delay below one period: state (q, v, previous output)."""
     gain, late = np.array([KP, KD]), period - delay
@@ -394,8 +416,11 @@ def refusals():
         "latency and sensors",
     )
     late = rb.Sampled(rb.PID("x", 0, kp=1), delay=[1e-3, 2e-3])
-    yield lambda: [late], {"method": "rk4", "step": 1e-2}, 'delay or latency differs between samples.*Use method "rk45"'
-    yield lambda: [late], {"method": "moreau", "step": 1e-2}, 'the steps of method "moreau" are the same'
+    common = 'delay or latency differs between samples, and the {}.* is not a multiple of the step.*Use .*"rk45"'
+    yield lambda: [late], {"method": "rk4", "step": 1e-2}, common.format("delay 0.002 s")
+    yield lambda: [late], {"method": "moreau", "step": 1e-3, "save_at": 8}, common.format("saved time 0.0")
+    slow = rb.Sampled(rb.PID("x", 0, kp=1), latency=[1e-3, 2e-3], period=1.5e-3)
+    yield lambda: [slow], {"method": "implicit", "step": 1e-3}, common.format("period 0.0015 s")
 
 
 @pytest.mark.parametrize(("drives", "settings", "message"), [*refusals()])

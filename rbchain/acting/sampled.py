@@ -98,7 +98,8 @@ class Sampled(Drive):
     measurement. With them, a simulation keeps the memory of all samples, about 5 kB for each joint and sample.
 
     All `ComputedTorque` drives must have the same period, delay, phase, latency and sensors. Other controllers can have
-    their own. Methods with fixed steps need the same delay and latency in all samples.
+    their own. With methods of fixed steps, delays and latencies can differ between samples if they are multiples of
+    `step`, and the periods, phases and saved times too.
 
     If several controllers have an instant at the same time, they compute in the order of the drives. Controllers that
     compute together do so at the place of the first one. A `PID` that follows targets always computes after the

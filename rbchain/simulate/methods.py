@@ -148,7 +148,7 @@ def table_for_documentation() -> str:
         "contacts, dry friction, stops": lambda method: method.has_contacts,
         "events": lambda method: method.has_events,
         "derivatives": lambda method: method.has_sensitivities,
-        "delays per sample": lambda method: method.is_adaptive,
+        "delays per sample": lambda method: True if method.is_adaptive else "multiples of the step",
     }
     words = {True: "yes", False: "no"}
     rows = [list(columns), ["---"] * len(columns)]

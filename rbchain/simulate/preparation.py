@@ -199,7 +199,7 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
     warn_of_rounded_times(actions, request.samples, request.end, dtype)
     refuse_events(request.events, method)
     refuse_contacts(request.forces, method)
-    refuse_samplers(model, actions, method)
+    refuse_samplers(model, actions, request.settings, request.times)
     refuse_forces_of_drives(model, actions, request.states[2])
     if actions is not None and method.uses_jacobians:
         expected = names_of(lambda method: not method.uses_jacobians)

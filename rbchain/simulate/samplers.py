@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ..core.methods.settings import AdaptiveStepSettings, ContactStepSettings, FixedStepSettings
 from ..core.tree import sampler_layout as sampler
 from ..errors import ArgumentError
-from .methods import Method
 
 if TYPE_CHECKING:
     from ..drivers.trajectories import Actions
     from ..facade.model import Model
 
+#: Largest relative error of times that are multiples of the step.
+ROUND_OFF = 2.0 * float(np.finfo(float).eps)
 
-def refuse_samplers(model: Model, actions: Actions | None, method: Method) -> None:
-    """Raise an ArgumentError for sampled controllers that the model does not support, or whose stops are not common."""
+
+def refuse_samplers(
+    model: Model,
+    actions: Actions | None,
+    settings: FixedStepSettings | ContactStepSettings | AdaptiveStepSettings,
+    times: np.ndarray,
+) -> None:
+    """Raise an ArgumentError for sampled controllers that the model or the steps do not support.
+
+    `times` (m,) are the saved times, s.
+    """
     if actions is None or actions.shared.samplers is None:
         return
     groups = actions.shared.samplers.groups
@@ -26,11 +39,27 @@ def refuse_samplers(model: Model, actions: Actions | None, method: Method) -> No
             "Sampled: ComputedTorque and gravity_compensation do not support closed chains. Use them "
             "without Sampled, or use PID or UserForces"
         )
-    if not method.is_adaptive:
-        first = groups[sampler.GROUP_DELAY]
-        times = actions.shared.numbers[:, [*first, *(first + 1)]]
-        if (times != times[:1]).any():
+    if not isinstance(settings, AdaptiveStepSettings):
+        _refuse_stops_between_steps(actions, settings, times)
+
+
+def _refuse_stops_between_steps(
+    actions: Actions, settings: FixedStepSettings | ContactStepSettings, times: np.ndarray
+) -> None:
+    """Refuse delays that differ between samples, unless all steps have the same length with any of them."""
+    samplers, numbers, step = actions.shared.samplers, actions.shared.numbers, settings.step
+    first = samplers.groups[sampler.GROUP_DELAY]
+    found = {"delay": numbers[:, first], "latency": numbers[:, first + 1]}
+    if all((values == values[:1]).all() for values in found.values()):
+        return
+    found |= {"period": samplers.clocks[sampler.CLOCK_PERIOD], "phase": samplers.clocks[sampler.CLOCK_PHASE]}
+    found |= {"saved time": np.append(times, settings.origin)}
+    for name, values in found.items():
+        error = abs(values - np.rint(values / step) * step)
+        if (error > ROUND_OFF * abs(values)).any():
             raise ArgumentError(
-                f'Sampled: delay or latency differs between samples, but the steps of method "{method.name}" are the '
-                'same for all samples; expected one number. Use method "rk45" or "rosenbrock"'
+                f"Sampled: delay or latency differs between samples, and the {name} {values.flat[error.argmax()]:.9g} s "
+                f"is not a multiple of the step, {step:g} s, which is the same for all samples; expected one delay and "
+                "one latency, or that all delays, latencies, periods, phases and saved times are multiples of the "
+                'step. Use a shorter step, or method "rk45" or "rosenbrock"'
             )

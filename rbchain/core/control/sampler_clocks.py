@@ -127,3 +127,12 @@ def limit_to_stops(block, until, lane):
         if stops[g, lane] < first * (1.0 - RELATIVE_ROUND_OFF):
             first = stops[g, lane]
     return first
+
+
+@only_if(has_samplers, otherwise=lambda block, until: until)
+@kernel
+def limit_to_stops_of_lanes(block, until):
+    """Return the first stop of all groups in any lane, s, or `until` if this time is earlier."""
+    for lane in range(block.loads.actions.sampled.stops.shape[1]):
+        until = limit_to_stops(block, until, lane)
+    return until

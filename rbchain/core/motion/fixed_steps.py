@@ -153,7 +153,7 @@ def end_lanes_if_too_stiff(block, stepper, batch, t, h, k):
 @only_if(has_samplers, False)
 @routine
 def run_controllers_of_block(block, stepper, batch, t, k):
-    """Run the sampled controllers with a stop at time t, which all lanes have at the same times.
+    """Run the sampled controllers of all lanes that have a stop at time t.
 
     Returns whether there was a stop. A user function that fails ends its sample.
     """

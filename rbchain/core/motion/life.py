@@ -19,7 +19,7 @@ step, and `inspect_step` and `accept_step` correspond to the moments above.
 import math
 
 from ...compiling.jit import choose, kernel, routine
-from ..control.sampler_clocks import limit_to_stops
+from ..control.sampler_clocks import limit_to_stops_of_lanes
 from ..forces.signal_breaks import is_reached
 from ..lanes.lanes import constant_like
 from ..methods.settings import AdaptiveStepSettings
@@ -164,7 +164,7 @@ def integrate_block(block, stepper, settings, batch, span, k):
             set_time_of_rate(stepper, t)
         if start >= end_time:
             break
-        end = limit_to_stops(block, times[slot], 0)
+        end = limit_to_stops_of_lanes(block, times[slot])
         quotient = (end - start) / settings.step * (1.0 - 1e-12) - ROUND_OFF_OF_TIMES * end / settings.step
         steps = max(1, int(math.ceil(quotient)))  # noqa: RUF046 (Numba's is a float)
         h, is_first = length_of_steps(settings.step, start, end, steps), start == times[0]
@@ -172,7 +172,7 @@ def integrate_block(block, stepper, settings, batch, span, k):
             start_interval(block, stepper, constant_like(stepper.y, h), k)
         if is_first:
             start_motion(block, stepper, settings, batch, samples, k)
-        restarts = tableau.order == 1 or end >= end_time or is_reached(limit_to_stops(block, math.inf, 0), end)
+        restarts = tableau.order == 1 or end >= end_time or is_reached(limit_to_stops_of_lanes(block, math.inf), end)
         interval = start, h, steps, end == times[slot], restarts
         running = take_steps(block, stepper, settings, batch, interval, samples, k)
         start = end
