@@ -128,6 +128,7 @@ def test_the_collision_shapes_of_a_urdf_have_contacts(tmp_path):
     model = urdf(tmp_path)
     contacts = model.contacts(ground=GROUND, friction=[0.3, 0.4], restitution=0.2)
     assert [contact.frame for contact in contacts] == ["arm"] * 12 + ["foot"]
+    assert [contact.name for contact in contacts] == [*(f"arm {i}" for i in range(1, 13)), None]
     box = np.array([contact.point for contact in contacts[:8]])
     np.testing.assert_allclose(np.ptp(box, axis=0), [0.6, 0.4, 0.2], atol=1e-15)
     np.testing.assert_allclose(box.mean(0), [0, 0, 1], atol=1e-15)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +85,8 @@ def contacts(
     list of contacts
         With the ground, a sphere and an ellipsoid have one contact. A capsule and a cylinder have two, at their ends. A
         box has one contact for each corner and a mesh one for each vertex of its convex hull. These contacts are exact.
-        Two bodies have a contact for each pair of their shapes.
+        Two bodies have a contact for each pair of their shapes. Several contacts of a frame or of a pair have the names
+        "trunk 1", "trunk 2" and so on. A single contact has the name of its frame or frames, as other contacts.
 
     Raises
     ------
@@ -121,12 +122,18 @@ def contacts(
     coefficients: dict[str, Any] = {"friction": friction, "restitution": restitution}
     if ground is not None:
         for name in _frames_on_ground(model, frames):
-            for shape in model.collisions[name]:
-                if shape.touches_ground:
-                    found += _with_ground(name, shape, ground, coefficients)
+            shapes = [shape for shape in model.collisions[name] if shape.touches_ground]
+            found += _named(name, [x for shape in shapes for x in _with_ground(name, shape, ground, coefficients)])
     for pair in pairs:
-        found += _between(model, pair, coefficients)
+        found += _named("-".join(pair), _between(model, pair, coefficients))
     return found
+
+
+def _named(owner: str, contacts: list[BodyContact]) -> list[BodyContact]:
+    """Return contacts with names of their own, by which studies tell them apart. A single one needs no name."""
+    if len(contacts) == 1:
+        return contacts
+    return [replace(contact, name=f"{owner} {i}") for i, contact in enumerate(contacts, 1)]
 
 
 def _frames_on_ground(model: Model, frames: Sequence[str] | None) -> list[str]:

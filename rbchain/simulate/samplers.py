@@ -57,9 +57,10 @@ def _refuse_stops_between_steps(
     for name, values in found.items():
         error = abs(values - np.rint(values / step) * step)
         if (error > ROUND_OFF * abs(values)).any():
+            worst = values.flat[error.argmax()]
             raise ArgumentError(
-                f"Sampled: delay or latency differs between samples, and the {name} {values.flat[error.argmax()]:.9g} s "
-                f"is not a multiple of the step, {step:g} s, which is the same for all samples; expected one delay and "
-                "one latency, or that all delays, latencies, periods, phases and saved times are multiples of the "
-                'step. Use a shorter step, or method "rk45" or "rosenbrock"'
+                f"Sampled: delay or latency differs between samples, and the {name} {worst:.9g} s is not a multiple of "
+                f"the step, {step:g} s. With fixed steps, these times, the periods, phases and saved times must be "
+                "multiples of the step; expected that, or one delay and one latency. Use a shorter step, or method "
+                '"rk45" or "rosenbrock"'
             )

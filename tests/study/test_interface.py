@@ -108,7 +108,7 @@ def test_a_path_with_two_meanings_needs_a_name():
     study = rb.Study(model, forces=forces, vary=vary | {"floor.friction": rb.Uniform(0.5, 0.6)}, **settings)
     assert study.effects == {"link1.friction": "friction of link1", "floor.friction": "drives and forces"}
     two = [rb.Wrench("link1", force=(1, 0, 0)), rb.Wrench("link1", force=(0, 1, 0))]
-    with pytest.raises(rb.StudyError, match=r"'link1.force' stands for 2 parameters, of Wrench and Wrench"):
+    with pytest.raises(rb.StudyError, match=r"'link1.force' stands for 2 parameters, of Wrench;"):
         rb.Study(model, forces=two, vary={"link1.force": rb.Normal(0, 1)}, **settings)
 
 

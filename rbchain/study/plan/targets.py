@@ -136,8 +136,9 @@ def varied_at(path: str, dispersion: Dispersion, parameters: Parameters, nominal
     kinds = list(dict.fromkeys(match.owned.value[0] for match in found))
     if repeated is not None:
         owners = [_class_of(*match.owned.value, nominal) for match in found if match.name == repeated.name]
+        classes = " and ".join(dict.fromkeys(owners))
         raise StudyError(
-            f"{repeated.name!r} stands for {len(owners)} parameters, of {' and '.join(owners)}; expected one. Give "
+            f"{repeated.name!r} stands for {len(owners)} parameters, of {classes}; expected one. Give "
             "drives, sensors, forces or contacts a `name`, which is then their owner in paths"
         )
     if len(kinds) > 1:
