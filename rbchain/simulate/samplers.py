@@ -11,6 +11,7 @@ from ..core.tree import sampler_layout as sampler
 from ..errors import ArgumentError
 
 if TYPE_CHECKING:
+    from ..core.tree.sampler_layout import Samplers
     from ..drivers.trajectories import Actions
     from ..facade.model import Model
 
@@ -40,15 +41,14 @@ def refuse_samplers(
             "without Sampled, or use PID or UserForces"
         )
     if not isinstance(settings, AdaptiveStepSettings):
-        _refuse_stops_between_steps(actions, settings, times)
+        _refuse_stops_between_steps(actions.shared.samplers, actions.shared.numbers, settings, times)
 
 
 def _refuse_stops_between_steps(
-    actions: Actions, settings: FixedStepSettings | ContactStepSettings, times: np.ndarray
+    samplers: Samplers, numbers: np.ndarray, settings: FixedStepSettings | ContactStepSettings, times: np.ndarray
 ) -> None:
     """Refuse delays that differ between samples, unless all steps have the same length with any of them."""
-    samplers, numbers, step = actions.shared.samplers, actions.shared.numbers, settings.step
-    first = samplers.groups[sampler.GROUP_DELAY]
+    step, first = settings.step, samplers.groups[sampler.GROUP_DELAY]
     found = {"delay": numbers[:, first], "latency": numbers[:, first + 1]}
     if all((values == values[:1]).all() for values in found.values()):
         return

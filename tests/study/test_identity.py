@@ -175,3 +175,19 @@ def test_modules_of_helper_functions_belong_to_the_study():
     stored = study_of(controller).plan.as_json()
     settings.gain = 4.0
     assert study_of(controller).plan.as_json() != stored
+
+
+@pytest.mark.plain_python
+def test_a_study_of_a_model_with_collision_shapes_has_a_folder(tmp_path):
+    """Its shapes are a part of its identity."""
+
+    def study(radius):
+        builder = rb.ModelBuilder()
+        ball = rb.CollisionShape("sphere", (radius,), pose=rb.Pose((0, 0, 0.1)))
+        builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0), collisions=[ball])
+        return rb.Study(builder.build(), samples=1, simulate={"duration": 0.01, "method": "rk4", "step": 0.01})
+
+    first = study(0.1).run(tmp_path / "ball")
+    assert (study(0.1).run(tmp_path / "ball").q_final.values == first.q_final.values).all()
+    with pytest.raises(rb.StudyError, match=r"model\.sha256 was"):
+        study(0.2).run(tmp_path / "ball")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -61,6 +62,8 @@ def fingerprint(model: Model) -> str:
             value = "" if value is None else fingerprint(model.nominal)
         if isinstance(value, np.ndarray):
             digest.update(f"{field.name} {value.shape} {value.dtype}".encode() + np.ascontiguousarray(value).tobytes())
+        elif field.name in ("collisions", "keyframes", "sensors") and value:
+            digest.update(f"{field.name} {json.dumps(as_json(value))}".encode())
         elif isinstance(value, dict):
             frames = {n: (f.body, f.pose.translation.tolist(), f.pose.rotation.tolist()) for n, f in value.items()}
             digest.update(f"{field.name} {frames}".encode())
