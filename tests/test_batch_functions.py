@@ -153,7 +153,7 @@ def test_several_functions_and_a_continuous_one():
     assert calls == [(name, t) for t, name in [*expected, (0.06, "fast"), (0.06, "slow")]]
 
 
-@pytest.mark.slow_cases("moreau")
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rk45", "moreau"])
 def test_closed_chains_and_contacts(method):
     settings, delay = ({}, [0.0, 0.01]) if method == "rk45" else (STEP, 0.01)

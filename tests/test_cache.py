@@ -489,7 +489,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.slow_cases("True")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("in_file", "order"),
     [

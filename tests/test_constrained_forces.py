@@ -251,7 +251,7 @@ def test_compensation_uses_the_controllers_model():
     np.testing.assert_allclose(own, 0.0, rtol=0, atol=1e-11)
 
 
-@pytest.mark.fast_cases("joints2")
+@pytest.mark.slow
 @plain
 @pytest.mark.parametrize("joints", [("upper", "lower"), ("lower",), ("upper",)])
 def test_computed_torque_of_a_geared_arm_is_the_one_of_the_tree_with_an_armature(joints):

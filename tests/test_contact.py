@@ -414,7 +414,7 @@ def test_coriolis_forces_are_of_second_order():
     np.testing.assert_allclose(np.linalg.norm(motion.qd[-1, :3]), (1 + 0.1**4 / 4) ** 100, rtol=1e-6)
 
 
-@pytest.mark.slow_cases("0.2")
+@pytest.mark.slow
 @plain
 @pytest.mark.parametrize("angle", [0.0, 0.2])
 def test_a_ball_rolls_without_slipping_and_without_impacts(angle):

@@ -171,7 +171,7 @@ def test_a_ball_slides_on_a_ball_that_moves_and_energy_and_momentum_are_conserve
     assert motion.qd[-1, 0] < -0.1
 
 
-@pytest.mark.slow_cases("settings1")
+@pytest.mark.slow
 @plain
 @pytest.mark.parametrize("settings", METHODS)
 def test_spheres_on_two_links_of_a_chain_act_like_a_stop_of_their_joint(settings):
@@ -323,7 +323,7 @@ def test_a_rolling_ball_slips_and_leaves_a_fixed_ball_at_the_angle_of_the_closed
         assert (np.diff(energy_of(model, motion), axis=-1) < 1e-6).all()
 
 
-@pytest.mark.slow_cases("settings0")
+@pytest.mark.slow
 @plain
 @pytest.mark.parametrize("settings", METHODS)
 def test_rough_bodies_that_collide_keep_their_momentum_and_lose_energy(settings):

@@ -40,7 +40,7 @@ def test_pieces_with_fixed_steps_are_the_motion_in_one_call_bit_for_bit(method, 
     assert motion.t[-1] == pytest.approx(STEPS * STEP, rel=1e-15)
 
 
-@pytest.mark.fast_cases("sampled")
+@pytest.mark.slow
 @pytest.mark.parametrize("drives", DRIVES)
 def test_pieces_with_adaptive_steps_have_the_error_of_the_motion_in_one_call(drives):
     settings = {"drives": DRIVES[drives], "rtol": 1e-8, "atol": 1e-10, "save_at": 2}

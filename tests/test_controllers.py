@@ -31,7 +31,7 @@ def position_at_rest(model, drive):
     return motion.q[:, -1, 0]
 
 
-@pytest.mark.slow_cases("PID")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DRIVES)
 def test_a_mass_unknown_to_the_controller_causes_the_static_error(kind):
     """The error is (m - nominal mass) g divided by the stiffness of the controller."""

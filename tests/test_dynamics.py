@@ -37,6 +37,7 @@ def inverse_condition(H, h, qdd, tau):
     return (np.linalg.norm(H, 2) * norm(qdd) + norm(h)) / norm(tau)
 
 
+@pytest.mark.slow_cases("every_joint_tree", "mixed_tree")
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("loaded", [False, True])
 def test_forward_and_inverse_dynamics_agree_with_extended_precision(name, loaded):

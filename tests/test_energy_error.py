@@ -343,7 +343,7 @@ def test_the_error_of_an_accurate_motion_is_small(system):
     assert_only_round_off(motion, 1e-7)
 
 
-@pytest.mark.slow_cases("rosenbrock")
+@pytest.mark.slow
 @PLAIN
 @pytest.mark.parametrize("method", ["rosenbrock", "radau"])
 def test_stiff_methods_have_a_small_error(method):

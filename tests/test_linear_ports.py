@@ -19,7 +19,7 @@ def with_every_joint():
     return random_tree(3, [-1, 0, 1, 2, 3, 4, 5, 6], EVERY_KIND), {}
 
 
-@pytest.mark.slow_cases("with_every_joint")
+@pytest.mark.slow
 @PLAIN
 @pytest.mark.parametrize("case", [tree_with_all_joints, with_every_joint])
 def test_accelerations_of_frames_are_outputs(case):
@@ -264,7 +264,7 @@ def drives_and_wrenches_with_cables():
     return model, with_cables
 
 
-@pytest.mark.slow_cases("drives_and_wrenches_with_cables")
+@pytest.mark.slow
 @PLAIN
 @pytest.mark.parametrize("case", [wrenches_on_every_joint, drives_and_wrenches_with_cables])
 def test_reactions_are_outputs(case):

@@ -70,7 +70,7 @@ def test_former_outputs_of_an_empty_batch_are_states():
     assert slide().linearize(np.zeros((0, 1)), drives=drives).A.shape == (0, 4, 4)
 
 
-@pytest.mark.slow_cases("0.02")
+@pytest.mark.slow
 @PLAIN
 @pytest.mark.parametrize(("delay", "latency"), [(0.065, 0.0), (0.0, 0.02)])
 def test_powers_of_the_matrix_are_derivatives_of_motions(delay, latency):

@@ -178,6 +178,7 @@ def random_inertia_of_any_rank(rng):
     return rb.Inertia(1.0, cg=rng.normal(size=3)) if kind == 2 else None
 
 
+@pytest.mark.slow_cases("1", "2", "3")
 @pytest.mark.filterwarnings("ignore:.*no mass, inertia or rotor")
 @pytest.mark.parametrize("chunk", range(4))
 def test_a_random_tree_is_refused_if_and_only_if_its_mass_matrix_is_singular(chunk):

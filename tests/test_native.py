@@ -60,6 +60,7 @@ def round_trip(model, folder):
     return rb.load(file)
 
 
+@pytest.mark.slow_cases("1", "2", "3")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_a_random_tree_is_bit_identical_after_saving_and_loading(chunk, tmp_path):
     for model in random_trees(chunk)[::5]:

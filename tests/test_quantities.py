@@ -114,6 +114,7 @@ def test_the_inverse_of_the_mass_matrix_agrees_with_pinocchio(model):
 # --- among each other, on 200 random trees ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow_cases("1", "2", "3")
 def test_forward_dynamics_of_inverse_dynamics_returns_the_accelerations(trees):
     for model, state, sizes in trees:
         tau = model.inverse_dynamics(state.q, state.qd, state.qdd, state.wrenches)
@@ -213,6 +214,7 @@ def test_energy_and_momentum_are_sums_over_the_bodies(trees):
         )
 
 
+@pytest.mark.slow_cases("1", "2", "3")
 def test_body_velocities_and_accelerations_are_time_derivatives(trees):
     """They are derivatives of poses and velocities along the motion."""
     for model, state, sizes in trees:

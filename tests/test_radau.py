@@ -194,7 +194,7 @@ def test_the_estimate_of_stiff_components_is_near_their_error(stiffness):
             assert error < 6.0 * abs(estimate[1]), (h, drive)
 
 
-@pytest.mark.slow_cases("jump")
+@pytest.mark.slow
 @plain
 @pytest.mark.parametrize(
     ("shape", "tolerance"),

@@ -155,7 +155,7 @@ def controllers_of_known_links(tau):
     ]
 
 
-@pytest.mark.fast_cases("gravity_forces")
+@pytest.mark.slow
 @plain
 @pytest.mark.parametrize("tau", CONTROLLERS)
 def test_controllers_with_a_model_agree_with_complex_steps(tau):

@@ -95,7 +95,7 @@ def assert_equal(a, b, tolerance=1e-9):
     np.testing.assert_allclose(a.tau, b.tau, rtol=0.0, atol=1000.0 * tolerance)
 
 
-@pytest.mark.fast_cases("dop853", "implicit", "moreau", "rk4", "rk45", "rosenbrock")
+@pytest.mark.fast_cases("implicit", "rk4", "rk45")
 @plain
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", SUMS)
@@ -295,7 +295,7 @@ def no_force(t, q, qd, parameters, out):
     pass
 
 
-@pytest.mark.fast_cases("qd")
+@pytest.mark.slow
 @plain
 @pytest.mark.parametrize("name", ["q", "qd", "tau"])
 def test_sensitivities_contain_all_drives(name):

@@ -138,6 +138,7 @@ def test_the_program_of_1990_agrees_with_reversed_gravity(quantity, its_pi, tole
     assert np.abs(getattr(TwoLink(**LINKS, degrees=True), quantity)(q, qd, x) - expected).max() > 1.0
 
 
+@pytest.mark.slow_cases("-9.81")
 @pytest.mark.parametrize("g", [9.81, -9.81])
 def test_a_step_agrees_with_the_general_solver(g):
     (q, qd, tau), duration = states(20), 0.7

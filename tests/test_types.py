@@ -137,7 +137,7 @@ def lines_with_errors_of_pyright(path):
 CHECKERS = pytest.mark.parametrize("errors_of", [lines_with_errors_of_mypy, lines_with_errors_of_pyright])
 
 
-@pytest.mark.slow_cases("lines_with_errors_of_mypy")
+@pytest.mark.slow
 @CHECKERS
 def test_type_checkers_accept_a_program_of_a_user(tmp_path, errors_of):
     program(tmp_path / "right.py", RIGHT)

@@ -574,6 +574,7 @@ class Engine:
         return pin.aba(self.model, self.data, *state)[self.order]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOADABLE)
 def test_joints_and_mass_of_a_published_robot_agree_with_pinocchio(name):
     model = load_published(name)

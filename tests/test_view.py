@@ -419,6 +419,7 @@ def test_pictures_of_a_film_are_filled_by_the_motion(size):
     assert np.ptp(window[0]) / np.ptp(window[1]) == pytest.approx(size[0] / size[1])
 
 
+@pytest.mark.slow_cases("straight chain")
 @pytest.mark.parametrize("width", [0.75, 1.0, 2.0])
 def test_the_first_camera_position_shows_the_whole_mechanism(mechanism, width):
     """In windows of several ratios of width to height: all corners of bodies and arrows are in the picture."""

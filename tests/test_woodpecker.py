@@ -84,7 +84,7 @@ def angles(q, scale):
     return np.stack([q[..., 0], q[..., 1] / scale, (q[..., 1] + q[..., 2]) / scale], -1)
 
 
-@pytest.mark.slow_cases("0.0")
+@pytest.mark.slow
 @pytest.mark.plain_python
 @pytest.mark.parametrize(
     ("step", "settings"),

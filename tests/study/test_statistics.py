@@ -141,6 +141,7 @@ def test_the_interval_of_the_failure_rate_agrees_with_wilson():
     assert statistics.failure_rate() == (0.01, *proportion_interval(20, 2000))
 
 
+@pytest.mark.slow_cases("0.9", "0.99")
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
 def test_the_ranks_around_a_quantile_agree_with_the_binomial_distribution(confidence):
     for count in (*range(1, 60), 999, 10_000, 10**8):
@@ -151,6 +152,7 @@ def test_the_ranks_around_a_quantile_agree_with_the_binomial_distribution(confid
             assert below.cdf(high - 1) - below.cdf(low - 1) >= confidence
 
 
+@pytest.mark.slow_cases("0.05", "0.95")
 @pytest.mark.parametrize("level", [0.05, 0.5, 0.95])
 def test_intervals_contain_quantiles_as_often_as_they_should(level):
     """1000 studies of 200 samples. The share of hits is within four standard deviations of 95 %, or above."""
