@@ -34,6 +34,20 @@ REPLACEMENTS = {
     r"(?<!there )\b(is|are) no (?!longer|more|less|later|greater|smaller|larger)\w+": "is not a, are not",
     r"\bthere is none to\b|\bas it should be\b": "a plain statement",
 }
+#: Words that texts for users do not use either. Tests and benchmarks may use them.
+REPLACEMENTS_FOR_USERS = {
+    r"\bdrawn numbers?\b": "random input",
+    r"\bunit matri(x|ces)\b": "identity matrix",
+    r"\b(derivatives?|sensitivit(y|ies)) by (the|its|their|initial|positions?|velocit\w+|parameters?|qd?d?)\b": (
+        "with respect to"
+    ),
+    r"\bexpected (one of them\b|(?-i:None)\b(?! or|,))": "what to do: use one of the two, remove X",
+    r"\b(is|are) refused\b|\brbchain refuses\b": "is not supported, raises an error",
+    r"\bin (positive|negative) direction\b": "in the positive direction",
+    r"\b(left|leaves?|leaving) out\b": "omit, ignore",
+    r"\b(message|warning) names\b": "contains, lists",
+    r"\b(that|those) of\b": "the noun again",
+}
 #: Correct uses of these words. A match inside one of these phrases is no fault.
 ALLOWED = [
     r"\b(serial|kinematic|open|closed|planar|six-link) chains?\b",
@@ -137,6 +151,8 @@ def faults(path):
     """Yield (line number, fault) of one file."""
     source = path.read_text(encoding="utf-8")
     python = path.suffix == ".py"
+    is_for_users = not {"tests", "benchmarks"} & set(path.parts)
+    replacements = REPLACEMENTS | REPLACEMENTS_FOR_USERS if is_for_users else REPLACEMENTS
     texts = python_texts(path, source) if python else [("page", source.splitlines(), 1)]
     for kind, lines, first_line in texts:
         if kind == "docstring" and (not lines[0].strip() or (len(lines) > 1 and lines[1].strip())):
@@ -149,7 +165,7 @@ def faults(path):
                 if kind == "comment":
                     continue
                 allowed = [match.span() for phrase in ALLOWED for match in re.finditer(phrase, sentence, re.I)]
-                for pattern, replacement in REPLACEMENTS.items():
+                for pattern, replacement in replacements.items():
                     for match in re.finditer(pattern, sentence, re.I):
                         if not any(start <= match.start() and match.end() <= end for start, end in allowed):
                             yield number, f"avoid '{match[0]}'; use: {replacement}"

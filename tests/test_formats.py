@@ -98,7 +98,7 @@ def test_a_visual_that_cannot_be_read_is_left_out_with_a_warning(tmp_path):
         '</inertial></link><joint name="j" type="continuous"><parent link="base"/><child link="arm"/></joint></robot>'
     )
     (tmp_path / "r.urdf").write_text(text)
-    with pytest.warns(UserWarning, match=r"some visuals of links \['base'\] are invalid and left out"):
+    with pytest.warns(UserWarning, match=r"some visuals of links \['base'\] are invalid and ignored"):
         assert rb.load(tmp_path / "r.urdf").visuals == {}
 
 
@@ -110,7 +110,7 @@ def test_joints_that_urdf_does_not_support_are_refused(tmp_path):
 
 
 def test_features_that_urdf_cannot_store_are_named(tmp_path):
-    with pytest.warns(UserWarning, match=r"leaves out: stiffness, rotor_inertia, gravity other than"):
+    with pytest.warns(UserWarning, match=r"omits: stiffness, rotor_inertia, gravity other than"):
         rb.save(rb.Model.serial_chain(2).replace(stiffness=[1, 2], rotor_inertia=[1, 1]), tmp_path / "chain.urdf")
 
 
@@ -145,7 +145,7 @@ def test_constraints_that_urdf_cannot_store_are_named(tmp_path):
         rb.CouplerConstraint("second", "joint_b", "joint_c", ratio=0.1),
         rb.CouplerConstraint("cycle", "joint_a", "joint_b", ratio=10.0),
     )
-    with pytest.warns(UserWarning, match=r"the file leaves out: constraints 'loop', 'second', 'cycle'$"):
+    with pytest.warns(UserWarning, match=r"the file omits: constraints 'loop', 'second', 'cycle'$"):
         rb.save(model, tmp_path / "loops.urdf")
     assert rb.load(tmp_path / "loops.urdf").constraint_names == ("joint_b",)
 
@@ -154,7 +154,7 @@ def test_damping_that_urdf_cannot_store_is_named(tmp_path):
     builder = rb.ModelBuilder()
     drag = rb.PassiveForces(damping=1.0)
     builder.add_body("buoy", joint=rb.Free(), inertia=rb.Inertia.sphere(0.1, mass=1.0), passive=drag)
-    with pytest.warns(UserWarning, match="leaves out: damping of free joints"):
+    with pytest.warns(UserWarning, match="omits: damping of free joints"):
         rb.save(builder.build(), tmp_path / "buoy.urdf")
 
 
@@ -175,7 +175,7 @@ ONE_ARM = """
 )
 def test_invalid_limits_of_a_urdf_are_left_out_with_a_warning(tmp_path, limit, found):
     (tmp_path / "r.urdf").write_text(ONE_ARM.format(limit=limit, material=""))
-    with pytest.warns(UserWarning, match=f"r.urdf: joint 'j' has invalid limits, which are left out: {found}"):
+    with pytest.warns(UserWarning, match=f"r.urdf: joint 'j' has invalid limits, which are ignored: {found}"):
         assert not np.isfinite(rb.load(tmp_path / "r.urdf").position_limits).any()
 
 

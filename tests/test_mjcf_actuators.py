@@ -229,7 +229,7 @@ def test_the_range_of_the_forces_of_a_joint_limits_its_actuator(tmp_path, case):
 def test_actuators_that_are_left_out_are_named_with_the_reason(tmp_path, case):
     actuators, reason = LEFT_OUT[case]
     model, _, message = pair(written(tmp_path, actuators.replace(" ", ' name="m" ', 1)))
-    assert f"left out of the model: actuators 'm' ({reason})" in message
+    assert f"omitted from the model: actuators 'm' ({reason})" in message
     assert not model.drives
     assert not model.inputs
 

@@ -106,7 +106,7 @@ def test_a_tree_has_the_dynamics_of_its_mjcf_and_is_unchanged_after_loading(tmp_
     model = random_model(seed)
     file = saved(model, tmp_path)
     assert_dynamics_of_mujoco(model, file)
-    with pytest.warns(UserWarning, match=r"left out of the model: limits of joints"):
+    with pytest.warns(UserWarning, match=r"omitted from the model: limits of joints"):
         again = rb.load(file)
     assert_equal(again, model)
     q, _ = model.random_state(1)
@@ -233,7 +233,7 @@ LOST = {
 @pytest.mark.parametrize("what", LOST)
 def test_features_that_mjcf_cannot_store_are_named(tmp_path, what):
     given, message = LOST[what]
-    with pytest.warns(UserWarning, match=f"MJCF cannot represent, and the file leaves out: {message}"):
+    with pytest.warns(UserWarning, match=f"MJCF cannot represent, and the file omits: {message}"):
         assert mujoco.MjModel.from_xml_path(str(saved(arm(**given).build(), tmp_path))).nbody == 2
 
 

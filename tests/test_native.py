@@ -181,7 +181,7 @@ def test_formats_without_a_nominal_model_name_it(tmp_path, ending):
     builder = rb.ModelBuilder(gravity=(0, 0, -9.81))
     builder.add_body("a", joint=rb.Revolute(), inertia=rb.Inertia.box((1, 1, 1), mass=2.0))
     model = builder.build().vary(mass=[3.0])
-    with pytest.warns(UserWarning, match=r"leaves out: .*the nominal model, which controllers use"):
+    with pytest.warns(UserWarning, match=r"omits: .*the nominal model, which controllers use"):
         rb.save(model, tmp_path / f"model.{ending}")
 
 

@@ -50,7 +50,7 @@ def scene(folder, shape, floor="", more=""):
     """Return the model of rbchain and of MuJoCo of one shape above a floor."""
     file = folder / "scene.xml"
     file.write_text(SCENE.format(shape=shape, floor=floor, more=more))
-    with pytest.warns(UserWarning, match="left out of the model: .*contacts of geoms"):
+    with pytest.warns(UserWarning, match="omitted from the model: .*contacts of geoms"):
         model = rb.load(file)
     return model, mujoco.MjModel.from_xml_path(str(file))
 
@@ -91,7 +91,7 @@ def test_a_geom_touches_the_ground_if_it_touches_the_floor_of_mujoco(tmp_path, m
 def test_geoms_that_never_collide_are_no_collision_shapes(tmp_path):
     masks = 'contype="0" conaffinity="0"'
     (tmp_path / "a.xml").write_text(SCENE.format(shape=f"{SHAPES['box']} {masks}", floor="", more=""))
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="omitted"):
         model = rb.load(tmp_path / "a.xml")
     assert model.collisions == {}
     with pytest.raises(rb.ArgumentError, match="has no collision shapes that can touch the ground; expected at least"):
@@ -164,7 +164,7 @@ def test_a_hull_that_does_not_touch_the_ground_is_unchanged_in_the_own_format(tm
         assert found.touches_ground == shape.touches_ground
     with pytest.warns(UserWarning, match="collision shapes that are hull, that some collision shapes do not touch"):
         rb.save(model, tmp_path / "m.urdf")
-    with pytest.warns(UserWarning, match="leaves out: collision shapes$"):
+    with pytest.warns(UserWarning, match="omits: collision shapes$"):
         rb.save(model, tmp_path / "m.xml")
 
 

@@ -116,7 +116,7 @@ def test_limits_of_acceleration_and_jerk_are_read_and_written(load, tmp_path):
             limits = found.acceleration_limit[0], found.deceleration_limit[0], found.jerk_limit[0]
             assert limits == (3.0, 4.0, 50.0)
     assert pin.buildModelFromUrdf(str(tmp_path / "again.urdf")).nv == 1
-    with pytest.warns(UserWarning, match="leaves out: .*the acceleration limit of joint 'j', the deceleration limit"):
+    with pytest.warns(UserWarning, match="omits: .*the acceleration limit of joint 'j', the deceleration limit"):
         rb.save(model, tmp_path / "again.xml")
 
 
@@ -261,7 +261,7 @@ def test_definitions_of_xacro_that_nothing_uses_have_no_effect(load):
 
 def test_a_call_that_xacro_cannot_expand_is_named(load):
     _, said = load(arm(extra='<xacro:leg side="left"/><xacro:leg side="right"/>'))
-    assert said == "left out of the model: <xacro:leg>, a macro of xacro that the file does not define"
+    assert said == "omitted from the model: <xacro:leg>, a macro of xacro that the file does not define"
 
 
 # --- misspelt, repeated and unknown names -----------------------------------------------------------------------------
@@ -312,43 +312,43 @@ NAMED = {
     ),
     "old dynamics": (
         {"joint": '<joint_properties damping="3" friction="1"/>'},
-        "left out of the model: <joint_properties> (joint 'j')",
+        "omitted from the model: <joint_properties> (joint 'j')",
     ),
     "settings of Gazebo": (
         {
             "extra": '<gazebo><plugin name="p" filename="libmimic.so"/><static>false</static></gazebo>'
             '<gazebo reference="rod"><turnGravityOff>true</turnGravityOff><mu1>0.3</mu1></gazebo>'
         },
-        "left out of the model: <plugin> in <gazebo> ('libmimic.so'), <turnGravityOff> in <gazebo> ('rod')",
+        "omitted from the model: <plugin> in <gazebo> ('libmimic.so'), <turnGravityOff> in <gazebo> ('rod')",
     ),
     "drag of Gazebo": (
         {
             "extra": '<gazebo reference="rod"><velocity_decay><linear>0</linear><angular>0.5</angular></velocity_decay>'
             "</gazebo>"
         },
-        "left out of the model: <velocity_decay> in <gazebo> ('rod')",
+        "omitted from the model: <velocity_decay> in <gazebo> ('rod')",
     ),
     "drag of Gazebo as attributes": (
         {"extra": '<gazebo reference="rod"><velocity_decay linear="0.1" angular="0"/></gazebo>'},
-        "left out of the model: <velocity_decay> in <gazebo> ('rod')",
+        "omitted from the model: <velocity_decay> in <gazebo> ('rod')",
     ),
     "a loop of Gazebo": (
         {"extra": '<gazebo><joint name="loop" type="revolute"><parent>rod</parent></joint></gazebo>'},
-        "left out of the model: <joint> in <gazebo> ('loop')",
+        "omitted from the model: <joint> in <gazebo> ('loop')",
     ),
     "springs between links": (
         {"extra": '<force_element name="s"><linear_spring_damper stiffness="3"/></force_element>'},
-        "left out of the model: <linear_spring_damper> in <force_element> ('s')",
+        "omitted from the model: <linear_spring_damper> in <force_element> ('s')",
     ),
     "settings of MuJoCo": ({"extra": "<mujoco><compiler balanceinertia='true'/></mujoco>"}, "<mujoco>"),
     "soft bodies of PyBullet": ({"extra": '<deformable name="d"/>'}, "<deformable> (deformable 'd')"),
     "scaled inertias of PyBullet": (
         {"link": INERTIAL + '<contact><lateral_friction value="1"/><inertia_scaling value="3"/></contact>'},
-        "left out of the model: <inertia_scaling> (link 'rod')",
+        "omitted from the model: <inertia_scaling> (link 'rod')",
     ),
     "forces of a floating joint": (
         {"kind": "floating", "joint": '<dynamics damping="3"/>'},
-        "left out of the model: <dynamics> of floating joints ('j')",
+        "omitted from the model: <dynamics> of floating joints ('j')",
     ),
 }
 
@@ -495,7 +495,7 @@ def test_a_loop_joint_becomes_a_constraint(load, kind, tag):
 def test_a_loop_that_is_no_constraint_is_named(load):
     loop = f'<loop_joint name="loop" type="prismatic">{ENDS.format("link2")}</loop_joint>'
     model, said = load(arm(extra=second() + loop))
-    assert said == "left out of the model: <loop_joint> of type 'prismatic' ('loop')"
+    assert said == "omitted from the model: <loop_joint> of type 'prismatic' ('loop')"
     assert model.constraint_names == ()
 
 
@@ -582,7 +582,7 @@ def test_each_limit_is_read_on_its_own(load, limit, position, others, invalid):
     assert tuple(model.position_limits[0]) == position
     assert (model.velocity_limit[0], model.effort_limit[0]) == others
     assert said == (
-        f"joint 'j' has invalid limits, which are left out: {invalid}; expected lower <= upper, and the others zero or "
+        f"joint 'j' has invalid limits, which are ignored: {invalid}; expected lower <= upper, and the others zero or "
         "more"
         if invalid
         else ""
@@ -592,7 +592,7 @@ def test_each_limit_is_read_on_its_own(load, limit, position, others, invalid):
 def test_invalid_limits_of_several_joints_are_named_together(load):
     bad = '<limit lower="1" upper="0" effort="5" velocity="-2"/>'
     _, said = load(arm(joint=bad, extra=second(bad, kind="prismatic")))
-    assert "joints have invalid limits, which are left out: 'j' (lower 1, upper 0, velocity -2), 'k' (" in said
+    assert "joints have invalid limits, which are ignored: 'j' (lower 1, upper 0, velocity -2), 'k' (" in said
 
 
 @pytest.mark.parametrize("moments", [(0.0, 0.0, 0.0, 4.7e-38), (-5e-20, -5e-20, 0.0, 0.0), (1e-20, 0.0, 0.0, -8e-20)])

@@ -85,7 +85,7 @@ class RandomSignal(AddsSignals):
             Time that the signals have to cover. The signals for a shorter and for a longer duration are equal where
             both are defined.
         sample_ids : int or (...) array of int
-            Numbers of the samples. Those of `Model.simulate` are 0, 1, 2, ... in the order of the batch.
+            Numbers of the samples. `Model.simulate` uses 0, 1, 2, ... in the order of the batch.
 
         Returns
         -------

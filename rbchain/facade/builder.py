@@ -166,7 +166,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
             Limits of position, velocity, effort, acceleration and jerk. They are stored but not enforced; see
             `PassiveForces` for stops.
         visuals : sequence of Visual
-            Shapes for pictures.
+            Shapes for images.
         collisions : sequence of CollisionShape
             Shapes for `Model.contacts`.
 

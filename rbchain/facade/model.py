@@ -94,7 +94,7 @@ class Model(
     * Drives: `with_inputs`, `hard_stops`, `dry_friction`
     * Identification: `base_parameters`, `inverse_dynamics_regressor`, `kinetic_energy_regressor`,
       `potential_energy_regressor`
-    * Source code and pictures: `generate`, `view`, `picture`
+    * * Source code and images: `generate`, `view`, `picture`
 
     States are positions `(nq,)` and velocities, accelerations or forces `(nv,)`, or batches of them, `(..., nq)` and
     `(..., nv)`. They are float64, or float32: if all arguments are float32, so are the calculation and the results. nq

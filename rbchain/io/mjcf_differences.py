@@ -1,4 +1,4 @@
-"""Differences between rbchain's model of an MJCF file and MuJoCo's: reasons to refuse the file, and a warning."""
+"""Differences between rbchain's model of an MJCF file and MuJoCo's: reasons for an error, and a warning."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _of_joint(source: Source, forces: Forces, joint: int) -> Iterator[str]:
     stiffness, damping = forces.stiffness[joint].tolist(), forces.damping[dofs.start].tolist()
     if any(damping[1:]):
         yield (
-            f"damping, including that of its actuators, is {damping}; expected zeros after the first number, because "
+            f"damping, including actuators, is {damping}; expected zeros after the first number, because "
             "rbchain has linear damping only"
         )
     if any(stiffness) and kind in ("free", "ball"):
@@ -93,17 +93,17 @@ def differences(
     actuators: Actuators,
     no_sensors: list[str],
 ) -> list[str]:
-    """Parts of the text of a warning: elements that the model leaves out, and elements that it treats differently.
+    """Parts of the text of a warning: elements that the model omits, and elements that it treats differently.
 
-    `equalities` are the equality constraints that the model has, and the ones that it leaves out. `no_sensors` are the
-    labels of the sensors that it leaves out.
+    `equalities` are the equality constraints that the model has, and the ones that it omits. `no_sensors` are the
+    labels of the sensors that it omits.
     """
     exact, no_constraints = equalities
     lacking = [f"{what} {_listed(names)}" for what, names in _lacking(source, forces, no_constraints).items() if names]
     lacking += [f"actuators {_shortened(names)} ({reason})" for reason, names in actuators.left_out.items()]
     lacking += [f"sensors {_shortened(no_sensors)}"] if no_sensors else []
     lacking += _lacking_without_names(source)
-    found = [f"left out of the model: {', '.join(lacking)}"] if lacking else []
+    found = [f"omitted from the model: {', '.join(lacking)}"] if lacking else []
     changed = _changed(source, forces, exact) | {
         "actuatorfrcrange of joints {} does not limit the sum of their actuator forces": _joints(
             source, actuators.unclipped
@@ -113,7 +113,7 @@ def differences(
 
 
 def _lacking(source: Source, forces: Forces, equalities: list[int]) -> dict[str, list[str]]:
-    """Parts of the mechanism that the model leaves out, with the names of the elements."""
+    """Parts of the mechanism that the model omits, with the names of the elements."""
     return {
         "gravity compensation by actuators of bodies": _bodies(source, forces.lifted_by_actuators),
         "quadratic drag of bodies that are fixed to other bodies with drag:": _bodies(source, forces.without_drag()),

@@ -59,7 +59,7 @@ class Forces:
         return float(self.in_fluid or self.gravcomp.any() or self.armature[free].any())
 
     def without_drag(self) -> list[int]:
-        """Bodies whose quadratic drag the model leaves out: they are fixed to another body with drag."""
+        """Bodies whose quadratic drag the model omits: they are fixed to another body with drag."""
         return sorted(other for others in self._dragged.values() for other in others) if self.fluid[0] else []
 
     def _drags(self) -> dict[int, list[int]]:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 MAX_NAMES = 20  # of a list in a message
 MAX_OWNERS = 3  # of each part that the model leaves out
-LEFT_OUT = "left out of the model"
+LEFT_OUT = "omitted from the model"
 
 
 class Notes:
-    """Sentences on elements of a file that a model leaves out or treats differently; one warning has all of them."""
+    """Sentences on elements of a file that a model omits or treats differently; one warning has all of them."""
 
     def __init__(self) -> None:
         self._parts: dict[str, dict[str, dict[str, None]]] = {}

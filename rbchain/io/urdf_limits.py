@@ -23,10 +23,10 @@ def limits_of(robot: Robot, notes: Notes) -> dict[str, JointLimits]:
                 invalid[joint.name] = ", ".join(faults)
     if len(invalid) == 1:
         ((name, text),) = invalid.items()
-        notes.add(f"joint {name!r} has invalid limits, which are left out: {text}; {EXPECTED}")
+        notes.add(f"joint {name!r} has invalid limits, which are ignored: {text}; {EXPECTED}")
     elif invalid:
         texts = ", ".join(f"{name!r} ({text})" for name, text in invalid.items())
-        notes.add(f"joints have invalid limits, which are left out: {texts}; {EXPECTED}")
+        notes.add(f"joints have invalid limits, which are ignored: {texts}; {EXPECTED}")
     return found
 
 

@@ -45,7 +45,7 @@ def _read(robot: Any, tag: str, made: Callable[[Any], Shape], notes: Notes) -> d
             except (ModelError, OSError, ValueError, AttributeError, TypeError):
                 unread.append(link.get("name"))
     if unread:
-        notes.add(f"some {tag}s of links {list(dict.fromkeys(unread))} are invalid and left out")
+        notes.add(f"some {tag}s of links {list(dict.fromkeys(unread))} are invalid and ignored")
     return found
 
 

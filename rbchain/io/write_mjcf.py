@@ -271,7 +271,7 @@ class _Writer:
         lost += ["water and immersions"] if model.in_water else []
         if lost:
             warnings.warn(
-                f"model {model.name!r}: MJCF cannot represent, and the file leaves out: {', '.join(lost)}", stacklevel=5
+                f"model {model.name!r}: MJCF cannot represent, and the file omits: {', '.join(lost)}", stacklevel=5
             )
         if self.light:
             warnings.warn(

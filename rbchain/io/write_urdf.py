@@ -239,5 +239,5 @@ def _warn_of_losses(model: Model, constraints: Sequence[str]) -> None:
     lost += ["gravity other than 9.81 m/s^2 along -z"] if (description.gravity != [0.0, 0.0, -9.81]).any() else []
     if lost:
         warnings.warn(
-            f"model {model.name!r}: URDF cannot represent, and the file leaves out: {', '.join(lost)}", stacklevel=4
+            f"model {model.name!r}: URDF cannot represent, and the file omits: {', '.join(lost)}", stacklevel=4
         )

@@ -1,6 +1,6 @@
 """What a class of constraints declares: its kind, its rows and its fields.
 
-Files, edits, assembly, studies, pictures and the equations of motion work with these declarations.
+Files, edits, assembly, studies, images and the equations of motion work with these declarations.
 """
 
 from __future__ import annotations

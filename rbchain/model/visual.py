@@ -1,4 +1,4 @@
-"""Visual: the shape of a body in pictures. It has no effect on the dynamics."""
+"""Visual: the shape of a body in images. It has no effect on the dynamics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIZES: dict[Shape, tuple[str, ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class Visual(Value):
-    """A shape fixed to a body, for pictures.
+    """A shape fixed to a body, for images.
 
     Parameters
     ----------

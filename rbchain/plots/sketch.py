@@ -110,7 +110,7 @@ def sketch_of(model: Model, q: np.ndarray | None = None) -> str:
 
 
 def _in_picture(groups: Sequence[np.ndarray], view: np.ndarray) -> list[np.ndarray]:
-    """Return places (m, 2) in the picture, in pixels, of groups of points (m, 3), which fill it together."""
+    """Return places (m, 2) in the image, in pixels, of groups of points (m, 3), which fill it together."""
     points = np.concatenate(groups) @ view.T
     low, high = points.min(0), points.max(0)
     size = np.array([WIDTH, HEIGHT])
@@ -120,7 +120,7 @@ def _in_picture(groups: Sequence[np.ndarray], view: np.ndarray) -> list[np.ndarr
 
 
 def _view(model: Model, rotations: np.ndarray) -> np.ndarray:
-    """Return the directions to the right and upwards in the picture, as rows in world axes.
+    """Return the directions to the right and upwards in the image, as rows in world axes.
 
     Upwards is against gravity. A mechanism whose axes of rotation are parallel is seen along them, unless they are
     vertical. Others are seen obliquely from above.

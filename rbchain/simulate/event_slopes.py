@@ -77,9 +77,9 @@ def slopes_of_function(model: Model, value: Value, t: float, q: np.ndarray, qd: 
     Returns
     -------
     (1 + 2 nv,) array
-        Derivatives by positions are on the tangent space. All are NaN if the error of one of them exceeds 1e-6 of the
-        largest one. Both are multiplied by the size of their variable: 1 s, 1 rad or 1 m, and 1 rad/s or 1 m/s, or the
-        velocity if it is larger.
+        Derivatives with respect to positions are on the tangent space. All are NaN if the error of one of them exceeds
+        1e-6 of the largest one. Both are multiplied by the size of their variable: 1 s, 1 rad or 1 m, and 1 rad/s or 1
+        m/s, or the velocity if it is larger.
     """
     sizes = np.concatenate([np.ones(1 + qd.size), np.maximum(1.0, np.abs(qd))])
     slopes, errors = np.full(sizes.size, np.nan), np.full(sizes.size, np.inf)

@@ -125,7 +125,7 @@ def tau_and_qdd(
 def held_after_stop(states: np.ndarray, ends: np.ndarray, status: np.ndarray) -> np.ndarray:
     """Return positions or velocities (*batch, times, n) that stay constant after an event ended the sample.
 
-    The states after the end are NaN. Those of samples that have failed stay NaN. `ends` are (*batch, n).
+    The states after the end are NaN. The states of failed samples stay NaN. `ends` are (*batch, n).
     """
     held = (status == Status.STOPPED)[..., None] & np.isnan(states).any(-1)
     if not held.any():

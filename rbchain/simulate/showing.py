@@ -68,7 +68,7 @@ def film(
     ----------
     path : str or Path
         The suffix selects the format: `.html` for a page that needs no server or network; `.gif` or `.mp4`; `.png`
-        for a picture of each frame, such as swing_0000.png for "swing.png".
+        for an image of each frame, such as swing_0000.png for "swing.png".
     sample, show
         As for `view`.
     fps, speed : float

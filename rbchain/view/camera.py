@@ -1,4 +1,4 @@
-"""The initial camera of the viewer and of pictures."""
+"""The initial camera of the viewer and of images."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Camera:
 
     @property
     def axes(self) -> np.ndarray:
-        """Rows: the unit vectors to the right, upwards in the picture, and towards the camera."""
+        """Rows: the unit vectors to the right, upwards in the image, and towards the camera."""
         first = np.eye(3)[np.argmin(np.abs(self.up))]
         second = np.cross(self.up, first)
         second /= np.linalg.norm(second)
@@ -46,9 +46,9 @@ class Camera:
         return self.center + self.distance * self.axes[2]
 
     def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Perspective view of points (..., 3): coordinates (..., 2) in the picture and distances (...), m.
+        """Perspective view of points (..., 3): coordinates (..., 2) in the image and distances (...), m.
 
-        At the distance of the center, a metre is one unit of the picture.
+        At the distance of the center, a metre is one unit of the image.
         """
         seen = (points - self.center) @ self.axes.T
         away = self.distance - seen[..., 2]
@@ -57,7 +57,7 @@ class Camera:
 
     @property
     def half_height(self) -> float:
-        """Half of the picture's shorter side that shows the ball, in units of `project`."""
+        """Half of the image's shorter side that shows the ball, in units of `project`."""
         return self.radius / float(np.sqrt(1.0 - (self.radius / self.distance) ** 2))
 
     @property

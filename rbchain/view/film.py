@@ -1,4 +1,4 @@
-"""Films of motions: HTML pages, GIF and MP4 files, and series of pictures."""
+"""Films of motions: HTML pages, GIF and MP4 files, and series of images."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def picture(model: Model, q: npt.ArrayLike | None, show: Sequence[str], size: tu
 
 
 def check_size(size: tuple[int, int]) -> None:
-    """Raise an ArgumentError if the size of a picture is not a width and a height in pixels."""
+    """Raise an ArgumentError if the size of an image is not a width and a height in pixels."""
     if not isinstance(size, (tuple, list)) or len(size) != 2 or not all(isinstance(x, int) and x > 0 for x in size):
         raise ArgumentError(f"size is {excerpt(size)}; expected a width and a height in pixels, such as (800, 600)")
 

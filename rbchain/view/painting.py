@@ -1,4 +1,4 @@
-"""A scene drawn by matplotlib, for films and pictures without a browser."""
+"""A scene drawn by matplotlib, for films and images without a browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAD = 0.2  # of an arrow, relative to its length
 class Painting:
     """A matplotlib figure of a scene; `show` draws one of its frames.
 
-    matplotlib's own 3D axes would draw the same picture, but several times slower.
+    matplotlib's own 3D axes would draw the same image, but several times slower.
     """
 
     def __init__(self, scene: Scene, layers: Sequence[str], size: tuple[int, int]) -> None:
@@ -137,7 +137,7 @@ class Painting:
         return drawn
 
     def _outlines(self, frame: int) -> np.ndarray:
-        """Arrows of the reactions as lines (n, 5, 3): shaft, and the two sides of a head that lies in the picture."""
+        """Arrows of the reactions as lines (n, 5, 3): shaft, and the two sides of a head in the image plane."""
         start, end = np.swapaxes(self.scene.arrows(frame), 0, 1)
         along = end - start
         across = np.cross(along, self.camera.axes[2])

@@ -1,4 +1,4 @@
-"""Positions of everything that the viewer, films and pictures show, in each frame."""
+"""Positions of everything that the viewer, films and images show, in each frame."""
 
 from __future__ import annotations
 

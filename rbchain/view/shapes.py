@@ -73,7 +73,7 @@ def sizes_of(model: Model) -> Sizes:
 def segments_of(radius: float, pixel: float) -> int:
     """Even number of segments that approximate a circle within half a pixel.
 
-    `pixel` is the size of a pixel, m, where the mechanism is; 0 if the picture can be enlarged.
+    `pixel` is the size of a pixel, m, where the mechanism is; 0 if the image can be enlarged.
     """
     if pixel == 0.0:
         return MAX_SEGMENTS

@@ -202,7 +202,7 @@ REFUSED = {
         "the pieces of a piecewise polynomial depend on each other. Vary the `times` and `values` of a Signal.table, "
         "or the signal itself, by an offset or a factor",
     ),
-    "waves": "each sine has numbers of its own. Vary `amplitude`, `angular_frequency` or `phase`",
+    "waves": "each sine has its own parameters. Vary `amplitude`, `angular_frequency` or `phase`",
     "density": "the samples of a study share the spectrum of noise. Vary its `factor`",
     "gamma": "the samples of a study share the shape of the spectrum. Use a study for each value",
     **dict.fromkeys(

@@ -65,7 +65,7 @@ def probability(
         The threshold, in the unit of the measure or with a unit, such as "5 mm". Pass one of the two.
     method : str
         * "monte_carlo": share of the failures in independent samples. Supports all studies.
-        * "subset" (default): subset simulation, for probabilities down to 1e-12 and any number of drawn numbers.
+        * "subset" (default): subset simulation, for probabilities down to 1e-12 and any number of random inputs.
         * "importance": importance sampling from a mixture of normal distributions that stages fit to the failures.
         * "form": first-order reliability method, corrected by importance sampling around the design points. For smooth
           measures.
@@ -100,7 +100,7 @@ def probability(
     -----
     All samples are independent draws from the distributions and correlations; the design of the study is not used.
     Random numbers depend on the seed of the study, the stage and the sample, not on chunks, threads and processes. The
-    samples of "monte_carlo" are those of `study.run` with the design "random".
+    samples of "monte_carlo" equal the samples of `study.run` with the design "random".
 
     Sources: Clopper and Pearson (1934). Au and Beck (2001), "Estimation of small failure probabilities in high
     dimensions by subset simulation". Papaioannou, Betz, Zwirglmaier and Straub (2015), "MCMC algorithms for subset
@@ -199,8 +199,8 @@ def _check(plan: Plan, method: str) -> None:
     discrete = [c.name for c in plan.drawn.columns if isinstance(c.distribution, Discrete)]
     if method == "form" and discrete:
         raise StudyError(
-            f"{discrete[0]!r} has a discrete distribution, but method 'form' needs the derivative by each drawn "
-            "number; use method='importance' or method='subset'"
+            f"{discrete[0]!r} has a discrete distribution, but method 'form' needs the derivative with respect to "
+            "each random input; use method='importance' or method='subset'"
         )
     if method != "monte_carlo":
         try:
@@ -225,7 +225,7 @@ def _estimated(simulate: Simulations, method: str, plan: Plan, stage: int, wante
 
 
 def _result(study: Study, simulate: Simulations, estimate: Estimate, method: str, asked: str) -> Probability:
-    """Return the result, with the most probable failing sample and the influence of the drawn numbers."""
+    """Return the result, with the most probable failing sample and the influence of the random inputs."""
     import xarray
 
     plan = study.plan
@@ -253,7 +253,7 @@ def _result(study: Study, simulate: Simulations, estimate: Estimate, method: str
 
 
 def _importance(plan: Plan, estimate: Estimate) -> np.ndarray:
-    """Return the importance (d,) of the drawn numbers, of sum 1; NaN without failures.
+    """Return the importance (d,) of the random inputs, of sum 1; NaN without failures.
 
     The mean square of a standard normal number is 1. The number drives the failures if its mean square in failures is
     larger. For a linear margin, the excess is proportional to the squared cosine alpha^2 of FORM. FORM itself has the
@@ -269,7 +269,7 @@ def _importance(plan: Plan, estimate: Estimate) -> np.ndarray:
 
 
 def _scores(plan: Plan, u: np.ndarray) -> np.ndarray:
-    """Return the correlated standard normal scores (m, d) of the drawn numbers."""
+    """Return the correlated standard normal scores (m, d) of the random inputs."""
     scores = np.array(u)
     for columns, triangle in plan.drawn.correlations:
         scores[:, columns] = u[:, columns] @ triangle.T

@@ -49,9 +49,9 @@ class Probability:
         Number of the most probable failing sample among the simulations: the sample whose standard normal numbers have
         the smallest norm. None without failures.
     inputs : xarray.DataArray, along `parameter`
-        Drawn numbers of this sample, with their `units`. NaN without failures.
+        Random inputs of this sample, with their `units`. NaN without failures.
     importance : xarray.DataArray, along `parameter`
-        Share of each drawn number in the failures, of sum 1. It is the excess of the mean square of its standard normal
+        Share of each random input in the failures, of sum 1. It is the excess of the mean square of its standard normal
         score in failures over 1. For a linear measure this is alpha^2 of FORM. NaN without failures.
     stages : tuple of Stage
         Simulations, margin and conditional probability of each stage.

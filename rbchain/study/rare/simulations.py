@@ -92,7 +92,7 @@ class Simulations:
 
     @property
     def values(self) -> np.ndarray:
-        """Drawn numbers (simulations, d) of all simulations."""
+        """Random inputs (simulations, d) of all simulations."""
         return self._of_all(1)
 
     @property
@@ -146,7 +146,7 @@ class Simulations:
         return measured, status
 
     def _parts(self, values: np.ndarray) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
-        """Yield parts of the results, those of the folder first."""
+        """Yield parts of the results, first the parts that the folder has."""
         missing = []
         first = 0
         size = chosen_chunk_size(self.plan.with_values(values), self.settings.chunk, self.settings.memory)
@@ -180,7 +180,7 @@ class Simulations:
             np.savez(file, values=values, measured=measured, status=status)
 
     def _stored(self, number: int, values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the stored results of the samples from this number on, as many as their file has."""
+        """Return the stored results of the samples that start at this number, as many as their file has."""
         if self.settings.folder is None or not self._file(number).exists():
             return None
         try:
@@ -192,7 +192,7 @@ class Simulations:
         count = min(len(drawn), len(values))
         if drawn[:count].tobytes() != np.ascontiguousarray(values[:count]).tobytes():
             raise StudyError(
-                f"{self._file(number)}: the drawn numbers are not the numbers of this analysis; they may come from "
-                "another processor or other versions of NumPy and SciPy. Choose another folder"
+                f"{self._file(number)}: the random inputs differ from the inputs of this analysis; they may come "
+                "from another processor or other versions of NumPy and SciPy. Choose another folder"
             )
         return measured[:count], status[:count]

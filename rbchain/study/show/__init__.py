@@ -1,1 +1,1 @@
-"""Display of a study: results as xarray datasets, pictures, the report, and the progress bar."""
+"""Display of a study: results as xarray datasets, plots, the report, and the progress bar."""

@@ -1,4 +1,4 @@
-"""A picture of the first sample in its initial state, for the report, which loads no compiled code."""
+"""An image of the first sample in its initial state, for the report, which loads no compiled code."""
 
 from __future__ import annotations
 

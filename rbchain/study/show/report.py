@@ -1,4 +1,4 @@
-"""The report of a study: a self-contained HTML page, and its pictures."""
+"""The report of a study: a self-contained HTML page with plots."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ $sections
 def write_report(folder: str | Path) -> Path:
     """Write `report.html` and `report/*.png` into a folder of results; returns the path of the page.
 
-    The report begins with what was simulated and a picture of the mechanism in the initial state of sample 0. The table
+    The report begins with what was simulated and an image of the mechanism in the initial state of sample 0. The table
     of the measures follows: quantiles and mean with their 95 % confidence intervals, standard deviations of the samples
     and of first order, and the parameters that explain most of the variance. For each measure it shows the
     distribution, its convergence with the number of samples, its dependence on these parameters, and the mean by
@@ -132,7 +132,7 @@ class _Pictures:
 
 
 def _png(figure: Figure) -> bytes:
-    """Return a picture of a figure. `Figure.savefig` could draw it twice."""
+    """Return the PNG image of a figure. `Figure.savefig` could draw it twice."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     picture = io.BytesIO()
@@ -159,7 +159,7 @@ def _summary(results: StoredResults, samples: int, statistics: dict[str, Any] | 
 
 
 def _sketch(folder: Path) -> str:
-    """Return the picture of the mechanism; nothing for a folder of an earlier version of rbchain."""
+    """Return the image of the mechanism; nothing for a folder of an earlier version of rbchain."""
     file = folder / SKETCH
     if not file.exists():
         return ""
