@@ -166,6 +166,7 @@ def test_a_failed_sample_has_a_status_and_does_not_change_others(method):
         assert np.array_equal(np.delete(motion.q, 7, 0), np.delete(good.q, 7, 0))
 
 
+@pytest.mark.usefixtures("plain_or_slow")
 def test_a_singular_sample_ends_with_the_status_not_finite():
     rod = rb.Model.serial_chain(1).vary(mass=[[1.0], [0.0]], inertia=np.zeros((1, 3, 3)))
     motion = rod.simulate(np.zeros((2, 1)), np.zeros((2, 1)), 0.1, on_failure="ignore", save_at=2)
