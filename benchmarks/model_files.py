@@ -12,6 +12,12 @@ and how many it refuses, with the reasons. The states are random. URDF: joint fo
 random states, compared with `pinocchio.rnea`. MJCF: accelerations under random controls, compared with `mj_forward`. In
 MuJoCo, contacts and limits are disabled, and also the parts that the warning of rbchain names. Equality constraints are
 removed from both; in these files, actuators are disabled too. The exit code is 1 if a file disagrees.
+
+With `--motions`, it compares motions of 0.1 s of the MJCF files instead, from random states under random constant
+controls, with `mj_step`. MuJoCo's steps become shorter until the states agree to 1e-6 of the largest entry. They are
+steps of RK4 first, and then steps of the integrator `implicit`, extrapolated to the step zero, for stiff files. If
+neither agrees, both are repeated for 0.002 s. Actuators act if rbchain has drives for all of them, and no drive acts on
+a joint that an equality constraint couples to another.
 """
 
 import argparse
@@ -19,6 +25,7 @@ import re
 import sys
 import warnings
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import mujoco
@@ -26,11 +33,18 @@ import numpy as np
 import pinocchio as pin
 
 import rbchain as rb
+from rbchain.io.mjcf import state_from_mujoco, state_to_mujoco
 from rbchain.io.xml_reading import root_name
 from tests.oracles.mjcf import OFF, Engine
 
 AGREEMENT = 1e-9
+AGREEMENT_OF_MOTIONS = 1e-6
+DURATIONS = 0.1, 0.002  # s
+#: Numbers of steps of RK4, and of three extrapolated motions with first-order steps.
+RK4_STEPS, IMPLICIT_STEPS = (100, 400, 1600, 6400, 25600), (1000, 2000, 4000, 8000)
+MAX_STEPS = 40_000  # of rbchain
 STATES = 4
+BAD_ACCELERATION = int(mujoco.mjtWarning.mjWARN_BADQACC)
 TENDON_FORCES = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "armature", "frictionloss")
 COMPARED = ("revolute", "prismatic")  # joints of URDF files
 AGREES, DISAGREES, REFUSED, OTHER = "agrees", "DISAGREES", "refused", "not compared"
@@ -88,6 +102,76 @@ def error_of_mjcf(path, model, without):
     return worst, has_actuators
 
 
+def error_of_motion(path, model, without):
+    """Return the error of a motion under random controls, and whether actuators act."""
+    engine, rng = Engine(path).model, np.random.default_rng(0)
+    for what in without:
+        LEFT_OUT[what](engine)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = model.open_tree().replace(friction=np.zeros(model.nv))
+    has_actuators = len(model.inputs) == engine.nu > 0 and not caught
+    controls = np.zeros(engine.nu)
+    if has_actuators:
+        engine.opt.disableflags &= ~int(OFF.mjDSBL_ACTUATION)
+        # steps of `filterexact` have the first order with RK4; `filter` is the same differential equation
+        exact = engine.actuator_dyntype == int(mujoco.mjtDyn.mjDYN_FILTEREXACT)
+        engine.actuator_dyntype[exact] = int(mujoco.mjtDyn.mjDYN_FILTER)
+        low, high = np.where(engine.actuator_ctrllimited[:, None], engine.actuator_ctrlrange, (-1.0, 1.0)).T
+        controls = rng.uniform(low, high)
+        model = model.with_inputs(dict(zip(model.inputs, controls.tolist(), strict=True)))
+    q, qd = model.random_state(rng)
+    start, worst = state_to_mujoco(model, engine, q, 0.3 * qd), np.inf
+    for duration in DURATIONS:
+        end = end_of_motion(model, q, 0.3 * qd, duration, model.drives if has_actuators else ())
+        for state in ends_in_mujoco(engine, start, controls, duration):
+            if end is None or worst < AGREEMENT_OF_MOTIONS:
+                break
+            if not np.isfinite(state).all():  # unstable, as the steps are too long
+                continue
+            other = state_from_mujoco(model, engine, *np.split(state, [engine.nq]))
+            difference = np.concatenate([model.difference(end[0], other[0]), end[1] - other[1]])
+            size = max(np.abs(x).max() for x in other)
+            worst = min(worst, float(np.abs(difference).max() / size))
+    return worst, has_actuators
+
+
+def end_of_motion(model, q, qd, duration, drives):
+    """Return the state at the end of a motion in rbchain, or None if no method reaches it."""
+    settings = {"rtol": 1e-10, "atol": 1e-12, "max_steps": MAX_STEPS, "save_at": [duration], "on_failure": "ignore"}
+    for method in ("dop853", "radau"):
+        try:
+            motion = model.simulate(q, qd, duration, drives=drives, method=method, **settings)
+        except rb.ArgumentError:  # radau does not support lags
+            return None
+        if motion.success:
+            return motion.q[-1], motion.qd[-1]
+    return None
+
+
+def ends_in_mujoco(engine, start, controls, duration):
+    """Yield better and better states at the end of a motion in MuJoCo."""
+    for steps in RK4_STEPS:
+        yield state_after(engine, start, controls, duration, steps, mujoco.mjtIntegrator.mjINT_RK4)
+    table = [
+        state_after(engine, start, controls, duration, n, mujoco.mjtIntegrator.mjINT_IMPLICIT) for n in IMPLICIT_STEPS
+    ]
+    for order in range(1, len(table)):
+        table = [b + (b - a) / (2**order - 1) for a, b in pairwise(table)]
+    yield table[0]
+
+
+def state_after(engine, start, controls, duration, steps, integrator):
+    """Return qpos and qvel after steps of an integrator of MuJoCo."""
+    data = mujoco.MjData(engine)
+    engine.opt.integrator, engine.opt.timestep = integrator, duration / steps
+    data.qpos[:], data.qvel[:], data.ctrl[:] = *start, controls
+    mujoco.mj_step(engine, data, steps)
+    # MuJoCo resets the state if an acceleration is not finite
+    is_reset = data.warning[BAD_ACCELERATION].number > 0
+    return np.concatenate([data.qpos, data.qvel]) * (np.nan if is_reset else 1.0)
+
+
 def error_of_urdf(path, model):
     """Return the largest error of joint forces in random states."""
     other, rng = pin.buildModelFromUrdf(str(path)), np.random.default_rng(0)
@@ -110,8 +194,11 @@ def error_of_urdf(path, model):
     return worst
 
 
-def judge(path, kind):
-    """Compare one file; return the verdict, its details, and whether rbchain warns."""
+def judge(path, kind, of_motions):
+    """Compare one file; return the verdict, its details, and whether rbchain warns.
+
+    With `of_motions`, compare a motion.
+    """
     if kind == "MJCF":
         try:
             compiled = mujoco.MjModel.from_xml_path(str(path))
@@ -136,10 +223,11 @@ def judge(path, kind):
             return OTHER, f"Pinocchio does not read it: {' '.join(str(fault).split())}", bool(caught)
     else:
         without = [what for what in LEFT_OUT if what in said]
-        error, has_actuators = error_of_mjcf(path, model, without)
+        error, has_actuators = (error_of_motion if of_motions else error_of_mjcf)(path, model, without)
         parts = without + ["actuators"] * bool(compiled.nu and not has_actuators)
     detail = f"{error:.1e}" + (f", without {' and '.join(parts)}" if parts else "")
-    return (AGREES if error < AGREEMENT else DISAGREES), detail, bool(caught)
+    bound = AGREEMENT_OF_MOTIONS if of_motions else AGREEMENT
+    return (AGREES if error < bound else DISAGREES), detail, bool(caught)
 
 
 def table(results):
@@ -161,12 +249,14 @@ def table(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    folder, results = parser.parse_args().folder, []
+    parser.add_argument("--motions", action="store_true", help="compare motions of MJCF files")
+    given, results = parser.parse_args(), []
+    folder = given.folder
     for path in sorted([*folder.rglob("*.urdf"), *folder.rglob("*.xml")]):
         kind = {"robot": "URDF", "mujoco": "MJCF"}.get(root_name(path))
-        if kind is None:
+        if kind is None or (given.motions and kind == "URDF"):
             continue
-        verdict, detail, warned = judge(path, kind)
+        verdict, detail, warned = judge(path, kind, given.motions)
         results.append((kind, verdict, detail, warned))
         print(f"{path.relative_to(folder)}: {verdict}{detail and ': ' + detail}{' (warned)' * warned}", flush=True)
     print("\n" + "\n".join(table(results)))

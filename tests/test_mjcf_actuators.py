@@ -1,5 +1,7 @@
 """Actuators and keyframes of MJCF files, compared with MuJoCo's own motion."""
 
+from pathlib import Path
+
 import mujoco
 import numpy as np
 import pytest
@@ -203,6 +205,31 @@ def check_motion(file, controls):
 
 
 @plain
+@pytest.mark.parametrize("name", ["half_cheetah", "hopper", "inverted_double_pendulum", "pusher", "walker2d"])
+def test_a_motion_of_a_published_file_is_the_motion_of_mujoco(name):
+    """`benchmarks/model_files.py --motions` compares the motions of 180 files."""
+    gymnasium = pytest.importorskip("gymnasium")
+    file = Path(gymnasium.__file__).parent / f"envs/mujoco/assets/{name}.xml"
+    model, engine, _ = pair(file)
+    engine.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
+    engine.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
+    engine.opt.integrator, engine.opt.timestep = int(mujoco.mjtIntegrator.mjINT_RK4), 1e-4
+    data, rng = mujoco.MjData(engine), np.random.default_rng(7)
+    q, qd = model.neutral() + rng.uniform(-0.3, 0.3, model.nq), rng.normal(0.0, 0.5, model.nv)
+    data.qpos[:], data.qvel[:] = state_to_mujoco(model, engine, q, qd)
+    data.ctrl[:] = rng.uniform(-1.0, 1.0, engine.nu)
+    model = model.replace(friction=np.zeros(model.nv)).with_inputs(
+        dict(zip(model.inputs, data.ctrl.tolist(), strict=True))
+    )
+    stepper = model.stepper(q, qd, method="rk4", step=1e-4)
+    stepper.step(STEPS)
+    mujoco.mj_step(engine, data, STEPS)
+    found, expected = (stepper.q, stepper.qd), state_from_mujoco(model, engine, data.qpos, data.qvel)
+    for own, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(own, other, rtol=0, atol=1e-9 * np.abs(np.concatenate(expected)).max())
+
+
+@plain
 @pytest.mark.parametrize("case", DRIVES)
 def test_a_motion_under_actuators_is_the_motion_of_mujoco(tmp_path, case):
     actuators, controls = DRIVES[case]
@@ -215,6 +242,27 @@ def test_a_motion_under_actuators_is_the_motion_of_mujoco(tmp_path, case):
 def test_a_motion_under_actuators_of_mujoco_4_is_the_motion_of_mujoco(tmp_path, case):
     actuators, controls = NEW_DRIVES[case]
     check_motion(written(tmp_path, actuators), controls)
+
+
+@plain
+@pytest.mark.parametrize("case", DRIVES | NEW_DRIVES)
+def test_the_forces_of_actuators_are_the_forces_of_mujoco(tmp_path, case):
+    """Activations and integrals are zero."""
+    if case in NEW_DRIVES and not hasattr(mujoco.mjtGain, "mjGAIN_PID"):
+        pytest.skip("this version of MuJoCo has no pid actuators")
+    actuators, controls = (DRIVES | NEW_DRIVES)[case]
+    model, engine, _ = pair(written(tmp_path, actuators))
+    data, rng = mujoco.MjData(engine), np.random.default_rng(3)
+    q, qd = model.random_state(rng)
+    data.qpos[:], data.qvel[:] = state_to_mujoco(model, engine, q, qd)
+    data.ctrl[:] = controls
+    mujoco.mj_forward(engine, data)
+    low, high = np.where(engine.actuator_ctrllimited[:, None], engine.actuator_ctrlrange, (-np.inf, np.inf)).T
+    inputs = dict(zip(model.inputs, np.clip(controls, low, high)[:, None], strict=False))
+    model = model.with_inputs(inputs)
+    motion = model.simulate([q], [qd], 1e-3, method="rk4", step=1e-3, save_at=2)
+    expected = data.qfrc_actuator
+    np.testing.assert_allclose(motion.tau[0, 0], expected, rtol=0, atol=1e-12 * max(1.0, np.abs(expected).max()))
 
 
 @plain
@@ -332,3 +380,22 @@ def test_activations_of_keyframes_are_named(tmp_path):
     lagged = '<general joint="ja" dyntype="filter" dynprm="0.1"/>'
     _, _, message = pair(written(tmp_path, lagged, more=key))
     assert "activations of keyframes 'on' are not read: lags of controls start at zero" in message
+
+
+@plain
+def test_the_functions_of_the_documentation_are_the_spring_and_the_damper_of_a_fixed_tendon(tmp_path):
+    page = (Path(rb.__file__).parents[1] / "docs/how-to/mjcf.md").read_text(encoding="utf-8")
+    names = {}
+    exec(page[page.index("def tendon(") :].partition("finger =")[0], names)
+    file = tmp_path / "gripper.xml"
+    spring = '<fixed name="both" stiffness="7" damping="0.4" springlength="0.3">'
+    text = GRIPPER.replace('<fixed name="both">', spring).partition("<equality>")[0] + "</mujoco>"
+    file.write_text(text.replace(' ref="0.3"', "").replace(' ref="-0.2"', ""))
+    model, engine, message = pair(file)
+    assert "left out of the model: tendons 'both'" in message
+    data, (q, qd) = mujoco.MjData(engine), model.random_state(5)
+    data.qpos[:], data.qvel[:] = q, qd
+    mujoco.mj_forward(engine, data)
+    drive = rb.UserForces(names["tendon"], parameters=[7.0, 0.4, 0.3, 0.0, 0.7, -2.0], derivatives=names["of_tendon"])
+    drive.check_derivatives(model, q, qd)
+    np.testing.assert_allclose(model.accelerations(q, qd, drives=[drive]), data.qacc, rtol=1e-11)
