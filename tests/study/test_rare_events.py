@@ -71,6 +71,27 @@ def with_stages_of_300(margins, dimension, seed):
     return importance_sampling(margins, dimension, seed, 300, 0.2, 20_000)
 
 
+def most_of_axes(u):
+    """A margin that is negative beyond 4 on each side of each axis."""
+    return 4.0 - np.abs(u).max(-1)
+
+
+def test_importance_sampling_finds_ten_regions_of_failures():
+    """The failures in 5 dimensions are in 10 regions of equal probability."""
+    exact = 1 - (1 - 2 * stats.norm.sf(4.0)) ** 5
+    found = [importance_sampling(most_of_axes, 5, seed, 1000, 0.2, 20_000) for seed in range(2)]
+    for one in found:
+        assert abs(one.value / exact - 1.0) < 4 * max(one.coefficient_of_variation, 0.1)
+        assert sum(stage.simulations for stage in one.stages) < 8000
+
+
+def test_importance_sampling_with_too_few_samples_for_the_regions_is_refused():
+    """With 300 samples, two opposite regions in 50 dimensions look like none."""
+    margins = lambda u: 4.0 - np.abs(u.sum(-1)) / np.sqrt(50)  # noqa: E731
+    with pytest.raises(rb.StudyError, match=r"do not come nearer to the failures; .* 300 samples can tell apart"):
+        importance_sampling(margins, 50, 0, 300, 0.2, 20_000)
+
+
 def around_design_points(margins, dimension, seed):
     return form(margins, dimension, seed, 0.2, 20_000)
 

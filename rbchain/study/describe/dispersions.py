@@ -81,7 +81,7 @@ class Dispersion(Described):
 
     Of drives and sensors:
 
-    * "kp", "kd", "ki", "limit": gains and force limit of a drive.
+    * "kp", "kd", "ki", "limit", "feedforward_time_constant": gains, force limit and time constant in s of a drive.
     * "delay", "latency", "rate_limit", "resolution": of a `Sampled`, in s, N m/s or N/s, and N m or N.
     * "time_constant", "stall_torque", "no_load_speed": of an `Actuator`, in s, N m or N, and rad/s or m/s.
     * "torque_speed" ("multiply"): factor of the torques of the curve of an `Actuator`.

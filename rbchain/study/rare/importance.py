@@ -15,7 +15,11 @@ from .random_numbers import normal_numbers, uniform_numbers
 SPREAD = 1.5  # coefficient of variation of the weights in a stage
 LAST_SPREAD = 3.0  # of the indicator in the last stage, which is then a failure in at least 10 % of the samples
 MOST_COMPONENTS = 4
+MANY_COMPONENTS = (1, 2, 4, 8, 16, 32)  # after a stage in which sigma does not fall
+PATIENCE = 1  # numbers of components without a larger likelihood after which the search ends
 MOST_STAGES = 50
+FALL = 0.95  # of sigma in a stage
+WIDER = 1.25  # factor of the spread while sigma does not fall
 MOST_ROUNDS = 20  # of expectation-maximisation
 CHANGE = 1e-2  # of the responsibilities, below which a fit ends
 LEAST_SHARE = 0.02  # of a component
@@ -71,6 +75,10 @@ def importance_sampling(
     importance sampling (Papaioannou, Papadimitriou and Straub 2016). The information criterion of Schwarz chooses the
     number of components, at most 4.
 
+    If sigma does not fall in a stage, the failures may be in more regions than the mixture has components. From then
+    on, the weights may vary more, and cross-validation chooses up to 32 components. If sigma does not fall for two
+    stages even so, the method ends with an error, because a mixture that drifts gives wrong estimates.
+
     The estimate uses new independent samples of the last mixture, so it has no bias. A pilot of `samples` determines
     how many more the wanted coefficient of variation needs.
 
@@ -90,7 +98,7 @@ def importance_sampling(
     (True, True)
     """
     mixture = Mixture(np.ones(1), np.zeros((1, dimension)))
-    sigma, stages = math.inf, []
+    sigma, stages, has_many, is_stalled = math.inf, [], False, False
     for stage in range(MOST_STAGES):
         u = mixture.sample(seed, stage, samples)
         found, log_ratio = margins(u), mixture.log_ratio(u)
@@ -98,14 +106,23 @@ def importance_sampling(
         stages.append(Stage(samples, 0.0 if not stage else float(sigma), math.nan))
         if _is_smooth_enough(found, sigma):
             break
-        sigma = _smallest_sigma(found, log_ratio, sigma)
-        mixture = _fitted(u, special.log_ndtr(-found / sigma) - log_ratio, seed, stage)
+        before, sigma = sigma, _smallest_sigma(found, log_ratio, sigma, SPREAD)
+        if sigma > FALL * before:
+            has_many, sigma = True, _falling_sigma(found, log_ratio, before)
+        if is_stalled and sigma > FALL * before:
+            raise StudyError(
+                "the stages of importance sampling do not come nearer to the failures; expected failures in few "
+                f"regions, which {samples} samples can tell apart. Use a larger stage, or method='subset'"
+            )
+        is_stalled = sigma > FALL * before
+        fit = _fitted_to_halves if has_many else _fitted
+        mixture = fit(u, special.log_ndtr(-found / sigma) - log_ratio, seed, stage)
     else:
         raise StudyError(
             f"importance sampling does not reach the failures within {MOST_STAGES} stages; expected a measure that "
             "tells how near a failure is. Use another method, or change the threshold"
         )
-    last = _fitted(u, np.where(failing, -log_ratio, -np.inf), seed, MOST_STAGES)
+    last = (_fitted_to_halves if has_many else _fitted)(u, np.where(failing, -log_ratio, -np.inf), seed, MOST_STAGES)
     shares = np.concatenate([(1.0 - OF_PREVIOUS) * last.shares, OF_PREVIOUS * mixture.shares])
     last = Mixture(shares, np.concatenate([last.means, mixture.means]))
     used = sum(stage.simulations for stage in stages)
@@ -157,8 +174,17 @@ def _is_smooth_enough(found: np.ndarray, sigma: float) -> bool:
     return bool(ratio.any() and ratio.std() <= LAST_SPREAD * ratio.mean())
 
 
-def _smallest_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float) -> float:
-    """Return the smallest sigma, at most `largest`, for which the weights vary as little as they may."""
+def _falling_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float) -> float:
+    """Return a sigma that is clearly smaller than `largest`, if possible, with weights that vary little."""
+    spread, sigma = SPREAD, largest
+    while sigma > FALL * largest and spread < LAST_SPREAD:
+        spread = min(WIDER * spread, LAST_SPREAD)
+        sigma = _smallest_sigma(found, log_ratio, largest, spread)
+    return sigma
+
+
+def _smallest_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float, spread: float) -> float:
+    """Return the smallest sigma, at most `largest`, for which the coefficient of variation is at most `spread`."""
     finite = np.abs(found[np.isfinite(found)])
     if not finite.any():
         raise StudyError(
@@ -171,7 +197,7 @@ def _smallest_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float) ->
         middle = (low + high) / 2
         logarithms = special.log_ndtr(-found / math.exp(middle)) - log_ratio
         weights = np.exp(logarithms - logarithms.max())
-        low, high = (middle, high) if weights.std() > SPREAD * weights.mean() else (low, middle)
+        low, high = (middle, high) if weights.std() > spread * weights.mean() else (low, middle)
     return math.exp(high)
 
 
@@ -192,6 +218,46 @@ def _fitted(u: np.ndarray, logarithms: np.ndarray, seed: int, stage: int) -> Mix
         best, least = mixture, criterion
     assert best is not None
     return best
+
+
+def _fitted_to_halves(u: np.ndarray, logarithms: np.ndarray, seed: int, stage: int) -> Mixture:
+    """Return the mixture for weighted samples, with up to 32 components.
+
+    Their number has the largest likelihood of each half of the samples, with a fit to the other half.
+    """
+    weights = np.exp(logarithms - logarithms.max())
+    chosen, weights = weights > 1e-12, weights / weights.sum()
+    u, weights = u[chosen], weights[chosen]
+    even = np.arange(len(u)) % 2 == 0
+    best, largest, without_gain = 1, -math.inf, 0
+    for components in MANY_COMPONENTS:
+        if 4 * components > len(u) or without_gain > PATIENCE:
+            break
+        likelihood = 0.0
+        for half in (even, ~even):
+            mixture = _fit_of_clusters(u[half], weights[half], components, seed, stage)
+            likelihood += float(weights[~half] @ mixture.log_ratio(u[~half]))
+        without_gain += 1
+        if likelihood > largest:
+            best, largest, without_gain = components, likelihood, 0
+    return _fit_of_clusters(u, weights, best, seed, stage)
+
+
+def _fit_of_clusters(u: np.ndarray, weights: np.ndarray, components: int, seed: int, stage: int) -> Mixture:
+    """Return a mixture whose means start in clusters, in the directions in which the samples vary most.
+
+    In many dimensions, the distances of the samples themselves do not tell regions apart.
+    """
+    weights = weights / weights.sum()
+    x = u - weights @ u
+    if components < u.shape[1]:
+        _, axes = np.linalg.eigh((x * weights[:, None]).T @ x)
+        x = x @ axes[:, -components:]
+    centers = _starts(x, weights, components, seed, stage)
+    nearest = ((x[:, None] - centers) ** 2).sum(-1).argmin(-1)
+    shares = np.stack([weights * (nearest == c) for c in range(components)])
+    shares = shares[shares.sum(-1) > 0.0]
+    return _expectation_maximisation(u, weights, (shares @ u) / shares.sum(-1, keepdims=True))
 
 
 def _starts(u: np.ndarray, weights: np.ndarray, components: int, seed: int, stage: int) -> np.ndarray:
