@@ -11,6 +11,7 @@ from . import (
 )
 from .acting.actuators import Actuator
 from .acting.between_bodies import Bushing, SpringDamper
+from .acting.capsule_contacts import CapsuleCapsuleContact
 from .acting.drives import (
     PID,
     ComputedTorque,
@@ -99,6 +100,7 @@ __all__ = [
     "AssemblyError",
     "BallConstraint",
     "Bushing",
+    "CapsuleCapsuleContact",
     "CollisionShape",
     "Composite",
     "ComputedTorque",

@@ -16,6 +16,7 @@ from ..core.control.actuators import ACTUATOR_GEAR
 from ..core.sample.records import ContactRecords
 from ..errors import ArgumentError
 from .body_contacts import BodyContact
+from .capsule_contacts import CapsuleCapsuleContact
 from .ellipsoid_contacts import EllipsoidContact
 from .friction_and_stops import (
     DryFriction,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from ..facade.model import Model
 
 #: The classes of contacts of two bodies.
-BODY_CONTACTS = (SphereContact, SphereSphereContact, EllipsoidContact)
+BODY_CONTACTS = (SphereContact, SphereSphereContact, EllipsoidContact, CapsuleCapsuleContact)
 #: The classes of dry friction, hard stops and contacts.
 CONTACTS = (DryFriction, HardStops, *BODY_CONTACTS)
 #: Their names, for messages.

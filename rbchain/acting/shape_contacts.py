@@ -17,6 +17,7 @@ from ..common.values import Value
 from ..errors import ArgumentError, UnknownNameError, missing_package
 from ..model.collision_shape import CollisionShape
 from .body_contacts import BodyContact
+from .capsule_contacts import CapsuleCapsuleContact
 from .ellipsoid_contacts import EllipsoidContact
 from .sphere_contacts import SphereContact, SphereSphereContact
 
@@ -76,7 +77,7 @@ def contacts(
     frames : sequence of str, optional
         Bodies and frames whose shapes touch the ground, such as the feet; by default all that have shapes.
     pairs : sequence of pairs of str
-        Bodies or frames whose shapes touch each other.
+        Bodies or frames whose shapes touch each other; these shapes are spheres and capsules.
     friction, restitution : float or (...) array
         Coefficients of all contacts, as in `SphereContact`.
 
@@ -248,21 +249,24 @@ def _between(model: Model, pair: tuple[str, str], coefficients: dict[str, Any]) 
     if isinstance(pair, str) or len(pair) != 2:
         raise ArgumentError(f'contacts: pairs contains {excerpt(pair)}; expected pairs of names, such as ("a", "b")')
     found: list[BodyContact] = []
-    for a, b in product(*(_shapes_of(model, name) for name in pair)):
-        (point_a, radius_a), (point_b, radius_b) = map(_sphere, pair, (a, b))
-        found.append(
-            SphereSphereContact(
-                *pair, point_a=point_a, point_b=point_b, radius_a=radius_a, radius_b=radius_b, **coefficients
-            )
-        )
+    for shapes in product(*(_shapes_of(model, name) for name in pair)):
+        numbers = coefficients | {
+            f"{field}_{side}": value
+            for name, shape, side in zip(pair, shapes, "ab", strict=True)
+            for field, value in _capsule(name, shape).items()
+        }
+        is_round = all(shape.shape == "sphere" for shape in shapes)
+        found.append((SphereSphereContact if is_round else CapsuleCapsuleContact)(*pair, **numbers))
     return found
 
 
-def _sphere(name: str, shape: CollisionShape) -> tuple[np.ndarray, float]:
-    """Return the center (3,) and the radius of a sphere, m."""
-    if shape.shape != "sphere":
+def _capsule(name: str, shape: CollisionShape) -> dict[str, Any]:
+    """Return the numbers of a sphere or a capsule, m, by the names of the fields of a contact without their ending."""
+    if shape.shape not in ("sphere", "capsule"):
         raise ArgumentError(
             f"contacts: pairs contains {name!r}, which has a collision shape that is a {shape.shape}; expected "
-            "spheres. Replace it by spheres"
+            "spheres and capsules. Replace it by spheres or capsules"
         )
-    return shape.pose.translation, shape.size[0]
+    found = {"point": shape.pose.translation, "radius": shape.size[0]}
+    half_axis = {} if shape.shape == "sphere" else {"half_axis": 0.5 * shape.size[1] * shape.pose.rotation[:, 2]}
+    return found | half_axis

@@ -193,7 +193,7 @@ class SphereSphereContact(BodyContact):
 
     def label(self) -> str:
         """Return the names of the class and of the frames, for messages."""
-        return f"SphereSphereContact of {self.frame_a!r} and {self.frame_b!r}"
+        return f"{type(self).__name__} of {self.frame_a!r} and {self.frame_b!r}"
 
     @property
     def has_tangents(self) -> bool:

@@ -5,7 +5,7 @@ first body of a shape that touches a plane is the world. All vectors are in worl
 the working memory.
 
 The search for contacts within steps (`core.motion.contact_search`) assumes that a gap is the smallest of the distances
-of the points of the bodies, or of a point and a plane, up to a constant. `rounding_of_contact` bounds how it bends.
+of the points of the bodies, or of a point and a plane, up to a constant. `bend_of_contact` bounds how it bends.
 
 `contact_layout` describes the arguments. `numbers` (count, lanes) contains the numbers of the shape, which the file of
 the shape describes.
@@ -14,11 +14,17 @@ the shape describes.
 from ...compiling.jit import kernel
 from ..lanes.lanes import zeros_like
 from . import element_layout as element
+from .capsules import (
+    accelerations_of_capsules,
+    bend_of_capsules,
+    lengths_of_capsules,
+    points_of_capsules,
+)
 from .ellipsoid_plane import (
     accelerations_of_ellipsoid_on_plane,
+    bend_of_ellipsoid_on_plane,
     lengths_of_ellipsoid_on_plane,
     points_of_ellipsoid_on_plane,
-    rounding_of_ellipsoid_on_plane,
 )
 from .sphere_plane import (
     accelerations_of_sphere_on_plane,
@@ -34,7 +40,7 @@ from .sphere_sphere import (
 )
 
 # Values of element.KIND.
-SPHERE_PLANE, SPHERE_SPHERE, ELLIPSOID_PLANE = range(element.FIRST_SHAPE, element.FIRST_SHAPE + 3)
+SPHERE_PLANE, SPHERE_SPHERE, ELLIPSOID_PLANE, CAPSULES = range(element.FIRST_SHAPE, element.FIRST_SHAPE + 4)
 
 
 @kernel
@@ -44,13 +50,15 @@ def points_of_contact(e, model, contacts, numbers, work, k):
         return points_of_sphere_on_plane(e, model, contacts, numbers, work, k)
     if contacts.table[element.KIND, e] == ELLIPSOID_PLANE:
         return points_of_ellipsoid_on_plane(e, model, contacts, numbers, work, k)
+    if contacts.table[element.KIND, e] == CAPSULES:
+        return points_of_capsules(e, model, contacts, numbers, work, k)
     return points_of_spheres(e, model, contacts, numbers, work, k)
 
 
 @kernel
 def tangents_of_contact(e, n, contacts, numbers, k):
     """Return two unit vectors (3) that form a right-handed frame with the normal n (3), in world axes."""
-    if contacts.table[element.KIND, e] == SPHERE_SPHERE:
+    if contacts.table[element.KIND, e] == SPHERE_SPHERE or contacts.table[element.KIND, e] == CAPSULES:
         return tangents_of_spheres(n)
     return tangents_of_plane(contacts.table[element.NUMBERS, e], numbers, k)
 
@@ -68,6 +76,8 @@ def accelerations_of_contact(e, model, contacts, numbers, work, k):
         return accelerations_of_sphere_on_plane(e, model, contacts, numbers, work, k)
     if contacts.table[element.KIND, e] == ELLIPSOID_PLANE:
         return accelerations_of_ellipsoid_on_plane(e, model, contacts, numbers, work, k)
+    if contacts.table[element.KIND, e] == CAPSULES:
+        return accelerations_of_capsules(e, model, contacts, numbers, work, k)
     return accelerations_of_spheres(e, model, contacts, numbers, work, k)
 
 
@@ -78,15 +88,21 @@ def lengths_of_contact(e, contacts, numbers, k):
         return lengths_of_sphere_on_plane(contacts.table[element.NUMBERS, e], numbers, k)
     if contacts.table[element.KIND, e] == ELLIPSOID_PLANE:
         return lengths_of_ellipsoid_on_plane(contacts.table[element.NUMBERS, e], numbers, k)
+    if contacts.table[element.KIND, e] == CAPSULES:
+        return lengths_of_capsules(contacts.table[element.NUMBERS, e], numbers, k)
     return lengths_of_spheres(contacts.table[element.NUMBERS, e], numbers, k)
 
 
 @kernel
-def rounding_of_contact(e, turn, model, contacts, numbers, work, k):
-    """Return the largest radius of curvature of the surface on which the points with which the gap moves are, m.
+def bend_of_contact(e, speed, turn, model, contacts, numbers, work, k):
+    """Return by how much the second derivative of the gap may be below the accelerations of fixed points, m per step^2.
 
-    It holds for rotations by at most `turn`, rad, and is zero if the points are fixed to the bodies. Reads R.
+    The points of the bodies with which the gap moves have at most the relative velocity `speed`, m per step, and the
+    bodies rotate by at most `turn`, rad per step. The result is zero if the points are fixed to the bodies. Reads R and
+    POSITION.
     """
     if contacts.table[element.KIND, e] == ELLIPSOID_PLANE:
-        return rounding_of_ellipsoid_on_plane(e, turn, model, contacts, numbers, work, k)
+        return bend_of_ellipsoid_on_plane(e, turn, model, contacts, numbers, work, k)
+    if contacts.table[element.KIND, e] == CAPSULES:
+        return bend_of_capsules(e, speed, turn, model, contacts, numbers, work, k)
     return zeros_like(turn)

@@ -105,8 +105,8 @@ def lengths_of_ellipsoid_on_plane(at, numbers, k):
 
 
 @kernel
-def rounding_of_ellipsoid_on_plane(e, turn, model, contacts, numbers, work, k):
-    """Return the rounding: see `rounding_of_contact`.
+def bend_of_ellipsoid_on_plane(e, turn, model, contacts, numbers, work, k):
+    """Return the bend: see `bend_of_contact`.
 
     The second derivative of h is at most a^2 / h, with the largest semi-axis a. A rotation changes h by at most a times
     its angle, and h is at least the smallest semi-axis.
@@ -114,4 +114,4 @@ def rounding_of_ellipsoid_on_plane(e, turn, model, contacts, numbers, work, k):
     at, R = contacts.table[element.NUMBERS, e], body_axes(contacts.table[element.DOF, e], model, work, k)
     largest = numbers[at + RADIUS, k]
     h = length(products_with_semi_axes(at, rotate_back(R, number3(numbers, at + PLANE_NORMAL, k)), numbers, k))
-    return largest * largest / max(h - largest * turn, numbers[at + SMALLEST, k])
+    return largest * largest / max(h - largest * turn, numbers[at + SMALLEST, k]) * (turn * turn)

@@ -21,7 +21,7 @@ import math
 
 from ...compiling.jit import kernel, routine
 from ..contacts import element_layout as element, mode_layout as mode
-from ..contacts.contact_shapes import lengths_of_contact, rounding_of_contact
+from ..contacts.contact_shapes import bend_of_contact, lengths_of_contact
 from ..lanes.lanes import constant_like, nan_unless_finite, zeros_like
 from ..methods.adaptive_methods import polynomial_of_row
 from ..sample import control_layout as controls
@@ -60,8 +60,8 @@ def bounds_of_gap(e, block, stepper, tableau, k):
     if other != end:
         speed_b, bend_b, turn_b = bounds_of_point(other, end, lengths.first_reach, block, stepper, tableau, k)
         speed, bend, turn = speed + speed_b, bend + bend_b, turn + turn_b
-    rounding = rounding_of_contact(e, turn, model, actions.contacts, actions.numbers, block.work, k)
-    return speed, bend + rounding * turn * turn, turn
+    more = bend_of_contact(e, speed, turn, model, actions.contacts, actions.numbers, block.work, k)
+    return speed, bend + more, turn
 
 
 @kernel

@@ -132,7 +132,8 @@ class Dispersion(Described):
     * "friction", "restitution": coefficients of a contact.
     * "point" (components x, y, z) of a `SphereContact` or an `EllipsoidContact`, "radius" of a `SphereContact`, in m.
     * "semi_axes" ("multiply"): factor of all semi-axes of an `EllipsoidContact`.
-    * "point_a", "point_b", "radius_a", "radius_b": of a `SphereSphereContact`, in m.
+    * "point_a", "point_b", "radius_a", "radius_b": of a `SphereSphereContact` or a `CapsuleCapsuleContact`, in m.
+    * "half_axis_a", "half_axis_b" (components x, y, z): of a `CapsuleCapsuleContact`, in m.
     * "plane_point": components x, y, z of a point of the plane of such a contact in m, in world axes.
     * "plane_normal" ("add"): components x, y, z of a rotation vector in rad that tilts the normal, in world axes.
 
