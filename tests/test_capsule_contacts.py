@@ -55,8 +55,7 @@ def test_the_gap_is_the_distance_of_the_segments_less_the_radii():
         assert contact.gap(model, q) == pytest.approx(distance(*segments) - 0.05, abs=1e-11)
 
 
-@plain
-@pytest.mark.parametrize("case", range(6))
+@pytest.mark.parametrize("case", [1, *(pytest.param(case, marks=pytest.mark.slow) for case in (0, 2, 3, 4, 5))])
 def test_a_capsule_that_falls_and_turns_hits_another_one_at_the_time_of_the_distance(case):
     """The inertia is that of a ball, so that the angular velocity is constant. Case 0 is a sphere."""
     rng = np.random.default_rng(case)
@@ -87,7 +86,7 @@ def test_a_capsule_that_falls_and_turns_hits_another_one_at_the_time_of_the_dist
     assert motion.impacts[0].t[0] == pytest.approx(expected, abs=2e-8)
 
 
-@plain
+@pytest.mark.slow
 def test_a_cylinder_rolls_off_a_fixed_one_at_the_angle_of_the_closed_form():
     """It rolls with (3/2) (R + r) s'' = g sin s from the top, and leaves where cos s = 4/7 for a start at rest."""
     R, r, start = 0.3, 0.1, 0.3
@@ -117,33 +116,49 @@ def test_a_cylinder_rolls_off_a_fixed_one_at_the_angle_of_the_closed_form():
     assert angle[touching].max() < leaving < angle[~touching].min()
 
 
-@plain
-@pytest.mark.parametrize("axis_b", [(0.3, 0.1, 0.02), (0.0, 0.0, 0.0)])
-def test_capsules_that_slide_without_friction_keep_their_energy_and_stay_in_contact(axis_b):
-    """Two free capsules that rotate and touch; elastic forces press them together."""
-    builder = rb.ModelBuilder(gravity=(0, 0, 0))
-    for name in "ab":
-        builder.add_body(name, joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=(0.02, 0.03, 0.01)))
-    model = builder.build()
-    a, b = np.array([0.05, 0.4, 0.0]), np.array(axis_b)
+@pytest.mark.slow
+@pytest.mark.parametrize("half_axis", [(0.3, 0.1, 0.02), (0.0, 0.0, 0.0)])
+def test_a_capsule_that_slides_on_another_one_keeps_its_energy_and_stays_in_contact(half_axis):
+    """A free capsule without friction on a fixed one, while both closest points move."""
+    model = free_body(inertia=(0.02, 0.03, 0.01))
+    rail = np.array([0.05, 0.4, 0.02])
     contact = rb.CapsuleCapsuleContact(
-        "a",
-        "b",
+        None,
+        "body",
         point_a=(0, 0.02, 0),
-        point_b=(0.01, 0, 0),
-        half_axis_a=a,
-        half_axis_b=b,
-        radius_a=0.04,
+        point_b=(0.01, 0, -0.02),
+        half_axis_a=rail,
+        half_axis_b=half_axis,
+        radius_a=0.2,
         radius_b=0.05,
     )
-    q = np.zeros(14)
-    q[[6, 13]] = 1.0
-    q[9] = brentq(lambda z: contact.gap(model, np.r_[q[:9], z, q[10:]]), 0.05, 0.3, xtol=1e-15)
-    qd = np.array([0, 0, 0, 0.5, -0.2, 0.4, 0, 0, 0, -0.4, 0.3, 0.8])
-    spring = rb.SpringDamper("a", "b", point_a=(0, 0, 0), point_b=(0, 0, 0), stiffness=200.0, rest_length=0.0)
-    motion = model.simulate(q, qd, 0.3, forces=[contact, spring], save_at=7, **TIGHT)
+    q = np.array([0, 0, 0, 0, 0, 0, 1.0])
+    q[2] = brentq(lambda z: contact.gap(model, np.r_[q[:2], z, q[3:]]), 0.05, 0.5, xtol=1e-15)
+    up = 1e-6  # the direction in which the gap grows, by differences
+    grad = np.array([contact.gap(model, q + up * step) - contact.gap(model, q - up * step) for step in np.eye(7)[:3]])
+    qd = np.r_[np.cross(grad / np.linalg.norm(grad), (0.3, 0.2, 0.1)), 0, 0, 0.5]
+    motion = model.simulate(q, qd, 0.1, forces=[contact], save_at=6, **TIGHT)
     gaps = [contact.gap(model, state) for state in motion.q]
-    assert np.abs(gaps).max() < 1e-9 and motion.contacts[0].normal_force.min() > 1.0
-    stretch = 100.0 * ((motion.q[:, 7:10] - motion.q[:, :3]) ** 2).sum(-1)
-    energy = np.array([model.energy(*state).kinetic for state in zip(motion.q, motion.qd, strict=True)]) + stretch
-    np.testing.assert_allclose(energy, energy[0], rtol=1e-8)
+    assert np.abs(gaps).max() < 1e-9 and motion.contact_forces[:, 0, 2].min() > 1.0
+    energy = model.energy(motion.q, motion.qd)
+    total = energy.kinetic + energy.potential
+    np.testing.assert_allclose(total, total[0], rtol=0, atol=1e-8)
+
+
+@plain
+def test_pairs_of_capsules_and_spheres_have_their_contacts():
+    builder = rb.ModelBuilder()
+    shapes = {"a": [rb.CollisionShape("capsule", (0.1, 0.4)), rb.CollisionShape("sphere", (0.2,))]}
+    shapes["b"] = [rb.CollisionShape("sphere", (0.3,), pose=rb.Pose((0, 0, 0.1)))]
+    for name, own in shapes.items():
+        builder.add_body(name, joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=(1, 1, 1)), collisions=own)
+    model = builder.build()
+    first, second = model.contacts(pairs=[("a", "b")], friction=0.3)
+    assert isinstance(first, rb.CapsuleCapsuleContact) and type(second) is rb.SphereSphereContact
+    q = model.neutral()
+    q[7:10] = 1.0, 0.0, 0.5
+    assert first.gap(model, q) == pytest.approx(np.hypot(1.0, 0.6 - 0.2) - 0.4, abs=1e-12)
+    assert second.gap(model, q) == pytest.approx(np.hypot(1.0, 0.6) - 0.5, abs=1e-12)
+    with pytest.raises(rb.ArgumentError, match="radius_a and radius_b are both 0"):
+        none = {"point_a": (0, 0, 0), "point_b": (0, 0, 1), "radius_a": 0.0, "radius_b": 0.0}
+        model.simulate(q, duration=0.1, forces=[rb.CapsuleCapsuleContact("a", "b", half_axis_a=(0, 0, 1), **none)])

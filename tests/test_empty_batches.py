@@ -232,6 +232,19 @@ ACTING = {
             rb.SphereSphereContact("arm", None, point_a=(0.5, 0, 0), point_b=(9, 0, 0), radius_a=0.1, radius_b=0.1)
         ]
     },
+    "contact of capsules": lambda n: {
+        "forces": [
+            rb.CapsuleCapsuleContact(
+                "arm",
+                None,
+                point_a=(0.5, 0, 0),
+                point_b=(9, 0, 0),
+                half_axis_b=np.tile((0, 1, 0), (n, 1)),
+                radius_a=0.1,
+                radius_b=0.1,
+            )
+        ]
+    },
     "event": lambda n: {"events": [rb.Event("slide", value=1.3, stop=False)]},
     "stop": lambda n: {"events": [rb.Event("slide", value=np.ones(n), stop=True)]},
     "user event": lambda n: {"events": [rb.Event(function=guard, stop=True)]},

@@ -200,7 +200,11 @@ def test_spheres_of_two_bodies_touch_each_other():
         ({"ground": GROUND, "frames": ["bdy"]}, rb.UnknownNameError, "'bdy' is not a body or frame; did you mean body"),
         ({"ground": GROUND, "frames": ["bare"]}, rb.ArgumentError, r"'bare' has no collision shapes; expected one of"),
         ({"ground": GROUND, "frames": ["wall"]}, rb.ArgumentError, "'wall' cannot touch the ground"),
-        ({"pairs": [("body", "wall")]}, rb.ArgumentError, "pairs contains 'body', .* is a box; expected spheres"),
+        (
+            {"pairs": [("body", "wall")]},
+            rb.ArgumentError,
+            "pairs contains 'body', .* is a box; expected spheres and capsules",
+        ),
         ({"pairs": ["ab"]}, rb.ArgumentError, "pairs contains 'ab'; expected pairs of names"),
         ({"ground": GROUND, "mu": 0.5}, TypeError, "has no argument 'mu'; use friction"),
     ],

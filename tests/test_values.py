@@ -112,6 +112,7 @@ def test_a_changed_copy_differs():
         (rb.BallConstraint, ["name", "frame_a", "frame_b", "point_a", "point_b"]),
         (rb.CouplerConstraint, ["name", "joint", "other", "ratio", "offset"]),
         (rb.SphereSphereContact, ["frame_a", "frame_b"]),
+        (rb.CapsuleCapsuleContact, ["frame_a", "frame_b"]),
         (rb.JointLimits, ["lower", "upper"]),
         (rb.PassiveForces, []),
         (rb.Inertia, ["mass", "cg", "inertia"]),

@@ -116,6 +116,19 @@ def forces(kind, mechanism):
                 **rough,
             )
         ],
+        "CapsuleCapsuleContact": lambda: [
+            rb.CapsuleCapsuleContact(
+                None,
+                tool,
+                point_a=place + (2 * radius + gap) * direction,
+                point_b=point,
+                half_axis_a=radius * np.roll(direction, 1),
+                half_axis_b=radius * np.array([0.3, 0.5, 0.2]),
+                radius_a=radius,
+                radius_b=radius,
+                **rough,
+            )
+        ],
         "SphereSphereContact": lambda: [
             rb.SphereSphereContact(
                 None,

@@ -95,7 +95,7 @@ EFFORTS = {
     **{"floating": 1.3, "closed": 2.0, "geared": 2.0, "water": 2.0, "long": 4.0, "divided": 1.3},
     **{"rosenbrock": 4.0, "radau": 4.0, "moreau": 1.5, "sensitivities": 3.0, "varied batch": 2.2, "of_sample": 1.7},
     **{"study in chunks": 2.0, "resumed study": 2.0, "saved and loaded": 1.5, "pickled": 1.5},
-    **{"SphereContact": 2.0, "EllipsoidContact": 2.5, "SphereSphereContact": 4.0},
+    **{"SphereContact": 2.0, "EllipsoidContact": 2.5, "SphereSphereContact": 4.0, "CapsuleCapsuleContact": 6.0},
 }
 
 
@@ -143,7 +143,14 @@ def covering_cases():
 COMPILATION = {
     **{"closed": 1.3, "geared": 1.3, "water": 1.5, "rosenbrock": 2.0, "radau": 2.0, "moreau": 1.2},
     **{"Sampled": 1.5, "Encoder": 1.5, "UserForces": 1.1, "SpringDamper": 1.2, "Bushing": 1.2},
-    **{"DryFriction": 1.5, "HardStops": 1.5, "SphereContact": 1.5, "EllipsoidContact": 1.5, "SphereSphereContact": 1.5},
+    **{
+        "DryFriction": 1.5,
+        "HardStops": 1.5,
+        "SphereContact": 1.5,
+        "EllipsoidContact": 1.5,
+        "SphereSphereContact": 1.5,
+        "CapsuleCapsuleContact": 1.5,
+    },
     **{"float32": 3.0},
 }
 

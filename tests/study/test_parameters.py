@@ -126,6 +126,17 @@ def touching():
             plane_normal=(0, 0, 1),
             name="contact of an ellipsoid",
         ),
+        rb.CapsuleCapsuleContact(
+            "rod",
+            "slide",
+            point_a=(1, 0, 0),
+            point_b=(1, 2, 0),
+            half_axis_a=(0, 0.1, 0),
+            half_axis_b=(0, 0, 0.2),
+            radius_a=0.1,
+            radius_b=0.2,
+            name="contact of capsules",
+        ),
     ]
     return model, contacts
 

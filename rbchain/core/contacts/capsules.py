@@ -207,9 +207,9 @@ def bend_of_capsules(e, speed, turn, model, contacts, numbers, work, k):
 
         d'' = n . c - 2 v . h - d h . h        h . a = n . (omega_a x a)        h . A = n . (omega_b x A)
 
-    with the relative acceleration c and velocity v of the points of the bodies, and a vector h in the plane of both
-    segments. h is at most turn / sin of the angle of the segments, and at most `turn` if one of them is a point or its
-    closest point is an end.
+    The points of the bodies have the relative acceleration c and velocity v. The vector h is in the plane of both
+    segments. Its length is at most turn (1 + 1 / sine), with the sine of the angle of the segments. It is at most
+    `turn` if one segment is a point, or if one closest point is an end.
     """
     found = closest_points(e, model, contacts, numbers, work, k)
     a, b, one = found.other_axis, found.axis, full_like(turn, 1.0)
