@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -69,11 +69,12 @@ class CapsuleCapsuleContact(SphereSphereContact):
     """
 
     foreign_arguments: ClassVar = MATERIAL | {"size": "radius_a", "length": "half_axis_a", "fromto": "half_axis_a"}
-    numeric_fields: ClassVar = (
+    numeric_fields: ClassVar[tuple[NumericField, ...]] = (
         *SphereSphereContact.numeric_fields,
         NumericField("half_axis_a", "m", -LARGEST, LARGEST, (3,)),
         NumericField("half_axis_b", "m", -LARGEST, LARGEST, (3,)),
     )
+    _: KW_ONLY
     half_axis_a: npt.ArrayLike = (0.0, 0.0, 0.0)
     half_axis_b: npt.ArrayLike = (0.0, 0.0, 0.0)
 

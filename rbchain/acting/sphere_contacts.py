@@ -172,7 +172,7 @@ class SphereSphereContact(BodyContact):
     renamed_arguments: ClassVar = FORMER_ENDS
     renamed_attributes: ClassVar = FORMER_ENDS
     foreign_arguments: ClassVar = MATERIAL
-    numeric_fields: ClassVar = (
+    numeric_fields: ClassVar[tuple[NumericField, ...]] = (
         NumericField("point_a", "m", -LARGEST, LARGEST, (3,)),
         NumericField("point_b", "m", -LARGEST, LARGEST, (3,)),
         NumericField("radius_a", "m", 0.0, LARGEST_FLOAT32),
