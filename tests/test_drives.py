@@ -229,7 +229,7 @@ LEAPING = PPoly([[1.0, -1.0], [0.0, 1.0], [0.0, 0.35]], [0.0, 0.5, 2.0])
             lambda: [rb.UserForces(print, parameters="many")],
             ["UserForces with function 'print'", "parameters", "'many'"],
         ),
-        (lambda: [rb.Wrench("slide")], ["drive", "Wrench", "PrescribedForce", "UserForces"]),
+        (lambda: [rb.Wrench("slide")], ["drives", "Wrench", "forces=[...]"]),
         (lambda: rb.PID("slide", 0.0, kp=1.0), ["drives", "list"]),
         (lambda: {"slide": rb.PID("slide", 0.0, kp=1.0)}, ["drives", "list"]),
     ],
@@ -319,7 +319,7 @@ def test_values_per_sample_must_have_the_shape_of_the_batch(batch, shape):
         (lambda: rb.Signal.table([0, 1, 1], [0, 0, 0], interpolation="linear"), ["times", "increasing"]),
         (lambda: rb.Signal.table([0, 1, 2], [0, 0]), ["times", "(3,)", "(2,)"]),
         (lambda: rb.Signal.table([0], [0]), ["times", "(1,)"]),
-        (lambda: rb.Signal.table([[0, 1]], [0, 1]), ["times", "(1, 2)"]),
+        (lambda: rb.Signal.table([[0, 1, 2]], [0, 1]), ["times", "(1, 3)"]),
         (lambda: rb.Signal.table([0, np.inf], [0, 1]), ["times", "inf", "finite"]),
         (lambda: rb.Signal.table([0, 1], [0, np.nan]), ["values", "nan", "finite"]),
         (
@@ -468,7 +468,7 @@ def test_a_number_acts_as_a_constant_signal():
         (lambda: rb.Wrench("hull", point=(0.0, 1.0)), ["'hull'", "point", "(2,)", "(3,)"]),
         (lambda: rb.Wrench("hull", point=0.0), ["'hull'", "point", "()"]),
         (lambda: rb.Wrench("hull", point=(0.0, np.nan, 1.0)), ["'hull'", "point", "nan"]),
-        (lambda: rb.PID("slide", 0.0, kp=1.0), ["force", "PID", "Wrench"]),
+        (lambda: rb.PID("slide", 0.0, kp=1.0), ["forces", "PID", "drives=[...]"]),
     ],
 )
 def test_an_invalid_wrench_is_refused_with_its_body(wrench, parts):
@@ -493,8 +493,8 @@ def height(t, q, qd, parameters, out):
 @pytest.mark.parametrize(
     ("event", "parts"),
     [
-        (lambda: rb.Event(), ["None", "one of them"]),
-        (lambda: rb.Event("slide", height, stop=True), ["'slide'", "function", "one of them"]),
+        (lambda: rb.Event(), ["None", "one of the two"]),
+        (lambda: rb.Event("slide", height, stop=True), ["'slide'", "function", "one of the two"]),
         (lambda: rb.Event("elbow", stop=True), ["Event", "no joint 'elbow'", "'slide'"]),
         (
             lambda: rb.Event("wrist", dof=2, stop=True),

@@ -456,7 +456,10 @@ CONSTRAINTS = """
 LEFT_OUT = "omitted from the model: "
 #: Fields of COUPLED, and the warning.
 DIFFERENT = {
-    "actuators": ({"more": MUSCLE}, LEFT_OUT + "actuators 'm' (activation dynamics)"),
+    "actuators": (
+        {"more": MUSCLE},
+        LEFT_OUT + "actuators 'm' (its activation is the activation of a muscle; use rb.Sampled with a function)",
+    ),
     "limits": ({"ja": 'range="-1 1"'}, LEFT_OUT + "limits of joints (1; stored but not enforced)"),
     "limits of a ball": ({"ja": 'type="ball" range="0 1"'}, LEFT_OUT + "limits of ball joints 'ja'"),
     "contacts": ({"geom": 'contype="1" conaffinity="1"'}, LEFT_OUT + "contacts of geoms"),
@@ -525,7 +528,8 @@ DIFFERENT = {
     ),
     "several": (
         {"more": WELD + MUSCLE, "ja": 'frictionloss="1"', "jb": 'frictionloss="1"'},
-        LEFT_OUT + "actuators 'm' (activation dynamics); equality constraints 'glue' are exact: solref and solimp are "
+        LEFT_OUT + "actuators 'm' (its activation is the activation of a muscle; use rb.Sampled with a function); "
+        "equality constraints 'glue' are exact: solref and solimp are "
         "ignored; dry friction of joints 'ja', 'jb' is regularised: they drift slowly instead of sticking",
     ),
 }

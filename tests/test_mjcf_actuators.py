@@ -392,7 +392,7 @@ def test_the_functions_of_the_documentation_are_the_spring_and_the_damper_of_a_f
     text = GRIPPER.replace('<fixed name="both">', spring).partition("<equality>")[0] + "</mujoco>"
     file.write_text(text.replace(' ref="0.3"', "").replace(' ref="-0.2"', ""))
     model, engine, message = pair(file)
-    assert "left out of the model: tendons 'both'" in message
+    assert "omitted from the model: tendons 'both'" in message
     data, (q, qd) = mujoco.MjData(engine), model.random_state(5)
     data.qpos[:], data.qvel[:] = q, qd
     mujoco.mj_forward(engine, data)

@@ -336,7 +336,7 @@ def test_tables_of_random_signals():
         (lambda: rb.Signal.sea_state(2.0, 8.0, gamma=0.5), "gamma is 0.5; expected a finite number of at least 1"),
         (lambda: rb.Signal.sea_state(2.0, 8.0, quantity="height"), "quantity is 'height'; expected one of 'elevation'"),
         (lambda: rb.Signal.sea_state(2.0, 8.0, depth=-1.0), "depth is -1.0; expected numbers of at least 0"),
-        (lambda: rb.Signal.sea_state(2.0, 8.0, depth=1.0), 'depth is 1, but quantity is "elevation", which is at'),
+        (lambda: rb.Signal.sea_state(2.0, 8.0, depth=1.0), 'depth is 1.0, but quantity is "elevation", which is at'),
         (
             lambda: drift().signal(1e6, np.arange(1000)),
             "random_walk. of 1000 samples and 1e.06 s needs 960 GB; expected at most 8 GB. Simulate fewer samples",

@@ -120,10 +120,10 @@ def forces(kind, mechanism):
             rb.CapsuleCapsuleContact(
                 None,
                 tool,
-                point_a=place + (2 * radius + gap) * direction,
+                point_a=place + (2 * radius + gap) * direction + 0.5 * radius * direction,
                 point_b=point,
-                half_axis_a=radius * np.roll(direction, 1),
-                half_axis_b=radius * np.array([0.3, 0.5, 0.2]),
+                half_axis_a=np.cross(direction, world.vector((RADIUS, 0.0, RADIUS), length=1)),
+                half_axis_b=0.5 * radius * np.array([0.6, 0.0, 0.8]),
                 radius_a=radius,
                 radius_b=radius,
                 **rough,

@@ -145,7 +145,9 @@ def drives(model):
     screw = model.joint_names[4]
     encoder = rb.Encoder(screw, resolution=1e-3, bias=1e-3, noise=1e-3, name="encoder")
     return [
-        rb.PID(model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0, feedforward=0.3),
+        rb.PID(
+            model.joint_names[0], 0.2, kp=3.0, kd=0.1, ki=0.2, limit=5.0, feedforward=0.3, feedforward_time_constant=0.1
+        ),
         rb.PrescribedForce(model.joint_names[3], 1.0),
         rb.Sampled(rb.PID(screw, 0.1, kp=1.0), sensors=[encoder], **CLOCK),
         rb.Actuator(screw, time_constant=1e-3, stall_torque=5.0, no_load_speed=9.0, gear_friction=0.2),
@@ -274,6 +276,8 @@ def path_of(model, parameter):
         names = names[:1]
     elif parameter.startswith("prescribed"):
         names = ["link1", "link2", "link3"][["acceleration", "velocity", "position"].index(parameter[11:]) :][:1]
+    elif parameter == "feedforward_time_constant":
+        names = names[:1]  # not of a controller in Sampled
     elif owner == DRIVE:
         names = ["*"] if parameter != "resolution" else names[4:5]
     elif owner == EVENT and field == "value":
