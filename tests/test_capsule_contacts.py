@@ -135,8 +135,8 @@ def test_a_capsule_that_slides_on_another_one_keeps_its_energy_and_stays_in_cont
     motion = model.simulate(q, qd, 0.1, forces=[contact], save_at=6, **TIGHT)
     gaps = [contact.gap(model, state) for state in motion.q]
     assert np.abs(gaps).max() < 1e-12 and motion.contact_forces[1:, 0, 2].min() > 1.0
-    total = sum(model.energy(motion.q, motion.qd))
-    np.testing.assert_allclose(total, total[0], rtol=0, atol=1e-8)
+    total = sum(model.energy(motion.q, motion.qd))[1:]  # a small impact at the start makes the velocity tangential
+    np.testing.assert_allclose(total, total[0], rtol=0, atol=1e-10)
 
 
 @plain
