@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
 import rbchain as rb
@@ -460,3 +460,55 @@ def test_compiled_lanes_agree_with_plain_python_and_float32():
         np.testing.assert_allclose(found[name], values, rtol=tolerance, atol=tolerance, err_msg=name)
     assert (np.sum(expected["impacts rk45 float64"], axis=1) > 0).all()
     np.testing.assert_allclose(expected["q moreau float32"], expected["q moreau float64"], rtol=0, atol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("friction", "rtol"), [(0.5, 1e-6), (0.5, 1e-8), (2.0, 1e-8), (0.5, 1e-11)])
+def test_a_ball_that_rolls_off_a_sphere_slides_before_it_leaves(friction, rtol):
+    """Its friction grows to the limit, so that the sliding velocity starts with zero and without an acceleration.
+
+    The plane motion of the angle s and the spin w, with the normal force N per kg = g cos s - (R + r) s'^2:
+
+        rolling   (R + r) s'' = g sin s / (1 + c)          r w' = (R + r) s''          c = I / (m r^2)
+        sliding   (R + r) s'' = g sin s - mu N             r w' = mu N / c
+    """
+    R, r, c, start, duration, g = 0.3, 0.1, 0.5, 0.3, 0.7, 9.81
+
+    def normal(y):
+        return g * np.cos(y[0]) - (R + r) * y[1] ** 2
+
+    def rolls(t, y):
+        rate = g * np.sin(y[0]) / (1 + c) / (R + r)
+        return [y[1], rate, (R + r) * rate / r]
+
+    def slides(t, y):
+        limit = friction * normal(y)
+        return [y[1], (g * np.sin(y[0]) - limit) / (R + r), limit / (c * r)]
+
+    def slips(t, y):
+        return friction * normal(y) - c * (R + r) * rolls(t, y)[1]
+
+    def leaves(t, y):
+        return normal(y)
+
+    slips.terminal = leaves.terminal = True
+    settings = {"rtol": 1e-12, "atol": 1e-13}
+    rolling = solve_ivp(rolls, (0, duration), [start, 0.0, 0.0], events=slips, **settings)
+    sliding = solve_ivp(slides, (rolling.t[-1], duration), rolling.y[:, -1], events=leaves, **settings)
+    (s, rate, spin), flight = sliding.y[:, -1], duration - sliding.t[-1]
+    place = (R + r) * np.array([np.sin(s), np.cos(s)])
+    velocity = (R + r) * rate * np.array([np.cos(s), -np.sin(s)])
+    expected = place + flight * velocity - [0, g * flight**2 / 2]
+
+    builder = rb.ModelBuilder()
+    inertia = np.full(3, c * r**2)
+    builder.add_body("ball", joint=rb.Free(), inertia=rb.Inertia(1.0, inertia=inertia))
+    ball = rb.SphereSphereContact(
+        None, "ball", point_a=(0, 0, 0), point_b=(0, 0, 0), radius_a=R, radius_b=r, friction=friction
+    )
+    q = [(R + r) * np.sin(start), 0, (R + r) * np.cos(start), 0, 0, 0, 1]
+    motion = builder.build().simulate(q, duration=duration, forces=[ball], rtol=rtol, atol=rtol / 10)
+    np.testing.assert_allclose(motion.q[-1, [0, 2]], expected, rtol=0, atol=100 * rtol)
+    np.testing.assert_allclose(motion.qd[-1, 4], spin, rtol=0, atol=1000 * rtol)
+    assert abs(motion.q[-1, 1]) < rtol
+    assert motion.steps < 20_000  # a friction whose direction chatters takes a million

@@ -40,8 +40,10 @@ IMMOBILE = 1e-12
 # Active constraints fix another row if they reduce its response to a force to less than this fraction. The error of the
 # solution for the forces is about REGULARISATION.
 AT_REST = 1e-6
-# The direction of sliding does not turn further if the speed is below this number, m/s.
-SLOWEST_TURN = 1e-11
+# The direction of sliding hardly turns if the speed is below this number, m/s, or below VELOCITY_ERRORS times the error
+# of the velocity. Otherwise, the errors of a step would turn the friction of a contact that starts to slide at random,
+# so that it would hardly accelerate.
+SLOWEST_TURN, VELOCITY_ERRORS = 1e-11, 100.0
 
 
 class ContactModes(NamedTuple):
@@ -138,13 +140,25 @@ def turn_heading(row, contacts, modes, k):
     a, b = rows[row + 1, mode.DIRECTION, k], rows[row + 2, mode.DIRECTION, k]
     u, v = contacts.rows[row + 1, contact.VELOCITY, k], contacts.rows[row + 2, contact.VELOCITY, k]
     along, across = u * a + v * b, v * a - u * b
-    slowest = constant_like(rows, SLOWEST_TURN) + nan_unless_finite(along)
+    slowest = max(rows[row + 1, mode.SLOWEST, k], rows[row + 2, mode.SLOWEST, k])
+    slowest = max(slowest, constant_like(rows, SLOWEST_TURN) + nan_unless_finite(along))
     turn = across / max(along, slowest)
     limit = one + nan_unless_finite(turn)
     turn = min(max(turn, -limit), limit)
     size = one / math.sqrt(one + turn * turn)
     rows[row + 1, mode.HEADING, k] = size * (a - turn * b)
     rows[row + 2, mode.HEADING, k] = size * (b + turn * a)
+
+
+@kernel
+def store_slowest_turns(contacts, modes, qd, rtol, atol, lane):
+    """Set mode.SLOWEST of all rows from the errors of their velocities. qd is (n, lanes), `atol` in m/s."""
+    rows = modes.rows
+    for row in range(rows.shape[0]):
+        speed = 0.0
+        for i in range(qd.shape[0]):
+            speed += abs(float(contacts.jacobian[row, i, lane]) * float(qd[i, lane]))
+        rows[row, mode.SLOWEST, lane] = VELOCITY_ERRORS * (atol + rtol * speed)
 
 
 @kernel

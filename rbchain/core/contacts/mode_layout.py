@@ -25,7 +25,8 @@ SPEED, BEND, TURN = 20, 21, 22  # bounds of the motion in a step: see `core.moti
 GAP_START, GAP_MIDDLE, GAP_END = 23, 25, 27
 REFERENCE = 29  # reference force: if rows depend on each other, p is the solution closest to it
 SIZE = 30  # sum of the terms that cancel in the gap, m or rad
-ROWS = 31
+SLOWEST = 31  # speed below which the direction of sliding hardly turns, m/s
+ROWS = 32
 
 # --- rows of `ContactModes.flags` ---
 FLAG_RESTARTS = 0  # 1 if an impact or a change of modes ends the step

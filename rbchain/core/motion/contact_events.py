@@ -19,7 +19,7 @@ import math
 from ...compiling.jit import kernel, only_if, routine
 from ..contacts import contact_layout as contact, element_layout as element, mode_layout as mode
 from ..contacts.contact_choice import choose_modes
-from ..contacts.contact_modes import closed_gap, correct_held_rows, solve_forces
+from ..contacts.contact_modes import closed_gap, correct_held_rows, solve_forces, store_slowest_turns
 from ..contacts.contact_rates import has_contact_modes, stop_held_dofs
 from ..contacts.contact_rows import update_row_velocities
 from ..lanes.lanes import any_lane, constant_like, nan_unless_finite, select
@@ -97,6 +97,8 @@ def choose_modes_of_lane(block, stepper, batch, tolerances, remaining, lane):
     if not has_finite_accelerations(actions.modes, lane):  # `start_lane` ends the sample, in the state y
         actions.modes.flags[mode.FLAG_CHOOSES, lane] = constant_like(y, 0.0)
         return 0
+    qd = y[nq : nq + n]
+    store_slowest_turns(actions.contacts, actions.modes, qd, tolerances.rtol, tolerances.atol, lane)
     set_candidates(block, tolerances, lane)
     stop_candidates(block, y, lane)
     found = choose_modes(actions.contacts, actions.modes, actions.numbers, speed_at_rest(tolerances), lane)
