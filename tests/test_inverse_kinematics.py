@@ -336,14 +336,19 @@ def test_arguments_that_are_not_possible_are_refused(name):
 
 
 @plain
-def test_frames_of_the_world_and_closed_chains_are_refused():
+def test_frames_of_the_world_are_refused():
     builder = rb.ModelBuilder()
     builder.add_body("stand", joint=rb.Fixed(), placement=rb.Pose((0, 0, 1)))
     builder.add_body("arm", parent="stand", joint=rb.Revolute(), inertia=rb.Inertia.rod(1.0, mass=1.0))
     with pytest.raises(rb.ArgumentError, match=r"'stand' is fixed to the world.*expected a frame of a body"):
         builder.build().inverse_kinematics({"stand": POSE})
-    with pytest.raises(rb.ModelError, match=r"has constraints.*model.open_tree\(\)"):
-        rb.load(URDF).inverse_kinematics({"panda_hand": POSE})
+
+
+@plain
+def test_distant_targets_of_floating_bases_are_found():
+    boat = boat_with_arms()
+    poses = boat.frame_poses(random_positions(boat, 4, 1), "tool")
+    assert boat.inverse_kinematics({"tool": rb.Target(poses.translation + [60, 0, 0], poses.rotation)}).success.all()
 
 
 def test_lanes_solve_nearly_all_poses_of_a_panda_and_a_sample_does_not_depend_on_the_others():

@@ -1,22 +1,52 @@
 """Driver of inverse kinematics: the lanes of a block search for different samples, each for as long as it needs."""
 
-from ..compiling.jit import driver, kernel
+from ..compiling.jit import driver, is_given, kernel, only_if
 from ..core.algorithms.inverse_kinematics import (
     ITERATIONS,
     Problem,
     begin_sample,
     evaluate,
     is_done,
+    keep_best,
     move,
     search_in,
     search_size,
 )
 from ..core.lanes.lane_memory import all_lanes, lane_width
+from ..core.lanes.lanes import constant_like
+from ..core.loops.constraint_errors import add_constraints
+from ..core.loops.constraint_layout import MEMORY_SIZE, constraints_in
+from ..core.spatial.storage import store6
+from ..core.tree import frame_layout as frame
 from ..core.tree.layout import set_sample_parameters
 from .blocks import block_for
 
 #: A lane that has no sample.
 IDLE = -1
+
+
+@only_if(is_given, 0)
+@kernel
+def constraint_rows(tables):
+    """Return the number of rows of the constraints; 0 without constraints."""
+    return tables.envelope.shape[1]
+
+
+@only_if(is_given, 0)
+@kernel
+def memory_rows(tables):
+    """Return how many rows of working memory the constraints need."""
+    return tables.sizes[MEMORY_SIZE]
+
+
+@only_if(lambda tables, *_: is_given(tables))
+@kernel
+def constraints_of(tables, block, first, k):
+    """Create the Constraints in `Block.rows` (rows, lanes), after `first` rows, and set all velocities to zero."""
+    zero = constant_like(block.q, 0.0)
+    for i in range(block.qd.shape[0]):
+        store6(block.work.dof, i, frame.V, k, (zero, zero, zero, zero, zero, zero))
+    return constraints_in(block.rows, first, tables, block.qd.shape[0])
 
 
 @kernel
@@ -34,32 +64,49 @@ def load_sample(block, variation, problem, search, states, sample, lane):
 
 @kernel
 def store_result(search, result, lane):
-    """Copy the best positions, the errors of the targets and the number of iterations of a lane to result (m,)."""
+    """Copy the best positions, the errors, the gap and the number of iterations of a lane to `result`."""
     nq = search.best_q.shape[0]
     for j in range(nq):
         result[j] = search.best_q[j, lane]
     for t in range(search.errors.shape[0]):
         for part in range(2):
             result[nq + 2 * t + part] = search.best_errors[t, part, lane]
-    result[nq + 2 * search.errors.shape[0]] = search.state[ITERATIONS, lane]
+    last = nq + 2 * search.errors.shape[0]
+    result[last], result[last + 1] = search.best_gap[0, lane], search.state[ITERATIONS, lane]
 
 
 @driver
 def inverse_kinematics(
-    memory, topology, parameters, variation, targets, starts, limits, goals, tolerance, q_guess, result, first, last
+    memory,
+    topology,
+    parameters,
+    variation,
+    targets,
+    tables,
+    starts,
+    limits,
+    goals,
+    tolerances,
+    q_guess,
+    result,
+    first,
+    last,
 ):
-    """Find positions in which frames reach their targets: `result` (samples, nq + 2 targets + 1).
+    """Find positions in which frames reach their targets: `result` (samples, nq + 2 targets + 2).
 
-    A row holds q, the two errors of each target, m and the length of a `Turn`, and the number of iterations. `targets`
-    are `Targets`, `starts`, `limits` and `tolerance` (1,) belong to the `Problem`, and `goals` (samples, rows) are the
-    rows of `core.algorithms.target_errors`. q_guess is (samples, nq) and not a single state. A lane whose sample is
-    solved takes the next sample.
+    A row holds q, the two errors of each target, m and the length of a `Turn`, the largest residual of the constraints,
+    and the number of iterations. `targets` are `Targets`, `starts`, `limits` and `tolerances` (2,) belong to the
+    `Problem`, and `goals` (samples, rows) are the rows of `core.algorithms.target_errors`. `tables` are the
+    ConstraintTables, or None without constraints. q_guess is (samples, nq) and not a single state. A lane whose sample
+    is solved takes the next sample.
     """
-    n, nq, m = topology.shape[1], q_guess.shape[1], targets.table.shape[1]
+    n, nq, m, count = topology.shape[1], q_guess.shape[1], constraint_rows(tables), targets.table.shape[1]
     width, k = lane_width(q_guess), all_lanes(q_guess)
-    block = block_for(memory, topology, parameters, None, search_size(n, nq, m), q_guess)
-    search = search_in(block.rows.reshape(block.rows.size), 0, width, n, nq, m)
-    problem, states = Problem(targets, starts, limits, tolerance[0]), (q_guess, goals)
+    size = search_size(n, nq, count, m)
+    block = block_for(memory, topology, parameters, None, size + memory_rows(tables), q_guess)
+    search = search_in(block.rows.reshape(block.rows.size), 0, width, n, nq, count, m)
+    constraints = constraints_of(tables, block, size, k)
+    problem, states = Problem(targets, starts, limits, tolerances[0], tolerances[1]), (q_guess, goals)
     samples = block.qdd[0]  # of each lane, which no kernel here uses otherwise
     following, active = first, 0
     for lane in range(width):
@@ -69,6 +116,8 @@ def inverse_kinematics(
         following += 1
     while active > 0:
         evaluate(block.model, problem, search, block.q, block.work, k)
+        add_constraints(constraints, block.model, problem, search, block.q, block.work, k)
+        keep_best(problem, search, block.q, k)
         for lane in range(width):
             if samples[lane] == IDLE or not is_done(problem, search, block.q, lane):
                 continue

@@ -13,7 +13,7 @@ from ..common.calls import explains_calls
 from ..common.real_arrays import FloatArray, finite_number, true_or_false, whole_number
 from ..core.algorithms.inverse_kinematics import search_size
 from ..drivers.inverse_kinematics import inverse_kinematics
-from ..errors import ArgumentError, ModelError
+from ..errors import ArgumentError
 from ..model.arguments import SampleArrays, with_batch
 from ..model.pose import Pose
 from .attributes import Attributes
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 #: The search ends below this share of the tolerance, so that round-off of another evaluation does not exceed it.
 SHARE_OF_TOLERANCE = 0.5
+#: Largest residual of the constraints of a solution, m and rad; relative to the size of mechanisms smaller than 1 m.
+CLOSED = 1e-10
+#: Instead of infinite limits, for joints of couplers: whole turns of their angles would violate the constraints.
+ANY_ANGLE = np.finfo(np.float64).max
 #: Random starts are within this share of the range between two limits, about its middle, and as evenly distributed as
 #: Latin hypercubes of this number of starts. About 0.4 % of the poses of a Panda remain unsolved after 8 starts.
 #: Independent starts in the complete range leave 0.3 to 1.7 % unsolved, depending on the seed.
@@ -39,9 +43,10 @@ class InverseKinematicsSolution(SampleArrays):
     ----------
     q : (..., nq) array, rad or m
         Positions that reach the targets. If `success` is False: a local minimum of the weighted errors, or NaN if
-        the target, the guess or the model of the sample is not finite.
+        the target, the guess or the model of the sample is not finite. Closed loops are closed in each case, or NaN
+        if the search could not close them.
     success : (...) array of bool
-        Whether all errors of the sample are within the tolerance.
+        Whether all errors of the sample are within the tolerance, and its loops are closed.
     error : (...) array, m or rad
         The largest error of the sample in q.
     position_errors : (..., targets) array, m
@@ -91,7 +96,8 @@ class InverseKinematics(Attributes):
             Whether q must be within the `position_limits` of joints. Limits of free and spherical joints are not
             used.
         tolerance : float
-            Largest error of a solution, m and rad.
+            Largest error of a solution, m and rad. The residuals of constraints are below 1e-10 m and 1e-10 rad, or
+            1e-10 of the size of mechanisms smaller than 1 m.
         seed : int
             Seed of the random starts, which all samples share.
 
@@ -106,8 +112,6 @@ class InverseKinematics(Attributes):
             If the model has no such body or frame.
         ArgumentError
             If a target is of another type, a frame is fixed to the world, or shapes or numbers do not fit.
-        ModelError
-            If the model has constraints. Use `Model.open_tree`, and `Model.assemble` with the solution as the guess.
 
         Notes
         -----
@@ -115,6 +119,10 @@ class InverseKinematics(Attributes):
         limits. Angles without limits are within half a turn of the guess. A start that makes no progress ends, and the
         next one begins. The first solution counts: it is often near the guess, but it need not be the nearest one, and
         a redundant mechanism has others. The result of a sample does not depend, by a bit, on the other samples.
+
+        The residuals of constraints are further errors. A solution satisfies the targets and the constraints. If the
+        targets are out of reach, the constraints are satisfied nevertheless: the search continues with constraints that
+        weigh 100 times as much as the targets, and then without targets.
 
         Samples that fail do not raise an error or warn. Check `success`.
 
@@ -134,11 +142,6 @@ class InverseKinematics(Attributes):
         (True, (100, 2))
         """
         model = self.kernel_model
-        if model.constraint_rows:
-            raise ModelError(
-                f"inverse_kinematics: model {self.name!r} has constraints; expected an open tree. Use "
-                "model.open_tree(), and model.assemble with its solution as the guess"
-            )
         goals = goals_of(targets, model)
         count = whole_number("starts", starts, ArgumentError, least=1)
         number = whole_number("seed", seed, ArgumentError, least=0, most=LARGEST_SEED)
@@ -149,25 +152,38 @@ class InverseKinematics(Attributes):
         batch = model.state_arguments.common_batch({"q_guess": guess.shape[:-1], **goals.batches})
         samples = batch or (1,)  # the driver has no scalar version
         q = np.broadcast_to(guess, (*samples, self.nq)).astype(np.float64)
-        dofs = np.array(self.position_limits if is_limited else np.full((self.nv, 2), (-np.inf, np.inf)))
         given = (
-            *(goals.targets, self._starts(count, number), dofs, self._goals(goals, q, samples)),
-            np.array([SHARE_OF_TOLERANCE * largest]),
+            *(goals.targets, model.constraint_tables, self._starts(count, number)),
+            *(self._limits_of_search(is_limited), self._goals(goals, q, samples)),
+            SHARE_OF_TOLERANCE * np.array([largest, CLOSED]),
         )
         m = len(goals.arrays)
         whole = with_batch(cast("Model", self), samples).kernel_model
-        scratch, shape = search_size(self.nv, self.nq, m), (self.nq + 2 * m + 1,)
+        scratch = search_size(self.nv, self.nq, model.constraint_rows, m)
+        shape = (self.nq + 2 * m + 2,)
         rows = whole.compute(inverse_kinematics, shape, ("q_guess",), (q,), given=given, scratch=scratch)
         return _solution(rows.reshape(*batch, *shape), self.nq, m, largest)
 
     def _goals(self, goals: Goals, q: FloatArray, batch: tuple[int, ...]) -> np.ndarray:
         """Return the goals of all samples (samples, rows); NaN for samples whose goals or guess are not finite."""
         size = np.linalg.norm(self.placement_translation, axis=-1).sum(-1) + self._strokes().sum()
+        if self.kernel_model.constraint_rows:
+            d = self.description
+            points = (np.linalg.norm(x, axis=-1) for x in (d.constraint_point_a, d.constraint_point_b))
+            size = size + sum(x.sum(-1) for x in (*points, np.abs(d.constraint_length)))
         inverse = 1.0 / np.where(size > 0.0, size, 1.0)[..., None]
         parts = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in (*goals.arrays, inverse)]
         found = np.concatenate(parts, -1)
         is_finite = np.isfinite(found).all(-1, keepdims=True) & np.isfinite(q).all(-1, keepdims=True)
         return np.where(is_finite, found, np.nan).reshape(-1, found.shape[-1])
+
+    def _limits_of_search(self, is_limited: bool) -> np.ndarray:
+        """Return the limits (nv, 2) of the dofs. Angles without limits move by whole turns, except for couplers."""
+        dofs = np.array(self.position_limits if is_limited else np.full((self.nv, 2), (-np.inf, np.inf)))
+        places = [place for place in self.description.constraints if place.kind == "coupler"]
+        coupled = self.kernel_model.dofs.last[[body for place in places for body in (place.body_a, place.body_b)]]
+        dofs[coupled] = np.clip(dofs[coupled], -ANY_ANGLE, ANY_ANGLE)
+        return dofs
 
     def _strokes(self) -> np.ndarray:
         """Return the largest displacements of prismatic dofs with limits, m; 0 for other dofs (nv,)."""
@@ -217,11 +233,13 @@ class InverseKinematics(Attributes):
 
 
 def _solution(rows: np.ndarray, nq: int, targets: int, tolerance: float) -> InverseKinematicsSolution:
-    """Return the solution from the rows of the driver (..., nq + 2 targets + 1)."""
-    errors = rows[..., nq:-1].reshape(*rows.shape[:-1], targets, 2)
+    """Return the solution from the rows of the driver (..., nq + 2 targets + 2)."""
+    is_closed = rows[..., -2] <= CLOSED
+    found = np.where(is_closed[..., None], rows[..., :-2], np.nan)
+    errors = found[..., nq:].reshape(*rows.shape[:-1], targets, 2)
     positions, rotations = errors[..., 0].copy(), 2.0 * np.arcsin(np.minimum(errors[..., 1] / 2.0, 1.0))
     largest = np.maximum(positions, rotations).max(-1)
-    success = largest <= tolerance
+    iterations = rows[..., -1].astype(np.int64)
     return InverseKinematicsSolution(
-        rows[..., :nq].copy(), success, largest, positions, rotations, rows[..., -1].astype(np.int64)
+        found[..., :nq].copy(), largest <= tolerance, largest, positions, rotations, iterations
     )

@@ -53,6 +53,7 @@ def tables_of(description: Description) -> ConstraintTables:
             at, axes = closure.AXES + closure.AXES_OF_ROW * r, np.ravel(products)
             table[at : at + closure.AXES_OF_ROW, column] = closure.NO_AXIS
             table[at : at + axes.size, column] = axes
+        table[closure.ALIGNED, column] = min(place.rows.aligned, default=closure.NO_AXES)
         table[closure.DOF_A, column], table[closure.DOF_B, column] = ends[c]
         table[closure.ROW, column], table[closure.ROW_COUNT, column] = row, count
         table[closure.OUTPUT, column], table[closure.PARAMETERS, column] = outputs[c], n + 1 + c

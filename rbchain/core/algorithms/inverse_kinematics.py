@@ -3,7 +3,10 @@
 The energy E is half the sum of the squared, weighted errors e of all targets (`target_errors`). With their exact
 Jacobian J, each iteration moves the positions on their tangent space by
 
-    (J^T J + (damping E + FLOOR trace(J^T J)) 1) step = -J^T e.
+    (J^T J + damping E W + FLOOR trace(J^T J) 1) step = -J^T e,
+
+with the diagonal matrix W: 1 for angles, and 1 / size^2 of the mechanism for displacements. Joints that turn faster
+than a joint to which they are coupled have smaller entries.
 
 Damping in proportion to the energy makes the convergence quadratic, also for redundant and singular mechanisms
 (Sugihara 2011, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE Trans. Robotics
@@ -13,6 +16,10 @@ not take part in a step that would move it outward.
 A start ends if its energy hardly decreases over some iterations. If no start solves a sample, the last iterations
 continue from the best positions found, until they are a local minimum of the energy. Far from zero, the normal matrix
 is not a good model of the energy. Steps that increase it are therefore taken back there, and the damping grows.
+
+The residuals of constraints are further errors (`loops.constraint_errors`), which a solution satisfies in any case. The
+last iterations weigh them so much more than the targets that they hardly depend on these. The closing iterations, which
+follow, have no targets.
 """
 
 import math
@@ -22,12 +29,14 @@ import numpy as np
 
 from ...compiling.jit import kernel, routine
 from ..lanes.lane_records import lane_record
-from ..lanes.lanes import constant_like, floor, select, zeros_like
+from ..lanes.lanes import constant_like, floor, full_like, select, zeros_like
 from ..tree.kinematics import normalize_positions, place_dof, position_rates, rotate_dof
-from ..tree.layout import POSING_OWN, REVOLUTE
+from ..tree.layout import POSING_OWN, PRISMATIC, REVOLUTE
 from .target_errors import GOAL_ROWS, Targets, add_target
 
 DAMPING, FLOOR = 0.1, 1e-10
+#: Energy above which the damping does not grow: half a turn of two targets.
+LARGEST_ENERGY = 4.0
 #: Instead of zero, for lanes whose sample is solved in a position in which nothing moves the frames.
 SMALLEST_PIVOT = 1e-200
 #: A start ends if the energy after this number of iterations is above this share of the energy before them.
@@ -35,6 +44,8 @@ ITERATIONS_OF_CHECK, SHARE_OF_CHECK = 8, 0.8
 ITERATIONS_OF_START = 40
 #: The same for the last iterations, which end at a local minimum of the energy.
 SHARE_OF_LAST_CHECK, LAST_ITERATIONS = 1.0 - 1e-9, 200
+#: Weight of the constraints in the last iterations. Their residuals are then about 1e-4 of the errors of the targets.
+WEIGHT_OF_CONSTRAINTS = 1e2
 #: Factors of the damping in the last iterations, after steps that increase and decrease the energy.
 MORE_DAMPING, LESS_DAMPING = 4.0, 0.5
 
@@ -43,7 +54,7 @@ IS_SOLVED = 0  # 1 if all errors are within the tolerance, else 0
 IS_MOVING = 1  # 0 if the positions have just been set, so that the normal matrix belongs to others
 ITERATION = 2  # of the start
 ITERATIONS = 3  # of the sample
-START = 4  # number of the start; the number of starts in the last iterations
+START = 4  # number of the start; the number of starts in the last iterations, and one more in the closing ones
 CHECKED_ENERGY = 5
 BEST_ENERGY = 6
 DAMPING_FACTOR = 7  # of the energy
@@ -55,13 +66,14 @@ class Problem(NamedTuple):
 
     `starts` (starts, 2, nq): a start is the guess, times the first row, plus the second row. `limits` (n, 2) are the
     position limits of the dofs, rad or m; the limits of free and spherical joints are not used. `tolerance` is the
-    largest error of a solution, m and rad.
+    largest error of a solution, m and rad, and `largest_gap` the same for the constraints.
     """
 
     targets: Targets
     starts: np.ndarray
     limits: np.ndarray
     tolerance: float
+    largest_gap: float
 
 
 class Search(NamedTuple):
@@ -70,12 +82,16 @@ class Search(NamedTuple):
     `normal`, `gradient` and `step` are J^T J, J^T e and the step, and `columns` J of one target. `is_free` is 0 for
     dofs that do not take part in a step, else 1. `errors` are the position error, m, and the length of the rotation
     error of each target. `goals` (rows, lanes) are described in `target_errors`, the rows of `state` above.
+
+    `resistance` (n) is the diagonal of W. `J` are the derivatives of the m rows of constraints, `gap` their largest
+    residual, m and rad, or infinity if an axis points backwards, and `rest` are velocities of zero.
     """
 
     normal: Annotated[np.ndarray, "n", "n"]
     columns: Annotated[np.ndarray, "n", 6]
     gradient: Annotated[np.ndarray, "n"]
     step: Annotated[np.ndarray, "n"]
+    resistance: Annotated[np.ndarray, "n"]
     is_free: Annotated[np.ndarray, "n"]
     guess: Annotated[np.ndarray, "nq"]
     rate: Annotated[np.ndarray, "nq"]
@@ -84,10 +100,14 @@ class Search(NamedTuple):
     best_errors: Annotated[np.ndarray, "targets", 2]
     goals: Annotated[np.ndarray, f"{GOAL_ROWS} * targets + 1"]
     energy: Annotated[np.ndarray, 1]
+    gap: Annotated[np.ndarray, 1]
+    best_gap: Annotated[np.ndarray, 1]
+    J: Annotated[np.ndarray, "m", "n"]
+    rest: Annotated[np.ndarray, "n"]
     state: Annotated[np.ndarray, STATE_ROWS]
 
 
-search_size, search_in = lane_record(Search, "n", "nq", "targets")
+search_size, search_in = lane_record(Search, "n", "nq", "targets", "m")
 
 
 @kernel
@@ -97,6 +117,7 @@ def begin_sample(problem, search, q, lane):
     for row in range(STATE_ROWS):
         state[row, lane] = 0.0
     state[BEST_ENERGY, lane] = math.inf
+    search.best_gap[0, lane] = math.nan
     for j in range(q.shape[0]):
         search.best_q[j, lane] = math.nan
     for t in range(search.errors.shape[0]):
@@ -124,22 +145,23 @@ def begin_start(problem, search, q, lane):
 
 @routine
 def evaluate(model, problem, search, q, work, k):
-    """Compute the errors, the energy, its gradient and the normal matrix in q (nq, lanes), and keep the best q.
+    """Compute the errors of the targets, the energy, its gradient and the normal matrix in q (nq, lanes).
 
     The positions are within their limits afterwards, with angles without limits within half a turn of the guess.
     """
     project_positions(model, problem.limits, search.guess, q, k)
-    n = model.parent.shape[0]
+    n, inverse = model.parent.shape[0], search.goals[search.goals.shape[0] - 1, k]
     for i in range(n):
+        # a displacement by the size of the mechanism counts as much as 1 rad
+        search.resistance[i, k] = inverse * inverse if model.joint[i] == PRISMATIC else full_like(inverse, 1.0)
         rotate_dof(i, model, q, work, k)
         place_dof(i, model, work, k)
         search.gradient[i, k] = constant_like(q, 0.0)
         for j in range(i + 1):
             search.normal[i, j, k] = constant_like(q, 0.0)
-    search.energy[0, k] = constant_like(q, 0.0)
+    search.energy[0, k] = search.gap[0, k] = constant_like(q, 0.0)
     for t in range(problem.targets.table.shape[1]):
         add_target(t, model, problem.targets, search.goals, search, work, k)
-    keep_best(problem.tolerance, search, q, k)
 
 
 @kernel
@@ -160,21 +182,28 @@ def project_positions(model, limits, guess, q, k):
 
 
 @kernel
-def keep_best(tolerance, search, q, k):
-    """Set IS_SOLVED, and keep the positions q (nq, lanes) if they solve the targets or have less energy than before."""
+def keep_best(problem, search, q, k):
+    """Set IS_SOLVED, and keep the positions q (nq, lanes) if they solve the targets or have less energy than before.
+
+    In the closing iterations, IS_SOLVED means that the constraints are satisfied.
+    """
     state, energy = search.state, search.energy[0, k]
     one, zero = zeros_like(energy) + constant_like(q, 1.0), zeros_like(energy)
     largest = zero
     for t in range(search.errors.shape[0]):
         for part in range(2):
             largest = max(largest, search.errors[t, part, k])
+    last = constant_like(q, problem.starts.shape[0])
+    reached = select(state[START, k] > last, one, select(largest <= problem.tolerance, one, zero))
+    closed = select(search.gap[0, k] <= problem.largest_gap, reached, zero)
     # the energy is NaN if any error is, but `max` may ignore NaN
-    is_solved = select(energy < constant_like(q, math.inf), select(largest <= tolerance, one, zero), zero)
+    is_solved = select(energy < constant_like(q, math.inf), closed, zero)
     better = (energy < state[BEST_ENERGY, k]) | (is_solved > zero)
     state[IS_SOLVED, k] = is_solved
     state[BEST_ENERGY, k] = select(better, energy, state[BEST_ENERGY, k])
     for j in range(q.shape[0]):
         search.best_q[j, k] = select(better, q[j, k], search.best_q[j, k])
+    search.best_gap[0, k] = select(better, search.gap[0, k], search.best_gap[0, k])
     for t in range(search.errors.shape[0]):
         for part in range(2):
             found, best = search.errors[t, part, k], search.best_errors[t, part, k]
@@ -183,14 +212,15 @@ def keep_best(tolerance, search, q, k):
 
 @kernel
 def is_done(problem, search, q, lane):
-    """Whether the search in a lane has ended, after `evaluate`; if its start has ended, begin the next one."""
+    """Whether the search in a lane has ended, after `keep_best`; if its start has ended, begin the next one."""
     state = search.state
     state[ITERATION, lane] += 1.0
     state[ITERATIONS, lane] += 1.0
     if state[IS_SOLVED, lane] > 0.0:
         return True
     energy, iteration = search.energy[0, lane], int(state[ITERATION, lane])
-    is_last = int(state[START, lane]) == problem.starts.shape[0]
+    count = problem.starts.shape[0]
+    is_last = int(state[START, lane]) >= count
     if is_last:
         adapt_damping(search, q, lane)
     else:
@@ -205,7 +235,12 @@ def is_done(problem, search, q, lane):
         return False
     state[START, lane] += 1.0
     begin_start(problem, search, q, lane)
-    return is_last or (int(state[START, lane]) == problem.starts.shape[0] and not state[BEST_ENERGY, lane] < math.inf)
+    number = int(state[START, lane])
+    if number < count:
+        return False
+    is_lost = not state[BEST_ENERGY, lane] < math.inf
+    state[BEST_ENERGY, lane] = math.inf  # the weights of the constraints change
+    return is_lost or number > count + (1 if search.J.shape[0] > 0 else 0)
 
 
 @kernel
@@ -231,10 +266,13 @@ def move(model, problem, search, q, k):
     trace = zeros_like(search.energy[0, k])
     for i in range(n):
         trace = trace + search.normal[i, i, k]
-    damping = search.state[DAMPING_FACTOR, k] * search.energy[0, k] + constant_like(q, FLOOR) * trace
+    # more energy does not mean that the positions are further from the solution: targets of floating bases may be far
+    energy = min(search.energy[0, k], constant_like(q, LARGEST_ENERGY))
+    by_energy, by_trace = search.state[DAMPING_FACTOR, k] * energy, constant_like(q, FLOOR) * trace
     one = constant_like(q, 1.0)
     for i in range(n):
         free = search.is_free[i, k]
+        damping = by_energy * search.resistance[i, k] + by_trace
         for j in range(i):
             search.normal[i, j, k] = free * search.is_free[j, k] * search.normal[i, j, k]
         search.normal[i, i, k] = free * search.normal[i, i, k] + (damping + (one - free))

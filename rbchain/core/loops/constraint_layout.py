@@ -67,7 +67,9 @@ POINT_ROWS = 16  # number of rows of points
 # x . y if z and w are NO_AXIS, else (x . y - z . w) / 2.
 AXES, AXES_OF_ROW = 17, 4
 NO_AXIS = -1
-ROWS = AXES + AXES_OF_ROW * MAX_DIRECTIONS
+ALIGNED = AXES + AXES_OF_ROW * MAX_DIRECTIONS  # axes from this one to 2 are equal for both bodies; none if NO_AXES
+NO_AXES = 3
+ROWS = ALIGNED + 1
 
 
 class ConstraintTables(NamedTuple):

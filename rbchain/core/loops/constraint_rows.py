@@ -239,6 +239,28 @@ def column_of(R, axis):
 
 
 @kernel
+def is_turned_over(c, model, constraints, work, k):
+    """Return 1 if the aligned axes of constraint c are turned by more than 90 degrees, else 0. Reads R.
+
+    The rows of the directions are then zero also at half a turn.
+    """
+    table, dof = constraints.tables.table, work.dof
+    i, j, at, first = (
+        table[closure.DOF_A, c],
+        table[closure.DOF_B, c],
+        table[closure.PARAMETERS, c],
+        table[closure.ALIGNED, c],
+    )
+    A = compose(load9(dof, i, frame.R, k), parameter9(model.parameters, at, closure.PARAM_AXES_A, k))
+    B = compose(load9(dof, j, frame.R, k), parameter9(model.parameters, at, closure.PARAM_AXES_B, k))
+    zero, cosines = zeros_like(A[0]), zeros_like(A[0])
+    for axis in range(first, 3):
+        cosines = cosines + dot(column_of(A, axis), column_of(B, axis))
+    least = full_like(A[0], 0.5 * (2 - first))  # for three axes, the sum is 1 + 2 cos of the angle of the turn
+    return select(cosines < least, full_like(A[0], 1.0), zero)
+
+
+@kernel
 def product_of_axes(x, y, w_a, w_b):
     """Compute x . y for an axis x of body a and y of body b.
 
