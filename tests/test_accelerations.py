@@ -128,7 +128,7 @@ def test_closed_chains_satisfy_their_constraints():
 )
 def test_linearize_refuses_controllers_with_a_model_in_closed_chains(drive):
     model, _, guess = four_bar()
-    with pytest.raises(rb.ArgumentError, match="no derivatives in closed chains"):
+    with pytest.raises(rb.ArgumentError, match="no derivatives in closed loops"):
         model.linearize(model.assemble(guess), drives=[drive("crank")])
 
 

@@ -287,8 +287,8 @@ REFUSED = {
         {},
         r'ComputedTorque: the constraints \[\'tip\'\] couple .*model.lock\({"rocker": position}\)',
     ),
-    "a method with Jacobians": (holding("crank"), {"method": "rosenbrock"}, "no derivatives in closed chains"),
-    "derivatives of motions": (holding("crank"), {"derivatives": ["mass"]}, "no derivatives in closed chains"),
+    "a method with Jacobians": (holding("crank"), {"method": "rosenbrock"}, "no derivatives in closed loops"),
+    "derivatives of motions": (holding("crank"), {"derivatives": ["mass"]}, "no derivatives in closed loops"),
 }
 
 

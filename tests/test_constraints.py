@@ -748,7 +748,7 @@ def test_calls_that_closed_chains_do_not_support_are_refused(refusal):
 @pytest.mark.parametrize("name", ["constraint_residual", "constraint_jacobian", "assemble"])
 def test_open_chains_have_no_constraints(name):
     model = rb.Model.serial_chain(2)
-    with pytest.raises(rb.ModelError, match=rf"{name}: model .* has no constraints; expected a closed chain"):
+    with pytest.raises(rb.ModelError, match=rf"{name}: model .* has no constraints; expected closed loops"):
         getattr(model, name)([0.1, 0.2])
     with pytest.raises(rb.ModelError, match="has no constraints, so accelerations determine all joint forces"):
         model.inverse_dynamics([0.1, 0.2], [0, 0], [0, 0], actuated=["link1"])

@@ -367,7 +367,7 @@ def test_unsupported_settings_are_refused():
         drive = rb.PrescribedPosition("a", 0.0)
         builder.build().simulate([0, 0], [0, 0], 1.0, forces=[rb.DryFriction("b", 1.0)], drives=[drive], save_at=2)
     builder.add_constraint(rb.CouplerConstraint("gear", "a", "b", ratio=2.0))
-    with pytest.raises(rb.ArgumentError, match="closed chains"):
+    with pytest.raises(rb.ArgumentError, match="closed loops"):
         builder.build().simulate([0, 0], [0, 0], 1.0, forces=[rb.DryFriction("a", 1.0)], save_at=2)
 
 

@@ -215,7 +215,7 @@ def test_refused_drives(drives, message):
 def test_a_prescribed_acceleration_in_a_closed_chain_is_refused():
     drives = [rb.PrescribedAcceleration("cart", TABLE)]
     start = pendulum_of_a_cart().assemble([0.0, 0.3, -0.6])
-    with pytest.raises(rb.ArgumentError, match="has a table, and the model is a closed chain; expected tables in"):
+    with pytest.raises(rb.ArgumentError, match="has a table, and the model has closed loops; expected tables in"):
         pendulum_of_a_cart().simulate(
             start, tau=[0.0, *BOB["tau"][1:]], duration=0.1, drives=drives, derivatives=["signal"]
         )

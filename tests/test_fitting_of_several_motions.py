@@ -1,4 +1,4 @@
-"""Fits of several motions, with bounds and priors, and of the initial states of closed chains."""
+"""Fits of several motions, with bounds and priors, and of the initial states of closed loops."""
 
 from functools import partial
 
@@ -201,9 +201,9 @@ def test_the_initial_state_of_a_closed_chain_is_fitted():
 def test_states_of_closed_chains_that_cannot_be_fitted_are_refused():
     model, (q, qd) = trammel(), np.split(slides_of([0.6, 1.1]), 2)
     motion = np.linspace(0.0, 0.1, 2), np.tile(q, (2, 1)), np.tile(qd, (2, 1))
-    with pytest.raises(rb.ArgumentError, match=r"expected 1 independent coordinates of the closed chain"):
+    with pytest.raises(rb.ArgumentError, match=r"expected 1 independent coordinates of the closed loop"):
         rb.fit(model, motion, ["x.q", "y.q"], starts=1)
-    with pytest.raises(rb.ArgumentError, match="closed chains with prescribed motions"):
+    with pytest.raises(rb.ArgumentError, match="closed loops with prescribed motions"):
         rb.fit(model, motion, ["q"], drives=[rb.PrescribedAcceleration("x", 0.0)], starts=1)
     with pytest.raises(rb.ArgumentError, match="first measured state of a motion cannot be closed"):
         rb.fit(model, (motion[0], 0.0 * motion[1], motion[2]), ["q"], starts=1)

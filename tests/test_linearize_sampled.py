@@ -157,5 +157,5 @@ def test_controllers_without_a_linear_law_are_refused(drives, message):
 def test_sampled_controllers_of_closed_chains_are_refused():
     model, _, guess = four_bar()
     drives = [rb.Sampled(rb.PID(model.joint_names[0], 0.0, kp=1.0))]
-    with pytest.raises(rb.ArgumentError, match="does not support Sampled in closed chains"):
+    with pytest.raises(rb.ArgumentError, match="does not support Sampled in closed loops"):
         model.linearize(model.assemble(guess), drives=drives)

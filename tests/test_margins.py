@@ -190,7 +190,7 @@ def test_each_loop_of_a_closed_mechanism_has_the_feedback_of_its_own_controller(
         expected = [own.kp * by_q + own.kd * closed.velocities[i, 0], own.kd * by_qd, 0, 0]
         expected[2 + (cut == second)] = -own.ki
         np.testing.assert_allclose(loop.C[0], expected, rtol=1e-8, atol=1e-8)
-    with pytest.raises(rb.ArgumentError, match="margins does not support UserForces on a closed chain"):
+    with pytest.raises(rb.ArgumentError, match="margins does not support UserForces on closed loops"):
         own = rb.UserForces(proportional, parameters=[6.0, 2.0], derivatives=derivatives_of_proportional)
         model.margins(q, cut=first, drives=[own])
 

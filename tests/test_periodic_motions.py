@@ -112,7 +112,7 @@ def test_wrong_arguments_are_refused_by_name(arguments, message):
 
 @PLAIN
 def test_closed_chains_are_refused_and_names_are_suggested():
-    with pytest.raises(rb.ArgumentError, match="periodic does not support closed chains"):
+    with pytest.raises(rb.ArgumentError, match="periodic does not support closed loops"):
         rb.analysis.periodic(four_bar().model, period=1.0)
     with pytest.raises(AttributeError, match="did you mean periodic"):
         _ = rb.analysis.periodc

@@ -371,7 +371,7 @@ def test_a_sample_of_a_closed_chain_moves_alone_as_in_a_batch():
 def test_computed_torque_of_a_closed_chain_is_refused():
     chain = four_bar()
     drives = [rb.Sampled(rb.ComputedTorque("crank", 0.0, kp=1.0, kd=1.0))]
-    with pytest.raises(rb.ArgumentError, match="ComputedTorque and gravity_compensation do not support closed chains"):
+    with pytest.raises(rb.ArgumentError, match="ComputedTorque and gravity_compensation do not support closed loops"):
         chain.model.simulate(chain.model.assemble(chain.guess), np.zeros(chain.model.nv), 0.1, drives=drives, save_at=2)
 
 

@@ -277,7 +277,7 @@ class ComputedTorque(DriveWithModel):
 
     The controller computes the force with `controller_model` from the state and the actuator forces of the other
     degrees of freedom. The forces of other drives on its own degree of freedom add to it. It does not include friction,
-    springs or wrenches. In a closed chain, it includes the forces of the constraints, and the joints with such a drive
+    springs or wrenches. With closed loops, it includes the forces of the constraints, and the joints with such a drive
     must be independent. If all joints have such a drive and the model is exact, the errors obey linear equations. If
     only some joints have one, this is partial feedback linearisation.
 

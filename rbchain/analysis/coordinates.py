@@ -6,7 +6,7 @@ all integrals. The maps
     dq = P x,   dqd = V x
 
 return the changes of all degrees of freedom. In an open tree, the state has all positions and velocities that are not
-prescribed, and the maps copy them. In a closed chain, the other positions and velocities follow from the independent
+prescribed, and the maps copy them. With closed loops, the other positions and velocities follow from the independent
 ones, to first order:
 
     J dq = 0,   J dqd + d(J qd)/dq dq = 0.
@@ -120,7 +120,7 @@ def independent_changes(projection: np.ndarray, dofs: np.ndarray) -> tuple[np.nd
     changes : (samples, n, p) array
         NaN for samples in which the chosen degrees of freedom do not determine the others.
     """
-    from scipy.linalg import qr  # slow to import, and only closed chains need it
+    from scipy.linalg import qr  # slow to import, and only closed loops need it
 
     projection = projection[:, :, dofs]
     is_finite = np.isfinite(projection).all((1, 2))

@@ -78,7 +78,7 @@ def equilibrium(
     ----------
     model : Model
     q_guess : (..., nq) array, rad or m
-        Where the search starts, in each sample. The default are the neutral positions. Closed chains are assembled
+        Where the search starts, in each sample. The default are the neutral positions. Closed loops are assembled
         first.
     drives, forces : lists
         As for `linearize`. By default, the drives of the model act. `PrescribedPosition` holds a joint at the time t.
@@ -86,7 +86,7 @@ def equilibrium(
         Constant joint forces.
     free : list of str, optional
         Names of the joints that may move. The others stay at the guess, and the result contains the joint forces that
-        hold them; in a closed chain, those with the smallest norm. By default, all joints are free.
+        hold them; with closed loops, those with the smallest norm. By default, all joints are free.
     actuated : list of str, optional
         Names of joints whose forces hold the posture `q_guess`, with the smallest norm. `success` is False for samples
         in which they cannot. Then all joints stay at the guess, and `stable` tells whether they would stay there under

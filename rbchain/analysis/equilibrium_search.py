@@ -195,7 +195,7 @@ class Search:
             points = self.move(rows, points.error[is_active], reduced.rows(is_active), K[is_active])
 
     def start(self) -> None:
-        """Move prescribed joints to their positions, and assemble closed chains."""
+        """Move prescribed joints to their positions, and assemble closed loops."""
         self.q, _ = prescribed_states(self.conditions, self.q, self.qd, self.t)
         if self.conditions.samples:
             self.q = self.closed(self.q)

@@ -53,7 +53,7 @@ class LinearModel(SampleArrays):
         before.
     positions, velocities : (..., nv, states) arrays
         The map back to all degrees of freedom: the changes of the positions, on the tangent space, are
-        `positions @ x`, and the changes of the velocities `velocities @ x`. In a closed chain, they contain the
+        `positions @ x`, and the changes of the velocities `velocities @ x`. With closed loops, they contain the
         dependent degrees of freedom. The rows of prescribed motions are zero.
     period : float or None, s
         Time between two measurements of the controllers in a discrete model; None for a continuous one.
@@ -169,7 +169,7 @@ def linearize(
     ----------
     model : Model
     q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-        Operating point of each sample. The default of q are the neutral positions. In a closed chain, the state must
+        Operating point of each sample. The default of q are the neutral positions. With closed loops, the state must
         satisfy the constraints; see `assemble`. Prescribed positions and velocities replace the given ones.
     tau : float or (..., nv) array, N m or N
         Joint forces. They add to the forces of the drives.

@@ -7,7 +7,7 @@ transfer function
     L(s) = k (s - A - B k)^-1 B,   and 1 + L = 0 for the eigenvalues of A.
 
 The joint forces have the derivatives K and D of `operating_points`. So k is the difference of these derivatives with
-the drives, and with constant joint forces in their place. In a closed chain, the forces of constraints contain a part
+the drives, and with constant joint forces in their place. With closed loops, the forces of constraints contain a part
 of it. There, a unit joint force has the projection p, and k is the projection of the difference onto p.
 """
 
@@ -130,7 +130,7 @@ def margins(
     Raises
     ------
     ArgumentError
-        As for `linearize`; if no drive commands the joint force; or for `UserForces` on a closed chain.
+        As for `linearize`; if no drive commands the joint force; or for `UserForces` on closed loops.
     ModelError
         As for `linearize`.
 
@@ -216,7 +216,7 @@ def _cut(conditions: Conditions, cut: str | tuple[str, int]) -> int:
 
 
 def _without_feedback(conditions: Conditions, dof: int) -> list[Drive]:
-    """Return the drives without feedback. In a closed chain, only the feedback of one degree of freedom is removed."""
+    """Return the drives without feedback. With closed loops, only the feedback of one degree of freedom is removed."""
     model, drives = conditions.model, conditions.drives
     feedback = [drive for drive in drives if isinstance(drive, (PID, ComputedTorque, PrescribedForce, UserForces))]
     own: list[Drive] = [
@@ -231,7 +231,7 @@ def _without_feedback(conditions: Conditions, dof: int) -> list[Drive]:
         )
     if conditions.has_loops and any(isinstance(drive, UserForces) for drive in own):
         raise ArgumentError(
-            "margins does not support UserForces on a closed chain, because they act on all joints; expected drives of "
+            "margins does not support UserForces on closed loops, because they act on all joints; expected drives of "
             "single joints. Use PID"
         )
     left_out = own if conditions.has_loops else feedback

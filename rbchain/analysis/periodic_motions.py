@@ -243,7 +243,7 @@ def _refuse(conditions: Conditions) -> None:
     """Raise an error for constraints, and controllers whose integrals are part of the state."""
     if conditions.has_loops:
         raise ArgumentError(
-            "periodic does not support closed chains; expected a model without constraints. Simulate until the motion "
+            "periodic does not support closed loops; expected a model without constraints. Simulate until the motion "
             "repeats"
         )
     if conditions.actions.integrals:

@@ -147,7 +147,7 @@ def _controllers(conditions: Conditions, sampled: Sequence[Sampled], drives: Seq
     """Return the sampled controllers among the drives."""
     if conditions.has_loops:
         raise ArgumentError(
-            "linearize does not support Sampled in closed chains; expected an open tree, or continuous drives. Pass "
+            "linearize does not support Sampled in closed loops; expected an open tree, or continuous drives. Pass "
             "the controller itself, such as the PID"
         )
     of_joints = [drive for drive in drives if isinstance(controller_of(drive), ONE_JOINT)]

@@ -93,7 +93,7 @@ def _add_simulate(commands: Any, file: argparse.ArgumentParser) -> argparse.Argu
         type=numbers,
         metavar="Q,Q,...",
         help="initial positions in rad or m, in the order of the joints; write --q=-0.1,0.2 if the first one is "
-        "negative. Closed chains start from the nearest state that satisfies the constraints (default: neutral)",
+        "negative. Closed loops start from the nearest state that satisfies the constraints (default: neutral)",
     )
     simulate.add_argument(
         "--qd", type=numbers, metavar="QD,QD,...", help="initial velocities in rad/s or m/s (default: 0)"

@@ -70,7 +70,7 @@ def random_states(
 
     Their centers are q and qd, by default the neutral positions and zero.
 
-    For a closed chain, return the nearest states that satisfy the constraints.
+    With closed loops, return the nearest states that satisfy the constraints.
     """
     from ..simulate.loops import assembled_states  # imports Numba
 

@@ -1,4 +1,4 @@
-"""Drivers of closed chains, which copy states into lanes and results out, as in `dynamics`.
+"""Drivers of closed loops, which copy states into lanes and results out, as in `dynamics`.
 
 `tables` are the ConstraintTables of the mechanism, m is the number of rows of all constraints. The rows of added
 inertias follow them and are not part of the results. `constraint_residual` and `constraint_jacobian` expect tables
@@ -67,7 +67,7 @@ def pack_and_compute(block, constraints, variation, states, start, last, k):
 
 @driver
 def forward_dynamics(memory, topology, parameters, variation, tables, q, qd, tau, wrenches, qdd, first, last):
-    """Compute joint accelerations `qdd` (n) of a closed chain from joint forces; NaN for a sample that is singular."""
+    """Compute joint accelerations `qdd` (n) of a closed loop from joint forces; NaN for a sample that is singular."""
     if not can_compute(topology, first, (q, qd, tau)):
         return False
     k = all_lanes(q)
@@ -89,7 +89,7 @@ def scratch_of_derivatives(m, n):
 
 @driver
 def forward_dynamics_derivatives(memory, topology, parameters, variation, tables, q, qd, tau, result, first, last):
-    """Compute the derivatives of a closed chain's accelerations with respect to q, qd and tau, `result` (3, n, n).
+    """Compute the derivatives of the accelerations of closed loops with respect to q, qd and tau, `result` (3, n, n).
 
     Row i of a matrix is the acceleration of dof i, rad/s^2 or m/s^2. Derivatives with respect to q of free and
     spherical joints are along their velocities, in body axes. Scratch: `scratch_of_derivatives`.

@@ -5,7 +5,7 @@ All drivers of single instants have these arguments in common. n is the number o
 * `memory`: array of `blocks.memory_size` numbers, which no other call uses at the same time.
 * `topology`: (TOPOLOGY_ROWS, n).
 * `parameters` and `variation`: (n + 1, param.COLUMNS) and None or, if samples differ, (n + 1, param.COLUMNS, 1) and a
-  Variation. Row n holds gravity. A closed chain has one more row for each constraint, and a model in water has
+  Variation. Row n holds gravity. A closed loop has one more row for each constraint, and a model in water has
   param.COLUMNS_IN_WATER columns.
 * The numbers of the samples, inputs before outputs: (samples, m) of a batch, (m,) of a single sample. A docstring gives
   the shape for one sample, without the axis of the samples, and an array of several axes is flattened to m numbers.

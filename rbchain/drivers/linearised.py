@@ -29,7 +29,7 @@ class Linearised(NamedTuple):
       and to the force of each drive before its limit (a column of the table of drives).
     * `rate` (rows, n + integrals) holds the accelerations, and the rates of the integrals.
     * `velocity` (rows, n) are the velocities, with the prescribed ones.
-    * `closed` (rows, 2, n, n) holds, for closed chains, the projections of unit changes of the positions: column j
+    * `closed` (rows, 2, n, n) holds, for closed loops, the projections of unit changes of the positions: column j
       of `closed[:, 0]` is the change of the positions, and of `closed[:, 1]` the change of the velocities.
     """
 
@@ -87,7 +87,7 @@ def store_responses_by_force(linear, j, column, varies, by_force, first, count):
 @only_if(lambda block, *_: not has_constraints(block))
 @kernel
 def store_responses(block, linear, y, k):
-    """Store the derivatives of computed torques with respect to other actuator forces; a closed chain has none."""
+    """Store the derivatives of computed torques with respect to other actuator forces; a closed loop has none."""
     if computes_some_torques(block):
         store_responses_of_controllers(block, linear, y, k)
 

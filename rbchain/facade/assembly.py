@@ -1,4 +1,4 @@
-"""Assembly: find positions and velocities that satisfy the constraints of a closed chain."""
+"""Assembly: find positions and velocities that satisfy the constraints of a closed loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Residuals, Jacobians and forces of the constraints of a closed chain."""
+"""Residuals, Jacobians and forces of the constraints of closed loops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Constraints(Attributes):
     """Methods of Model that compute residuals, Jacobians and forces of constraints."""
 
     def constraint_residual(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
-        """Compute the residuals of all constraints, which are zero for a closed chain.
+        """Compute the residuals of all constraints, which are zero if all loops are closed.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Constraints(Attributes):
         passive: bool,
         out: FloatArray | None,
     ) -> FloatArray:
-        """Compute the forces of actuated joints: `inverse_dynamics` of a closed chain.
+        """Compute the forces of actuated joints: `inverse_dynamics` of a closed loop.
 
         The constraints do no work in motions P dq that satisfy them: P^T (H qdd + h - tau_passive - S^T tau) = 0.
         """
@@ -180,7 +180,7 @@ class Constraints(Attributes):
             raise ArgumentError(
                 f"inverse_dynamics: {named_samples(failed)}the joints {list(actuated)} cannot cause the accelerations "
                 f"qdd. The best forces leave an error of {np.nanmax(np.abs(expected - given)):.1e}; expected qdd "
-                "with J qdd + dJ/dt qd = 0, and a motor for each degree of freedom of the closed chain. Correct qdd, "
+                "with J qdd + dJ/dt qd = 0, and a motor for each degree of freedom of the closed loop. Correct qdd, "
                 "or name more joints"
             )
         return copied_to(out, forces.astype(total.dtype), (q, qd, qdd, wrenches))
@@ -217,7 +217,7 @@ class Constraints(Attributes):
         if missing.any():
             raise ArgumentError(
                 f"inverse_dynamics_derivatives: {named_samples(missing)}the joints {list(actuated or ())} do not "
-                "determine all forces; expected a motor for each degree of freedom of the closed chain. Name more "
+                "determine all forces; expected a motor for each degree of freedom of the closed loop. Name more "
                 "joints"
             )
         tau = np.zeros((*batch, self.nv))
@@ -240,7 +240,7 @@ class Constraints(Attributes):
         passive: bool,
         out: FloatArray | None,
     ) -> FloatArray:
-        """Compute accelerations and joint forces (..., 2, nv): `hybrid_dynamics` of a closed chain.
+        """Compute accelerations and joint forces (..., 2, nv): `hybrid_dynamics` of a closed loop.
 
         `states` are q, qd, tau and qdd. The forces x of the prescribed dofs change the accelerations of the forward
         dynamics by delta, with S delta = c and J delta = 0. The rows of S select these dofs. P projects onto the

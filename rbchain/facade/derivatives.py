@@ -36,7 +36,7 @@ class Derivatives(Attributes):
         ----------
         q, qd, qdd : (..., nq), (..., nv) and (..., nv) arrays
         actuated : sequence of str
-            Names of the joints with motors, as for `inverse_dynamics`: required for a closed chain, None for a tree.
+            Names of the joints with motors, as for `inverse_dynamics`: required with closed loops, None for a tree.
         passive : bool
             Whether passive joint forces act, as for `inverse_dynamics`. At a kink of a force, such as the limit of an
             elastic stop, the result is the derivative on one side.
@@ -48,7 +48,7 @@ class Derivatives(Attributes):
         dtau_dq, dtau_dqd, dtau_dqdd : (..., nv, nv) arrays
             Row i belongs to tau[i]. Derivatives with respect to q are on the tangent space, in the directions of the
             velocities: column j is d tau / ds at `integrate(q, s e_j)`, as in Pinocchio. dtau_dqdd is the mass matrix.
-            For a closed chain, the shape is (..., a, nv) for a actuated degrees of freedom, in the order of `actuated`.
+            With closed loops, the shape is (..., a, nv) with the number a of actuated dofs, in the order of `actuated`.
             The three derivatives hold together, for changes of q, qd and qdd that satisfy the constraints and their
             derivatives. If there are more motors than degrees of freedom, they belong to the forces of minimum norm.
 
@@ -112,7 +112,7 @@ class Derivatives(Attributes):
         -------
         dqdd_dq, dqdd_dqd, dqdd_dtau : (..., nv, nv) arrays
             As for `inverse_dynamics_derivatives`. dqdd_dtau is the inverse of the mass matrix. NaN if the mechanism is
-            singular. For closed chains, the derivatives contain the forces of the constraints. They hold for all
+            singular. For closed loops, the derivatives contain the forces of the constraints. They hold for all
             changes of the state, also for changes that open the loops. The independent rows are chosen at q.
 
         Raises

@@ -34,7 +34,7 @@ class Dynamics(Attributes):
         Parameters
         ----------
         q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-            Positions and velocities. In a closed chain, they must satisfy the constraints, which is not checked; see
+            Positions and velocities. With closed loops, they must satisfy the constraints, which is not checked; see
             `assemble`.
         tau : float or (..., nv) array, N m or N
             Joint forces. The joint force of a screw is its moment plus pitch times force along the axis.
@@ -104,21 +104,21 @@ class Dynamics(Attributes):
         wrenches, passive, out
             As for `forward_dynamics`. If passive forces act, the motors do not have to provide them.
         actuated : sequence of str
-            Names of the joints with motors. Required for a closed chain; must be None for an open tree.
+            Names of the joints with motors. Required with closed loops; must be None for an open tree.
 
         Returns
         -------
         (..., nv) array, N m or N
-            Joint forces, without the passive forces (`PassiveForces`). For a closed chain, the result contains only the
+            Joint forces, without the passive forces (`PassiveForces`). With closed loops, the result contains only the
             actuated degrees of freedom, in the order of `actuated`. If there are more motors than degrees of freedom,
             the forces have the minimum norm.
 
         Raises
         ------
         ArgumentError
-            As for `forward_dynamics`; or if the actuated joints of a closed chain cannot cause the accelerations.
+            As for `forward_dynamics`; or if the actuated joints of a closed loop cannot cause the accelerations.
         ModelError
-            If `actuated` is missing for a closed chain, given for an open tree, or contains an unknown name.
+            If `actuated` is missing with closed loops, given for an open tree, or contains an unknown name.
 
         References
         ----------
@@ -188,7 +188,7 @@ class Dynamics(Attributes):
         Returns
         -------
         qdd, tau : (..., nv) arrays
-            Accelerations and joint forces of all degrees of freedom. In a closed chain, the constraints determine the
+            Accelerations and joint forces of all degrees of freedom. With closed loops, the constraints determine the
             accelerations that depend on the prescribed ones. If the constraints couple several prescribed degrees of
             freedom, their forces are not unique; the result has the minimum norm.
 
@@ -196,9 +196,9 @@ class Dynamics(Attributes):
         ------
         ArgumentError
             As for `forward_dynamics`, or if `prescribed` is not an array of bool, or if the prescribed accelerations
-            contradict the constraints of a closed chain.
+            contradict the constraints of a closed loop.
         ModelError
-            If inertia does not determine the accelerations that are not prescribed; for a closed chain, as for
+            If inertia does not determine the accelerations that are not prescribed; with closed loops, as for
             `forward_dynamics`. If this concerns only some samples, their results are NaN.
 
         References

@@ -66,7 +66,7 @@ class Identification(Attributes):
         """Compute the regressor Y of inverse dynamics: tau = Y @ inertial_parameters.
 
         The inertial forces of the rotors, armature qdd, are not included. If samples differ in their parameters,
-        tau = einsum("...ij,...j", Y, inertial_parameters). For a closed chain, tau includes the forces of the
+        tau = einsum("...ij,...j", Y, inertial_parameters). With closed loops, tau includes the forces of the
         constraints: tau + J^T lambda = Y @ inertial_parameters.
 
         Parameters

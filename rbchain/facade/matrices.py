@@ -53,7 +53,7 @@ class Matrices(Attributes):
     def mass_matrix_inverse(self, q: npt.ArrayLike, *, out: FloatArray | None = None) -> FloatArray:
         """Compute the inverse of the mass matrix, by the articulated-body algorithm.
 
-        For H^-1 times a vector, `solve_mass_matrix` is faster. The matrix of a closed chain is the matrix of the tree
+        For H^-1 times a vector, `solve_mass_matrix` is faster. With closed loops, this is the matrix of the tree
         without constraints.
 
         Parameters
@@ -90,7 +90,7 @@ class Matrices(Attributes):
         """Compute H^-1 tau: the accelerations of the mechanism at rest under joint forces, without gravity.
 
         This is `forward_dynamics` without gravity, in O(nv) operations and without a matrix. Constraints are ignored:
-        for a closed chain, these are the accelerations of `open_tree()`.
+        with closed loops, these are the accelerations of `open_tree()`.
 
         Parameters
         ----------

@@ -66,7 +66,7 @@ class Model(
     PickledByName,
     SuggestsAttributes,
 ):
-    """A serial chain, tree or closed chain of rigid bodies. Immutable; can be pickled.
+    """A serial chain, tree or closed-loop mechanism of rigid bodies. Immutable; can be pickled.
 
     `ModelBuilder.build`, `rbchain.load` and `Model.serial_chain` return models. Bodies are numbered in the order in
     which they were added, parents first. A body on a fixed joint is merged into its parent body, and its name
@@ -86,7 +86,7 @@ class Model(
       `jacobian_derivative`, `center_of_mass`, `inverse_kinematics`
     * Energy and momentum: `energy`, `elastic_energy`, `momentum`, `power`, `force_balance_residual`
     * Springs between bodies: `wrenches_between_bodies`, `derivatives_between_bodies`
-    * Closed chains: `assemble`, `assemble_velocities`, `constraint_residual`, `constraint_jacobian`,
+    * Closed loops: `assemble`, `assemble_velocities`, `constraint_residual`, `constraint_jacobian`,
       `constraint_forces`
     * States: `neutral`, `random_state`, `integrate`, `difference`, `joint_order`
     * Other parameters: `vary`, `replace`, `with_payload`, `with_motor`

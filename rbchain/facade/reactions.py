@@ -93,7 +93,7 @@ class Reactions(Attributes):
         q, qd, qdd, wrenches, out
             As for `inverse_dynamics`.
         tau : float or (..., nv) array, N m or N
-            Joint forces. Required for a closed chain, because the forces of the constraints depend on them; `qdd` must
+            Joint forces. Required with closed loops, because the forces of the constraints depend on them; `qdd` must
             then be `forward_dynamics(q, qd, tau, wrenches, passive=passive)`. Not used for an open tree.
         passive : bool
             Whether passive forces act besides `tau`. The reactions of an open tree do not depend on them.
@@ -108,9 +108,9 @@ class Reactions(Attributes):
         Raises
         ------
         ArgumentError
-            As for `inverse_dynamics`; or if `tau` does not cause `qdd` in a closed chain.
+            As for `inverse_dynamics`; or if `tau` does not cause `qdd` in a closed loop.
         ModelError
-            If `tau` is missing for a closed chain.
+            If `tau` is missing with closed loops.
 
         Notes
         -----

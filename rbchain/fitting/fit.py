@@ -62,7 +62,7 @@ def fit(
         Names of fields, such as "mass" for all masses, or paths, such as "link2.mass" or "link[2-6].cg.x", as in
         `simulate(..., derivatives=...)`. Paths such as "cord.stiffness" name parameters of a `SpringDamper` in
         `forces`, by its name. "q" and "qd" stand for the initial state of each motion. Without
-        them, a motion starts exactly at its first measured state. In closed chains, they are the initial state in
+        them, a motion starts exactly at its first measured state. In closed loops, they are the initial state in
         independent coordinates, and the others follow from the constraints. Positive parameters are fitted as
         logarithms, and entries that are zero stay zero. "inertia" is fitted in the log-Cholesky form, so the tensor is
         always physically consistent.

@@ -1,4 +1,4 @@
-"""The initial state of a motion as a function of displacements of the measured one, also in closed chains."""
+"""The initial state of a motion as a function of displacements of the measured one, also in closed loops."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class InitialState:
 
 
 class ClosedInitialState(InitialState):
-    """The initial states of a closed chain: displacements of independent coordinates from the closed state.
+    """The initial states of a closed loop: displacements of independent coordinates from the closed state.
 
     The other positions and velocities follow from the constraints. Source: Wehage and Haug (1982), "Generalized
     coordinate partitioning for dimension reduction in analysis of constrained dynamic systems".
@@ -86,7 +86,7 @@ class ClosedInitialState(InitialState):
                 joints = [self.model.joint_names[body] for body in self.model.kernel_model.dofs.body]
                 raise ArgumentError(
                     f'parameters contains "{name}" of {[joints[i] for i in given]}; expected {len(whole)} independent '
-                    f'coordinates of the closed chain, such as {[joints[i] for i in whole]}. "{name}" chooses them'
+                    f'coordinates of the closed loop, such as {[joints[i] for i in whole]}. "{name}" chooses them'
                 )
             self._chosen[name] = given
         return self._chosen[name]

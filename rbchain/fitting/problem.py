@@ -94,7 +94,7 @@ class Problem:
             return InitialState(self.model, motion.name, *motion.start)
         if self._driven(motion.actions):
             raise ArgumentError(
-                'parameters contains "q" or "qd", which fit does not support for closed chains with prescribed '
+                'parameters contains "q" or "qd", which fit does not support for closed loops with prescribed '
                 "motions. Pass a motion that starts in a closed state"
             )
         return ClosedInitialState(self.model, motion.name, *motion.start)

@@ -1,4 +1,4 @@
-"""Added inertias: which degrees of freedom of a closed chain are too light, and how much inertia the dynamics add.
+"""Added inertias: which degrees of freedom of a closed loop are too light, and how much inertia the dynamics add.
 
 A light body between two constraints has nearly no inertia along its joint, but moves with heavy bodies. The dynamics
 add an inertia to its joint and take its force away again (`core.loops.constraint_solver`). The result does not depend
@@ -30,7 +30,7 @@ ON_AXIS = 1e-12
 
 
 def with_added_inertias(description: Description, precision: str) -> Description | None:
-    """Return the description of a closed chain with added inertias for a precision; None if no dof is light.
+    """Return the description of a model with closed loops and added inertias for a precision; None if no dof is light.
 
     Its rotor inertias contain the gear ratios and the added inertias, which also follow the constraints.
     """

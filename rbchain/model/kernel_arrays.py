@@ -164,7 +164,7 @@ class KernelArrays:
         if self.constraint_rows:
             names = excerpt([place.name for place in self.description.constraints])
             raise ModelError(
-                f"{what} does not support closed chains, and model {self.description.name!r} has the constraints "
+                f"{what} does not support closed loops, and model {self.description.name!r} has the constraints "
                 f"{names}; expected a model without constraints. {remedy}"
             )
 
@@ -180,7 +180,7 @@ class KernelArrays:
         """Return this model; raise a ModelError if it has no constraints."""
         if not self.constraint_rows:
             raise ModelError(
-                f"{what}: model {self.description.name!r} has no constraints; expected a closed chain. Add constraints "
+                f"{what}: model {self.description.name!r} has no constraints; expected closed loops. Add constraints "
                 "with ModelBuilder.add_constraint"
             )
         return self
@@ -327,7 +327,7 @@ class KernelArrays:
     def for_dynamics(self, what: str, held: np.ndarray | None = None, resisted: np.ndarray | None = None) -> Self:
         """Return the model for the dynamics, in which samples with undetermined accelerations fail.
 
-        In a closed chain, constraints may determine the accelerations of massless bodies, and the light degrees of
+        With closed loops, constraints may determine the accelerations of massless bodies, and the light degrees of
         freedom have added inertias. Parameters and errors are the same as for `samples_without_inertia`.
         """
         if self.has_inertia:

@@ -48,7 +48,7 @@ def accelerations(
     ----------
     model : Model
     q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-        State of each sample. The defaults are as for `simulate`. In a closed chain, it must satisfy the constraints,
+        State of each sample. The defaults are as for `simulate`. With closed loops, it must satisfy the constraints,
         which is not checked. Prescribed positions and velocities replace the given ones.
     t : float or (...) array, s
         Time of each sample, from 0, at which the signals are evaluated.

@@ -1,4 +1,4 @@
-"""Gravity compensation and computed torque in closed chains: checks, and which joints hold the others."""
+"""Gravity compensation and computed torque in closed loops: checks, and which joints hold the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check the initial states of closed chains, and project saved states onto the constraints."""
+"""Check the initial states of closed loops, and project saved states onto the constraints."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def refuse_controllers_of_closed_chains(kernel_model: KernelModel, actions: Acti
     ):
         if actions.settings[setting] == 1:
             raise ArgumentError(
-                f"{drive} has no derivatives in closed chains, so the methods rosenbrock and radau, derivatives of "
+                f"{drive} has no derivatives in closed loops, so the methods rosenbrock and radau, derivatives of "
                 "motions and the linear analysis do not support it. Use rk45 or dop853, or other drives: PID, or "
                 "PrescribedForce with the forces of Model.inverse_dynamics"
             )

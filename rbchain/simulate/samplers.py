@@ -37,7 +37,7 @@ def refuse_samplers(
         and groups[[sampler.GROUP_COMPENSATES, sampler.GROUP_COMPUTES]].any()
     ):
         raise ArgumentError(
-            "Sampled: ComputedTorque and gravity_compensation do not support closed chains. Use them "
+            "Sampled: ComputedTorque and gravity_compensation do not support closed loops. Use them "
             "without Sampled, or use PID or UserForces"
         )
     if not isinstance(settings, AdaptiveStepSettings):

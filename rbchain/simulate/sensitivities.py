@@ -100,7 +100,7 @@ def _columns_of_weights(model: Model, actions: Actions, weights: Weights) -> np.
         if is_closed or actions.settings[setting.COMPUTES]:
             raise ArgumentError(
                 f'derivatives contains "{SIGNALS}", but a PrescribedAcceleration has a table, and '
-                f"{'the model is a closed chain' if is_closed else 'another drive is a ComputedTorque'}; expected "
+                f"{'the model has closed loops' if is_closed else 'another drive is a ComputedTorque'}; expected "
                 "tables in PrescribedForce and PID only. Use one of them, or differences of simulations"
             )
     columns[codes.COLUMN_SIGNAL] += actions.shared.signals.shape[1] - len(weights.signals)

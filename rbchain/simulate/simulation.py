@@ -104,7 +104,7 @@ def simulate(
     q0, qd0 : (..., nq), (..., nv) arrays, rad or m, and rad/s or m/s
         Initial state of each sample. By default, q0 is `Model.neutral()` and qd0 is zero; qd0 may be one number for
         all dofs. If all arrays among q0 and qd0 are float32, the simulation runs in float32. The quaternions of free
-        and spherical joints are integrated as four numbers and normalised after each step. The states of a closed chain
+        and spherical joints are integrated as four numbers and normalised after each step. The states of closed loops
         must satisfy the constraints: use `Model.assemble` and `Model.assemble_velocities`.
     duration : float, s
         Duration of the motion. It has no default.
@@ -173,7 +173,7 @@ def simulate(
         "cubic_stiffness", "damping", "friction", "static_friction" and "gravity". They need forces with known
         derivatives. A path, such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The
         paths "NAME.stiffness", "NAME.damping" and "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing`
-        with this name. For closed chains, "q" and "qd" are the initial state before its projection onto the
+        with this name. For closed loops, "q" and "qd" are the initial state before its projection onto the
         constraints. The tolerances of "rk45" and "dop853" also hold for the derivatives, unless
         `rb.options(control_derivative_errors=False)` turns this off.
     dense_output : int
@@ -184,7 +184,7 @@ def simulate(
     energy_error : bool
         Whether to integrate the work of all forces with the motion, so that `Trajectory.energy_error` shows the energy
         that the method loses or gains. The motion does not change. Each step needs at least six more evaluations of
-        the dynamics, in closed chains eleven. `Trajectory.evaluations` does not count them.
+        the dynamics, in closed loops eleven. `Trajectory.evaluations` does not count them.
     t0 : float, s
         Time at the start, 0 by default; not negative. Signals and the clocks of `Sampled` controllers count from the
         time 0. Saved times run from `t0` to `t0 + duration`.

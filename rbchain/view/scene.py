@@ -172,7 +172,7 @@ def scene_at_rest(model: Model, q: np.ndarray) -> Scene:
     q, rest = q[None], np.zeros((1, model.nv))
 
     def reactions() -> np.ndarray:
-        held = model.gravity_forces(q) if model.constraint_names else None  # motors hold all joints of a closed chain
+        held = model.gravity_forces(q) if model.constraint_names else None  # motors hold all joints of a closed loop
         return _forces_in_world(model, q, model.joint_reactions(q, rest, rest, tau=held))
 
     return scene_of_states(model, q, (0.0,), reactions)

@@ -52,7 +52,7 @@ def documented_refusals(case):
     found = {
         "does not support": case.force in CONTACTS and case.method in ("dop853", "rk4", "implicit", "radau"),
         "float64": events and case.precision == "float32",
-        "closed chains": (events and loops) or (loops and case.drive in MODEL_BASED and needs_derivatives),
+        "closed loops": (events and loops) or (loops and case.drive in MODEL_BASED and needs_derivatives),
         "prescribe": events and case.drive in PRESCRIBED,
         "water": case.force == "Current" and case.mechanism != "water",
         "expected a free joint": case.world == "rerooted" and case.mechanism not in FLOATING,
@@ -70,7 +70,7 @@ def documented_refusals(case):
 def all_cases():
     """The combinations that rbchain accepts, and those that it refuses for one reason.
 
-    The initial states of studies are float64. Some drives depend on the root. Controllers with a model in closed chains
+    The initial states of studies are float64. Some drives depend on the root. Controllers with a model in closed loops
     come last among the accepted ones, so that few cases contain these expensive pairs.
     """
     combined = map(Case._make, product(*FACTORS))

@@ -231,7 +231,7 @@ MOVES = rb.PrescribedPosition("slide", rb.Signal.sines(0.1, 2.0))
         (REST, {"drives": [rb.Sampled(rb.PID("slide", 0.1, kp=1.0), period=0.1)]}, "does not support Sampled"),
         (REST, {"drives": [rb.PrescribedForce("slide", rb.Signal.noise(0.1, [0.5, 2.0]))]}, "has random signals"),
         (REST, {"forces": [rb.DryFriction("slide", kinetic=0.1)], "method": "moreau"}, "does not support"),
-        (FREQUENCY, {"model": four_bar()[0]}, "does not support closed chains"),
+        (FREQUENCY, {"model": four_bar()[0]}, "does not support closed loops"),
     ],
 )
 def test_errors(given, keys, message):

@@ -256,7 +256,7 @@ def store_responses_of_controllers(block, linear, y, k):
 
 
 def _has_controllers_with_model(block, *_):
-    """Whether a controller may use its model: not in closed chains."""
+    """Whether a controller may use its model: not in closed loops."""
     return is_given(block, "loads", "actions") and not has_constraints(block)
 
 

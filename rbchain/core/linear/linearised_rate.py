@@ -24,7 +24,7 @@ For open trees,
     K = dtau/dq - dF/dq,   D = dtau/dqd - dF/dqd.
 
 The passive force and the drive of a dof depend on its own state only, except for the forces that controllers compute
-with their model (`controller_derivatives`). For closed chains, the derivatives of the forces J^T lambda are subtracted
+with their model (`controller_derivatives`). For closed loops, the derivatives of the forces J^T lambda are subtracted
 from K. Let c be the accelerations of the rows, and X = (J M^-1 J^T)^-1 J. The derivatives of the constrained
 accelerations follow from M dqdd = J^T dlambda - K dq - D dqd + C dz and dc = 0 (`constrained_derivatives`). The
 equations above hold without multipliers if these matrices replace K, D and C:
@@ -269,7 +269,7 @@ def differentiate_by_time(block, linear, y, t, step, k):
 def reads_dynamics(block):
     """Whether exact derivatives read results of the dynamics of the state.
 
-    These are the rows and factors of a closed chain, or the accelerations of the controllers' model under computed
+    These are the rows and factors of a closed loop, or the accelerations of the controllers' model under computed
     torque of some dofs.
     """
     return computes_some_torques(block)

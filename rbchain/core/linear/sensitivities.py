@@ -13,7 +13,7 @@ body in body axes,
 
     r' = w_r + r x omega,   l' = w_l + r x v + l x omega.
 
-In a closed chain, `loops.constrained_derivatives` projects K, D, C and dtau/dp. They then contain the forces of
+With closed loops, `loops.constrained_derivatives` projects K, D, C and dtau/dp. They then contain the forces of
 the constraints, which do not depend on the parameters. When a state has been projected onto the constraints,
 at the start and after each step, the columns are projected onto their derivatives. The initial identity matrix becomes
 the derivative of the projection of the initial state. Between steps, the columns satisfy the derivatives of the
@@ -185,7 +185,7 @@ def close_columns(block, y, t, rate, k):
 @only_if(has_constraints)
 @kernel
 def remove_constrained_force(block, w, k):
-    """Remove the part of the joint forces w (n, lanes) of one column that the constraints of a closed chain cancel.
+    """Remove the part of the joint forces w (n, lanes) of one column that the constraints of a closed loop cancel.
 
     The forces are in N m or N per unit of the parameter.
     """
@@ -234,7 +234,7 @@ def update_motion(block, columns, y, rate, k):
 def update_responses_of_controllers(block, columns, y, k):
     """Store the derivatives of computed torques with respect to other actuator forces, if the columns need them.
 
-    In closed chains, there are no such controllers. `columns` is (COLUMN_ROWS, count), and y (rows, lanes).
+    In closed loops, there are no such controllers. `columns` is (COLUMN_ROWS, count), and y (rows, lanes).
     """
     needed = False
     for column in range(columns.shape[1]):

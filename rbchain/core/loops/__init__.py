@@ -1,1 +1,1 @@
-"""Closed chains: constraints, their rows, and the dynamics with constraint forces."""
+"""Closed loops: constraints, their rows, and the dynamics with constraint forces."""

@@ -1,4 +1,4 @@
-"""Derivatives of the accelerations of closed chains with respect to q, qd and tau.
+"""Derivatives of the accelerations of closed loops with respect to q, qd and tau.
 
 Let K = dtau/dq - d(J^T lambda)/dq and D = dtau/dqd be the derivatives of inverse dynamics and of the forces of the
 constraints, at the accelerations and multipliers of the state. Let c = J qdd + dJ/dt qd be the accelerations of the
@@ -38,7 +38,7 @@ from .derivatives_of_constraints import differentiate_constraints
 def constrained_forward_dynamics_derivatives(
     block, constraints, derivatives, inverse_derivatives, scratch, columns, parts, k
 ):
-    """Compute d qdd / dq, d qdd / dqd and d qdd / dtau of a closed chain, as derivatives (3, n, n, lanes). Writes qdd.
+    """Compute d qdd / dq, d qdd / dqd and d qdd / dtau of a closed loop, as derivatives (3, n, n, lanes). Writes qdd.
 
     Scratch memory: `inverse_derivatives` (3, n, n, lanes), `scratch` and `columns` as in
     `derivatives.forward_dynamics_derivatives`, and `parts`, a ConstraintDerivatives. SI units.

@@ -1,4 +1,4 @@
-"""Dynamics of closed chains: add the forces of the constraints to forward dynamics, and project states.
+"""Dynamics of closed loops: add the forces of the constraints to forward dynamics, and project states.
 
     H qdd + h = tau + J^T lambda,  J qdd + dJ/dt qd = 0
 

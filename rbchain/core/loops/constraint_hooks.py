@@ -1,4 +1,4 @@
-"""The constraints of a closed chain in the integrators: dynamics, and the projection at the end of each step.
+"""The constraints of a closed loop in the integrators: dynamics, and the projection at the end of each step.
 
 Each function has two forms, for closed and for open chains. `choose` selects one of them at compile time.
 
@@ -26,7 +26,7 @@ def has_constraints(block, *_):
 
 @kernel
 def forward_dynamics_of_closed_chain(block, q, qd, qdd, k):
-    """Compute qdd (n, lanes) of a closed chain from q (nq, lanes) and qd (n, lanes)."""
+    """Compute qdd (n, lanes) of a closed loop from q (nq, lanes) and qd (n, lanes)."""
     constrained_dynamics.constrained_forward_dynamics(
         block.model, block.constraints, q, qd, block.loads, qdd, block.work, k
     )
@@ -44,7 +44,7 @@ forward_dynamics_of_block = choose(has_constraints, forward_dynamics_of_closed_c
 
 @kernel
 def hybrid_dynamics_of_closed_chain(block, q, qd, qdd, prescribed, k):
-    """Compute qdd and tau (n, lanes) of a closed chain; `prescribed` (n, lanes) is 1 for dofs whose qdd is given."""
+    """Compute qdd and tau (n, lanes) of a closed loop; `prescribed` (n, lanes) is 1 for dofs whose qdd is given."""
     constrained_dynamics.constrained_hybrid_dynamics(
         block.model, block.constraints, q, qd, block.loads, qdd, prescribed, block.work, k
     )
@@ -268,7 +268,7 @@ def subtract_derivatives_of_constraints(block, linear, k):
 @only_if(has_constraints)
 @kernel
 def project_linearised_rate(block, linear, k):
-    """Replace K, D and C of the open chain by K, D and C of the closed chain (`constrained_derivatives`).
+    """Replace K, D and C of the open tree by K, D and C of the closed loop (`constrained_derivatives`).
 
     K and D are in `linear.derivatives`, C is `linear.by_integral` (n, integrals, lanes). Overwrites
     `linear.of_constraints.by_q` and `by_qd`.

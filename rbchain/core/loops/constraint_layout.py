@@ -184,7 +184,7 @@ FORCE_WRENCH, FORCE_TURN, FORCE_STRETCH, FORCE_ROWS = 0, 6, 15, 21
 
 
 class ConstraintDerivatives(NamedTuple):
-    """Working memory of the derivatives of a closed chain with m rows. All arrays end in lanes.
+    """Working memory of the derivatives of a closed loop with m rows. All arrays end in lanes.
 
     * `multipliers` (m,) are the multipliers in the state, N or N m.
     * `by_q` and `by_qd` (m, n) are the derivatives of the accelerations of all rows. `rates` (m, n) are the derivatives

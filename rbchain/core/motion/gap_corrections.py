@@ -22,7 +22,7 @@ def correct_positions(block, stepper, settings, k):
     """Move the positions at the end of a step out of stops and contacts, without a motion of joints that stick.
 
     Reads the responses of the middle of the step. Keeps the impulses and velocities of the rows. The moves satisfy the
-    constraints of a closed chain to first order, so that each is followed by a projection.
+    constraints of a closed loop to first order, so that each is followed by a projection.
     """
     contacts, model, y_new = block.loads.actions.contacts, block.model, stepper.y_new
     table, rows, numbers, moves = contacts.table, contacts.rows, block.loads.actions.numbers, contacts.changes

@@ -76,7 +76,7 @@ def has_exact_derivatives(block):
 def hold_prescribed_dofs(block, linear, k):
     """Change K, D, C and M so that prescribed accelerations are constant, and no force depends on prescribed states.
 
-    The row of M of a prescribed dof becomes a row of the identity matrix. The matrices of a closed chain must be
+    The row of M of a prescribed dof becomes a row of the identity matrix. The matrices of a closed loop must be
     projected before, because the changes of the constraints by a prescribed state do not act either.
 
     `linear` is a LinearisedRate: K, D and M are (n, n, lanes), C is (n, integrals, lanes).

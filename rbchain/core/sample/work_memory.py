@@ -95,7 +95,7 @@ def begin_work(stepper, batch, sample, lane):
 @only_if(has_constraints)
 @kernel
 def _without_added_inertias(block, qdd, torques, k):
-    """Subtract the forces on added inertias, which the dynamics of closed chains take away again.
+    """Subtract the forces on added inertias, which the dynamics of closed loops take away again.
 
     qdd, rad/s^2 and m/s^2, and `torques`, N m and N, are (n, lanes).
     """

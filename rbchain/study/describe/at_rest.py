@@ -91,10 +91,10 @@ def cut_of(measure: Measure) -> Any:
 
 
 def refuse_unsteady(model: Model, drives: Sequence[Drive], forces: Sequence[Force]) -> None:
-    """Raise a StudyError for closed chains, random signals and motions that drives prescribe."""
+    """Raise a StudyError for closed loops, random signals and motions that drives prescribe."""
     if model.constraint_names:
         raise StudyError(
-            "a measure of an equilibrium does not support closed chains, because the independent coordinates of a "
+            "a measure of an equilibrium does not support closed loops, because the independent coordinates of a "
             "sample depend on the samples that are computed with it; expected an open tree. Call Model.equilibrium and "
             "Model.modes for the final states"
         )
