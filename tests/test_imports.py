@@ -97,7 +97,7 @@ def test_all_names_can_be_imported_without_the_extras():
     assert ended.stdout == "Model\n", ended.stderr
 
 
-@pytest.mark.parametrize("module", ["dh", "meshes", "native", "urdf"])
+@pytest.mark.parametrize("module", ["dh", "meshes", "native", "sdf", "urdf"])
 def test_the_format_modules_need_no_explicit_import(module):
     ended = run(f"import rbchain as rb; print({module!r} in dir(rb.io), rb.io.{module}.__name__)")
     assert ended.stdout == f"True rbchain.io.{module}\n", ended.stderr

@@ -307,7 +307,7 @@ def test_a_missing_urdf_raises_file_not_found(tmp_path):
 @pytest.mark.parametrize("name", ["arm.txt", "arm", "arm.stl"])
 def test_a_file_of_another_type_is_refused_by_its_name(write, name):
     ending = name.removeprefix("arm")
-    with pytest.raises(rb.FileFormatError, match=f"{name}: the name ends in '{ending}'; expected '.urdf', '.xml'"):
+    with pytest.raises(rb.FileFormatError, match=f"{name}: the name ends in '{ending}'; expected '.urdf', '.sdf'"):
         rb.load(write(ROBOT, name))
 
 

@@ -204,7 +204,7 @@ def test_malformed_xml_is_refused_with_its_place_and_no_other_hint(load, text, t
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("m.xml", "<sdf/>", "the root element is <sdf>; expected <mujoco> .MJCF. or <robot> .URDF."),
+        ("m.xml", "<sf/>", "the root element is <sf>; expected <mujoco> .MJCF., <robot> .URDF. or <sdf>"),
         ("m.urdf", "<!DOCTYPE html><html><body>404</body></html>", "the root element is <html>; expected <robot>$"),
         ("m.urdf", "<robt/>", "the root element is <robt>; expected <robot>; did you mean robot?"),
         ("m.xml", '<robot><link name="a"/><link name="b"/></robot>', "2 links have no parent joint"),

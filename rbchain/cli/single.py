@@ -32,7 +32,7 @@ SAMPLES_PER_PIECE = 1000
 def add_single(commands: Any) -> None:
     """Add the commands `simulate`, `info`, `view` and `convert` to the parser."""
     file = argparse.ArgumentParser(add_help=False)
-    file.add_argument("file", metavar="FILE", help="mechanism: a URDF, MJCF (.xml) or TOML file")
+    file.add_argument("file", metavar="FILE", help="mechanism: a URDF, SDF, MJCF (.xml) or TOML file")
     file.add_argument(
         "--nonphysical-inertia",
         choices=("warn", "refuse"),
@@ -40,7 +40,9 @@ def add_single(commands: Any) -> None:
         help="whether to warn of an inertia that is physically impossible, or to stop with an error (default: warn)",
     )
     file.add_argument(
-        "--free-base", action="store_true", help="let the root link of a URDF file float (default: fixed to the world)"
+        "--free-base",
+        action="store_true",
+        help="let the root link of a URDF or SDF file float (default: fixed to the world)",
     )
     file.add_argument(
         "--density",

@@ -215,6 +215,7 @@ class Model(
         "coriolis": "coriolis_matrix or bias_forces",
         "gravity_compensation": "gravity_forces",
         "from_urdf": "rb.load",
+        "from_sdf": "rb.load",
         "rnea": "inverse_dynamics",
         "aba": "forward_dynamics",
         "crba": "mass_matrix",

@@ -17,12 +17,13 @@ from ..model.validation import naming
 if TYPE_CHECKING:
     from ..facade.model import Model
     from ..model.joint import AnyJoint
-    from . import dh, meshes, mjcf, motions, native, urdf  # noqa: F401
+    from . import dh, meshes, mjcf, motions, native, sdf, urdf  # noqa: F401
 
 URDF_ENDINGS = (".urdf", ".xacro")
-XML_ENDINGS = (*URDF_ENDINGS, ".xml")
+SDF_ENDINGS = (".sdf", ".world")
+XML_ENDINGS = (*URDF_ENDINGS, *SDF_ENDINGS, ".xml")
 DESCRIPTION = "_description"  # end of the names of robots, also of those in MJCF
-MODULES = ("dh", "meshes", "mjcf", "motions", "native", "urdf")
+MODULES = ("dh", "meshes", "mjcf", "motions", "native", "sdf", "urdf")
 
 
 @explains_calls()
@@ -34,18 +35,19 @@ def load(
     density: float | str | None = None,
     arguments: Mapping[str, Any] | None = None,
 ) -> Model:
-    """Read a model from a file: URDF (`.urdf`), MJCF (`.xml`; needs the extra `mjcf`) or rbchain's format (`.toml`).
+    """Read a model from a file: URDF, SDF, MJCF (extra `mjcf`) or rbchain's format (`.toml`).
 
-    The root element of an XML file determines whether it is URDF or MJCF.
+    The root element of an XML file determines its format.
 
     Parameters
     ----------
     path : str or Path
-        The file. A file with the ending `.xacro` is read as URDF. Or the name of a module of the package
+        The file, with the ending `.urdf`, `.sdf`, `.world` (SDF), `.xml` or `.toml`. A file with the ending `.xacro` is
+        read as URDF. Or the name of a module of the package
         robot_descriptions (extra `robots`), such as "panda_description", which downloads the files of this robot.
     base : joint, optional
-        For URDF only: the joint between the world and the root link, such as `rbchain.Free()`. By default the root link
-        is fixed to the world.
+        For URDF and SDF only: the joint between the world and the root link, such as `rbchain.Free()`. By default the
+        root link is fixed to the world. An SDF file may contain this joint.
     nonphysical_inertia : "warn" or "refuse"
         Whether an inertia tensor that is not physically possible causes a warning or raises a ModelError. The default
         is "warn", because many published robots have such tensors: the measured inertia of link 3 of the Puma 560
@@ -95,9 +97,11 @@ def load(
     path = Path(path)
     ending = path.suffix.lower()
     if ending not in (".toml", *XML_ENDINGS):
-        raise FileFormatError(f"{path}: the name ends in {path.suffix!r}; expected '.urdf', '.xml' (MJCF) or '.toml'")
+        raise FileFormatError(
+            f"{path}: the name ends in {path.suffix!r}; expected '.urdf', '.sdf', '.xml' (MJCF) or '.toml'"
+        )
     root = _root_name(path) if ending in XML_ENDINGS else None
-    if root == "robot" or (root != "mujoco" and ending in URDF_ENDINGS):
+    if root == "robot" or (root not in ("mujoco", "sdf") and ending in URDF_ENDINGS):
         from .urdf import load_urdf
 
         with naming(path):
@@ -112,17 +116,24 @@ def load(
             f"{path}: arguments is {excerpt(arguments)}; remove arguments: it applies "
             "only to URDF files, which may use xacro"
         )
+    if root == "sdf" or (root != "mujoco" and ending in SDF_ENDINGS):
+        from .sdf import load_sdf
+
+        with naming(path):
+            return load_sdf(path, base, nonphysical_inertia)
     if base is not None:
         raise FileFormatError(
-            f"{path}: base is {base!r}; remove base: it applies only to URDF files, "
-            "which do not define the joint of the root link"
+            f"{path}: base is {base!r}; remove base: it applies only to URDF and SDF files, "
+            "which may not define the joint of the root link"
         )
     if ending == ".toml":
         from .native import load_toml
 
         return load_toml(path)
     if root not in ("mujoco", None):
-        raise FileFormatError(f"{path}: the root element is <{root}>; expected <mujoco> (MJCF) or <robot> (URDF)")
+        raise FileFormatError(
+            f"{path}: the root element is <{root}>; expected <mujoco> (MJCF), <robot> (URDF) or <sdf>"
+        )
     from .mjcf import load_mjcf
 
     with naming(path):

@@ -8,16 +8,17 @@ from typing import Any, Literal, NamedTuple
 
 from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
-from ..errors import FileFormatError, ModelError
+from ..errors import FileFormatError
 from ..facade.builder import ModelBuilder
 from ..facade.model import Model
 from ..model.collision_shape import CollisionShape
-from ..model.constraints import CouplerConstraint
 from ..model.inertia import Inertia
-from ..model.joint import JOINTS, AnyJoint, Fixed
+from ..model.joint import AnyJoint, Fixed
 from ..model.passive import PassiveForces
 from ..model.validation import naming
 from ..model.visual import Visual
+from .base_joint import check_base, check_moves
+from .couplers import couplers_of
 from .inertia_of_shapes import inertias_of_links
 from .notes import LEFT_OUT, Notes, listed
 from .urdf_checks import apply_version, check_elements, note_likely_mistakes
@@ -49,22 +50,15 @@ def load_urdf(
 
     Raises FileFormatError if the file does not follow the format, and ModelError if the mechanism is invalid.
     """
-    if base is not None and not isinstance(base, JOINTS):
-        expected = ", ".join(kind.__name__ for kind in JOINTS)
-        raise ModelError(f"base is {base!r}; expected an instance of {expected}, such as Free()")
+    check_base(base)
     notes = Notes()
     file = _parse(path, None if arguments is None else expanded(path, arguments), notes)
     robot = file.robot
-    if base is None and all(joint.type == "fixed" for joint in robot.joints):
-        raise ModelError(
-            f"model {robot.name!r} has no moving body: all its joints are fixed, and its root link is fixed to the "
-            "world; expected at least one other joint. To let the root link move, pass base=rbchain.Free() to load, or "
-            "--free-base to a command"
-        )
+    check_moves(robot.name, base, (joint.type for joint in robot.joints))
     builder = ModelBuilder(name=robot.name, nonphysical_inertia=nonphysical_inertia)
     with notes.of_warnings():
         _add_bodies(builder, file, base, density, notes)
-        for constraint in (*_couplers(path, robot, notes), *file.extensions.constraints):
+        for constraint in (*couplers_of(path, robot.joints, notes), *file.extensions.constraints):
             builder.add_constraint(constraint)
         model = builder.build()
     if model.bodies_without_inertia and density is None:
@@ -233,45 +227,3 @@ def _inertia(link: Link) -> Inertia | None:
         return None
     with naming(f"body {link.name!r}"):
         return Inertia(link.inertial.mass, inertia=link.inertial.inertia).moved(link.inertial.origin)
-
-
-def _couplers(path: Path, robot: Robot, notes: Notes) -> list[CouplerConstraint]:
-    """Return a coupler for each joint that mimics another one; warn of mimics that a coupler cannot represent."""
-    joints = {joint.name: joint for joint in robot.joints}
-    couplers, ignored = [], []
-    for joint in robot.joints:
-        if joint.mimic is None or joint.type == "fixed":
-            continue
-        _refuse_cycle(path, joint, joints)
-        other = joints[joint.mimic.joint]
-        if joint.has_one_dof and other.has_one_dof and joint.mimic.multiplier:
-            couplers.append(
-                CouplerConstraint(
-                    joint.name, joint.name, other.name, ratio=joint.mimic.multiplier, offset=joint.mimic.offset
-                )
-            )
-        else:
-            ignored.append(
-                f"{joint.name!r} ({joint.type}) mimics {other.name!r} ({other.type}) with the multiplier "
-                f"{joint.mimic.multiplier:g}"
-            )
-    if ignored:
-        notes.add(
-            f"rbchain ignores <mimic> of joints that then move independently: {', '.join(ignored)}; expected "
-            "two joints with one degree of freedom each, and a multiplier other than 0"
-        )
-    return couplers
-
-
-def _refuse_cycle(path: Path, joint: Joint, joints: dict[str, Joint]) -> None:
-    """Raise a FileFormatError if a joint mimics itself by way of other joints."""
-    followed = [joint.name]
-    mimic = joint.mimic
-    while mimic is not None and mimic.joint not in followed:
-        followed.append(mimic.joint)
-        mimic = joints[mimic.joint].mimic
-    if mimic is not None:
-        raise FileFormatError(
-            f"{path}: the joints {followed[followed.index(mimic.joint) :]} mimic each other in a cycle; remove the "
-            "mimic element of one of them"
-        )

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..common.misspelt import did_you_mean
 from ..errors import FileFormatError
+from .couplers import check_mimicked
 from .notes import Notes, listed
 from .urdf_elements import DRAKE, JOINT_TAGS, kind_of
 from .urdf_xacro import has_expression, remedy
@@ -95,12 +96,7 @@ def _check_joint(path: Path, joint: Any, names: Collection[str]) -> None:
     if len(joint.findall("mimic")) > 1:
         raise FileFormatError(f"{where} has {len(joint.findall('mimic'))} <mimic> elements; expected at most one")
     for mimic in joint.findall("mimic"):
-        if mimic.get("joint") == name or mimic.get("joint") not in names:
-            others = [other for other in names if other != name]
-            meant = did_you_mean(mimic.get("joint") or "", others)
-            raise FileFormatError(
-                f"{where} mimics joint {mimic.get('joint')!r}; expected another joint of the file{meant}"
-            )
+        check_mimicked(path, name, mimic.get("joint"), names)
     kinds = kind_of(joint)
     if joint.get("type") not in kinds:
         meant = did_you_mean(joint.get("type") or "", kinds)

@@ -121,13 +121,19 @@ def pose_of(element: Any) -> Pose:
     if element.get("quat_xyzw") is not None:
         quaternion = vector(element, "quat_xyzw", "")
         return Pose(place, quaternion / np.linalg.norm(quaternion))
-    (ci, cj, ck), (si, sj, sk) = np.cos(rpy := vector(element, "rpy", "0 0 0")), np.sin(rpy)
-    rotation = [
-        [cj * ck, sj * (si * ck) - ci * sk, sj * (ci * ck) + si * sk],
-        [cj * sk, sj * (si * sk) + ci * ck, sj * (ci * sk) - si * ck],
-        [-sj, cj * si, cj * ci],
-    ]
-    return Pose(place, np.array(rotation))
+    return Pose(place, rotation_of(vector(element, "rpy", "0 0 0")))
+
+
+def rotation_of(rpy: np.ndarray) -> np.ndarray:
+    """Return the matrix (3, 3) of rotations about the fixed axes x, y and z, in this order, by angles (3,), rad."""
+    (ci, cj, ck), (si, sj, sk) = np.cos(rpy), np.sin(rpy)
+    return np.array(
+        [
+            [cj * ck, sj * (si * ck) - ci * sk, sj * (ci * ck) + si * sk],
+            [cj * sk, sj * (si * sk) + ci * ck, sj * (ci * sk) - si * ck],
+            [-sj, cj * si, cj * ci],
+        ]
+    )
 
 
 def vector(element: Any, attribute: str, default: str) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +15,9 @@ from .notes import Notes
 from .urdf_elements import pose_of
 
 SIZES = {"box": ("size",), "cylinder": ("radius", "length"), "sphere": ("radius",), "capsule": ("radius", "length")}
-PACKAGE = "package://"
+PREFIXES = ("package://", "model://")
+#: Variables of the environment with folders of packages and models.
+FOLDERS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "SDF_PATH", "GAZEBO_MODEL_PATH")
 Shape = TypeVar("Shape", Visual, CollisionShape)
 
 
@@ -26,24 +28,30 @@ def visuals_of(path: Path, robot: Any, notes: Notes) -> dict[str, list[Visual]]:
         with contextlib.suppress(ValueError, AttributeError, TypeError):
             name = material.get("name", "")
             colors[name] = _color(material) or colors.get(name)
-    return _read(robot, "visual", lambda element: _visual(path, element, colors), notes)
+    return shapes_of(_links(robot), "visual", lambda element: _visual(path, element, colors), notes)
 
 
 def collisions_of(path: Path, robot: Any, notes: Notes) -> dict[str, list[CollisionShape]]:
     """Read the collision shapes of all links that have any, from the root element of the file."""
-    return _read(robot, "collision", lambda element: CollisionShape(**_geometry(path, element)), notes)
+    return shapes_of(_links(robot), "collision", lambda element: CollisionShape(**_geometry(path, element)), notes)
 
 
-def _read(robot: Any, tag: str, made: Callable[[Any], Shape], notes: Notes) -> dict[str, list[Shape]]:
-    """Make an object of each element with a tag in a link; note the links with faulty ones."""
+def _links(robot: Any) -> list[tuple[str, Any]]:
+    return [(link.get("name"), link) for link in robot.findall("link")]
+
+
+def shapes_of(
+    links: Iterable[tuple[str, Any]], tag: str, made: Callable[[Any], Shape], notes: Notes
+) -> dict[str, list[Shape]]:
+    """Make an object of each element with a tag in links, given as names and elements; note links with faulty ones."""
     found: dict[str, list[Shape]] = {}
     unread = []
-    for link in robot.findall("link"):
+    for name, link in links:
         for element in link.findall(tag):
             try:
-                found.setdefault(link.get("name"), []).append(made(element))
+                found.setdefault(name, []).append(made(element))
             except (ModelError, OSError, ValueError, AttributeError, TypeError):
-                unread.append(link.get("name"))
+                unread.append(name)
     if unread:
         notes.add(f"some {tag}s of links {list(dict.fromkeys(unread))} are invalid and ignored")
     return found
@@ -64,7 +72,7 @@ def _geometry(path: Path, element: Any) -> dict[str, Any]:
     pose = pose_of(element.find("origin"))
     (shape,) = (child for child in element.find("geometry") if isinstance(child.tag, str))
     if shape.tag == "mesh":
-        file, scale = _file(path, shape.get("filename")), _numbers(shape.get("scale"), "1 1 1")
+        file, scale = file_of(path, shape.get("filename")), _numbers(shape.get("scale"), "1 1 1")
         return {"shape": "mesh", "size": scale, "pose": pose, "file": file}
     size = np.concatenate([_numbers(shape.get(name)) for name in SIZES.get(shape.tag, ())])
     return {"shape": shape.tag, "size": size, "pose": pose}
@@ -75,16 +83,17 @@ def _color(material: Any) -> tuple[float, ...] | None:
     return None if color is None else tuple(np.clip(_numbers(color.get("rgba")), 0.0, 1.0).tolist())
 
 
-def _file(path: Path, name: str) -> str:
-    """Path of a mesh file, relative to the URDF or in a ROS package.
+def file_of(path: Path, name: str) -> str:
+    """Path of a file that the file `path` refers to: relative to it, or in a ROS package or a model of Gazebo.
 
-    The package is searched in the folders above the URDF and in the folders of ROS_PACKAGE_PATH.
+    The package is searched in the folders above the file and in the folders of the variables of `FOLDERS`.
     """
-    if not name.startswith(PACKAGE):
+    prefix = next((prefix for prefix in PREFIXES if name.startswith(prefix)), None)
+    if prefix is None:
         return str((path.parent / name.removeprefix("file://")).resolve())
-    rest = name.removeprefix(PACKAGE)
+    rest = name.removeprefix(prefix)
     above = [path.resolve().parent, *path.resolve().parents]
-    on_path = [Path(folder) for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if folder]
+    on_path = [Path(x) for variable in FOLDERS for x in os.environ.get(variable, "").split(os.pathsep) if x]
     places = [folder / rest for folder in (*above, *on_path)]
     # the folder of a package may have a different name
     places += [folder.joinpath(*Path(rest).parts[1:]) for folder in above]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..common.misspelt import did_you_mean
@@ -87,7 +88,7 @@ VOCABULARY = {
 UNKNOWN = "unknown names, which are ignored"
 
 
-def check_names(robot: Any, notes: Notes) -> str:
+def check_names(robot: Any, notes: Notes, vocabulary: Mapping[str, Names] = VOCABULARY) -> str:
     """Note elements and attributes that are unknown, repeated, or missing in the model.
 
     Returns a text about misspelt names, for errors that they may cause.
@@ -103,7 +104,7 @@ def check_names(robot: Any, notes: Notes) -> str:
     while waiting:
         element, owner = waiting.pop()
         tag = label(element)
-        names = VOCABULARY[tag]
+        names = vocabulary[tag]
         owner = owner_of(element) or owner
         for name in attributes_of(element):
             if name not in names.attributes:
@@ -113,7 +114,7 @@ def check_names(robot: Any, notes: Notes) -> str:
         known = (*names.single, *names.several)
         for name, child in children:
             if name in known:
-                waiting += [(child, owner)] if name in VOCABULARY else []
+                waiting += [(child, owner)] if name in vocabulary else []
             elif name in names.left_out:
                 notes.put(LEFT_OUT, f"<{name}>", owner_of(child) or owner)
             elif name not in names.without_effect and not name.startswith("xacro:"):

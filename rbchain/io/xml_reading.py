@@ -41,7 +41,7 @@ def xml_root(path: Path, content: bytes | None = None) -> Any:
         encoding = ENCODING.search(declaration[1])
         content = _in_utf8(path, content, encoding[1].decode()) if encoding else content
     root = _parsed(path, content)
-    if root.getroottree().docinfo.internalDTD is not None and _local(root.tag) == "robot":
+    if root.getroottree().docinfo.internalDTD is not None and _local(root.tag) in ("robot", "sdf"):
         raise FileFormatError(
             f"{path}: the file declares a document type (DOCTYPE); expected none, because rbchain does not expand "
             "entities. Remove the declaration"

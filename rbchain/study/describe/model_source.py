@@ -42,7 +42,7 @@ class ModelSource(Described):
     Parameters
     ----------
     file : str
-        URDF, MJCF (.xml) or TOML file of the mechanism, relative to the folder of the study.
+        URDF, SDF, MJCF (.xml) or TOML file of the mechanism, relative to the folder of the study.
     serial_chain : dict
         Arguments of `Model.serial_chain`: n, length, mass, gravity.
     free_base : bool
