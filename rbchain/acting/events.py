@@ -70,7 +70,7 @@ class Event(Declared):
     rbchain locates events on the interpolant of the step, to 1e-11 s. A joint may pass the value several times within
     one step. A function is called at both ends of each step and at three places between them, and at further places
     where it comes close to zero. Changes of its sign may be missed if it changes its sign twice within a quarter of a
-    step, and has no extreme beside one of these places.
+    step, and has no extreme next to one of these places.
 
     Examples
     --------

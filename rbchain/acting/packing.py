@@ -187,7 +187,7 @@ class SignalTables:
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the codes (signal_layout.ROWS, signals), the joined tables, and the classes of their knots."""
         codes = np.array(self.codes, np.int64).reshape(-1, signal_layout.ROWS).T.copy()
-        (samples,) = np.broadcast_shapes((1,), *((len(given),) for given in self.knots))  # also of no samples
+        (samples,) = np.broadcast_shapes((1,), *((len(given),) for given in self.knots))  # even of no samples
         classes = [np.broadcast_to(given, (samples, given.shape[1])) for given in self.knots]
         knots = np.concatenate([np.zeros((samples, 0), np.uint8), *classes], 1)
         return codes, np.concatenate([np.zeros(0), *self.tables]), knots

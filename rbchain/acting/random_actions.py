@@ -72,7 +72,7 @@ def random_signals_of(actions: Sequence[Any]) -> list[RandomSignal]:
 
 
 def _replaced(actions: Any, function: Callable[[RandomSignal], Any]) -> Any:
-    """Return actions in which the function has replaced each random signal, also in the components of forces."""
+    """Return actions in which the function has replaced each random signal, including in the components of forces."""
     if isinstance(actions, (list, tuple)):
         return [_replaced_in(action, function) for action in actions]
     return actions

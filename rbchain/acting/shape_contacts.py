@@ -35,7 +35,7 @@ class Plane(Value):
     Parameters
     ----------
     point : (3,) or (..., 3) array, m
-        A point of the plane, in the world. An array has one row for each sample, also in `normal`.
+        A point of the plane, in the world. An array has one row for each sample, and the same applies to `normal`.
     normal : (3,) or (..., 3) array
         Direction from the plane into the space in which the bodies move, in world axes; of any length above 0.
 

@@ -39,7 +39,7 @@ class SignalNumbers(NamedTuple):
     changed : function
         It returns the signal with other values, for numbers that do not depend on others.
     is_list : bool
-        Whether the argument of the constructor is a list, also of one number.
+        Whether the argument of the constructor is a list, even of one value.
     """
 
     values: FloatArray

@@ -34,7 +34,7 @@ class Signal(AddsSignals):
     sample.
     `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
 
-    Signals, also random ones, can be added, subtracted, and multiplied and divided by numbers. A number may differ
+    Signals, including random ones, can be added, subtracted, and multiplied and divided by numbers. A number may differ
     between samples.
 
     Attributes
@@ -405,7 +405,7 @@ def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
 
 
 def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> FloatArray:
-    """Return finite numbers, also of no samples. Axes other than batch axes have at least one number."""
+    """Return finite numbers, even of no samples. Axes other than batch axes have at least one number."""
     found = finite_array(name, value, ArgumentError)
     if found.ndim < least_axes or 0 in found.shape[found.ndim - least_axes :]:
         raise ArgumentError(f"{name} has shape {found.shape}; expected (..., m) with at least one number")

@@ -146,7 +146,7 @@ class SphereSphereContact(BodyContact):
     and impulses are those on `frame_b`; `frame_a` receives the opposite ones. The spheres touch from outside. Only some
     methods of `simulate` support contact; see there.
 
-    Restitution is Newton's law for each contact on its own, also in simultaneous impacts. With a restitution of 1, a
+    Restitution is Newton's law for each contact on its own, even in simultaneous impacts. With a restitution of 1, a
     ball that hits a row of N - 1 equal balls at rest, which touch each other, moves them all with 2 / N of its speed.
     With gaps between the balls, impacts follow one after the other, and only the last ball leaves. Use gaps for
     Newton's cradle, and with "moreau" a step that is shorter than the time between two impacts. "moreau" misses the

@@ -29,8 +29,8 @@ def with_flat_arguments(
 ) -> Callable[..., Any]:
     """Return a function(t, q, qd, parameters, out) that calls a function with states or computed quantities.
 
-    Its argument `parameters` contains the numbers of the computed quantities behind the parameters, and its argument
-    `out` the states behind the results.
+    Its argument `parameters` contains the parameters, then the values of the computed quantities. Its argument `out`
+    contains the results, then the states.
     """
     arrays, at = [], parameters
     for _, shape in computed:

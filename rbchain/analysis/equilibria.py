@@ -99,7 +99,7 @@ def equilibrium(
     Returns
     -------
     Equilibrium
-        Samples without an equilibrium near the guess have `success` False, also a single one.
+        `success` is False for each sample, or a single state, without an equilibrium near the guess.
 
     Raises
     ------

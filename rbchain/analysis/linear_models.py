@@ -213,7 +213,7 @@ def linearize(
 
     Notes
     -----
-    The calculation is in float64, also for states in float32. Where a force has a kink, such as at a limit of a drive
+    The calculation is in float64, even for states in float32. Where a force has a kink, such as at a limit of a drive
     or at a joint stop, the result is a one-sided derivative.
 
     Examples

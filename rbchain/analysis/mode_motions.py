@@ -32,8 +32,8 @@ def motion(modes: Modes, mode: int, *, amplitude: float = 0.2) -> Trajectory:
     Returns
     -------
     Trajectory
-        Positions and velocities of 61 times. They are exact to first order in the amplitude, also in closed loops,
-        whose loops open to second order.
+        Positions and velocities of 61 times. They are exact to first order in the amplitude, even with closed loops,
+        which open to second order.
 
     Raises
     ------

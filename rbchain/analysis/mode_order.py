@@ -3,7 +3,7 @@
 The similarity of two shapes a and b is |conj(a) M b|, with the mass matrix M of the second sample, for shapes of unit
 size. The correspondence maximises the sum of all similarities. Each sample is compared with the first sample and with
 the sample before it, and follows the more similar one. So a sweep of a parameter follows a mode while its shape changes
-slowly, also where frequencies cross.
+slowly, even where frequencies cross.
 
 Source: Allemang (2003), "The modal assurance criterion - twenty years of use and abuse". Here the mass matrix is the
 weight.

@@ -56,7 +56,7 @@ class Modes(SampleArrays):
         Amplitudes of the changes of all positions, on the tangent space. The mass matrix M scales each shape:
         conj(shape) M shape = 1. The largest share of it is real and positive. Real for modes without damping.
     count : (...) array of int
-        Number of modes of each sample. The entries behind them are NaN. With `order="shape"`, the entries of modes that
+        Number of modes of each sample. The entries after them are NaN. With `order="shape"`, the entries of modes that
         a sample does not have are NaN.
     acceleration : (..., nv) array, rad/s^2 or m/s^2
         In the given state. Modes describe oscillations about an equilibrium, where it is zero.
@@ -113,7 +113,7 @@ def modes(
         As for `linearize`.
     order : str
         "frequency" sorts the modes of each sample. With "shape", the modes of all samples correspond to the modes of
-        the first sample, which are sorted by frequency. Then entry k of each sample has a similar shape, also where
+        the first sample, which are sorted by frequency. Then entry k of each sample has a similar shape, even where
         frequencies cross. The samples of a sweep must be in the order of its parameter.
 
     Returns

@@ -118,7 +118,7 @@ def periodic(
     Returns
     -------
     PeriodicMotion
-        Samples without a periodic motion near the guess have `success` False, also a single one.
+        `success` is False for each sample, or a single state, without a periodic motion near the guess.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Derivatives of the reactions of joints in open trees.
 
-The joint of a body carries the inertial forces of all bodies c behind it, minus the wrenches on them. With the mass m,
-the acceleration x'' of the center of mass and the inertia I about it, the force and the moment of one body are
+The joint of a body transmits the inertial forces of all bodies c that it carries, minus the wrenches on them. With the
+mass m, the acceleration x'' of the center of mass and the inertia I about it, the force and the moment of one body are
 
     f = m (x'' - g),   n = I alpha + omega x I omega
 

@@ -69,7 +69,7 @@ class FrequencyResponse(SampleArrays):
         angles, count = np.angle(self.response), len(self.frequency)
         is_known = ~np.isnan(angles)
         numbers = np.where(is_known, np.arange(count)[:, None, None], 0)
-        # `np.unwrap` would not return a number behind a pole, so each pole has the phase at the frequency before
+        # `np.unwrap` would not return a number after a pole, so each pole has the phase at the frequency before
         last = np.maximum.accumulate(numbers, axis=-3) if count else numbers
         known = np.take_along_axis(np.where(is_known, angles, 0.0), last, -3)
         return np.where(is_known, np.unwrap(known, axis=-3), np.nan)

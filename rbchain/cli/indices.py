@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def print_indices(
     options: argparse.Namespace, study: Study, results: Path, running: dict[str, Any], console: Console
 ) -> int:
-    """Compute indices, keep their samples beside the results of the study, and print a table for each measure."""
+    """Compute indices, keep their samples next to the results of the study, and print a table for each measure."""
     if options.second_order and options.method != "sobol":
         raise StudyError(f"--second-order needs the method sobol, but --method is {options.method}")
     settings = running | {"base_samples": options.base_samples}

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def print_probability(
     options: argparse.Namespace, study: Study, results: Path, running: dict[str, Any], console: Console
 ) -> int:
-    """Estimate a probability, keep its simulations beside the results of the study, and print it."""
+    """Estimate a probability, keep its simulations next to the results of the study, and print it."""
     from ..study.rare.question import folder_of, read_question
 
     measure, threshold = read_question(options.question)

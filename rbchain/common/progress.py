@@ -60,7 +60,7 @@ class Progress:
     done : int
         Units of work that are done.
     note : str
-        Text behind the bar.
+        Text after the bar.
     is_estimate : bool
         Whether the total is estimated. Seconds are then shown instead of amounts.
     """

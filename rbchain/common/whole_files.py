@@ -13,14 +13,14 @@ PARTIAL = ".partial"
 
 @contextlib.contextmanager
 def whole_file(path: str | Path, ending: str = PARTIAL) -> Iterator[Path]:
-    """Yield the path of a file beside `path`, which replaces it at the end, or is removed if an exception is raised.
+    """Yield the path of a file next to `path`, which replaces it at the end, or is removed if an exception is raised.
 
     Parameters
     ----------
     path : path
         A link is followed. A path that is not a file, such as a device, is yielded itself.
     ending : str
-        Ending of the name of the file beside `path`.
+        Ending of the name of the file next to `path`.
 
     Raises
     ------

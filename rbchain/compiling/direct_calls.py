@@ -61,7 +61,7 @@ NUMBA_NAMES = {
 #: `first` of a driver's call whose single state has not been checked. A single state has no index, so that the driver
 #: computes it for the samples [UNCHECKED, UNCHECKED + 1) as for [0, 1).
 UNCHECKED = -1
-#: Arguments of drivers that are the same in each call for a model; those behind the states are the result and samples.
+#: Arguments of drivers that are the same in each call for a model; after the states, they are the result and samples.
 OF_THE_MODEL = ("memory", "topology", "parameters", "variation", "wrenches")
 RESULT, FIRST, LAST = -3, -2, -1
 
@@ -148,7 +148,7 @@ class _DirectCall:
     def _of_state(self, place, kind):
         """Write code that reads an array of the state.
 
-        It returns None for everything but a NumPy array of this type, also for an array of a subclass.
+        It returns None for everything but a NumPy array of this type, even for an array of a subclass.
         """
         builder = self.builder
         obj = builder.load(builder.gep(self._as(self.arguments, self.api.pyobj.as_pointer()), [ir.IntType(64)(place)]))

@@ -40,9 +40,9 @@ def overload(function, **options):
 
 
 def plain_or_compiled(function):
-    """Declare that compiled code compiles this function, which Python calls as a plain function, also with arrays.
+    """Declare that compiled code compiles this function, which Python calls as a plain function, even with arrays.
 
-    It is compiled without fused operations, so that compiled and plain results have the same bits.
+    It is compiled without fused operations, so that compiled and plain results are identical, bit for bit.
     """
     return register_jitable(**KERNEL | {"fastmath": False})(function)
 

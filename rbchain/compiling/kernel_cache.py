@@ -2,7 +2,7 @@
 
 A driver calls about a hundred kernels, directly or not, and other drivers and signatures need most of them too. A file
 holds one kernel for one signature as LLVM bitcode, into which the kernels that it calls are inlined. The files are in
-the user's cache, beside the files of the drivers.
+the user's cache, next to the files of the drivers.
 """
 
 import contextlib

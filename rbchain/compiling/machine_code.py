@@ -145,7 +145,7 @@ def remove_unused(folder):
     """Delete the files of machine code that no process has used for a long time, such as files of earlier versions."""
     oldest = time.time() - LONGEST_UNUSED
     for file in [*folder.glob(f"*{SUFFIX}*"), *folder.glob(f"*{KERNEL_SUFFIX}*")]:
-        with contextlib.suppress(OSError):  # also if another process deletes it first
+        with contextlib.suppress(OSError):  # even if another process deletes it first
             found = file.stat()
             if max(found.st_atime, found.st_mtime) < oldest:
                 file.unlink()

@@ -2,7 +2,7 @@
 
 `springs` and `bushings` (rows, forces) are the arrays of integers of `core.forces.between_bodies`, with a column for
 each force. `numbers` is (samples, m), or (1, m) if all samples have the same numbers, in SI units. "Scratch" in a
-docstring is the number of the block's rows behind the result.
+docstring is the number of the block's rows after the result.
 """
 
 from ..compiling.jit import driver, kernel

@@ -1,7 +1,7 @@
 """Drivers of derivatives and regressors, which copy states into lanes and results out, as in `dynamics`.
 
 The inertial parameters of a body are its mass, kg, its first moment (3), kg m, and its inertia about its origin (xx,
-xy, xz, yy, yz, zz), kg m^2, in body axes. "Scratch" in a docstring is the number of the block's rows behind the result.
+xy, xz, yy, yz, zz), kg m^2, in body axes. "Scratch" in a docstring is the number of the block's rows after the result.
 """
 
 from ..compiling.jit import driver

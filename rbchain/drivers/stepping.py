@@ -1,4 +1,4 @@
-"""Kernels that move the samples of a stepper, as `Stepper` does in Python, with the same bits.
+"""Kernels that move the samples of a stepper, as `Stepper` does in Python, with the same results, bit for bit.
 
 They call the machine code of `integrate_batch` by its address, so that a user's driver does not compile it again.
 """
@@ -57,13 +57,13 @@ def _overload_integrate(entry, motion, first, last):
 
 @plain_or_compiled
 def time_of_steps(origin, steps, length):
-    """Return the time after steps of one length, s, with the same bits in plain Python and in compiled code."""
+    """Return the time after steps of one length, s, bit for bit the same in plain Python and in compiled code."""
     return origin + steps * length
 
 
 @plain_or_compiled
 def with_term(number, factor, value):
-    """Return number + factor * value, with the same bits in plain Python and in compiled code."""
+    """Return number + factor * value, bit for bit the same in plain Python and in compiled code."""
     return number + factor * value
 
 

@@ -1,4 +1,4 @@
-"""VectorEnv: a stepper as a vector environment of gymnasium."""
+"""VectorEnv: a stepper as a Gymnasium vector environment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _begin_again(stepper: Stepper, samples: np.ndarray, rng: np.random.Generator
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """A vector environment of gymnasium whose environments are the samples of a stepper.
+    """A Gymnasium vector environment whose environments are the samples of a stepper.
 
     The functions are NumPy functions of the whole batch of n samples, and get the stepper as their first argument.
 

@@ -267,7 +267,7 @@ class ModelBuilder(ExplainsCalls, ClosedAttributes):
         placement : Pose, optional
             Pose of the other model's world in the frame of `parent`. By default the two frames coincide.
         prefix : str
-            Text to put in front of all names of bodies, joints, frames, constraints, sensors and inputs of the other
+            Prefix of all names of bodies, joints, frames, constraints, sensors and inputs of the other
             model, such as "left/".
 
         Raises

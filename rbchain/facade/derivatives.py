@@ -113,7 +113,7 @@ class Derivatives(Attributes):
         dqdd_dq, dqdd_dqd, dqdd_dtau : (..., nv, nv) arrays
             As for `inverse_dynamics_derivatives`. dqdd_dtau is the inverse of the mass matrix. NaN if the mechanism is
             singular. For closed loops, the derivatives contain the forces of the constraints. They hold for all
-            changes of the state, also for changes that open the loops. The independent rows are chosen at q.
+            changes of the state, including changes that open the loops. The independent rows are chosen at q.
 
         Raises
         ------

@@ -90,9 +90,9 @@ class Editing(Attributes):
         motor_friction: float = 0.0,
         motor_damping: float = 0.0,
     ) -> Self:
-        """Return the model with a motor at a joint, which drives the link by an elastic transmission with backlash.
+        """Return the model with a motor at a joint. It drives the link through an elastic transmission with backlash.
 
-        The motor is a separate body, behind the gear. It takes over the joint with its name, so drives and encoders of
+        The motor is a separate body. It takes over the joint with its name, so drives and encoders of
         this joint act on the motor. A second joint, with the suffix "_deflection", connects the link to the motor. Its
         position is the deflection of the transmission, so the position of the link is the sum of both.
 

@@ -275,7 +275,7 @@ class Model(
         ----------
         samples : int, slice, array of int or bool, None, Ellipsis, or tuple of these
             The index in the batch, as for a NumPy array of this shape. `model[..., None]` has an axis of length 1
-            behind the batch, and so takes several states of each sample, such as the `q` of a motion. Without a batch,
+            after the batch, and so takes several states of each sample, such as the `q` of a motion. Without a batch,
             only `model[..., None]` is possible. It returns the model itself.
 
         Raises
@@ -303,7 +303,7 @@ class Model(
 
     @cached_property
     def _with_axis_of_states(self) -> Model:
-        """This model with an axis behind its batch, which is used again and again for parts of a motion."""
+        """This model with an axis after its batch, which is used repeatedly for parts of a motion."""
         kernel_model = self.kernel_model.with_axis_of_states
         return self._of(kernel_model.description, kernel_model)
 

@@ -27,9 +27,9 @@ class Varying(Attributes):
         paths : dict of str, optional
             New values of parameters by their paths `owner.field`, such as `{"link2.mass": m, "elbow.damping": d}`. The
             owner is a body, a joint or a constraint; the field is one of those below, for a constraint without
-            ``constraint_``. Fields of the whole model have no owner: "gravity.y". Each value has one number per sample:
-            the batch shape, for a vector such as "link2.cg" with the axis of its components behind. "link2.cg.x" or
-            "link2.cg.0" is one component. The value for a joint with several degrees of freedom holds for all of them,
+            ``constraint_``. Fields of the whole model have no owner: "gravity.y". Each array has one value per sample:
+            the batch shape, followed by the axis of the components for a vector such as "link2.cg". "link2.cg.x" or
+            "link2.cg.0" is one component. The value for a joint with several degrees of freedom applies to all of them,
             and "base.damping.3" is the value for one. ``*.mass``, ``link[2-6].mass`` and ``{link1,link4}.mass`` name
             several parameters with one value. The inertia tensor scales with the mass "link2.mass_and_inertia". Batch
             shapes broadcast as in NumPy.
@@ -41,7 +41,7 @@ class Varying(Attributes):
             The fields of constraints have one entry per constraint. Entries that a constraint does not use, such as
             the length of a ball, are ignored.
 
-            Each field has the shape of the attribute of that name, or the batch axes in front of it. Batch shapes
+            Each field has the shape of the attribute of that name, or the batch axes before this shape. Batch shapes
             broadcast as in NumPy. `paths` change these fields. The other fields keep their values: a new mass does not
             change the inertia. Masses of zero are allowed; see `bodies_without_inertia`.
 
@@ -52,8 +52,8 @@ class Varying(Attributes):
         -------
         Model
             It has the batch shape of the fields, which broadcasts with the batch shapes of states as in NumPy. A state
-            can be the same for all samples, or each sample has its own. Several states of each sample lie along axes in
-            front of the batch. `many[..., None]` takes them along an axis behind the batch, as in `motion.q`.
+            can be the same for all samples, or each sample has its own. Several states of each sample lie along axes
+            before the batch. `many[..., None]` takes them along an axis after the batch, as in `motion.q`.
 
         Raises
         ------

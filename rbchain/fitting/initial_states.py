@@ -1,4 +1,4 @@
-"""The initial state of a motion as a function of displacements of the measured one, also in closed loops."""
+"""The initial state of a motion as a function of displacements of the measured one, with or without closed loops."""
 
 from __future__ import annotations
 
@@ -126,5 +126,5 @@ class ClosedInitialState(InitialState):
 
 
 def _solution(J: FloatArray, b: FloatArray) -> FloatArray:
-    """Return the smallest solution of J x = b (starts, rows), also for dependent rows."""
+    """Return the smallest solution of J x = b (starts, rows), even for dependent rows."""
     return (np.linalg.pinv(J, rcond=SMALLEST_SINGULAR_VALUE) @ b[..., None])[..., 0]

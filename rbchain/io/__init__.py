@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 URDF_ENDINGS = (".urdf", ".xacro")
 SDF_ENDINGS = (".sdf", ".world")
 XML_ENDINGS = (*URDF_ENDINGS, *SDF_ENDINGS, ".xml")
-DESCRIPTION = "_description"  # end of the names of robots, also of those in MJCF
+DESCRIPTION = "_description"  # end of the names of robots, including robots in MJCF
 MODULES = ("dh", "meshes", "mjcf", "motions", "native", "sdf", "urdf")
 
 
@@ -159,7 +159,7 @@ def save(model: Model, path: str | Path) -> None:
     Raises
     ------
     FileFormatError
-        If rbchain does not write files with this ending, or the format does not have a joint of the model. For MJCF
+        If rbchain does not write files with this ending, or the format does not have a joint of the model; for MJCF,
         also if MuJoCo does not accept the inertia of a body.
     ModelError
         If the model is a batch of samples.

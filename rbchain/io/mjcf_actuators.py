@@ -308,8 +308,9 @@ class Actuators:
     def _coupled(self, joints: Sequence[tuple[int, float]]) -> tuple[int, float, float] | None:
         """Return a joint to which linear equality constraints couple all joints of a fixed tendon; None without one.
 
-        The length of the tendon is a factor times its position, plus a constant. Both are behind the joint. Because the
-        forces of constraints do no work, a force at this joint acts as the forces at all joints of the tendon.
+        The length of the tendon is a factor times the position of this joint, plus a constant. The result is the joint,
+        the factor and the constant. Because the forces of constraints do no work, a force at this joint acts as the
+        forces at all joints of the tendon.
         """
         source, model = self._source, self._source.model
         ratios: dict[tuple[int, int], tuple[float, float]] = {}  # joint = offset + ratio times the other joint

@@ -49,7 +49,7 @@ def with_added_inertias(description: Description, precision: str) -> Description
 
 
 def _appended(values: np.ndarray, more: np.ndarray, axes: int) -> np.ndarray:
-    """Append values of further constraints, (..., m, ...) with `axes` axes behind the batch axes."""
+    """Append values of further constraints, (..., m, ...) with `axes` axes after the batch axes."""
     batch = np.broadcast_shapes(*(x.shape[: x.ndim - axes] for x in (values, more)))
     return np.concatenate([np.broadcast_to(x, (*batch, *x.shape[x.ndim - axes :])) for x in (values, more)], -axes)
 

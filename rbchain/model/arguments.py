@@ -197,7 +197,7 @@ class SampleSequence:
         return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
-        """Return True, also without samples."""
+        """Return True, even without samples."""
         return True
 
 

@@ -157,7 +157,7 @@ def _joined(name: str, carrier: Immersion | None, own: Immersion | None, pose: P
 def mechanism_of(description: Description) -> Mechanism:
     """Return the bodies of a description without batch axes. `assemble` makes the same description of them.
 
-    Frames on fixed joints become bodies without mass behind all other bodies. Added masses are transformed to the
+    Frames on fixed joints become bodies without mass after all other bodies. Added masses are transformed to the
     frame of the drag and back, which changes them by round-off.
     """
     d, first = description, 0

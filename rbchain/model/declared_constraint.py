@@ -64,7 +64,7 @@ class Rows(NamedTuple):
     def is_turned_over(self, cosines: np.ndarray) -> np.ndarray:
         """Whether aligned axes are turned by more than 90 degrees, from the cosines (..., 3) of the angles of all axes.
 
-        The directions are then zero also at half a turn.
+        The directions are then zero even at half a turn.
         """
         own = cosines[..., list(self.aligned)]
         return own.sum(-1) < (own.shape[-1] - 1) / 2  # for three axes, the sum is 1 + 2 cos of the angle of the turn

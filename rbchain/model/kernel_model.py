@@ -194,7 +194,7 @@ class KernelModel(KernelArrays):
 
     @cached_property
     def with_axis_of_states(self) -> KernelModel:
-        """The model for several states of each sample, along one more axis behind the batch."""
+        """The model for several states of each sample, along one more axis after the batch."""
         if self._shared:
             return self
         model = KernelModel(indexed(self.description, (..., None)), self)

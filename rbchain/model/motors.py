@@ -1,4 +1,4 @@
-"""Make the motor of a joint a separate body, behind an elastic transmission with backlash: `Model.with_motor`."""
+"""Make the motor of a joint a separate body that drives the link by an elastic transmission: `Model.with_motor`."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def description_with_motor(
 
 
 def _refuse_motor(what: str, bodies: Mapping[str, Body], name: str) -> None:
-    """Raise a ModelError if the body is a motor that `with_motor` has added, or the link behind one."""
+    """Raise a ModelError if the body is a motor that `with_motor` has added, or the link that one drives."""
     for link_name, link in bodies.items():
         motor = bodies.get(link.parent or "")
         if motor is None or motor.inertia.mass > 0.0 or name not in (link.parent, link_name):
@@ -113,7 +113,7 @@ def _motor(what: str, link: Body, given: dict[str, float]) -> Body:
 
 
 def _link(link: Body, motor_name: str, joint_name: str, given: dict[str, float]) -> Body:
-    """Return the link on an elastic joint behind the motor. With backlash, the spring acts beyond the play only."""
+    """Return the link on an elastic joint on the motor. With backlash, the spring acts only outside the play."""
     stiffness, play = given["stiffness"], given["backlash"] / 2.0
     if play > 0.0:
         spring = PassiveForces(damping=given["damping"], stop_lower=-play, stop_upper=play, limit_stiffness=stiffness)

@@ -26,7 +26,7 @@ MASS_AND_INERTIA = "mass_and_inertia"
 
 
 class Place(NamedTuple):
-    """Place of a parameter in the arrays of a model: the name of an array, and the entry behind the batch axes."""
+    """Place of a parameter in the arrays of a model: the name of an array, and the entry after the batch axes."""
 
     array: str
     entry: tuple[int, ...]

@@ -54,7 +54,7 @@ class Owned(NamedTuple, Generic[T]):
 class Match(NamedTuple, Generic[T]):
     """A parameter that a path names, with the indices of the components that the path chooses.
 
-    `is_whole` tells that it chooses none, so that it stands for all of them.
+    `is_whole` is True if it chooses none, so that it stands for all of them.
     """
 
     field: str
@@ -141,7 +141,7 @@ def _chosen(owned: Owned[T], rest: list[str]) -> tuple[tuple[int, ...], bool] | 
         rest = rest[1:]
     if not rest:
         return every, True
-    numbers = owned.dof is None  # the number behind the field of a joint is the number of a degree of freedom
+    numbers = owned.dof is None  # the number after the field of a joint is the number of a degree of freedom
     chosen = tuple(i for i in every if _is_name(owned.components[i], rest[0]) or (numbers and rest[0] == str(i)))
     return (chosen, False) if chosen and len(rest) == 1 else None
 

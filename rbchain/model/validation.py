@@ -20,7 +20,7 @@ NEGLIGIBLE_DISTANCE = 1e-9  # m
 
 @contextmanager
 def naming(where: str | Path) -> Iterator[None]:
-    """Put the name of a file, or of one of its parts, in front of the message of a ModelError."""
+    """Put the name of a file, or of one of its parts, before the message of a ModelError."""
     try:
         yield
     except ModelError as error:
@@ -82,7 +82,7 @@ def check_inertia(body_names: Sequence[str], inertia: np.ndarray) -> None:
 def has_negative_moment(mass: float, inertia: np.ndarray) -> bool:
     """Whether the tensor (3, 3) of a body of any size has a negative principal moment, beyond the round-off of files.
 
-    Moments of `mass` at a distance of 1 nm are round-off, also if all moments are that small.
+    Moments of `mass` at a distance of 1 nm are round-off, even if all moments are that small.
     """
     moments = np.linalg.eigvalsh(inertia)
     return bool(moments[0] < -ROUND_OFF_OF_FILES * np.abs(moments).sum() - NEGLIGIBLE_DISTANCE**2 * mass)

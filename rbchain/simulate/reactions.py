@@ -46,8 +46,8 @@ def constraint_forces(motion: Trajectory) -> FloatArray:
 
     Examples
     --------
-    A massless rod holds a bob of 1 kg, which starts from rest beside the pivot. At the bottom, the force is three times
-    the weight:
+    A massless rod holds a bob of 1 kg, which starts from rest at the height of the pivot. At the bottom, the force is
+    three times the weight:
 
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder(gravity=(0, 0, -10))

@@ -39,7 +39,7 @@ class Repetition(Stepper):
             )
         self._numbers[self._row], self._episodes[self._row] = sample, episode - 1
         draws = draws_of(study, None, np.empty(0, np.int64), self._episodes)
-        draws.values[:] = drawn.values  # also for the samples that do not move
+        draws.values[:] = drawn.values  # including the samples that do not move
         self._draws = draws
         rows = np.array([self._row])
         self._begin(rows, self._draw(study, rows))

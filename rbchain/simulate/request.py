@@ -150,7 +150,7 @@ def check(
 
 
 def checked_options_of_call(options: dict[str, Any]) -> dict[str, Any]:
-    """Return `dense_output` and `energy_error`, for a Request. Raises ArgumentError, also for a wrong `on_failure`."""
+    """Return `dense_output` and `energy_error` for a Request. Raises ArgumentError, even for a wrong `on_failure`."""
     checked_on_failure(options["on_failure"], ArgumentError)
     return {
         "energy_error": true_or_false("energy_error", options["energy_error"], ArgumentError),

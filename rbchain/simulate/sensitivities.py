@@ -327,7 +327,7 @@ def _pid_drives(model: Model, actions: Actions, name: str, dof: int | None = Non
 
 
 def columns_of_states(model: Model, actions: Actions, saved: np.ndarray) -> np.ndarray:
-    """Return all columns (..., 2 nv, columns) from the rows of states (..., rows) behind the integrals."""
+    """Return all columns (..., 2 nv, columns) from the rows of states (..., rows) after the integrals."""
     rows = _rows_of_column(model, actions)
     columns = saved.reshape(*saved.shape[:-1], saved.shape[-1] // rows, rows)
     return np.swapaxes(columns[..., : 2 * model.nv], -1, -2)
@@ -344,7 +344,7 @@ def named(request: Request, actions: Actions, columns: np.ndarray) -> dict[str, 
 
 
 def sensitivities_of(request: Request, actions: Actions | None, saved: np.ndarray) -> dict[str, np.ndarray]:
-    """Return {name: sensitivities} from the rows of saved states (..., times, rows) behind the integrals."""
+    """Return {name: sensitivities} from the rows of saved states (..., times, rows) after the integrals."""
     if actions is None or not request.names:
         return {}
     return named(request, actions, columns_of_states(request.model, actions, saved))

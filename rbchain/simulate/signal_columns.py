@@ -2,7 +2,7 @@
 
 A table is linear in its values. Its derivative with respect to one value is therefore a signal, the weight of this
 value. For a linear table, it is a hat. For a held table, it is 1 within one interval. For a cubic table, it is a spline
-of unit values. The weights are added to the signals of the drives, so that steps end at their breaks, also where the
+of unit values. The weights are added to the signals of the drives, so that steps end at their breaks, even where the
 table itself has none, such as a table of zeros.
 """
 
@@ -137,7 +137,7 @@ def _weights_of_held(signal: Signal) -> list[Signal]:
 
 
 def _weights_of_linear(times: np.ndarray) -> list[Signal]:
-    """Return the hat of each time (m,): it is 1 there, and 0 from the times beside it."""
+    """Return the hat of each time (m,): it is 1 there, and 0 from the adjacent times."""
     found, last = [], times.size - 1
     for i in range(times.size):
         kept = np.unique(np.clip([0, i - 1, i, i + 1, last], 0, last))

@@ -146,7 +146,7 @@ def simulate(
         float32. For "moreau", `atol` is the tolerance of the velocities of contacts and joints with friction, 1e-10 m/s
         and rad/s by default, or 1e-5 in float32.
     max_step : float, s, optional
-        Longest step of the methods with tolerances. It is needed for functions of the user that act for a short
+        Longest step of the methods with tolerances. It is needed for user functions that act for a short
         time: the error of a step does not show a pulse between its stages. Choose at most a third of the duration of
         the shortest pulse. It is also needed for torque-speed curves that fall and rise again within the change of the
         speed in a step. Steps end at the breaks of signals, and they do not pass a pulse of a signal, an elastic stop,
@@ -195,13 +195,13 @@ def simulate(
         in pieces is the motion in one call bit for bit, if the pieces, and the periods, phases and delays of
         controllers, are multiples of `step`. With the other methods, both agree to the tolerances. Samples that have
         ended remain ended. `energy_error` and the records of events and contacts count from the start of the new
-        motion. Without `continue_from`, a call forgets all this, also if it starts with the last state of another
+        motion. Without `continue_from`, a call forgets all this, even if it starts with the last state of another
         motion.
     on_failure : "warn", "raise" or "ignore"
         A failed sample has its status in the trajectory; the other samples are unaffected, bit for bit. With
         "warn", `simulate` warns with the trajectory's message. If a single state fails, it raises a SimulationError,
         whose attribute `trajectory` is the trajectory. With "raise", a batch raises the error, too. With "ignore",
-        there is neither, also if motions are beyond the position limits.
+        `simulate` neither warns nor raises an error, even if motions exceed the position limits.
 
     Returns
     -------

@@ -53,7 +53,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     status : (...) array of int
         Status of each sample, as the integer of a `Status`. For example, `motion.status == rb.Status.DONE`.
     end_time, end_q, end_qd : (...), (..., nq), (..., nv) arrays
-        Last valid time and state of each sample, also if the sample failed.
+        Last valid time and state of each sample, even if the sample failed.
     steps, rejections, evaluations : (...) arrays of int
         Accepted steps, rejected ones, and evaluations of the dynamics.
     events : tuple of EventRecord
@@ -201,8 +201,8 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     def tau(self) -> FloatArray:
         """Actuator forces at the saved times, (..., times, nv), N m or N, including the forces of prescribed motions.
 
-        The forces of prescribed motions are NaN if the simulation has dry friction, hard stops or contacts. All are NaN
-        after the end of a sample that ended early, also at an event, like accelerations and reactions.
+        The forces of prescribed motions are NaN if the simulation has dry friction, hard stops or contacts. Like
+        accelerations and reactions, all are NaN after the end of a sample that ended early, even if an event ended it.
         """
         return self._tau_and_qdd[..., : self.qd.shape[-1]]
 

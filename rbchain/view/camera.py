@@ -52,7 +52,7 @@ class Camera:
         """
         seen = (points - self.center) @ self.axes.T
         away = self.distance - seen[..., 2]
-        # points beside or behind the camera stay finite; callers leave them out by their distance
+        # points beside or behind the camera stay finite; callers omit them by their distance
         return seen[..., :2] * (self.distance / np.maximum(away, 1e-3 * self.distance))[..., None], away
 
     @property

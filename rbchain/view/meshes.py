@@ -64,7 +64,7 @@ def _revolved(line: np.ndarray, segments: int) -> Mesh:
     ring, first = np.indices((len(line) - 1, segments))
     second = (first + 1) % segments
     below, above = ring * segments, (ring + 1) * segments
-    # a ring of radius zero is a point: one of the two triangles beside it has no area
+    # a ring of radius zero is a point: one of the two adjacent triangles has no area
     lower = np.stack([below + first, below + second, above + second], axis=-1)[radii[:-1] > 0.0]
     upper = np.stack([below + first, above + second, above + first], axis=-1)[radii[1:] > 0.0]
     return np.stack(rings, axis=-1).reshape(-1, 3), np.concatenate([lower.reshape(-1, 3), upper.reshape(-1, 3)])

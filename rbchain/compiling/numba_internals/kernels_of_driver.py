@@ -1,4 +1,4 @@
-"""The kernels of a driver without the driver, for a process that compiles beside another one.
+"""The kernels of a driver without the driver, for a process that compiles alongside another one.
 
 Numba compiles the functions that a function calls when it infers the types of the calls, in their order. Two processes
 that infer the types in opposite orders compile different functions until they meet, and share them (`kernel_cache`).

@@ -8,7 +8,7 @@ Jacobian J, each iteration moves the positions on their tangent space by
 with the diagonal matrix W: 1 for angles, and 1 / size^2 of the mechanism for displacements. Joints that turn faster
 than a joint to which they are coupled have smaller entries.
 
-Damping in proportion to the energy makes the convergence quadratic, also for redundant and singular mechanisms
+Damping in proportion to the energy makes the convergence quadratic, even for redundant and singular mechanisms
 (Sugihara 2011, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE Trans. Robotics
 27(5); Yamashita and Fukushima 2001). Positions beyond a limit are projected on the limit. A position at a limit does
 not take part in a step that would move it outward.

@@ -9,7 +9,7 @@ derivative jumps where a closest point reaches an end.
 
 With tangents, the witness points are the points of the surfaces on the line D; without tangents, the closest points of
 the segments, because forces along the normal have the same effect there. Parallel capsules have no unique closest
-points: the middle of the part of the first segment that is beside the second one is taken.
+points: the middle of the part of the first segment that is next to the second one is taken.
 
 Source: Ericson (2005), "Real-Time Collision Detection", section 5.1.9, for the closest points.
 """

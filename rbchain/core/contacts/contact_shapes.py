@@ -70,7 +70,7 @@ def accelerations_of_contact(e, model, contacts, numbers, work, k):
     w (3) is the velocity of the second body relative to the first at the points of contact, and u = n . w. The rate
     of w contains the motion of the points on the bodies: a point that moves with a velocity c relative to its body has
     the acceleration `acceleration_of_point` + omega x c. The derivative of u contains w . dn/dt. Reads R, POSITION, V,
-    A and the levers of `update_jacobian`. A may contain gravity, also in the row of the world.
+    A and the levers of `update_jacobian`. A may contain gravity, even in the row of the world.
     """
     if contacts.table[element.KIND, e] == SPHERE_PLANE:
         return accelerations_of_sphere_on_plane(e, model, contacts, numbers, work, k)

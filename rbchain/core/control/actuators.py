@@ -142,7 +142,7 @@ def output_at(actions, c, t, lane):
 @only_if(actions_have_lags)
 @kernel
 def recall_lags(actions, lane):
-    """Set the forces of the lags to the latched outputs, which were saved behind the lags."""
+    """Set the forces of the lags to the latched outputs, which were saved after the lags."""
     for i in range(actions.sampled.lagged.shape[0]):
         actions.sampled.lagged[i, lane] = actions.sampled.held[i, lane]
 

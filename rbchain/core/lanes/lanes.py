@@ -296,7 +296,7 @@ def _overload_full_like(x, value):
 
 
 def zeros_like(x):
-    """Return zero of the type of `x`, also where `x` is not finite: in all lanes if `x` is a SIMD value."""
+    """Return zero of the type of `x`, even where `x` is not finite: in all lanes if `x` is a SIMD value."""
     return full_like(x, 0.0)
 
 

@@ -3,9 +3,9 @@
 The key of the generator is the seed. Its counter is (instant, channel, sample). Each number can be computed by itself,
 so a sample sees the same numbers alone, in any batch, in any order and with any step size.
 
-In compiled code, the functions take int64 numbers. In plain Python, they take Python's integers or arrays of int64. All
-three give the same bits on every machine. The generator uses integers only, and the normal numbers use only operations
-that IEEE 754 rounds correctly.
+In compiled code, the functions take int64 values. In plain Python, they take Python's integers or arrays of int64. All
+three give identical results on every machine. The generator uses integers only, and the normal numbers use only
+operations that IEEE 754 rounds correctly.
 
 Source: Salmon, Moraes, Dror and Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3".
 """
@@ -31,7 +31,7 @@ SQUARE_ROOT_OF_HALF = 0.7071067811865476
 
 @plain_or_compiled
 def multiply_words(multiplier, x):
-    """Return the high and low words of the product of two words. An int64 product that overflows has the same bits."""
+    """Return the high and low words of the product of two words. Its bits are correct, even if int64 overflows."""
     product = multiplier * x
     return product >> 32 & WORD, product & WORD
 

@@ -14,7 +14,7 @@ If the accelerations of some dofs are prescribed, only the other dofs f respond 
 of dofs f in these equations hold with Y_f = J_f H_ff^-1, Y = 0 for the prescribed dofs, and
 X = (J_f H_ff^-1 J_f^T)^-1 J.
 
-`project_derivatives` replaces K and D by these brackets. The derivatives hold for all changes dq and dqd, also for
+`project_derivatives` replaces K and D by these brackets. The derivatives hold for all changes dq and dqd, even for
 changes that violate the constraints. Rows that count as dependent in the state remain so: their multipliers are zero.
 
 Sources: Carpentier and Mansard (2018), "Analytical derivatives of rigid body dynamics algorithms"; Carpentier,

@@ -242,7 +242,7 @@ def column_of(R, axis):
 def is_turned_over(c, model, constraints, work, k):
     """Return 1 if the aligned axes of constraint c are turned by more than 90 degrees, else 0. Reads R.
 
-    The rows of the directions are then zero also at half a turn.
+    The rows of the directions are then zero even at half a turn.
     """
     table, dof = constraints.tables.table, work.dof
     i, j, at, first = (

@@ -76,7 +76,7 @@ def judge_end(block, stepper, tableau, tolerances, a, h, k):
     the body leaves, and makes all increments and the estimate of the error small.
 
     With closed loops, only the parts along the constraints count, as for the error. Near singular positions, J is very
-    stiff across the constraints, and does not describe the forces behind such a position. The projection corrects this
+    stiff across the constraints, and does not describe the forces beyond such a position. The projection corrects this
     part.
     """
     rates, change, linear, control = stepper.rates, stepper.change, stepper.linear, stepper.control

@@ -75,7 +75,7 @@ SHORTEST_STEP, START = 1e-15, 1e-10
 # A motion whose steps are shorter than the round-off of the end time after the first ones cannot reach its end. If it
 # lasts longer than LONG_MOTION, s, its duration is the reason.
 LONG_MOTION, FIRST_STEPS = 1e9, 1000
-LARGEST_ROUND_OFF_AT_KINKS = 1e-10  # above, steps behind kinks compute their first rates: true in float32 only
+LARGEST_ROUND_OFF_AT_KINKS = 1e-10  # above, steps after kinks compute their first rates: true in float32 only
 
 
 @routine

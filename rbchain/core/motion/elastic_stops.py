@@ -52,7 +52,7 @@ def deepest(stepper, tableau, h, row, sign, limit, lane):
         if found > depth:
             best, depth = number, found
     if best == 0:
-        best = 1  # the extreme may be beside the start
+        best = 1  # the extreme may be next to the start
     width = 1.0 / INTERVALS
     middle = best * width
     for _ in range(SEARCHES):

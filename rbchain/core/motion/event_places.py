@@ -34,7 +34,7 @@ INTERVALS = 4
 SLOPE = 1e-3  # part of an interval over which the slope at the ends of a step is taken
 GOLDEN_PART = 0.381966011250105  # (3 - sqrt 5) / 2
 MAX_SEARCHES, MAX_BISECTIONS = 60, 100
-# The search for an extreme ends when the values beside it exceed it by this part of its distance from zero.
+# The search for an extreme ends when the adjacent values exceed it by this part of its distance from zero.
 FLAT = 0.1
 NARROW = 1e-12  # of the step
 
@@ -210,7 +210,7 @@ def add_dips(e, block, stepper, tableau, count, lane):
         f, f_left, f_right = values[at + 1, lane], values[before + 1, lane], values[after + 1, lane]
         if not (is_closest(f, f_left) and is_closest(f, f_right)) or count == MAX_PLACES:
             continue
-        if number in (0, last):  # the slope decides whether there is an extreme beside the end of the step
+        if number in (0, last):  # the slope decides whether there is an extreme next to the end of the step
             middle += SLOPE * (right - left) if number == 0 else -SLOPE * (right - left)
             slope = value_at(e, block, stepper, tableau, middle, lane)
             if is_closest(f, slope):

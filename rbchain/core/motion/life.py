@@ -99,7 +99,7 @@ def start_lanes(block, stepper, batch, span):
 
 @kernel
 def has_active_lane(stepper):
-    """Whether a lane has a sample that does not wait, also one that has ended and is not yet recorded."""
+    """Whether a lane has a sample that does not wait, including one that has ended and is not yet recorded."""
     return count_lanes(stepper, IDLE) + count_lanes(stepper, WAITING) < stepper.tally.shape[1]
 
 

@@ -178,7 +178,7 @@ def has_collision(contacts, k):
 def update_sticking(contacts, tolerance, v, k):
     """Decide which joints and contacts stick at the end of a step; the velocity of a sticking joint is exactly zero.
 
-    Joints and contacts stick if their speed is at most the tolerance, also with friction at its limit. At the limit,
+    Joints and contacts stick if their speed is at most the tolerance, even with friction at its limit. At the limit,
     the velocity of a joint is not changed, because the joint may have just started to slide.
 
     v (n, lanes) are the velocities of the dofs at the end of the step, rad/s and m/s.

@@ -8,7 +8,7 @@ rotation. For a prismatic joint, r_i is 1 and w_i is 0.
     speed         V = sum of r_i |q_i'|
     acceleration  A = sum of r_i |q_i''| + w_i (r_i |q_i'| + 2 times the part of V of the dofs after i)
 
-The second derivative of a gap is then at least -A, also of the distance of two spheres, because motion across the line
+The second derivative of a gap is then at least -A, even for the distance of two spheres, because motion across the line
 between the centers makes it larger. The lowest point of a body that is round with a radius of curvature R moves on the
 body. Its gap is the height of a fixed point less a support function, whose second derivative is at most R times the
 square of the rotation.

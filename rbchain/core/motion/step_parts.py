@@ -54,7 +54,7 @@ def divide_step(block, stepper, weight, impact, flight, k):
     collides = impact > constant_like(y, 0.0)
     meeting = select(collides, weight, min(weight + weight, one))
     stepper.control[controls.MEETING, k] = meeting
-    is_divided = meeting < one  # other lanes must not depend on whether a lane beside them is divided
+    is_divided = meeting < one  # other lanes must not depend on whether an adjacent lane is divided
     end, start = spare[spares.PART_END], spare[spares.PART_START]
     end_rate, start_rate = spare[spares.PART_END_RATE], spare[spares.PART_START_RATE]
     for j in range(nq + n, y.shape[0]):

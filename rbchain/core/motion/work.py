@@ -198,7 +198,7 @@ def work_within_part(work, tableau, x, lane):
 
 @kernel
 def end_of_saved_times(work, batch, lane):
-    """Return the number of the first saved time behind the accepted step. Round-off counts as part of the step."""
+    """Return the number of the first saved time after the accepted step. Round-off counts as part of the step."""
     slot, times = int(work.sums[SUM_SLOT, lane]), batch.times
     last = (1.0 + ROUND_OFF) * work.sums[SUM_STEP, lane]
     while slot < times.shape[0] and times[slot] - work.sums[SUM_TIME, lane] <= last:
@@ -217,7 +217,7 @@ def end_part(block, stepper, tableau, batch, lane):
         return
     for slot in range(int(work.sums[SUM_SLOT, lane]), end_of_saved_times(work, batch, lane)):
         x = ((batch.times[slot] - work.sums[SUM_TIME, lane]) / work.sums[SUM_STEP, lane] - start) / length
-        if x > 0.0:  # a later part writes the times behind this one again
+        if x > 0.0:  # a later part writes the times after this one again
             within = work_within_part(work, tableau, min(x, 1.0), lane)
             batch.saved.work[sample, slot] = work.sums[SUM_WORK, lane] + within
     work.sums[SUM_WORK, lane] += work_within_part(work, tableau, 1.0, lane)

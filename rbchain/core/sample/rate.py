@@ -65,7 +65,7 @@ def moves_freely(block, i):
 @only_if(has_actions, True)
 @kernel
 def has_exact_derivatives(block):
-    """Whether the derivatives of all forces are known: also of user functions, and without contacts."""
+    """Whether the derivatives of all forces, including user functions, are known. Contacts have no derivatives."""
     actions = block.loads.actions
     is_known = actions.settings[setting.FUNCTIONS] == 0 or actions.settings[setting.DERIVATIVES] != 0
     return actions.modes is None and is_known
@@ -136,7 +136,7 @@ def next_drive(block, d):
 @only_if(has_actions)
 @kernel
 def add_user_derivatives(block, y, derivatives, k):
-    """Add the derivatives of user forces behind their actuators to derivatives (2, n, n, lanes).
+    """Add the derivatives of user forces, after their actuators, to derivatives (2, n, n, lanes).
 
     These are the derivatives of joint forces, N m and N, with respect to q and qd in the state y (rows, lanes). Row i
     is dof i.

@@ -154,7 +154,7 @@ def controlled_mean(values: np.ndarray, controls: np.ndarray) -> tuple[float, fl
 
     The estimate is the intercept of the regression. The residual variance s^2 has n - p - 1 degrees of freedom. With
     D = [1, controls], the variance of the intercept is s^2 [(D^T D)^-1]_00, and its confidence interval follows from
-    Student's t distribution. It is exact if values and controls are jointly normal, and asymptotic otherwise, also for
+    Student's t distribution. It is exact if values and controls are jointly normal, and asymptotic otherwise, even for
     nonlinear values.
 
     Sources: Lavenberg and Welch (1981), "A perspective on the use of control variables to increase the efficiency of

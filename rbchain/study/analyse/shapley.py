@@ -25,7 +25,7 @@ def shapley_effects(
 ) -> xarray.Dataset:
     """Compute the Shapley effects of the random inputs: their shares of the variance of a measure.
 
-    The sum of the shares is 1, also for correlated inputs. A share contains half of the variance that two inputs
+    The sum of the shares is 1, even for correlated inputs. A share contains half of the variance that two inputs
     explain only together, by their interaction or by their correlation. So an input without any direct influence has a
     share if it is correlated with one that has an influence.
 

@@ -78,7 +78,7 @@ class Simulation(Described):
     step : float, s
         Step of "rk4", "implicit" and "moreau". The other methods choose their own steps.
     rtol, atol : float
-        Tolerances of "rk45", "dop853", "rosenbrock" and "radau", and `atol` also of "moreau", as in `Model.simulate`.
+        Tolerances of "rk45", "dop853", "rosenbrock" and "radau", as in `Model.simulate`. "moreau" also uses `atol`.
     max_step : float, s, optional
         Longest step of the methods with tolerances, as in `Model.simulate`.
     max_steps : int

@@ -204,7 +204,7 @@ def dispersions_of(given: Any) -> Any:
 
 
 def _dispersion_of(value: Any) -> Any:
-    """Return a dispersion for a distribution alone, also one of SciPy or in a table; other values as they are."""
+    """Return a dispersion for a distribution alone, including one of SciPy or in a table; other values as they are."""
     if isinstance(value, Mapping):
         is_distribution = "distribution" not in value and not {"type", "kind"}.isdisjoint(value)
         return {"distribution": value} if is_distribution else value

@@ -437,7 +437,7 @@ class Measure(Described):
         return reduced(Case(self, model, motion, drives)) * self.factor(model)
 
     def needs_steps(self, events: Sequence[Event]) -> bool:
-        """Whether a study needs the accepted steps: also for forces in the state at an event that stops a sample."""
+        """Whether a study needs the accepted steps, including for forces at an event that stops a sample."""
         return self.is_in_steps or (self.over == "final" and self.quantity in OF_FORCES and any(e.stop for e in events))
 
     @property

@@ -96,7 +96,7 @@ def _accepts_truth_values(annotation: Any) -> bool:
 
 
 def refuse_unreal(name: str, value: Any) -> None:
-    """Raise a ValueError for a masked array or a complex number, also in a list: pydantic would drop a part of it."""
+    """Raise a ValueError for a masked array or a complex number, even in a list: pydantic would drop a part of it."""
     if isinstance(value, list | tuple):
         for item in value:
             refuse_unreal(name, item)

@@ -21,7 +21,7 @@ OF_DISTRIBUTIONS = Random, LatinHypercube, Sobol
 class EpisodesOfStudy(Episodes):
     """The episodes of a study.
 
-    The random inputs of an episode are independent draws from the distributions, as from `Study.inputs.sample`, also if
+    The random inputs of an episode are independent draws from the distributions, as from `Study.inputs.sample`, even if
     the study has another design.
     """
 

@@ -80,7 +80,7 @@ class Varied:
     Attributes
     ----------
     name : str
-        Its path without a component, also the name of its values in the results.
+        Its path without a component, which is also the name of its values in the results.
     parameter : str
         A key of `PARAMETERS`.
     components : tuple of int

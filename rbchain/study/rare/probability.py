@@ -79,10 +79,10 @@ def probability(
     undefined : "failure" or "no_failure", optional
         What a sample without a number counts as: its simulation failed, or its measure is NaN, such as the settling
         time of a motion that does not settle. By default, the interval of "monte_carlo" covers both cases, and the
-        estimate leaves these samples out. The other methods raise an error, because they need a number of each sample.
+        estimate omits these samples. The other methods raise an error, because they need a value for each sample.
     out : path, optional
-        Folder for the simulations. A method that was interrupted continues there, and returns the same bits. With
-        "monte_carlo", the folder may also contain fewer simulations.
+        Folder for the simulations. An interrupted method continues there, and returns identical results, bit for bit.
+        With "monte_carlo", the folder may also contain fewer simulations.
     **settings
         `executor`, `workers`, `scheduler`, `chunk` and `memory` as for `Study.run`.
 

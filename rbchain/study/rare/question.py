@@ -86,7 +86,7 @@ def read_question(text: str) -> tuple[str, dict[str, float | str]]:
 
 
 def folder_of(results: Path, text: str, method: str) -> Path:
-    """Return the folder of an analysis beside the results of its study.
+    """Return the folder of an analysis next to the results of its study.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Simulate samples of a study again, with the same bits, at the times of the study or at more times."""
+"""Simulate samples of a study again, bit for bit, at the times of the study or at more times."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def motions(
 def _motion_again(
     plan: Plan, values: np.ndarray, numbers: np.ndarray, saved: tuple[npt.ArrayLike | None, float | None]
 ) -> Trajectory:
-    """Simulate samples again, with the steps of the study, so that their states have the same bits as the results.
+    """Simulate samples again, with the steps of the study, so that their states equal the results, bit for bit.
 
     Saved times may end steps, or divide them, and then the motion is another one. So the samples are simulated at the
     times of the study, and at more times only if all states at the times of the study remain the same.

@@ -21,7 +21,7 @@ MOST_PARAMETERS = 10
 
 
 def rare_events(folder: Path, picture: Callable[[str, Figure | None], str]) -> str:
-    """Return the section about the analyses beside the results of a study; empty without them.
+    """Return the section about the analyses next to the results of a study; empty without them.
 
     `picture` returns the element of a figure with a title.
     """

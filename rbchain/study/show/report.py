@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 FAILURES_SHOWN = 20
 DPI = 110
-DISTRIBUTION_WIDTH = 0.6 * WIDTH  # the convergence is beside it
+DISTRIBUTION_WIDTH = 0.6 * WIDTH  # the convergence is next to it
 
 PAGE = Template("""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>$title</title>

@@ -1,4 +1,4 @@
-"""The description of a study from Python as files beside its results, so that the study can be read again.
+"""The description of a study from Python as files next to its results, so that the study can be read again.
 
 The files have the formats of a study and of a model that users write. A study with Python functions cannot be written.
 """

@@ -44,7 +44,7 @@ def change_attributes(folder: Path, **changed: str | None) -> None:
 
 @contextlib.contextmanager
 def laid_out(folder: Path, plan: Plan, chunk: int, attributes: dict[str, Any]) -> Iterator[Path]:
-    """Lay out all arrays of the study in a temporary folder beside the results, from which they can be moved."""
+    """Lay out all arrays of the study in a temporary folder next to the results, from which they can be moved."""
     unfinished = folder / UNFINISHED
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
