@@ -49,7 +49,7 @@ class SimulationError(RbchainError, RuntimeError):
 
 
 class SimulationWarning(UserWarning):
-    """Samples of a batch have failed, or their motion is beyond the position limits of the model."""
+    """Samples of a batch have failed, or their motion exceeds the position limits of the model."""
 
 
 class AssemblyError(RbchainError, RuntimeError):

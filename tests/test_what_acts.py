@@ -88,7 +88,7 @@ def test_a_motion_that_returns_before_the_saved_time_was_beyond_its_limit():
         arm(limits=(-LIMIT, LIMIT)),
         rb.SpringDamper(None, "arm", point_a=(2, 0, 0), point_b=(1, 0, 0), stiffness=3.0),
     )
-    with pytest.warns(rb.SimulationWarning, match="beyond the position limits"):
+    with pytest.warns(rb.SimulationWarning, match="exceeds the position limits"):
         motion = model.simulate([[0.0]], [[4.0]], 2.0, forces=[spring], max_step=0.05, save_at=[0.0, 2.0])
     assert motion.beyond_limits.all()
 

@@ -1,7 +1,7 @@
-"""Random signals: functions of time of which each sample sees its own realisation.
+"""Random signals: functions of time with a separate realisation for each sample.
 
 The random numbers of a signal depend only on the seed, the channel and the number of the sample
-(`core.lanes.random_numbers`). So a sample sees the same signal alone and in any batch.
+(`core.lanes.random_numbers`). So a sample gets the same signal alone and in any batch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BYTES_PER_NUMBER = 32  # of a signal in memory: its array, and copies of it for 
 
 @dataclass(frozen=True, eq=False)
 class RandomSignal(AddsSignals):
-    """A random function of time. Each sample of a simulation or study sees its own realisation.
+    """A random function of time. Each sample of a simulation or study gets its own realisation.
 
     `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
     Drives, wrenches and currents accept them wherever they accept a `Signal`.

@@ -66,7 +66,7 @@ class Encoder(Declared):
     Notes
     -----
     The noise depends only on the seed, the number of the sample, the index of the measured coordinate in (q, qd)
-    and the index of the instant. So a sample sees the same noise alone, in any batch and with any method of
+    and the index of the instant. So a sample gets the same noise alone, in any batch and with any method of
     integration. `Model.lock` and `Model.reroot` change indices of coordinates, and so the noise.
 
     Examples

@@ -131,7 +131,7 @@ def contacts(
 
 
 def _named(owner: str, contacts: list[BodyContact]) -> list[BodyContact]:
-    """Return contacts with names of their own, by which studies tell them apart. A single one needs no name."""
+    """Return contacts with names of their own, by which studies distinguish them. A single one needs no name."""
     if len(contacts) == 1:
         return contacts
     return [replace(contact, name=f"{owner} {i}") for i, contact in enumerate(contacts, 1)]

@@ -388,7 +388,7 @@ def as_signal(name: str, value: SignalLike) -> Signal:
 
 @lru_cache(maxsize=256)
 def _constant(hexadecimal: str) -> Signal:
-    """Return a constant signal. Its text, unlike the number, tells 0.0 from -0.0, which would be the same key."""
+    """Return a constant signal. Its text distinguishes 0.0 from -0.0, which would be the same key."""
     return Signal(np.full((1, 1), float.fromhex(hexadecimal)))
 
 

@@ -203,7 +203,7 @@ def user_function(
 
     Its argument `out` has the shape `results`. With discrete states, the function has a further argument before `out`,
     an array of this length. With `computed`, the last argument before `out` is a named tuple of these arrays, whose
-    numbers follow the parameters. `in_python` tells whether it could also be a function in plain Python without the
+    values follow the parameters. `in_python` states whether it could also be a function in plain Python without the
     argument `out`. With `rb.options(boundscheck=True)`, the function checks the bounds of its arrays.
 
     Raises ArgumentError, with Numba's reason, if the function cannot be compiled.

@@ -89,7 +89,7 @@ def equilibrium(
         hold them; with closed loops, those with the smallest norm. By default, all joints are free.
     actuated : list of str, optional
         Names of joints whose forces hold the posture `q_guess`, with the smallest norm. `success` is False for samples
-        in which they cannot. Then all joints stay at the guess, and `stable` tells whether they would stay there under
+        in which they cannot. Then all joints stay at the guess, and `stable` states whether they would stay there under
         constant forces.
     t : float or (...) array, s
         Time at which the signals are evaluated, from 0.

@@ -312,8 +312,8 @@ def _refuse_moving(conditions: Conditions, points: OperatingPoints) -> None:
 def _steps(K: np.ndarray, reduced: Reduced, scale: np.ndarray, is_turn: np.ndarray) -> np.ndarray:
     """Return the steps (rows, p) in the free directions.
 
-    `is_turn` (nv,) tells which changes are angles. The stiffness of free and spherical joints contains the moment that
-    is not balanced, because their tangent space turns. So smaller stiffness than this moment has no meaning.
+    `is_turn` (nv,) marks the changes that are angles. The stiffness of free and spherical joints contains the moment
+    that is not balanced, because their tangent space turns. So smaller stiffness than this moment has no meaning.
     """
     K, force = reduced.free_stiffness(K), reduced.free_force()
     values, vectors = np.linalg.eigh((K + np.swapaxes(K, 1, 2)) / 2)

@@ -46,8 +46,8 @@ class Controllers:
     """The sampled controllers of a call, as if they were continuous.
 
     `dofs` (h,) are the degrees of freedom of their outputs, `columns` their columns in the table of drives, and
-    `is_integral` (m,) tells which of the integrals of control errors are theirs. `dead_time` (samples,) is in periods,
-    and `queue` is the number of former outputs that are states.
+    `is_integral` (m,) marks their integrals among the integrals of control errors. `dead_time` (samples,) is in
+    periods, and `queue` is the number of former outputs that are states.
     """
 
     conditions: Conditions

@@ -111,7 +111,7 @@ def _options_of_runs() -> argparse.ArgumentParser:
 
 
 def read_study(options: argparse.Namespace) -> Study:
-    """Return the study of a file, and print the modules of users that it imports."""
+    """Return the study of a file, and print the users' modules that it imports."""
     from .. import Study
 
     return _with_modules_printed(Study.read(options.file, code=not options.no_code))
@@ -126,7 +126,7 @@ def _study_of_results(options: argparse.Namespace) -> Study:
 
 
 def _with_modules_printed(study: Study) -> Study:
-    """Print the modules of users that the study file has imported."""
+    """Print the users' modules that the study file has imported."""
     for module, file in study.modules.items():
         Console(stderr=True, highlight=False).print(
             f"rbchain: the study imports module {module!r} from {file}", markup=False, soft_wrap=True

@@ -108,7 +108,7 @@ class ExplainsCalls(HasPublicNames):
     """Base class of classes, whose wrong calls raise a TypeError that names the right arguments.
 
     A subclass lists former names of its arguments in `renamed_arguments`, with their new names, which are also read
-    from files. `foreign_arguments` says what to use instead of names from other packages. `hint_for_calls` is a
+    from files. `foreign_arguments` states what to use instead of names from other packages. `hint_for_calls` is a
     sentence for calls with too many values by position.
     """
 

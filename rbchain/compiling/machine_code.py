@@ -85,7 +85,7 @@ while_compiling: Callable
 
 
 class UnusableFile(Exception):
-    """A file of machine code that must not be executed; the message says why."""
+    """A file of machine code that must not be executed; the message states why."""
 
 
 def file_name(function, key, suffix=SUFFIX):

@@ -74,7 +74,7 @@ def fit(
         and equal for all of them.
     bounds : dict of (lower, upper), optional
         Smallest and largest values of parameters, by fields or paths, in SI units. They contain the first guesses. An
-        infinite number stands for no bound. The standard deviations do not consider bounds.
+        infinite value means that there is no bound. The standard deviations do not take bounds into account.
     priors : dict of (mean, standard deviation), optional
         What is known about parameters before the fit, by fields or paths, in SI units. Priors count as measurements.
         They need `noise`.

@@ -66,7 +66,7 @@ Measured: TypeAlias = Trajectory | Measurement | tuple[npt.ArrayLike, npt.ArrayL
 class ActionsOfMotion:
     """The actions `tau` (nv,), `drives` and `forces` of a motion.
 
-    `has_own_tau` tells that `tau` is not the one of all motions.
+    `has_own_tau` is True if `tau` differs from the `tau` of all motions.
     """
 
     def __init__(self, model: Model, given: Measurement, common: Measurement, duration: float) -> None:

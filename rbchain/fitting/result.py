@@ -56,7 +56,8 @@ class Fit(PickledByName, SuggestsAttributes):
         Their standard deviation exceeds 100 %, or they do not change the motion at all. They approximately keep their
         first guesses.
     at_bounds : tuple of str
-        Parameters whose estimates are at the bounds of the caller. Their standard deviations do not consider bounds.
+        Parameters whose estimates are at the bounds of the caller. Their standard deviations do not take bounds into
+        account.
     residuals : (times, 2 nv) array, or tuple of them
         Fitted minus measured positions and velocities; NaN where nothing was measured. One array for each motion of a
         list.
@@ -106,7 +107,7 @@ class Fit(PickledByName, SuggestsAttributes):
 
 
 def fit_of(problem: Problem, x: FloatArray, costs: FloatArray, at_bounds: Sequence[str], reasons: str) -> Fit:
-    """Return the Fit for the best variables x. `reasons` says why they are not a minimum."""
+    """Return the Fit for the best variables x. `reasons` states why they are not a minimum."""
     residuals, J = (part[0] for part in problem.evaluate(x[None]))
     estimates_noise = not problem.motions[0].has_noise
     misfit = float(residuals @ residuals) / max(residuals.size - problem.size, 1)
@@ -149,7 +150,7 @@ def fit_of(problem: Problem, x: FloatArray, costs: FloatArray, at_bounds: Sequen
 
 
 def _at_bounds(names: Sequence[str]) -> str:
-    return f" At their bounds, which the standard errors do not consider: {', '.join(names)}." if names else ""
+    return f" At their bounds, which the standard errors do not take into account: {', '.join(names)}." if names else ""
 
 
 def _message(misfit: float, is_explained: bool, estimates_noise: bool, unknown: int) -> str:

@@ -276,7 +276,7 @@ def _owners_of_dofs(model: Model) -> list[tuple[str, str]]:
 def _is_wanted(paths: Sequence[str], entries: np.ndarray, wanted: Collection[int] | None, problem: str) -> np.ndarray:
     """Return which of the entries that can be fitted are wanted.
 
-    Raises ArgumentError if a wanted one cannot be fitted. `problem` tells why.
+    Raises ArgumentError if a wanted one cannot be fitted. `problem` states why.
     """
     if wanted is None:
         return np.full(entries.size, True)

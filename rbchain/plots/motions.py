@@ -53,7 +53,7 @@ def plot(
         at most 20 of them.
     joints : sequence of str, optional
         Names of the joints that "states" and "phase" show. If not given, all joints are shown. If these have more
-        than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure says so.
+        than 20 degrees of freedom ("phase": 12), evenly spaced ones are shown, and the figure states this.
 
     Returns
     -------

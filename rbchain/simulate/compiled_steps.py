@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class CompiledSteps(Replays):
     """Samples that compiled code can move too.
 
-    `_is_current` (1,) is shared with compiled code; it is 0 as soon as the stepper has other arrays. `_is_shared` tells
-    whether compiled code may have moved the samples.
+    `_is_current` (1,) is shared with compiled code; it is 0 as soon as the stepper has other arrays. `_is_shared` is
+    True if compiled code may have moved the samples.
     """
 
     _prepared: Prepared
@@ -40,9 +40,9 @@ class CompiledSteps(Replays):
     def in_compiled_code(self) -> StepperArrays:
         """Return the arrays of the samples, with which functions of `rbchain.compiled` step them in compiled code.
 
-        The motion has the bits of the motion that `step` and `advance` compute, and each continues where the other has
-        stopped. Call this method again if `reset` or `restore` has changed parameters, draws or random numbers. Each
-        reset of a stepper with `Sampled` controllers or random signals changes random numbers.
+        The motion is identical, bit for bit, to the motion that `step` and `advance` compute, and each continues where
+        the other has stopped. Call this method again if `reset` or `restore` has changed parameters, draws or random
+        numbers. Each reset of a stepper with `Sampled` controllers or random signals changes random numbers.
 
         Returns
         -------

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def message(motion: Trajectory) -> str:
     """One line for each status that occurred: its number of samples, its meaning, and the first failed sample.
 
-    Further lines say how many samples were stiff, and how many were beyond position limits. They also say in how many a
-    digital loop oscillates at its sampling rate, and in how many the impulses of contacts missed their tolerance.
+    Further lines state how many samples were stiff, and how many exceeded position limits. They also state in how many
+    a digital loop oscillates at its sampling rate, and in how many the impulses of contacts missed their tolerance.
     """
     lines = []
     for status in Status:
@@ -77,7 +77,7 @@ def message_of_limits(motion: Trajectory) -> str:
     """One line: how many samples have left the position limits of joints without stops, and the first of them."""
     count, first = _joint_of_first_sample(motion, motion.beyond_limits, motion.dof_beyond_limits)
     return (
-        f"{count} of {motion.status.size}: The motion is beyond the position limits of a joint without stops: "
+        f"{count} of {motion.status.size}: The motion exceeds the position limits of a joint without stops: "
         f"{first}. Limits alone do not act on the motion. Use HardStops, or the elastic stops of "
         "PassiveForces."
     )

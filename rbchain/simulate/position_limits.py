@@ -1,4 +1,4 @@
-"""Motions beyond the position limits of joints without stops."""
+"""Motions that exceed the position limits of joints without stops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..core.tree.layout import TOPOLOGY_COORDINATE
 if TYPE_CHECKING:
     from ..facade.model import Model
 
-#: How far a position may be beyond its limit because of the errors of the steps, in rad or m, or relative to the limit.
+#: By how much a position may exceed its limit because of the errors of steps, in rad or m, or relative to the limit.
 ALLOWED = {"float64": 1e-6, "float32": 1e-3}
 
 

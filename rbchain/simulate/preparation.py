@@ -56,7 +56,7 @@ class Prepared:
     actions : Actions or None
         Drives, forces and events as numbers.
     calls : UserCalls
-        The functions of the user.
+        The user functions.
     q, qd, more : (samples, times, n) arrays
         States at all saved times: positions, velocities, and integrals of control errors with sensitivities.
     start : Start
@@ -183,7 +183,7 @@ def _new_states(samples: int, times: int, rows: tuple[int, ...], dtype: np.dtype
 
 
 def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
-    """Return the actions as numbers, with modes of contacts and sensitivities, and the functions of the user."""
+    """Return the actions as numbers, with modes of contacts and sensitivities, and the user functions."""
     model, method, dtype = request.model, request.method, request.dtype
     weights = weights_of(model, request.drives, request.given[1]) if SIGNALS in request.names else None
     actions, calls = flatten_actions(

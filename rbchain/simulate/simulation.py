@@ -223,7 +223,7 @@ def simulate(
     Warns
     -----
     SimulationWarning
-        If samples of a batch fail, or a motion is beyond the `position_limits` of joints without stops.
+        If samples of a batch fail, or a motion exceeds the `position_limits` of joints without stops.
 
     References
     ----------
@@ -275,7 +275,7 @@ def simulate(
 
 
 def _report(motion: Trajectory, raises: bool) -> None:
-    """Raise an error or warn if samples have failed, and warn if they are beyond their position limits."""
+    """Raise an error or warn if samples have failed, and warn if they exceed their position limits."""
     if not motion.success:
         raise_or_warn(SimulationError(motion.message, motion), raises, stacklevel=4)
     elif motion.beyond_limits.any():

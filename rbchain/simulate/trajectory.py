@@ -69,7 +69,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
         Samples whose step size was limited by stability and not by the tolerances, which "rk45" and "dop853" detect.
         The method "rosenbrock" takes fewer steps for these.
     dof_beyond_limits : (...) array of int
-        The degree of freedom that was the first beyond its position limits; -1 if none was.
+        The degree of freedom that was the first to exceed its position limits; -1 if none did.
     oscillating_dof : (...) array of int
         The first degree of freedom whose `Sampled` controller oscillates at its sampling rate at the end of the motion;
         -1 if there is none. The amplitude grows, or only the limit of a `PID` or `ComputedTorque` bounds it.
@@ -152,7 +152,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
     _compute_tau_and_qdd: Callable[[], FloatArray] | None = None
 
     def __post_init__(self) -> None:
-        """Fill the end states with NaN if they are not given; by default, no sample is stiff or beyond its limits."""
+        """Fill the end states with NaN if they are not given; by default, no sample is stiff or exceeds its limits."""
         shape = self.status.shape
         if self.is_stiff is None:
             object.__setattr__(self, "is_stiff", np.zeros(shape, bool))
@@ -174,11 +174,11 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
 
     @property
     def beyond_limits(self) -> np.ndarray:
-        """Samples that have been beyond `Model.position_limits`, (...) array of bool.
+        """Samples that have exceeded `Model.position_limits`, (...) array of bool.
 
-        The positions at the start and at the end of each step count, of joints without `HardStops` and without elastic
-        stops. Limits alone do not act on the motion. A position within 1e-6 rad or m of its limit (1e-3 in float32), or
-        within this fraction of its limit, is not beyond it.
+        The positions of joints without `HardStops` and without elastic stops count, at the start and at the end of each
+        step. Limits alone do not act on the motion. A position within 1e-6 rad or m of its limit (1e-3 in float32), or
+        within this fraction of its limit, does not exceed it.
         """
         return self.dof_beyond_limits >= 0
 

@@ -267,7 +267,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
         xarray.Dataset
             All outputs by name along `sample`, with units. `status` contains the `rb.Status` of each sample,
             `parameters` the random inputs, and `attrs["statistics"]` the statistics as JSON. If samples failed,
-            `attrs["survivors"]` tells for how many samples the statistics hold, why the others failed, what to do, and
+            `attrs["survivors"]` states how many samples the statistics describe, why the others failed, what to do, and
             on which parameters the failures depend. With `out`, `attrs["linear_analysis"]` contains gradients and
             control variates as JSON, if they were computed.
 

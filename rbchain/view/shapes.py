@@ -82,7 +82,7 @@ def segments_of(radius: float, pixel: float) -> int:
 
 
 def shapes_of(model: Model, pixel: float = 0.0) -> list[Shape]:
-    """Shapes of the bodies of a model that is not a batch, as fine as `segments_of` says.
+    """Shapes of the bodies of a model that is not a batch, as fine as `segments_of` specifies.
 
     Warns
     -----

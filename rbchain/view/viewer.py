@@ -127,7 +127,7 @@ class Viewer:
         self._show_on_sliders(self._seen)
 
     def _set_visible(self, layer: str, visible: bool) -> None:
-        """Show or hide a layer; if it cannot be shown, the page says why."""
+        """Show or hide a layer; if it cannot be shown, the page states why."""
         with self._lock:
             try:
                 self._stage.set_visible(layer, visible)

@@ -88,7 +88,7 @@ def test_importance_sampling_finds_ten_regions_of_failures():
 def test_importance_sampling_with_too_few_samples_for_the_regions_is_refused():
     """With 300 samples, two opposite regions in 50 dimensions look like none."""
     margins = lambda u: 4.0 - np.abs(u.sum(-1)) / np.sqrt(50)  # noqa: E731
-    with pytest.raises(rb.StudyError, match=r"do not come nearer to the failures; .* 300 samples can tell apart"):
+    with pytest.raises(rb.StudyError, match=r"do not come closer to the failures; .* 300 samples can distinguish"):
         importance_sampling(margins, 50, 0, 300, 0.2, 20_000)
 
 
@@ -319,7 +319,7 @@ def test_samples_without_a_number_are_reported():
     )
     assert found.interval == (as_none.interval[0], as_failure.interval[1])
     assert as_failure.estimate == pytest.approx(as_none.estimate + found.undefined / 300)
-    with pytest.raises(rb.StudyError, match=r"have no number: 0 failed.*gravity\.x = -.*undefined='failure'"):
+    with pytest.raises(rb.StudyError, match=r"have no value: 0 failed.*gravity\.x = -.*undefined='failure'"):
         study.probability("total", above=3.0)
     counted = study.probability("total", above=3.0, stage=300, undefined="no_failure")
     exact = integrate.quad(lambda x: stats.norm.pdf(x) * stats.norm.sf(3.0 - x), -1.0, 10.0)[0]
@@ -334,7 +334,7 @@ def test_failed_simulations_are_reported():
     found = study.probability("total", above=1.0, method="monte_carlo", simulations=200)
     assert found.failed > 0
     assert found.undefined == 0
-    with pytest.raises(rb.StudyError, match=r"have no number: \d+ failed.*\"invalid parameters\""):
+    with pytest.raises(rb.StudyError, match=r"have no value: \d+ failed.*\"invalid parameters\""):
         study.probability("total", above=3.0)
 
 

@@ -49,7 +49,7 @@ class _Pointer:
     """Type of a NamedTuple with arrays that a kernel receives as a pointer to a copy."""
 
     def can_convert_from(self, typing_context, other):
-        """As in Numba: tell whether values of another type can be passed."""
+        """As in Numba: return whether values of another type can be passed."""
         return Conversion.safe if other == self.passed else None
 
 

@@ -44,7 +44,7 @@ class Segments(NamedTuple):
     * `first` and `second` (3) are the vectors from the joint origins of the bodies to the closest points.
     * `axis` and `other_axis` (3) are the half axes of the second and the first segment.
     * `line` (3) is D, `normal` (3) its direction, or zero for segments that meet, and `distance` its length.
-    * `is_inside` and `other_is_inside` tell whether the closest points of the second and the first segment move.
+    * `is_inside` and `other_is_inside` state whether the closest points of the second and the first segment move.
     """
 
     first: tuple

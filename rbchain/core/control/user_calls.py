@@ -1,4 +1,4 @@
-"""Calls of the functions of users, for the states of one sample.
+"""Calls of user functions, for the states of one sample.
 
 `y` (rows, lanes) is a state of the integrator, whose first nq + n rows are q and qd. `BlockActions.call_arguments` (m,)
 holds q, qd, the parameters and the results, one after the other.

@@ -1,7 +1,7 @@
 """Random numbers of samples, from the counter-based generator Philox4x32-10.
 
 The key of the generator is the seed. Its counter is (instant, channel, sample). Each number can be computed by itself,
-so a sample sees the same numbers alone, in any batch, in any order and with any step size.
+so a sample gets the same numbers alone, in any batch, in any order and with any step size.
 
 In compiled code, the functions take int64 values. In plain Python, they take Python's integers or arrays of int64. All
 three give identical results on every machine. The generator uses integers only, and the normal numbers use only

@@ -17,7 +17,7 @@ class FixedStepFunctions(NamedTuple):
     start_motion(block, stepper, settings, batch, samples, k)
         Saves the initial states, and ends the samples that cannot start.
     take_step(block, stepper, settings, batch, t, h, restarts, k)
-        Computes the end of a step from t to t + h. `restarts` says whether the rate there is computed again anyway.
+        Computes the end of a step from t to t + h. `restarts` states whether the rate there is computed again anyway.
     inspect_step(block, stepper, settings, batch, is_saved_time, lane)
         Checks the step of a lane for failures and events, counts it, and saves its end if that is a saved time.
     accept_step(block, stepper, settings, k)

@@ -61,7 +61,7 @@ def save_starts(block, stepper, settings, batch, samples, k):
 
 @kernel
 def take_fixed_step(block, stepper, settings, batch, t, h, restarts, k):
-    """Compute the end of a step from t to t + h; `restarts` says whether the rate there is computed again anyway."""
+    """Compute the end of a step from t to t + h; `restarts` states whether the rate there is computed again anyway."""
     tableau = settings.tableau
     if tableau.order > 1:
         store_stiffness_and_damping(block, stepper.y, k)

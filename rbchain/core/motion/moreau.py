@@ -319,7 +319,7 @@ def set_rows(block, stepper, v_free, settings, h, k):
 def solve_rows(block, settings, is_limited, h, k):
     """Solve for the impulses of all rows, and return the largest residual. The initial guess is contact.IMPULSE.
 
-    The residual is one number for each lane, m/s or rad/s. `is_limited` says whether the impulses must not add energy.
+    The residual is one value for each lane, m/s or rad/s. `is_limited` states whether the impulses must not add energy.
     """
     contacts, numbers = block.loads.actions.contacts, block.loads.actions.numbers
     rows = contacts.rows

@@ -1,4 +1,4 @@
-"""Positions beyond the limits of joints that have no stops."""
+"""Positions that exceed the limits of joints without stops."""
 
 from ...compiling.jit import kernel
 from ..sample import tally_layout as tallies
@@ -7,14 +7,14 @@ from .events import NO_EVENT
 
 @kernel
 def check_limits_of_start(stepper, batch, lane):
-    """Record the first position of the initial state that is beyond its limits."""
+    """Record the first position of the initial state that exceeds its limits."""
     for row in range(batch.outcome.limits.shape[0]):
         check_position(row, stepper.y, stepper, batch, lane)
 
 
 @kernel
 def check_limits_of_end(stepper, batch, theta, lane):
-    """Record the first position that is beyond its limits at the end of the step, or at an event that ends the motion.
+    """Record the first position that exceeds its limits at the end of the step, or at an event that ends the motion.
 
     theta is the fraction of the step at the event; `stepper.change` is the state there.
     """
@@ -27,7 +27,7 @@ def check_limits_of_end(stepper, batch, theta, lane):
 
 @kernel
 def check_position(row, state, stepper, batch, lane):
-    """Record the number of the dof, counted from 1, if the state is beyond its limits and none is recorded.
+    """Record the number of the dof, counted from 1, if the state exceeds its limits and none is recorded.
 
     `row` is the row of `Outcome.limits`, rad or m.
     """

@@ -30,7 +30,7 @@ def run_controllers(block, stepper, batch, with_ended_samples, k):
     """Run the controllers with a stop at the time of their lane, and save their outputs if that is a saved time.
 
     Sets FLAG_HAS_CHANGED in lanes with a stop, and returns their number. Writes controls.TIME. `with_ended_samples`
-    says whether the clocks of samples that have ended continue.
+    states whether the clocks of samples that have ended continue.
     """
     actions, sampled, changed = block.loads.actions, block.loads.actions.sampled, 0
     width = stepper.y.shape[1]

@@ -1,7 +1,7 @@
 """The length of the next step of a lane: it ends at stops, and resolves the signals that act on the lane.
 
 Stops are the end of the motion, the breaks of signals, and the times at which sampled controllers measure or outputs
-begin to act. A step that a stop shortens says nothing about the steps after it. Therefore the step after the stop uses
+begin to act. A step that a stop shortens does not predict the steps after it. Therefore the step after the stop uses
 the length that its error would have allowed without the stop.
 """
 

@@ -100,12 +100,12 @@ class Outcome(NamedTuple):
     """The status, the last valid state and the steps of each sample, and the flag with which the caller stops lanes.
 
     `tally` (samples, tallies.RECORDED) holds the status, and the counts of steps, rejections and evaluations. The next
-    columns are 1 if the sample was stiff for an explicit method, the count of the parts of steps, and the number of the
-    first dof beyond its position limits, counted from 1. `end_times` (samples,), s, and `end_states` (samples, rows of
-    the state) are the last valid state. The caller sets `interrupt` (1,) to a number other than zero to stop. `record`
-    is a StepRecord. `limits` (m, 4) are the coordinate, the lower and the upper limit, rad or m, and the dof, of each
-    position that has limits and no stops. `memory` (samples, rows) holds the numbers that the last state does not
-    determine (`sample_memory`).
+    columns are 1 if the sample was stiff for an explicit method, the count of the parts of steps, and the first
+    dof beyond its position limits, counted from 1. `end_times` (samples,), s, and `end_states` (samples,
+    rows of the state) are the last valid state. The caller sets `interrupt` (1,) to a number other than zero to stop.
+    `record` is a StepRecord. `limits` (m, 4) are the coordinate, the lower and the upper limit, rad or m, and the dof,
+    of each position that has limits and no stops. `memory` (samples, rows) holds the numbers that the last state does
+    not determine (`sample_memory`).
     """
 
     tally: np.ndarray

@@ -34,7 +34,7 @@ class WorkMemory(NamedTuple):
       length of the current part, as fractions of the step; the length is zero without one.
     * `needed` (1, lanes) is the resolution that the part needs, `scale` (1, lanes) the scale of the energy, J.
     * `kinks` (1, lanes) is 1 if the elastic energy has a kink in the part, else 0.
-    * `role` (1, lanes) tells lanes with a step from lanes whose calls of user functions wait for them.
+    * `role` (1, lanes) distinguishes lanes with a step from lanes whose calls of user functions wait for them.
     * `energies` (2, lanes) are the kinetic and the potential energy at a node, J.
     * `state` and `rate` (rows, lanes) are the state at a node and its rate.
     * `torques` (n, lanes) are the joint forces at a node, N m and N, or the joint impulses of an impact, N m s and N s.
@@ -161,7 +161,7 @@ def store_work_of_impulses(block, stepper, acts, lag, k):
         (H + implicit terms) dv . ((v + v') / 2 + (c - 1/2) d)
 
     The second factor is the mean of the velocities before and after the impulses, which act at the time c h of an
-    impact. `lag` is c - 1/2 of each lane, or zero without an impact. `acts` says whether there may be impulses.
+    impact. `lag` is c - 1/2 of each lane, or zero without an impact. `acts` states whether there may be impulses.
     """
     work, y, y_new, contacts = stepper.work, stepper.y, stepper.y_new, block.loads.actions.contacts
     rows, joints, nq, half = contacts.rows, block.loads.actions.joints, block.q.shape[0], constant_like(y_new, 0.5)

@@ -16,7 +16,7 @@ Parameters are an array `(n + 1 + constraints, columns)` that all samples share,
 samples differ. Row n holds gravity, and a row of each constraint follows. `columns` is param.COLUMNS, or
 param.COLUMNS_IN_WATER in water. The working memory is an array `(n + 1, frame.ROWS, lanes)`.
 
-Arguments of these names are the same in all kernels, unless a docstring says otherwise:
+Arguments of these names are the same in all kernels, unless a docstring states otherwise:
 
 * `k` is the index of all lanes, or of one lane; `lane` is the index of one lane. `i` is a dof.
 * `model` is a FlatModel, `work` a Work, `loads` a `Loads`, `actions` a BlockActions, and `block` a Block. `parameters`
@@ -59,7 +59,7 @@ TOPOLOGY_BODY = 7  # index of the dof's body in the mechanism; -1 if the dof has
 TOPOLOGY_PASSIVE = 8  # sum of the dof's codes PASSIVE_SPRING, ...
 TOPOLOGY_DRAG = 9  # sum of the body's codes DIAGONAL_DRAG, ...
 TOPOLOGY_ROWS = 10
-# The integer type of the topology says whether the model is in water, so that code can choose when it is compiled.
+# The integer type of the topology shows whether the model is in water, so that code can choose when it is compiled.
 IN_AIR, IN_WATER = np.int64, np.int32
 
 REVOLUTE, PRISMATIC, SCREW = 0, 1, 2

@@ -67,7 +67,7 @@ def explained_shares(drawn: np.ndarray, values: np.ndarray) -> np.ndarray:
 def _correlation_ratio(parameter: np.ndarray, y: np.ndarray) -> float:
     """Return the share of the variance between groups of samples with similar values of a parameter.
 
-    It needs many samples, but sees each shape of a dependence. Zero if noise explains it.
+    It needs many samples, but detects each shape of a dependence. Zero if noise explains it.
     """
     if len(y) < 2 * GROUPS:
         return 0.0

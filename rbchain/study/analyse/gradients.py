@@ -133,7 +133,7 @@ def compute_gradients(
 ) -> Gradients:
     """Compute the gradients of these measures, in chunks of at most `largest` motions but at least two.
 
-    A StudyError tells why the study has none.
+    Raises a StudyError with the reason if the study has none.
     """
     _check(plan)
     moments = np.array([column.distribution.moments() for column in plan.drawn.columns])

@@ -23,7 +23,7 @@ def linear_analysis(plan: Plan, store: Store, executor: Executor) -> dict[str, A
     """Return gradients and control variates of all measures for JSON.
 
     The keys "gradients" and "control_variates" are missing if the study has none, or if they would take much time
-    compared with the study. "reasons" has the same keys. It tells why the study has none, or why measures are missing.
+    compared with the study. "reasons" has the same keys. It states why the study has none, or why measures are missing.
     """
     found: dict[str, Any] = {}
     reasons: dict[str, str] = {}
@@ -83,7 +83,7 @@ def _control_variates(plan: Plan, names: list[str], store: Store) -> dict[str, A
     values = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
     measures = {name: values[name] for name in names}
     finite = {name: values for name, values in measures.items() if np.isfinite(values).all()}
-    # if no measure is finite, the error of `controlled_means` tells why
+    # if no measure is finite, the error of `controlled_means` states why
     estimates, _ = controlled_means(plan, values["parameters"], values["status"], finite or measures)
     labels = ("mean", "half_width", "plain_mean", "plain_half_width", "factor")
     return {

@@ -166,7 +166,7 @@ def _crossings(
 ) -> np.ndarray:
     """Return the fractions of steps between `low` and `high` (samples, m) at which the quantity changes its sign.
 
-    `starts_high` tells whether it is positive at `low`. The interval is divided, and the last part is linear.
+    `starts_high` is True if it is positive at `low`. The interval is divided, and the last part is linear.
     """
     ends = np.arange(PARTS + 1) / PARTS
     for _ in range(CROSSING_ROUNDS):

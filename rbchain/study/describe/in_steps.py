@@ -177,7 +177,7 @@ def along(numbers: np.ndarray, x: np.ndarray) -> np.ndarray:
 def largest(steps: Steps) -> np.ndarray:
     """Return the largest value of each sample.
 
-    The maxima of the polynomials through the nodes tell in which steps it may be. If the quantity agrees with the
+    The maxima of the polynomials through the nodes show in which steps it may be. If the quantity agrees with the
     polynomial around its maximum, this is the place of the largest value: the error is the square of the difference.
     Otherwise the quantity has a corner, and the step is divided to 3e-6 of its length.
     """

@@ -117,7 +117,7 @@ class Measure(Described):
         * "equilibrium": position at rest of the degree of freedom `dof` of `joint`, in rad or m
         * "frequency" in Hz and "damping_ratio" of the small oscillations `mode` about the equilibrium
         * "gain_margin" of the feedback loop that is cut at the force of `joint`: a factor, as in `Model.margins`.
-          Infinite if the gains may grow without limit; statistics leave infinite numbers out, as NaN
+          Infinite if the gains may grow without limit; statistics omit infinite values, as they omit NaN
         * "event_time": time of the first occurrence of `event`, in s; NaN if it does not occur
         * "function": the result of `function`
     over : str
@@ -444,7 +444,7 @@ class Measure(Described):
     def is_in_steps(self) -> bool:
         """Whether the steps of a motion determine the measure, so that it does not depend on the saved times.
 
-        Functions of users receive the saved times only, and an "energy_error" is known at these times only.
+        User functions receive the saved times only, and an "energy_error" is known at these times only.
         """
         return self.over not in ("final", "at_event") and self.quantity not in AT_TIMES
 

@@ -1,4 +1,4 @@
-"""Distributions of SciPy, and objects of users with a method `ppf`."""
+"""Distributions of SciPy, and users' objects with a method `ppf`."""
 
 import math
 from typing import Annotated, Any, Literal, Self

@@ -32,7 +32,7 @@ STATUS_LABEL = f"status: {Status.DONE:d} done, {Status.STOPPED:d} stopped by an 
 class Variable:
     """An output of the study. `dims` are its axes after the axis of the samples.
 
-    `evaluated` tells at which times a measure is evaluated, if it depends on them.
+    `evaluated` states at which times a measure is evaluated, if it depends on them.
     """
 
     name: str

@@ -287,7 +287,7 @@ class Plan:
 def plan_of(description: Description, folder: str | Path = ".", code: bool = True) -> Plan:
     """Return the plan of a description, whose files are in `folder`. A StudyError names what does not fit the model.
 
-    `code` tells whether the functions of measures may be imported.
+    `code` states whether the functions of measures may be imported.
     """
     folder = Path(folder)
     description, modules = _with_functions_of_drives(description, folder, code)

@@ -1,4 +1,4 @@
-"""Modules of users: the functions that a study file names as "module:name"."""
+"""Users' modules: the functions that a study file names as "module:name"."""
 
 from __future__ import annotations
 

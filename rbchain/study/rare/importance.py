@@ -111,8 +111,8 @@ def importance_sampling(
             has_many, sigma = True, _falling_sigma(found, log_ratio, before)
         if is_stalled and sigma > FALL * before:
             raise StudyError(
-                "the stages of importance sampling do not come nearer to the failures; expected failures in few "
-                f"regions, which {samples} samples can tell apart. Use a larger stage, or method='subset'"
+                "the stages of importance sampling do not come closer to the failures; expected failures in few "
+                f"regions, which {samples} samples can distinguish. Use a larger stage, or method='subset'"
             )
         is_stalled = sigma > FALL * before
         fit = _fitted_to_halves if has_many else _fitted
@@ -120,7 +120,7 @@ def importance_sampling(
     else:
         raise StudyError(
             f"importance sampling does not reach the failures within {MOST_STAGES} stages; expected a measure that "
-            "tells how near a failure is. Use another method, or change the threshold"
+            "shows how close a sample is to a failure. Use another method, or change the threshold"
         )
     last = (_fitted_to_halves if has_many else _fitted)(u, np.where(failing, -log_ratio, -np.inf), seed, MOST_STAGES)
     shares = np.concatenate([(1.0 - OF_PREVIOUS) * last.shares, OF_PREVIOUS * mixture.shares])
@@ -189,7 +189,7 @@ def _smallest_sigma(found: np.ndarray, log_ratio: np.ndarray, largest: float, sp
     if not finite.any():
         raise StudyError(
             "the measure is at the threshold or infinite in all samples of a stage of importance sampling; expected a "
-            "measure that tells how near a failure is. Use method='monte_carlo'"
+            "measure that shows how close a sample is to a failure. Use method='monte_carlo'"
         )
     high = math.log(min(largest, 10.0 * float(finite.max())))
     low = high - 30.0
@@ -246,7 +246,7 @@ def _fitted_to_halves(u: np.ndarray, logarithms: np.ndarray, seed: int, stage: i
 def _fit_of_clusters(u: np.ndarray, weights: np.ndarray, components: int, seed: int, stage: int) -> Mixture:
     """Return a mixture whose means start in clusters, in the directions in which the samples vary most.
 
-    In many dimensions, the distances of the samples themselves do not tell regions apart.
+    In many dimensions, the distances of the samples themselves do not distinguish regions.
     """
     weights = weights / weights.sum()
     x = u - weights @ u

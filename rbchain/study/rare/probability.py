@@ -94,7 +94,7 @@ def probability(
     ------
     StudyError
         If the study has noise or random signals and the method is not "monte_carlo", if the draws come from a table, if
-        samples have no number, or if the method does not reach the threshold.
+        samples have no value, or if the method does not reach the threshold.
 
     Notes
     -----

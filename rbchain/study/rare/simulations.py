@@ -132,7 +132,7 @@ class Simulations:
         reason = status_in_words(int(status[unknown[failed][0]])) if failed.any() else f"{self.measure!r} is NaN"
         drawn = ", ".join(f"{n} = {x:.6g}" for n, x in zip(self.plan.columns, self.values[first], strict=True))
         raise StudyError(
-            f"{unknown.size} of {self.count:,} simulations have no number: {int(failed.sum())} failed, and "
+            f"{unknown.size} of {self.count:,} simulations have no value: {int(failed.sum())} failed, and "
             f"{int((~failed).sum())} succeeded with {self.measure!r} NaN. {reason} The first one has {drawn}. This "
             "method has to know whether they count: pass undefined='failure' or undefined='no_failure', change the "
             "settings of simulate, or use method='monte_carlo', whose interval covers both cases"

@@ -103,8 +103,8 @@ def _next_bound(margins: np.ndarray, stages: list[Stage]) -> float:
         if not smaller.size:
             raise StudyError(
                 f"the measure is the same in at least half of the {margins.size} samples of stage {len(stages)}, and "
-                "no sample is nearer to the threshold; expected a measure that varies. Use method='monte_carlo', or a "
-                "measure that tells how near a failure is"
+                "no sample is closer to the threshold; expected a measure that varies. Use method='monte_carlo', or a "
+                "measure that shows how close a sample is to a failure"
             )
         bound = smaller[-1]
     return float(max(bound, 0.0))

@@ -33,8 +33,8 @@ class Results(HasPublicNames):
     study : Study
         The study that computed the results. For results from a folder, it is read from the file that the last run used,
         or from the files that a run of a study from Python has written into the folder. This imports the functions that
-        the file names. A StudyError says if the results are copied or changed, if the file is missing, or why a study
-        from Python is not in a file.
+        the file names. A StudyError gives the reason if the results are copied or changed, if the file is
+        missing, or if a study from Python is not in a file.
 
     Notes
     -----
@@ -115,7 +115,7 @@ class Results(HasPublicNames):
         )
 
     def _of_survivors(self) -> dict[str, Any]:
-        """Return the attribute that tells that the numbers hold for samples that did not fail, if some failed."""
+        """Return the attribute which states that the values describe only samples that did not fail, if some failed."""
         return {name: text for name, text in self._results.attrs.items() if name == "survivors"}
 
     def gradient(self, measure: str | None = None) -> xarray.Dataset:

@@ -63,7 +63,7 @@ class Findings:
         return chunk * size, (chunk + 1) * size if samples is None else min((chunk + 1) * size, samples)
 
     def check_undamaged(self) -> None:
-        """Raise a StudyError if files are damaged; it names them and says how to repair them."""
+        """Raise a StudyError if files are damaged; it lists them and states how to repair them."""
         if not self.damage:
             return
         samples = sum(last - first for first, last in map(self.bounds, damaged_chunks(self.damage)))

@@ -55,7 +55,7 @@ class Log:
         return self.path.parent / file if file else None
 
     def reason_not_written(self) -> str:
-        """Return why the last study from Python is not in a file; empty if the log does not tell it."""
+        """Return why the last study from Python is not in a file; empty if the log does not state the reason."""
         return self._last("not_written")
 
     def _last(self, key: str) -> str:

@@ -117,7 +117,7 @@ def restore(findings: Findings, plan: Plan, effects: dict[str, str]) -> None:
     with laid_out(folder, plan, chunk, kept) as unfinished:
         if identity_of(new["study"]) != findings.identity:
             _write_records(findings, unfinished, identity_of(new["study"]))
-        last = unfinished / document_of("")  # it tells that the other files belong to the study
+        last = unfinished / document_of("")  # it shows that the other files belong to the study
         for path in sorted((path for path in unfinished.rglob("*") if path.is_file()), key=lambda p: (p == last, p)):
             place = folder / path.relative_to(unfinished)
             place.parent.mkdir(parents=True, exist_ok=True)
