@@ -211,7 +211,7 @@ class Bushing(Force):
         Raises
         ------
         ArgumentError
-            If a number is invalid, the shapes of the numbers differ, or the constraint is of another class.
+            If a value is invalid, the shapes of the values differ, or the constraint is of another class.
 
         Examples
         --------
@@ -283,7 +283,7 @@ def flatten_between_bodies(
     Raises
     ------
     ArgumentError, ModelError
-        If a body does not exist, both bodies are the same, or numbers are invalid.
+        If a body does not exist, both bodies are the same, or values are invalid.
     """
     of_springs = [_flat_spring(model, force, numbers) for force in forces if isinstance(force, SpringDamper)]
     of_bushings = [_flat_bushing(model, force, numbers) for force in forces if isinstance(force, Bushing)]
@@ -384,7 +384,7 @@ def bodies_at_ends(
 
 
 def positive_numbers(what: str, value: npt.ArrayLike, zero: bool = False) -> np.ndarray:
-    """Return finite numbers (...) above zero, or also zero if `zero`; raise ArgumentError for others."""
+    """Return finite values (...) above zero, or of at least zero if `zero`; raise ArgumentError for others."""
     found = _finite(what, value, ())
     if (found < 0.0).any() or not (zero or found.all()):
         raise ArgumentError(f"{what} is {excerpt(found.tolist())}; expected {'at least' if zero else 'more than'} 0")

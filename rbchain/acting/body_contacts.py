@@ -50,7 +50,7 @@ class BodyContact(Force):
         Raises
         ------
         ArgumentError, ModelError
-            If a body does not exist, or numbers do not fit the batch.
+            If a body does not exist, or values do not fit the batch.
         """
         raise NotImplementedError
 

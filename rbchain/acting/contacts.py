@@ -114,7 +114,7 @@ def flatten_contacts(
     Raises
     ------
     ArgumentError, ModelError
-        If a joint or a body does not exist or does not fit, or numbers are invalid.
+        If a joint or a body does not exist or does not fit, or values are invalid.
     """
     found = [force for force in forces if is_contact(force)]
     if not found:

@@ -49,7 +49,7 @@ def joints_of_dofs(model: Model, dofs: npt.ArrayLike) -> list[str]:
 
 
 def refuse_quaternion(model: Model, what: str, i: int, remedy: str) -> None:
-    """Raise an error if dof i belongs to a joint whose position is a quaternion instead of one number per dof."""
+    """Raise an error if dof i belongs to a joint whose position is a quaternion instead of one value per dof."""
     if model.kernel_model.dofs.in_quaternion_joint[i]:
         kind = model.joint_types[int(model.kernel_model.dofs.body[i])]
         raise ArgumentError(f"{what}: a {kind} joint has no angle or displacement for each degree of freedom; {remedy}")

@@ -84,7 +84,7 @@ def flatten_actions(
     Raises
     ------
     ArgumentError
-        If an action names a joint that does not exist, drives of a joint exclude each other, or numbers do not fit.
+        If an action names a joint that does not exist, drives of a joint exclude each other, or values do not fit.
     """
     drives, forces, events = actions
     _refuse_other_than_lists(*actions)

@@ -1,4 +1,4 @@
-"""Inputs: numbers that a program changes between the steps of a stepper, in place of signals."""
+"""Inputs: values that a program changes between the steps of a stepper, in place of signals."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class InputTerm(NamedTuple):
         return self._replace(factor=self.factor * factor)
 
     def flat(self, batch: tuple[int, ...]) -> InputTerm:
-        """Return the term with a number for each sample of a batch, along one axis."""
+        """Return the term with a value for each sample of a batch, along one axis."""
         factor, value = (np.broadcast_to(x, batch).reshape(-1) for x in (self.factor, self.value))
         return self._replace(factor=factor, value=value)
 

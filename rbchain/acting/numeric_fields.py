@@ -98,7 +98,7 @@ class NumericField:
                 three_signals(name, value)
 
     def _expected(self) -> str:
-        """Describe the possible numbers for a message."""
+        """Describe the possible values for a message."""
         if self.upper < LARGEST_FLOAT32:
             return f"numbers from {self.lower:g} to {self.upper:g}"
         numbers = "finite numbers" if np.isfinite(self.upper) else "numbers"

@@ -1,4 +1,4 @@
-"""Collect the numbers and signals of actions, shared or of each sample, in arrays for the kernels."""
+"""Collect the values and signals of actions, shared or of each sample, in arrays for the kernels."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SampleNumbers:
         return self.add(f"{what}: {name}", field.checked(what, self.for_each_sample(f"{what}: {name}", value)))
 
     def for_each_sample(self, name: str, value: npt.ArrayLike) -> np.ndarray:
-        """Return one number, or one for each sample in the batch shape. Raises ArgumentError if it does not fit."""
+        """Return one value, or one for each sample in the batch shape. Raises ArgumentError if it does not fit."""
         if isinstance(value, Signal):
             raise ArgumentError(
                 f"{name} is a signal, {value!r}; expected one number, or one for each sample, which "

@@ -309,7 +309,7 @@ def _of_sines(factor: npt.ArrayLike, offset: npt.ArrayLike, sines: int, amplitud
 
 
 def positive(name: str, value: npt.ArrayLike, least: float | None = None) -> np.ndarray:
-    """Return finite numbers above 0, or of at least `least`. Raises ArgumentError, with the name."""
+    """Return finite values above 0, or of at least `least`. Raises ArgumentError, with the name."""
     found = finite_array(name, value, ArgumentError)
     if not ((found > 0.0) if least is None else (found >= least)).all():
         bound = "above 0" if least is None else f"of at least {least:g}"

@@ -1,4 +1,4 @@
-"""Signals: numbers over time, for drives, wrenches and currents."""
+"""Signals: values over time, for drives, wrenches and currents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Signal(AddsSignals):
     """A function of time: a polynomial or a piecewise polynomial, plus sines and inputs of a stepper.
 
     `Signal.constant`, `Signal.polynomial`, `Signal.sines` and `Signal.table` make signals. Arguments that expect a
-    signal also accept a number, an array with one number for each sample, a piecewise polynomial of SciPy
+    signal also accept a number, an array with one value for each sample, a piecewise polynomial of SciPy
     (`CubicSpline`, `PPoly`), or an `Input`. Arrays of coefficients may have batch axes in front, for one signal per
     sample.
     `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
@@ -405,7 +405,7 @@ def three_signals(name: str, components: ThreeSignals) -> list[Signal]:
 
 
 def _numbers(name: str, value: npt.ArrayLike, least_axes: int = 0) -> FloatArray:
-    """Return finite numbers, even of no samples. Axes other than batch axes have at least one number."""
+    """Return finite values, even of no samples. Axes other than batch axes have at least one value."""
     found = finite_array(name, value, ArgumentError)
     if found.ndim < least_axes or 0 in found.shape[found.ndim - least_axes :]:
         raise ArgumentError(f"{name} has shape {found.shape}; expected (..., m) with at least one number")

@@ -76,7 +76,7 @@ class FrequencyResponse(SampleArrays):
 
 
 def checked_frequencies(frequency: npt.ArrayLike) -> FloatArray:
-    """Return frequencies, Hz. Raises an ArgumentError if they are not finite numbers from 0 in one dimension."""
+    """Return frequencies, Hz. Raises an ArgumentError if they are not finite values of at least 0 in one dimension."""
     found = finite_array("frequency", frequency, ArgumentError)
     if found.ndim != 1 or (found < 0.0).any():
         what = f"has shape {found.shape}" if found.ndim != 1 else f"is {excerpt(found.tolist())}"

@@ -47,7 +47,7 @@ def with_defaults(options: argparse.Namespace) -> None:
 def initial_states(options: argparse.Namespace, model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Return the states of --q and --qd, with normally distributed deviations of --spread.
 
-    Raises ValueError if there is not one number for each position and velocity.
+    Raises ValueError if there is not one value for each position and velocity.
     """
     for name, size, labels, units in (
         ("q", model.nq, model.position_labels, model.position_units),

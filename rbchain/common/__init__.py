@@ -1,1 +1,1 @@
-"""Functions for all packages: conversions of numbers, names, files and processes."""
+"""Functions for all packages: conversions of values, names, files and processes."""

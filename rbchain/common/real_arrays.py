@@ -1,4 +1,4 @@
-"""Conversion of a caller's numbers to arrays; raises an error where NumPy would silently lose information."""
+"""Conversion of a caller's values to arrays; raises an error where NumPy would silently lose information."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def real_array(
 
 
 def finite_array(name: str, value: Any, error: type[Exception]) -> FloatArray:
-    """Convert a caller's finite numbers to a new float64 array; raise an `error` if one is not finite."""
+    """Convert a caller's finite values to a new float64 array; raise an `error` if one is not finite."""
     found = np.array(real_array(name, value, error))
     if not np.isfinite(found).all():
         raise error(f"{name} is {excerpt(found.tolist())}; expected finite numbers")

@@ -2,7 +2,7 @@
 
 All drivers of single instants have these arguments in common. n is the number of degrees of freedom (dofs):
 
-* `memory`: array of `blocks.memory_size` numbers, which no other call uses at the same time.
+* `memory`: array of `blocks.memory_size` values, which no other call uses at the same time.
 * `topology`: (TOPOLOGY_ROWS, n).
 * `parameters` and `variation`: (n + 1, param.COLUMNS) and None or, if samples differ, (n + 1, param.COLUMNS, 1) and a
   Variation. Row n holds gravity. A closed loop has one more row for each constraint, and a model in water has

@@ -97,7 +97,7 @@ def store_responses(block, linear, y, k):
 def store_closed_changes(block, linear, y, rate, closed, place, k):
     """Store the changes that keep the loops closed in rows of `closed` (samples, 2, n, n).
 
-    In water, the derivatives have overwritten numbers that projections read, so that the dynamics are computed again.
+    In water, the derivatives have overwritten values that projections read, so that the dynamics are computed again.
     y and `rate` are (rows, lanes). `place` is (time, first sample, number of samples).
     """
     t, first, count = place

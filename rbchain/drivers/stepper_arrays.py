@@ -33,7 +33,7 @@ class InputTerms(NamedTuple):
     `constants` (samples, m) are the coefficients without inputs, and `places` (samples, m) their places in the tables
     of signals. `columns` (m,) are their columns in the numbers of the samples, or -1 for coefficients in the tables.
     Coefficient c has the terms from `ends[c]` to `ends[c + 1]`; `ends` is (m + 1,). `inputs` (terms,) are the inputs,
-    `factors` (samples, terms) their factors, and `ranges` (terms, 2) the smallest and the largest numbers that act.
+    `factors` (samples, terms) their factors, and `ranges` (terms, 2) the smallest and the largest values that act.
     """
 
     constants: np.ndarray

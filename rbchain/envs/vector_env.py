@@ -64,7 +64,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     action_space : Space, optional
         Space of the actions of one environment. By default joint forces without bounds.
     observation_space : Space, optional
-        Space of the observations of one environment. By default numbers without bounds.
+        Space of the observations of one environment. By default, it has no bounds.
     autoreset_mode : AutoresetMode, or "NextStep", "SameStep" or "Disabled"
         When new episodes begin, as in `gymnasium.vector.SyncVectorEnv`.
 

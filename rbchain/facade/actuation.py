@@ -42,7 +42,7 @@ class Actuation(Varying):
         UnknownNameError
             If the drives have no input of a name.
         ArgumentError
-            If a number is beyond the range of its input.
+            If a value is beyond the range of its input.
 
         Examples
         --------

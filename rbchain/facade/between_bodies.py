@@ -49,7 +49,7 @@ class ForcesBetweenBodies(Attributes):
         Raises
         ------
         ArgumentError
-            If a body does not exist, both ends are fixed to the same body, numbers are invalid, or shapes do not fit.
+            If a body does not exist, both ends are fixed to the same body, values are invalid, or shapes do not fit.
 
         Examples
         --------

@@ -49,7 +49,7 @@ class Editing(Attributes):
         Parameters
         ----------
         joints : dict
-            Position of each joint to lock, by its name: a number in rad or m, or (m,) numbers for a joint with m
+            Position of each joint to lock, by its name: a value in rad or m, or (m,) values for a joint with m
             entries in q.
 
         Returns

@@ -48,7 +48,7 @@ class Identification(Attributes):
     def inertial_parameters(self) -> FloatArray:
         """The ten inertial parameters of each body, in body axes: a (..., 10 n) array.
 
-        They are the mass m (kg), m times cg (3 numbers, kg m) and the inertia tensor about the origin of the body's
+        They are the mass m (kg), m times cg (3 values, kg m) and the inertia tensor about the origin of the body's
         frame (xx, xy, xz, yy, yz, zz; kg m^2). Pinocchio orders the tensor xx, xy, yy, xz, yz, zz.
         """
         mass, cg = self.mass[..., None], np.broadcast_to(self.cg, (*self.batch_shape, self.n_bodies, 3))

@@ -111,7 +111,7 @@ class InverseKinematics(Attributes):
         UnknownNameError
             If the model has no such body or frame.
         ArgumentError
-            If a target is of another type, a frame is fixed to the world, or shapes or numbers do not fit.
+            If a target is of another type, a frame is fixed to the world, or shapes or values do not fit.
 
         Notes
         -----

@@ -61,7 +61,7 @@ class Jacobians(Attributes):
         UnknownNameError
             If the model has no such body or frame.
         ModelError
-            If the point is not three finite numbers.
+            If the point does not have three finite components.
 
         Notes
         -----

@@ -104,7 +104,7 @@ class Model(
 
     If a sample of a batch cannot be computed, its results are NaN, and other samples are unaffected. The cause can be
     a singular position, a body without inertia, or a state that is not finite. All accelerations of the sample, and
-    all entries of inverse matrices, are then NaN. Of its other results, only the numbers that depend on the value that
+    all entries of inverse matrices, are then NaN. Of its other results, only the entries that depend on the value that
     is not finite are NaN.
 
     Attributes

@@ -121,7 +121,7 @@ class JointView(_View):
     dofs : int
         Number of its degrees of freedom.
     position_limits : (dofs, 2) array
-        Smallest and largest position. The other numbers are (dofs,) arrays.
+        Smallest and largest position. The other limits are (dofs,) arrays.
     velocity_limit, effort_limit, acceleration_limit, deceleration_limit, jerk_limit
     axis, pitch, rotor_inertia, gear_ratio, armature
     stiffness, rest_position, cubic_stiffness, damping, friction, static_friction, stribeck_velocity

@@ -37,7 +37,7 @@ def variables_of_spring(model: Model, name: str, forces_of_motions: Sequence[Seq
     Raises
     ------
     ArgumentError
-        If the first guess is zero, differs between the motions, or is not one number.
+        If the first guess is zero, differs between the motions, or is not a scalar.
     """
     found = []
     for forces in forces_of_motions:

@@ -28,7 +28,7 @@ class FileUnits:
         return (self.units or Units()).quantity(value, dimension)
 
     def of_dofs(self, name: str, unit: str, value: Any, kinds: Sequence[str]) -> Any:
-        """Convert one number for all dofs, or one for each.
+        """Convert one value for all dofs, or one for each.
 
         `unit` is one SI unit, or as "rad or m" the units of a rotation and of a translation.
 

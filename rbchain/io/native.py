@@ -281,7 +281,7 @@ def _arguments_of(where: str, body: Mapping[str, Any], units: FileUnits, folder:
     kinds = [dof.kind for dof in joint.dofs]
 
     def table(key: str, kind: type[ExplainsCalls], units_of_fields: Mapping[str, str]) -> dict[str, Any]:
-        """Return a table with one number for all dofs, or one for each, in SI."""
+        """Return a table with one value for all dofs, or one for each, in SI."""
         return {
             name: units.of_dofs(f"{key}: {name}", units_of_fields[name], value, kinds)
             if name in units_of_fields

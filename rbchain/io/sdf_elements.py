@@ -79,7 +79,7 @@ class Joint:
 
     @property
     def has_one_dof(self) -> bool:
-        """Whether the position of the joint is one number."""
+        """Whether the position of the joint is one value."""
         return KINDS[self.type].n_axes == 1
 
     def joint(self, rotation: np.ndarray) -> AnyJoint:
@@ -152,7 +152,7 @@ def _pitch(scope: Scope, where: str, element: Any) -> float:
 
 
 def _passive(scope: Scope, axes: list[Any], kind: str) -> PassiveForces | None:
-    """Return damping, friction and springs of a joint, with one number for each axis."""
+    """Return damping, friction and springs of a joint, with one value for each axis."""
     if not axes:
         return None
     tags = {"damping": "damping", "friction": "friction", "stiffness": "spring_stiffness"}

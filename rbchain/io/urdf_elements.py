@@ -64,7 +64,7 @@ class Joint:
 
     @property
     def has_one_dof(self) -> bool:
-        """Whether the position of the joint is one number."""
+        """Whether the position of the joint is one value."""
         return self.type in ("revolute", "continuous", "prismatic", "screw")
 
 

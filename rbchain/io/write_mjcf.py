@@ -149,7 +149,7 @@ class _Writer:
         joint.attrib.update({key: repr(float(x)) for key, x in numbers.items() if x})
 
     def _add_forces_of_all_dofs(self, name: str, joint: Any, dofs: range) -> None:
-        """Write the numbers of a ball or a free joint, which has one number for all degrees of freedom."""
+        """Write the values of a ball or a free joint, which has one value for all degrees of freedom."""
         d, which = self.description, slice(dofs.start, dofs.stop)
         given = {"damping": d.damping[which], "frictionloss": d.friction[which], "armature": self.model.armature[which]}
         for key, values in given.items():

@@ -18,7 +18,7 @@ from ..errors import ArgumentError
 from .description import Description
 from .topology import Dofs
 
-POSITIONS = ("q", "q0", "q1", "q_guess")  # arguments with nq numbers; all others have nv
+POSITIONS = ("q", "q0", "q1", "q_guess")  # arguments with nq values; all others have nv
 _Samples = TypeVar("_Samples", bound="SampleSequence")
 #: Largest difference between the norm of a quaternion and 1.
 UNIT_LENGTH = {FLOAT64: QUATERNION_TOLERANCE, FLOAT32: 1e-5}

@@ -120,7 +120,7 @@ SIDE_FIELDS = {
     "axis": SideField(unit_axis, lambda pose: pose.rotation[:, 2], lambda outer, x: outer.rotation @ x, ("axes",)),
     "pose": SideField(_one_pose, lambda pose: pose, lambda outer, x: outer @ x, ("point", "axes")),
 }
-#: Fields with one number, and the functions that check and convert them.
+#: Fields with one value, and the functions that check and convert them.
 NUMBERS = {"length": positive, "ratio": _ratio, "offset": _number}
 
 

@@ -55,7 +55,7 @@ class Description(PickledByName):
     """All names and numbers of a mechanism with n moving bodies, each with one joint to its parent.
 
     `dof_counts` (n,) are the numbers of degrees of freedom of the joints; nv is their sum. `VARIABLE_FIELDS` has the
-    shapes of the numbers that may differ between samples; with batch axes in front, they hold one value per sample.
+    shapes of the values that may differ between samples; with leading batch axes, there is one value per sample.
     """
 
     name: str

@@ -42,7 +42,7 @@ class Immersion(Value):
     """Buoyancy, added mass and drag of a body in a fluid at rest or in a current.
 
     The model defines the density of the fluid. All matrices refer to the frame with the pose `pose`, with linear
-    components before angular ones; six numbers stand for a diagonal matrix.
+    components before angular ones; six values stand for a diagonal matrix.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class Inertia(Value):
     ------
     ModelError
         If an argument has the wrong shape or type, the mass is negative, or the tensor is not symmetric.
-        `ModelBuilder.add_body` checks whether the numbers are physically possible.
+        `ModelBuilder.add_body` checks whether the values are physically possible.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Inertia(Value):
         mass = float(numbers(self.mass, "mass", (), finite=False))
         if mass < 0.0:
             raise ModelError(f"mass is {mass}; expected zero or more")
-        # ModelBuilder checks whether the other numbers are possible, because its messages can name the body
+        # ModelBuilder checks whether the other values are possible, because its messages can name the body
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "cg", numbers(self.cg, "cg", (3,), finite=False))
         object.__setattr__(self, "inertia", inertia_tensor(self.inertia))

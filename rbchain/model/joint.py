@@ -66,7 +66,7 @@ class Revolute(DescribedJoint):
     Raises
     ------
     ModelError
-        If `axis` is not three finite numbers, or is zero, here and in all joints.
+        If `axis` does not have three finite components, or is zero, here and in all joints.
 
     Notes
     -----
@@ -135,7 +135,7 @@ class Screw(DescribedJoint):
     Raises
     ------
     ModelError
-        If `axis` is not three finite numbers, or is zero, or `pitch` is not one finite number.
+        If `axis` does not have three finite components, or is zero, or `pitch` is not one finite value.
 
     Notes
     -----

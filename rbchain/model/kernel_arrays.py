@@ -54,9 +54,9 @@ class KernelArrays:
     batch_shape : tuple
         Shape of the batch of samples whose parameters differ; () if all samples share them.
     similar : KernelArrays or None
-        A model of the same mechanism without a batch. What depends on the same numbers in both is taken from it.
+        A model of the same mechanism without a batch. What depends on the same values in both is taken from it.
     of_float32 : Description
-        The description with the numbers for float32; only added inertias depend on the precision.
+        The description with the values for float32; only added inertias depend on the precision.
     constraint_rows : int
         Number of equations of all constraints; 0 for an open chain.
     """
@@ -111,7 +111,7 @@ class KernelArrays:
             return None
         try:
             return Known(self.similar.arrays(FLOAT64)[1], self._differing)
-        except ModelError:  # its numbers are beyond the range of float64, those of this model may not be
+        except ModelError:  # its values are beyond the range of float64, those of this model may not be
             return None
 
     @cached_property

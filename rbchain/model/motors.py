@@ -80,7 +80,7 @@ def _refuse_motor(what: str, bodies: Mapping[str, Body], name: str) -> None:
 
 
 def _number(what: str, name: str, value: Any) -> float:
-    """Return one number of at least zero. Raises a ModelError."""
+    """Return one value of at least zero. Raises a ModelError."""
     found = numbers(value, f"{what}: {name}")
     if found.shape != () or found < 0.0:
         raise ModelError(f"{what}: {name} is {found.tolist()}; expected one number of at least 0")

@@ -37,7 +37,7 @@ def keep_numbers_of_dofs(value: Value) -> tuple[int, dict[str, np.ndarray]]:
 
 
 def of_dofs(name: str, joint: AnyJoint, what: str, value: npt.ArrayLike, finite: bool = True) -> np.ndarray:
-    """Return an array (dofs,) from one number for all degrees of freedom of the joint of a body, or one for each."""
+    """Return an array (dofs,) from one value for all degrees of freedom of the joint of a body, or one for each."""
     found, count = numbers(value, f"body {name!r}: {what}", finite=finite), len(joint.dofs)
     if found.shape not in ((), (count,)):
         raise ModelError(

@@ -54,7 +54,7 @@ def numbers(value: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = Non
 
 
 def vector3(value: npt.ArrayLike, what: str) -> FloatArray:
-    """Copy three finite numbers to an array (3,); raise a ModelError that names them as `what` otherwise."""
+    """Copy three finite values to an array (3,); raise a ModelError that names them as `what` otherwise."""
     return numbers(value, what, (3,))
 
 
@@ -118,7 +118,7 @@ def rotation_matrix(rotation: npt.ArrayLike | Rotation | None) -> FloatArray:
 
 def is_rotation(matrix: np.ndarray) -> np.ndarray:
     """Whether finite matrices (..., 3, 3) are rotations within `NEARLY_ORTHOGONAL`; shape (...)."""
-    with np.errstate(over="ignore", invalid="ignore"):  # products of large numbers overflow
+    with np.errstate(over="ignore", invalid="ignore"):  # products of large values overflow
         return (_off_orthogonal(matrix) <= NEARLY_ORTHOGONAL) & (np.linalg.det(matrix) > 0.0)
 
 
@@ -183,7 +183,7 @@ class Pose(Value):
     Raises
     ------
     ModelError
-        If the translation is not three finite numbers, or the rotation is not a rotation within 1e-6.
+        If the translation does not have three finite components, or the rotation is not a rotation within 1e-6.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from .pose import NEARLY_ORTHOGONAL, asymmetry, is_rotation, nearest_rotation, n
 
 # Tensors from files have about seven digits. A violation above this fraction of the trace is an error of the model.
 ROUND_OFF_OF_FILES = 1e-6
-# kg m^2; files contain such numbers instead of zero, as round-off of earlier calculations
+# kg m^2; files contain such values instead of zero, as round-off of earlier calculations
 NEGLIGIBLE_INERTIA = 1e-18
 NEGLIGIBLE_DISTANCE = 1e-9  # m
 

@@ -41,7 +41,7 @@ def plot(modes: Modes, parameter: npt.ArrayLike, *, label: str = "parameter", or
     Raises
     ------
     ArgumentError
-        If the modes do not belong to a batch with one axis, or the parameter does not have one number for each sample.
+        If the modes do not belong to a batch with one axis, or the parameter does not have one value for each sample.
 
     Examples
     --------

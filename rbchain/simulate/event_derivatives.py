@@ -125,7 +125,7 @@ def _derivatives(
 def _tolerances(request: Request, prepared: Prepared, occurrences: Occurrences) -> np.ndarray:
     """Return the tolerances of positions and velocities at occurrences, (samples, records, 2 nv).
 
-    They are relative to the largest numbers at the saved times and at the event, and to 1 rad for turns. Methods with
+    They are relative to the largest values at the saved times and at the event, and to 1 rad for turns. Methods with
     fixed steps have the default tolerances.
     """
     rtol, atol = DEFAULT_RTOL[request.dtype.name], DEFAULT_ATOL[request.dtype.name]

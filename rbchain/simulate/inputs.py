@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Inputs(NamedItems[np.ndarray]):
     """The inputs of a stepper by their names. `inputs[name]` is an array (...) that you may change.
 
-    `values` are the numbers (samples, inputs), and `batch` is the shape of the batch.
+    `values` has the shape (samples, inputs), and `batch` is the shape of the batch.
     """
 
     _owner, _singular, _plural = "the stepper", "input", "inputs"

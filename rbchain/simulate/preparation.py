@@ -61,7 +61,7 @@ class Prepared:
         States at all saved times: positions, velocities, and integrals of control errors with sensitivities.
     start : Start
     saved : Saved
-        The same arrays as `q`, `qd` and `more`, flat, and all other numbers at the saved times.
+        The same arrays as `q`, `qd` and `more`, flat, and all other values at the saved times.
     outcome : Outcome
     not_assembled : (samples,) array of bool
         Samples whose initial state violates the constraints.

@@ -35,7 +35,7 @@ class Snapshot:
     model : Model
         The model with the parameters of each sample.
     draws : Draws, optional
-        The numbers that a study has drawn.
+        The values that a study has drawn.
     episodes, steps : (samples,) arrays of int
         Number of resets of each sample, and of its steps since then.
     t : (samples,) array, s

@@ -102,10 +102,10 @@ def simulate(
     ----------
     model : Model
     q0, qd0 : (..., nq), (..., nv) arrays, rad or m, and rad/s or m/s
-        Initial state of each sample. By default, q0 is `Model.neutral()` and qd0 is zero; qd0 may be one number for
+        Initial state of each sample. By default, q0 is `Model.neutral()` and qd0 is zero; qd0 may be one value for
         all dofs. If all arrays among q0 and qd0 are float32, the simulation runs in float32. The quaternions of free
-        and spherical joints are integrated as four numbers and normalised after each step. The states of closed loops
-        must satisfy the constraints: use `Model.assemble` and `Model.assemble_velocities`.
+        and spherical joints are integrated as four components and normalised after each step. The states of closed
+        loops must satisfy the constraints: use `Model.assemble` and `Model.assemble_velocities`.
     duration : float, s
         Duration of the motion. It has no default.
     method : "rk45", "dop853", "rosenbrock", "radau", "rk4", "implicit" or "moreau", optional

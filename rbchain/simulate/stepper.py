@@ -280,8 +280,8 @@ class Stepper(CompiledSteps):
         Parameters
         ----------
         samples : index, optional
-            An index of the batch as in NumPy: a number, a list of numbers, a slice or an array of bool. By default all
-            samples.
+            An index of the batch as in NumPy: an integer, a list of integers, a slice or an array of bool. By default
+            all samples.
         paths, **fields
             New parameters of these samples, as for `Model.vary`, such as `{"link2.mass": m}` or `mass=...`. They remain
             until they are changed again. By default the parameters do not change.

@@ -1,6 +1,6 @@
 """Newton steps of `contact_solver`: linearised equations of all rows, and a line search.
 
-`contact_layout` describes the arguments. `residual`, `limit`, `running` and `length` are one number for each lane, and
+`contact_layout` describes the arguments. `residual`, `limit`, `running` and `length` are one value for each lane, and
 `index` is the number of the round. The matrix of a step is `Contacts.linear` (m, m, lanes): its entry (a, b) belongs to
 the rows at the places a and b. The first `count` places are used. `proximal` is added to its diagonal.
 """

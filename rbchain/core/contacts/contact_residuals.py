@@ -1,7 +1,7 @@
 """Equations of the impulses that `contact_solver` solves: velocities, changes of single rows, and residuals.
 
 `contact_layout` describes the arguments. Velocities u are in m/s or rad/s, and impulses p in N s or N m s.
-`contact_choice` solves the same equations for accelerations and forces. `running` is one number for each lane.
+`contact_choice` solves the same equations for accelerations and forces. `running` is one value for each lane.
 """
 
 import math

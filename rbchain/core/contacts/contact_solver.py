@@ -25,8 +25,8 @@ hardly depend on each other. The numbers become smaller in steps, and each solut
 Sources: Jean (1999), "The non-smooth contact dynamics method"; Alart and Curnier (1991), "A mixed formulation for
 frictional contact problems prone to Newton like solution methods".
 
-`contact_layout` describes the arguments. `residual`, `running` and `added` are one number for each lane; `tolerance` is
-one number for all lanes.
+`contact_layout` describes the arguments. `residual`, `running` and `added` are one value for each lane; `tolerance` is
+one value for all lanes.
 """
 
 import math

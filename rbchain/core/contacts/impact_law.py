@@ -19,8 +19,8 @@ Sources: Kane and Levinson (1985), *Dynamics: Theory and Applications*, section 
 algebraic rigid-body collision law based on impulse space considerations". Glocker (2013), "Energetic consistency
 conditions for standard impacts, part I", states when Newton's law loses energy.
 
-`contact_layout` describes the arguments. `residual`, m/s or rad/s, and `limits` are one number for each lane;
-`tolerance` is one number for all lanes, m/s or rad/s.
+`contact_layout` describes the arguments. `residual`, m/s or rad/s, and `limits` are one value for each lane;
+`tolerance` is one value for all lanes, m/s or rad/s.
 """
 
 import math

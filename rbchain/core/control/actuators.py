@@ -12,7 +12,7 @@ joint receives the force
 
     c - mu |c| s(v),   s(v) = v / sqrt(v^2 + v_0^2).
 
-Forces and velocities are one number for each lane.
+Forces and velocities are one value for each lane.
 """
 
 import math

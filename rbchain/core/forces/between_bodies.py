@@ -73,7 +73,7 @@ def subtract_wrench(i, f, wrenches, k):
 
 @kernel
 def elastic_energy(model, springs, bushings, numbers, work, k):
-    """Compute the elastic energy of all springs and bushings, J, one number (reads R, LEVER and V; writes POSITION)."""
+    """Compute the elastic energy of all springs and bushings, J, one value (reads R, LEVER and V; writes POSITION)."""
     for i in range(model.parent.shape[0]):
         place_about_first_joint(i, model, work, k)
     total = zeros_like(numbers[0, k])

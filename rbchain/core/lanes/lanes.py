@@ -1,4 +1,4 @@
-"""SIMD values: Numba types for one number of each sample of a block, in a SIMD register.
+"""SIMD values: Numba types for one value of each sample of a block, in a SIMD register.
 
 The last axis of an array has one entry per lane. Indexed `a[i, k]` with `k` of type `Lanes`, the array yields a `Pack`.
 With an integer `k`, the same source computes a single number. Arithmetic is IEEE in each lane, and no lane affects
@@ -25,7 +25,7 @@ CONTRACT = ("contract",)  # allows LLVM to fuse a * b + c, as `jit.OPTIONS` does
 
 
 class Pack(types.Type):
-    """Numba type of a SIMD value: one number of `dtype` for each lane, in a vector register."""
+    """Numba type of a SIMD value: one value of `dtype` for each lane, in a vector register."""
 
     def __init__(self, dtype, width):
         self.dtype, self.width = dtype, width

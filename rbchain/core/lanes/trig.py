@@ -1,4 +1,4 @@
-"""Sine, cosine, arctangent and logarithm of all lanes of a SIMD value, or of one number with the C library."""
+"""Sine, cosine, arctangent and logarithm of all lanes of a SIMD value, or of one value with the C library."""
 
 import math
 

@@ -1,7 +1,7 @@
 """Sensitivities of a motion: the variational equations of the state for initial states and parameters.
 
 The rows of the state after the integrals of errors z are the sensitivities. Each parameter p has one column: n numbers
-u on the tangent space of the positions, n numbers w of the velocities, and one number s for each integral. Let M be the
+u on the tangent space of the positions, n values w of the velocities, and one value s for each integral. Let M be the
 mass matrix. Let tau be the forces of inverse dynamics minus all joint forces, at the accelerations of the state. With
 K, D and C of `linearised_rate`,
 

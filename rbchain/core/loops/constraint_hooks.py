@@ -96,7 +96,7 @@ hybrid_dynamics_of_controllers = choose(
 def decide_rank(block, decides, k):
     """Let the next evaluations decide which rows are independent, in the lanes in which `decides` is positive.
 
-    `decides` is one number for each lane.
+    `decides` is one value for each lane.
     """
     block.constraints.flags[closure.FLAG_DECIDES, k] = decides
 

@@ -8,7 +8,7 @@ and in Numba's types. The kernels of this package use these arguments:
   the rows of qd, then other rows; j is the number of a row.
 * `rates` (stages, rows, lanes) is `Stepper.rates`: rates of the state, per s. In the entries between the first and the
   last, implicit methods store increments of the state.
-* `h` is the length of a step, s, and `theta` a fraction of it: one number for each lane. `lane` is the number of
+* `h` is the length of a step, s, and `theta` a fraction of it: one value for each lane. `lane` is the number of
   one lane.
 * `a` is the factor of the identity matrix in the matrix a - J of an implicit step, 1/s.
 * `linear` is a `core.linear.linearised_rate.LinearisedRate`.
@@ -24,13 +24,13 @@ from ..sample import control_layout as controls
 
 @kernel
 def keep_error(stepper, tableau, error, k):
-    """Return the error of a step, one number for each lane: the step cannot fail in another way."""
+    """Return the error of a step, one value for each lane: the step cannot fail in another way."""
     return error
 
 
 @kernel
 def error_or_failure(stepper, tableau, error, k):
-    """Return the error of a step, one number for each lane, or controls.FAILURE."""
+    """Return the error of a step, one value for each lane, or controls.FAILURE."""
     failure = stepper.control[controls.FAILURE, k]
     return select(failure > constant_like(error, 0.0), failure, error)
 

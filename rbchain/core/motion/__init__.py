@@ -5,7 +5,7 @@ The functions of this package use these names for their arguments. Docstrings de
 * `block` is a `core.tree.layout.Block`, and `actions` its BlockActions. `stepper`, `batch`, `records` and `tolerances`
   are described in `core.sample.records`, `settings` and `tableau` in `core.methods`, `contacts` and `modes` in
   `core.contacts`.
-* `k` are all lanes of a block, or one lane; `lane` is one lane. A number at `k` is one number for each of these lanes.
+* `k` are all lanes of a block, or one lane; `lane` is one lane. A value at `k` is one value for each of these lanes.
 * `y`, `y_new` and `state` (rows, lanes) are states. The first rows are q (nq), rad and m, and unit quaternions, then
   qd (n), rad/s and m/s, in body axes for free and spherical joints. The next rows are the integrals of control errors,
   rad s and m s, and the sensitivities.

@@ -222,7 +222,7 @@ def project_onto_held_rows(block, stepper, y, rate, time, steps, k):
     """Project the state y at a time, s, onto the active constraints, and compute its rate, in the lanes `steps`.
 
     The state y must have been evaluated last. Writes the number of further evaluations to FLAG_PROJECTIONS. `time` and
-    `steps` are one number and one truth value for each lane.
+    `steps` are one value and one truth value for each lane.
     """
     actions, moved = block.loads.actions, stepper.spare[spares.START]
     contacts, modes, model = actions.contacts, actions.modes, block.model

@@ -68,8 +68,8 @@ def deepest(stepper, tableau, h, row, sign, limit, lane):
 def approach_extreme(middle, width, left, center, right):
     """Return the middle and the half width of a narrower interval about the vertex of the parabola through its places.
 
-    left, center, right: values at middle - width, middle and middle + width, in fractions of a step, each one number or
-    one number for each lane. The interval stays where it is if the parabola has no maximum.
+    left, center, right: values at middle - width, middle and middle + width, in fractions of a step, each one value or
+    one value for each lane. The interval stays where it is if the parabola has no maximum.
     """
     zero = zeros_like(center)
     one, half, quarter = constant_like(zero, 1.0), constant_like(zero, 0.5), constant_like(zero, 0.25)

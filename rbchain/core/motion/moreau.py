@@ -339,7 +339,7 @@ def solve_rows(block, settings, is_limited, h, k):
 def weights_of_step(contacts, settings, h, k):
     """Return the weight of the velocity at the start, 1 if the step has an impact, and 1 if nothing else touches.
 
-    These are one number for each lane. The positions of a step with an impact c h after its start also move with
+    These are one value for each lane. The positions of a step with an impact c h after its start also move with
     c - 1/2 times the change of the velocities without impulses, if nothing else touches.
     """
     table, rows = contacts.table, contacts.rows

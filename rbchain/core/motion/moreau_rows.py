@@ -117,7 +117,7 @@ def set_bound(e, contacts, settings, numbers, h, k):
 def velocity_at(time, row, contacts, h, k):
     """Return J v of a row, m/s or rad/s, after a fraction of the step without impulses, with J of the middle.
 
-    The fraction, `time`, and the result are one number for each lane.
+    The fraction, `time`, and the result are one value for each lane.
     """
     rows = contacts.rows
     turn = constant_like(rows, 0.5) * h * rows[row, contact.BIAS, k]

@@ -45,7 +45,7 @@ def divide_step(block, stepper, weight, impact, flight, k):
     """Compute the place at which both parts of a step meet, the states there, and the rates of their positions.
 
     `weight` is the weight s of the velocity at the start. `impact` is 1 in lanes with an impact, and `flight` is 1 if
-    nothing else touches; they are one number for each lane. Reads the rates of the positions at the end of the step,
+    nothing else touches; they are one value for each lane. Reads the rates of the positions at the end of the step,
     rates[1]. Writes the states and rates (rows, lanes) spares.PART_END to PART_START_RATE.
     """
     y, y_new, spare, model = stepper.y, stepper.y_new, stepper.spare, block.model
@@ -95,7 +95,7 @@ def divide_step(block, stepper, weight, impact, flight, k):
 def part_of_row(block, stepper, is_first, j, k):
     """Return row j at the start and at the end of a part, the slopes there as changes per part, and its share.
 
-    These, and `is_first`, are one number for each lane. The share is a fraction of the step.
+    These, and `is_first`, are one value for each lane. The share is a fraction of the step.
     """
     y, spare, rates, meeting = stepper.y, stepper.spare, stepper.rates, stepper.control[controls.MEETING, k]
     h, nq = stepper.control[controls.H, k], block.q.shape[0]
@@ -119,7 +119,7 @@ def part_of_row(block, stepper, is_first, j, k):
 def state_within_step(block, stepper, tableau, h, theta, j, k):
     """Compute row j of the state after the fraction theta of a step; where the parts meet, in the first one.
 
-    `theta`, h and the result are one number for each lane.
+    `theta`, h and the result are one value for each lane.
     """
     zero, one, meeting = constant_like(theta, 0.0), constant_like(theta, 1.0), stepper.control[controls.MEETING, k]
     is_first = theta <= meeting

@@ -87,7 +87,7 @@ def power_of_forces(block, work, k):
 def evaluate_node(block, stepper, t, k):
     """Project the state at a node onto the constraints, and compute its rate. Constraint forces then do no work.
 
-    Reads and writes `WorkMemory.state`; writes `WorkMemory.rate`. The time t is one number for each lane.
+    Reads and writes `WorkMemory.state`; writes `WorkMemory.rate`. The time t is one value for each lane.
     """
     work = stepper.work
     evaluate(block, work.state, t, work.rate, k)
@@ -107,7 +107,7 @@ def state_at_node(block, stepper, tableau, h, theta, j, k):
     """Compute row j of the state at a node, after the fraction theta of a step of length h.
 
     The dense output of methods of first order is linear, except in the parts of a step with contacts. h, theta and the
-    result are one number for each lane.
+    result are one value for each lane.
     """
     y, y_new = stepper.y, stepper.y_new
     if tableau.order == 1:

@@ -104,7 +104,7 @@ class Outcome(NamedTuple):
     dof beyond its position limits, counted from 1. `end_times` (samples,), s, and `end_states` (samples,
     rows of the state) are the last valid state. The caller sets `interrupt` (1,) to a number other than zero to stop.
     `record` is a StepRecord. `limits` (m, 4) are the coordinate, the lower and the upper limit, rad or m, and the dof,
-    of each position that has limits and no stops. `memory` (samples, rows) holds the numbers that the last state does
+    of each position that has limits and no stops. `memory` (samples, rows) holds the values that the last state does
     not determine (`sample_memory`).
     """
 

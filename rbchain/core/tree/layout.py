@@ -26,7 +26,7 @@ Arguments of these names are the same in all kernels, unless a docstring states 
 * `y` (rows, lanes) is a state: q, qd, the integrals of control errors, rad s or m s, and sensitivities. `rate` (rows,
   lanes) is its derivative with respect to the time. `t` is a time, and `h` the length of a step, s.
 * A number in parentheses alone, such as R (9), is the size of a tuple: vectors have 3 numbers, symmetric matrices 6
-  (xx, xy, xz, yy, yz, zz) and matrices 9, row by row. Each number is a SIMD value, or one number for a single lane.
+  (xx, xy, xz, yy, yz, zz) and matrices 9, row by row. Each entry is a SIMD value, or one value for a single lane.
 * A `Motion`, a `Force`, an `Inertia` or a `Rigid` of dof i is in world axes, and refers to the joint origin of dof i.
 
 Each array with many rows has a module with the row numbers: `frame_layout` for `Work.dof`, `parameter_layout` for the

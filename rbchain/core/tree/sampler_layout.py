@@ -118,7 +118,7 @@ class SamplerMemory(NamedTuple):
     * `positions` (sensors, lanes) are the previous measurements of the sensors; NaN before the first one.
     * `measured` (rows of the state, lanes) is the measured state.
     * `lagged` (n, lanes) are the forces after the lags of actuators, N m or N, at the time `lag_start` (1, lanes), s.
-    * `needed` (m,) is memory for the quantities that compiled functions need, SIZE_NEEDS_MEMORY numbers for each lane.
+    * `needed` (m,) is memory for the quantities that compiled functions need, SIZE_NEEDS_MEMORY values for each lane.
     """
 
     stops: np.ndarray

@@ -93,7 +93,7 @@ def _control_variates(plan: Plan, names: list[str], store: Store) -> dict[str, A
 
 
 def _plain(values: Any) -> Any:
-    """Return numbers for JSON, with None in place of NaN and infinity."""
+    """Return values for JSON, with None in place of NaN and infinity."""
     if np.ndim(values):
         return [_plain(value) for value in np.asarray(values).tolist()]
     return float(values) if math.isfinite(values) else None

@@ -1,4 +1,4 @@
-"""Distributions of one number or of several correlated ones.
+"""Distributions of one value or of several correlated ones.
 
 Each maps uniform numbers in (0, 1) to values by the inverse of its distribution function. So every distribution works
 with every design (random, stratified, Sobol). The formulas agree with `scipy.stats`, which takes more than a second to

@@ -49,7 +49,7 @@ class ModelSource(Described):
         Whether the root link of a URDF file floats. It is fixed to the world by default.
     values : dict
         Values of fields of the model that hold for all samples before a dispersion changes them, as for
-        `Model.replace`: one number for all bodies or degrees of freedom, or the whole field.
+        `Model.replace`: one value for all bodies or degrees of freedom, or the whole field.
     motors : list of dict
         Motors that become separate bodies, in this order: arguments of `Model.with_motor`. They are added after
         `values`.

@@ -86,7 +86,7 @@ class Varied:
     components : tuple of int
         Indices of the components.
     component_names : tuple of str
-        Their names; () if the parameter is one number.
+        Their names; () if the parameter is a scalar.
     """
 
     name: str

@@ -17,7 +17,7 @@ BLOCK = 1024  # samples added at once, for all chunk sizes, so that the sums do 
 BINS = 8192  # of the histogram for quantiles, fewer if the study has many columns
 HISTOGRAM_BYTES, FEWEST_BINS = 1 << 27, 64  # limit for the counts of all columns together
 COLUMNS_AT_ONCE = 256
-LEAST_COUNT = 100  # fewest numbers for a confidence interval of their mean
+LEAST_COUNT = 100  # fewest values for a confidence interval of their mean
 HALF_RANGE = 24.0  # of the transformed numbers: e^24 / 2 spreads, about 1e10
 
 
@@ -249,7 +249,7 @@ class Statistics:
     def summary(self) -> dict[str, dict[str, np.ndarray]]:
         """Return the statistics of each output as arrays, by name.
 
-        Outputs of one number also have a histogram, and confidence intervals of the mean and of the quantiles. Samples
+        Scalar outputs also have a histogram, and confidence intervals of the mean and of the quantiles. Samples
         of a design other than "random" are not independent, and their intervals are approximate.
         """
         summary = {}

@@ -39,7 +39,7 @@ DENSITY_COLORS = "Blues"
 
 
 def measures_of(results: AnyResults) -> list[str]:
-    """Return the names of the outputs that have one number for each sample."""
+    """Return the names of the outputs that have one value for each sample."""
     return [str(n) for n, v in results.items() if v.dims == ("sample",) and v.dtype.kind == "f" and n != "end_time"]
 
 
