@@ -95,6 +95,7 @@ JOINTS = {
 #: Actuators of MuJoCo 4.
 NEW_DRIVES = {
     "pid": ('<pid name="m" joint="ja" kp="20" ki="300" kv="2" gear="-0.5" forcerange="-9 5"/>', [0.5, -0.6]),
+    "pid within a range": ('<pid name="m" joint="ja" kp="20" ki="300" kv="2" forcerange="-90 50"/>', [0.5, 0.0]),
     "pid with a force": (
         '<pid name="m" joint="slide" kp="20" kv="2" input="pos vel ff" ctrlrange="-1 0.3"/>',
         [0.4, -0.6, 1.2],

@@ -36,9 +36,10 @@ Dofs = Mapping[int, tuple[str, int | None]]
 class Law(NamedTuple):
     """The force of an actuator: the sum of the gains times its controls, plus forces of its length and velocity.
 
-    The force is `constant` + `by_length` times the length + `by_velocity` times its rate. The first `references`
-    controls are references of the length, and the integral of their error has the factor `by_integral`. With a `lag` in
-    s, a first-order lag delays the controls.
+    The force is `constant` + `at_zero` + `by_length` times the length from q = 0 + `by_velocity` times its rate. The
+    first `references` controls are references of the length, and the integral of their error has the factor
+    `by_integral`. `at_zero` is the force of the length at q = 0, which is a part of this error. With a `lag` in s, a
+    first-order lag delays the controls.
     """
 
     gains: tuple[float, ...]
@@ -48,6 +49,7 @@ class Law(NamedTuple):
     references: int = 1
     by_integral: float = 0.0
     lag: float = 0.0
+    at_zero: float = 0.0
 
 
 class JointForce(NamedTuple):
@@ -290,7 +292,7 @@ class Actuators:
             moments = [(target, dof, gear[dof]) for dof in range(3)]
         else:
             moments, length = [(target, 0, gear[0])], self._reference(target)
-        law, found = law._replace(constant=law.constant + by_length * gear[0] * length), []
+        law, found = law._replace(at_zero=by_length * gear[0] * length), []
         for joint, dof, moment in moments:
             (name, start), (lower, upper) = self._dofs[joint], ranges
             if model.jnt_actfrclimited[joint] and driven.count(joint) == 1 and moment:
@@ -339,7 +341,7 @@ def _drives(name: str, controls: list[Input], force: JointForce) -> list[OneJoin
     law = force.law
     lower, upper = sorted([force.factor * force.lower, force.factor * force.upper])
     middle = 0.5 * (lower + upper) if math.isfinite(upper) else 0.0
-    limit, constant = upper - middle, force.factor * law.constant - middle
+    limit, constant, shift = upper - middle, force.factor * law.constant - middle, force.factor * law.at_zero
     kp, kd, ki = (abs(force.factor * slope) for slope in (law.by_length, law.by_velocity, law.by_integral))
     terms = [(control, force.factor * gain) for control, gain in zip(controls, law.gains, strict=True)]
     place: dict[str, Any] = {"joint": force.joint, "dof": force.dof, "name": name}
@@ -347,11 +349,13 @@ def _drives(name: str, controls: list[Input], force: JointForce) -> list[OneJoin
     if not (kp or kd or law.lag):
         return [PrescribedForce(signal=_signal(terms, constant), limit=limit, **place), *found]
     references = law.references if kp else 0
-    reference = _signal([(control, gain / kp) for control, gain in terms[:references]], constant / kp) if kp else 0.0
+    if kp and not ki:  # only the error of the length is integrated
+        constant, shift = 0.0, shift + constant
+    reference = _signal([(control, gain / kp) for control, gain in terms[:references]], shift / kp) if kp else 0.0
     if law.lag and not kp and constant:  # the lag does not delay it, and nothing clips it
         found.append(PrescribedForce(force.joint, constant, dof=force.dof))
         constant = 0.0
-    feedforward = _signal(terms[references:], 0.0 if kp else constant)
+    feedforward = _signal(terms[references:], constant)
     place |= {"feedforward_time_constant": law.lag} if law.lag else {}
     gains: dict[str, Any] = {"kp": kp, "ki": ki, "kd": kd, "limit": limit}
     return [PID(reference=reference, feedforward=feedforward, **gains, **place), *found]
