@@ -129,6 +129,15 @@ def test_failed_samples_have_nan(tmp_path):
 
 
 @plain
+def test_motions_of_other_models_raise_errors(tmp_path):
+    model, _, _ = both(tmp_path, "".join(SENSORS.values()))
+    other = rb.Model.serial_chain(2, name="arm")
+    for wrong in (other.simulate([0.1, 0.2], duration=1e-3, method="rk4", step=1e-3), 0.5):
+        with pytest.raises(rb.ArgumentError, match="motion is .*; expected a motion of this model"):
+            model.sensors.of(wrong)
+
+
+@plain
 def test_other_sensors_are_named(tmp_path):
     others = '<magnetometer name="m" site="sa"/><force name="weld" site="sf"/><touch name="t" site="sa"/>'
     others += '<framepos name="relative" objtype="site" objname="sa" reftype="site" refname="sb"/>'

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..common.real_arrays import FloatArray
+from ..common.real_arrays import FloatArray, excerpt
+from ..errors import ArgumentError
 from ..model.named_items import NamedItems
 from ..model.pose import computed_pose
 from ..model.sensor_of_file import REACTIONS, SensorOfFile
@@ -54,12 +55,17 @@ class Sensors(NamedItems[SensorOfFile]):
         Raises
         ------
         ArgumentError
-            If a sensor measures a force, and `motion.reactions` does not exist, such as under contacts.
+            If the motion is of a model with other bodies or joints, or if a sensor measures a force, and
+            `motion.reactions` does not exist, such as under contacts.
 
         Notes
         -----
         The measurements have no noise.
         """
+        own, other = self._model, getattr(motion, "model", None)
+        if other is None or (own.body_names, own.joint_names) != (other.body_names, other.joint_names):
+            of = f"a motion of model {other.name!r}, which has other bodies" if other is not None else excerpt(motion)
+            raise ArgumentError(f"sensors of {own.name!r}: motion is {of}; expected a motion of this model")
         measurements = _Measurements(motion)
         return {name: measurements.of(sensor) for name, sensor in self.items()}
 
