@@ -499,6 +499,15 @@ def test_the_assembled_velocities_are_the_nearest_ones():
     assert_close(chain.model.assemble_velocities(q, guess), expected, 1e-13)
 
 
+@plain
+def test_an_assembly_reads_the_fixed_joints_of_any_iterable():
+    chain = closed_chain("four-bar")
+    guess = chain.guess + 0.1
+    q = chain.model.assemble(guess, fixed=iter(["crank"]))
+    np.testing.assert_array_equal(q, chain.model.assemble(guess, fixed=["crank"]))
+    assert q[0] == guess[0]
+
+
 @pytest.mark.slow
 @plain
 def test_samples_that_cannot_be_assembled_are_named_and_do_not_change_the_others():

@@ -196,6 +196,13 @@ def test_spheres_of_two_bodies_touch_each_other():
     [
         ({}, rb.ArgumentError, "no ground and no pairs"),
         ({"ground": "floor"}, rb.ArgumentError, "ground is 'floor'; expected a Plane"),
+        ({"ground": GROUND, "frames": []}, rb.ArgumentError, "frames is empty, so that nothing touches the ground"),
+        ({"ground": GROUND, "frames": ["body"] * 2}, rb.ArgumentError, "frames contains 'body' twice"),
+        ({"frames": ["body"], "pairs": [("a", "b")]}, rb.ArgumentError, "frames is .*'body'.*, but no ground"),
+        ({"pairs": [("a", "b"), ["b", "a"]]}, rb.ArgumentError, r"pairs contains \('a', 'b'\) twice"),
+        ({"pairs": 3}, rb.ArgumentError, r"pairs is 3; expected a list, such as pairs=\[\("),
+        ({"pairs": [3]}, rb.ArgumentError, "pairs contains 3; expected pairs of names"),
+        ({"ground": GROUND, "frames": iter(["body"])}, rb.ArgumentError, "frames is <list_iterator .*expected a list"),
         ({"ground": GROUND, "frames": "body"}, rb.ArgumentError, r"expected a list, such as frames=\['body'\]"),
         ({"ground": GROUND, "frames": ["bdy"]}, rb.UnknownNameError, "'bdy' is not a body or frame; did you mean body"),
         ({"ground": GROUND, "frames": ["bare"]}, rb.ArgumentError, r"'bare' has no collision shapes; expected one of"),

@@ -113,8 +113,12 @@ def contacts(
     >>> [contact.point.tolist() for contact in builder.build().contacts(ground=rb.Plane((0, 0, 0), (0, 0, 1)))]
     [[0.0, 0.0, 0.2], [0.0, 0.0, -0.2]]
     """
-    if ground is None and not len(pairs):
+    frames = None if frames is None else _without_repetitions("frames", frames)
+    pairs = _without_repetitions("pairs", pairs)
+    if ground is None and not pairs:
         raise ArgumentError("contacts: no ground and no pairs; expected ground=rb.Plane(point, normal), pairs, or both")
+    if ground is None and frames is not None:
+        raise ArgumentError(f"contacts: frames is {excerpt(frames)}, but no ground; expected ground=rb.Plane(...), too")
     if not (ground is None or isinstance(ground, Plane)):
         raise ArgumentError(
             f"contacts: ground is {excerpt(ground)}; expected a Plane, such as rb.Plane((0, 0, 0), (0, 0, 1))"
@@ -126,7 +130,8 @@ def contacts(
             shapes = [shape for shape in model.collisions[name] if shape.touches_ground]
             found += _named(name, [x for shape in shapes for x in _with_ground(name, shape, ground, coefficients)])
     for pair in pairs:
-        found += _named("-".join(pair), _between(model, pair, coefficients))
+        between = _between(model, pair, coefficients)
+        found += _named("-".join(pair), between)
     return found
 
 
@@ -137,10 +142,22 @@ def _named(owner: str, contacts: list[BodyContact]) -> list[BodyContact]:
     return [replace(contact, name=f"{owner} {i}") for i, contact in enumerate(contacts, 1)]
 
 
+def _without_repetitions(what: str, given: Sequence[Any]) -> list[Any]:
+    """Return the names or the pairs of names of an argument, each of which may occur once."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        example = f"[{given!r}]" if what == "frames" else '[("a", "b")]'
+        raise ArgumentError(f"contacts: {what} is {excerpt(given)}; expected a list, such as {what}={example}")
+    keys = [sorted(map(str, each)) if isinstance(each, tuple | list) else each for each in given]
+    for key, each in zip(keys, given, strict=True):
+        if keys.count(key) > 1:
+            raise ArgumentError(f"contacts: {what} contains {excerpt(each)} twice; expected each of them once")
+    return list(given)
+
+
 def _frames_on_ground(model: Model, frames: Sequence[str] | None) -> list[str]:
     """Return the bodies and frames that move and have shapes for the ground."""
-    if isinstance(frames, str):
-        raise ArgumentError(f"contacts: frames is {frames!r}; expected a list, such as frames=[{frames!r}]")
+    if frames is not None and not frames:
+        raise ArgumentError("contacts: frames is empty, so that nothing touches the ground; expected at least one name")
     possible = [
         name
         for name, shapes in model.collisions.items()
@@ -246,7 +263,7 @@ def _vertices(file: str) -> np.ndarray:
 
 def _between(model: Model, pair: tuple[str, str], coefficients: dict[str, Any]) -> list[BodyContact]:
     """Return the contacts of all shapes of one body or frame with all shapes of another one."""
-    if isinstance(pair, str) or len(pair) != 2:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ArgumentError(f'contacts: pairs contains {excerpt(pair)}; expected pairs of names, such as ("a", "b")')
     found: list[BodyContact] = []
     for shapes in product(*(_shapes_of(model, name) for name in pair)):

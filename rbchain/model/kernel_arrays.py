@@ -189,7 +189,7 @@ class KernelArrays:
         """Return the degrees of freedom of joints, in the order of their names; `what` names the argument."""
         if isinstance(joints, str):
             raise ModelError(f"{what} is {joints!r}; expected a list of names, such as {what}=[{joints!r}]")
-        known = self.description.joint_names
+        joints, known = tuple(joints), self.description.joint_names
         check_joints(what, joints, known)
         dofs = [np.flatnonzero(self.dofs.body == known.index(joint)) for joint in joints]
         return np.concatenate([np.zeros(0, int), *dofs])
