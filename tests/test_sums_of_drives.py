@@ -439,6 +439,17 @@ def check_step_response(method, tolerance):
 
 
 @pytest.mark.plain_python
+@pytest.mark.parametrize(("method", "longest"), [("rk4", 2.7853), ("implicit", 2.0), ("moreau", 2.0)])
+def test_steps_that_are_unstable_with_a_lag_are_refused(method, longest):
+    """The force comes to rest with shorter steps, and grows with longer ones."""
+    step = 0.99 * longest * T.min()
+    motion = slide().simulate(np.zeros((2, 1)), duration=100 * step, method=method, step=step, drives=[LAGGED])
+    assert np.abs(motion.tau).max() < 7.0
+    with pytest.raises(rb.ArgumentError, match=r"feedforward_time_constant is 0\.05 s and step is .* are unstable"):
+        slide().simulate(np.zeros((2, 1)), duration=10.0, method=method, step=1.01 * longest * T.min(), drives=[LAGGED])
+
+
+@pytest.mark.plain_python
 def test_a_lag_continues_and_is_saved(tmp_path):
     model, settings = slide(), {"method": "rk4", "step": 1e-2, "drives": [LAGGED]}
     whole = model.simulate(np.zeros((2, 1)), duration=0.2, **settings)

@@ -5,6 +5,7 @@ The forces of the drives of a degree of freedom add up. At most one drive prescr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 
@@ -445,3 +446,27 @@ def refuse_lags(what: str, codes: np.ndarray, remedy: str) -> None:
         raise ArgumentError(
             f"{what} does not support the feedforward_time_constant of a PID; expected 0 for all drives. {remedy}"
         )
+
+
+def refuse_short_lags(drives: Iterable[object], method: str, step: float, longest: float) -> None:
+    """Raise an ArgumentError for a lag with which steps of a method are unstable.
+
+    Parameters
+    ----------
+    drives : iterable of drives
+    method : str
+    step : float, s
+    longest : float
+        Longest stable step, in time constants.
+    """
+    for drive in drives:
+        if not isinstance(drive, PID):
+            continue
+        given = np.ravel(drive.feedforward_time_constant)
+        shortest = np.min(given, initial=np.inf, where=given > 0.0)
+        if step > longest * shortest:
+            raise ArgumentError(
+                f"{drive.label()}: feedforward_time_constant is {shortest:g} s and step is {step:g} s; expected a step "
+                f"of at most {longest:g} time constants, {longest * shortest:.3g} s, because longer steps of "
+                f'"{method}" are unstable. Choose a shorter step, or set feedforward_time_constant to 0'
+            )

@@ -9,13 +9,14 @@ import numpy as np
 
 from ..acting.controllers import model_arrays
 from ..acting.coordinates import joints_of_dofs
-from ..acting.drives import refuse_lags
+from ..acting.drives import refuse_lags, refuse_short_lags
 from ..acting.flatten import flatten_actions
 from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout as drive
 from ..core.motion.sample_memory import memory_size
 from ..core.sample import tally_layout as tallies
+from ..core.sample.rate import REAL_STABILITY_LIMIT
 from ..core.sample.records import Outcome, Saved, Start
 from ..core.tree.layout import PASSIVE_DAMPER, PASSIVE_FRICTION, PASSIVE_SPRING
 from ..drivers.trajectories import Actions, TrajectoryMemory, trajectory_memory
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 RESISTING_FIELDS = [
     field for code in (PASSIVE_SPRING, PASSIVE_DAMPER, PASSIVE_FRICTION) for field in PASSIVE_CODES[code]
 ]
+#: Longest stable step in time constants of a lag: of "rk4", and of the methods whose steps of lags are Euler's.
+LONGEST_STEP_OF_LAGS = (REAL_STABILITY_LIMIT, 2.0)
 
 
 @dataclass(frozen=True)
@@ -204,6 +207,9 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
     if actions is not None and method.uses_jacobians:
         expected = names_of(lambda method: not method.uses_jacobians)
         refuse_lags(f'method "{method.name}"', actions.shared.drives, f"Use method {expected}")
+    if not method.is_adaptive:
+        longest = LONGEST_STEP_OF_LAGS[method.is_implicit_in_joints]
+        refuse_short_lags(request.drives, method.name, request.settings.step, longest)
     return with_sensitivities(request, with_modes(model, actions, method, dtype), weights), calls
 
 
