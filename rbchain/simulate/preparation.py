@@ -14,6 +14,7 @@ from ..acting.flatten import flatten_actions
 from ..acting.user_code import UserCalls
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout as drive
+from ..core.methods.settings import AdaptiveStepSettings
 from ..core.motion.sample_memory import memory_size
 from ..core.sample import tally_layout as tallies
 from ..core.sample.rate import REAL_STABILITY_LIMIT
@@ -207,7 +208,7 @@ def _flattened(request: Request) -> tuple[Actions | None, UserCalls]:
     if actions is not None and method.uses_jacobians:
         expected = names_of(lambda method: not method.uses_jacobians)
         refuse_lags(f'method "{method.name}"', actions.shared.drives, f"Use method {expected}")
-    if not method.is_adaptive:
+    if not isinstance(request.settings, AdaptiveStepSettings):
         longest = LONGEST_STEP_OF_LAGS[method.is_implicit_in_joints]
         refuse_short_lags(request.drives, method.name, request.settings.step, longest)
     return with_sensitivities(request, with_modes(model, actions, method, dtype), weights), calls
