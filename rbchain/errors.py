@@ -142,7 +142,8 @@ _SENTENCES = {
         "Model.assemble_velocities), the drives contradict the constraints, or a step cannot pass a singular position."
     ),
     Status.INITIAL_PENETRATION: (
-        "The initial position is beyond a hard stop, or a sphere is in the plane of its contact. Change q0."
+        "The initial position is beyond a hard stop, or a shape is inside of its contact. Change q0. To see the "
+        "contact and its gap, simulate only this sample, as a single state."
     ),
     Status.NO_CONTACT_MODES: (
         "No choice of open, sticking and sliding contacts agrees with their forces, or it changes repeatedly at one "
@@ -152,6 +153,7 @@ _SENTENCES = {
         "The duration is so long that float64 cannot resolve the steps near its end. Reduce the duration."
     ),
     Status.STEP_TOO_LONG: (
-        "Bodies turn too far in one step, by about 1 rad or more, so its end cannot be computed. Reduce the step."
+        "The middle of a step cannot be computed. Bodies turn by about 1 rad or more in the step, or a force changes "
+        "too much with the velocity, such as the force of a drive that leaves its limit. Reduce the step."
     ),
 }

@@ -195,7 +195,8 @@ class PID(DriveWithModel):
         Gains, at least 0.
     limit : float or one for each sample, N m or N
         Largest force of this drive, in both directions. It includes `feedforward` and gravity compensation, but not the
-        forces of other drives. An `Actuator` limits the sum of all drives.
+        forces of other drives. An `Actuator` limits the sum of all drives. The integral of the error also grows while
+        the force is at its limit: there is no anti-windup. A function in `Sampled` can stop the integral.
     gravity_compensation : bool
         Whether to add the gravity force of this degree of freedom, from `gravity_forces(q)`. Among joints that
         constraints connect, either all have it, or as many independent ones as the loop or coupling has degrees of

@@ -86,6 +86,7 @@ def contacts(
     list of contacts
         With the ground, a sphere and an ellipsoid have one contact. A capsule and a cylinder have two, at their ends. A
         box has one contact for each corner and a mesh one for each vertex of its convex hull. These contacts are exact.
+        The attribute `point` of a contact is the corner or vertex.
         Two bodies have a contact for each pair of their shapes. Several contacts of a frame or of a pair have the names
         "trunk 1", "trunk 2" and so on. A single contact has the name of its frame or frames, as other contacts.
 

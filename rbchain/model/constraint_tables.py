@@ -17,6 +17,16 @@ TYPE_CODES = {
     "coupler": closure.COUPLER,
     "added inertia": closure.ADDED_INERTIA,
 }
+#: Quantities in the columns of `constraint_parameters`, in their order, each with the column behind its last one.
+QUANTITY_ENDS = {
+    "point_a": closure.PARAM_POINT_B,
+    "point_b": closure.PARAM_AXES_A,
+    "axes_a": closure.PARAM_AXES_B,
+    "axes_b": closure.PARAM_LENGTH,
+    "length": closure.PARAM_RATIO,
+    "ratio": closure.PARAM_OFFSET,
+    "offset": closure.PARAM_COLUMNS,
+}
 #: Fewer constraints than this have no better order.
 MIN_TO_ORDER = 3
 
@@ -138,6 +148,11 @@ def _envelope(table: np.ndarray, pairs: list[tuple[int, int, int, int]], m: int)
         envelope[at + 1] = np.concatenate([[0], np.cumsum(lengths)[:-1]]) - starts
         sizes.append(int(lengths.sum()))
     return envelope, sizes[0], sizes[1]
+
+
+def constraint_quantity(column: int) -> str:
+    """Name the quantity in a column of `constraint_parameters`."""
+    return next(name for name, end in QUANTITY_ENDS.items() if column < end)
 
 
 def constraint_parameters(description: Description) -> np.ndarray:

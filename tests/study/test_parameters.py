@@ -345,8 +345,12 @@ def test_every_parameter_reaches_the_kernels_and_reports_its_effect(parameter, h
     reached = effects_of(plan_of({path: rb.Dispersion(distribution, how=how)}, model, **keys))
     assert list(reached) == [path]
     words = {
-        "constraint_length": "parameters of the constraint of strut",
-        "constraint_ratio": "parameters of the constraint of rack",
+        "constraint_point_a": "point_a of ",
+        "constraint_point_b": "point_b of ",
+        "constraint_axes_b": "axes_b of ",
+        "constraint_offset": "offset of rack",
+        "constraint_length": "length of strut",
+        "constraint_ratio": "ratio of rack",
         "q": "initial positions",
         "qd": "initial velocities",
         "tau": "joint forces",

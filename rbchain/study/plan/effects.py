@@ -10,6 +10,7 @@ from ...acting.flatten import flatten_actions
 from ...common.real_arrays import FLOAT64
 from ...errors import RbchainError, StudyError
 from ...facade.model import Model
+from ...model.constraint_tables import constraint_quantity
 from ...model.parameters import COLUMNS, WATER_COLUMNS
 from ...simulate.methods import METHODS
 from ..describe.parameter_table import EVENT, PARAMETERS
@@ -101,9 +102,8 @@ def _in_parameters(model: Model, many: Model) -> list[str]:
     quantities: dict[str, list[str]] = {}
     for row, column in sorted(entries):
         if row > len(names):
-            quantities.setdefault(model.constraint_names[row - len(names) - 1], []).append(
-                "parameters of the constraint"
-            )
+            constraint = model.constraint_names[row - len(names) - 1]
+            quantities.setdefault(constraint, []).append(constraint_quantity(column))
             continue
         groups = [name for name, columns in (COLUMNS | WATER_COLUMNS).items() if columns.start <= column < columns.stop]
         owner, quantity = ("the world", "gravity") if row == len(names) else (names[row], groups[0])
