@@ -38,13 +38,13 @@ Kernels check nothing: they read and write beyond the end of an array that has t
 The samples of a stepper can move in compiled code, too. `stepper.in_compiled_code()` returns a StepperArrays:
 
     samples.q, qd, t, status      the state of each sample, (samples, nq), (samples, nv), (samples,), (samples,)
-    samples.tau, inputs           what acts until you change it, (samples, nv) and (samples, inputs)
+    samples.tau, inputs           values that act until you change them, (samples, nv) and (samples, inputs)
 
-These are the arrays of the stepper in Python. It continues where compiled code has stopped, and the other way round.
+These are the arrays of the stepper in Python. It continues where compiled code has stopped, and vice versa.
 These kernels take no index `k`. They check their arguments, and raise an ArgumentError that Python receives:
 
     step(samples, count)                                        takes steps, as Stepper.step does
-    advance(samples, duration)                                  moves on, as Stepper.advance does with adaptive methods
+    advance(samples, duration)                                  simulates a duration, as Stepper.advance does
     save(samples, snapshot)                                     snapshot = snapshot_of(samples), which Python calls
     restore(samples, snapshot)                                  continues from the complete state of all samples
     copy_sample(source, i, target, j)                           sample i becomes sample j of a stepper or snapshot

@@ -73,9 +73,9 @@ class Actuator(Drive):
     Torques and speeds refer to the joint. For a motor with the gear ratio n, multiply the torques of the data sheet
     by n, and divide its speeds by n.
 
-    A motor that lifts a weight through a gear with a `gear_friction` of c has the efficiency 1 - c. Friction that grows
-    with the torque is a part of the models of servos by Duclusaud et al. (2024), "Extended Friction Models for the
-    Physics Simulation of Servo Actuators". `rb.fit` estimates `gear_friction`.
+    A motor that lifts a weight through a gear with a `gear_friction` of c has an efficiency of 1 - c. Friction that
+    grows with the torque is a part of the models of servos by Duclusaud et al. (2024), "Extended Friction Models for
+    the Physics Simulation of Servo Actuators". `rb.fit` estimates `gear_friction`.
 
     Between two instants of a sampled controller, the command is constant and the lag is an exponential function. So it
     is computed exactly with every method of integration.

@@ -64,7 +64,7 @@ class SpringDamper(Force):
 
     Examples
     --------
-    A mass of 1 kg on a vertical spring of 100 N/m oscillates with the period 2 pi / 10 s:
+    A mass of 1 kg on a vertical spring of 100 N/m oscillates with a period of 2 pi / 10 s:
 
     >>> import numpy as np, rbchain as rb
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))
@@ -150,7 +150,7 @@ class Bushing(Force):
 
     Examples
     --------
-    A disk of 2 kg m^2 on a bushing of 8 N m/rad oscillates with the period pi s:
+    A disk of 2 kg m^2 on a bushing of 8 N m/rad oscillates with a period of pi s:
 
     >>> import numpy as np, rbchain as rb
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Event(Declared):
-    """A time at which a joint reaches or passes a value, or a function of the state zero.
+    """A time at which a joint reaches or passes a value, or a function of the state passes zero.
 
     Give either `joint` or `function`.
 
@@ -38,7 +38,7 @@ class Event(Declared):
     joint : str
         Name of the joint.
     function : function(t, q, qd, parameters, out)
-        Writes the number whose sign is observed to `out[0]`. The arguments are as for `UserForces`.
+        Writes the value whose sign is observed to `out[0]`. The arguments are as for `UserForces`.
     value : float or one for each sample, rad or m (rad/s or m/s)
         Value that the joint passes.
     quantity : "position" or "velocity"
@@ -48,7 +48,7 @@ class Event(Declared):
     stop : bool
         Whether the event ends the simulation of the sample; False by default.
     parameters : (m,) or (..., m) array
-        Numbers for the function, the same for all samples or different for each.
+        Values for the function, the same for all samples or different for each.
     dof : int
         Degree of freedom of the joint, counted from 0. Required if the joint has several.
     max_records : int
@@ -65,7 +65,7 @@ class Event(Declared):
     the method decides, it has one event, none, or two. With `DryFriction`, `HardStops` or contacts in methods with
     adaptive steps, a distance counts as zero at changes between sliding, sticking, open and closed contact, and until
     the joint moves farther away. This distance is 1e-10 m or rad, 1e-14 of the positions if that is larger, and the
-    way in 2e-12 s. The same rules hold for the zero of a function, but its round-off and the errors at contacts count.
+    way in 2e-12 s. The same rules apply to the zero of a function, but its round-off and the errors at contacts count.
 
     rbchain locates events on the interpolant of the step, to 1e-11 s. A joint may pass the value several times within
     one step. A function is called at both ends of each step and at three places between them, and at further places
@@ -160,7 +160,7 @@ class EventRecord(PickledByName, SuggestsAttributes):
     Notes
     -----
     The derivatives are NaN for an event whose value turns back within 100 times the tolerance of its level, because
-    the errors of the motion then decide when it occurs. A user function is differentiated by central differences of
+    the errors of the motion then determine when it occurs. A user function is differentiated by central differences of
     eighth order with steps between 2^-4 and 2^-23 (s, rad, m, rad/s, m/s, or times the velocity if it is larger). The
     derivatives are NaN if their errors exceed 1e-6 of the largest slope of the function.
 

@@ -128,7 +128,7 @@ class InputTerm(NamedTuple):
 def with_inputs(
     constants: FloatArray, terms: Sequence[InputTerm], values: Mapping[str, FloatArray] | None = None
 ) -> FloatArray:
-    """Return constant coefficients (..., pieces) of a signal plus its inputs. Their default are the initial values."""
+    """Return constant coefficients (..., pieces) of a signal plus its inputs. The default is their initial values."""
     for term in terms:
         value = term.value if values is None else values[term.name]
         constants = constants + (term.factor * np.clip(value, term.lower, term.upper))[..., None]

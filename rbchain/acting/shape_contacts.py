@@ -243,7 +243,7 @@ def _hull_of(name: str, shape: CollisionShape) -> np.ndarray:
     if len(points) > MOST_VERTICES:
         raise ArgumentError(
             f"{what} has a convex hull of {len(points)} vertices; expected at most {MOST_VERTICES}, because each is a "
-            "contact. Simplify the mesh, or leave it out with frames=[...] and pass a SphereContact for it"
+            "contact. Simplify the mesh, or omit it with frames=[...] and pass a SphereContact for it"
         )
     return points
 

@@ -30,7 +30,7 @@ class Signal(AddsSignals):
 
     `Signal.constant`, `Signal.polynomial`, `Signal.sines` and `Signal.table` make signals. Arguments that expect a
     signal also accept a number, an array with one value for each sample, a piecewise polynomial of SciPy
-    (`CubicSpline`, `PPoly`), or an `Input`. Arrays of coefficients may have batch axes in front, for one signal per
+    (`CubicSpline`, `PPoly`), or an `Input`. Arrays of coefficients may have leading batch axes, for one signal per
     sample.
     `Signal.noise`, `Signal.ornstein_uhlenbeck`, `Signal.random_walk` and `Signal.sea_state` make random signals.
 

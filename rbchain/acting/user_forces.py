@@ -44,7 +44,7 @@ class UserForces(Drive):
 
     Notes
     -----
-    If the function raises an exception, the sample ends with status USER_FUNCTION_FAILED. This also holds for trial
+    If the function raises an exception, the sample ends with status USER_FUNCTION_FAILED. This also applies to trial
     states that are not part of the motion. With `rb.options(boundscheck=True)`, reading or writing beyond the end of
     an array raises an IndexError.
 

@@ -78,7 +78,7 @@ def equilibrium(
     ----------
     model : Model
     q_guess : (..., nq) array, rad or m
-        Where the search starts, in each sample. The default are the neutral positions. Closed loops are assembled
+        Where the search starts, in each sample. The default is the neutral positions. Closed loops are assembled
         first.
     drives, forces : lists
         As for `linearize`. By default, the drives of the model act. `PrescribedPosition` holds a joint at the time t.

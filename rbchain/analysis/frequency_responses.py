@@ -44,7 +44,7 @@ def frequency_response(
     frequency : (f,) array, Hz
         Finite frequencies from 0, in any order.
     q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-        Equilibrium of each sample, or a state of a steady motion. The default of q are the neutral positions.
+        Equilibrium of each sample, or a state of a steady motion. q defaults to the neutral positions.
     tau, inputs, outputs, drives, forces, t, integrals
         As for `linearize`.
 

@@ -169,7 +169,7 @@ def linearize(
     ----------
     model : Model
     q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-        Operating point of each sample. The default of q are the neutral positions. With closed loops, the state must
+        Operating point of each sample. q defaults to the neutral positions. With closed loops, the state must
         satisfy the constraints; see `assemble`. Prescribed positions and velocities replace the given ones.
     tau : float or (..., nv) array, N m or N
         Joint forces. They add to the forces of the drives.
@@ -188,7 +188,7 @@ def linearize(
         frame), ("frame_velocity", frame), ("frame_acceleration", frame) and ("reaction", joint), or ("position", joint,
         dof) for one degree of freedom. A pose has the displacement of the frame, m, and its rotation, rad; a velocity
         the same rates. An acceleration has the time derivatives of the velocity, as `body_accelerations`. They are in
-        world axes. A reaction is the force and the moment of `joint_reactions`, in body axes. The default are the
+        world axes. A reaction is the force and the moment of `joint_reactions`, in body axes. The default is the
         positions and velocities of all degrees of freedom.
     drives, forces : lists
         As for `accelerations`, and `Sampled` controllers. By default, the drives of the model act. `UserForces` must

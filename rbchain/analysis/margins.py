@@ -116,7 +116,7 @@ def margins(
     ----------
     model : Model
     q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-        Equilibrium of each sample, or a state of a steady motion. The default of q are the neutral positions.
+        Equilibrium of each sample, or a state of a steady motion. q defaults to the neutral positions.
     cut : str or (str, int)
         Name of the joint, or a pair (joint, dof), whose joint force is cut.
     tau, drives, forces, t, integrals
@@ -136,7 +136,7 @@ def margins(
 
     Notes
     -----
-    The margins hold for continuous feedback. A controller in `Sampled` with the period T and the delay d acts about
+    The margins apply to continuous feedback. A controller in `Sampled` with the period T and the delay d acts roughly
     like a delay of d + T / 2, which the delay margin must exceed.
 
     All crossovers are found, by eigenvalues. Source: Boyd, Balakrishnan and Kabamba (1989), "A bisection method for

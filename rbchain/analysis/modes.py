@@ -107,7 +107,7 @@ def modes(
     ----------
     model : Model
     q, qd : (..., nq) and (..., nv) arrays, rad or m, and rad/s or m/s
-        Equilibrium of each sample, or a state of a steady motion, such as a constant rotation. The default of q are the
+        Equilibrium of each sample, or a state of a steady motion, such as a constant rotation. q defaults to the
         neutral positions.
     tau, drives, forces, t, integrals
         As for `linearize`.

@@ -87,7 +87,7 @@ def checked_frequencies(frequency: npt.ArrayLike) -> FloatArray:
 def responses(frequency: FloatArray, matrices: Sequence[FloatArray], period: float | None = None) -> ComplexArray:
     """Compute the responses (..., f, outputs, inputs) at frequencies in Hz; NaN at poles.
 
-    `matrices` are A, B, C and D with axes of the batch in front. They may be NaN. A discrete model has a `period`, s. i
+    `matrices` are A, B, C and D with leading batch axes. They may be NaN. A discrete model has a `period`, s. i
     w is then exp(i w period).
     """
     A, B, C, D = matrices

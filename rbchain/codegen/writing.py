@@ -77,7 +77,7 @@ def write_c(functions: Sequence[Function], header: Sequence[str]) -> str:
 
 
 def write_numpy(functions: Sequence[Function], header: Sequence[str]) -> str:
-    """Return Python functions of NumPy arrays with any batch axes in front."""
+    """Return Python functions of NumPy arrays with any leading batch axes."""
     title = ["\n".join(header), "", "Arguments have the shape (..., m): one state or a batch of states."]
     parts = ['"""' + "\n".join(title), '"""', "", "import numpy as np", ""]
     for name, arguments, shape, results in functions:

@@ -81,10 +81,10 @@ class StepperArrays(NamedTuple):
     * `t` (samples,), s, `status`, `steps` and `episodes` (samples,): read them.
     * `tau` (samples, nv), N m or N, and `inputs` (samples, inputs) in the order of `Stepper.inputs`: write to them.
 
-    The kernels use the other fields. `memory` (samples, m) is what the motion depends on besides. `entry` is the
-    address of the compiled `integrate_batch`, and `motion` its arguments. `terms` is an InputTerms, or None without
-    inputs. `held` (nv,) is 1 for dofs whose motion a drive prescribes. `pending` (samples,) is working memory.
-    `is_current` (1,) is 0 if the stepper has other arrays now.
+    The kernels use the other fields. `memory` (samples, m) contains everything else on which the motion depends.
+    `entry` is the address of the compiled `integrate_batch`, and `motion` its arguments. `terms` is an InputTerms, or
+    None without inputs. `held` (nv,) is 1 for dofs whose motion a drive prescribes. `pending` (samples,) is working
+    memory. `is_current` (1,) is 0 if the stepper has other arrays now.
     """
 
     q: np.ndarray

@@ -66,7 +66,7 @@ def check_names(name: str, parent: str | None, joint_name: str, bodies: Mapping[
 def checked_body(name: str, given: BodyArguments) -> Body:
     """Return the body with these arguments of `ModelBuilder.add_body`. Raises ModelError if one is invalid.
 
-    The names and the numbers of the inertia are checked elsewhere.
+    The names and the values of the inertia are checked elsewhere.
     """
     joint, placement, visuals, immersion = given.joint, given.placement, given.visuals, given.immersion
     inertia, passive, limits = given.inertia, given.passive, given.limits

@@ -125,7 +125,7 @@ class Assembly(Attributes):
         Raises
         ------
         AssemblyError
-            If the velocities of the fixed joints contradict the constraints, or a number is not finite: of a single
+            If the velocities of the fixed joints contradict the constraints, or a value is not finite: of a single
             state, unless `on_failure` is "ignore", or of a sample if `on_failure` is "raise". Its attributes are `q`,
             the velocities with NaN for these samples, and `failed`.
         ModelError, ArgumentError

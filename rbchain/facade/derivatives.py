@@ -56,7 +56,7 @@ class Derivatives(Attributes):
         ------
         ArgumentError, ModelError
             As for `inverse_dynamics`; ArgumentError if the model is in water, or if the actuated joints of a closed
-            chain do not move all its degrees of freedom.
+            loop do not move all its degrees of freedom.
 
         References
         ----------

@@ -125,7 +125,7 @@ class Editing(Attributes):
         Raises
         ------
         ModelError
-            If the joint does not exist, has another type, has a motor, or belongs to a CouplerConstraint. If a number
+            If the joint does not exist, has another type, has a motor, or belongs to a CouplerConstraint. If a value
             is negative, the motor has no inertia, a drive has its own model, or the samples of the model differ.
 
         Notes
@@ -194,7 +194,7 @@ class Editing(Attributes):
         Raises
         ------
         ModelError
-            If the model has no such frame, it is fixed to the world, or a number is not possible. If the payload is
+            If the model has no such frame, it is fixed to the world, or a value is not possible. If the payload is
             known and differs between the samples.
 
         Examples

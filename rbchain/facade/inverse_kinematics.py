@@ -118,7 +118,7 @@ class InverseKinematics(Attributes):
         Damped least squares with exact Jacobians (Sugihara 2011), compiled in lanes. Positions are projected on their
         limits. Angles without limits are within half a turn of the guess. A start that makes no progress ends, and the
         next one begins. The first solution counts: it is often near the guess, but it need not be the nearest one, and
-        a redundant mechanism has others. The result of a sample does not depend, by a bit, on the other samples.
+        a redundant mechanism has others. The result of a sample does not depend on the other samples, bit for bit.
 
         The residuals of constraints are further errors. A solution satisfies the targets and the constraints. If the
         targets are out of reach, the constraints are satisfied nevertheless: the search continues with constraints that

@@ -94,7 +94,7 @@ class Model(
     * Drives: `with_inputs`, `hard_stops`, `dry_friction`
     * Identification: `base_parameters`, `inverse_dynamics_regressor`, `kinetic_energy_regressor`,
       `potential_energy_regressor`
-    * * Source code and images: `generate`, `view`, `picture`
+    * Source code and images: `generate`, `view`, `picture`
 
     States are positions `(nq,)` and velocities, accelerations or forces `(nv,)`, or batches of them, `(..., nq)` and
     `(..., nv)`. They are float64, or float32: if all arguments are float32, so are the calculation and the results. nq
@@ -184,7 +184,7 @@ class Model(
     keyframes : dict
         The keyframes of an MJCF file, by their names, with `q`, `qd` and `inputs`.
 
-    Arrays are read-only. A field given to `vary` has the batch axes in front.
+    Arrays are read-only. A field given to `vary` has the batch axes first.
     """
 
     renamed_attributes: ClassVar[dict[str, str]] = {
@@ -257,7 +257,7 @@ class Model(
         Raises
         ------
         ModelError
-            If a number is not possible, such as a length of zero or a negative mass.
+            If a value is not possible, such as a length of zero or a negative mass.
 
         Examples
         --------

@@ -96,7 +96,7 @@ class Reactions(Attributes):
             Joint forces. Required with closed loops, because the forces of the constraints depend on them; `qdd` must
             then be `forward_dynamics(q, qd, tau, wrenches, passive=passive)`. Not used for an open tree.
         passive : bool
-            Whether passive forces act besides `tau`. The reactions of an open tree do not depend on them.
+            Whether passive forces act in addition to `tau`. The reactions of an open tree do not depend on them.
 
         Returns
         -------

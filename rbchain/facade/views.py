@@ -59,7 +59,7 @@ class _View(SuggestsAttributes):
 
 
 class BodyView(_View):
-    """A body of a model: its parameters, of shape (...) or (..., 3), ..., with the batch axes of the model in front.
+    """A body of a model: its parameters, of shape (...) or (..., 3), ..., with the batch axes of the model first.
 
     Attributes
     ----------

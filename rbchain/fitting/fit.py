@@ -191,7 +191,7 @@ def _reasons_of_failure(at_limit: list[str], ends_early: bool) -> str:
     if at_limit:
         found += (
             f" The estimates of {', '.join(at_limit)} have the largest allowed difference from their first guesses: "
-            "use better first guesses, or leave these parameters out."
+            "use better first guesses, or omit these parameters."
         )
     if ends_early:
         found += " The fit has not converged: use better first guesses or fewer parameters."

@@ -25,7 +25,7 @@ def inertia_of_mesh(
     ----------
     path : str or Path
         An STL or OBJ file with a closed surface: each edge belongs to two triangles. The vertices of the triangles are
-        in counterclockwise order as seen from outside the material; this also holds for the surfaces of cavities.
+        in counterclockwise order as seen from outside the material; this also applies to the surfaces of cavities.
         Vertices with equal coordinates are merged.
     density : float (kg/m^3) or str
         Density, or the name of a material such as "steel" (`rbchain.density_of`). Give either `density` or `mass`.

@@ -114,7 +114,7 @@ MODEL_KEYS = (
     "constraint",
     "nominal",
 )
-#: The keys that also hold for the nominal model, unless its table has them.
+#: The keys that also apply to the nominal model, unless its table has them.
 SHARED_WITH_NOMINAL = ("units", "degrees", "gravity", "fluid_density", "nonphysical_inertia")
 #: The keys that the table of the nominal model cannot have.
 NOT_OF_NOMINAL = ("format", "drive", "keyframe", "sensor", "nominal")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 MAX_NAMES = 20  # of a list in a message
-MAX_OWNERS = 3  # of each part that the model leaves out
+MAX_OWNERS = 3  # of each part that the model omits
 LEFT_OUT = "omitted from the model"
 
 

@@ -262,5 +262,5 @@ class _Reader:
             return WeldConstraint(*ends, pose_a=pose_a, pose_b=pose_b)
         raise FileFormatError(
             f"{self.path}: joint {joint.name!r} of type {joint.type!r} closes a loop; expected a fixed, revolute, "
-            "continuous or ball joint. Move it in front of the other joints of the loop, so that one of them closes it"
+            "continuous or ball joint. Move it before the other joints of the loop, so that one of them closes it"
         )

@@ -76,7 +76,7 @@ class Scope:
     Attributes
     ----------
     prefix : str
-        Text in front of the names in this scope, in the model that is read.
+        Prefix of the names in this scope, in the model that is read.
     nested : dict of Scope
         The models in this scope, by their names.
     outer : Pose

@@ -69,7 +69,7 @@ class Immersion(Value):
     Raises
     ------
     ModelError
-        If a number is negative, a shape is wrong, or an added mass is not symmetric.
+        If a value is negative, a shape is wrong, or an added mass is not symmetric.
 
     Notes
     -----

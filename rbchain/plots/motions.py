@@ -47,7 +47,7 @@ def plot(
         * "energy": kinetic, potential and total energy, and the change of the total, or `energy_error` if the
           motion has it. The potential energy includes the elastic energy.
         * "phase": velocities against positions
-        * "steps": histograms of accepted steps, mean step size and rejected steps; the numbers of a single sample
+        * "steps": histograms of accepted steps, mean step size and rejected steps; for a single sample, their values
 
         Up to 20 samples have their own lines. More are drawn as their median and bands of quantiles; "phase" draws
         at most 20 of them.

@@ -41,7 +41,7 @@ class Snapshot:
     t : (samples,) array, s
     q, qd, tau : (samples, n) arrays
     memory : (samples, m) array
-        What the motion depends on besides: clocks, queues and integrals of controllers.
+        Everything else on which the motion depends: clocks, queues and integrals of controllers.
     status : (samples,) array of int
     inputs : (samples, inputs) array
     """

@@ -131,7 +131,7 @@ def simulate(
         `ComputedTorque` and `UserForces`. `PrescribedAcceleration`, `PrescribedVelocity` or `PrescribedPosition` is the
         only drive of its degree of freedom. `Sampled` runs a controller at instants with zero-order hold. `Actuator`
         adds a lag and a torque-speed curve to the sum of the forces. By default the drives of the model,
-        `Model.drives`; `()` stands for none.
+        `Model.drives`; `()` means none.
     forces : list
         `Wrench`, `SpringDamper`, `Bushing`, `DryFriction`, `HardStops`, `Current`, and contacts, such as
         `SphereContact`.
@@ -174,7 +174,7 @@ def simulate(
         derivatives. A path, such as "link2.mass", "link2.cg.x" or "elbow.kp", is one parameter, as in `Model.vary`. The
         paths "NAME.stiffness", "NAME.damping" and "NAME.rest_length" are parameters of the `SpringDamper` or `Bushing`
         with this name. For closed loops, "q" and "qd" are the initial state before its projection onto the
-        constraints. The tolerances of "rk45" and "dop853" also hold for the derivatives, unless
+        constraints. The tolerances of "rk45" and "dop853" also apply to the derivatives, unless
         `rb.options(control_derivative_errors=False)` turns this off.
     dense_output : int
         Number of accepted steps of each sample to keep in `Trajectory.dense_output`, so that `Measure.values` computes
@@ -190,13 +190,13 @@ def simulate(
         time 0. Saved times run from `t0` to `t0 + duration`.
     continue_from : Trajectory, optional
         A motion of this model to continue from its end, with its method and its tolerances, drives, forces, events and
-        derivatives, which cannot be given again. All else that the motion depends on continues too: clocks, queues and
-        integrals of controllers, random signals and the noise of sensors. With the methods of fixed steps, the motion
-        in pieces is the motion in one call bit for bit, if the pieces, and the periods, phases and delays of
-        controllers, are multiples of `step`. With the other methods, both agree to the tolerances. Samples that have
-        ended remain ended. `energy_error` and the records of events and contacts count from the start of the new
-        motion. Without `continue_from`, a call forgets all this, even if it starts with the last state of another
-        motion.
+        derivatives, which cannot be given again. Everything else on which the motion depends continues too: clocks,
+        queues and integrals of controllers, random signals and the noise of sensors. With the methods of fixed steps,
+        the motion in pieces is the motion in one call, bit for bit, if the pieces, and the periods, phases and delays
+        of controllers, are multiples of `step`. With the other methods, both agree within the tolerances.
+        Samples that have ended remain ended. `energy_error` and the records of events and contacts count from the start
+        of the new motion. Without `continue_from`, all of this is lost, even if the call starts with the last state of
+        another motion.
     on_failure : "warn", "raise" or "ignore"
         A failed sample has its status in the trajectory; the other samples are unaffected, bit for bit. With
         "warn", `simulate` warns with the trajectory's message. If a single state fails, it raises a SimulationError,

@@ -1,4 +1,4 @@
-"""Stepper: a batch of samples that moves on in calls from Python, which may change joint forces and reset samples."""
+"""Stepper: a batch of samples that advances in calls from Python, which may change joint forces and reset samples."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ ALL, NONE = slice(None), np.empty(0, np.int64)
 
 
 class Stepper(CompiledSteps):
-    """A batch of samples that moves on step by step. `Model.stepper` makes it.
+    """A batch of samples that advances step by step. `Model.stepper` returns it.
 
     Attributes
     ----------
     q, qd : (..., nq), (..., nv) arrays, rad or m, and rad/s or m/s
-        Positions and velocities of the samples now. These arrays change with each step; copy what you keep. They are
-        read-only: use `reset` to set a state.
+        Current positions and velocities of the samples. These arrays change with each step; copy what you keep. They
+        are read-only: use `reset` to set a state.
     t : (...) array, s
         Time of each sample since the start of its episode, plus `t0`.
     tau : (..., nv) array, N m or N
         Joint forces, which add to the forces of the drives. Write to this array; the forces act until you change them.
     inputs : mapping of (...) arrays
-        Numbers of each `Input` by its name. Write to these arrays; they act until you change them or reset the sample.
+        Values of each `Input` by its name. Write to these arrays; they act until you change them or reset the sample.
     status : (...) array of int
         Status of each sample, as the integer of a `Status`: `rb.Status.DONE` if it can continue. A sample that fails,
         or that an event stops, keeps its status and its last valid state until it is reset.

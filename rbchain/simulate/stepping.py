@@ -48,13 +48,13 @@ def stepper(
     seed: int = 0,
     on_failure: OnFailure = "warn",
 ) -> Stepper:
-    """Return a stepper: a batch of samples that moves on step by step, between which Python may act.
+    """Return a stepper: a batch of samples that advances step by step, so that Python can act between the steps.
 
-    It holds the state of all samples, and also what else the motion depends on: clocks, queues and integrals of digital
-    controllers, and the numbers of random signals. With the methods of fixed steps, the motion is the motion in one
-    call of `simulate`, bit for bit, if the periods, phases and delays of controllers are multiples of `step`. With the
-    other methods, whose steps end at other times, both agree to tolerances. `simulate` projects the states of closed
-    chains that it saves onto the constraints once more, which changes their round-off.
+    It contains the state of all samples, and everything else on which the motion depends: clocks, queues and integrals
+    of digital controllers, and the state of random signals. With the methods of fixed steps, the motion is the motion
+    in one call of `simulate`, bit for bit, if the periods, phases and delays of controllers are multiples of `step`.
+    With the other methods, whose steps end at other times, both agree within the tolerances. `simulate` projects the
+    saved states of closed loops onto the constraints once more, which changes their round-off.
 
     Parameters
     ----------

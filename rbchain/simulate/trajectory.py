@@ -194,7 +194,7 @@ class Trajectory(SampleSequence, PickledByName, SuggestsAttributes):
 
     @cached_property
     def model_of_states(self) -> Model:
-        """The model for the saved states: if its samples differ, it has an axis for the times behind the batch."""
+        """The model for the saved states: if its samples differ, it has an axis for the times after the batch."""
         return self.model[..., None]
 
     @cached_property

@@ -75,7 +75,7 @@ class Study(ExplainsCalls, ClosedAttributes, metaclass=NamesClassMethods):
     forces, events : sequences
         As for `Model.simulate`.
     measures : sequence of Measure or dict
-        Numbers to compute from the motion of each sample.
+        Scalars to compute from the motion of each sample.
     outputs : Outputs or dict
         Results to store besides the measures.
     stop_when : StopWhen or dict, optional

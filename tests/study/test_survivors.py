@@ -21,7 +21,7 @@ def test_the_parameter_that_causes_the_failures_is_named():
     values = drawn()
     for column, status in ((0, values[:, 0] > 1.5), (2, np.abs(values[:, 2]) > 2.0)):
         text = survivors(np.where(status, Status.TOO_MANY_STEPS, Status.DONE), values, NAMES)
-        assert f"hold for the {(~status).sum():,} of 2,000 samples that succeeded. {status.sum()} failed" in text
+        assert f"describe the {(~status).sum():,} of 2,000 samples that succeeded. {status.sum()} failed" in text
         assert '"too many steps": The limit of max_steps was reached before the end time. Increase max_steps' in text
         failed, others = np.median(values[status, column]), np.median(values[~status, column])
         found = f"{NAMES[column]} (median {failed:.4g} in failed samples, {others:.4g} in others)"
@@ -48,11 +48,11 @@ def test_draws_that_are_not_finite_are_a_cause():
 def test_several_statuses_are_counted_and_samples_that_were_not_run_are_left_out():
     status = np.array([Status.DONE, Status.STOPPED, Status.NOT_FINITE, Status.TOO_STIFF, Status.NOT_FINITE, NOT_RUN])
     text = survivors(status, drawn(6), NAMES)
-    assert text.startswith("The numbers hold for the 2 of 5 samples that succeeded. 2 failed with")
+    assert text.startswith("The statistics describe the 2 of 5 samples that succeeded. 2 failed with")
     assert ' 1 failed with "too stiff": The step is too long' in text
     assert survivors(np.array([Status.DONE, Status.STOPPED]), drawn(2), NAMES) == ""
     every = survivors(np.full(3, Status.NOT_FINITE), drawn(3), NAMES)
-    assert every.startswith("The numbers hold for the 0 of 3 samples that succeeded. 3 failed with")
+    assert every.startswith("The statistics describe the 0 of 3 samples that succeeded. 3 failed with")
     assert "status 99" in survivors(np.array([99, 0]), np.zeros((2, 0)), NAMES[:0])
 
 
@@ -86,7 +86,9 @@ def test_tables_on_the_screen_in_reports_and_results_begin_with_the_failures(tmp
     failed = int((results.status == Status.INVALID_PARAMETERS).sum())
     text = results.attrs["survivors"]
     assert 0 < failed < 30
-    assert text.startswith(f"The numbers hold for the {60 - failed} of 60 samples that succeeded. {failed} failed with")
+    assert text.startswith(
+        f"The statistics describe the {60 - failed} of 60 samples that succeeded. {failed} failed with"
+    )
     assert "The failures depend on link1.mass_and_inertia (median" in text
     flat = " ".join(printed.split())
     assert flat.index(text) < flat.index("measure")

@@ -1,4 +1,4 @@
-"""What the motion of a sample depends on besides its positions, velocities and parameters, between two calls.
+"""What the motion of a sample depends on in addition to its positions, velocities and parameters, between two calls.
 
 A call writes it at the end of each sample, and a later call continues with it. Each sample has one row of numbers: the
 time of its first rate, the other rows of its state, and the state of its sampled controllers. Methods with adaptive

@@ -2,7 +2,7 @@
 
 STATUS, STEPS, REJECTIONS, EVALUATIONS, IS_STIFF = 0, 1, 2, 3, 4
 PARTS = 5  # accepted parts of steps, which StepRecord counts
-BEYOND_LIMIT = 6  # number of the first dof that exceeds its position limits, from 1 on; 0 if there is none
+BEYOND_LIMIT = 6  # number of the first dof that exceeds its position limits, counted from 1; 0 if there is none
 RECORDED = 7
 SAMPLE, SAVED, AFTER_REJECTION = 7, 8, 9
 STIFF_STEPS, SMOOTH_STEPS = 10, 11  # see `stiffness`

@@ -1,4 +1,4 @@
-"""A sentence about failed samples: statistics hold for the others, why samples failed, and on what this depends."""
+"""A sentence about failed samples: statistics describe the others, why samples failed, and on what this depends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def survivors(status: np.ndarray, parameters: Any, names: np.ndarray) -> str:
     codes, counts = np.unique(status[failed], return_counts=True)
     reasons = " ".join(f"{n:,} failed with {status_in_words(int(c))}" for c, n in zip(codes, counts, strict=True))
     succeeded = np.flatnonzero((status != NOT_RUN) & ~has_failed(status))
-    held = f"The numbers hold for the {succeeded.size:,} of {run:,} samples that succeeded."
+    held = f"The statistics describe the {succeeded.size:,} of {run:,} samples that succeeded."
     if succeeded.size == 0 or not len(names):
         return f"{held} {reasons}"
     of_failed, of_succeeded = (_values(parameters, _evenly_spaced(group)) for group in (failed, succeeded))

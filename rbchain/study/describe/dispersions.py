@@ -23,7 +23,7 @@ class Dispersion(Described):
     Parameters
     ----------
     distribution : Distribution, frozen SciPy distribution or dict
-        Distribution of the draws. Every number is drawn independently, except for a `MultivariateNormal`, which draws
+        Distribution of the draws. Every value is drawn independently, except for a `MultivariateNormal`, which draws
         all components together.
     how : "set", "add" or "multiply"
         How a draw changes the model's own value. The default is the first way that the parameter allows: "set" for
@@ -120,7 +120,7 @@ class Dispersion(Described):
       process. "intensity", "offset": of a random walk. "significant_wave_height", "peak_period", "depth": of a sea
       state.
 
-    These numbers change first, and then the signal as a whole, by its offset or factor.
+    These values change first, and then the signal as a whole, by its offset or factor.
 
     Of friction, stops and contacts:
 
@@ -154,7 +154,7 @@ class Dispersion(Described):
     noise, the positions of hard stops, and the settings of `simulate`. Their paths raise an error with the reason and
     the remedy. To vary the value of an `Input`, add an offset to its signal.
 
-    Numbers are in SI units. Texts such as "5 deg" or "2 N/mm" have their own units.
+    Values are in SI units. Texts such as "5 deg" or "2 N/mm" have their own units.
 
     With `simulate.assemble`, each sample starts from its own closed configuration.
 

@@ -281,7 +281,7 @@ class Triangular(Bounded):
 
 
 class Weibull(Distribution):
-    """Weibull distribution, such as of strengths and lifetimes.
+    """Weibull distribution, for example of strengths and lifetimes.
 
     The value exceeds `low` + x with the probability exp(-(x / `scale`)^`shape`).
 
@@ -324,7 +324,7 @@ class Weibull(Distribution):
 
 
 class Gumbel(Distribution):
-    """Gumbel distribution, such as of the largest load of a year.
+    """Gumbel distribution, for example of the largest force in a year.
 
     The value is below x with the probability exp(-exp(-(x - `mode`) / `scale`)). Its mean is `mode` + 0.5772 `scale`.
 

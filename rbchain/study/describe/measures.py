@@ -88,7 +88,7 @@ Reduction = Literal[
 
 
 class Measure(Described):
-    """A number that a study computes from the motion of each sample.
+    """A scalar that a study computes from the motion of each sample.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Measure(Described):
         * "integral", "integral_of_magnitude", "integral_of_square" over time: the "integral" of "power" is the energy,
           and the "integral_of_square" of "torque" is a usual measure of the control effort
         * "settling_time": time in s after which the quantity stays within `band` times its initial deviation from the
-          value `step_to`; NaN if it is outside at the end. Statistics leave samples with NaN out
+          value `step_to`; NaN if it is outside at the end. Statistics omit samples with NaN
         * "overshoot": how far the quantity passes `step_to`, relative to the initial deviation (0.1 means 10 %)
         * "rise_time": time in s from the first 10 % to the first 90 % of the step to `step_to`; NaN if 90 % are not
           reached
@@ -179,7 +179,7 @@ class Measure(Described):
     has another crossing, both crossings may be missed.
 
     A "function" receives the motion at the saved times, so its reductions use the values at these times. Between
-    them, the series counts as linear. The same holds for `values` of a trajectory without `dense_output`, except for
+    them, the series counts as linear. The same applies to `values` of a trajectory without `dense_output`, except for
     "final" values of a sample that ended early. They are the values in its last state, and of "torque", "power",
     reactions and forces of constraints the values at the last saved time.
 

@@ -48,7 +48,7 @@ class ModelSource(Described):
     free_base : bool
         Whether the root link of a URDF file floats. It is fixed to the world by default.
     values : dict
-        Values of fields of the model that hold for all samples before a dispersion changes them, as for
+        Values of fields of the model that apply to all samples before a dispersion changes them, as for
         `Model.replace`: one value for all bodies or degrees of freedom, or the whole field.
     motors : list of dict
         Motors that become separate bodies, in this order: arguments of `Model.with_motor`. They are added after

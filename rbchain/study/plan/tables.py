@@ -51,7 +51,7 @@ def read_design(path: Path, columns: Sequence[str], samples: int) -> np.ndarray:
 
 
 def rows_of_samples(what: str, values: np.ndarray, columns: Sequence[str], samples: int) -> np.ndarray:
-    """Return the rows of the samples. Raises StudyError if there are too few, or a number is not finite."""
+    """Return the rows of the samples. Raises StudyError if there are too few, or a value is not finite."""
     if len(values) < samples:
         raise StudyError(
             f"{what} has {len(values)} rows; expected at least {samples}, the number of samples. Add rows, or set "

@@ -17,7 +17,7 @@ def monte_carlo(u: np.ndarray, margins: np.ndarray) -> Estimate:
     u : (m, d) array
         Standard normal vectors of the samples.
     margins : (m,) array
-        Negative for a failure, NaN if unknown. The estimate leaves unknown samples out. The interval covers both cases:
+        Negative for a failure, NaN if unknown. The estimate omits unknown samples. The interval covers both cases:
         all of them are failures, or none is.
 
     Examples

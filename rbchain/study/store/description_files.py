@@ -141,6 +141,6 @@ def _items_of_signal(place: str, value: Signal | RandomSignal | Input) -> dict[s
 
 
 def _is_default(value: Any, name: str, default: Any) -> bool:
-    """Whether a field other than the type has its default, so that a file can leave it out."""
+    """Whether a field other than the type has its default, so that a file can omit it."""
     own = getattr(value, name)
     return name != "type" and type(own) is type(default) and isinstance(own, SIMPLE) and own == default
