@@ -39,7 +39,7 @@ class Actuator(Drive):
     with T = `time_constant` and f(0) = 0. The curve F(v) is the largest torque in the positive direction at the
     velocity v of the joint. The torque of the motor is f, clipped to -F(-v) <= f <= F(v) at every instant. The friction
     of the gear is c abs(f) v / sqrt(v^2 + v0^2) against the motion, with c = `gear_friction` and v0 =
-    `gear_friction_velocity`. `Trajectory.tau` contains the delivered torque, which is f less this friction.
+    `gear_friction_velocity`. `Trajectory.tau` contains the delivered torque, which is f minus this friction.
 
     Parameters
     ----------

@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Input(AddsSignals):
-    """A number for each sample that acts until the program changes it: `stepper.inputs[name][:] = ...`.
+    """A value for each sample that acts until the program changes it: `stepper.inputs[name][:] = ...`.
 
     Arguments that expect a signal also accept an Input. Inputs with the same name are one input. As for signals, inputs
     can be added to signals, and multiplied by numbers: the sum `rb.Signal.sines(1.0, 2.0) + 0.5 * rb.Input("gust")` is
     a signal.
 
-    Only a stepper can change the number. In `simulate`, studies and `fit`, the input is the constant `value`.
+    Only a stepper can change the value. In `simulate`, studies and `fit`, the input is the constant `value`.
 
     Parameters
     ----------
     name : str
         The key in `Stepper.inputs`.
     value : float or one for each sample
-        The number at the start of each episode.
+        The value at the start of each episode.
     lower, upper : float
-        Range of the number. A smaller number acts as `lower`, and a larger one as `upper`.
+        Range of the value. A smaller value acts as `lower`, and a larger one as `upper`.
 
     Raises
     ------
     ArgumentError
-        If the name is empty or no string, the value is not finite or beyond its range, or `lower` exceeds `upper`.
+        If the name is empty or not a string, the value is not finite or beyond its range, or `lower` exceeds `upper`.
 
     Notes
     -----
@@ -49,7 +49,7 @@ class Input(AddsSignals):
     If an input of `PrescribedPosition` or `PrescribedVelocity` changes, the motion of the joint jumps, without an
     impulse on other joints. Use `PrescribedAcceleration` or a controller if the change is large.
 
-    A digital controller reads an input at its instants. An instant at the end of a call of `step` reads the number of
+    A digital controller reads an input at its instants. An instant at the end of a call of `step` reads the value of
     this call.
 
     Examples
@@ -107,7 +107,7 @@ class InputTerm(NamedTuple):
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch; () if all samples share the numbers."""
+        """Shape of the batch; () if all samples share the values."""
         return np.broadcast_shapes(self.factor.shape, self.value.shape)
 
     def times(self, factor: FloatArray) -> InputTerm:

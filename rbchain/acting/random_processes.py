@@ -67,7 +67,7 @@ def noise(
     Notes
     -----
     The expectation of the spectrum over the samples is the density, and the signal does not repeat itself. The
-    spectrum of one realisation consists of `sines` lines. If a system has a narrow resonance, use so many sines
+    spectrum of one realisation consists of `sines` lines. If a system has a narrow resonance, use enough sines
     that several of them are within its bandwidth. Each sine takes time in every evaluation of the dynamics.
 
     References
@@ -76,7 +76,7 @@ def noise(
 
     Examples
     --------
-    White noise of 0.5 N^2/Hz up to 10 Hz has the variance 5 N^2:
+    White noise of 0.5 N^2/Hz up to 10 Hz has a variance of 5 N^2:
 
     >>> import rbchain as rb
     >>> noise = rb.Signal.noise(0.5, frequencies=(0.0, 10.0))

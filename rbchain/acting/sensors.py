@@ -47,10 +47,10 @@ class Encoder(Declared):
         Name of the joint, which must not be free or spherical.
     resolution : float or one for each sample, rad or m
         Distance between two values of the measurement; 0 for no rounding. An encoder with N counts per revolution has
-        the resolution 2 pi / N.
+        a resolution of 2 pi / N.
     bias : float or one for each sample, rad or m
     noise : float or one for each sample, rad or m
-        Standard deviation of white noise, one normal number for each instant.
+        Standard deviation of white noise, with one normally distributed value for each instant.
     measures_velocity : bool
         Whether the controller computes the velocity as the difference of two measurements, divided by the period. It is
         zero at the first instant. Otherwise the velocity is exact, or a `VelocitySensor` measures it.

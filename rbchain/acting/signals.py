@@ -40,7 +40,7 @@ class Signal(AddsSignals):
     Attributes
     ----------
     breaks : (pieces,) or (..., pieces) array, s
-        Start of each piece, the same for all samples or different for each. The first piece also holds before its
+        Start of each piece, the same for all samples or different for each. The first piece also applies before its
         start, and the last one after its end.
     coefficients : (..., pieces, m) array
         Coefficients of 1, t, t^2, ..., where t is the time since the start of the piece.

@@ -33,7 +33,7 @@ class UserForces(Drive):
         float64 arrays of one sample. Numba compiles the function once in each process; a function decorated with
         `numba.njit` is used as it is. `Sampled` also accepts functions in plain Python for the whole batch.
     parameters : (m,) or (..., m) array
-        Numbers for the functions, the same for all samples or different for each.
+        Values for the functions, the same for all samples or different for each.
     derivatives : function(t, q, qd, parameters, out), optional
         Writes the derivatives of the joint forces with respect to q to out[0], and with respect to qd to out[1].
         `out` (2, nv, nv) is zero at first; out[0, i, j] is the derivative of force i with respect to position j. For

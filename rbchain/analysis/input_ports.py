@@ -49,7 +49,7 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class UnitChange:
-    """A unit change of a number on which the motion depends.
+    """A unit change of a value on which the motion depends.
 
     `index` is a degree of freedom, the column of a drive, the number of an integral, or the component of a wrench. A
     wrench acts at `point` (..., 3) of `frame`.

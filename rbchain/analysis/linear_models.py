@@ -48,9 +48,9 @@ class LinearModel(SampleArrays):
     states, inputs, outputs : tuples of str
         Their names. The states are "q NAME" and "qd NAME" for each independent degree of freedom. "integral NAME" is
         the integral of a control error, in rad s or m s. NAME is a name in `Model.velocity_labels`. "q NAME" of a free
-        or spherical joint is a displacement in body axes, as in `Model.integrate`. A former output
-        of sampled controllers that still has to act is a state, in N m or N. "output NAME 2" is the output two periods
-        before.
+        or spherical joint is a displacement in body axes, as in `Model.integrate`. An earlier output
+        of sampled controllers that has not taken effect yet is a state, in N m or N. "output NAME 2" is the output two
+        periods before.
     positions, velocities : (..., nv, states) arrays
         The map back to all degrees of freedom: the changes of the positions, on the tangent space, are
         `positions @ x`, and the changes of the velocities `velocities @ x`. With closed loops, they contain the
@@ -58,7 +58,7 @@ class LinearModel(SampleArrays):
     period : float or None, s
         Time between two measurements of the controllers in a discrete model; None for a continuous one.
     acceleration : (..., nv) array, rad/s^2 or m/s^2
-        At the operating point. All numbers are zero in an equilibrium.
+        At the operating point. All values are zero in an equilibrium.
     success : (...) array of bool
         False if a sample has no linear model. Its state is not finite, violates the constraints or is singular, or the
         independent degrees of freedom of the batch do not determine the others in this sample.
@@ -175,7 +175,7 @@ def linearize(
         Joint forces. They add to the forces of the drives.
     inputs : list, optional
         Names of joints, for the joint force of each of their degrees of freedom, or pairs (joint, dof). The default
-        are all degrees of freedom whose motion is not prescribed. Other inputs are:
+        is all degrees of freedom whose motion is not prescribed. Other inputs are:
 
         * an `rb.Input` that is in signals of the drives or wrenches. Its name identifies it. The operating point uses
           the `value` of the inputs in the drives and forces.
@@ -187,7 +187,7 @@ def linearize(
         Pairs of a quantity and a name: ("position", joint), ("velocity", joint), ("acceleration", joint), ("pose",
         frame), ("frame_velocity", frame), ("frame_acceleration", frame) and ("reaction", joint), or ("position", joint,
         dof) for one degree of freedom. A pose has the displacement of the frame, m, and its rotation, rad; a velocity
-        the same rates. An acceleration has the time derivatives of the velocity, as `body_accelerations`. They are in
+        has their rates. An acceleration has the time derivatives of the velocity, as `body_accelerations`. They are in
         world axes. A reaction is the force and the moment of `joint_reactions`, in body axes. The default is the
         positions and velocities of all degrees of freedom.
     drives, forces : lists

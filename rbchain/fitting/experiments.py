@@ -48,7 +48,7 @@ class ExperimentDesign(PickledByName, SuggestsAttributes):
         Fisher information of each motion in the order of `names`, in SI units.
     standard_deviations : dict of str to float
         Standard deviations of the estimates for the optimal design with one motion, in SI units. With n motions in
-        total, they are smaller by the factor sqrt(n).
+        total, they are smaller by a factor of sqrt(n).
     """
 
     names: tuple[str, ...]
@@ -92,13 +92,13 @@ def experiment_design(
         The motions, which need not have been measured. `rb.Measurement(t, q0, qd0, drives=...)` with an initial state
         q0 (nq,) and qd0 (nv,) stands for a motion whose positions and velocities are measured at all times. With
         qd = None, the motion starts at rest, and only the positions are measured. Of measured positions and
-        velocities, only the first row matters, and which numbers are NaN.
+        velocities, only the first row matters, and which values are NaN.
     parameters : sequence of str
         Names of fields or paths, as for `fit`. With "q" and "qd", the initial state of each motion is unknown, too.
     noise : float or (2 nv,) array
-        Standard deviation of the measured positions and velocities, of motions without own noise.
+        Standard deviation of the measured positions and velocities, for motions without their own noise.
     drives, forces, tau
-        The actions on the mechanism of motions without own ones.
+        The actions on the mechanism, for motions without their own actions.
     rtol, atol, max_step
         As for `fit`.
 

@@ -56,7 +56,7 @@ def fit(
         The model with first guesses of the parameters.
     motion : Trajectory, tuple (t, q, qd), Measurement, or list of them
         The measured motion of one sample: times (times,) that start at 0, positions (times, nq) and velocities (times,
-        nv). NaN marks missing numbers; qd may be None, except for its first row, which is then zero. The motions of a
+        nv). NaN marks missing values; qd may be None, except for its first row, which is then zero. The motions of a
         list have the same parameters. Their times and initial states differ, and with `Measurement` also their actions.
     parameters : sequence of str
         Names of fields, such as "mass" for all masses, or paths, such as "link2.mass" or "link[2-6].cg.x", as in

@@ -28,7 +28,7 @@ class BallConstraint(BodyConstraint):
     Raises
     ------
     ModelError
-        If a name or a number is invalid, or both bodies are the same. `ModelBuilder.build` also raises it if a body
+        If a name or a value is invalid, or both bodies are the same. `ModelBuilder.build` also raises it if a body
         does not exist, or if the bodies are fixed to each other.
 
     Notes
@@ -211,7 +211,7 @@ class CouplerConstraint(DeclaredConstraint):
     Raises
     ------
     ModelError
-        If a name or a number is invalid, or both joints are the same. `ModelBuilder.build` also raises it if a joint
+        If a name or a value is invalid, or both joints are the same. `ModelBuilder.build` also raises it if a joint
         does not exist or has several degrees of freedom.
 
     Notes
@@ -220,7 +220,7 @@ class CouplerConstraint(DeclaredConstraint):
 
     Examples
     --------
-    A motor drives an arm through a gear with the ratio 1/2:
+    A motor drives an arm through a gear with a ratio of 1/2:
 
     >>> import rbchain as rb
     >>> builder = rb.ModelBuilder(gravity=(0, 0, 0))

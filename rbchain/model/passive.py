@@ -31,7 +31,7 @@ class PassiveForces(Value):
     Parameters
     ----------
     stiffness, rest_position, cubic_stiffness : float or (dofs,) array, N m/rad, rad, N m/rad^3
-        Linear and cubic spring. Prismatic joints: N/m, m, N/m^3. For all parameters, one number applies to all degrees
+        Linear and cubic spring. Prismatic joints: N/m, m, N/m^3. For all parameters, one value applies to all degrees
         of freedom of the joint.
     damping : float or (dofs,) array, N m s/rad (prismatic: N s/m)
         Viscous damping.
@@ -41,7 +41,7 @@ class PassiveForces(Value):
     stribeck_velocity : float or (dofs,) array, rad/s (m/s)
         Velocity at which the Stribeck effect has decreased to one half.
     friction_velocity : float or (dofs,) array, rad/s (m/s)
-        Velocity of the regularisation: at lower velocities, dry friction is about proportional to the velocity.
+        Velocity of the regularisation: at lower velocities, dry friction is roughly proportional to the velocity.
     stop_lower, stop_upper : float or (dofs,) array, rad (m)
         Positions at which the elastic stops begin; none by default.
     limit_stiffness : float or (dofs,) array, N m/rad (N/m)

@@ -35,11 +35,11 @@ class Visual(Value):
     size : sequence of float, m
         Box: the three edges. Cylinder: radius and length; its axis is z. Capsule: radius and distance between the
         centers of its hemispherical ends; its axis is z. Sphere: radius. Ellipsoid: the three semi-axes. Mesh: factors
-        along x, y and z that convert the numbers of the file to metres; 1 by default.
+        along x, y and z that convert the coordinates in the file to metres; 1 by default.
     pose : Pose
         Pose of the shape's center, or of the mesh's origin, in the body's frame.
     color : (3,) or (4,) sequence, optional
-        Red, green, blue and opacity, each from 0 to 1. Three numbers mean an opaque color.
+        Red, green, blue and opacity, each from 0 to 1. Three values mean an opaque color.
     file : str
         Path of an STL, OBJ or Collada file; for a mesh only.
 

@@ -41,7 +41,7 @@ class Gradients:
 
     @property
     def contribution(self) -> np.ndarray:
-        """Absolute changes (m, p) of the measures for one standard deviation of each number."""
+        """Absolute changes (m, p) of the measures for one standard deviation of each random input."""
         return np.abs(self.gradient) * self.stds
 
 

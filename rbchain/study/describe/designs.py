@@ -51,7 +51,7 @@ class Random(Design):
 
 
 class LatinHypercube(Design):
-    """Latin hypercube: the range of every number is divided into equally probable strata, one for each sample.
+    """Latin hypercube: the range of every random input is divided into equally probable strata, one for each sample.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Factorial(Design):
     Parameters
     ----------
     levels : int
-        Values of each number (3 by default).
+        Values of each random input (3 by default).
 
     Examples
     --------
@@ -189,7 +189,7 @@ class GivenValues(Design):
     Parameters
     ----------
     values : (m, columns) array, or xarray.DataArray or pandas.DataFrame with the names of the columns
-        The numbers of each sample, in their units (`Study.inputs`), as for `Study.evaluate`. The study uses the first
+        The values of each sample, in their units (`Study.inputs`), as for `Study.evaluate`. The study uses the first
         rows if they are more than its samples.
     columns : sequence of str, optional
         Names of the columns. By default the names in a DataArray or a DataFrame, or the names of `Study.inputs`, in

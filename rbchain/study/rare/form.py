@@ -24,7 +24,7 @@ PILOT = 200  # fewest samples of the correction
 
 
 def form(margins: Margins, dimension: int, seed: int, wanted: float, limit: int) -> Estimate:
-    """Estimate the probability of a failure from the nearest failures to the medians, the design points.
+    """Estimate the probability of a failure from the failures nearest to the medians, the design points.
 
     The margin is linearised at the design point u* (Hasofer and Lind 1974; Rackwitz and Fiessler 1978). The probability
     of first order is Phi(-|u*|). Importance sampling from unit normal distributions around the design points corrects

@@ -69,15 +69,15 @@ def importance_sampling(
     """Estimate the probability of a failure by sequential importance sampling with a mixture of normal distributions.
 
     Each stage samples the mixture of the previous stage. It weights the samples by the smoothed indicator of a failure,
-    Phi(-margin / sigma). Sigma is the smallest number for which the weights have a coefficient of variation of 1.5. The
+    Phi(-margin / sigma). Sigma is the smallest value for which the weights have a coefficient of variation of 1.5. The
     means of the next mixture are fitted to these weights. The stages end when the indicator itself is smooth enough.
     This is the improved cross-entropy method (Papaioannou, Geyer and Straub 2019), with the smoothing of sequential
     importance sampling (Papaioannou, Papadimitriou and Straub 2016). The information criterion of Schwarz chooses the
     number of components, at most 4.
 
     If sigma does not fall in a stage, the failures may be in more regions than the mixture has components. From then
-    on, the weights may vary more, and cross-validation chooses up to 32 components. If sigma does not fall for two
-    stages even so, the method ends with an error, because a mixture that drifts gives wrong estimates.
+    on, the weights may vary more, and cross-validation chooses up to 32 components. If sigma still does not fall for
+    two stages, the method ends with an error, because a mixture that drifts gives wrong estimates.
 
     The estimate uses new independent samples of the last mixture, so it has no bias. A pilot of `samples` determines
     how many more the wanted coefficient of variation needs.

@@ -77,7 +77,7 @@ def probability(
         "importance" and "form" simulate until the estimate has this coefficient of variation (0.2 by default), or up to
         the limit.
     undefined : "failure" or "no_failure", optional
-        What a sample without a number counts as: its simulation failed, or its measure is NaN, such as the settling
+        What a sample without a value counts as: its simulation failed, or its measure is NaN, such as the settling
         time of a motion that does not settle. By default, the interval of "monte_carlo" covers both cases, and the
         estimate omits these samples. The other methods raise an error, because they need a value for each sample.
     out : path, optional

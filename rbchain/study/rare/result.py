@@ -42,11 +42,12 @@ class Probability:
     simulations : int
         Number of simulations.
     failed : int
-        Number of simulations that failed (`rb.Status`). `undefined` of `Study.probability` decides what they count as.
+        Number of simulations that failed (`rb.Status`). `undefined` of `Study.probability` determines what they count
+        as.
     undefined : int
         Number of simulations that succeeded, but whose measure is NaN.
     sample : int or None
-        Number of the most probable failing sample among the simulations: the sample whose standard normal numbers have
+        Number of the most probable failing sample among the simulations: the sample whose standard normal values have
         the smallest norm. None without failures.
     inputs : xarray.DataArray, along `parameter`
         Random inputs of this sample, with their `units`. NaN without failures.
@@ -77,7 +78,7 @@ class Probability:
     first_order: float = math.nan
 
     def motion(self, sample: int | None = None, **times: Any) -> Trajectory:
-        """Simulate a sample again; its motion has the bits of the analysis.
+        """Simulate a sample again; its motion is identical to the motion in the analysis, bit for bit.
 
         Parameters
         ----------

@@ -41,9 +41,9 @@ class Simulations:
     plan : Plan
     measure : str
     threshold, sign : float
-        The margin is sign * (threshold - measure): the sign is 1 if large numbers are failures, and -1 otherwise.
+        The margin is sign * (threshold - measure): the sign is 1 if large values are failures, and -1 otherwise.
     undefined : "failure", "no_failure" or None
-        What a sample without a number counts as.
+        What a sample without a value counts as.
     limit : int
         Largest number of simulations.
     """

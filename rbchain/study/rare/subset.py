@@ -52,7 +52,7 @@ def subset_simulation(margins: Margins, dimension: int, seed: int, samples: int)
     Raises
     ------
     StudyError
-        If the margins of all samples are equal, or no failure is found above the probability 1e-12.
+        If the margins of all samples are equal, or no failure is found at probabilities above 1e-12.
 
     Examples
     --------

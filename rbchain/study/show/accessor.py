@@ -203,7 +203,7 @@ class Results(HasPublicNames):
         ----------
         path : path
             The file. It contains `measures` (samples, measures) with the cell arrays `measure_names` and
-            `measure_units`, `parameters` (samples, columns) with `parameter_names` and `parameter_units`, the numbers
+            `measure_units`, `parameters` (samples, columns) with `parameter_names` and `parameter_units`, the integers
             `status` of `rb.Status` with `status_names`, and the other outputs by their names.
 
         Examples
@@ -242,7 +242,7 @@ class Results(HasPublicNames):
         Raises
         ------
         StudyError
-            If there is no such output, or too few different numbers.
+            If there is no such output, or too few different values.
 
         Examples
         --------
