@@ -48,7 +48,10 @@ def test_dynamics_and_poses_agree_with_drake(name):
 PENDULUM = """<link name="rod">{link}</link>
 <joint name="hinge" type="{kind}"><parent>world</parent><child>rod</child><axis><xyz>0 1 0</xyz>{axis}</axis>
 {joint}</joint>{extra}"""
-INERTIAL = "<inertial><pose>0 0 -0.5 0 0 0</pose><mass>2</mass></inertial>"
+INERTIAL = (
+    "<inertial><pose>0 0 -0.5 0 0 0</pose><mass>2</mass>"
+    "<inertia><ixx>0.2</ixx><iyy>0.2</iyy><izz>0.1</izz></inertia></inertial>"
+)
 
 
 def model_of(
@@ -136,6 +139,7 @@ def test_a_model_without_a_joint_to_the_world_is_fixed_or_floats(read, tmp_path)
     with pytest.raises(rb.FileFormatError, match="no joint connects links 'a', 'b' to the world"):
         read(two)
     assert read(two, base=rb.Free())[0].nv == 12
+    assert read(text, base=rb.Fixed())[1] == said
 
 
 def test_bodies_have_the_frames_of_their_links_where_joints_allow_it(read):
@@ -216,7 +220,8 @@ def test_shapes_are_read(read, tmp_path):
             {"axis": "<dynamcs><damping>1</damping></dynamcs>"},
             "<dynamcs> in <axis>: did you mean dynamics? (joint 'hinge')",
         ),
-        ({"link": ""}, "links without <inertial>, which have SDFormat's default of 1 kg and 1 kg m^2: 'rod'"),
+        ({"link": ""}, "links without mass or inertia, which have SDFormat's defaults of 1 kg and 1 kg m^2: 'rod'"),
+        ({"link": INERTIAL.replace("iyy", "iyz")}, "links without mass or inertia, which have SDFormat's defaults"),
         ({"link": INERTIAL + INERTIAL}, "link 'rod' has 2 <inertial> elements, of which the first one is used"),
     ],
 )
@@ -281,7 +286,7 @@ def test_an_invalid_file_is_refused_with_its_name_and_the_element(read, argument
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<sdf version='1.9'/>", "the file has 0 moving models"),
+        ("<sdf version='1.9'/>", "the file has no <model>; expected one model that moves"),
         (model_of().replace("</sdf>", "<model name='n'><link name='a'/></model></sdf>"), "2 moving models .'m', 'n'."),
         (model_of(head="<static>true</static>"), "no body moves: the models 'm' are static"),
         ("<sdf version='1.9'><world name='a'/><world name='b'/></sdf>", "the file has 2 <world> elements"),
@@ -306,10 +311,17 @@ def test_files_that_include_each_other_are_refused(read, tmp_path):
         read(text)
 
 
-def test_a_missing_file_of_a_world_is_listed(read):
+def test_a_missing_file_of_a_world_is_listed(read, tmp_path):
     text = model_of().replace("<model", "<world name='w'><include><uri>model://sun</uri></include><model", 1)
     _, said = read(text.replace("</sdf>", "</world></sdf>"))
     assert said == "omitted from the model: included files that do not exist ('model://sun')"
+    (tmp_path / "model.sdf").write_text(model_of())  # in the folder of the file, but not in a folder `sun`
+    alone = "<sdf version='1.9'><world name='w'><include><uri>model://{}</uri></include></world></sdf>"
+    for name in ("sun", "sun/model.sdf"):
+        with pytest.raises(
+            rb.FileFormatError, match=f"no <model>, and its included files 'model://{name}' do not exist"
+        ):
+            read(alone.format(name))
 
 
 def test_a_loop_is_closed_by_a_constraint_without_forces(read):

@@ -12,7 +12,6 @@ from ..errors import FileFormatError, ModelError
 from ..facade.builder import ModelBuilder
 from ..facade.model import Model
 from ..model.constraints import BallConstraint, Constraint, HingeConstraint, WeldConstraint
-from ..model.inertia import Inertia
 from ..model.joint import AnyJoint, Fixed
 from ..model.pose import Pose
 from .base_joint import check_base, check_moves
@@ -25,7 +24,6 @@ from .sdf_vocabulary import check_vocabulary
 
 GRAVITY = (0.0, 0.0, -9.81)  # m/s^2; of a file without a world
 GRAVITY_OF_WORLDS = (0.0, 0.0, -9.8)  # m/s^2; SDFormat's default
-DEFAULT_INERTIA = Inertia(1.0, inertia=(1.0, 1.0, 1.0))  # SDFormat's default
 #: Joints whose link frame can lie anywhere on the axis of the joint, or must lie at the joint.
 ON_AXIS, AT_JOINT = ("revolute", "continuous", "screw"), ("universal", "revolute2", "ball")
 
@@ -77,12 +75,17 @@ def _moving_model(file: File, root: Any) -> tuple[Scope, np.ndarray]:
     moving = {name: scope for name, scope in world.nested.items() if not scope.is_static}
     if world.nested and not moving:
         raise ModelError(f"no body moves: the models {listed([*world.nested])} are static; expected one that moves")
+    missing = f", and its included files {listed(world.missing)} do not exist" if world.missing else ""
+    if not moving:
+        raise FileFormatError(f"{path}: the file has no <model>{missing}; expected one model that moves")
     if len(moving) != 1:
         raise FileFormatError(
             f"{path}: the file has {len(moving)} moving models ({listed([*moving])}); expected exactly one. Write each "
             "model to a file, and join them with ModelBuilder.add_model"
         )
     ((name, model),) = moving.items()
+    for uri in world.missing:
+        file.notes.put(LEFT_OUT, "included files that do not exist", repr(uri))
     others = [other for other in world.nested if other != name]
     if others:
         file.notes.put(LEFT_OUT, "static models", listed(others))
@@ -171,12 +174,14 @@ class _Reader:
         if base is None and len(roots) + has_world_joint > 1:
             raise FileFormatError(
                 f"{self.path}: no joint connects links {listed(roots)} to the world or to each other. To let each of "
-                "them float, pass base=rbchain.Free() to load, or --free-base to a command"
+                "them float, pass base=rbchain.Free() to load, or --free-base to a command. To fix them, pass "
+                "base=rbchain.Fixed()"
             )
         if base is None and roots:
             self.notes.add(
                 f"no joint connects link {roots[0]!r} to the world, so that it would float in Gazebo; it is fixed to "
-                "the world. Pass base=rbchain.Free() to load, or --free-base to a command, to let it float"
+                "the world. Pass base=rbchain.Free() to load, or --free-base to a command, to let it float. Pass "
+                "base=rbchain.Fixed() to omit this warning"
             )
 
     def _pose(self, link: str) -> Pose:
@@ -204,9 +209,7 @@ class _Reader:
     ) -> None:
         """Add a link; `frame` is the pose of its body in the world at zero positions."""
         scope, element = self._links[name]
-        inertia = inertia_of(scope, name, element, self._collisions.get(name, ()))
-        if inertia is None:
-            self.notes.put("links without <inertial>, which have SDFormat's default of 1 kg and 1 kg m^2", repr(name))
+        inertia = inertia_of(scope, name, element, self._collisions.get(name, ()), self.notes)
         own = self._pose(name)
         to_body = Pose(frame.rotation.T @ (own.translation - frame.translation))
         if to_body.translation.any():
@@ -216,7 +219,7 @@ class _Reader:
             parent=parent,
             joint=joint,
             placement=self._bodies[parent].inverse() @ frame,
-            inertia=(DEFAULT_INERTIA if inertia is None else inertia).moved(to_body),
+            inertia=inertia.moved(to_body),
             joint_name=joint_name,
             visuals=[replace(shape, pose=to_body @ shape.pose) for shape in self._visuals.get(name, ())],
             collisions=[replace(shape, pose=to_body @ shape.pose) for shape in self._collisions.get(name, ())],

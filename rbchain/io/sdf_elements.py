@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from .urdf_visuals import file_of, shapes_of
 from .write_urdf import UNLIMITED
 
 ROUND_OFF = 16 * np.finfo(float).eps
+INCOMPLETE = "links without mass or inertia, which have SDFormat's defaults of 1 kg and 1 kg m^2"
 DENSITY = 1000.0  # kg/m^3; of links with automatic inertia
 AXES_OF_MODEL = (1, 4)  # the version in which axes have the axes of the model by default
 SIZES = {
@@ -198,36 +199,39 @@ def _mimic(scope: Scope, name: str, axes: list[Any], notes: Notes) -> Mimic | No
     return Mimic(scope.prefix + given[0].get("joint", ""), multiplier, offset - multiplier * reference)
 
 
-def inertia_of(scope: Scope, name: str, link: Any, collisions: Iterable[CollisionShape]) -> Inertia | None:
-    """Return the inertia of a link in its own frame; None if the file gives none.
+def inertia_of(scope: Scope, name: str, link: Any, collisions: Sequence[CollisionShape], notes: Notes) -> Inertia:
+    """Return the inertia of a link in its own frame.
 
-    The default of a mass is 1 kg, and of a principal moment of inertia 1 kg m^2. Automatic inertia is the sum of the
-    inertias of the collision shapes.
+    The default of a mass is 1 kg, and of a moment of inertia about an axis 1 kg m^2. Automatic inertia is the sum of
+    the inertias of the collision shapes.
     """
     inertial, where = link.find("inertial"), f"link {name!r}"
-    if inertial is None:
-        return None
-    if inertial.get("auto", "").lower() in TRUE:
-        default = number(scope.path, inertial, "density", DENSITY)
-        elements = link.findall("collision")
-        densities = [number(scope.path, element, "density", default) for element in elements]
-        with naming(f"{where}: <inertial auto>"):
-            shapes = list(collisions)
-            if not shapes or len(shapes) != len(elements):
-                raise FileFormatError(
-                    f"{scope.path}: {where} has <inertial auto> and {len(elements)} collision shapes, of which "
-                    f"{len(shapes)} are valid; expected at least one valid shape, or a <mass>"
-                )
-            parts = [inertia_of_shape(shape, density) for shape, density in zip(shapes, densities, strict=True)]
-            return sum(parts, start=Inertia(0.0))
-    tensor = inertial.find("inertia")
+    if inertial is not None and inertial.get("auto", "").lower() in TRUE:
+        return _automatic_inertia(scope, where, link, collisions)
+    mass, tensor = (None if inertial is None else inertial.find(tag) for tag in ("mass", "inertia"))
+    if mass is None or tensor is None or any(tensor.find(tag) is None for tag in ("ixx", "iyy", "izz")):
+        notes.put(INCOMPLETE, repr(name))
     xx, xy, xz, yy, yz, zz = (
         number(scope.path, tensor, tag, float(tag[1] == tag[2])) for tag in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     )
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     with naming(where):
         own = Inertia(number(scope.path, inertial, "mass", 1.0), inertia=matrix)
-        return own.moved(_pose_in_link(scope, link, inertial))
+        return own if inertial is None else own.moved(_pose_in_link(scope, link, inertial))
+
+
+def _automatic_inertia(scope: Scope, where: str, link: Any, collisions: Sequence[CollisionShape]) -> Inertia:
+    """Return the sum of the inertias of the collision shapes of a link."""
+    default = number(scope.path, link.find("inertial"), "density", DENSITY)
+    densities = [number(scope.path, element, "density", default) for element in link.findall("collision")]
+    if not collisions or len(collisions) != len(densities):
+        raise FileFormatError(
+            f"{scope.path}: {where} has <inertial auto> and {len(densities)} collision shapes, of which "
+            f"{len(collisions)} are valid; expected at least one valid shape, or a <mass>"
+        )
+    with naming(f"{where}: <inertial auto>"):
+        parts = [inertia_of_shape(shape, density) for shape, density in zip(collisions, densities, strict=True)]
+        return sum(parts, start=Inertia(0.0))
 
 
 def collisions_of(scopes: Iterable[Scope], notes: Notes) -> Mapping[str, list[CollisionShape]]:

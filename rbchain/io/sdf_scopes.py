@@ -14,7 +14,7 @@ from ..common.misspelt import did_you_mean
 from ..common.real_arrays import excerpt
 from ..errors import FileFormatError
 from ..model.pose import Pose
-from .notes import LEFT_OUT, Notes
+from .notes import Notes
 from .sdf_vocabulary import check_vocabulary
 from .urdf_elements import rotation_of
 from .urdf_visuals import file_of
@@ -79,6 +79,8 @@ class Scope:
         Prefix of the names in this scope, in the model that is read.
     nested : dict of Scope
         The models in this scope, by their names.
+    missing : list of str
+        The included files of a world that do not exist.
     outer : Pose
         Pose of the frame `__model__` in the world.
     """
@@ -88,6 +90,7 @@ class Scope:
         self.is_world = element.tag != "model"
         self.outer, self.prefix = Pose(), ""
         self.nested: dict[str, Scope] = {}
+        self.missing: list[str] = []
         self._elements: dict[str, Any] = {}
         self._poses = {MODEL: Pose()} | ({"world": Pose()} if self.is_world else {})
         for tag in ("link", "joint", "frame"):
@@ -228,11 +231,11 @@ class Scope:
         where = f"{self.path}: <include> of {uri!r}"
         if include.get("merge", "").lower() in TRUE:
             raise FileFormatError(f'{where} has merge="true"; expected no merge. Copy its model instead')
-        path = Path(file_of(self.path, uri))
+        path = Path(file_of(self.path, uri, may_be_renamed=False))
         path = _file_in(path) if path.is_dir() else path
         if not path.is_file():
             if self.is_world:
-                self.file.notes.put(LEFT_OUT, "included files that do not exist", repr(uri))
+                self.missing.append(uri)
                 return None
             raise FileFormatError(
                 f"{where}: the file does not exist; expected it at {path}, or in a folder of GZ_SIM_RESOURCE_PATH"

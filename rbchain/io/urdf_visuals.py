@@ -83,10 +83,11 @@ def _color(material: Any) -> tuple[float, ...] | None:
     return None if color is None else tuple(np.clip(_numbers(color.get("rgba")), 0.0, 1.0).tolist())
 
 
-def file_of(path: Path, name: str) -> str:
+def file_of(path: Path, name: str, may_be_renamed: bool = True) -> str:
     """Path of a file that the file `path` refers to: relative to it, or in a ROS package or a model of Gazebo.
 
-    The package is searched in the folders above the file and in the folders of the variables of `FOLDERS`.
+    The package is searched in the folders above the file and in the folders of the variables of `FOLDERS`. If its
+    folder may be renamed, the rest of the name is also searched in the folders above the file.
     """
     prefix = next((prefix for prefix in PREFIXES if name.startswith(prefix)), None)
     if prefix is None:
@@ -95,6 +96,6 @@ def file_of(path: Path, name: str) -> str:
     above = [path.resolve().parent, *path.resolve().parents]
     on_path = [Path(x) for variable in FOLDERS for x in os.environ.get(variable, "").split(os.pathsep) if x]
     places = [folder / rest for folder in (*above, *on_path)]
-    # the folder of a package may have a different name
-    places += [folder.joinpath(*Path(rest).parts[1:]) for folder in above]
+    if may_be_renamed:
+        places += [folder.joinpath(*Path(rest).parts[1:]) for folder in above]
     return str(next((place for place in places if place.exists()), places[0]))
