@@ -140,7 +140,7 @@ def test_the_table_of_a_fit():
         ({"motion": [rb.Measurement(*pushed(2.0, 3.0), noise=1.0), pushed(2.0, 3.0)]}, "noise is given for some"),
         ({"motion": rb.Measurement(*pushed(2.0, 3.0), tau=1.0), "parameters": ["tau"]}, "has its own tau"),
         ({"bounds": {"mass": (1.0,)}}, r"expected the two numbers \(lower, upper\)"),
-        ({"bounds": {"mass": (2.0, 1.0)}}, "expected a lower number first"),
+        ({"bounds": {"mass": (2.0, 1.0)}}, "expected the lower bound first"),
         ({"bounds": {"mass": (3.0, 4.0)}}, "first guess is 2; expected bounds that contain it"),
         ({"bounds": {"slide.dampng": (3.0, 4.0)}}, "did you mean damping"),
         ({"bounds": {"slide.damping": (3.0, 4.0)}}, r"'slide\.damping', which is not fitted"),

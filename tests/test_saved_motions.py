@@ -268,7 +268,7 @@ def test_damaged_files_are_refused(driven, tmp_path):
     assert refused > 100
     for length in (0, 10, len(whole) // 2, len(whole) - 1):
         file.write_bytes(whole[:length])
-        with pytest.raises(rb.FileFormatError, match="the file is damaged or no NumPy archive"):
+        with pytest.raises(rb.FileFormatError, match="the file is damaged or is not a NumPy archive"):
             rb.load_motion(file)
 
 

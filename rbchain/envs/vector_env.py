@@ -164,7 +164,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             if mask.shape != (self.num_envs,) or mask.dtype != bool or not mask.any():
                 raise ArgumentError(
                     f"reset_mask has shape {mask.shape}, dtype {mask.dtype} and {np.count_nonzero(mask)} entries other "
-                    f"than False; expected {self.num_envs} numbers of bool, at least one of them True"
+                    f"than False; expected {self.num_envs} entries of bool, at least one of them True"
                 )
         if seed is not None and mask.all():
             self.stepper.restore(self._first)

@@ -45,7 +45,7 @@ class Bounds:
                 self.is_given[1, column] = True
         for name, column, (low, high) in _pairs(problem, "bounds", bounds, "(lower, upper)"):
             if not low < high:
-                raise ArgumentError(f"bounds of {name} are ({low:g}, {high:g}); expected a lower number first")
+                raise ArgumentError(f"bounds of {name} are ({low:g}, {high:g}); expected the lower bound first")
             if not low <= first[column] <= high:
                 raise ArgumentError(
                     f"bounds of {name} are ({low:g}, {high:g}), but the first guess is {first[column]:g}; expected "

@@ -102,7 +102,7 @@ def load_motion(path: str | Path) -> Trajectory:
     except FileNotFoundError:
         raise
     except Exception as error:  # zipfile and NumPy raise errors of a dozen classes for damaged files
-        raise FileFormatError(f"{path}: the file is damaged or no NumPy archive: {error}") from None
+        raise FileFormatError(f"{path}: the file is damaged or is not a NumPy archive: {error}") from None
     contents = _contents_of(path, entries)
     try:
         return _Reader(entries).motion(contents)

@@ -112,7 +112,9 @@ def fields_of_paths(description: Description, dofs: Dofs, paths: Mapping[str, np
         for component in match.components or (-1,):
             other = taken.setdefault((name, *entry, component), path)
             if other != path:
-                raise ModelError(f"{other!r} and {path!r} both set {match.name!r}; expected one value for each number")
+                raise ModelError(
+                    f"{other!r} and {path!r} both set {match.name!r}; expected one value for each parameter"
+                )
         for place in [entry] if match.is_whole else [(*entry, *component) for component in _components(match)]:
             index: tuple[Any, ...] = (..., *place, *[slice(None)] * len(_shape(match)))
             fields[name][index] = values[path]

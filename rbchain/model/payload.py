@@ -107,7 +107,7 @@ def _payload_arrays(
     if (mass < 0.0).any():
         raise ModelError(f"{what}: mass is {mass.tolist()}; expected zero or more")
     if cg.shape[-1:] != (3,):
-        raise ModelError(f"{what}: cg has shape {cg.shape}; expected (3,), or (..., 3) with the batch axes in front")
+        raise ModelError(f"{what}: cg has shape {cg.shape}; expected (3,), or (..., 3) with the batch axes first")
     return mass, cg, tensor if tensor.shape[-2:] == (3, 3) else inertia_tensor(tensor)
 
 

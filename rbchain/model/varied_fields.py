@@ -245,7 +245,7 @@ def _of_right_shape(description: Description, name: str, value: npt.ArrayLike) -
     if found.shape[max(0, found.ndim - len(trailing)) :] != trailing:
         with_batch = ", ".join(["...", *map(str, trailing)])
         raise ModelError(
-            f"{name} has shape {found.shape}; expected {trailing}, or ({with_batch}) with the batch axes in front"
+            f"{name} has shape {found.shape}; expected {trailing}, or ({with_batch}) with the batch axes first"
         )
     return found
 

@@ -67,7 +67,7 @@ class Repetition(Stepper):
             counts["count"] = whole_number("count", count, ArgumentError, least=1, most=int(MAX_FIXED_STEPS))
         if len(set(counts.values())) != 1:
             raise ArgumentError(
-                f"inputs and count tell how many calls to repeat, but found {counts or 'neither'}; expected one number"
+                f"inputs and count give the number of calls, but found {counts or 'neither'}; expected one number"
             )
         return arrays, next(iter(counts.values()))
 

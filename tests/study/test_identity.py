@@ -127,7 +127,7 @@ def test_the_functions_of_measures_events_and_signals_belong_to_the_study(place,
 
 @pytest.mark.plain_python
 def test_a_function_whose_changes_would_not_be_noticed_is_refused_for_results_in_a_folder(tmp_path):
-    message = "of_handle depends on HANDLE, a builtins.generator, whose changes rbchain cannot notice"
+    message = "of_handle depends on HANDLE, a builtins.generator, whose changes rbchain cannot detect"
     with pytest.raises(rb.StudyError, match=message):
         study_of(of_handle).run(tmp_path)
     reads = "functions of the study read files or environment variables .*of_environment: environ"

@@ -87,8 +87,8 @@ class Sobol(Design):
 
         if columns > qmc.Sobol.MAXDIM or samples > 1 << 30:
             raise ValueError(
-                f"samples is {samples} and the study draws {columns} numbers; a Sobol design has at most {1 << 30} "
-                f"samples of {qmc.Sobol.MAXDIM} numbers. Choose the design 'random' or 'latin_hypercube'"
+                f"samples is {samples} and the study draws {columns} values; a Sobol design has at most {1 << 30} "
+                f"samples of {qmc.Sobol.MAXDIM} values. Choose the design 'random' or 'latin_hypercube'"
             )
 
     def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
@@ -134,7 +134,7 @@ class Factorial(Design):
             amount = f" = {self.levels**columns}" if columns * math.log10(self.levels) < 15 else ""
             raise ValueError(
                 f"samples is {samples}; expected {self.levels}^{columns}{amount}: all combinations of {self.levels} "
-                f"levels of the {columns} numbers that the study draws"
+                f"levels of the {columns} values that the study draws"
             )
 
     def points(self, first: int, last: int, columns: int, seed: int, samples: int) -> np.ndarray:
