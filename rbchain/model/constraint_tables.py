@@ -17,7 +17,7 @@ TYPE_CODES = {
     "coupler": closure.COUPLER,
     "added inertia": closure.ADDED_INERTIA,
 }
-#: Quantities in the columns of `constraint_parameters`, in their order, each with the column behind its last one.
+#: Quantities in the columns of `constraint_parameters`, in their order, each with the column after its last one.
 QUANTITY_ENDS = {
     "point_a": closure.PARAM_POINT_B,
     "point_b": closure.PARAM_AXES_A,

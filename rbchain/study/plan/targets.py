@@ -286,7 +286,7 @@ def _signals(nominal: Nominal, of_action: str, parameter: str) -> list[Target]:
     for target in _known(nominal, of_action):
         for component, axis in enumerate(given.components) if given.components else [(None, "")]:
             path = ".".join(part for part in (target.owner, given.field_in_paths(of_action), axis) if part)
-            dof = target.dof if target.dofs > 1 else None  # a number behind the path is an entry of a list
+            dof = target.dof if target.dofs > 1 else None  # a number after the path is an entry of a list
             owned = replace(target, owner=path, dof=dof, signal=of_action, component=component)
             numbers = numbers_of(signal_of(owned, nominal.drives, nominal.forces)).get(name)
             if numbers is not None:
