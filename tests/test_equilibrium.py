@@ -275,3 +275,17 @@ def test_joints_with_prescribed_motions_are_not_actuated():
     with pytest.raises(rb.ArgumentError, match="actuated: a drive prescribes the motion of joint 'link2'"):
         chain.equilibrium([0.1, 0.2], drives=held, actuated=["link1", "link2"])
     assert chain.equilibrium([0.1, 0.2], drives=held, actuated=["link1"]).success
+
+
+@pytest.mark.slow
+def test_lanes_find_the_equilibria_of_different_chains():
+    """Lanes search for different samples, each as long as it needs."""
+    rng = np.random.default_rng(2)
+    chain = rb.Model.serial_chain(7, length=0.4, mass=0.5, gravity=(0, -G, 0))
+    many, guesses = chain.vary(mass=rng.uniform(0.1, 2.0, (50, 7))), rng.uniform(-3, 3, (50, 7))
+    found = many.equilibrium(guesses)
+    assert found.success.all()
+    assert found.stable.all()
+    np.testing.assert_allclose(np.sin(np.cumsum(found.q, -1)), -1.0, rtol=1e-12)
+    for sample in (0, 17, 49):
+        np.testing.assert_array_equal(many[sample].equilibrium(guesses[sample]).q, found.q[sample])

@@ -13,7 +13,8 @@ complete K replaces its symmetric part, because forces of controllers and of wat
 Degrees of freedom that are held, and those whose control error is integrated, do not move freely. The forces of the
 supports and the integrals balance the forces in these directions, with the smallest norm.
 
-A step computes only the samples that still move.
+A step computes only the samples that still move. In open trees whose joints all move freely, a search in lanes
+(`core.linear.descent`) precedes it and leaves little to do.
 
 Source: Dauphin et al. (2014), "Identifying and attacking the saddle point problem in high-dimensional non-convex
 optimization"; Nocedal and Wright (2006), *Numerical Optimization*, chapter 3.
@@ -26,11 +27,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..acting.coordinates import joints_of_dofs
+from ..acting.user_forces import UserForces
 from ..errors import ArgumentError
 from ..simulate.loops import held_dofs
 from .coordinates import independent_positions
 from .eigenvalues import tolerance
-from .operating_points import Conditions, OperatingPoints, operating_points, prescribed_states
+from .operating_points import Conditions, OperatingPoints, operating_points, positions_at_rest, prescribed_states
 
 #: Residual of an equilibrium, relative to the largest force.
 LARGEST_RESIDUAL = 1e-12
@@ -169,10 +171,12 @@ class Search:
 
     def run(self, most: int) -> None:
         """Search for at most so many steps."""
-        self.start()
+        self.start(most)
         if len(self.held) == self.conditions.model.nv:
             most = min(most, FORCES_ONLY)
-        rows, best = np.arange(self.conditions.samples), np.full(self.conditions.samples, np.inf)
+        # a step after the search in lanes would only change the round-off
+        first = 0.0 if self.descends else np.inf
+        rows, best = np.arange(self.conditions.samples), np.full(self.conditions.samples, first)
         points = self.points_at(rows, self.tau)
         _refuse_moving(self.conditions, points)
         for iteration in range(most + 1):
@@ -194,10 +198,18 @@ class Search:
             rows = rows[is_active]
             points = self.move(rows, points.error[is_active], reduced.rows(is_active), K[is_active])
 
-    def start(self) -> None:
-        """Move prescribed joints to their positions, and assemble closed loops."""
+    @property
+    def descends(self) -> bool:
+        """Whether the search in lanes is possible."""
+        is_free = not (self.conditions.has_loops or len(self.fixed) or self.is_prescribed.any())
+        return is_free and not any(isinstance(drive, UserForces) for drive in self.conditions.drives)
+
+    def start(self, most: int) -> None:
+        """Move prescribed joints to their positions, and assemble closed loops or descend in lanes."""
         self.q, _ = prescribed_states(self.conditions, self.q, self.qd, self.t)
-        if self.conditions.samples:
+        if self.descends:
+            self.q = positions_at_rest(self.conditions, self.q, self.tau, self.t, most)
+        elif self.conditions.samples:
             self.q = self.closed(self.q)
 
     def closed(self, q: np.ndarray) -> np.ndarray:

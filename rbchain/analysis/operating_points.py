@@ -24,6 +24,7 @@ from ..common.real_arrays import common_batch, real_array
 from ..compiling.levels import LANE_WIDTHS
 from ..core.control import drive_layout
 from ..drivers import threads
+from ..drivers.equilibria import equilibria, equilibria_memory
 from ..drivers.linearised import Linearised, linearised_memory, linearised_states
 from ..drivers.trajectories import Actions
 from ..errors import ArgumentError
@@ -316,3 +317,23 @@ def operating_points(
         by_drive=found.by_force[:, :, n:],
         closed=found.closed,
     )
+
+
+def positions_at_rest(conditions: Conditions, q: np.ndarray, tau: np.ndarray, t: np.ndarray, most: int) -> np.ndarray:
+    """Search for positions (samples, nq) at rest near q, in open trees without integrals and user functions.
+
+    tau is (samples, nv), N m or N, and t (samples,), s. All joints move. The search need not end at rest
+    after `most` evaluations.
+    """
+    model, samples = conditions.model, len(q)
+    kernel_model, width = conditions.kernel_model, LANE_WIDTHS[DTYPE.name]
+    result = q.copy()
+    memory = partial(
+        equilibria_memory, kernel_model.topology, None, model.nq + model.nv, conditions.actions, (width, DTYPE)
+    )
+    states = np.ascontiguousarray(q), np.zeros((samples, model.nv)), np.zeros((samples, 0))
+    arrays = model_arrays(kernel_model, conditions.actions, DTYPE)
+    arguments = (*arrays, None, states, np.ascontiguousarray(tau), conditions.actions, t, float(most), result)
+    if samples:
+        threads.run(equilibria, [], memory, arguments, samples, width)
+    return result

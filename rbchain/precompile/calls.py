@@ -137,6 +137,7 @@ def _call_quantities(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:
     model.inverse_kinematics({"link2": rb.Target((0, 0, 0))}, q)
     for drives in ((), (rb.PID("link1", reference=0.0, kp=1.0),)):
         model.linearize(q, qd, drives=drives)
+        model.equilibrium(q, drives=drives)
 
 
 def _simulate(model: rb.Model, q: np.ndarray, qd: np.ndarray) -> None:

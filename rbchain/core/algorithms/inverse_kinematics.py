@@ -277,7 +277,7 @@ def move(model, problem, search, q, k):
             search.normal[i, j, k] = free * search.is_free[j, k] * search.normal[i, j, k]
         search.normal[i, i, k] = free * search.normal[i, i, k] + (damping + (one - free))
         search.step[i, k] = -free * search.gradient[i, k]
-    solve_positive(search.normal, search.step, k)
+    solve_positive(search.normal, search.step, constant_like(q, SMALLEST_PIVOT), k)
     zero = constant_like(q, 0.0)
     is_moving = search.state[IS_MOVING, k] > zero
     for i in range(n):
@@ -304,18 +304,19 @@ def hold_at_limits(model, limits, search, q, k):
 
 
 @kernel
-def solve_positive(A, x, k):
+def solve_positive(A, x, least, k):
     """Replace the right-hand side x (n, lanes) by the solution of A x, by a Cholesky factorisation in place.
 
-    A (n, n, lanes) is positive definite, and only entries (i, j) with j <= i are read. Source: Golub and Van Loan
-    (2013), *Matrix Computations*, algorithm 4.2.1.
+    A (n, n, lanes) is positive definite, and only entries (i, j) with j <= i are read. Pivots below `least`, a number,
+    count as `least`. Afterwards, the diagonal of A holds the inverse square roots of the pivots. Source: Golub and Van
+    Loan (2013), *Matrix Computations*, algorithm 4.2.1.
     """
     n, one = A.shape[0], constant_like(A, 1.0)
     for c in range(n):
         pivot = A[c, c, k]
         for j in range(c):
             pivot = pivot - A[c, j, k] * A[c, j, k]
-        inverse = one / math.sqrt(max(pivot, constant_like(A, SMALLEST_PIVOT)))
+        inverse = one / math.sqrt(max(pivot, least))
         A[c, c, k] = inverse
         for i in range(c + 1, n):
             entry = A[i, c, k]
