@@ -130,7 +130,7 @@ class Declared(Value):
     `name`, by which paths of studies name their parameters.
     """
 
-    internal_names: ClassVar[tuple[str, ...]] = ("label", "numeric_field", "numeric_fields")
+    internal_names: ClassVar[tuple[str, ...]] = ("label", "numeric_field", "numeric_fields", "of_sample")
     numeric_fields: ClassVar[tuple[NumericField, ...]] = ()
     name: str | None = field(default=None, kw_only=True)
 
@@ -158,6 +158,14 @@ class Declared(Value):
         """Return the declaration of a field."""
         return next(field for field in cls.numeric_fields if field.name == name)
 
+    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Self:
+        """Return the object with the numbers of one sample of a batch."""
+        given = {field.name: (field, getattr(self, field.name)) for field in self.numeric_fields}
+        return replace(
+            self,
+            **{name: x.of_sample(value, i, batch_shape) for name, (x, value) in given.items() if value is not None},
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Drive(Declared):
@@ -167,15 +175,6 @@ class Drive(Declared):
 @dataclass(frozen=True, eq=False)
 class Force(Declared):
     """Base class of the forces that act on bodies and joints."""
-
-    internal_names: ClassVar[tuple[str, ...]] = ("of_sample",)
-
-    def of_sample(self, i: SupportsIndex | tuple[SupportsIndex, ...], batch_shape: tuple[int, ...]) -> Self:
-        """Return the force on one sample of a batch."""
-        values = {
-            field.name: field.of_sample(getattr(self, field.name), i, batch_shape) for field in self.numeric_fields
-        }
-        return replace(self, **values)
 
 
 def _check_type(what: str, field: Field[Any], value: Any) -> None:

@@ -9,7 +9,6 @@ import rbchain as rb
 from rbchain.cli import main
 from rbchain.errors import StudyError
 
-from ..closed_chains import four_bar
 from ..mechanisms import slide
 
 pytestmark = pytest.mark.plain_python
@@ -202,6 +201,34 @@ def test_study_files_and_reports_have_the_measures(tmp_path, capsys):
     assert "rest<small>equilibrium of link1</small>" in page
 
 
+@pytest.mark.slow
+def test_samples_of_closed_chains_have_the_results_that_each_of_them_has_alone():
+    """Two coupled rods are one oscillator, (I + I) x'' + d x' + c x = kp (r - x)."""
+    builder, stiffness = rb.ModelBuilder(gravity=(0, 0, 0)), np.array([3.0, 8.0])
+    for name in ("left", "right"):
+        builder.add_body(name, joint=rb.Revolute(), inertia=rb.Inertia.rod(1.5, mass=2.0))
+    builder.add_constraint(rb.CouplerConstraint("gear", "left", "right", ratio=1.0))
+    model = builder.build().replace(stiffness=[1.0, 0.0], damping=[0.3, 0.0])
+    given = {
+        "measures": [FREQUENCY, DAMPING, REST | {"joint": "right"}, MARGIN | {"joint": "left"}],
+        "drives": [rb.PID("left", 0.2, kp=1.0)],
+        "vary": {
+            "left.stiffness": rb.Dispersion(rb.Normal(1.0, 0.1), how="set"),
+            "left.kp": rb.Dispersion(rb.Normal(1.0, 0.1), how="set"),
+        },
+    }
+    design = np.stack([stiffness, [1.0, 2.0]], -1)
+    found = results_of(model, design=design, **given)
+    total, inertia = design.sum(-1), 2 * 2.0 * 1.5**2 / 12
+    np.testing.assert_allclose(found.frequency, np.sqrt(total / inertia) / (2 * np.pi), rtol=1e-10)
+    np.testing.assert_allclose(found.damping, 0.3 / (2 * np.sqrt(total * inertia)), rtol=1e-10)
+    np.testing.assert_allclose(found.rest, 0.2 * design[:, 1] / total, rtol=1e-10)
+    assert np.isinf(found.margin).all()
+    alone = results_of(model, design=design[1:2], **given)
+    for name in ("frequency", "damping", "rest", "margin"):
+        assert found[name][1] == alone[name][0]
+
+
 def test_a_measure_of_a_motion_needs_its_drives():
     drives = [rb.PID("slide", 0.2, kp=[8.0, 2.0], kd=0.1)]
     motion = slide().simulate(np.zeros((2, 1)), duration=0.1, drives=drives, tau=0.5)
@@ -231,7 +258,6 @@ MOVES = rb.PrescribedPosition("slide", rb.Signal.sines(0.1, 2.0))
         (REST, {"drives": [rb.Sampled(rb.PID("slide", 0.1, kp=1.0), period=0.1)]}, "does not support Sampled"),
         (REST, {"drives": [rb.PrescribedForce("slide", rb.Signal.noise(0.1, [0.5, 2.0]))]}, "has random signals"),
         (REST, {"forces": [rb.DryFriction("slide", kinetic=0.1)], "method": "moreau"}, "does not support"),
-        (FREQUENCY, {"model": four_bar()[0]}, "does not support closed loops"),
     ],
 )
 def test_errors(given, keys, message):
