@@ -29,7 +29,7 @@ class AtRest:
     """The samples of a motion at rest, under the drives, forces and joint forces of the simulation.
 
     Several measures share the equilibria and the modes, which are computed when they are first read. Each sample of a
-    closed chain is computed on its own, because the independent coordinates of a batch depend on all of its samples,
+    model with closed loops is computed on its own, because the independent coordinates of a batch depend on all of its samples,
     and so would the round-off of the results.
 
     Parameters
