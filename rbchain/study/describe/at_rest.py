@@ -29,8 +29,8 @@ class AtRest:
     """The samples of a motion at rest, under the drives, forces and joint forces of the simulation.
 
     Several measures share the equilibria and the modes, which are computed when they are first read. Each sample of a
-    model with closed loops is computed on its own, because the independent coordinates of a batch depend on all of its samples,
-    and so would the round-off of the results.
+    model with closed loops is computed on its own, because the independent coordinates of a batch depend on all of its
+    samples, and so would the round-off of the results.
 
     Parameters
     ----------
