@@ -281,6 +281,8 @@ def test_a_model_with_other_inputs():
         model.with_inputs({"c": 1.0})
     with pytest.raises(rb.ArgumentError, match=r"value of input 'a' is 2.0; expected numbers from -1 to 1"):
         model.with_inputs({"a": 2.0})
+    with pytest.raises(rb.ArgumentError, match="value of input 'a' is None; expected"):
+        model.with_inputs({"a": None})
 
 
 @plain

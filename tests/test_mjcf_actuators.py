@@ -346,6 +346,8 @@ def test_keyframes_have_states_of_the_model_and_controls(tmp_path):
     np.testing.assert_array_equal(home.q, q)
     np.testing.assert_array_equal(home.qd, qd)
     assert home.inputs == {"m": 2.0}
+    with pytest.raises(ValueError, match="read-only"):  # a program that changes its start would change the model
+        home.q[0] = 1.0
     np.testing.assert_allclose(model.keyframes["key1"].q, model.neutral(), rtol=0, atol=1e-15)
     rb.save(model, tmp_path / "model.toml")
     again = rb.load(tmp_path / "model.toml")

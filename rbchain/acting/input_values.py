@@ -42,10 +42,11 @@ def with_values(drives: Sequence[D], values: Mapping[str, SignalLike]) -> tuple[
     def changed(signal: Signal) -> SignalLike:
         kept, found = [], replace(signal, inputs=())
         for term in signal.inputs:
-            value = values.get(term.name)
-            if value is None:
+            if term.name not in values:
                 kept.append(term)
-            elif isinstance(value, AddsSignals) or hasattr(value, "c"):  # also SciPy's PPoly
+                continue
+            value = values[term.name]
+            if isinstance(value, AddsSignals) or hasattr(value, "c"):  # also SciPy's PPoly
                 other = value if isinstance(value, AddsSignals) else as_signal(f"input {term.name!r}", value)
                 found = found + term.factor * other
             else:

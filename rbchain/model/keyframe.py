@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..common.real_arrays import FloatArray
 from ..common.values import Value
 
@@ -16,7 +18,7 @@ class Keyframe(Value):
     Attributes
     ----------
     q, qd : (nq,), (nv,) arrays
-        Positions and velocities.
+        Positions and velocities. They are read-only: copy what you change.
     inputs : dict of float
         Values of the inputs of the model's drives, by their names.
     """
@@ -24,3 +26,9 @@ class Keyframe(Value):
     q: FloatArray
     qd: FloatArray
     inputs: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("q", "qd"):
+            array = np.array(getattr(self, name), float)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
