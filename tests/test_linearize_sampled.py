@@ -1,5 +1,7 @@
 """`Model.linearize` under sampled controllers: closed forms, and differences of motions over several periods."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,10 @@ def test_a_double_integrator_with_one_period_of_delay():
     z = np.exp(1j * w * T)
     expected = [linear.C @ np.linalg.solve(x * np.eye(3) - linear.A, linear.B) + linear.D for x in z]
     np.testing.assert_allclose(linear.frequency_response(w / (2 * np.pi)).response, expected, rtol=1e-10)
+    assert linear.frequency_response([0.5 / T]).response.shape == (1, 1, 3)
+    for call in (linear.frequency_response, partial(slide().frequency_response, drives=drives)):
+        with pytest.raises(rb.ArgumentError, match=r"frequency contains 6 Hz, .* half the sampling frequency, 5 Hz"):
+            call([1.0, 6.0])
 
 
 @PLAIN

@@ -55,7 +55,8 @@ def frequency_response(
     Raises
     ------
     ArgumentError, ModelError
-        As for `linearize`, and if a frequency is negative or not finite.
+        As for `linearize`, and if a frequency is negative or not finite, or above half the frequency with which
+        `Sampled` controllers sample.
 
     Notes
     -----

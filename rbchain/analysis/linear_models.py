@@ -79,7 +79,7 @@ class LinearModel(SampleArrays):
 
     def frequency_response(self, frequency: npt.ArrayLike) -> FrequencyResponse:
         """Compute the response to inputs that oscillate, at frequencies (f,) in Hz. See `Model.frequency_response`."""
-        frequencies = checked_frequencies(frequency)
+        frequencies = checked_frequencies(frequency, self.period)
         return FrequencyResponse(
             frequency=frequencies,
             response=responses(frequencies, (self.A, self.B, self.C, self.D), self.period),

@@ -75,12 +75,21 @@ class FrequencyResponse(SampleArrays):
         return np.where(is_known, np.unwrap(known, axis=-3), np.nan)
 
 
-def checked_frequencies(frequency: npt.ArrayLike) -> FloatArray:
-    """Return frequencies, Hz. Raises an ArgumentError if they are not finite values of at least 0 in one dimension."""
+def checked_frequencies(frequency: npt.ArrayLike, period: float | None = None) -> FloatArray:
+    """Return frequencies, Hz. Raises an ArgumentError if they are not finite values of at least 0 in one dimension.
+
+    Values above half the sampling frequency of a discrete model raise an error too: its response is periodic there.
+    """
     found = finite_array("frequency", frequency, ArgumentError)
     if found.ndim != 1 or (found < 0.0).any():
         what = f"has shape {found.shape}" if found.ndim != 1 else f"is {excerpt(found.tolist())}"
         raise ArgumentError(f"frequency {what}; expected an array (f,) of frequencies from 0, Hz")
+    if period is not None and (found * period > 0.5 * (1.0 + 1e-9)).any():
+        raise ArgumentError(
+            f"frequency contains {found.max():g} Hz, but the controllers sample every {period:g} s; expected at "
+            f"most half the sampling frequency, {0.5 / period:g} Hz, because samples do not tell higher frequencies "
+            "from lower ones"
+        )
     return found
 
 
